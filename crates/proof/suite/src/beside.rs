@@ -1,7 +1,7 @@
 //! Reports of the same suite from several environments, side by side.
 
 use plimsoll_metrics::Bias;
-use plimsoll_report::format::{DASH, digits, or_dash};
+use plimsoll_report::format::{cut, digits, or_dash};
 use plimsoll_report::table::Table;
 
 use crate::error::SuiteError;
@@ -30,64 +30,56 @@ pub fn beside(reports: &[(String, Report)]) -> Result<Vec<Section>, SuiteError> 
 
 fn environments(reports: &[(String, Report)]) -> Section {
     let own: Vec<_> = reports.iter().map(|(_, report)| report.environment_lines()).collect();
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in own.iter().flatten() {
-        let is_long = name.starts_with("gateway ") || name.is_empty() || name == "build";
-        if !is_long && !names.contains(&&**name) {
-            names.push(name);
-        }
-    }
+    let short = own.iter().flatten().map(|(name, _)| &**name).filter(|name| {
+        let is_long = name.starts_with("gateway ") || name.is_empty() || *name == "build";
+        !is_long
+    });
     let mut table = Table::new(head("Environment", reports));
-    for name in names {
+    for name in distinct(short) {
         let cells = own.iter().map(|lines| {
             let found = lines.iter().find(|(known, _)| known == name);
-            found.map_or_else(|| DASH.to_owned(), |(_, value)| cut(value, reports.len()))
+            or_dash(found, |(_, value)| cut(value, (WIDTH / reports.len()).max(16)))
         });
         table.row(std::iter::once(name.to_owned()).chain(cells));
     }
-    let verdicts = reports.iter().map(|(_, report)| {
-        let conclusion = report.conclusion();
-        conclusion.split(':').next().unwrap_or_default().to_owned()
-    });
+    let verdicts = reports.iter().map(|(_, report)| report.conclusion());
+    let verdicts = verdicts.map(|text| text.split(':').next().unwrap_or_default().to_owned());
     table.row(std::iter::once("verdict".to_owned()).chain(verdicts));
     Section::new("Environments", table)
 }
 
-/// A value as long as fits beside the others; all of it is in the report of its suite.
-fn cut(value: &str, columns: usize) -> String {
-    let most = (WIDTH / columns).max(16);
-    if value.chars().count() <= most {
-        return value.to_owned();
-    }
-    value.chars().take(most - 1).chain(['…']).collect()
-}
-
-/// Characters for the values of all environments.
+/// Characters for the values of all environments; all of a value is in the report of its suite.
 const WIDTH: usize = 110;
 
-fn figures(reports: &[(String, Report)]) -> Section {
-    let mut labels: Vec<&str> = Vec::new();
-    for result in reports.iter().flat_map(|(_, report)| &report.measurements) {
-        if !labels.contains(&&*result.label) {
-            labels.push(&result.label);
+/// In their order, without repeats.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut known = Vec::new();
+    for name in names {
+        if !known.contains(&name) {
+            known.push(name);
         }
     }
+    known
+}
+
+fn figures(reports: &[(String, Report)]) -> Section {
+    let results = reports.iter().flat_map(|(_, report)| &report.measurements);
     let mut head = head("Measurement: requests/s, p50, p99", reports);
     if let [(one, _), (other, _)] = reports {
         head.push(format!("rate of {one} / {other}"));
     }
     let mut table = Table::new(head);
-    for label in labels {
+    for label in distinct(results.map(|result| &*result.label)) {
         let own = reports
             .iter()
             .map(|(_, report)| report.measurements.iter().find(|result| result.label == label));
         let own: Vec<_> = own.collect();
         let cells = own.iter().map(|result| or_dash(*result, cell));
-        let row = std::iter::once(label.to_owned()).chain(cells);
-        match *own {
-            [one, other] => table.row(row.chain([or_dash(times(one, other), |times| times)])),
-            _ => table.row(row),
-        }
+        let times = match *own {
+            [one, other] => Some(or_dash(times(one, other), |times| times)),
+            _ => None,
+        };
+        table.row(std::iter::once(label.to_owned()).chain(cells).chain(times));
     }
     Section::new("Figures", table)
         .note("each has the mark of its own measurement; no difference is judged: the environments differ in more than one thing")
@@ -102,11 +94,7 @@ fn times(one: Option<&MeasurementResult>, other: Option<&MeasurementResult>) -> 
 }
 
 fn cell(result: &MeasurementResult) -> String {
-    let figures = [
-        columns::throughput(result),
-        columns::time(result, |f| f.p50_ms),
-        columns::time(result, |f| f.p99_ms),
-    ];
+    let figures = [columns::RPS, columns::P50, columns::P99].map(|column| (column.1)(result));
     columns::marked(result, &figures.join(", "))
 }
 

@@ -1,12 +1,13 @@
 //! Bounds that decide whether a suite passes.
 
 use plimsoll_metrics::{Bias, BoundedFigure, Disturbance, Judgement, Refusal};
-use plimsoll_report::format::{or_dash, with_share};
+use plimsoll_report::format::{digits, or_dash, percent, time, with_share};
 use plimsoll_runner::Bound;
 use serde::{Deserialize, Serialize};
 
 use crate::finding;
 use crate::result::{Figures, MeasurementResult, Unusable};
+use crate::suite::columns;
 
 /// A bound, the figure that it was applied to, and the judgement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +27,120 @@ pub struct BoundResult {
     pub(crate) in_doubt_if_busy: bool,
 }
 
+/// A figure of measurements that bounds are about.
+#[derive(Clone, Copy)]
+pub(crate) struct Quantity {
+    name: &'static str,
+    of: Value,
+    format: fn(f64) -> String,
+    /// Whether a bound on it is the least value, not one that it must stay below.
+    more_is_better: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Value {
+    /// A time or a rate, on which the generator and other load on the host have their part.
+    Disturbed(fn(&Figures) -> Option<BoundedFigure>),
+    /// A share of answers: many errors are its message, where other bounds are inconclusive.
+    Counted(fn(&Figures) -> Option<f64>),
+}
+
+impl Quantity {
+    pub(crate) const P50: Self = Self::time("p50", |f| f.p50_ms);
+    pub(crate) const P95: Self = Self::time("p95", |f| f.p95_ms);
+    pub(crate) const P99: Self = Self::time("p99", |f| f.p99_ms);
+    /// The p99, or with too few requests for it the maximum.
+    pub(crate) const TAIL: Self = Self::time("p99", |f| f.p99_ms.or(f.max_ms));
+    pub(crate) const AVERAGE: Self = Self::time("average", |f| f.mean_ms);
+    pub(crate) const THROUGHPUT: Self = Self {
+        name: "throughput",
+        of: Value::Disturbed(|f| f.requests_per_s),
+        format: digits,
+        more_is_better: true,
+    };
+    pub(crate) const ERRORS: Self = Self {
+        name: "errors",
+        of: Value::Counted(|f| f.error_share),
+        format: percent,
+        more_is_better: false,
+    };
+    pub(crate) const CORRECTNESS: Self = Self {
+        name: "policy correctness",
+        of: Value::Counted(|f| f.policy_correctness),
+        format: percent,
+        more_is_better: true,
+    };
+
+    const fn time(name: &'static str, of: fn(&Figures) -> Option<BoundedFigure>) -> Self {
+        Self { name, of: Value::Disturbed(of), format: time, more_is_better: false }
+    }
+
+    /// A bound on it that decides.
+    pub(crate) const fn bound(self, value: f64) -> Limit {
+        Limit { of: self, value, decides: true }
+    }
+
+    /// A bound on it that the report only shows.
+    pub(crate) const fn goal(self, value: f64) -> Limit {
+        Limit { of: self, value, decides: false }
+    }
+}
+
+/// A bound on a figure of a measurement.
+#[derive(Clone, Copy)]
+pub(crate) struct Limit {
+    of: Quantity,
+    value: f64,
+    decides: bool,
+}
+
+impl Limit {
+    const fn requirement(&self) -> Requirement {
+        if self.of.more_is_better {
+            Requirement::at_least(self.value, self.of.format)
+        } else {
+            Requirement::below(self.value, self.of.format)
+        }
+    }
+
+    /// Judges the figure of a measurement that is called `name`.
+    pub(crate) fn judge(&self, name: &str, result: &MeasurementResult) -> BoundResult {
+        let (what, requirement) = (format!("{name}: {}", self.of.name), self.requirement());
+        let judged = match self.of.of {
+            Value::Disturbed(of) => BoundResult::of_figure(&what, result, of, requirement),
+            Value::Counted(of) => {
+                let counted = result.error_figure(of).map(BoundedFigure::exact);
+                BoundResult::figure(&what, counted, requirement)
+            }
+        };
+        BoundResult { decides: self.decides, ..judged }
+    }
+
+    /// A row of a table of metrics: its name, the figure behind the mark of its measurement, the
+    /// limit, and for a rate the share of it that is reached at least, as the generator can only
+    /// have held it back.
+    pub(crate) fn row(&self, metric: &str, result: Option<&MeasurementResult>) -> [String; 4] {
+        let cell = |result: &MeasurementResult| match self.of.of {
+            Value::Disturbed(_) if self.of.more_is_better => columns::throughput(result),
+            Value::Disturbed(of) => columns::time(result, of),
+            Value::Counted(of) => columns::shown_cell(result, of, self.of.format),
+        };
+        let cell = or_dash(result, |result| columns::marked(result, &cell(result)));
+        let rate = result.filter(|_| self.of.more_is_better);
+        let rate = rate.and_then(MeasurementResult::throughput);
+        let reached = or_dash(rate, |rate| {
+            let at_least = if rate.refused.is_some() { ">= " } else { "" };
+            format!("{at_least}{}", percent(rate.value / self.value))
+        });
+        [metric.to_owned(), cell, self.requirement().text(), reached]
+    }
+}
+
+/// Judges several figures of a measurement.
+pub(crate) fn judge(name: &str, result: &MeasurementResult, limits: &[Limit]) -> Vec<BoundResult> {
+    limits.iter().map(|limit| limit.judge(name, result)).collect()
+}
+
 /// A bound, and the format of its value.
 #[derive(Clone, Copy)]
 pub(crate) struct Requirement {
@@ -34,29 +149,29 @@ pub(crate) struct Requirement {
 }
 
 impl Requirement {
+    /// That nothing of a count is left.
+    pub(crate) const NONE: Self = Self { bound: Bound::AtMost(0.0), format: digits };
+
     pub(crate) const fn below(value: f64, format: fn(f64) -> String) -> Self {
         Self { bound: Bound::Below(value), format }
     }
 
-    pub(crate) const fn at_most(value: f64, format: fn(f64) -> String) -> Self {
-        Self { bound: Bound::AtMost(value), format }
-    }
-
-    pub(crate) const fn at_least(value: f64, format: fn(f64) -> String) -> Self {
+    const fn at_least(value: f64, format: fn(f64) -> String) -> Self {
         Self { bound: Bound::AtLeast(value), format }
     }
 
-    /// Judges a figure on its limits: the generator can only add to a time and take from a rate.
+    /// The generator can only add to a time and take from a rate.
+    const fn is_of_rate(&self) -> bool {
+        matches!(self.bound, Bound::AtLeast(_))
+    }
+
+    /// Judges a figure on its limits.
     fn judge(&self, measured: Result<BoundedFigure, Unusable>) -> Judgement {
         let figure = match measured {
             Ok(figure) => figure,
             Err(why) => return Judgement::Inconclusive(why.to_string()),
         };
-        let bias = match self.bound {
-            Bound::AtLeast(_) => Bias::Takes,
-            Bound::Within { .. } => Bias::Both,
-            Bound::Below(_) | Bound::AtMost(_) => Bias::Adds,
-        };
+        let bias = if self.is_of_rate() { Bias::Takes } else { Bias::Adds };
         match (figure.limits(bias).map(|value| self.bound.holds(value)), figure.refused) {
             ([true, true], _) => Judgement::Pass,
             ([false, false], _) => Judgement::Fail,
@@ -73,22 +188,19 @@ impl Requirement {
     /// The Result column.
     fn shown(&self, figure: BoundedFigure) -> String {
         let value = (self.format)(figure.value);
-        match self.bound {
-            Bound::AtLeast(_) if figure.refused.is_some() => format!(">= {value}"),
-            Bound::Within { .. } => with_share(value, &figure, "±"),
+        match figure.refused {
+            Some(_) if self.is_of_rate() => format!(">= {value}"),
             _ => with_share(value, &figure, "-"),
         }
     }
 
     fn text(&self) -> String {
-        match self.bound {
-            Bound::Within { truth, tolerance } => {
-                format!("{} ± {}", (self.format)(truth), (self.format)(tolerance))
-            }
-            Bound::Below(limit) => format!("< {}", (self.format)(limit)),
-            Bound::AtMost(limit) => format!("<= {}", (self.format)(limit)),
-            Bound::AtLeast(limit) => format!(">= {}", (self.format)(limit)),
-        }
+        let (sign, limit) = match self.bound {
+            Bound::Below(limit) => ("<", limit),
+            Bound::AtLeast(limit) => (">=", limit),
+            Bound::AtMost(limit) | Bound::Within { truth: limit, .. } => ("<=", limit),
+        };
+        format!("{sign} {}", (self.format)(limit))
     }
 }
 
@@ -96,16 +208,14 @@ impl BoundResult {
     /// Judges a time or a rate of a measurement. One that must not be used neither passes nor
     /// fails; nor does one that other load on the host may have decided. None fails while the
     /// load's own core was full: what waited there is in it.
-    pub(crate) fn of_figure(
+    fn of_figure(
         what: &str,
         result: &MeasurementResult,
         figure: impl Fn(&Figures) -> Option<BoundedFigure>,
         requirement: Requirement,
     ) -> Self {
-        let disturbance = match requirement.bound {
-            Bound::AtLeast(_) => Disturbance::Down,
-            _ => result.time().disturbance(),
-        };
+        let disturbance =
+            if requirement.is_of_rate() { Disturbance::Down } else { result.time().disturbance() };
         let judged = Self::figure(what, result.bounded(figure), requirement);
         let judged = match result.busy_host() {
             Some(why) => judged.disturbed(disturbance, why),
@@ -117,17 +227,6 @@ impl BoundResult {
             }
             _ => judged,
         }
-    }
-
-    /// Judges a count of errors: it is broken by many errors, where other bounds are inconclusive.
-    pub(crate) fn of_errors(
-        what: &str,
-        result: &MeasurementResult,
-        figure: impl Fn(&Figures) -> Option<f64>,
-        requirement: Requirement,
-    ) -> Self {
-        let figure = result.error_figure(figure).map(BoundedFigure::exact);
-        Self::figure(what, figure, requirement)
     }
 
     /// Judges a count that may be missing.
@@ -165,43 +264,34 @@ impl BoundResult {
     ) -> Self {
         let judgement = match &measured {
             Err(why) => Judgement::Inconclusive(why.clone()),
-            Ok([_, low, high]) => {
-                match (requirement.bound.holds(*low), requirement.bound.holds(*high)) {
-                    (true, true) => Judgement::Pass,
-                    (false, false) => Judgement::Fail,
-                    _ => Judgement::Inconclusive("its interval has the bound in it".to_owned()),
-                }
-            }
+            Ok([_, low, high]) => match [low, high].map(|end| requirement.bound.holds(*end)) {
+                [true, true] => Judgement::Pass,
+                [false, false] => Judgement::Fail,
+                _ => Judgement::Inconclusive("its interval has the bound in it".to_owned()),
+            },
         };
-        Self {
-            what: what.to_owned(),
-            measured: or_dash(
-                measured.ok().map(|[value, low, high]| {
-                    [value, low, high].map(|value| (requirement.format)(value))
-                }),
-                |[value, low, high]| format!("{value} [{low}, {high}]"),
-            ),
-            bound: requirement.text(),
-            judgement,
-            decides: true,
-            in_doubt_if_busy: true,
-        }
+        let measured = or_dash(measured.ok(), |ends| {
+            let [value, low, high] = ends.map(requirement.format);
+            format!("{value} [{low}, {high}]")
+        });
+        let judged = Self::new(what, measured, requirement.text(), judgement);
+        Self { in_doubt_if_busy: true, ..judged }
     }
 
     /// Judges a figure, or says why there is none.
-    pub(crate) fn figure(
+    fn figure(
         what: &str,
         measured: Result<BoundedFigure, Unusable>,
         requirement: Requirement,
     ) -> Self {
-        Self {
-            what: what.to_owned(),
-            measured: or_dash(measured.clone().ok(), |figure| requirement.shown(figure)),
-            bound: requirement.text(),
-            judgement: requirement.judge(measured),
-            decides: true,
-            in_doubt_if_busy: false,
-        }
+        let shown = or_dash(measured.clone().ok(), |figure| requirement.shown(figure));
+        Self::new(what, shown, requirement.text(), requirement.judge(measured))
+    }
+
+    /// A judgement that decides.
+    pub(crate) fn new(what: &str, measured: String, bound: String, judgement: Judgement) -> Self {
+        let what = what.to_owned();
+        Self { what, measured, bound, judgement, decides: true, in_doubt_if_busy: false }
     }
 
     /// A goal: the report shows it, and it decides nothing.
@@ -220,7 +310,6 @@ impl BoundResult {
         }
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,10 +396,8 @@ mod tests {
             assert_eq!(rate.status(), status);
         }
         for (result, status) in [(&open, "PASS"), (&closed, "PASS"), (&failing, "FAIL")] {
-            let few = Requirement::below(0.001, percent);
-            let errors = BoundResult::of_errors("errors", result, |f| f.error_share, few);
-            let all = Requirement::at_least(1.0, percent);
-            let correct = BoundResult::of_errors("correct", result, |f| f.policy_correctness, all);
+            let errors = Quantity::ERRORS.bound(0.001).judge("x", result);
+            let correct = Quantity::CORRECTNESS.bound(1.0).judge("x", result);
             assert_eq!([errors.status(), correct.status()], [status; 2]);
         }
     }
@@ -351,7 +438,13 @@ mod tests {
     fn requirements_hold_at_their_edges_and_are_written_with_their_unit() {
         for (requirement, text, below, on, above) in [
             (Requirement::below(2.0, time), "< 2.00ms", true, false, false),
-            (Requirement::at_most(2.0, percent), "<= 200%", true, true, false),
+            (
+                Requirement { bound: Bound::AtMost(2.0), format: percent },
+                "<= 200%",
+                true,
+                true,
+                false,
+            ),
             (Requirement::at_least(2.0, time), ">= 2.00ms", false, true, true),
         ] {
             assert_eq!(
@@ -396,8 +489,7 @@ mod tests {
             let result = with(errors);
             let time =
                 BoundResult::of_figure("p99", &result, |f| f.p99_ms, Requirement::below(9.0, time));
-            let share = Requirement::below(0.02, percent);
-            let errors = BoundResult::of_errors("errors", &result, |f| f.error_share, share);
+            let errors = Quantity::ERRORS.bound(0.02).judge("x", &result);
             assert_eq!((time.status(), errors.status()), (of_time, of_errors));
         }
     }

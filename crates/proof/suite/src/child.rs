@@ -60,17 +60,10 @@ impl Child {
     pub(crate) fn start(spec: &ChildSpec<'_>) -> Result<Self, SuiteError> {
         let cannot = |source| SuiteError::Start { what: spec.what.to_owned(), source };
         let log = File::create(&spec.log).map_err(cannot)?;
-        let mut command = Command::new(spec.exe);
-        command.args(["suite", "child"]);
-        if let Some(core) = spec.core {
-            command.arg("--core").arg(core.to_string());
-        }
-        command.arg("--").args(spec.args);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
-        // Ctrl-C is for the suite: it must reach no child while requests are in flight.
-        command.process_group(0);
+        let mut command = command(spec.exe, spec.core, &[], spec.args);
         let clock = MonotonicClock::start();
-        let mut process = ChildProcess::spawn(&mut command).map_err(cannot)?;
+        let mut process =
+            ChildProcess::spawn(command.stdout(Stdio::piped()).stderr(log)).map_err(cannot)?;
         let lines = process.lines();
         let mut child =
             Self { process: Some(process), address: String::new(), ready_after: Nanos::ZERO };
@@ -139,6 +132,20 @@ impl Drop for Child {
             process.terminate(EXIT_TIMEOUT);
         }
     }
+}
+
+/// A command by way of `suite child`, so that the kernel ends it with the suite; `flags` are those
+/// of `suite child`.
+pub(crate) fn command(exe: &Path, core: Option<usize>, flags: &[&str], args: &[String]) -> Command {
+    let mut command = Command::new(exe);
+    command.args(["suite", "child"]);
+    if let Some(core) = core {
+        command.arg("--core").arg(core.to_string());
+    }
+    command.args(flags).arg("--").args(args).stdin(Stdio::null());
+    // Ctrl-C is for the suite: it must reach no child while requests are in flight.
+    command.process_group(0);
+    command
 }
 
 /// Replaces this process by `program`, or by this binary if there is none, with `args`. It is

@@ -14,42 +14,20 @@ pub(crate) struct ComparisonPlan {
     pub(crate) label: String,
     /// Whether the targets are variants of the first one: then each is compared with it alone.
     pub(crate) variants: bool,
-    request: Measurement,
+    /// The requests and their load.
+    pub(crate) request: Measurement,
     /// Name and target; the first is what the others are compared with.
-    targets: Vec<(String, SuiteTarget)>,
-    /// Settings of the comparison, `PATH=VALUE`.
-    settings: Vec<&'static str>,
+    pub(crate) targets: Vec<(String, SuiteTarget)>,
 }
 
 impl ComparisonPlan {
-    /// The requests and the load of a measurement on each of the targets, the first of which is
-    /// what the others are compared with.
-    pub(crate) fn new(
-        label: &str,
-        request: Measurement,
-        targets: Vec<(String, SuiteTarget)>,
-    ) -> Self {
-        let (label, settings) = (label.to_owned(), Vec::new());
-        Self { label, variants: false, request, targets, settings }
-    }
-
-    /// The others are variants of the first.
-    pub(crate) fn of_variants(self) -> Self {
-        Self { variants: true, ..self }
-    }
-
-    /// Whether it is short: then no time is spent on whether targets disturb each other.
-    pub(crate) fn short(mut self, short: bool) -> Self {
-        self.settings.extend(short.then_some("versus.alone=0s"));
-        self
-    }
-
-    /// Its plan.
+    /// Its plan. In a `short` suite no time is spent on whether targets disturb each other.
     ///
     /// # Errors
     /// If an address or a header cannot be used.
-    pub(crate) fn plan(&self) -> Result<Plan, SuiteError> {
-        self.request.comparison_plan(&self.targets, &self.settings)
+    pub(crate) fn plan(&self, short: bool) -> Result<Plan, SuiteError> {
+        let settings: &[&str] = if short { &["versus.alone=0s"] } else { &[] };
+        self.request.comparison_plan(&self.targets, settings)
     }
 
     /// The processes of the targets that are known, each by the name of its target.
@@ -113,8 +91,9 @@ mod tests {
         let builtin = Measurement::builtin("c", &targets[0].1, "perf-550-nonstream", &[]);
         for request in [chat, builtin] {
             let request = request.rate(100.0, length);
-            let comparison = ComparisonPlan::new("c", request, targets.clone()).short(true);
-            let plan = comparison.plan().unwrap();
+            let (label, targets) = ("c".to_owned(), targets.clone());
+            let comparison = ComparisonPlan { label, variants: false, request, targets };
+            let plan = comparison.plan(true).unwrap();
             let names: Vec<_> =
                 plan.targets.iter().map(|target| (&*target.name, target.role)).collect();
             let expected = [("direct", TargetRole::Reference), ("a", TargetRole::Candidate)];
@@ -137,7 +116,9 @@ mod tests {
             vec![("direct".to_owned(), of(1, "/health")), ("a".to_owned(), of(2, "/smoke"))];
         let length = Length::new(Nanos::ZERO, Nanos::from_secs(9));
         let request = Measurement::get_base("g", &targets[0].1).rate(100.0, length);
-        let plan = ComparisonPlan::new("g", request, targets).plan().unwrap();
+        let label = "g".to_owned();
+        let comparison = ComparisonPlan { label, variants: false, request, targets };
+        let plan = comparison.plan(false).unwrap();
         let urls: Vec<_> = plan.targets.iter().map(|target| target.url.to_string()).collect();
         assert!(urls[0].ends_with("/health") && urls[1].ends_with("/smoke"), "{urls:?}");
         assert_eq!(plan_path(&plan).as_deref(), Some(""));

@@ -98,11 +98,8 @@ impl ComparisonResult {
     /// # Errors
     /// Why it is not known.
     pub(crate) fn added(&self, target: &str) -> Result<Interval, String> {
-        if let Some(why) = self.why_unusable() {
-            return Err(why);
-        }
-        let found = self.difference(target, Kind::Added, "p50");
-        let found = found.ok_or_else(|| "it has no complete pair".to_owned())?;
+        self.why_unusable().map_or(Ok(()), Err)?;
+        let found = self.difference(target, Kind::Added, "p50").ok_or("it has no complete pair")?;
         in_millis(found.limited()).ok_or_else(|| found.refused.clone().unwrap_or_default())
     }
 
@@ -111,55 +108,45 @@ impl ComparisonResult {
     /// # Errors
     /// Why it is not known.
     pub(crate) fn cpu_share(&self, target: &str) -> Result<Interval, String> {
-        if let Some(why) = self.why_unusable() {
-            return Err(why);
-        }
-        let found = self.cpu_difference(target).ok_or_else(unknown_cpu_time)?;
-        let own = self.versus.iter().flat_map(|versus| &versus.targets);
-        let own = own.filter(|known| known.name == self.reference());
-        let own =
-            { own }.find_map(|known| known.cpu_ns_per_request).ok_or_else(unknown_cpu_time)?;
-        match (found.value_ns, found.low_ns, found.high_ns) {
-            (Some(value), Some(low), Some(high)) => Ok([value / own, low / own, high / own]),
-            _ => Err(found.refused.clone().unwrap_or_else(unknown_cpu_time)),
-        }
+        self.why_unusable().map_or(Ok(()), Err)?;
+        let unknown = "the CPU time of the two is not known";
+        let found = self.cpu_difference(target).ok_or(unknown)?;
+        let own = self.cpu_ns(self.reference()).ok_or(unknown)?;
+        let refused = || found.refused.clone().unwrap_or_else(|| unknown.to_owned());
+        cpu_interval(found).map(|ends| ends.map(|end| end / own)).ok_or_else(refused)
     }
 
-    /// A target's CPU time per request, behind the mark.
+    /// A target's CPU time per request.
+    fn cpu_ns(&self, target: &str) -> Option<f64> {
+        let mut targets = self.versus.iter().flat_map(|versus| &versus.targets);
+        targets.find(|known| known.name == target)?.cpu_ns_per_request
+    }
+
+    /// The same behind the mark.
     pub(crate) fn marked_own_cpu(&self, target: &str) -> String {
-        let own = self.versus.iter().flat_map(|versus| &versus.targets);
-        let mut own = own.filter(|known| known.name == target);
-        let nanos = own.find_map(|known| known.cpu_ns_per_request);
-        self.marked(or_dash(nanos, |nanos| format::time(nanos / 1e6)))
+        self.marked(or_dash(self.cpu_ns(target), |nanos| format::time(nanos / 1e6)))
     }
 
     /// What a target adds, for a row that has the mark of this comparison.
     pub(crate) fn added_cell(&self, target: &str) -> String {
-        cell(self.difference(target, Kind::Added, "p50").and_then(Difference::limited))
+        let found = self.difference(target, Kind::Added, "p50");
+        cell(in_millis(found.and_then(Difference::limited)))
     }
 
     /// The shift of the p99, for such a row.
     pub(crate) fn tail_cell(&self, target: &str) -> String {
-        cell(self.difference(target, Kind::Shift, "p99").and_then(Difference::limited))
+        let found = self.difference(target, Kind::Shift, "p99");
+        cell(in_millis(found.and_then(Difference::limited)))
     }
 
-    /// What a variant adds, behind the mark of this comparison: for a row about something else.
-    pub(crate) fn marked_added(&self, target: &str) -> String {
-        self.marked(self.added_cell(target))
-    }
-
-    /// CPU time per request that a variant adds, for a row that has the mark of this comparison.
+    /// CPU time per request that a variant adds, for such a row.
     pub(crate) fn cpu_cell(&self, target: &str) -> String {
-        let found = self.cpu_difference(target);
-        cell(found.and_then(|found| Some((found.value_ns?, found.low_ns?, found.high_ns?))))
+        let found = self.cpu_difference(target).and_then(cpu_interval);
+        cell(found.map(|ends| ends.map(|nanos| nanos / 1e6)))
     }
 
-    /// The same behind the mark.
-    pub(crate) fn marked_cpu(&self, target: &str) -> String {
-        self.marked(self.cpu_cell(target))
-    }
-
-    fn marked(&self, cell: String) -> String {
+    /// A cell behind the mark of this comparison: for a row about something else.
+    pub(crate) fn marked(&self, cell: String) -> String {
         if cell == DASH { cell } else { format!("{}{cell}", self.marker()) }
     }
 
@@ -191,10 +178,6 @@ impl ComparisonResult {
     }
 }
 
-fn unknown_cpu_time() -> String {
-    "the CPU time of the two is not known".to_owned()
-}
-
 /// The flag is that of another command.
 fn in_terms_of_versus(text: &str) -> String {
     text.replace("--schedule turns", "`versus --schedule turns`")
@@ -204,6 +187,10 @@ fn in_millis(measured: Option<(f64, f64, f64)>) -> Option<Interval> {
     measured.map(|(value, low, high)| [value / 1e6, low / 1e6, high / 1e6])
 }
 
-fn cell(measured: Option<(f64, f64, f64)>) -> String {
-    or_dash(in_millis(measured), |[value, low, high]| format::difference(value, low, high))
+fn cpu_interval(found: &CpuDifference) -> Option<Interval> {
+    Some([found.value_ns?, found.low_ns?, found.high_ns?])
+}
+
+fn cell(measured: Option<Interval>) -> String {
+    or_dash(measured, |[value, low, high]| format::difference(value, low, high))
 }

@@ -2,7 +2,7 @@
 
 mod median;
 
-use plimsoll_measure::ErrorClass;
+use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_metrics::{
     BoundedFigure, DistributionSummary, Group, Metric, MetricsError, QUANTILES, Refusal,
     RunSummary, Validity,
@@ -276,29 +276,17 @@ fn with_codes(group: &Group, class: &str) -> String {
     }
 }
 
-/// The share of the responses that took at most a time, to 0.1 %; `None` without any.
+/// The share of the responses that took at most a time, to 0.1 % of it; `None` without any.
 pub(crate) fn share_up_to(
     group: &Group,
     responses: TimedResponses,
     time: Metric,
-    limit_ms: f64,
+    limit: Nanos,
 ) -> Option<f64> {
-    let times = times(group, responses, time).ok()??;
-    if times.max_figure().value <= limit_ms {
-        return Some(1.0);
-    }
-    let grid: Vec<f64> = (1..STEPS).map(|step| f64::from(step) / f64::from(STEPS)).collect();
-    let values = times.figures_at(&grid).ok()?;
-    let known = values.iter().any(Option::is_some);
-    let within = grid
-        .iter()
-        .zip(&values)
-        .filter(|(_, value)| value.as_ref().is_some_and(|figure| figure.value <= limit_ms));
-    known.then(|| within.map(|(q, _)| *q).fold(0.0, f64::max))
+    let times = times(group, responses, time).ok()??.restore().ok()?;
+    let ([within], above) = times.classes(&[limit.as_u64()]);
+    (within + above > 0).then(|| within as f64 / (within + above) as f64)
 }
-
-/// Steps of a share.
-const STEPS: u32 = 1_000;
 
 /// The times that are shown: those of completed requests, and where refusals are expected those of
 /// both as one.

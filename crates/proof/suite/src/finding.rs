@@ -7,7 +7,7 @@ mod scaling;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use bottleneck::{Bottleneck, bottleneck, full_load_core, limiter};
+pub(crate) use bottleneck::{full_load_core, limiter};
 pub(crate) use quality::{
     busy_host, censored, errors, is_limited, store, sub_millisecond, tails, unusable,
 };

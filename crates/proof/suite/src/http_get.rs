@@ -16,38 +16,25 @@ pub(crate) struct HttpResponse {
 
 /// Gets `http://ADDRESS/PATH`, by HTTP/1.0, so that the body ends with the connection.
 pub(crate) fn get(address: &str, path: &str, timeout: Duration) -> io::Result<HttpResponse> {
-    get_with(address, path, &[], timeout)
+    request(address, path, &[], None, timeout)
 }
 
-/// The same with further headers, `NAME: VALUE`.
-pub(crate) fn get_with(
+/// The same with further headers, `NAME: VALUE`; with a body of JSON it is a `POST`.
+pub(crate) fn request(
     address: &str,
     path: &str,
     headers: &[String],
+    body: Option<&str>,
     timeout: Duration,
 ) -> io::Result<HttpResponse> {
     let headers: String = headers.iter().map(|header| header.clone() + "\r\n").collect();
-    let head = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n{headers}\r\n");
-    exchange(address, &head, timeout)
-}
-
-/// Posts JSON in the same way, with further headers, `NAME: VALUE`.
-pub(crate) fn post(
-    address: &str,
-    path: &str,
-    headers: &[String],
-    body: &str,
-    timeout: Duration,
-) -> io::Result<HttpResponse> {
-    let headers: String = headers.iter().map(|header| header.clone() + "\r\n").collect();
-    let length = body.len();
-    let request = format!(
-        "POST {path} HTTP/1.0\r\nhost: {address}\r\n{headers}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-    );
-    exchange(address, &request, timeout)
-}
-
-fn exchange(address: &str, request: &str, timeout: Duration) -> io::Result<HttpResponse> {
+    let (method, content) = body.map_or(("GET", String::new()), |body| {
+        let length = body.len();
+        ("POST", format!("content-type: application/json\r\ncontent-length: {length}\r\n"))
+    });
+    let body = body.unwrap_or_default();
+    let request =
+        format!("{method} {path} HTTP/1.0\r\nhost: {address}\r\n{headers}{content}\r\n{body}");
     let addresses = address.to_socket_addrs()?.next();
     let address = addresses.ok_or_else(|| io::Error::other("the name has no address"))?;
     let mut stream = TcpStream::connect_timeout(&address, timeout)?;
@@ -67,6 +54,13 @@ fn exchange(address: &str, request: &str, timeout: Duration) -> io::Result<HttpR
         }
     }
     Ok(parse(&String::from_utf8_lossy(&bytes)))
+}
+
+/// The value of the first line of a page of metrics that has all of these `parts`.
+pub(crate) fn metric_value(metrics: &str, parts: &[&str]) -> Option<f64> {
+    let mut lines = metrics.lines().filter(|line| !line.starts_with('#'));
+    let line = lines.find(|line| parts.iter().all(|part| line.contains(part)))?;
+    line.rsplit_once(' ')?.1.parse().ok()
 }
 
 /// Whether the body has its announced length: some servers keep the connection open all the same.

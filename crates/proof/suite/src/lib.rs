@@ -15,7 +15,6 @@
 //! The load itself is `plimsoll-engine`'s, the numbers are `plimsoll-metrics`'. Every sentence in a
 //! report is made by a rule in `finding`, from figures alone.
 
-mod absent_row;
 mod baseline_diff;
 mod beside;
 mod bound;
@@ -55,6 +54,7 @@ pub use options::{ExternalTarget, LayerPart, SuiteOptions};
 pub use prometheus::prometheus;
 pub use report::{Accepted, Report, SCHEMA, Section, SuiteOutcome};
 pub use result::{BusyShares, ERROR_GATE, Figures, MeasurementResult, Unusable};
+pub use sizing::HEADROOM;
 pub use suite::Suite;
 
 #[cfg(test)]

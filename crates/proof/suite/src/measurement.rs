@@ -66,6 +66,7 @@ impl LoadShape {
 
 /// A measurement to be made.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Measurement {
     /// Its name in the report.
     pub(crate) label: String,
@@ -75,6 +76,8 @@ pub(crate) struct Measurement {
     pub(crate) error_gate: f64,
     /// Whether it looks for the highest load.
     pub(crate) explores: bool,
+    /// Whether errors are expected, and not a fault of the gateway.
+    pub(crate) errors_expected: bool,
     /// Whether requests carry the target's key.
     with_key: bool,
     profile: Map<String, Value>,
@@ -114,6 +117,7 @@ impl Measurement {
             shape: LoadShape::Clients(1),
             error_gate: ERROR_GATE,
             explores: false,
+            errors_expected: false,
             with_key,
             profile,
             builtin: None,
@@ -266,24 +270,30 @@ impl Measurement {
     /// # Errors
     /// If the target's address or a header cannot be used.
     pub(crate) fn plan(&self, pass: u32) -> Result<Plan, SuiteError> {
-        let profile = self.builtin.as_deref().map_or_else(
-            || {
-                let text = Value::Object(self.profile.clone()).to_string().into_bytes();
-                Ok(Profile::new(Path::new("suite"), text))
-            },
-            Profile::open,
-        )?;
         let overrides = self.overrides.clone().with("seed", "seed", (pass + 1).to_string());
-        // Environment variables are meant for the user's profiles.
-        let mut plan = load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?;
+        let mut plan = self.load(self.profile.clone(), &overrides, Purpose::Run)?;
         if !self.with_key {
             plan.targets.iter_mut().for_each(|target| target.key = None);
         }
         Ok(plan)
     }
-}
 
-impl Measurement {
+    fn load(
+        &self,
+        profile: Map<String, Value>,
+        overrides: &Overrides,
+        purpose: Purpose,
+    ) -> Result<Plan, SuiteError> {
+        let profile = match self.builtin.as_deref() {
+            Some(name) => Profile::open(name)?,
+            None => {
+                Profile::new(Path::new("suite"), Value::Object(profile).to_string().into_bytes())
+            }
+        };
+        // Environment variables are meant for the user's profiles.
+        Ok(load(&profile, &EnvVars::default(), overrides, purpose)?)
+    }
+
     /// The plan of a comparison: these requests on each of the targets, the first of which is what
     /// the others are compared with. Each gets its own key and headers, and no others'.
     ///
@@ -309,16 +319,11 @@ impl Measurement {
         let listed = Value::Array(listed.collect()).to_string();
         let mut profile = self.profile.clone();
         profile.remove("target");
-        let text = Value::Object(profile).to_string().into_bytes();
-        let profile = match self.builtin.as_deref() {
-            Some(name) => Profile::open(name)?,
-            None => Profile::new(Path::new("suite"), text),
-        };
         let mut overrides = Overrides { headers: Vec::new(), ..self.overrides.clone() };
         overrides.keys.retain(|own| own.key != "target");
         overrides = overrides.with("target", "targets", listed).with("seed", "seed", "1");
         overrides.sets.extend(settings.iter().map(|&set| set.to_owned()));
-        let mut plan = load(&profile, &EnvVars::default(), &overrides, Purpose::Versus)?;
+        let mut plan = self.load(profile, &overrides, Purpose::Versus)?;
         for planned in &mut plan.targets {
             let own = targets.iter().find(|(name, _)| planned.name == *name);
             if !own.is_some_and(|(_, target)| has_key(target)) {

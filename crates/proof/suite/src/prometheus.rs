@@ -3,56 +3,59 @@
 //! Every measurement says by `plimsoll_suite_usable` whether its figures may be used. Those of one
 //! that may not, and single figures that were refused, are left out: an alert does not read labels.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use plimsoll_metrics::{BoundedFigure, Judgement};
 use plimsoll_report::exposition::{Exposition, Kind, Labels};
 
-use crate::comparison_result::ComparisonResult;
-use crate::report::{Accepted, Report, SuiteOutcome};
+use crate::report::{Accepted, Report};
 use crate::result::{Figures, MeasurementResult, Unusable};
 
 type Of = fn(&Figures) -> Option<BoundedFigure>;
 
-/// Figures by quantile.
-type Quantiles = &'static [(&'static str, Of)];
+/// Figures: name, help, the factor to the base unit, and the figures, each with its quantile or as
+/// the only one.
+type Family = (&'static str, &'static str, f64, &'static [(&'static str, Of)]);
 
-/// Times by quantile: name, help, and the figures in milliseconds.
-const TIMES: [(&str, &str, Quantiles); 3] = [
+const FAMILIES: [Family; 9] = [
     (
-        "plimsoll_suite_time_seconds",
+        "time_seconds",
         "Response time; of clients that wait for each response the service time.",
+        1e-3,
         &[("0.5", |f| f.p50_ms), ("0.95", |f| f.p95_ms), ("0.99", |f| f.p99_ms)],
     ),
     (
-        "plimsoll_suite_ttft_seconds",
+        "ttft_seconds",
         "Time to the first token.",
+        1e-3,
         &[("0.5", |f| f.ttft_p50_ms), ("0.99", |f| f.ttft_p99_ms)],
     ),
-    ("plimsoll_suite_stream_gap_seconds", "Gaps inside streams.", &[("0.99", |f| f.gap_p99_ms)]),
-];
-
-/// Other figures: name, help, the factor to the base unit, and the figure.
-const FIGURES: [(&str, &str, f64, Of); 6] = [
-    ("plimsoll_suite_requests_per_second", "Expected answers per second.", 1.0, |f| {
-        f.requests_per_s
-    }),
-    ("plimsoll_suite_mean_seconds", "Mean of the time.", 1e-3, |f| f.mean_ms),
-    ("plimsoll_suite_received_bytes_per_second", "Bytes of responses.", 1e6, |f| {
-        exact(f.megabytes_per_s)
-    }),
-    ("plimsoll_suite_gateway_cpu_seconds_per_request", "CPU time of the gateway.", 1e-6, |f| {
-        exact(f.gateway_cpu_us)
-    }),
-    ("plimsoll_suite_gateway_resident_bytes", "Memory of the gateway at the end.", 1.0, |f| {
-        exact(f.gateway_memory)
-    }),
+    ("stream_gap_seconds", "Gaps inside streams.", 1e-3, &[("0.99", |f| f.gap_p99_ms)]),
+    ("requests_per_second", "Expected answers per second.", 1.0, &[("", |f| f.requests_per_s)]),
+    ("mean_seconds", "Mean of the time.", 1e-3, &[("", |f| f.mean_ms)]),
     (
-        "plimsoll_suite_policy_correct_ratio",
+        "received_bytes_per_second",
+        "Bytes of responses.",
+        1e6,
+        &[("", |f| exact(f.megabytes_per_s))],
+    ),
+    (
+        "gateway_cpu_seconds_per_request",
+        "CPU time of the gateway.",
+        1e-6,
+        &[("", |f| exact(f.gateway_cpu_us))],
+    ),
+    (
+        "gateway_resident_bytes",
+        "Memory of the gateway at the end.",
+        1.0,
+        &[("", |f| exact(f.gateway_memory))],
+    ),
+    (
+        "policy_correct_ratio",
         "Answers with the expected policy decision.",
         1.0,
-        |f| exact(f.policy_correctness),
+        &[("", |f| exact(f.policy_correctness))],
     ),
 ];
 
@@ -62,180 +65,125 @@ fn exact(value: Option<f64>) -> Option<BoundedFigure> {
 
 /// The report as Prometheus metrics.
 pub fn prometheus(report: &Report) -> String {
-    let mut page = Page { out: Exposition::new(&BTreeMap::new()), report };
-    page.suite();
-    page.usable();
-    page.counts();
-    for (name, help, quantiles) in TIMES {
-        page.out.head(name, Kind::Summary, help);
-        for (quantile, of) in quantiles {
-            page.figures(name, 1e-3, Some(("quantile", quantile)), *of);
+    let mut page =
+        Page { out: Exposition::new(&BTreeMap::new()), suite: &report.suite, name: String::new() };
+    page.head("info", Kind::Gauge, "The suite of these figures.");
+    let (quick, debug_build) = (report.quick.to_string(), report.debug_build.to_string());
+    page.line(
+        &[
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("started", &report.started),
+            ("quick", &quick),
+            ("debug_build", &debug_build),
+        ],
+        1.0,
+    );
+    page.head("outcome", Kind::Gauge, "1 for the outcome of the suite, 0 for the others.");
+    let outcome = serde_json::to_value(report.outcome(Accepted::default()));
+    let outcome = outcome.ok().and_then(|word| word.as_str().map(str::to_owned));
+    for word in ["pass", "complete", "fail", "inconclusive", "interrupted"] {
+        page.line(&[("outcome", word)], f64::from(u8::from(outcome.as_deref() == Some(word))));
+    }
+    page.usable(report);
+    page.counts("requests", "Planned requests of all passes, without warm-up.", report, |f| {
+        f.requests
+    });
+    page.counts("errors", "Those of them without the expected answer.", report, |f| f.errors);
+    for (name, help, factor, figures) in FAMILIES {
+        let has_quantiles = figures.iter().any(|(quantile, _)| !quantile.is_empty());
+        page.head(name, if has_quantiles { Kind::Summary } else { Kind::Gauge }, help);
+        let results = &report.measurements;
+        let all = figures.iter().flat_map(|figure| results.iter().map(move |one| (figure, one)));
+        for ((quantile, of), result) in all {
+            let Ok(value) = result.figure(of) else { continue };
+            let labels = [("measurement", &*result.label), ("quantile", quantile)];
+            page.line(if has_quantiles { &labels } else { &labels[..1] }, value * factor);
         }
     }
-    for (name, help, factor, of) in FIGURES {
-        page.out.head(name, Kind::Gauge, help);
-        page.figures(name, factor, None, of);
-    }
-    page.added();
-    page.bounds();
+    page.added(report);
+    page.bounds(report);
     page.out.finish() + &report.load_test
 }
 
 struct Page<'r> {
     out: Exposition,
-    report: &'r Report,
+    suite: &'r str,
+    /// The name of the family that is written.
+    name: String,
 }
 
-impl<'r> Page<'r> {
-    fn labels(&self) -> Labels<'r> {
-        vec![("suite", self.report.suite.as_str().into())]
+impl Page<'_> {
+    fn head(&mut self, name: &str, kind: Kind, help: &str) {
+        self.name = format!("plimsoll_suite_{name}");
+        self.out.head(&self.name, kind, help);
     }
 
-    fn labels_of(&self, label: &'r str) -> Labels<'r> {
-        let mut labels = self.labels();
-        labels.push(("measurement", label.into()));
-        labels
-    }
-
-    fn suite(&mut self) {
-        let (name, mut labels) = ("plimsoll_suite_info", self.labels());
-        let version = env!("CARGO_PKG_VERSION");
-        labels.push(("version", version.into()));
-        labels.push(("started", self.report.started.as_str().into()));
-        labels.push(("quick", self.report.quick.to_string().into()));
-        labels.push(("debug_build", self.report.debug_build.to_string().into()));
-        self.out.head(name, Kind::Gauge, "The suite of these figures.");
-        self.out.line(name, &labels, 1);
-        let name = "plimsoll_suite_outcome";
-        self.out.head(name, Kind::Gauge, "1 for the outcome of the suite, 0 for the others.");
-        let outcome = self.report.outcome(Accepted::default());
-        for (word, one) in [
-            ("pass", SuiteOutcome::Pass),
-            ("complete", SuiteOutcome::Complete),
-            ("fail", SuiteOutcome::Fail),
-            ("inconclusive", SuiteOutcome::Inconclusive),
-            ("interrupted", SuiteOutcome::Interrupted),
-        ] {
-            let mut labels = self.labels();
-            labels.push(("outcome", word.into()));
-            self.out.line(name, &labels, u8::from(one == outcome));
-        }
+    fn line(&mut self, labels: &[(&'static str, &str)], value: f64) {
+        let own = labels.iter().map(|(name, value)| (*name, (*value).into()));
+        let labels: Labels<'_> = [("suite", self.suite.into())].into_iter().chain(own).collect();
+        self.out.line(&self.name, &labels, rounded(value));
     }
 
     /// Whether the figures of each measurement and comparison may be used, and what it was.
-    fn usable(&mut self) {
-        let name = "plimsoll_suite_usable";
+    fn usable(&mut self, report: &Report) {
         let help = "1 if the figures of the measurement may be used. 0: its state says why, and \
                     they are left out.";
-        self.out.head(name, Kind::Gauge, help);
-        for result in &self.report.measurements {
-            let state = state(result);
-            let mut labels = self.labels_of(&result.label);
-            labels.push(("state", state.into()));
-            self.out.line(name, &labels, u8::from(state == "valid"));
-        }
-        for result in &self.report.comparisons {
+        self.head("usable", Kind::Gauge, help);
+        let measured = report.measurements.iter().map(|result| (&*result.label, state(result)));
+        let compared = report.comparisons.iter().map(|result| {
             let state = match (&result.versus, result.why_unusable()) {
                 (_, None) => "valid",
                 (None, _) => "not_run",
                 (Some(_), _) => "invalid",
             };
-            let mut labels = self.labels_of(&result.label);
-            labels.push(("state", state.into()));
-            self.out.line(name, &labels, u8::from(state == "valid"));
+            (&*result.label, state)
+        });
+        for (label, state) in measured.chain(compared) {
+            let labels = [("measurement", label), ("state", state)];
+            self.line(&labels, f64::from(u8::from(state == "valid")));
         }
     }
 
     /// Counts, which are true of every measurement that was carried out.
-    fn counts(&mut self) {
-        let rows: Vec<_> = self
-            .report
-            .measurements
-            .iter()
-            .filter(|result| !result.passes.is_empty())
-            .map(|result| {
-                (
-                    &*result.label,
-                    sum_of_passes(result, |f| f.requests),
-                    sum_of_passes(result, |f| f.errors),
-                )
-            })
-            .collect();
-        let name = "plimsoll_suite_requests";
-        self.out.head(name, Kind::Gauge, "Planned requests of all passes, without warm-up.");
-        for (label, requests, _) in &rows {
-            let labels = self.labels_of(label);
-            self.out.line(name, &labels, requests);
-        }
-        let name = "plimsoll_suite_errors";
-        self.out.head(name, Kind::Gauge, "Those of them without the expected answer.");
-        for (label, _, errors) in &rows {
-            let labels = self.labels_of(label);
-            self.out.line(name, &labels, errors);
-        }
-    }
-
-    /// A line for each measurement whose figure may be used.
-    fn figures(
-        &mut self,
-        name: &str,
-        factor: f64,
-        more: Option<(&'static str, &'static str)>,
-        of: Of,
-    ) {
-        for result in &self.report.measurements {
-            let Ok(value) = result.figure(of) else { continue };
-            let mut labels = self.labels_of(&result.label);
-            labels.extend(more.map(|(key, value)| (key, Cow::from(value))));
-            self.out.line(name, &labels, rounded(value * factor));
+    fn counts(&mut self, name: &str, help: &str, report: &Report, of: fn(&Figures) -> u64) {
+        self.head(name, Kind::Gauge, help);
+        for result in report.measurements.iter().filter(|result| !result.passes.is_empty()) {
+            let sum: u64 = result.passes.iter().map(of).sum();
+            self.line(&[("measurement", &*result.label)], sum as f64);
         }
     }
 
     /// What targets add to a request, with its interval.
-    fn added(&mut self) {
-        let name = "plimsoll_suite_added_seconds";
+    fn added(&mut self, report: &Report) {
         let help = "Median of what a target adds to a request, and its 95 % interval with what the generator may have added.";
-        self.out.head(name, Kind::Gauge, help);
-        for result in &self.report.comparisons {
-            self.added_of(name, result);
-        }
-    }
-
-    fn added_of(&mut self, name: &str, result: &'r ComparisonResult) {
-        for target in result.compared() {
+        self.head("added_seconds", Kind::Gauge, help);
+        let compared = report.comparisons.iter();
+        let compared =
+            compared.flat_map(|result| result.compared().into_iter().map(move |t| (result, t)));
+        for (result, target) in compared {
             let Ok(millis) = result.added(target) else { continue };
+            let (label, target) = (("measurement", &*result.label), ("target", target));
+            let reference = ("reference", result.reference());
             for (bound, millis) in ["value", "low", "high"].into_iter().zip(millis) {
-                let mut labels = self.labels_of(&result.label);
-                labels.push(("target", target.into()));
-                labels.push(("reference", result.reference().into()));
-                labels.push(("bound", bound.into()));
-                self.out.line(name, &labels, rounded(millis / 1e3));
+                self.line(&[label, target, reference, ("bound", bound)], millis / 1e3);
             }
         }
     }
 
-    fn bounds(&mut self) {
-        let name = "plimsoll_suite_bound";
+    fn bounds(&mut self, report: &Report) {
         let help = "A bound of the suite: 1 kept, 0 broken, -1 inconclusive.";
-        self.out.head(name, Kind::Gauge, help);
-        for (index, bound) in self.report.bounds.iter().enumerate() {
+        self.head("bound", Kind::Gauge, help);
+        for (index, bound) in report.bounds.iter().enumerate() {
             let kept = match bound.judgement {
-                Judgement::Pass => 1,
-                Judgement::Fail => 0,
-                Judgement::Inconclusive(_) => -1,
+                Judgement::Pass => 1.0,
+                Judgement::Fail => 0.0,
+                Judgement::Inconclusive(_) => -1.0,
             };
-            let mut labels = self.labels();
-            labels.push(("index", (index + 1).to_string().into()));
-            labels.push(("what", bound.what.as_str().into()));
-            labels.push(("bounds", bound.bound.as_str().into()));
-            labels.push(("decides", bound.decides.to_string().into()));
-            self.out.line(name, &labels, kept);
+            let (index, decides) = ((index + 1).to_string(), bound.decides.to_string());
+            let (what, limit) = (("what", &*bound.what), ("bounds", &*bound.bound));
+            self.line(&[("index", &index), what, limit, ("decides", &decides)], kept);
         }
     }
-}
-
-fn sum_of_passes(result: &MeasurementResult, of: fn(&Figures) -> u64) -> u64 {
-    result.passes.iter().map(of).sum()
 }
 
 fn state(result: &MeasurementResult) -> &'static str {
@@ -258,6 +206,7 @@ mod tests {
 
     use super::*;
     use crate::bound::BoundResult;
+    use crate::comparison_result::ComparisonResult;
 
     fn measurement(label: &str, pass: Figures) -> MeasurementResult {
         MeasurementResult {
@@ -330,7 +279,6 @@ mod tests {
             references: Vec::new(),
             skipped: Vec::new(),
             missing: Vec::new(),
-            absent: Vec::new(),
         }
     }
 

@@ -29,6 +29,12 @@ impl Ratio {
         (low == high).then_some(low)
     }
 
+    /// The same of another figure that rises or falls with it.
+    pub(crate) fn map(&self, of: impl Fn(f64) -> f64) -> Self {
+        let [value, one, other] = [self.value, self.low, self.high].map(of);
+        Self { value, low: one.min(other), high: one.max(other) }
+    }
+
     /// Its value, and its limits where they do not look the same.
     pub(crate) fn text(&self, format: impl Fn(f64) -> String) -> String {
         let [value, low, high] = [self.value, self.low, self.high].map(&format);

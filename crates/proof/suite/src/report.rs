@@ -4,6 +4,10 @@ mod absent;
 mod conclusion;
 mod environment;
 mod screen;
+mod texts;
+
+pub(crate) use absent::AbsentRow;
+pub(crate) use texts::published;
 
 use plimsoll_metrics::{Environment, Judgement};
 use plimsoll_report::Style;
@@ -12,7 +16,6 @@ use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
 
-use crate::absent_row::AbsentRow;
 use crate::bound::BoundResult;
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
@@ -22,6 +25,7 @@ use crate::options::SuiteOptions;
 use crate::result::{MeasurementResult, Unusable};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
+use crate::suite::Suite;
 use crate::target::DIRECT;
 use crate::target_routes::{self, TriedRoute};
 
@@ -44,7 +48,8 @@ pub struct Section {
 
 impl Section {
     pub(crate) fn new(title: impl Into<String>, table: Table) -> Self {
-        Self { title: title.into(), table, notes: Vec::new(), before_load: false }
+        let title = title.into();
+        Self { notes: texts::notes(&title), title, table, before_load: false }
     }
 
     pub(crate) fn before_load(self) -> Self {
@@ -55,6 +60,20 @@ impl Section {
         self.notes.push(note.into());
         self
     }
+}
+
+/// What a suite makes of its measurements, in the order of its report.
+#[derive(Default)]
+pub(crate) struct Contents {
+    pub(crate) sections: Vec<Section>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) bounds: Vec<BoundResult>,
+    /// Title of the table of sizes, and the capacities in it, or why one is not known.
+    pub(crate) sizing: &'static str,
+    pub(crate) capacities: Vec<Result<Capacity, String>>,
+    pub(crate) references: Vec<Section>,
+    /// `load_test_...` metrics.
+    pub(crate) load_test: String,
 }
 
 /// The outcome of a suite.
@@ -135,23 +154,26 @@ pub struct Report {
     /// Those of them that the user's gateway does not have, or only at a cost.
     #[serde(default)]
     pub missing: Vec<String>,
-    /// Rows of sections that are not measured, until they are in their tables.
-    #[serde(skip)]
-    pub(crate) absent: Vec<AbsentRow>,
 }
 
 impl Report {
-    /// A report about everything that was measured so far.
-    pub(crate) fn begin(suite: &str, title: &str, runner: &SuiteRunner<'_>) -> Self {
+    /// The report of everything that was measured, and what a suite made of it; with what every
+    /// suite has: the rows that are not measured, and findings on what was compared, errors, tails,
+    /// what must not be used and why.
+    pub(crate) fn new(suite: Suite, runner: &SuiteRunner<'_>, contents: Contents) -> Self {
         let options = runner.options;
-        Self {
+        let (sizes, not_sized) = sizing::sizes(contents.capacities, options.size_for);
+        let sizing =
+            sizes.map(|(table, notes)| Section { notes, ..Section::new(contents.sizing, table) });
+        let tried = tried_routes(&runner.tried_routes);
+        let mut report = Self {
             schema: SCHEMA.to_owned(),
-            suite: suite.to_owned(),
-            title: title.to_owned(),
+            suite: suite.name().to_owned(),
+            title: suite.title().to_owned(),
             started: options.started.clone(),
             command: options.command.clone(),
             settings: settings(suite),
-            load_test: String::new(),
+            load_test: contents.load_test,
             quick: options.short,
             debug_build: cfg!(debug_assertions),
             interrupted: runner.is_interrupted(),
@@ -160,15 +182,28 @@ impl Report {
             measurements: runner.results.clone(),
             comparisons: runner.comparisons.clone(),
             knees: runner.knees.clone(),
-            sections: Vec::from_iter(tried_routes(&runner.tried_routes)),
-            findings: Vec::new(),
-            bounds: Vec::new(),
-            sizing: None,
-            references: Vec::new(),
-            skipped: runner.skipped.clone(),
+            sections: tried.into_iter().chain(contents.sections).collect(),
+            findings: contents.findings,
+            bounds: contents.bounds,
+            sizing,
+            references: contents.references,
+            skipped: runner.skipped.iter().cloned().chain(not_sized).collect(),
             missing: runner.missing.clone(),
-            absent: runner.absent.clone(),
-        }
+        };
+        absent::add(&runner.absent, &mut report.sections);
+        report.conclude()
+    }
+
+    /// Adds the findings that every suite has.
+    fn conclude(mut self) -> Self {
+        let measured = &self.measurements;
+        let compared = self.comparisons.iter().flat_map(ComparisonResult::findings);
+        let of_all = [finding::errors, finding::tails, finding::store, finding::busy_host];
+        let of_all = of_all.into_iter().filter_map(|of_all| of_all(measured));
+        let doubtful = finding::unusable(measured).into_iter().chain(finding::censored(measured));
+        self.findings.extend(compared.chain(of_all).chain(doubtful));
+        self.doubt_on_a_busy_host();
+        self
     }
 
     /// Reads a `suite.json`.
@@ -189,23 +224,6 @@ impl Report {
         serde_json::from_slice(bytes).map_err(|error| unreadable_report(&error))
     }
 
-    /// Adds what every suite has: the rows that are not measured, and findings on what was
-    /// compared, errors, tails, what must not be used and why.
-    pub(crate) fn conclude(mut self) -> Self {
-        absent::add(&std::mem::take(&mut self.absent), &mut self.sections);
-        let compared: Vec<_> =
-            self.comparisons.iter().flat_map(ComparisonResult::findings).collect();
-        self.findings.extend(compared);
-        self.findings.extend(finding::errors(&self.measurements));
-        self.findings.extend(finding::tails(&self.measurements));
-        self.findings.extend(finding::store(&self.measurements));
-        self.findings.extend(finding::busy_host(&self.measurements));
-        self.findings.extend(finding::unusable(&self.measurements));
-        self.findings.extend(finding::censored(&self.measurements));
-        self.doubt_on_a_busy_host();
-        self
-    }
-
     /// Where others used the host most of the time, differences and times that were not taken
     /// during a measured load are in doubt, and nothing is good.
     fn doubt_on_a_busy_host(&mut self) {
@@ -221,18 +239,6 @@ impl Report {
         self.findings.retain(|finding| finding.tone != Tone::Good);
     }
 
-    /// Adds the sizes that the capacities give, and says of the others why there are none.
-    pub(crate) fn size(
-        &mut self,
-        title: &str,
-        capacities: Vec<Result<Capacity, String>>,
-        wanted: Option<f64>,
-    ) {
-        let (sizes, not_shown) = sizing::sizes(capacities, wanted);
-        self.sizing = sizes.map(|(table, notes)| Section { notes, ..Section::new(title, table) });
-        self.skipped.extend(not_shown);
-    }
-
     /// Whether what was measured is our own gateway.
     pub(crate) fn measures_reference(&self) -> bool {
         self.setup.iter().any(|(name, value)| name == UNDER_TEST && *value == reference())
@@ -243,30 +249,26 @@ impl Report {
     /// may be used and was judged; without a bound that decides, on a quiet host. Answers that were
     /// not the expected ones are never accepted.
     pub fn outcome(&self, accepted: Accepted) -> SuiteOutcome {
-        let mut deciding = self.bounds.iter().filter(|bound| bound.decides);
-        let measured = self.measurements.iter().any(|result| !result.passes.is_empty());
+        let deciding: Vec<_> = self.bounds.iter().filter(|bound| bound.decides).collect();
+        let is_open = |bound: &&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
+        let lacks_measurement = self.measurements.iter().any(|result| {
+            result.why_lacking().is_some() && !(accepted.invalid && result.is_only_invalid())
+        });
+        let lacks_comparison = self.comparisons.iter().any(|result| {
+            result.why_unusable().is_some() && !(accepted.invalid && result.is_only_invalid())
+        });
+        let lacks_part = !accepted.missing && !self.missing.is_empty();
+        let is_doubtful = deciding.iter().any(is_open) || (deciding.is_empty() && self.was_busy());
         if self.interrupted {
             SuiteOutcome::Interrupted
-        } else if deciding.clone().any(|bound| bound.judgement == Judgement::Fail) {
+        } else if deciding.iter().any(|bound| bound.judgement == Judgement::Fail) {
             SuiteOutcome::Fail
-        } else if !measured
-            || self.measurements.iter().any(|result| {
-                let tolerated = accepted.invalid && result.is_only_invalid();
-                result.why_lacking().is_some() && !tolerated
-            })
-            || self.comparisons.iter().any(|result| {
-                let tolerated = accepted.invalid && result.is_only_invalid();
-                result.why_unusable().is_some() && !tolerated
-            })
-            || (!accepted.missing && !self.missing.is_empty())
-            || (!accepted.invalid
-                && (deciding
-                    .clone()
-                    .any(|bound| matches!(bound.judgement, Judgement::Inconclusive(_)))
-                    || (deciding.clone().next().is_none() && self.was_busy())))
+        } else if self.measurements.iter().all(|result| result.passes.is_empty())
+            || (lacks_measurement || lacks_comparison || lacks_part)
+            || (is_doubtful && !accepted.invalid)
         {
             SuiteOutcome::Inconclusive
-        } else if deciding.next().is_none() {
+        } else if deciding.is_empty() {
             SuiteOutcome::Complete
         } else {
             SuiteOutcome::Pass
@@ -280,16 +282,12 @@ impl Report {
 
     /// Why the suite neither passes nor fails, a sentence each.
     pub fn doubts(&self) -> Vec<String> {
-        let whys: Vec<_> = self
-            .measurements
-            .iter()
-            .filter_map(|result| Some((&result.label, result.why_lacking()?.to_string())))
-            .chain(
-                self.comparisons
-                    .iter()
-                    .filter_map(|result| Some((&result.label, result.why_unusable()?))),
-            )
-            .collect();
+        let measured = self.measurements.iter();
+        let measured =
+            measured.filter_map(|one| Some((&one.label, one.why_lacking()?.to_string())));
+        let compared = self.comparisons.iter();
+        let compared = compared.filter_map(|one| Some((&one.label, one.why_unusable()?)));
+        let whys: Vec<_> = measured.chain(compared).collect();
         // The bounds on such a measurement would say the same again.
         let open = self.bounds.iter().filter(|bound| bound.decides).filter_map(|bound| {
             let Judgement::Inconclusive(why) = &bound.judgement else { return None };
@@ -371,10 +369,12 @@ fn distinct<T: ToString>(values: impl Iterator<Item = T>) -> Vec<String> {
 }
 
 /// What sets the loads, besides the command.
-fn settings(suite: &str) -> String {
+fn settings(suite: Suite) -> String {
     let variables = match suite {
-        "baseline" => "; as variables AZ_LOAD_DURATION_SECS, AZ_LOAD_CONCURRENCY and AZ_LOAD_PORT",
-        "policy" => {
+        Suite::Baseline => {
+            "; as variables AZ_LOAD_DURATION_SECS, AZ_LOAD_CONCURRENCY and AZ_LOAD_PORT"
+        }
+        Suite::Policy => {
             "; the target and its client as variables AXONFLOW_ENDPOINT and AXONFLOW_CLIENT_ID"
         }
         _ => "",
@@ -390,38 +390,32 @@ const UNDER_TEST: &str = "under test";
 const LEFT_OUT: &str = "left out: ";
 
 fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
-    let mut lines = Vec::new();
-    let mut line = |name: &str, value: String| lines.push((name.to_owned(), value));
-    match &*runner.options.targets {
-        [] => line(UNDER_TEST, reference()),
-        [target] => line(UNDER_TEST, target.shown_url()),
-        targets => targets.iter().for_each(|target| line(&target.name, target.shown_url())),
-    }
-    if let Some(direct) = &runner.options.direct {
-        line(DIRECT, direct.shown_url());
-    }
-    if let Some(build) = &runner.version {
-        line("build", build.clone());
-    }
-    let placement = if runner.options.targets.is_empty() {
+    let options = runner.options;
+    let targets = match &*options.targets {
+        [] => vec![(UNDER_TEST, reference())],
+        [target] => vec![(UNDER_TEST, target.shown_url())],
+        targets => targets.iter().map(|target| (&*target.name, target.shown_url())).collect(),
+    };
+    let placement = if options.targets.is_empty() {
         format!(
             "all on this machine over loopback, plain TCP unless a row says otherwise; {}",
             runner.cores.text()
         )
     } else {
-        placement_of_targets(runner.options)
+        placement_of_targets(options)
     };
-    line("placement", placement);
-    line("load", loads(runner));
-    for (name, value) in runner.options.notes.iter().chain(&runner.options.machine) {
-        line(name, value.clone());
-    }
-    for (index, command) in runner.commands.iter().enumerate() {
+    let direct = options.direct.iter().map(|direct| (DIRECT, direct.shown_url()));
+    let build = runner.version.iter().map(|build| ("build", build.clone()));
+    let lines = targets.into_iter().chain(direct).chain(build);
+    let lines = lines.chain([("placement", placement), ("load", loads(runner))]);
+    let lines = lines.map(|(name, value)| (name.to_owned(), value));
+    let gateways = runner.commands.iter().enumerate().map(|(index, command)| {
         let ready = time(command.ready_after.as_millis_f64());
         let text = format!("{}; its first answer came {ready} after its start", command.command);
-        line(&format!("gateway {}", index + 1), text);
-    }
-    lines
+        (format!("gateway {}", index + 1), text)
+    });
+    let notes = options.notes.iter().chain(&options.machine).cloned();
+    lines.chain(notes).chain(gateways).collect()
 }
 
 /// Where the load and the user's gateways run, as far as that is known.
@@ -474,7 +468,6 @@ mod tests {
             references: Vec::new(),
             skipped: Vec::new(),
             missing: Vec::new(),
-            absent: Vec::new(),
         }
     }
 

@@ -6,13 +6,15 @@ mod parts;
 mod pass;
 mod processes;
 
+use std::fs;
+use std::path::PathBuf;
+
 use plimsoll_engine::Control;
 use plimsoll_measure::Sample;
 use plimsoll_metrics::RunSummary;
 use plimsoll_plan::{Plan, redacted_path};
 use plimsoll_report::format::count;
 
-use crate::absent_row::AbsentRow;
 use crate::comparison_result::ComparisonResult;
 use crate::cores::{Cores, Pinned};
 use crate::error::SuiteError;
@@ -21,6 +23,7 @@ use crate::host::Host;
 use crate::knee_result::KneeResult;
 use crate::measurement::{LoadShape, Measurement};
 use crate::options::{ExternalTarget, SuiteOptions};
+use crate::report::AbsentRow;
 use crate::result::{Figures, MeasurementResult};
 use crate::target::{DIRECT, MODEL, SuiteTarget};
 use crate::target_routes::TriedRoute;
@@ -101,6 +104,16 @@ impl<'a> SuiteRunner<'a> {
             observe,
             _pinned: pinned,
             children: 0,
+        }
+    }
+
+    /// Writes a file of the suite, and returns its path.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, SuiteError> {
+        let path = self.options.folder.join(name);
+        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+        match folder.and_then(|()| fs::write(&path, content)) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(SuiteError::Write { path, source }),
         }
     }
 
@@ -292,6 +305,7 @@ fn without_passes(measurement: &Measurement) -> MeasurementResult {
         rate,
         error_gate: measurement.error_gate,
         explores: measurement.explores,
+        errors_expected: measurement.errors_expected,
         ..MeasurementResult::default()
     }
 }

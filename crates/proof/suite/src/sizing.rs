@@ -9,7 +9,7 @@ use crate::result::{Figures, MeasurementResult};
 
 /// Share of an instance's capacity that is planned with. Above it queues grow fast, and the others
 /// cannot replace a lost instance.
-const HEADROOM: f64 = 0.7;
+pub const HEADROOM: f64 = 0.7;
 /// Rates that are always shown.
 const USUAL: [f64; 4] = [1_000.0, 10_000.0, 50_000.0, 100_000.0];
 
@@ -70,10 +70,7 @@ pub(crate) fn sizes(
 ) -> (Option<(Table, Vec<String>)>, Vec<String>) {
     let (mut shown, mut not_shown) = (Vec::new(), Vec::new());
     for capacity in capacities {
-        match capacity {
-            Ok(capacity) => shown.push(capacity),
-            Err(why) => not_shown.push(why),
-        }
+        capacity.map_or_else(|why| not_shown.push(why), |capacity| shown.push(capacity));
     }
     ((!shown.is_empty()).then(|| table(&shown, wanted)), not_shown)
 }

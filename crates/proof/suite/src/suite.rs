@@ -12,6 +12,7 @@ mod policy;
 mod quick;
 mod redis_server;
 mod tiers;
+mod variants;
 
 use std::path::Path;
 
@@ -55,6 +56,26 @@ impl Suite {
             Self::Policy => "policy",
             Self::Quick => "quick",
             Self::Tiers => "tiers",
+        }
+    }
+
+    /// Its subject, in a line.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Agents => {
+                "a mixed day: chats, tool calls, messages to agents and approvals at the same time, and what the gateway adds to each"
+            }
+            Self::Baseline => "the cheap endpoints, under few and many clients",
+            Self::Layers => {
+                "a layered gateway: the cost of every layer, the full stack, cache, streams, agents, log and stores"
+            }
+            Self::Policy => {
+                "policy enforcement at rising rates, cold and warm, with every policy decision checked"
+            }
+            Self::Quick => "a closed loop on /metrics, moderate and extreme",
+            Self::Tiers => {
+                "three sizes of chat, streamed and not: what each adds, and its knee; then what each feature adds"
+            }
         }
     }
 
@@ -103,7 +124,7 @@ impl Suite {
         if let Some(direct) = runner.direct() {
             runner.reach(&direct)?;
         }
-        let mut report = match self {
+        let contents = match self {
             Self::Agents => agents::run(&mut runner),
             Self::Baseline => baseline::run(&mut runner),
             Self::Layers => layers::run(&mut runner),
@@ -111,6 +132,7 @@ impl Suite {
             Self::Quick => quick::run(&mut runner),
             Self::Tiers => tiers::run(&mut runner),
         }?;
+        let mut report = Report::new(self, &runner, contents);
         remove_rows(&options.folder);
         if let Some(old) = &old {
             let (section, bounds) = baseline_diff::compare(old, &report);
@@ -124,63 +146,60 @@ impl Suite {
 impl Suite {
     /// Whether the suite can have these targets and settings.
     fn check_targets(self, options: &SuiteOptions) -> Result<(), SuiteError> {
-        let SuiteOptions { targets, direct, .. } = options;
+        let SuiteOptions { targets, direct, just_started, .. } = options;
         let name = self.name();
-        if !matches!(self, Self::Policy | Self::Tiers) && targets.len() > 1 {
+        let is = |suites: &[Self]| suites.contains(&self);
+        // What is refused, and the flag that is left out or the suite that has it.
+        let rows: [(bool, &str, &str); 6] = [
+            (
+                direct.is_some() && is(&[Self::Policy, Self::Quick]),
+                "loads nothing beside its target",
+                "leave --direct out, or use `suite tiers`, `layers`, `agents` or `baseline`",
+            ),
+            (
+                *just_started && !is(&[Self::Policy]),
+                "has no cold runs",
+                "leave --just-started out, or use `suite policy`",
+            ),
+            (
+                options.knee_budget.is_some() && !is(&[Self::Tiers]),
+                "searches no knee",
+                "leave --knee-budget out, or use `suite tiers` or `knee`",
+            ),
+            (
+                !options.only.is_empty() && !is(&[Self::Layers]),
+                "has no parts",
+                "leave --only out, or use `suite layers`",
+            ),
+            (
+                options.clients.is_some() && is(&[Self::Agents]),
+                "sends arrivals at a rate",
+                "leave --concurrency out, or use `suite layers --only 3`",
+            ),
+            (
+                options.size_for.is_some() && is(&[Self::Agents]),
+                "finds no highest rate",
+                "leave --size-for out, or use `suite layers`",
+            ),
+        ];
+        if targets.len() > 1 && !is(&[Self::Policy, Self::Tiers]) {
             let given = targets.len();
             return refuse(format!(
                 "`suite {name}` measures one target, and {given} are given: run it once for each, or compare them with `suite tiers` or `versus`"
             ));
         }
-        if matches!(self, Self::Policy | Self::Quick) && direct.is_some() {
-            return refuse(format!(
-                "`suite {name}` loads nothing beside its target: leave --direct out, or take `suite tiers`, `suite layers`, `suite agents`, `suite baseline` or `versus`"
-            ));
+        if let Some((_, why, remedy)) = rows.iter().find(|(is_wrong, ..)| *is_wrong) {
+            return refuse(format!("`suite {name}` {why}: {remedy}"));
         }
-        self.check_settings(options)?;
+        if *just_started && targets.is_empty() {
+            return refuse(
+                "--just-started is about your gateway: name it with --target".to_owned(),
+            );
+        }
         if direct.is_some() && targets.is_empty() {
             return refuse("--direct needs a --target that is measured against it".to_owned());
         }
         check_names(options)
-    }
-
-    /// Whether the suite has what its settings are about.
-    fn check_settings(self, options: &SuiteOptions) -> Result<(), SuiteError> {
-        let name = self.name();
-        if self != Self::Policy && options.just_started {
-            return refuse(format!(
-                "`suite {name}` has no cold runs: leave --just-started out, or take `suite policy`"
-            ));
-        }
-        if options.just_started && options.targets.is_empty() {
-            return refuse(
-                "--just-started is about your gateway: name it with --target; without one the suite starts its own anew for each cold run"
-                    .to_owned(),
-            );
-        }
-        if self != Self::Tiers && options.knee_budget.is_some() {
-            return refuse(format!(
-                "`suite {name}` searches no knee: leave --knee-budget out, or take `suite tiers` or `knee`"
-            ));
-        }
-        if self != Self::Layers && !options.only.is_empty() {
-            return refuse(format!(
-                "`suite {name}` has no parts: leave --only out, or take `suite layers`"
-            ));
-        }
-        if self == Self::Agents && options.clients.is_some() {
-            return refuse(
-                "`suite agents` sends arrivals at a rate, and has no number of clients: leave --concurrency out, or take `suite layers --only 3`"
-                    .to_owned(),
-            );
-        }
-        if self == Self::Agents && options.size_for.is_some() {
-            return refuse(
-                "`suite agents` finds no highest rate to size for: leave --size-for out, or take `suite layers`"
-                    .to_owned(),
-            );
-        }
-        Ok(())
     }
 }
 

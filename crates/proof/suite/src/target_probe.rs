@@ -185,39 +185,33 @@ fn answer(sample: &Sample) -> String {
 /// Why a route must be left out; `None` if it can be loaded.
 fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
     let answer = answer(sample);
-    match sample.outcome {
-        _ if sample.as_expected() == Some(true) => {}
-        Outcome::Completed => {}
+    if sample.as_expected() == Some(true) || sample.outcome == Outcome::Completed {
+        let took = too_long(sample).filter(|_| must_be_cheap)?;
+        return Some(format!(
+            "a single request took {}: too costly to send thousands of them (some gateways call every model for it)",
+            shown(took)
+        ));
+    }
+    Some(match sample.outcome {
         Outcome::Rejected(401 | 403) => {
-            return Some(format!(
-                "the target answers {answer}: give its key with --key, or a header with -H"
-            ));
+            format!("the target answers {answer}: give its key with --key, or a header with -H")
         }
         Outcome::Rejected(404 | 405 | 410) => {
-            return Some(format!("the target has no such route: it answers {answer}"));
+            format!("the target has no such route: it answers {answer}")
         }
         Outcome::Rejected(429) => {
-            return Some(
-                "the target limits the rate: it answers 429 to a single request".to_owned(),
-            );
+            "the target limits the rate: it answers 429 to a single request".to_owned()
         }
-        Outcome::Rejected(_) => return Some(format!("the target answers {answer}")),
+        Outcome::Rejected(_) => format!("the target answers {answer}"),
         Outcome::TimedOut => {
-            return Some("a single request had no answer in time: too costly to load".to_owned());
+            "a single request had no answer in time: too costly to load".to_owned()
         }
         // The status alone does not say what is wrong.
         Outcome::Failed(class) if (1..400).contains(&sample.status) => {
-            return Some(format!("a single request failed: {answer}, {}", class.name()));
+            format!("a single request failed: {answer}, {}", class.name())
         }
-        Outcome::Failed(_) => return Some(format!("a single request failed: {answer}")),
-        _ => return Some("a single request had no answer".to_owned()),
-    }
-    let took = too_long(sample).filter(|_| must_be_cheap);
-    took.map(|took| {
-        format!(
-            "a single request took {}: too costly to send thousands of them (some gateways call every model for it)",
-            shown(took)
-        )
+        Outcome::Failed(_) => format!("a single request failed: {answer}"),
+        _ => "a single request had no answer".to_owned(),
     })
 }
 

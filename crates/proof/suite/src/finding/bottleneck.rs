@@ -17,81 +17,85 @@ const FLAT: f64 = 0.05;
 /// More load means at least this many times as many clients, or as high a rate.
 const MORE: f64 = 1.2;
 
-/// The part that limits the throughput.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bottleneck {
-    /// The gateway's core.
-    Gateway,
-    /// The load's core, including the provider if they share it: the throughput is a lower bound.
-    Load,
-    /// The provider's own core.
-    Provider,
-    /// The gateway's store, which used about a core.
-    Store,
-    /// Both the gateway's and the load's core.
-    Both,
-    /// None of the cores: something waits.
-    NoCore,
-    /// The CPU time of the gateway is not known, and the load is not at its limit.
-    Unknown,
-}
+impl BusyShares {
+    /// CPU use of the load's cores, including the provider if they share one.
+    pub(crate) fn load_core(&self) -> Option<f64> {
+        Some(self.generator? + self.provider_on_core())
+    }
 
-/// Finds the bottleneck.
-pub(crate) fn bottleneck(busy: &BusyShares) -> Bottleneck {
-    let provider = busy.provider.unwrap_or(0.0);
-    let client = load(busy).is_some_and(|load| load >= SATURATED);
-    let gateway = gateway_full(busy).map(|full| full >= SATURATED);
-    match (gateway, client) {
-        (Some(true), true) => Bottleneck::Both,
-        (Some(true), false) => Bottleneck::Gateway,
-        (_, true) => Bottleneck::Load,
-        _ if !busy.shared && busy.provider_full.unwrap_or(provider) >= SATURATED => {
-            Bottleneck::Provider
+    fn provider_on_core(&self) -> f64 {
+        self.provider.filter(|_| self.shared).unwrap_or(0.0)
+    }
+
+    /// How full the gateway was: of its cores, or where it is the user's, of its busiest thread.
+    pub(crate) fn gateway_full(&self) -> Option<f64> {
+        let of_cores = self.gateway.map(|gateway| gateway / self.gateway_cores.unwrap_or(1.0));
+        self.gateway_full.or(of_cores)
+    }
+
+    /// Everything that may be the limit, and how full it was.
+    fn parts(&self) -> [(&'static str, Option<f64>); 4] {
+        let provider = self.provider_full.or(self.provider).filter(|_| !self.shared);
+        [
+            ("gateway", self.gateway_full()),
+            (if self.shared { SHARED_CORE } else { "client" }, self.load_core()),
+            ("provider", provider),
+            ("store", self.store),
+        ]
+    }
+
+    fn full_parts(&self) -> Vec<&'static str> {
+        let full =
+            |(name, share): (_, Option<f64>)| share.filter(|s| *s >= SATURATED).map(|_| name);
+        self.parts().into_iter().filter_map(full).collect()
+    }
+
+    /// Whether the core of the gateway or of the load was saturated.
+    pub(crate) fn is_saturated(&self) -> bool {
+        [self.gateway_full(), self.load_core()].iter().flatten().any(|share| *share >= SATURATED)
+    }
+
+    /// Whether the load could have sent more: all of its cores together, and its busiest worker.
+    fn has_headroom(&self) -> bool {
+        let busiest = self.busiest_worker.map(|worker| worker + self.provider_on_core());
+        self.load_core().is_some_and(|load| busiest.unwrap_or(load).max(load) < HEADROOM)
+    }
+
+    /// The Bottleneck column.
+    pub(crate) fn bottleneck(&self) -> String {
+        match &*self.full_parts() {
+            [] if self.gateway_full().is_none() => "not known".to_owned(),
+            [] => "no core".to_owned(),
+            full => full.join(" and "),
         }
-        _ if busy.store.is_some_and(|store| store >= SATURATED) => Bottleneck::Store,
-        (Some(false), false) => Bottleneck::NoCore,
-        (None, false) => Bottleneck::Unknown,
+    }
+
+    /// The bottleneck in a sentence, with the shares that it rests on.
+    pub(crate) fn sentence(&self) -> String {
+        let known = self.parts().into_iter();
+        let known = known.filter_map(|(name, share)| Some(format!("{name} {}", percent(share?))));
+        let full = self.full_parts();
+        let so = match &*full {
+            [] if self.gateway_full().is_none() => "the gateway's is not known".to_owned(),
+            [] => "none is saturated, so clients wait for the path, a lock or a limit".to_owned(),
+            ["store"] => "the store is the bottleneck, if it works in one thread".to_owned(),
+            [one] => format!("the {one} is the bottleneck"),
+            several => format!("{} are saturated", several.join(" and ")),
+        };
+        let is_load = full.iter().any(|name| ["client", SHARED_CORE].contains(name));
+        let least = if is_load { "; the throughput is a lower bound of the gateway's" } else { "" };
+        format!("CPU use {}: {so}{least}", known.collect::<Vec<_>>().join(", "))
     }
 }
 
-/// How full the gateway was: of its cores, or where it is the user's, of its busiest thread.
-fn gateway_full(busy: &BusyShares) -> Option<f64> {
-    let of_cores = busy.gateway.map(|gateway| gateway / busy.gateway_cores.unwrap_or(1.0));
-    busy.gateway_full.or(of_cores)
-}
+/// The load's core where the provider shares it.
+const SHARED_CORE: &str = "client+provider core";
 
 /// Says of the load's cores, with the provider if it shares them, that they were saturated: a
 /// request that waits there is late, and the gateway is not why.
 pub(crate) fn full_load_core(busy: &BusyShares) -> Option<String> {
-    let share = load(busy).filter(|share| *share >= SATURATED)?;
-    let provider = provider_on_core(busy);
-    let with = if provider > 0.0 {
-        format!(", {} of it by the provider", percent(provider))
-    } else {
-        String::new()
-    };
-    Some(format!("the load's core was {} busy{with}: what waited there is in it", percent(share)))
-}
-
-/// CPU use of the load's cores, including the provider if they share one.
-fn load(busy: &BusyShares) -> Option<f64> {
-    Some(busy.generator? + provider_on_core(busy))
-}
-
-/// The cores that a gateway with several used, in words.
-fn several_cores(busy: &BusyShares) -> Option<String> {
-    let cores = busy.gateway_cores.filter(|cores| *cores > 1.0)?;
-    Some(format!("{} of its {cores} cores", digits(busy.gateway?)))
-}
-
-fn provider_on_core(busy: &BusyShares) -> f64 {
-    busy.provider.filter(|_| busy.shared).unwrap_or(0.0)
-}
-
-/// Whether the load could have sent more: all of its cores together, and its busiest worker.
-fn has_headroom(busy: &BusyShares) -> bool {
-    let busiest = busy.busiest_worker.map(|worker| worker + provider_on_core(busy));
-    load(busy).is_some_and(|load| busiest.map_or(load, |busiest| busiest.max(load)) < HEADROOM)
+    let share = busy.load_core().filter(|share| *share >= SATURATED)?;
+    Some(format!("the load's core was {} busy: what waited there is in it", percent(share)))
 }
 
 /// What limited the throughput of the last of some results under rising load, in a sentence. `None`
@@ -103,105 +107,37 @@ pub(crate) fn limiter(levels: &[&MeasurementResult]) -> Option<String> {
     // What a full gateway carries it carries, though the generator may have held some of it back.
     last.throughput()?;
     let busy = figures.busy;
-    if let Bottleneck::Gateway | Bottleneck::Both = bottleneck(&busy) {
-        let full = percent(gateway_full(&busy).unwrap_or(0.0));
-        return Some(match several_cores(&busy) {
-            None => format!("limited by the gateway's own CPU, which was {full} busy"),
-            Some(used) => format!(
-                "limited by the gateway's own CPU: it used {used}, and they or its busiest thread were {full} busy"
-            ),
-        });
+    if let Some(full) = busy.gateway_full().filter(|full| *full >= SATURATED) {
+        return Some(format!("limited by the gateway's own CPU, which was {} busy", percent(full)));
     }
-    if figures.limited || !has_headroom(&busy) {
+    if figures.limited || !busy.has_headroom() {
         return None;
     }
     let rate = last.figure(|f| f.requests_per_s).ok()?;
-    let load = or_dash(load(&busy), percent);
+    let stopped = |of: String, now: String| {
+        let load = or_dash(busy.load_core(), percent);
+        Some(format!(
+            "throughput stopped rising: {of} and {now}, while the load's cores were {load} busy"
+        ))
+    };
     if let Some(planned) = last.rate.filter(|planned| rate < planned * (1.0 - FLAT)) {
-        return Some(format!(
-            "throughput stopped rising: of {}/s planned it completed {}/s, while the load's cores were {load} busy",
-            digits(planned),
-            digits(rate)
-        ));
+        return stopped(
+            format!("{}/s planned", digits(planned)),
+            format!("{}/s completed", digits(rate)),
+        );
     }
-    let clients = f64::from(last.clients?);
-    let before = lower
-        .iter()
-        .rev()
-        .find(|result| result.clients.is_some_and(|fewer| f64::from(fewer) * MORE <= clients))?;
+    let clients = last.clients?;
+    let fewer = |result: &&&MeasurementResult| {
+        result.clients.is_some_and(|fewer| f64::from(fewer) * MORE <= f64::from(clients))
+    };
+    let before = lower.iter().rev().find(fewer)?;
     let less = before.figure(|f| f.requests_per_s).ok()?;
-    (rate < less * (1.0 + FLAT)).then(|| {
-        format!(
-            "throughput stopped rising: {}/s with {} clients and {}/s with {clients}, while the load's cores were {load} busy",
-            digits(less),
-            before.clients.unwrap_or_default(),
-            digits(rate)
-        )
-    })
-}
-
-impl Bottleneck {
-    /// The Bottleneck column.
-    pub(crate) const fn word(self, shared: bool) -> &'static str {
-        match self {
-            Self::Gateway => "gateway",
-            Self::Load if shared => "client+provider core",
-            Self::Load => "client",
-            Self::Provider => "provider",
-            Self::Store => "store",
-            Self::Both => "gateway and client",
-            Self::NoCore => "no core",
-            Self::Unknown => "not known",
-        }
+    if rate >= less * (1.0 + FLAT) {
+        return None;
     }
-
-    /// The explanation in a finding.
-    pub(crate) fn sentence(self, busy: &BusyShares) -> String {
-        let gateway = or_dash(busy.gateway, percent);
-        let provider = busy.provider.filter(|&share| busy.shared && share > 0.01);
-        let client = match provider {
-            Some(share) => {
-                let both = busy.generator.map(|generator| generator + share);
-                format!("{} with the provider's part of {}", or_dash(both, percent), percent(share))
-            }
-            None => or_dash(busy.generator, percent),
-        };
-        let cores = match several_cores(busy) {
-            None => format!("the gateway's core is {gateway} busy, the load's {client}"),
-            Some(used) => format!(
-                "the gateway used {used} and is {} full, by them or by its busiest thread; the load's cores are {client} busy",
-                or_dash(gateway_full(busy), percent)
-            ),
-        };
-        match self {
-            Self::Gateway => format!("{cores}: the gateway is the bottleneck"),
-            Self::Load => format!(
-                "{cores}: the load's core is the bottleneck, and the throughput is a lower bound of the gateway's"
-            ),
-            Self::Provider => {
-                format!(
-                    "the provider is {} busy: it is the bottleneck",
-                    or_dash(busy.provider_full.or(busy.provider), percent)
-                )
-            }
-            Self::Store => format!(
-                "the store used {} of a core: if it works in one thread, as Redis does, it is the bottleneck",
-                or_dash(busy.store, percent)
-            ),
-            Self::Both => format!(
-                "{cores}: both are at their limit, and the throughput is a lower bound of the gateway's"
-            ),
-            Self::NoCore => format!(
-                "{cores}, and none is saturated: clients wait for answers, by the latency of the path, a lock or a limit"
-            ),
-            Self::Unknown => format!(
-                "the load's core is {} busy; the gateway's CPU use is not known",
-                or_dash(busy.generator, percent)
-            ),
-        }
-    }
+    let with = |rate, clients: u32| format!("{}/s with {clients} clients", digits(rate));
+    stopped(with(less, before.clients?), with(rate, clients))
 }
-
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{figures, result};
@@ -221,27 +157,26 @@ mod tests {
             ..BusyShares::default()
         };
         for (busy, expected) in [
-            (of(Some(0.99), Some(0.5), None, false), Bottleneck::Gateway),
-            (of(Some(0.5), Some(0.97), None, false), Bottleneck::Load),
+            (of(Some(0.99), Some(0.5), None, false), "gateway"),
+            (of(Some(0.5), Some(0.97), None, false), "client"),
             // Half and half of one core.
-            (of(Some(0.5), Some(0.5), Some(0.45), true), Bottleneck::Load),
-            (of(Some(0.5), Some(0.5), Some(0.45), false), Bottleneck::NoCore),
-            (of(Some(0.5), Some(0.5), Some(0.95), false), Bottleneck::Provider),
-            (of(Some(0.95), Some(0.95), None, true), Bottleneck::Both),
-            (of(Some(0.3), Some(0.3), Some(0.3), true), Bottleneck::NoCore),
-            (of(None, Some(0.95), None, false), Bottleneck::Load),
-            (of(None, Some(0.5), None, false), Bottleneck::Unknown),
+            (of(Some(0.5), Some(0.5), Some(0.45), true), "client+provider core"),
+            (of(Some(0.5), Some(0.5), Some(0.45), false), "no core"),
+            (of(Some(0.5), Some(0.5), Some(0.95), false), "provider"),
+            (of(Some(0.95), Some(0.95), None, false), "gateway and client"),
+            (of(Some(0.3), Some(0.3), Some(0.3), true), "no core"),
+            (of(None, Some(0.95), None, false), "client"),
+            (of(None, Some(0.5), None, false), "not known"),
         ] {
-            assert_eq!(bottleneck(&busy), expected, "{busy:?}");
+            assert_eq!(busy.bottleneck(), expected, "{busy:?}");
         }
         let store = BusyShares { store: Some(0.97), ..of(Some(0.4), Some(0.3), None, false) };
-        assert_eq!(bottleneck(&store), Bottleneck::Store);
-        assert!(Bottleneck::Store.sentence(&store).starts_with("the store used 97.0% of a core"));
-        let both = BusyShares { store: Some(0.97), ..of(Some(0.95), Some(0.3), None, false) };
-        assert_eq!(bottleneck(&both), Bottleneck::Gateway);
+        assert_eq!(store.bottleneck(), "store");
+        let text = "CPU use gateway 40.0%, client 30.0%, store 97.0%: the store is the bottleneck";
+        assert!(store.sentence().starts_with(text), "{}", store.sentence());
         // Two cores for the gateway, of which it fills one.
         let two = BusyShares { gateway_cores: Some(2.0), ..of(Some(1.0), Some(0.2), None, false) };
-        assert_eq!(bottleneck(&two), Bottleneck::NoCore);
+        assert_eq!(two.bottleneck(), "no core");
     }
 
     /// A gateway of the user's on eight cores: 1.5 of them are no limit, a full thread is one.
@@ -254,22 +189,23 @@ mod tests {
             generator: Some(0.3),
             ..BusyShares::default()
         };
-        for (busy, expected) in [
-            (of(1.5, 0.5), Bottleneck::NoCore),
-            (of(1.5, 0.99), Bottleneck::Gateway),
-            (of(7.8, 0.975), Bottleneck::Gateway),
-        ] {
-            assert_eq!(bottleneck(&busy), expected, "{busy:?}");
+        for (busy, expected) in
+            [(of(1.5, 0.5), "no core"), (of(1.5, 0.99), "gateway"), (of(7.8, 0.975), "gateway")]
+        {
+            assert_eq!(busy.bottleneck(), expected, "{busy:?}");
         }
         let busy = of(1.5, 0.5);
-        let text = "the gateway used 1.50 of its 8 cores and is 50.0% full, by them or by its busiest thread; the load's cores are 30.0% busy";
-        assert!(Bottleneck::NoCore.sentence(&busy).starts_with(text));
+        let text = "CPU use gateway 50.0%, client 30.0%: none is saturated";
+        assert!(busy.sentence().starts_with(text), "{}", busy.sentence());
         let upstream = BusyShares { provider: Some(1.5), provider_full: Some(0.4), ..busy };
-        assert_eq!(bottleneck(&upstream), Bottleneck::NoCore, "it has cores left");
+        assert_eq!(upstream.bottleneck(), "no core", "it has cores left");
         let mut full = result("x", 8, figures(500.0, 1.0));
         full.passes[0].busy = of(7.8, 0.975);
         let text = limiter(&[&full]).unwrap();
-        assert!(text.starts_with("limited by the gateway's own CPU: it used 7.80 of"), "{text}");
+        assert!(
+            text.starts_with("limited by the gateway's own CPU, which was 97.5% busy"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -285,14 +221,14 @@ mod tests {
             gateway_cores: Some(1.0),
             ..BusyShares::default()
         };
-        let both =
-            "the gateway's core is 50.0% busy, the load's 37.5% with the provider's part of 12.5%";
-        assert!(Bottleneck::Gateway.sentence(&busy).starts_with(both));
-        assert!(Bottleneck::NoCore.sentence(&busy).contains("none is saturated"));
+        let text = "CPU use gateway 50.0%, client+provider core 37.5%: none is saturated";
+        assert!(busy.sentence().starts_with(text), "{}", busy.sentence());
+        let full = BusyShares { generator: Some(0.8), ..busy };
+        let least = "core is the bottleneck; the throughput is a lower bound of the gateway's";
+        assert!(full.sentence().ends_with(least), "{}", full.sentence());
         let alone = BusyShares { shared: false, gateway: None, ..busy };
-        let unknown = "the load's core is 25.0% busy; the gateway's CPU use is not known";
-        assert_eq!(Bottleneck::Unknown.sentence(&alone), unknown);
-        assert_eq!(Bottleneck::Load.word(true), "client+provider core");
+        let unknown = "CPU use client 25.0%, provider 12.5%: the gateway's is not known";
+        assert_eq!(alone.sentence(), unknown);
     }
 
     #[test]
@@ -344,7 +280,7 @@ mod tests {
         assert_eq!(limiter_of_two(&flat, &more), None, "refusals are no throughput");
         let mut open = at(1, 800.0, None, Some(0.1));
         (open.clients, open.rate) = (None, Some(1_000.0));
-        assert!(limiter(&[&open]).unwrap().contains("of 1,000/s planned it completed 800/s"));
+        assert!(limiter(&[&open]).unwrap().contains("1,000/s planned and 800/s completed"));
         open.rate = Some(810.0);
         assert_eq!(limiter(&[&open]), None);
     }

@@ -13,11 +13,10 @@ fn measured(results: &[MeasurementResult]) -> impl Iterator<Item = (&Measurement
 /// The longest tail of all. What the generator added to one makes it "at most"; nothing is said
 /// where requests had no end, and one of them might be longer.
 pub(crate) fn tails(results: &[MeasurementResult]) -> Option<Finding> {
-    let (p99, max) = (longest(results, |f| f.p99_ms), longest(results, |f| f.max_ms));
-    let parts = [p99.map(|p99| format!("the highest p99 is {p99}"))]
-        .into_iter()
-        .chain([max.map(|max| format!("the longest of all requests took {max}"))]);
-    let parts: Vec<_> = parts.flatten().collect();
+    let p99 = longest(results, |f| f.p99_ms).map(|p99| format!("the highest p99 is {p99}"));
+    let max = longest(results, |f| f.max_ms);
+    let max = max.map(|max| format!("the longest of all requests took {max}"));
+    let parts: Vec<_> = p99.into_iter().chain(max).collect();
     let left_out = results.iter().any(|result| result.figures().is_none());
     let of = if left_out { "of what may be used, " } else { "" };
     (!parts.is_empty()).then(|| Finding::note(format!("tails: {of}{}", parts.join(", and "))))
@@ -28,8 +27,8 @@ fn longest(
     results: &[MeasurementResult],
     of: fn(&Figures) -> Option<BoundedFigure>,
 ) -> Option<String> {
-    let all: Vec<_> =
-        measured(results).filter_map(|(result, figures)| Some((result, of(&figures)?))).collect();
+    let all = measured(results).filter_map(|(result, figures)| Some((result, of(&figures)?)));
+    let all: Vec<_> = all.collect();
     if all.iter().any(|(_, figure)| figure.refused == Some(Refusal::Censored)) {
         return None;
     }
@@ -76,38 +75,32 @@ fn is_below(figure: Option<BoundedFigure>) -> Option<f64> {
 
 /// Whether a figure has a limit in the tables that is the generator's.
 pub(crate) fn is_limited(results: &[MeasurementResult]) -> bool {
-    measured(results).any(|(_, figures)| !names_refused(&figures, Refusal::Generator).is_empty())
+    measured(results).any(|(_, figures)| refused(&figures, Refusal::Generator).next().is_some())
 }
 
 /// The figures that requests without an end may make longer.
 pub(crate) fn censored(results: &[MeasurementResult]) -> Option<Finding> {
-    let all: Vec<_> = measured(results)
-        .filter_map(|(result, figures)| {
-            let names = names_refused(&figures, Refusal::Censored);
-            (!names.is_empty()).then(|| format!("{} ({})", result.label, names.join(", ")))
+    let mut all: Vec<_> = measured(results)
+        .map(|(result, figures)| {
+            (result, refused(&figures, Refusal::Censored).collect::<Vec<_>>().join(", "))
         })
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(result, names)| format!("{} ({names})", result.label))
         .collect();
     let more = all.len().saturating_sub(MOST_NAMED);
+    all.truncate(MOST_NAMED);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let shown = all.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
     let words = Refusal::Censored.words();
-    (!all.is_empty()).then(|| Finding::warning(format!("{words}: {shown}{more}")))
-}
-
-/// The names of the figures whose value alone proves nothing for this reason.
-fn names_refused(figures: &Figures, why: Refusal) -> Vec<&'static str> {
-    named(figures)
-        .into_iter()
-        .filter(|(_, figure)| figure.is_some_and(|figure| figure.refused == Some(why)))
-        .map(|(name, _)| name)
-        .collect()
+    let text = format!("{words}: {}{more}", all.join("; "));
+    (!all.is_empty()).then(|| Finding::warning(text))
 }
 
 /// The most measurements that a sentence about single figures names.
 const MOST_NAMED: usize = 4;
 
-fn named(figures: &Figures) -> [(&'static str, Option<BoundedFigure>); 9] {
-    [
+/// The names of the figures whose value alone proves nothing for this reason.
+fn refused(figures: &Figures, why: Refusal) -> impl Iterator<Item = &'static str> + use<> {
+    let named = [
         ("RPS", figures.requests_per_s),
         ("average", figures.mean_ms),
         ("p50", figures.p50_ms),
@@ -117,7 +110,12 @@ fn named(figures: &Figures) -> [(&'static str, Option<BoundedFigure>); 9] {
         ("TTFT p50", figures.ttft_p50_ms),
         ("TTFT p99", figures.ttft_p99_ms),
         ("gap p99", figures.gap_p99_ms),
-    ]
+    ];
+    let is_refused = move |figure: BoundedFigure| figure.refused == Some(why);
+    named
+        .into_iter()
+        .filter(move |(_, figure)| figure.is_some_and(is_refused))
+        .map(|(name, _)| name)
 }
 
 /// The errors of all measurements that are valid, whatever their gate says.
@@ -153,32 +151,24 @@ pub(crate) fn unusable(results: &[MeasurementResult]) -> Vec<Finding> {
 }
 
 fn busy_finding(result: &MeasurementResult) -> Option<Finding> {
-    if let Some(why) = result.why_unusable().filter(|_| result.is_past_the_generator()) {
-        let text =
-            format!("{}: more than the generator can send on this host; {why}", result.label);
-        return Some(Finding::note(text));
-    }
+    let label = &result.label;
     if let Some(why) = result.why_unusable() {
+        if result.is_past_the_generator() {
+            let text = format!("{label}: more than the generator can send on this host; {why}");
+            return Some(Finding::note(text));
+        }
         let text = match why {
             Unusable::NotMeasured(why) => format!("could not be measured{why}"),
             Unusable::Invalid(why) => format!("INVALID, do not use the figures: {why}"),
             why => format!("do not use the figures: {why}"),
         };
-        return Some(Finding::warning(format!("{}: {text}", result.label)));
+        return Some(Finding::warning(format!("{label}: {text}")));
     }
-    let left_out =
-        result.passes.len() - result.usable_figures(|_| Some(0.0)).iter().flatten().count();
-    let why = result
-        .passes
-        .iter()
-        .find_map(|pass| pass.invalid.clone().or_else(|| pass.gated(result.error_gate)))?;
-    (left_out > 0).then(|| {
-        Finding::warning(format!(
-            "{}: {left_out} of {} passes are left out: {why}",
-            result.label,
-            result.passes.len()
-        ))
-    })
+    let all = result.passes.len();
+    let left_out = all - result.usable_figures(|_| Some(0.0)).iter().flatten().count();
+    let refused = |pass: &Figures| pass.invalid.clone().or_else(|| pass.gated(result.error_gate));
+    let why = result.passes.iter().find_map(refused).filter(|_| left_out > 0)?;
+    Some(Finding::warning(format!("{label}: {left_out} of {all} passes are left out: {why}")))
 }
 
 /// What other processes and machines took from this host: the figures of these measurements are

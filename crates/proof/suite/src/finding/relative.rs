@@ -19,14 +19,10 @@ pub(crate) fn relative(
     let rates =
         rates.map(|rates| format!("{} times fewer requests/s", rates.text(|r| format!("{r:.2}"))));
     let cpu = cheap.gateway_cpu_us.zip(expensive.gateway_cpu_us).map(|(cheap, expensive)| {
-        format!(
-            "{:.2} times the CPU time of the gateway per request ({} against {})",
-            expensive / cheap,
-            time_us(expensive),
-            time_us(cheap)
-        )
+        let (times, more, less) = (expensive / cheap, time_us(expensive), time_us(cheap));
+        format!("{times:.2} times the CPU time of the gateway per request ({more} against {less})")
     });
-    let parts: Vec<_> = [cpu, rates].into_iter().flatten().collect();
+    let parts: Vec<_> = cpu.into_iter().chain(rates).collect();
     (!parts.is_empty()).then(|| Finding::note(format!("{what}: {}", parts.join(", and "))))
 }
 

@@ -3,7 +3,7 @@
 use plimsoll_metrics::{Bias, BoundedFigure};
 use plimsoll_report::format::{limited_rate, limited_time, percent};
 
-use super::{Bottleneck, Finding, bottleneck};
+use super::Finding;
 use crate::ratio::Ratio;
 use crate::result::MeasurementResult;
 
@@ -47,27 +47,23 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
         return Some(no_conclusion(&rates, &why));
     }
     let busy = many.figures()?.busy;
-    let limit = bottleneck(&busy).sentence(&busy);
-    let saturated =
-        matches!(bottleneck(&busy), Bottleneck::Gateway | Bottleneck::Load | Bottleneck::Both);
+    let limit = busy.sentence();
     let flat = FLAT_CHANGE.max(noise(few)).max(noise(many));
-    Some(if times.holds(|times| (times - 1.0).abs() <= flat) == Some(true) {
-        let so = if saturated { ", with a core saturated" } else { "" };
-        Finding::note(format!("{rates}: throughput is flat{so}; {limit}"))
-    } else if times.holds(|times| times - 1.0 > flat) == Some(true) {
-        Finding::note(format!(
-            "{rates}: throughput still rises by {}, so {} clients are not its limit",
-            percent(times.low - 1.0),
-            few.clients?
-        ))
-    } else if times.holds(|times| 1.0 - times > flat) == Some(true) {
-        Finding::warning(format!(
-            "{rates}: throughput falls by {} under contention; {limit}",
-            percent(1.0 - times.high)
-        ))
+    let holds = |statement: &dyn Fn(f64) -> bool| times.holds(statement) == Some(true);
+    if holds(&|times| 1.0 - times > flat) {
+        let fall = percent(1.0 - times.high);
+        let text = format!("{rates}: throughput falls by {fall} under contention; {limit}");
+        return Some(Finding::warning(text));
+    }
+    Some(Finding::note(if holds(&|times| (times - 1.0).abs() <= flat) {
+        let so = if busy.is_saturated() { ", with a core saturated" } else { "" };
+        format!("{rates}: throughput is flat{so}; {limit}")
+    } else if holds(&|times| times - 1.0 > flat) {
+        let (rise, clients) = (percent(times.low - 1.0), few.clients?);
+        format!("{rates}: throughput still rises by {rise}, so {clients} clients are not its limit")
     } else {
-        Finding::note(format!("{rates}: {OPEN}"))
-    })
+        format!("{rates}: {OPEN}")
+    }))
 }
 
 /// A statement that holds at one limit of a figure, and not at the other one.
@@ -130,7 +126,7 @@ mod tests {
     #[test]
     fn flat_throughput_is_saturation_and_the_busy_core_is_named() {
         for (few, many, part) in [
-            (68_010.0, 67_934.0, "flat, with a core saturated; the gateway's core is 99.0% busy"),
+            (68_010.0, 67_934.0, "flat, with a core saturated; CPU use gateway 99.0%"),
             (30_000.0, 60_000.0, "still rises by 100%"),
             (60_000.0, 30_000.0, "falls by 50.0% under contention"),
         ] {

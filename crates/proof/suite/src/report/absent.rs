@@ -1,9 +1,15 @@
 //! Rows that are not measured, in their sections.
 
-use plimsoll_report::table::Table;
-
 use super::Section;
-use crate::absent_row::AbsentRow;
+
+/// A row that is not measured: the reason stands where a reader looks for the figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AbsentRow {
+    /// A part of the title of its sections; empty if it belongs to none.
+    pub(crate) section: &'static str,
+    /// Its name and the reason.
+    pub(crate) text: String,
+}
 
 /// Puts each row below those of its sections. A section of which nothing was measured is added,
 /// with its reasons alone.
@@ -19,7 +25,8 @@ pub(super) fn add(rows: &[AbsentRow], sections: &mut Vec<Section>) {
             }
         }
         if own.is_empty() {
-            sections.push(Section::new(row.section, Table::default()).note(&*row.text));
+            let (title, notes) = (row.section.to_owned(), vec![row.text.clone()]);
+            sections.push(Section { title, notes, ..Section::default() });
         }
     }
 }
@@ -27,6 +34,7 @@ pub(super) fn add(rows: &[AbsentRow], sections: &mut Vec<Section>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_report::table::Table;
 
     #[test]
     fn a_reason_stands_in_every_section_of_its_row() {

@@ -3,34 +3,37 @@
 use plimsoll_metrics::Judgement;
 
 use super::{Accepted, Report, SuiteOutcome};
+use crate::bound::BoundResult;
+use crate::result::MeasurementResult;
 
 /// The verdict in a sentence.
 pub(super) fn conclusion(report: &Report) -> String {
-    match report.outcome(Accepted::default()) {
-        SuiteOutcome::Pass => match caveat(report) {
-            None => "PASS: every measurement may be used, and every deciding bound is kept".into(),
-            Some(but) => format!("PASS: every deciding bound is kept; {but}"),
-        },
-        SuiteOutcome::Complete => match caveat(report) {
-            None => {
-                "COMPLETE: every measurement may be used; this suite has no bound to pass or fail"
-                    .into()
-            }
-            Some(but) => format!("COMPLETE: no bound to pass or fail; {but}"),
-        },
-        SuiteOutcome::Fail => failed(report),
-        SuiteOutcome::Inconclusive => inconclusive(report),
-        SuiteOutcome::Interrupted => "INTERRUPTED: the measurements until then".to_owned(),
+    let usable = "every measurement may be used";
+    match (report.outcome(Accepted::default()), caveat(report)) {
+        (SuiteOutcome::Pass, None) => format!("PASS: {usable}, and every deciding bound is kept"),
+        (SuiteOutcome::Pass, Some(but)) => format!("PASS: every deciding bound is kept; {but}"),
+        (SuiteOutcome::Complete, None) => {
+            format!("COMPLETE: {usable}; this suite has no bound to pass or fail")
+        }
+        (SuiteOutcome::Complete, Some(but)) => {
+            format!("COMPLETE: no bound to pass or fail; {but}")
+        }
+        (SuiteOutcome::Fail, _) => failed(report),
+        (SuiteOutcome::Inconclusive, _) => inconclusive(report),
+        (SuiteOutcome::Interrupted, _) => "INTERRUPTED: the measurements until then".to_owned(),
     }
 }
 
 /// The loads that were more than this machine sends, and those of a busy host.
 fn caveat(report: &Report) -> Option<String> {
     let all = report.measurements.len();
-    let past = report.measurements.iter().filter(|result| result.is_past_the_generator()).count();
-    let busy = report.measurements.iter().filter(|result| result.busy_host().is_some()).count();
-    let past = (past > 0).then(|| format!("{past} of {all} loads cannot be sent from here"));
-    past.or_else(|| (busy > 0).then(|| format!("{busy} of {all} measurements {BUSY}")))
+    let count = |is: fn(&MeasurementResult) -> bool| {
+        Some(report.measurements.iter().filter(|one| is(one)).count()).filter(|count| *count > 0)
+    };
+    let past = count(MeasurementResult::is_past_the_generator);
+    let past = past.map(|past| format!("{past} of {all} loads cannot be sent from here"));
+    let busy = || count(|result| result.busy_host().is_some());
+    past.or_else(|| Some(format!("{} of {all} measurements {BUSY}", busy()?)))
 }
 
 const BUSY: &str = "came from a busy host";
@@ -44,30 +47,23 @@ fn failed(report: &Report) -> String {
 }
 
 fn inconclusive(report: &Report) -> String {
-    let all = report.measurements.len();
-    let unusable = report.measurements.iter().filter(|result| result.why_lacking().is_some());
-    let busy = report.measurements.iter().filter(|result| result.busy_host().is_some());
-    let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
-    let compared = report.comparisons.len();
-    let not_compared = report.comparisons.iter().filter(|result| result.why_unusable().is_some());
+    let (results, compared) = (&report.measurements, &report.comparisons);
+    let all = results.len();
+    let unusable = results.iter().filter(|result| result.why_lacking().is_some()).count();
+    let busy = results.iter().filter(|result| result.busy_host().is_some()).count();
+    let not_compared = compared.iter().filter(|result| result.why_unusable().is_some()).count();
+    let deciding = report.bounds.iter().filter(|bound| bound.decides);
+    let is_open = |bound: &&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
+    let open = deciding.clone().filter(is_open).count();
     let parts = [
         (report.missing.len(), "left out for the target".to_owned()),
-        (unusable.count(), format!("of {all} measurements must not be used")),
-        (busy.count(), format!("of {all} measurements {BUSY}")),
-        (not_compared.count(), format!("of {compared} comparisons must not be used")),
-        (
-            deciding
-                .iter()
-                .filter(|bound| matches!(bound.judgement, Judgement::Inconclusive(_)))
-                .count(),
-            format!("of {} deciding bounds could not be judged", deciding.len()),
-        ),
+        (unusable, format!("of {all} measurements must not be used")),
+        (busy, format!("of {all} measurements {BUSY}")),
+        (not_compared, format!("of {} comparisons must not be used", compared.len())),
+        (open, format!("of {} deciding bounds could not be judged", deciding.count())),
     ];
-    let parts: Vec<_> = parts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
     let why = if parts.is_empty() { "nothing was measured".to_owned() } else { parts.join(", ") };
     format!("INCONCLUSIVE: {why}")
 }

@@ -11,6 +11,7 @@ use super::{Accepted, LEFT_OUT, Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
 use crate::finding;
 use crate::finding::Tone as FindingTone;
+use crate::result::MeasurementResult;
 
 /// Lines for the tables: of further ones only the titles are counted.
 const TABLE_LINES: usize = 12;
@@ -66,22 +67,11 @@ pub(super) fn from_report(report: &Report, rest: Rest) -> Screen {
 fn bounds(screen: &mut Screen, bounds: &[BoundResult]) {
     let mut found: Vec<_> = bounds.iter().map(|bound| (tone_of_bound(bound), bound)).collect();
     found.sort_by_key(|(tone_of_bound, bound)| std::cmp::Reverse((bound.decides, *tone_of_bound)));
-    screen.judged(
-        "",
-        "bounds",
-        found
-            .into_iter()
-            .map(|(tone_of_bound, bound)| {
-                let BoundResult { what, measured, bound: limit, .. } = bound;
-                Item::judged(
-                    tone_of_bound,
-                    bound.status(),
-                    &format!("{what}: {measured}, must be {limit}"),
-                )
-            })
-            .collect(),
-        LEAST_BOUNDS,
-    );
+    let items = found.into_iter().map(|(tone, bound)| {
+        let BoundResult { what, measured, bound: limit, .. } = bound;
+        Item::judged(tone, bound.status(), &format!("{what}: {measured}, must be {limit}"))
+    });
+    screen.judged("", "bounds", items.collect(), LEAST_BOUNDS);
 }
 
 fn tone_of_bound(bound: &BoundResult) -> Tone {
@@ -168,19 +158,16 @@ fn open_bounds(bounds: &[BoundResult]) -> Vec<String> {
 fn stands_out(report: &Report) -> Vec<Item> {
     let is_open = report.outcome(Accepted::default()) == SuiteOutcome::Inconclusive;
     let doubts = if is_open { report.doubts() } else { Vec::new() };
-    let fixed = report
-        .measurements
-        .iter()
-        .any(|result| result.is_only_invalid() || result.busy_host().is_some());
-    let fix = if fixed { REPEAT } else { "" };
-    let warnings = report.findings.iter().filter(|found| found.tone == FindingTone::Warning);
+    let is_disturbed =
+        |result: &MeasurementResult| result.is_only_invalid() || result.busy_host().is_some();
+    let fix = if report.measurements.iter().any(is_disturbed) { REPEAT } else { "" };
+    let of = |tone| report.findings.iter().filter(move |found| found.tone == tone);
     // What must not be used is among the doubts already.
-    let warnings = warnings.filter(|found| {
+    let warnings = of(FindingTone::Warning).filter(|found| {
         !is_open || !(found.text.contains("INVALID, do not use") || doubts.contains(&found.text))
     });
     let warnings = warnings.map(|found| Item::new(Tone::Unsure, &found.text));
-    let notes = report.findings.iter().filter(|found| found.tone == FindingTone::Note);
-    let notes = notes.map(|found| Item::new(Tone::Good, &found.text));
+    let notes = of(FindingTone::Note).map(|found| Item::new(Tone::Good, &found.text));
     let doubts = doubts.iter().map(|doubt| {
         let fix = if doubt.starts_with(LEFT_OUT) { "" } else { fix };
         Item::new(Tone::Unsure, doubt).fix(fix)
@@ -202,32 +189,20 @@ fn is_slow_gateway(report: &Report) -> bool {
 
 /// How much was measured, and how much of it may be used.
 fn accounting(report: &Report) -> String {
-    let all = report.measurements.len();
-    let usable = report.measurements.iter().filter(|result| result.why_unusable().is_none());
-    let mut parts = vec![format!(
-        "{} of {} measurements may be used",
-        shown_count(usable.count()),
-        shown_count(all)
-    )];
-    let past = report.measurements.iter().filter(|result| result.is_past_the_generator()).count();
-    if past > 0 {
-        parts.push(format!("{} loads were more than can be sent here", shown_count(past)));
-    }
-    let compared = report.comparisons.len();
-    if compared > 0 {
-        let usable = report.comparisons.iter().filter(|result| result.why_unusable().is_none());
-        parts.push(format!(
-            "{} of {} comparisons",
-            shown_count(usable.count()),
-            shown_count(compared)
-        ));
-    }
-    if !report.skipped.is_empty() {
-        parts.push(format!("parts left out: {}", shown_count(report.skipped.len())));
-    }
-    parts.join(", ")
-}
-
-fn shown_count(count_of: usize) -> String {
-    count(u64::try_from(count_of).unwrap_or(u64::MAX))
+    let (results, compared) = (&report.measurements, &report.comparisons);
+    let shown = |number: usize| count(u64::try_from(number).unwrap_or(u64::MAX));
+    let usable = results.iter().filter(|result| result.why_unusable().is_none()).count();
+    let past = results.iter().filter(|result| result.is_past_the_generator()).count();
+    let sound = compared.iter().filter(|result| result.why_unusable().is_none()).count();
+    let all = [
+        (true, format!("{} of {} measurements may be used", shown(usable), shown(results.len()))),
+        (past > 0, format!("{} loads were more than can be sent here", shown(past))),
+        (
+            !compared.is_empty(),
+            format!("{} of {} comparisons", shown(sound), shown(compared.len())),
+        ),
+        (!report.skipped.is_empty(), format!("parts left out: {}", shown(report.skipped.len()))),
+    ];
+    let parts = all.into_iter().filter_map(|(is_said, part)| is_said.then_some(part));
+    parts.collect::<Vec<_>>().join(", ")
 }

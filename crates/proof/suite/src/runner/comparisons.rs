@@ -1,7 +1,5 @@
 //! Carries the comparisons of a suite out: the same requests on several targets.
 
-use std::fs::{self, File};
-
 use plimsoll_report::format::count;
 use plimsoll_run_files::pairs::{PairsHeader, PairsWriter};
 use plimsoll_runner::facts;
@@ -12,13 +10,23 @@ use crate::comparison_plan::{ComparisonPlan, slug};
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::host::Compared;
+use crate::measurement::Measurement;
+use crate::target::SuiteTarget;
 
 /// What the judge says, and the files with all of it.
 pub(super) type Judged = (Versus, Vec<String>);
 
 impl SuiteRunner<'_> {
-    /// Carries a comparison out and judges it; nothing once the user has ended the suite.
-    pub(crate) fn compare(&mut self, comparison: &ComparisonPlan) -> ComparisonResult {
+    /// Sends the requests of a measurement to each target, close together, and judges what the
+    /// others add to the first; nothing once the user has ended the suite.
+    pub(crate) fn compare(
+        &mut self,
+        request: Measurement,
+        targets: Vec<(String, SuiteTarget)>,
+        variants: bool,
+    ) -> ComparisonResult {
+        let label = request.label.clone();
+        let comparison = &ComparisonPlan { label, variants, request, targets };
         let label = comparison.label.as_str();
         if self.is_interrupted() {
             return ComparisonResult { label: label.to_owned(), ..ComparisonResult::default() };
@@ -66,7 +74,7 @@ impl SuiteRunner<'_> {
         &mut self,
         comparison: &ComparisonPlan,
     ) -> Result<Compared, SuiteError> {
-        let plan = comparison.plan()?;
+        let plan = comparison.plan(self.options.short)?;
         self.host.announce(&comparison.label);
         let mut compared = self.host.compare(plan, comparison.watched(), self.control)?;
         compared.summary.metadata.environment.clone_from(&self.options.environment);
@@ -90,29 +98,26 @@ impl SuiteRunner<'_> {
         compared: &Compared,
         versus: &Versus,
     ) -> Result<Vec<String>, SuiteError> {
-        let folder = format!("comparisons/{}", slug(label));
-        let path = |name: &str| self.options.folder.join(&folder).join(name);
-        let cannot = |name: &str| {
-            let path = path(name);
-            |source| SuiteError::Write { path, source }
-        };
-        fs::create_dir_all(path("")).map_err(cannot(""))?;
-        for (name, text) in [
-            ("versus.json", serde_json::to_vec_pretty(versus)?),
-            ("summary.json", serde_json::to_vec(&compared.summary)?),
-        ] {
-            fs::write(path(name), text).map_err(cannot(name))?;
-        }
         let metadata = &compared.summary.metadata;
         let header = PairsHeader {
             targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
             seed: metadata.run.seed,
             started_unix_ns: metadata.run.started_unix_ns,
         };
-        let name = "pairs.bin";
-        File::create(path(name))
-            .and_then(|file| PairsWriter::new(file, header)?.write(&compared.blocks))
-            .map_err(cannot(name))?;
-        Ok([name, "versus.json", "summary.json"].map(|name| format!("{folder}/{name}")).into())
+        let mut pairs = Vec::new();
+        let written = PairsWriter::new(&mut pairs, header)
+            .and_then(|mut writer| writer.write(&compared.blocks));
+        written.map_err(|source| SuiteError::Write { path: "pairs.bin".into(), source })?;
+        let mut files = Vec::new();
+        for (name, content) in [
+            ("pairs.bin", pairs),
+            ("versus.json", serde_json::to_vec_pretty(versus)?),
+            ("summary.json", serde_json::to_vec(&compared.summary)?),
+        ] {
+            let name = format!("comparisons/{}/{name}", slug(label));
+            self.write(&name, &content)?;
+            files.push(name);
+        }
+        Ok(files)
     }
 }

@@ -1,7 +1,5 @@
 //! Carries the searches of a suite out: the knees of several targets, probe by probe.
 
-use std::fs;
-
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_knee::{FORMAT, KneeReport, Load, Objective, Search, Settings, TargetKnee, in_turns};
 use plimsoll_measure::Nanos;
@@ -45,23 +43,21 @@ impl SuiteRunner<'_> {
     pub(crate) fn search_knees(
         &mut self,
         label: &str,
-        objective: &Objective,
+        objective: &str,
         budget: Nanos,
         sought: &[Sought],
     ) -> Result<Vec<KneeResult>, SuiteError> {
+        let parsed = objective.parse::<Objective>();
+        let objective = &parsed.map_err(|error| SuiteError::Targets(error.to_string()))?;
         let plans = sought.iter().map(|one| one.measurement.plan(0));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let budget_s = budget.as_secs_f64();
-        let mut searches: Vec<_> = sought
-            .iter()
-            .map(|one| {
-                Search::new(Settings {
-                    budget_s,
-                    confirm_s: (budget_s * CONFIRM.0).min(CONFIRM.1),
-                    ..Settings::new(objective.share(), one.from)
-                })
-            })
-            .collect();
+        let confirm_s = (budget_s * CONFIRM.0).min(CONFIRM.1);
+        let search = |one: &Sought| {
+            let usual = Settings::new(objective.share(), one.from);
+            Search::new(Settings { budget_s, confirm_s, ..usual })
+        };
+        let mut searches: Vec<_> = sought.iter().map(search).collect();
         self.log(&format!("{label}: searching the knee, at most {budget} for each target"));
         let (host, control) = (&mut *self.host, self.control);
         in_turns(&mut searches, |index, planned, search| {
@@ -86,7 +82,9 @@ impl SuiteRunner<'_> {
             budget_s: Some(budget_s),
             knees,
         };
-        let file = self.keep_knees(label, &report)?;
+        // Every probe, as `plimsoll knee` has them.
+        let file = format!("knees/{}.json", slug(label));
+        self.write(&file, &serde_json::to_vec_pretty(&report)?)?;
         let results: Vec<_> = sought
             .iter()
             .zip(report.knees)
@@ -104,16 +102,5 @@ impl SuiteRunner<'_> {
         }
         self.knees.extend(results.iter().cloned());
         Ok(results)
-    }
-
-    /// Writes every probe, as `plimsoll knee` does.
-    fn keep_knees(&self, label: &str, report: &KneeReport) -> Result<String, SuiteError> {
-        let name = format!("knees/{}.json", slug(label));
-        let path = self.options.folder.join(&name);
-        let text = serde_json::to_vec_pretty(report)?;
-        fs::create_dir_all(self.options.folder.join("knees"))
-            .and_then(|()| fs::write(&path, text))
-            .map_err(|source| SuiteError::Write { path, source })?;
-        Ok(name)
     }
 }

@@ -1,6 +1,6 @@
 //! Loads and comparisons of several scenarios at once, with a result for each of them.
 
-use super::{Pass, SuiteRunner};
+use super::{Pass, SuiteRunner, without_passes};
 use crate::comparison_plan::ComparisonPlan;
 use crate::comparison_result::ComparisonResult;
 use crate::figures::TimedResponses;
@@ -71,13 +71,8 @@ impl SuiteRunner<'_> {
 }
 
 fn empty(measurement: &Measurement, part: &Part) -> MeasurementResult {
-    MeasurementResult {
-        label: part.label.clone(),
-        rate: Some(part.rate),
-        error_gate: measurement.error_gate,
-        explores: measurement.explores,
-        ..MeasurementResult::default()
-    }
+    let (label, rate) = (part.label.clone(), Some(part.rate));
+    MeasurementResult { label, rate, ..without_passes(measurement) }
 }
 
 /// The figures of one scenario. Whether the generator kept up, and how busy each process was, is

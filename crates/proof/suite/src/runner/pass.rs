@@ -1,7 +1,5 @@
 //! One pass of a measurement: its load, its figures, its file.
 
-use std::fs;
-
 use plimsoll_metrics::{Band, BoundedFigure, RunSummary};
 use plimsoll_report::format::{digits, or_dash, time_with_share, with_share};
 
@@ -62,7 +60,8 @@ impl SuiteRunner<'_> {
         let own_target = !measurement.target.external;
         let others = own_target.then(|| crowded(&summary.resources)).flatten();
         figures.busy_host = busy_host(&summary.health, &figures.busy, &self.cores, others);
-        let file = self.keep(&summary, measurement, pass)?;
+        let file = format!("measurements/{}-{}.json", slug(&measurement.label), pass + 1);
+        self.write(&file, &serde_json::to_vec(&summary)?)?;
         Ok((Pass { summary, figures }, file))
     }
 
@@ -98,22 +97,6 @@ impl SuiteRunner<'_> {
     /// is but one for all.
     fn room_of(&self, summary: &RunSummary, name: &str) -> Room {
         self.cores.gateway.map_or_else(|| room(&summary.resources, name), |_| Room::default())
-    }
-
-    fn keep(
-        &self,
-        summary: &RunSummary,
-        measurement: &Measurement,
-        pass: u32,
-    ) -> Result<String, SuiteError> {
-        let folder = self.options.folder.join("measurements");
-        let name = format!("measurements/{}-{}.json", slug(&measurement.label), pass + 1);
-        let path = self.options.folder.join(&name);
-        let text = serde_json::to_vec(summary)?;
-        fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&path, text))
-            .map_err(|source| SuiteError::Write { path, source })?;
-        Ok(name)
     }
 }
 

@@ -35,7 +35,7 @@ impl SuiteRunner<'_> {
     pub(crate) fn gateway(
         &mut self,
         preset: &str,
-        sets: &[String],
+        sets: &[impl AsRef<str>],
         provider: Option<&Provider>,
     ) -> Result<Gateway, SuiteError> {
         let gateway = self.launch(preset, sets, provider, HEALTH)?;
@@ -43,16 +43,29 @@ impl SuiteRunner<'_> {
         Ok(gateway)
     }
 
+    /// The user's gateway, or a reference gateway with these settings and its provider.
+    pub(crate) fn subject(
+        &mut self,
+        preset: &str,
+        sets: &[impl AsRef<str>],
+    ) -> Result<(Gateway, Option<Provider>), SuiteError> {
+        if let Some(target) = self.target() {
+            return Ok((Gateway::external(target), None));
+        }
+        let provider = self.provider(&[])?;
+        Ok((self.gateway(preset, sets, Some(&provider))?, Some(provider)))
+    }
+
     /// Starts a gateway that was asked for nothing but `/metrics`: these tell of every route that
     /// was.
     pub(crate) fn fresh_gateway(&mut self, preset: &str) -> Result<Gateway, SuiteError> {
-        self.launch(preset, &[], None, "/metrics")
+        self.launch(preset, &[""; 0], None, "/metrics")
     }
 
     fn launch(
         &mut self,
         preset: &str,
-        sets: &[String],
+        sets: &[impl AsRef<str>],
         provider: Option<&Provider>,
         ready: &'static str,
     ) -> Result<Gateway, SuiteError> {
@@ -64,7 +77,7 @@ impl SuiteRunner<'_> {
         // Nobody else is before it, so the version may be asked for without a key.
         args.extend(["--set", "admin.local=true"].map(str::to_owned));
         for set in sets {
-            args.extend(["--set".to_owned(), set.clone()]);
+            args.extend(["--set", set.as_ref()].map(str::to_owned));
         }
         let (child, args) = self.start_gateway(&args, wanted, ready)?;
         let port = child.address().rsplit_once(':').and_then(|(_, port)| port.parse().ok());

@@ -44,7 +44,6 @@ pub(super) fn section(what: &str, compared: &[ComparisonResult]) -> Option<Secti
     };
     (!compared.is_empty()).then(|| {
         Section::new(format!("What each {what} adds: {against}"), table)
-            .note("every request goes to each target, close together and in a random order: added is the median of the differences request by request, p99 shift the difference of the p99, each with its 95 % interval and what the generator may have added; at a rate that fills none of them")
             .note(format!("what is said of it is under Findings, tested at 5 % over all sentences of a {what}; every pair is in comparisons/"))
     })
 }

@@ -6,16 +6,15 @@ mod mock_log;
 mod tables;
 
 use plimsoll_metrics::RunSummary;
-use plimsoll_report::format::{digits, percent, time};
 
 use super::redis_server::RedisServer;
 use super::{PAIRS_PER_S, TIMES_SHORT, added, agent_gateway, comparison_length};
-use crate::bound::{BoundResult, Requirement};
+use crate::bound::{BoundResult, Quantity, Requirement, judge};
 use crate::comparison_plan::ComparisonPlan;
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
-use crate::report::Report;
+use crate::report::Contents;
 use crate::result::MeasurementResult;
 use crate::runner::{Part, SuiteRunner};
 use crate::target::{DIRECT, SuiteTarget};
@@ -46,6 +45,8 @@ struct Row {
     counts: Counts,
     /// Good answers in the mock's log, if it has this kind and could be read.
     logged: Option<u64>,
+    /// What the gateway adds to it, if it has a direct way.
+    added: Option<String>,
 }
 
 /// The requests of a kind as the load counts them, warm-up included.
@@ -76,47 +77,43 @@ impl Counts {
 }
 
 impl Day {
-    /// The published bounds of the layer of agents, and that the counts agree with the mock's log.
-    fn bounds(&self) -> Vec<BoundResult> {
-        self.rows.iter().flat_map(|row| row.bounds(self.store.is_some())).collect()
+    fn new(store: Option<&'static str>, mut rows: Vec<Row>, added: Vec<ComparisonResult>) -> Self {
+        for row in &mut rows {
+            let label = named(row.kind.name, store);
+            let compared = added.iter().find(|compared| compared.label == label);
+            row.added = compared
+                .and_then(|added| Some(added.marked(added.added_cell(added.compared().first()?))));
+        }
+        Self { store, rows, added }
     }
 }
 
 impl Row {
+    /// The published bounds of the layer of agents, and that the counts agree with the mock's log.
     /// Times and counts are judged with the suite's own provider alone, which answers at once.
     fn bounds(&self, with_mock: bool) -> Vec<BoundResult> {
         let label = &self.result.label;
-        let errors = BoundResult::of_errors(
-            &format!("{label}: errors"),
-            &self.result,
-            |f| f.error_share,
-            Requirement::below(0.05, percent),
-        );
-        let p99 = with_mock.then(|| {
-            let limit = Requirement::below(50.0, time);
-            BoundResult::of_figure(&format!("{label}: p99"), &self.result, |f| f.p99_ms, limit)
-        });
-        let counts = (with_mock && self.kind.has_direct_way).then(|| {
+        let all = [Quantity::P99.bound(50.0), Quantity::ERRORS.bound(0.05)];
+        let mut bounds = judge(label, &self.result, if with_mock { &all } else { &all[1..] });
+        if with_mock && self.kind.has_direct_way {
             let what = format!("{label}: good answers that client or mock alone counted");
             let differ = self.logged.map(|logged| self.counts.differ(logged) as f64);
-            BoundResult::count(&what, differ, Requirement::at_most(0.0, digits))
-        });
-        p99.into_iter().chain([errors]).chain(counts).collect()
+            bounds.push(BoundResult::count(&what, differ, Requirement::NONE));
+        }
+        bounds
     }
 }
 
-pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
     let days = match runner.target() {
         Some(target) => Vec::from_iter(of_target(runner, &target)?),
         None => of_reference(runner)?,
     };
-    let title = "a mixed day: chats, tool calls, messages to agents and approvals at the same time, and what the gateway adds to each";
-    let mut report = Report::begin("agents", title, runner);
-    report.sections.extend(days.iter().map(tables::day));
     let compared: Vec<_> = days.iter().flat_map(|day| day.added.iter().cloned()).collect();
-    report.sections.extend(added::section("kind", &compared));
-    report.bounds.extend(days.iter().flat_map(Day::bounds));
-    Ok(report.conclude())
+    let sections = days.iter().map(tables::day).chain(added::section("kind", &compared));
+    let rows = days.iter().flat_map(|day| day.rows.iter().map(|row| (row, day.store.is_some())));
+    let bounds = rows.flat_map(|(row, with_mock)| row.bounds(with_mock)).collect();
+    Ok(Contents { sections: sections.collect(), bounds, ..Contents::default() })
 }
 
 /// Days of the reference gateway, one for each kind of store that this host has.
@@ -156,7 +153,7 @@ fn with_store(
     let gateway = agent_gateway::start(runner, &provider, redis, None)?;
     let ways = [(DIRECT, provider.target()), ("gateway", gateway.target)];
     let added = compare(runner, &kinds, Some(store), ways);
-    Ok(Day { store: Some(store), rows, added })
+    Ok(Day::new(Some(store), rows, added))
 }
 
 /// The day of the user's gateway, with the kinds of requests that it answers.
@@ -178,7 +175,7 @@ fn of_target(
     let rows = measure(runner, &kinds, None, target, PER_S_OF_TARGET);
     let ways = direct.map(|direct| [(DIRECT, direct), ("target", target.clone())]);
     let added = ways.map(|ways| compare(runner, &both, None, ways)).unwrap_or_default();
-    Ok(Some(Day { store: None, rows, added }))
+    Ok(Some(Day::new(None, rows, added)))
 }
 
 /// The kinds that a target answers; the others are left out and named.
@@ -249,7 +246,8 @@ fn measure(
         }
     });
     let rows = kinds.iter().zip(results).zip(counts);
-    rows.map(|((kind, result), counts)| Row { kind, result, counts, logged: None }).collect()
+    rows.map(|((kind, result), counts)| Row { kind, result, counts, logged: None, added: None })
+        .collect()
 }
 
 /// Sends the kinds that have a direct way both ways, request by request.
@@ -277,7 +275,7 @@ fn compare(
     let request = Measurement::scenarios(&label, direct, &scenarios(&kinds, direct));
     let request = request.rate(PAIRS_PER_S, length);
     let targets = ways.map(|(name, target)| (name.to_owned(), target)).into();
-    let comparison = ComparisonPlan::new(&label, request, targets).short(runner.options.short);
+    let comparison = ComparisonPlan { label, variants: false, request, targets };
     runner.compare_parts(&comparison, &parts)
 }
 

@@ -5,19 +5,22 @@ mod agent_rows;
 mod llm_share;
 mod variants;
 
-use plimsoll_report::format::count;
+use std::collections::BTreeSet;
+
 use plimsoll_report::table::Table;
 
-use super::{columns, length, passes};
-use crate::comparison_result::ComparisonResult;
+use super::columns::{
+    self, ANSWERS, BYTES, CPU, ERRORS, GW_CORE, LOAD_CORE, MAX, MEMORY, P50, P95, P99, RPS, SECONDS,
+};
+use super::{length, passes};
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
-use crate::report::{Report, Section};
+use crate::report::{Contents, Section, published};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
-use crate::sizing::{self, Capacity};
-use crate::target::{Gateway, SuiteTarget};
+use crate::sizing;
+use crate::target::SuiteTarget;
 
 const ENDPOINTS: [&str; 3] = ["/health/live", "/health", "/metrics"];
 /// The numbers of clients in the sweep.
@@ -25,21 +28,14 @@ const FEW: u32 = 32;
 const MANY: u32 = 256;
 const USUAL: u32 = 64;
 
-pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
     let length = length(runner.options, 10);
-    let provider = match runner.target() {
-        Some(_) => None,
-        None => Some(runner.provider(&[])?),
-    };
-    let gateway = match runner.target() {
-        Some(target) => Gateway::external(target),
-        None => runner.gateway("baseline", &off(), provider.as_ref())?,
-    };
-    let mut endpoints = Vec::new();
+    let (gateway, provider) = runner.subject("baseline", &OFF)?;
     let is_ours = runner.target().is_none();
     // Whether a target of the user's has keys and limits is not known.
-    let how = if is_ours { OFF } else { "clients, as the target is set" };
+    let how = if is_ours { "clients, no keys, no limits" } else { "clients, as the target is set" };
     runner.section = how;
+    let mut endpoints = Vec::new();
     for path in ENDPOINTS {
         if runner.serves(&gateway.target, path)? {
             endpoints.push(path);
@@ -48,31 +44,36 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     if let Some(path) = endpoints.first() {
         runner.probe_limits(&Measurement::get("burst", &gateway.target, path))?;
     }
-    let sweep = sweep(runner, &gateway, &endpoints, length);
-    let variants = variants::measure(runner, provider.as_ref(), length)?;
-    let Chats { results: chats, share, runs } = chats(runner, &gateway.target, length)?;
-    let mut report =
-        Report::begin("baseline", "the cheap endpoints, under few and many clients", runner);
-    let base = sweep.iter().find(|result| result.label.starts_with("GET /health/live,"));
-    report.sections.extend(sections(&sweep, how, is_ours));
-    report.sections.extend(variants.sections());
-    if !chats.is_empty() {
-        report.sections.push(chats_section(&chats, runner, runs));
-    }
-    report.sections.extend(share.iter().filter_map(llm_share::section));
-    report.findings = findings(&sweep);
-    report.findings.extend(share.iter().filter_map(llm_share::finding));
-    report.findings.extend(base.and_then(finding::sub_millisecond));
-    let capacities = sizes(&sweep, &chats);
-    report.size("Instances for a rate", capacities, runner.options.size_for);
-    report.references.push(reference());
-    Ok(report.conclude())
+    let clients = clients(runner);
+    let measurements = clients.iter().flat_map(|&clients| {
+        endpoints.iter().map(move |path| (format!("GET {path}, {clients} clients"), path, clients))
+    });
+    let measurements: Vec<_> = measurements
+        .map(|(label, path, clients)| {
+            Measurement::get(&label, &gateway.target, path).clients(clients, length)
+        })
+        .collect();
+    let sweep = runner.measure(&measurements, 3);
+    let variants = variants::sections(runner, provider.as_ref(), length)?;
+    let mut contents = Contents {
+        sections: sections(&sweep, how, is_ours),
+        findings: findings(&sweep),
+        sizing: "Instances for a rate",
+        references: vec![published("Reference: another gateway on a MacBook Pro")],
+        ..Contents::default()
+    };
+    contents.sections.extend(variants);
+    let live = results_of_path(&sweep, "/health/live");
+    let levels: Vec<_> = live.iter().collect();
+    let capacity = (!levels.is_empty()).then(|| sizing::capacity("GET /health/live", &levels));
+    contents.capacities.extend(capacity);
+    chats(runner, &gateway.target, length, &mut contents)?;
+    contents.findings.extend(live.first().and_then(finding::sub_millisecond));
+    Ok(contents)
 }
 
 /// Settings of the plain gateway: neither keys nor limits.
-fn off() -> Vec<String> {
-    ["auth=null", "rate_limits=[]"].map(str::to_owned).into()
-}
+const OFF: [&str; 2] = ["auth=null", "rate_limits=[]"];
 
 fn clients(runner: &SuiteRunner<'_>) -> Vec<u32> {
     match (runner.options.clients, runner.options.short) {
@@ -82,34 +83,8 @@ fn clients(runner: &SuiteRunner<'_>) -> Vec<u32> {
     }
 }
 
-fn sweep(
-    runner: &mut SuiteRunner<'_>,
-    gateway: &Gateway,
-    endpoints: &[&str],
-    length: Length,
-) -> Vec<MeasurementResult> {
-    let clients = clients(runner);
-    let measurements: Vec<_> = clients
-        .iter()
-        .flat_map(|&clients| endpoints.iter().map(move |path| (path, clients)))
-        .map(|(path, clients)| {
-            let label = format!("GET {path}, {clients} clients");
-            Measurement::get(&label, &gateway.target, path).clients(clients, length)
-        })
-        .collect();
-    let passes = passes(runner.options, 3, 3);
-    runner.measure(&measurements, passes)
-}
-
-/// Chats, whatever else goes with them, and what the gateway adds to one.
-struct Chats {
-    results: Vec<MeasurementResult>,
-    share: Option<ComparisonResult>,
-    /// Runs of the agent that ended well, of those that were started.
-    runs: Option<agent_rows::Runs>,
-}
-
-/// Chats through the gateway to the mock provider, streamed and not, and with its agent.
+/// Chats through the gateway to the mock provider, streamed and not, and with its agent; and what
+/// the gateway adds to one.
 ///
 /// Streams have a delay between tokens: without it, the speed of the load's reading would be
 /// measured.
@@ -117,65 +92,55 @@ fn chats(
     runner: &mut SuiteRunner<'_>,
     target: &SuiteTarget,
     length: Length,
-) -> Result<Chats, SuiteError> {
+    contents: &mut Contents,
+) -> Result<(), SuiteError> {
     let paced = if runner.target().is_some() {
         None
     } else {
         let provider = runner.provider(&["--ttft", "20ms", "--gap", "2ms", "--tokens", "16"])?;
-        let gateway = runner.gateway("baseline", &off(), Some(&provider))?;
+        let gateway = runner.gateway("baseline", &OFF, Some(&provider))?;
         Some((gateway, provider))
     };
     let clients = runner.options.clients.unwrap_or(USUAL);
     runner.section = "Agent-loop endpoints";
-    let slow = paced.as_ref().map(|(gateway, _)| &gateway.target);
-    let mut kinds = Vec::new();
-    for stream in [false, true] {
-        if runner.answers_chats(target, stream)? {
-            kinds.push(stream);
-        }
-    }
-    let answers_chats = kinds.contains(&false);
-    let measurements = kinds.into_iter().map(|stream| {
-        let how = if stream { "SSE stream" } else { "plain" };
+    let slow = paced.as_ref().map_or(target, |(gateway, _)| &gateway.target);
+    let mut measurements = Vec::new();
+    let plain = runner.answers_chats(target, false)?;
+    for (answers, stream) in [(plain, false), (runner.answers_chats(target, true)?, true)] {
+        let (how, target) = if stream { ("SSE stream", slow) } else { ("plain", target) };
         let label = format!("POST /v1/chat/completions, {how}");
-        let slow = slow.filter(|_| stream);
-        Measurement::chat(&label, slow.unwrap_or(target), stream, (128, 64))
-            .clients(clients, length)
-    });
-    let mut measurements: Vec<_> = measurements.collect();
+        let chat = Measurement::chat(&label, target, stream, (128, 64)).clients(clients, length);
+        measurements.extend(answers.then_some(chat));
+    }
     measurements.extend(agent_rows::websocket(runner, target, slow, clients, length)?);
     let mut results = runner.measure(&measurements, passes(runner.options, 1, 2));
     let agent = agent_rows::agent(runner, clients, length)?;
     results.extend(agent.results);
+    // A planned rate is no capacity.
+    let closed = results.iter().filter(|chat| chat.clients.is_some());
+    contents.capacities.extend(closed.map(|chat| sizing::capacity(&chat.label, &[chat])));
+    if !results.is_empty() {
+        contents.sections.push(chats_section(&results, runner.target().is_none(), agent.runs));
+    }
     let behind = match &paced {
         Some((_, provider)) => Some(provider.target()),
-        None => runner.direct().filter(|_| answers_chats),
+        None => runner.direct().filter(|_| plain),
     };
-    let share = llm_share::measure(runner, behind.as_ref(), slow.unwrap_or(target));
-    Ok(Chats { results, share, runs: agent.runs })
+    llm_share::measure(runner, behind.as_ref(), slow, contents);
+    Ok(())
 }
 
-/// How the reference gateway is loaded in the sweep.
-const OFF: &str = "clients, no keys, no limits";
-
 fn sections(sweep: &[MeasurementResult], how: &str, is_ours: bool) -> Vec<Section> {
-    let mut clients: Vec<_> = sweep.iter().filter_map(|result| result.clients).collect();
-    clients.sort_unstable();
-    clients.dedup();
-    clients
-        .into_iter()
-        .map(|clients| {
-            let results: Vec<_> =
-                sweep.iter().filter(|result| result.clients == Some(clients)).cloned().collect();
-            Section::new(
-                format!("{clients} concurrent {how}"),
-                table(&results),
-            )
-            .note("Reqs, Secs and RPS are of one window; of several passes they are the medians of what may be used, ± half their range; errors are those of all. Times are service times: the clients have no schedule. bytes: of an answer with its head")
-        })
-        .enumerate()
-        .map(|(number, section)| if number == 0 { section.note(why_these(sweep, is_ours)) } else { section })
-        .collect()
+    let all_clients = sweep.iter().filter_map(|result| result.clients).collect::<BTreeSet<_>>();
+    let section = |clients: u32| {
+        let results = sweep.iter().filter(|result| result.clients == Some(clients));
+        Section::new(format!("{clients} concurrent {how}"), table(results))
+    };
+    let mut sections: Vec<_> = all_clients.into_iter().map(section).collect();
+    if let Some(first) = sections.first_mut() {
+        first.notes.push(why_these(sweep, is_ours));
+    }
+    sections
 }
 
 /// Why these endpoints, as the published benchmark chose them; of those that were loaded.
@@ -199,62 +164,22 @@ const WHY_THESE: [(&str, &str); 3] = [
 ];
 
 /// The columns of the published benchmark, and the CPU use.
-fn table(results: &[MeasurementResult]) -> Table {
-    let heads = [
-        "Endpoint",
-        "Reqs",
-        "Secs",
-        "Errors",
-        "RPS",
-        "p50",
-        "p95",
-        "p99",
-        "Max",
-        "bytes",
-        "gw CPU/req",
-        "gw memory",
-        "gw core",
-        "load core",
+fn table<'r>(results: impl IntoIterator<Item = &'r MeasurementResult>) -> Table {
+    let columns = &[
+        ANSWERS, SECONDS, ERRORS, RPS, P50, P95, P99, MAX, BYTES, CPU, MEMORY, GW_CORE, LOAD_CORE,
     ];
-    let mut table = Table::new(heads);
-    for result in results {
-        table.row([
-            columns::label(result),
-            columns::answers(result),
-            columns::seconds(result),
-            columns::errors(result),
-            columns::throughput(result),
-            columns::time(result, |f| f.p50_ms),
-            columns::time(result, |f| f.p95_ms),
-            columns::time(result, |f| f.p99_ms),
-            columns::time(result, |f| f.max_ms),
-            columns::answer_bytes(result),
-            columns::cpu(result),
-            columns::memory(result),
-            columns::gateway_busy(result),
-            columns::load_busy(result),
-        ]);
-    }
-    table
+    columns::results("Endpoint", columns, results)
 }
 
-fn chats_section(
-    results: &[MeasurementResult],
-    runner: &SuiteRunner<'_>,
-    runs: Option<agent_rows::Runs>,
-) -> Section {
-    if runner.target().is_some() {
-        let section = Section::new("Agent-loop endpoints of the target", table(results))
-            .note("with whatever answers behind it: its time is in these figures");
+fn chats_section(results: &[MeasurementResult], is_ours: bool, runs: Option<String>) -> Section {
+    if !is_ours {
+        let section = Section::new("Agent-loop endpoints of the target", table(results));
         let websocket = results.iter().any(|result| result.label.starts_with("/ws/chat"));
         return if websocket { section.note(agent_rows::WEBSOCKET) } else { section };
     }
-    let mut section = Section::new("Agent-loop endpoints against the mock provider", table(results))
-        .note(agent_rows::LOOP)
-        .note(agent_rows::RUNS)
-        .note(agent_rows::WEBSOCKET)
-        .note("the provider answers at once; its streams begin after 20 ms and have 16 tokens, one every 2 ms. With a real provider these figures would be the provider's");
-    section.notes.extend(runs.map(agent_rows::Runs::sentence));
+    let title = "Agent-loop endpoints against the mock provider";
+    let mut section = Section::new(title, table(results));
+    section.notes.extend(runs);
     section
 }
 
@@ -276,40 +201,4 @@ fn findings(sweep: &[MeasurementResult]) -> Vec<Finding> {
         findings.extend(finding::relative("/metrics beside /health/live", live, metrics));
     }
     findings
-}
-
-fn sizes(
-    sweep: &[MeasurementResult],
-    chats: &[MeasurementResult],
-) -> Vec<Result<Capacity, String>> {
-    let live: Vec<_> =
-        sweep.iter().filter(|result| result.label.starts_with("GET /health/live")).collect();
-    let live = (!live.is_empty()).then(|| sizing::capacity("GET /health/live", &live));
-    // A planned rate is no capacity.
-    let chats = chats
-        .iter()
-        .filter(|chat| chat.clients.is_some())
-        .map(|chat| sizing::capacity(&chat.label, &[chat]));
-    live.into_iter().chain(chats).collect()
-}
-
-/// The figures of the published benchmark.
-fn reference() -> Section {
-    let mut table = Table::new(["Endpoint", "Reqs", "Errors", "RPS", "p50", "p95", "p99", "Max"]);
-    for (endpoint, reqs, rps, times) in [
-        ("GET /health/live, 32 clients", 340_093, 68_010, ["0.45", "0.64", "0.78", "7.17"]),
-        ("GET /health, 32 clients", 349_942, 69_980, ["0.45", "0.60", "0.69", "1.35"]),
-        ("GET /metrics, 32 clients", 171_173, 34_231, ["0.91", "1.34", "1.55", "49.25"]),
-        ("GET /health/live, 256 clients", 339_871, 67_934, ["3.58", "4.16", "8.20", "44.88"]),
-        ("GET /health, 256 clients", 342_826, 68_521, ["3.66", "4.17", "5.48", "17.11"]),
-        ("GET /metrics, 256 clients", 169_060, 33_780, ["7.36", "11.66", "13.93", "58.41"]),
-    ] {
-        let fixed = [endpoint.to_owned(), count(reqs), "0".to_owned(), count(rps)];
-        table.row(fixed.into_iter().chain(times.map(|time| format!("{time}ms"))));
-    }
-    Section::new(
-        "Reference: another gateway on a MacBook Pro (Apple Silicon, 8 cores), 2026-04-07, 5 s each",
-        table,
-    )
-    .note("another gateway on other hardware, as its authors published it: not comparable with the rows above")
 }

@@ -1,13 +1,13 @@
 //! A server of another program that the suite starts for itself.
 
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use plimsoll_runner::ChildProcess;
 use plimsoll_runner::time::poll;
 
+use crate::child::command;
 use crate::runner::SuiteRunner;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -42,22 +42,17 @@ impl OwnServer {
         Err(format!("`{program}` does not answer; install it to measure with it"))
     }
 
-    /// By way of `suite child`, so that the kernel ends it with the suite; beside the provider: on
-    /// a core of the load's it would hold the load up.
+    /// Beside the provider: on a core of the load's it would hold the load up.
     fn spawn(
         runner: &SuiteRunner<'_>,
         program: &str,
         arguments: &[String],
         port: u16,
     ) -> Result<Self, String> {
-        let mut command = Command::new(&runner.options.exe);
-        command.args(["suite", "child"]);
-        if let Some(core) = runner.cores.provider {
-            command.arg("--core").arg(core.to_string());
-        }
-        command.args(["--program", program, "--"]).args(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = ChildProcess::spawn(command.process_group(0)).map_err(|e| e.to_string())?;
+        let core = runner.cores.provider;
+        let mut command = command(&runner.options.exe, core, &["--program", program], arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let process = ChildProcess::spawn(&mut command).map_err(|error| error.to_string())?;
         Ok(Self { process, port })
     }
 

@@ -10,15 +10,14 @@ use plimsoll_measure::Nanos;
 use plimsoll_metrics::{BandLevel, BandResult, Disturbance, Figure, Judgement, Metric, RunSummary};
 use plimsoll_report::format::{digits, limited_rate, or_dash, percent, time};
 
-use self::ladder::Ladder;
 use super::certificate;
 use super::columns;
-use crate::bound::{BoundResult, Requirement};
+use crate::bound::{BoundResult, Quantity, judge};
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
-use crate::report::Report;
+use crate::report::{Contents, Section, published};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::sizing;
@@ -64,76 +63,61 @@ pub(super) struct ColdWarm {
     pub(super) warm: PolicyRow,
 }
 
-pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
-    let title =
-        "policy enforcement at rising rates, cold and warm, with every policy decision checked";
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
     runner.section = "By rate, topology and mode";
     for target in runner.targets() {
         if !runner.decides_policy(&target)? {
-            return Ok(Report::begin("policy", title, runner).conclude());
+            return Ok(Contents::default());
         }
         let request = policy(runner, "burst", &target, &[]);
         runner.probe_limits(&request)?;
     }
     skip_for_targets(runner);
-    let provider = match runner.target() {
-        Some(_) => None,
-        None => Some(runner.provider(&[])?),
-    };
-    let pairs = pairs_of(runner, provider.as_ref())?;
+    let is_ours = runner.target().is_none();
+    let provider = if is_ours { Some(runner.provider(&[])?) } else { None };
+    let topology =
+        runner.target().map_or_else(|| "loopback, HTTP/1.1".to_owned(), |one| topology_of(&one));
+    let plain = Way { topology, ..Way::default() };
+    let mut pairs = pairs(runner, provider.as_ref(), &plain)?;
     let others = other_topologies(runner);
-    let gateway = start(runner, provider.as_ref(), &[])?;
-    let ladder = Ladder::climb(runner, &gateway.target, "", &[]);
-    let full = full(runner, &gateway.target);
-    let mode = if runner.target().is_some() { "LLM on" } else { "LLM on, healthy provider" };
-    let model = with_llm(runner, &gateway.target, mode);
-    let unhealthy = unhealthy::measure(runner)?;
-    let (secure, secure_ladder) = secure(runner, provider.as_ref())?;
-    let all = pairs.iter().chain(&secure);
-    let mut report = Report::begin("policy", title, runner);
-    let warm = all.clone().map(|pair| &pair.warm);
+    let gateway = start(runner, provider.as_ref(), None)?;
+    let mut ladders = vec![ladder::climb(runner, &gateway.target, "", &[])];
+    let full = full(runner, &gateway.target, &plain.topology);
+    let mode = if is_ours { "LLM on, healthy provider" } else { "LLM on" };
+    let (target, topology) = (&gateway.target, &*plain.topology);
+    let load = LlmLoad { target, topology, mode, errors_expected: false };
+    let model = load.at(runner, WITH_LLM_PER_S);
+    let mut unhealthy = Contents::default();
+    unhealthy::measure(runner, &plain.topology, &mut unhealthy)?;
+    let capacity = pairs.len().checked_sub(1);
+    secure(runner, provider.as_ref(), &mut pairs, &mut ladders)?;
+    let warm = pairs.iter().map(|pair| &pair.warm);
     let rows: Vec<_> = warm.chain(&others).chain([&full, &model]).collect();
-    report.load_test = pairs.last().map(|pair| load_test(runner, &pair.warm)).unwrap_or_default();
-    report.sections.push(tables::headline(&rows));
-    report
-        .sections
-        .extend([Some(&ladder), secure_ladder.as_ref()].into_iter().flatten().map(Ladder::section));
-    if all.clone().any(|pair| pair.cold.is_some()) {
-        report.sections.push(tables::cold_and_warm(all.clone(), runner.target().is_none()));
+    let capacity = capacity.map(|index| &pairs[index].warm);
+    let mut contents = Contents {
+        load_test: capacity.map(|row| load_test(runner, row)).unwrap_or_default(),
+        sizing: "Nodes for a rate",
+        capacities: vec![sizing::capacity("policy node, skip_llm=true", &[&full.result])],
+        references: ["Reference: 5 agents", "Reference, cold and warm"].map(published).into(),
+        ..Contents::default()
+    };
+    let ladder = ladders[0].0.clone();
+    contents.sections.push(tables::headline(&rows));
+    contents.sections.extend(ladders.into_iter().map(|(_, section)| section));
+    if pairs.iter().any(|pair| pair.cold.is_some()) {
+        contents.sections.push(tables::cold_and_warm(&pairs, is_ours));
     }
-    report.findings.extend(trends::findings(&rows));
-    report.findings.extend(all.filter_map(trends::cold_start));
-    if let Some(capacity) = pairs.last().map(|pair| &pair.warm) {
-        report.sections.extend(tables::decisions(capacity));
-        report.bounds.extend(bands(capacity));
-        report.findings.extend(signs(capacity));
+    contents.findings.extend(trends::findings(&rows));
+    contents.findings.extend(pairs.iter().filter_map(trends::cold_start));
+    if let Some(capacity) = capacity {
+        contents.sections.extend(tables::decisions(capacity));
+        contents.bounds.extend(bands(capacity));
+        contents.findings.extend(signs(capacity));
     }
-    report.sections.extend(unhealthy.first().map(tables::unhealthy));
-    if !unhealthy.is_empty() {
-        report.sections.push(tables::unhealthy_rates(&unhealthy));
-    }
-    report.findings.extend(of_full(&full));
-    report.findings.extend(unhealthy::findings(&unhealthy));
-    report.bounds.extend(bounds(&full, &ladder.whole));
-    let capacity = sizing::capacity("policy node, skip_llm=true", &[&full.result]);
-    report.size("Nodes for a rate", vec![capacity], runner.options.size_for);
-    report.references = tables::references();
-    Ok(report.conclude())
-}
-
-/// Every profile, as far as the user lets it come.
-fn pairs_of(
-    runner: &mut SuiteRunner<'_>,
-    provider: Option<&Provider>,
-) -> Result<Vec<ColdWarm>, SuiteError> {
-    let mut first_runs = first_runs(runner).into_iter();
-    let mut pairs = Vec::new();
-    for profile in &PROFILES {
-        if !runner.is_interrupted() {
-            pairs.push(pair(runner, provider, profile, first_runs.next())?);
-        }
-    }
-    Ok(pairs)
+    contents.sections.extend(unhealthy.sections);
+    contents.findings.extend(of_full(&full).into_iter().chain(unhealthy.findings));
+    contents.bounds.extend(bounds(&full, &ladder));
+    Ok(contents)
 }
 
 /// Says what is not measured of the user's gateways.
@@ -153,39 +137,21 @@ fn skip_for_targets(runner: &mut SuiteRunner<'_>) {
     }
 }
 
-/// The first run of each profile on the user's gateway that was started just now: all of them come
-/// before the second ones, as whatever is cold is cold once.
-fn first_runs(runner: &mut SuiteRunner<'_>) -> Vec<MeasurementResult> {
-    let Some(target) = runner.target().filter(|_| runner.options.just_started) else {
-        return Vec::new();
-    };
-    let way = Way { name: "", topology: String::new(), sets: &[], cold: Cold::Not };
-    let mut results = Vec::new();
-    for profile in &PROFILES {
-        if runner.is_interrupted() {
-            break;
-        }
-        let request = request(runner, profile, &target, &way, FIRST_RUN);
-        let length = length_of(runner, profile);
-        results.push(measure(runner, request.rate(profile.rate, length)).0);
-    }
-    results
-}
-
-/// What the runs of a pair are called.
-const FIRST_RUN: &str = "first run (cold)";
-const SECOND_RUN: &str = "second run (warm)";
+/// What runs are called, and what the headline says of them.
+const COLD: (&str, &str) = ("first run (cold)", "skip_llm=true, cold");
+const WARM: (&str, &str) = ("second run (warm)", "skip_llm=true, warm");
+const AS_IT_IS: (&str, &str) = ("as it is", "skip_llm=true, as it is");
 
 /// Starts a gateway, or returns the user's.
 fn start(
     runner: &mut SuiteRunner<'_>,
     provider: Option<&Provider>,
-    sets: &[String],
+    tls: Option<&str>,
 ) -> Result<Gateway, SuiteError> {
-    let all: Vec<_> = std::iter::once(ENFORCED.to_owned()).chain(sets.iter().cloned()).collect();
+    let sets: Vec<_> = std::iter::once(ENFORCED).chain(tls).collect();
     match runner.target() {
         Some(target) => Ok(Gateway::external(target)),
-        None => runner.gateway("policy", &all, provider),
+        None => runner.gateway("policy", &sets, provider),
     }
 }
 
@@ -206,94 +172,79 @@ fn length_of(runner: &SuiteRunner<'_>, profile: &Profile) -> Length {
     Length::new(Nanos::ZERO, measured)
 }
 
-fn pair(
-    runner: &mut SuiteRunner<'_>,
-    provider: Option<&Provider>,
-    profile: &Profile,
-    first_run: Option<MeasurementResult>,
-) -> Result<ColdWarm, SuiteError> {
-    let length = length_of(runner, profile);
-    // In a new process caches, pools and the branch predictor are as cold as after a deployment.
-    let gateway = start(runner, provider, &[])?;
-    let cold = match first_run {
-        Some(first) => Cold::Measured(first),
-        None if runner.target().is_none() => Cold::First,
-        None => Cold::Not,
-    };
-    let way = Way { name: "", topology: topology(runner), sets: &[], cold };
-    Ok(twice(runner, profile, &gateway.target, way, length))
-}
-
-/// How a pair is measured, besides its profile and target.
-struct Way<'a> {
+/// How the gateway is reached.
+#[derive(Default)]
+struct Way {
+    /// What distinguishes it from the first; empty for that.
     name: &'static str,
     topology: String,
-    sets: &'a [&'a str],
-    cold: Cold,
+    /// Settings of the requests.
+    sets: &'static [&'static str],
+    /// The gateway's setting for TLS.
+    tls: Option<String>,
 }
 
-/// The first run of a pair.
-enum Cold {
-    /// The gateway was just started: it comes now.
-    First,
-    /// It came already.
-    Measured(MeasurementResult),
-    /// The gateway may have run for long: there is none.
-    Not,
-}
-
-/// The request of one run of a pair.
-fn request(
-    runner: &SuiteRunner<'_>,
-    profile: &Profile,
-    target: &SuiteTarget,
-    way: &Way<'_>,
-    pass: &str,
-) -> Measurement {
-    let Profile { name, rate, .. } = *profile;
-    let comma = if way.name.is_empty() { "" } else { ", " };
-    let label = target.label(&format!("{name}{comma}{}, {rate}/s, {pass}", way.name));
-    policy(runner, &label, target, way.sets)
-}
-
-fn twice(
+/// One run of a profile.
+fn once(
     runner: &mut SuiteRunner<'_>,
     profile: &Profile,
     target: &SuiteTarget,
-    mut way: Way<'_>,
-    length: Length,
-) -> ColdWarm {
+    way: &Way,
+    (run, mode): (&str, &'static str),
+) -> PolicyRow {
     let Profile { name, rate, .. } = *profile;
-    let cold = match std::mem::replace(&mut way.cold, Cold::Not) {
-        Cold::First => {
-            let first = request(runner, profile, target, &way, FIRST_RUN);
-            Some(measure(runner, first.rate(rate, length)).0)
+    let comma = if way.name.is_empty() { "" } else { ", " };
+    let label = target.label(&format!("{name}{comma}{}, {rate}/s, {run}", way.name));
+    let request = policy(runner, &label, target, way.sets);
+    let (result, summary) = measure(runner, request.rate(rate, length_of(runner, profile)));
+    row(result, summary, rate.to_string(), way.topology.clone(), mode)
+}
+
+/// Every profile, as far as the user lets it come: cold, in a new process whose caches, pools and
+/// branch predictor are as cold as after a deployment, and warm. On the user's gateway that was
+/// started just now all first runs come before the second ones, as whatever is cold is cold once.
+fn pairs(
+    runner: &mut SuiteRunner<'_>,
+    provider: Option<&Provider>,
+    way: &Way,
+) -> Result<Vec<ColdWarm>, SuiteError> {
+    let mut first_runs = Vec::new();
+    if let Some(target) = runner.target().filter(|_| runner.options.just_started) {
+        for profile in &PROFILES {
+            if !runner.is_interrupted() {
+                first_runs.push(once(runner, profile, &target, way, COLD).result);
+            }
         }
-        Cold::Measured(first) => Some(first),
-        Cold::Not => None,
-    };
-    let (pass, mode) = match cold {
-        Some(_) => (SECOND_RUN, "skip_llm=true, warm"),
-        None => ("as it is", "skip_llm=true, as it is"),
-    };
-    let second = request(runner, profile, target, &way, pass);
-    let (warm, summary) = measure(runner, second.rate(rate, length));
-    let warm = row(warm, summary, format!("{rate}"), way.topology, mode);
-    ColdWarm { name, rate, way: way.name, cold, warm }
+    }
+    let mut first_runs = first_runs.into_iter();
+    let mut pairs = Vec::new();
+    for profile in &PROFILES {
+        if runner.is_interrupted() {
+            break;
+        }
+        let gateway = start(runner, provider, way.tls.as_deref())?;
+        let target = if way.tls.is_some() { gateway.https() } else { gateway.target.clone() };
+        let cold = if target.external {
+            first_runs.next()
+        } else {
+            Some(once(runner, profile, &target, way, COLD).result)
+        };
+        let second = if cold.is_some() { WARM } else { AS_IT_IS };
+        let warm = once(runner, profile, &target, way, second);
+        pairs.push(ColdWarm { name: profile.name, rate: profile.rate, way: way.name, cold, warm });
+    }
+    Ok(pairs)
 }
 
 /// The profiles on the further targets, each under its own name.
 fn other_topologies(runner: &mut SuiteRunner<'_>) -> Vec<PolicyRow> {
     let mut rows = Vec::new();
     for target in runner.targets().into_iter().skip(1) {
+        let way = Way { topology: topology_of(&target), ..Way::default() };
         for profile in &PROFILES {
-            if runner.is_interrupted() {
-                return rows;
+            if !runner.is_interrupted() {
+                rows.push(once(runner, profile, &target, &way, AS_IT_IS));
             }
-            let topology = topology_of(&target);
-            let way = Way { name: "", topology, sets: &[], cold: Cold::Not };
-            let length = length_of(runner, profile);
-            rows.push(twice(runner, profile, &target, way, length).warm);
         }
     }
     rows
@@ -357,11 +308,7 @@ fn with_negotiated(topology: String, summary: Option<&RunSummary>) -> String {
     if agreed.is_empty() { topology } else { format!("{topology}, {}", agreed.join(" and ")) }
 }
 
-/// What the headline calls the way to the gateway, with the protocol that is asked for.
-fn topology(runner: &SuiteRunner<'_>) -> String {
-    runner.target().map_or_else(|| "loopback, HTTP/1.1".to_owned(), |target| topology_of(&target))
-}
-
+/// What the headline calls the way to a gateway of the user's, with the protocol asked for.
 fn topology_of(target: &SuiteTarget) -> String {
     let protocol = match (target.base.starts_with("https:"), target.http2) {
         (true, true) => "HTTP/2",
@@ -374,76 +321,85 @@ fn topology_of(target: &SuiteTarget) -> String {
 }
 
 /// As many requests as the gateway takes: throughput, and whether policy decisions stay correct.
-fn full(runner: &mut SuiteRunner<'_>, target: &SuiteTarget) -> PolicyRow {
+fn full(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, topology: &str) -> PolicyRow {
     let clients = runner.options.clients.unwrap_or(64);
     let length = super::length(runner.options, 20);
     let label = format!("as fast as it goes, {clients} clients");
     let measurement = policy(runner, &label, target, &[]).clients(clients, length);
     let (result, summary) = measure(runner, measurement);
-    let rate = columns::per_s(result.shown().and_then(|figures| figures.requests_per_s));
+    let rate = format!("max: {}", columns::ACHIEVED.1(&result));
     // The loads before have warmed it.
-    row(result, summary, format!("max: {rate}"), topology(runner), "skip_llm=true, warm")
-}
-
-fn with_llm(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, mode: &'static str) -> PolicyRow {
-    with_llm_at(runner, target, mode, WITH_LLM_PER_S)
+    row(result, summary, rate, topology.to_owned(), WARM.1)
 }
 
 const WITH_LLM_PER_S: f64 = 20.0;
 
-/// The body of requests that reach the model, with the client that the user names.
-fn llm_body(runner: &SuiteRunner<'_>) -> String {
-    let client = runner.options.client_id.as_deref().unwrap_or("load-test");
-    WITH_LLM.replace(r#""client_id": "load-test""#, &format!(r#""client_id": "{client}""#))
+/// Requests that reach the model.
+struct LlmLoad<'a> {
+    target: &'a SuiteTarget,
+    topology: &'a str,
+    mode: &'static str,
+    /// Whether errors are the provider's.
+    errors_expected: bool,
 }
 
-fn with_llm_at(
-    runner: &mut SuiteRunner<'_>,
-    target: &SuiteTarget,
-    mode: &'static str,
-    rate: f64,
-) -> PolicyRow {
-    let own = Nanos::from_secs(if runner.options.short { 5 } else { 60 });
-    let length = Length::new(Nanos::ZERO, runner.options.duration.unwrap_or(own));
-    let label = format!("{rate}/s, {mode}");
-    let measurement =
-        Measurement::policy(&label, target, "policy-llm", &[&llm_body(runner)]).rate(rate, length);
-    let (result, summary) = measure(runner, measurement);
-    row(result, summary, rate.to_string(), topology(runner), mode)
+impl LlmLoad<'_> {
+    /// At a rate.
+    fn at(&self, runner: &mut SuiteRunner<'_>, rate: f64) -> PolicyRow {
+        let own = Nanos::from_secs(if runner.options.short { 5 } else { 60 });
+        let length = Length::new(Nanos::ZERO, runner.options.duration.unwrap_or(own));
+        let request = self.request(runner, &format!("{rate}/s, {}", self.mode));
+        self.measure(runner, request.rate(rate, length), rate.to_string())
+    }
+
+    /// The request, with the client that the user names.
+    fn request(&self, runner: &SuiteRunner<'_>, label: &str) -> Measurement {
+        let client = runner.options.client_id.as_deref().unwrap_or("load-test");
+        let named = format!(r#""client_id": "{client}""#);
+        let body = WITH_LLM.replace(r#""client_id": "load-test""#, &named);
+        let mut request = Measurement::policy(label, self.target, "policy-llm", &[&body]);
+        request.errors_expected = self.errors_expected;
+        request
+    }
+
+    fn measure(
+        &self,
+        runner: &mut SuiteRunner<'_>,
+        request: Measurement,
+        rate: String,
+    ) -> PolicyRow {
+        let (result, summary) = measure(runner, request);
+        row(result, summary, rate, self.topology.to_owned(), self.mode)
+    }
 }
 
 /// Every profile over HTTP/2 and TLS, cold and warm, and the ladder.
 fn secure(
     runner: &mut SuiteRunner<'_>,
     provider: Option<&Provider>,
-) -> Result<(Vec<ColdWarm>, Option<Ladder>), SuiteError> {
+    all: &mut Vec<ColdWarm>,
+    ladders: &mut Vec<(MeasurementResult, Section)>,
+) -> Result<(), SuiteError> {
     runner.section = "The ladder over HTTP/2";
     if runner.target().is_some() {
         runner.skip(
             "HTTP/2 with TLS 1.3 beside HTTP/1.1",
             "the suite does not give the target a certificate; name an https:// target with --http2, and the whole suite runs over it",
         );
-        return Ok((Vec::new(), None));
+        return Ok(());
     }
-    let sets = ["http_version=http2", "tls.insecure=true"];
-    let tls = certificate::make(&runner.options.folder)?;
-    let mut pairs = Vec::new();
-    for profile in &PROFILES {
-        if runner.is_interrupted() {
-            break;
-        }
-        let gateway = start(runner, provider, std::slice::from_ref(&tls))?;
-        let topology = "loopback, HTTP/2".to_owned();
-        let way = Way { name: "HTTP/2 and TLS", topology, sets: &sets, cold: Cold::First };
-        let length = length_of(runner, profile);
-        pairs.push(twice(runner, profile, &gateway.https(), way, length));
+    let way = Way {
+        name: "HTTP/2 and TLS",
+        topology: "loopback, HTTP/2".to_owned(),
+        sets: &["http_version=http2", "tls.insecure=true"],
+        tls: Some(certificate::make(runner)?),
+    };
+    all.extend(pairs(runner, provider, &way)?);
+    if !runner.is_interrupted() {
+        let gateway = start(runner, provider, way.tls.as_deref())?;
+        ladders.push(ladder::climb(runner, &gateway.https(), "over HTTP/2", way.sets));
     }
-    if runner.is_interrupted() {
-        return Ok((pairs, None));
-    }
-    let gateway = start(runner, provider, std::slice::from_ref(&tls))?;
-    let ladder = Ladder::climb(runner, &gateway.https(), "over HTTP/2", &sets);
-    Ok((pairs, Some(ladder)))
+    Ok(())
 }
 
 /// The three bands of the published benchmark, judged on the warm run at the highest rate: critical
@@ -467,14 +423,12 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
                 plimsoll_metrics::Unit::Share => percent(value),
                 _ => digits(value),
             });
-            let judged = BoundResult {
-                what: format!("warm, 100/s: {}", banded(&band.metric)),
-                measured: or_dash(measured, |measured| format!("{measured} {level}")),
-                bound: band.expression.clone(),
+            let judged = BoundResult::new(
+                &format!("warm, 100/s: {}", banded(&band.metric)),
+                or_dash(measured, |measured| format!("{measured} {level}")),
+                band.expression.clone(),
                 judgement,
-                decides: true,
-                in_doubt_if_busy: false,
-            };
+            );
             let disturbance = match Figure::named(&band.metric) {
                 Some(Figure::Distribution(_)) => row.result.time().disturbance(),
                 other => other.map_or(Disturbance::Either, Figure::disturbance),
@@ -494,36 +448,15 @@ fn banded(metric: &str) -> &str {
 }
 
 fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
-    let all = Requirement::at_least(1.0, percent);
-    vec![
-        BoundResult::of_figure(
-            "throughput of one node",
-            &full.result,
-            |f| f.requests_per_s,
-            Requirement::at_least(500.0, digits),
-        ),
-        BoundResult::of_figure(
-            "throughput of one node, goal",
-            &full.result,
-            |f| f.requests_per_s,
-            Requirement::at_least(1_000.0, digits),
-        )
-        .into_goal(),
-        BoundResult::of_errors(
-            "policy correctness, as fast as it goes",
-            &full.result,
-            |f| f.policy_correctness,
-            all,
-        ),
-        BoundResult::of_figure("ladder: p95", ladder, |f| f.p95_ms, Requirement::below(10.0, time)),
-        BoundResult::of_figure("ladder: p99", ladder, |f| f.p99_ms, Requirement::below(25.0, time)),
-        BoundResult::of_errors(
-            "ladder: errors",
-            ladder,
-            |f| f.error_share,
-            Requirement::below(0.001, percent),
-        ),
-    ]
+    let fast = [
+        Quantity::THROUGHPUT.bound(500.0),
+        Quantity::THROUGHPUT.goal(1_000.0),
+        Quantity::CORRECTNESS.bound(1.0),
+    ];
+    let steps =
+        [Quantity::P95.bound(10.0), Quantity::P99.bound(25.0), Quantity::ERRORS.bound(0.001)];
+    let fast = judge("one node, as fast as it goes", &full.result, &fast);
+    fast.into_iter().chain(judge("ladder", ladder, &steps)).collect()
 }
 
 /// The signs that the metrics see in a run. Without usable figures there is neither a good nor a
@@ -532,23 +465,16 @@ fn signs(row: &PolicyRow) -> Vec<Finding> {
     let usable = row.result.why_unusable().is_none() && row.result.busy_host().is_none();
     let summary = row.summary.as_ref().filter(|_| usable);
     let signs = summary.into_iter().flat_map(|summary| &summary.interpretation);
-    signs
-        .map(
-            |sign| {
-                if sign.starts_with("Healthy") {
-                    Finding::good(sign)
-                } else {
-                    Finding::warning(sign)
-                }
-            },
-        )
-        .collect()
+    let found = |sign: &String| {
+        if sign.starts_with("Healthy") { Finding::good(sign) } else { Finding::warning(sign) }
+    };
+    signs.map(found).collect()
 }
 
 fn of_full(row: &PolicyRow) -> Option<Finding> {
     let figures = row.result.figures()?;
     let correct = figures.policy_correctness?;
-    let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
+    let limit = figures.busy.sentence();
     let rate = limited_rate(row.result.throughput());
     let text = format!(
         "as fast as it goes: {rate}/s with {} policy correctness; {limit}",

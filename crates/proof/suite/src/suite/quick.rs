@@ -3,16 +3,18 @@
 mod readiness;
 
 use plimsoll_metrics::{Bias, BoundedFigure};
-use plimsoll_report::format::{count, digits, or_dash, time};
-use plimsoll_report::table::Table;
+use plimsoll_report::format::{count, digits};
 
-use super::{columns, length, passes};
+use super::columns::{
+    self, AVG, BYTES, Column, ERRORS, GW_CORE, LOAD_CORE, MAX, P99, RPS, SECONDS, THREADS,
+};
+use super::{length, passes};
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::finding;
 use crate::measurement::{Length, Measurement};
 use crate::ratio::Ratio;
-use crate::report::{Report, Section};
+use crate::report::{Contents, Section, published};
 use crate::result::{Figures, MeasurementResult};
 use crate::runner::{Pass, SuiteRunner};
 use crate::sizing;
@@ -20,7 +22,7 @@ use crate::target::Gateway;
 
 const PATH: &str = "/metrics";
 
-pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
     let gateway = match runner.target() {
         Some(target) => Gateway::external(target),
         None => runner.fresh_gateway("proxy")?,
@@ -40,20 +42,27 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         results = runner.measure_by(&measurements, passes, TimedResponses::Completed, &mut keep);
     }
     runner.ask_version(&gateway);
-    let mut report =
-        Report::begin("quick", "a closed loop on /metrics, moderate and extreme", runner);
-    report.sections.push(side_by_side(&results, runner.target().is_none()));
-    report.sections.extend(readiness::section(&results, &thirds));
-    report.findings.extend(finding::saturation(PATH, &results));
-    report.findings.extend(steps(&results));
-    report.findings.extend(finding::degradation(PATH, &results));
-    report.findings.extend(results.iter().filter_map(finding::sub_millisecond));
+    let table = side_by_side(&results, runner.target().is_none());
+    let readiness = readiness::section(&results, &thirds);
+    let scaling = [finding::saturation(PATH, &results), steps(&results)];
+    let times = results.iter().filter_map(finding::sub_millisecond);
+    let scaling = scaling.into_iter().chain([finding::degradation(PATH, &results)]).flatten();
     let levels: Vec<_> = results.iter().collect();
-    let capacity = sizing::capacity(&format!("gateway, GET {PATH}"), &levels);
-    report.size("Instances of the gateway for a rate", vec![capacity], options.size_for);
-    report.references.push(reference());
-    Ok(report.conclude())
+    Ok(Contents {
+        sections: std::iter::once(table).chain(readiness).collect(),
+        findings: scaling.chain(times).collect(),
+        sizing: "Instances of the gateway for a rate",
+        capacities: vec![sizing::capacity(&format!("gateway, GET {PATH}"), &levels)],
+        references: vec![published("Reference: RustyGW")],
+        ..Contents::default()
+    })
 }
+
+const MB_PER_S: Column =
+    ("MB/s", |r| columns::beside_rate(r, |f| Some(digits(f.megabytes_per_s?))));
+const GBIT_PER_S: Column =
+    ("Gbit/s", |r| columns::beside_rate(r, |f| Some(digits(f.megabytes_per_s? * 8.0 / 1e3))));
+const TOTAL: Column = ("Total", |r| columns::beside_rate(r, |f| Some(count(f.answers()?))));
 
 /// A load: its name, and the factor of its clients and threads over those of the moderate one.
 type Load = (&'static str, u16);
@@ -75,45 +84,14 @@ fn measurement(
 }
 
 fn side_by_side(results: &[MeasurementResult], over_loopback: bool) -> Section {
-    let heads = [
-        "Load",
-        "Threads",
-        "RPS",
-        "Avg",
-        "p99",
-        "Max",
-        "MB/s",
-        "Gbit/s",
-        "bytes",
-        "Total",
-        "Secs",
-        "Errors",
-        "gateway CPU",
-        "load CPU",
+    let columns = &[
+        THREADS, RPS, AVG, P99, MAX, MB_PER_S, GBIT_PER_S, BYTES, TOTAL, SECONDS, ERRORS, GW_CORE,
+        LOAD_CORE,
     ];
-    let mut table = Table::new(heads);
-    for result in results {
-        table.row([
-            columns::label(result),
-            or_dash(result.shown().and_then(|figures| figures.threads), count),
-            columns::throughput(result),
-            columns::time(result, |f| f.mean_ms),
-            columns::time(result, |f| f.p99_ms),
-            columns::time(result, |f| f.max_ms),
-            columns::beside_rate(result, |f| Some(digits(f.megabytes_per_s?))),
-            columns::beside_rate(result, |f| Some(digits(f.megabytes_per_s? * 8.0 / 1e3))),
-            columns::answer_bytes(result),
-            columns::beside_rate(result, |f| Some(count(f.answers()?))),
-            columns::seconds(result),
-            columns::errors(result),
-            columns::gateway_busy(result),
-            columns::load_busy(result),
-        ]);
-    }
+    let table = columns::results("Load", columns, results);
     let none = if over_loopback { "; over loopback there is none" } else { "" };
     Section::new("GET /metrics, as many requests as the connections carry", table)
-        .note(format!("times are service times of completed requests; CPU is of one core each. MB are 10^6 bytes, heads included: bytes is the size of one answer, and Gbit/s what its network must carry{none}"))
-        .note("threads: those of the load, one for each of its cores unless --threads says otherwise. More threads than cores only take time from each other")
+        .note(format!("times are service times of completed requests; gw core and load core: CPU use of each. MB are 10^6 bytes, heads included: bytes is the size of one answer, and Gbit/s what its network must carry{none}"))
 }
 
 /// The effect of more connections on throughput and times.
@@ -132,22 +110,6 @@ fn steps(results: &[MeasurementResult]) -> Option<finding::Finding> {
     if let Some(why) = many.busy_host().or_else(|| few.busy_host()) {
         return Some(finding::no_conclusion(&text, &why));
     }
-    let busy = many.figures()?.busy;
-    let limit = finding::bottleneck(&busy).sentence(&busy);
+    let limit = many.figures()?.busy.sentence();
     Some(finding::Finding::note(format!("{text}; {limit}")))
-}
-
-/// The figures of the published benchmark.
-fn reference() -> Section {
-    let mut table = Table::new(["Load", "RPS", "Avg", "Max", "MB/s", "Total"]);
-    for (name, rps, avg, max, mb, total) in [
-        ("moderate: 4 threads, 100 connections, 30 s", 21_989, 4.59, 41.64, 71.88, 660_057),
-        ("extreme: 8 threads, 200 connections, 60 s", 20_550, 9.90, 65.83, 67.42, 1_234_493),
-    ] {
-        let times = [time(avg), time(max), digits(mb)];
-        let [avg, max, mb] = times;
-        table.row([name.to_owned(), count(rps), avg, max, mb, count(total)]);
-    }
-    Section::new("Reference: RustyGW v1.0.1, by wrk, on \"a standard cloud server\" (CPU not given)", table)
-        .note("another gateway on other hardware, as its authors published it: not comparable with the rows above; wrk's MB are 2^20 bytes, so that an answer has about 3.4 kB")
 }

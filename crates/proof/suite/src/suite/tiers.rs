@@ -1,28 +1,30 @@
 //! The tiers suite: three sizes of chat, streamed and not: what each adds to the same requests, and
 //! rising rates and the knee, which a search finds; then what each feature adds.
 
-mod added;
 mod features;
 mod knee;
-mod ladder;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::BoundedFigure;
-use plimsoll_report::format::{DASH, digits, limited_rate, or_dash, time_with_share};
-use plimsoll_report::table::Table;
+use plimsoll_metrics::{BoundedFigure, Judgement};
+use plimsoll_report::format::{limited_rate, or_dash, time_with_share};
 
-use super::columns;
+use super::columns::{
+    self, ACHIEVED, BOTTLENECK, CPU, Column, ERRORS, GW_CORE, LOAD_CORE, MAX, MEMORY, P50, P95,
+    P99, PLANNED, TTFT_P50, TTFT_P99,
+};
+use super::{PAIRS_PER_S, TIMES_SHORT, comparison_length};
+use crate::bound::Quantity;
+use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
 use crate::knee_result::KneeResult;
 use crate::measurement::{Length, Measurement};
-use crate::report::{Report, Section};
-use crate::result::{Figures, MeasurementResult};
+use crate::report::{Contents, Section};
+use crate::result::{Figures, MeasurementResult, Unusable};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
-use crate::target::{Gateway, Provider, SuiteTarget};
-use features::{Features, features};
-use ladder::Bounds;
+use crate::target::{DIRECT, Gateway, Provider, SuiteTarget};
+use features::features;
 
 /// A size of chat: name, built-in profile, and the number of clients that find its ceiling.
 struct Tier {
@@ -82,7 +84,7 @@ struct Setup {
     direct: Option<SuiteTarget>,
 }
 
-pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
     let setup = setup(runner)?;
     let (mut tiers, mut compared) = (Vec::new(), Vec::new());
     for tier in &TIERS {
@@ -95,24 +97,56 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
             }
         }
         knee::search(runner, tier, &mut measured);
-        let with_ceiling: Vec<_> =
-            measured.iter().map(|(subject, result)| (*subject, result)).collect();
-        compared.extend(added::compare(runner, tier, setup.direct.as_ref(), &with_ceiling));
+        compared.extend(compare(runner, tier, setup.direct.as_ref(), &measured));
         tiers.extend(measured.into_iter().map(|(_, result)| result));
     }
     let features = features(runner, setup.provider.as_ref())?;
-    let title = "three sizes of chat, streamed and not: what each adds, and its knee; then what each feature adds";
-    let mut report = Report::begin("tiers", title, runner);
-    if !tiers.is_empty() {
-        let several = setup.subjects.len() > 1;
-        report.sections.push(overview(&tiers, runner.knee_budget(), several));
+    let several = setup.subjects.len() > 1;
+    let overview = (!tiers.is_empty()).then(|| overview(&tiers, runner.knee_budget(), several));
+    let added = super::added::section("tier", &compared);
+    let sections = overview.into_iter().chain(added).chain(tiers.iter().map(steps));
+    Ok(Contents {
+        sections: sections.chain(features).collect(),
+        findings: tiers.iter().flat_map(of_tier).collect(),
+        sizing: "Instances for a rate",
+        capacities: tiers.iter().map(capacity_of_tier).collect(),
+        ..Contents::default()
+    })
+}
+
+/// The share of the lowest throughput in the closed loop that all targets together are asked for:
+/// what is added is that of requests that do not wait for each other.
+const SHARE: f64 = 0.2;
+
+/// Sends the requests of a tier to the upstream and to each target. `measured` are
+/// those that carried it, with what the closed loop found.
+fn compare(
+    runner: &mut SuiteRunner<'_>,
+    tier: &Tier,
+    direct: Option<&SuiteTarget>,
+    measured: &[(&Subject, TierResult)],
+) -> Option<ComparisonResult> {
+    let behind = direct.map(|direct| (DIRECT.to_owned(), direct.clone()));
+    let subjects =
+        measured.iter().map(|(subject, _)| (subject.name.clone(), subject.target().clone()));
+    let targets: Vec<_> = behind.into_iter().chain(subjects).collect();
+    if targets.len() < 2 || runner.is_interrupted() {
+        return None;
     }
-    report.sections.extend(super::added::section("tier", &compared));
-    report.sections.extend(tiers.iter().map(steps));
-    report.sections.extend(features.as_ref().map(Features::section));
-    report.findings.extend(tiers.iter().flat_map(of_tier));
-    report.size("Instances for a rate", sizes(&tiers), runner.options.size_for);
-    Ok(report.conclude())
+    // To choose a rate by, a figure that the generator kept down is good enough.
+    let ceilings = measured
+        .iter()
+        .filter_map(|(_, result)| result.ceiling.shown()?.requests_per_s.map(|rate| rate.value));
+    let Some(lowest) = ceilings.reduce(f64::min) else {
+        let why = "the closed loop had no expected answer, and so there is no rate for it";
+        runner.section = "What each tier adds";
+        runner.skip(&format!("what is added in {}", tier.name), why);
+        return None;
+    };
+    let rate = (lowest * SHARE / targets.len() as f64).clamp(1.0, PAIRS_PER_S).round();
+    let request = Measurement::builtin(tier.name, &targets[0].1, tier.profile, &[]);
+    let request = request.rate(rate, comparison_length(runner.options, 30, TIMES_SHORT));
+    Some(runner.compare(request, targets, false))
 }
 
 /// Starts the reference gateway and its provider, or looks at what the user's gateways answer.
@@ -121,7 +155,7 @@ fn setup(runner: &mut SuiteRunner<'_>) -> Result<Setup, SuiteError> {
     if targets.is_empty() {
         // It sends as many tokens as each tier asks for, at once: the rest is the gateway's work.
         let provider = runner.provider(&[])?;
-        let gateway = runner.gateway("llm", &RAW.map(str::to_owned), Some(&provider))?;
+        let gateway = runner.gateway("llm", &RAW, Some(&provider))?;
         let direct = Some(provider.target());
         let subject = Subject { name: "gateway".to_owned(), gateway, answers: [true; 2] };
         return Ok(Setup { provider: Some(provider), subjects: vec![subject], direct });
@@ -180,7 +214,7 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
         let step = Measurement::builtin(&label, target, tier.profile, &[]);
         let step = step.rate(rate, length(runner, 30)).explores();
         let results = runner.measure(&[step], 1);
-        let kept = results.first().and_then(|result| BOUNDS.kept_by(result));
+        let kept = results.first().and_then(is_kept);
         let is_past = results.iter().any(MeasurementResult::is_past_the_generator);
         steps.extend(results);
         // Above the closed loop's rate the next step would show no more than one that its limits
@@ -194,46 +228,50 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
     TierResult { name, stream: tier.stream, ceiling, steps, knee }
 }
 
-/// The bounds that a step must keep.
-const BOUNDS: Bounds = Bounds { achieved: 0.97, p99_ms: 100.0, errors: 0.001 };
+/// The bounds that a step must keep: the share of the planned rate, the highest p99 in milliseconds,
+/// the highest share of errors.
+const ACHIEVED_SHARE: f64 = 0.97;
+const STEP_P99_MS: f64 = 100.0;
+const STEP_ERRORS: f64 = 0.001;
+
+/// Whether a step keeps its bounds; `None` if that is unknown, or if what the generator itself may
+/// have done to its figures decides. Errors over the gate break them.
+fn is_kept(step: &MeasurementResult) -> Option<bool> {
+    if matches!(step.why_unusable(), Some(Unusable::Errors(_))) {
+        return Some(false);
+    }
+    let limits = [
+        Quantity::THROUGHPUT.bound(step.rate.unwrap_or(0.0) * ACHIEVED_SHARE),
+        Quantity::TAIL.bound(STEP_P99_MS),
+        Quantity::ERRORS.bound(STEP_ERRORS),
+    ];
+    let judged: Vec<_> = limits.iter().map(|limit| limit.judge("", step).judgement).collect();
+    let all_pass = judged.iter().all(|judged| *judged == Judgement::Pass);
+    if judged.contains(&Judgement::Fail) { Some(false) } else { all_pass.then_some(true) }
+}
 
 fn overview(tiers: &[TierResult], budget: Option<Nanos>, several: bool) -> Section {
-    let heads = [
-        "Tier (in/out tokens)",
-        "closed loop/s",
-        "knee/s",
-        "p50 at half",
-        "p99 at half",
-        "TTFT p50",
-        "gw CPU/req",
-        "gw memory",
-        "Bottleneck, closed loop",
+    let columns: [Column<TierResult>; 9] = [
+        ("Tier (in/out tokens)", |tier| columns::marked(&tier.ceiling, &tier.name)),
+        ("closed loop/s", |tier| columns::throughput(&tier.ceiling)),
+        ("knee/s", |tier| or_dash(tier.knee.as_ref().ok(), KneeResult::cell)),
+        ("p50 at half", |tier| time_with_share(half(tier).and_then(|half| half.p50_ms))),
+        ("p99 at half", |tier| time_with_share(half(tier).and_then(|half| half.p99_ms))),
+        ("TTFT p50", |tier| {
+            or_dash(half(tier).filter(|_| tier.stream), |half| time_with_share(half.ttft_p50_ms))
+        }),
+        (CPU.0, |tier| CPU.1(&tier.ceiling)),
+        (MEMORY.0, |tier| MEMORY.1(&tier.ceiling)),
+        ("Bottleneck, closed loop", |tier| BOTTLENECK.1(&tier.ceiling)),
     ];
-    let mut table = Table::new(heads);
-    for tier in tiers {
-        let half = half(tier);
-        let half = half.as_ref();
-        let ttft = half.filter(|_| tier.stream).map(|half| time_with_share(half.ttft_p50_ms));
-        table.row([
-            columns::marked(&tier.ceiling, &tier.name),
-            columns::throughput(&tier.ceiling),
-            tier.knee.as_ref().map_or_else(|_| DASH.to_owned(), KneeResult::cell),
-            time_with_share(half.and_then(|half| half.p50_ms)),
-            time_with_share(half.and_then(|half| half.p99_ms)),
-            ttft.unwrap_or_else(|| DASH.to_owned()),
-            columns::cpu(&tier.ceiling),
-            columns::memory(&tier.ceiling),
-            columns::bottleneck(&tier.ceiling),
-        ]);
-    }
+    let table = columns::table(&columns, tiers);
     let objective = knee::OBJECTIVE;
     let knee = budget.map_or_else(
         || "the knee was not searched: --knee-budget 150s does, and a quick suite does not".to_owned(),
         |budget| format!("the knee is the highest rate at which requests keep {objective}, as a search of at most {budget} finds it (`plimsoll knee`): a rate with its 95 % interval; `..` between a rate that kept it and one that missed it; >= where nothing higher could be told. With more time (--knee-budget) it is known better; every probe is in knees/"),
     );
-    let section = Section::new("Raw path, every tier: what it carries and where it breaks", table)
-        .note("the closed loop carries clients / response time, which is the most that the gateway carries only if something limits it; half is the usable step nearest to half of the closed loop's rate")
-        .note(knee);
+    let section =
+        Section::new("Raw path, every tier: what it carries and where it breaks", table).note(knee);
     if !several {
         return section;
     }
@@ -250,45 +288,16 @@ fn half(tier: &TierResult) -> Option<Figures> {
 }
 
 fn steps(tier: &TierResult) -> Section {
-    let heads = [
-        "Step",
-        "planned/s",
-        "achieved/s",
-        "p50",
-        "p95",
-        "p99",
-        "Max",
-        "TTFT p50",
-        "TTFT p99",
-        "errors",
-        "gw core",
-        "load core",
-    ];
-    let mut table = Table::new(heads);
-    for result in std::iter::once(&tier.ceiling).chain(&tier.steps) {
-        table.row([
-            columns::label(result),
-            or_dash(result.rate, digits),
-            columns::per_s(result.shown().and_then(|figures| figures.requests_per_s)),
-            columns::time(result, |f| f.p50_ms),
-            columns::time(result, |f| f.p95_ms),
-            columns::time(result, |f| f.p99_ms),
-            columns::time(result, |f| f.max_ms),
-            columns::time(result, |f| f.ttft_p50_ms),
-            columns::time(result, |f| f.ttft_p99_ms),
-            columns::errors(result),
-            columns::gateway_busy(result),
-            columns::load_busy(result),
-        ]);
-    }
-    let Bounds { achieved, p99_ms, errors } = BOUNDS;
+    let columns =
+        &[PLANNED, ACHIEVED, P50, P95, P99, MAX, TTFT_P50, TTFT_P99, ERRORS, GW_CORE, LOAD_CORE];
+    let table =
+        columns::results("Step", columns, std::iter::once(&tier.ceiling).chain(&tier.steps));
     Section::new(format!("Sweep of {}", tier.name), table)
         .note(format!(
-            "it ends with the first rate that breaks its bounds: {:.0}% of the planned rate achieved, p99 <= {p99_ms}ms, errors <= {:.1}%, or that the generator cannot send",
-            achieved * 100.0,
-            errors * 100.0
+            "it ends with the first rate that breaks its bounds: {:.0}% of the planned rate achieved, p99 < {STEP_P99_MS}ms, errors < {:.1}%, or that the generator cannot send",
+            ACHIEVED_SHARE * 100.0,
+            STEP_ERRORS * 100.0
         ))
-        .note("times are service times in the closed loop, and response times at planned rates")
 }
 
 /// What the closed loop carried, and the knee.
@@ -306,18 +315,14 @@ fn closed_loop(tier: &TierResult) -> Option<Finding> {
         Some(limit) => format!("{limit}: its ceiling"),
         None => format!(
             "{}; this is what {clients} clients ask for, and does not show whether more would be carried",
-            finding::bottleneck(&figures.busy).sentence(&figures.busy)
+            figures.busy.sentence()
         ),
     };
     Some(Finding::note(format!("{}: {rate}/s in a closed loop; {text}", tier.name)))
 }
 
-/// The rate that each tier surely carries, where something limited it: the core in the closed loop,
+/// The rate that a tier surely carries, where something limited it: the core in the closed loop,
 /// throughput that fell behind the planned rate, or the objective that the search saw broken.
-fn sizes(tiers: &[TierResult]) -> Vec<Result<Capacity, String>> {
-    tiers.iter().map(capacity_of_tier).collect()
-}
-
 fn capacity_of_tier(tier: &TierResult) -> Result<Capacity, String> {
     let what = format!("chat {}", tier.name);
     let unknown = |why: &str| format!("instances for a rate, {what}: {why}");
@@ -336,6 +341,78 @@ fn capacity_of_tier(tier: &TierResult) -> Result<Capacity, String> {
             let limiter = format!("{}; what breaks it was not seen", knee.sentence());
             let per_s = BoundedFigure::exact(per_s);
             Ok(Capacity { what: what.clone(), per_s, cores: None, memory: None, limiter })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_metrics::Refusal;
+
+    fn step(planned: f64, achieved: f64, p99: f64, errors: u64) -> MeasurementResult {
+        let figures = Figures {
+            requests: 1_000,
+            errors,
+            error_share: Some(errors as f64 / 1_000.0),
+            requests_per_s: Some(BoundedFigure::exact(achieved)),
+            planned_per_s: Some(planned),
+            p99_ms: Some(BoundedFigure::exact(p99)),
+            ..Figures::default()
+        };
+        MeasurementResult {
+            rate: Some(planned),
+            passes: vec![figures],
+            ..MeasurementResult::default()
+        }
+    }
+
+    #[test]
+    fn a_step_breaks_its_bounds_by_rate_tail_or_errors() {
+        for (step, kept) in [
+            (step(300.0, 299.0, 9.0, 0), Some(true)),
+            (step(300.0, 299.0, 9.0, 1), Some(false)),
+            (step(300.0, 280.0, 9.0, 0), Some(false)),
+            (step(300.0, 300.0, 101.0, 0), Some(false)),
+            (step(300.0, 300.0, 9.0, 2), Some(false)),
+            // Fast, because half of the answers are refusals.
+            (step(300.0, 300.0, 1.0, 500), Some(false)),
+            // Nothing but refusals.
+            (step(300.0, 300.0, 1.0, 1_000), Some(false)),
+        ] {
+            assert_eq!(is_kept(&step), kept, "{step:?}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_step_neither_keeps_nor_breaks_them() {
+        let mut late = step(200.0, 100.0, 999.0, 0);
+        late.passes[0].invalid = Some("late".to_owned());
+        assert_eq!(is_kept(&late), None);
+    }
+
+    /// The limits by hand: without the generator a rate may have been higher by the bound, and a
+    /// time shorter.
+    #[test]
+    fn a_figure_of_a_step_is_judged_at_its_limits() {
+        let refused = |value: f64, bound: f64| {
+            let refused = Some(Refusal::Generator);
+            Some(BoundedFigure { value, bound, interval: None, refused })
+        };
+        // 194 of 200 per second are wanted.
+        for (rate, bound, kept) in
+            [(195.0, 50.0, Some(true)), (100.0, 95.0, None), (100.0, 93.0, Some(false))]
+        {
+            let mut step = step(200.0, rate, 2.0, 0);
+            step.passes[0].requests_per_s = refused(rate, bound);
+            assert_eq!(is_kept(&step), kept, "{rate} + {bound}");
+        }
+        for (p99, bound, kept) in
+            [(99.0, 50.0, Some(true)), (150.0, 60.0, None), (150.0, 40.0, Some(false))]
+        {
+            let mut step = step(200.0, 200.0, p99, 0);
+            step.passes[0].p99_ms = refused(p99, bound);
+            assert_eq!(is_kept(&step), kept, "{p99} - {bound}");
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{own_time, shown};
 use crate::error::SuiteError;
-use crate::http_get::{HttpResponse, post};
+use crate::http_get::{HttpResponse, request};
 use crate::measurement::Measurement;
 use crate::runner::SuiteRunner;
 use crate::target::SuiteTarget;
@@ -98,11 +98,9 @@ enum Headers {
 }
 
 fn header_of_a_hit(target: &SuiteTarget, headers: &[(&str, &str)], prompt: &str) -> Headers {
-    let repeated = repeated_answer(target, headers, prompt);
-    repeated.map_or(Headers::Unread, |repeated| {
-        let header = hit(&repeated).filter(|_| repeated.status == 200);
-        header.map_or(Headers::NoHit, Headers::Hit)
-    })
+    let Some(repeated) = repeated_answer(target, headers, prompt) else { return Headers::Unread };
+    let header = hit(&repeated).filter(|_| repeated.status == 200);
+    header.map_or(Headers::NoHit, Headers::Hit)
 }
 
 /// The answer to the second of two equal chats.
@@ -119,37 +117,30 @@ fn repeated_answer(
         "messages": [{"role": "user", "content": prompt}],
         "max_tokens": 16,
     });
-    let path = chat_path(target);
-    let mut all: Vec<String> =
-        headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-    all.extend(target.headers.iter().cloned());
-    all.extend(target.key.iter().map(|key| format!("authorization: Bearer {key}")));
-    let body = body.to_string();
-    post(&address, &path, &all, &body, TIMEOUT).ok()?;
-    post(&address, &path, &all, &body, TIMEOUT).ok()
-}
-
-/// A base URL may end with the version, as those of clients do.
-fn chat_path(target: &SuiteTarget) -> String {
+    // A base URL may end with the version, as those of clients do.
     let prefix = target.prefix();
     let version = if prefix.ends_with("/v1") { "" } else { "/v1" };
-    format!("{prefix}{version}/chat/completions")
+    let path = format!("{prefix}{version}/chat/completions");
+    let own = headers.iter().map(|(name, value)| format!("{name}: {value}"));
+    let key = target.key.iter().map(|key| format!("authorization: Bearer {key}"));
+    let all: Vec<_> = own.chain(target.headers.iter().cloned()).chain(key).collect();
+    let body = body.to_string();
+    let send = || request(&address, &path, &all, Some(&body), TIMEOUT).ok();
+    send()?;
+    send()
 }
 
 /// The header of a response that says that it comes from a cache: one with `cache` in its name and
 /// `hit` in its value, as `x-cache: HIT`; or a positive `age` (RFC 9111, 5.1).
 fn hit(response: &HttpResponse) -> Option<String> {
-    response
-        .headers
-        .iter()
-        .find(|(name, value)| {
-            let is_cache = name.contains("cache") && name != "cache-control";
-            let value = value.to_ascii_lowercase();
-            (is_cache
-                && value.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "hit"))
-                || (name == "age" && value.trim().parse().is_ok_and(|age: u64| age > 0))
-        })
-        .map(|(name, value)| format!("{name}: {value}"))
+    let is_hit = |(name, value): &&(String, String)| {
+        let value = value.to_ascii_lowercase();
+        let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
+        let is_cache = name.contains("cache") && name != "cache-control";
+        let is_old = name == "age" && value.trim().parse().is_ok_and(|age: u64| age > 0);
+        is_old || (is_cache && words.any(|word| word == "hit"))
+    };
+    response.headers.iter().find(is_hit).map(|(name, value)| format!("{name}: {value}"))
 }
 
 #[cfg(test)]

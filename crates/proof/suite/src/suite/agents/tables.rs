@@ -1,33 +1,32 @@
 //! The table of a mixed day.
 
 use plimsoll_report::format::{count, digits, or_dash};
-use plimsoll_report::table::Table;
 
 use super::{Day, Row, named};
 use crate::report::Section;
-use crate::suite::columns;
+use crate::suite::columns::{self, Column, ERRORS, GW_CORE, LOAD_CORE, MAX, P50, P99, PLANNED};
 
 pub(super) fn day(day: &Day) -> Section {
-    let heads = [
-        "Kind",
-        "planned/s",
-        "good answers",
-        "p50",
-        "p99",
-        "Max",
-        "added, median",
-        "errors",
-        "errors by code",
-        "with warm-up: client / mock",
+    let columns: [Column<Row>; 10] = [
+        ("Kind", |row| columns::marked(&row.result, row.kind.name)),
+        (PLANNED.0, |row| PLANNED.1(&row.result)),
+        ("good answers", |row| columns::shown_cell(&row.result, |f| Some(f.expected()), count)),
+        (P50.0, |row| P50.1(&row.result)),
+        (P99.0, |row| P99.1(&row.result)),
+        (MAX.0, |row| MAX.1(&row.result)),
+        ("added, median", |row| or_dash(row.added.clone(), |added| added)),
+        (ERRORS.0, |row| ERRORS.1(&row.result)),
+        ("errors by code", |row| {
+            columns::shown_cell(&row.result, |f| f.error_kinds.clone(), |kinds| kinds)
+        }),
+        ("with warm-up: client / mock", |row| {
+            or_dash(row.logged, |logged| format!("{} / {}", count(row.counts.good), count(logged)))
+        }),
     ];
-    let mut table = Table::new(heads);
-    for row in &day.rows {
-        table.row(cells(day, row));
-    }
+    let table = columns::table(&columns, &day.rows);
     let all: f64 = day.rows.iter().filter_map(|row| row.result.rate).sum();
     let title = format!("{}: {}/s in all", named("A mixed day", day.store), digits(all));
-    let mut section = Section::new(title, table)
-        .note("all kinds at the same time, by arrivals that wait for nobody; times are response times from the intended start");
+    let mut section = Section::new(title, table);
     if !day.added.is_empty() {
         section = section.note("added: extra time compared with a request sent directly to the upstream, see the table of what each kind adds");
     }
@@ -41,31 +40,11 @@ pub(super) fn day(day: &Day) -> Section {
     section
 }
 
-fn cells(day: &Day, row: &Row) -> [String; 10] {
-    let result = &row.result;
-    let shown = result.shown();
-    let label = named(row.kind.name, day.store);
-    let added = day.added.iter().find(|compared| compared.label == label);
-    let added = added.and_then(|added| Some(added.marked_added(added.compared().first()?)));
-    [
-        columns::marked(result, row.kind.name),
-        or_dash(result.rate, digits),
-        or_dash(shown.as_ref(), |figures| count(figures.expected())),
-        columns::time(result, |f| f.p50_ms),
-        columns::time(result, |f| f.p99_ms),
-        columns::time(result, |f| f.max_ms),
-        or_dash(added, |cell| cell),
-        columns::errors(result),
-        or_dash(shown.and_then(|figures| figures.error_kinds), |kinds| kinds),
-        or_dash(row.logged, |logged| format!("{} / {}", count(row.counts.good), count(logged))),
-    ]
-}
-
 /// How busy the processes were, with all kinds together.
 fn busy(row: &Row) -> String {
     format!(
         "all kinds together: gateway core {}, load core {}",
-        columns::gateway_busy(&row.result),
-        columns::load_busy(&row.result)
+        GW_CORE.1(&row.result),
+        LOAD_CORE.1(&row.result)
     )
 }

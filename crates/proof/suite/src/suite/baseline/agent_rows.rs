@@ -7,7 +7,7 @@ use plimsoll_runner::time;
 use serde_json::json;
 
 use crate::error::SuiteError;
-use crate::http_get::get;
+use crate::http_get::{get, metric_value};
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
@@ -18,15 +18,11 @@ use crate::target::{Gateway, Provider, SuiteTarget};
 const MODEL: &str = "agent";
 const MODELS: &str = "models: {agent: {tool_loop: {steps: 3}}}\n";
 
-/// What a request of the agent loop is, for the report.
-pub(super) const LOOP: &str = "POST /api/chat: a request is a whole agent loop of four answers of the model and three calls of the mock's tool `echo` in between, all of them made by the gateway";
-/// The same of the WebSocket.
+/// What a request of the WebSocket is, for the report.
 pub(super) const WEBSOCKET: &str = "/ws/chat: a request is a message and its streamed answer, the first of ten on a connection with its handshake";
 /// Messages of a connection.
 const MESSAGES: u32 = 10;
 
-/// What a start of a run is.
-pub(super) const RUNS: &str = "POST /v1/runs: a request starts such a loop in the background and gets its id at once, at a rate, so that runs end as fast as they begin; its time is that of the start";
 /// Starts of runs per second.
 const RUNS_PER_S: f64 = 50.0;
 /// How long the last runs may take.
@@ -38,18 +34,19 @@ const QUESTION: &str = "What does the tool say to a few words of yours?";
 #[derive(Debug, Default)]
 pub(super) struct Agent {
     pub(super) results: Vec<MeasurementResult>,
-    pub(super) runs: Option<Runs>,
+    /// What the gateway counted of its runs.
+    pub(super) runs: Option<String>,
 }
 
 /// What the gateway itself counted of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Runs {
+struct Runs {
     started: f64,
     ended_well: f64,
 }
 
 impl Runs {
-    pub(super) fn sentence(self) -> String {
+    fn sentence(self) -> String {
         let Self { started, ended_well } = self;
         format!(
             "by the gateway's own metrics {} runs were started, warm-up included, and {} ended with an answer",
@@ -65,12 +62,9 @@ impl Runs {
 
     /// Reads `..agent_operations{operation="run",outcome="ok"} 12` and the like.
     fn read(metrics: &str) -> Option<Self> {
-        let [started, ended_well] = ["=\"run_create\"", "=\"run\""].map(|operation| {
-            let mut lines = metrics.lines().filter(|line| !line.starts_with('#'));
-            let line = lines.find(|line| line.contains(operation) && line.contains("=\"ok\""))?;
-            line.rsplit_once(' ')?.1.parse().ok()
-        });
-        Some(Self { started: started?, ended_well: ended_well.unwrap_or(0.0) })
+        let value = |operation| metric_value(metrics, &[operation, "=\"ok\""]);
+        let started = value("=\"run_create\"")?;
+        Some(Self { started, ended_well: value("=\"run\"").unwrap_or(0.0) })
     }
 }
 
@@ -98,7 +92,7 @@ pub(super) fn agent(
     }
     let results = runner.measure(&measurements, passes(runner.options, 1, 2));
     let runs = own.as_ref().and_then(|(gateway, _)| counted_runs(gateway.address()?));
-    Ok(Agent { results, runs })
+    Ok(Agent { results, runs: runs.map(Runs::sentence) })
 }
 
 fn chat(target: &SuiteTarget) -> Measurement {
@@ -121,9 +115,7 @@ fn counted_runs(address: &str) -> Option<Runs> {
 
 /// A gateway with tools, and the provider whose model calls them.
 fn with_tools(runner: &mut SuiteRunner<'_>) -> Result<(Gateway, Provider), SuiteError> {
-    let path = runner.options.folder.join("provider-agent.yaml");
-    std::fs::write(&path, MODELS)
-        .map_err(|source| SuiteError::Write { path: path.clone(), source })?;
+    let path = runner.write("provider-agent.yaml", MODELS.as_bytes())?;
     let provider = runner.provider(&["--config", &path.to_string_lossy()])?;
     let model = format!("agents.chat.model={MODEL}");
     let gateway = agent_gateway::start(runner, &provider, None, Some(model))?;
@@ -134,7 +126,7 @@ fn with_tools(runner: &mut SuiteRunner<'_>) -> Result<(Gateway, Provider), Suite
 pub(super) fn websocket(
     runner: &mut SuiteRunner<'_>,
     target: &SuiteTarget,
-    paced: Option<&SuiteTarget>,
+    paced: &SuiteTarget,
     clients: u32,
     length: Length,
 ) -> Result<Option<Measurement>, SuiteError> {
@@ -146,7 +138,7 @@ pub(super) fn websocket(
     if !runner.answers(&what, websocket_request(target))? {
         return Ok(None);
     }
-    Ok(Some(websocket_request(paced.unwrap_or(target)).clients(clients, length)))
+    Ok(Some(websocket_request(paced).clients(clients, length)))
 }
 
 fn websocket_request(target: &SuiteTarget) -> Measurement {

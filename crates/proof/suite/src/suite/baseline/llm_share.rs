@@ -3,11 +3,10 @@
 use plimsoll_report::format::{percent, time};
 use plimsoll_report::table::Table;
 
-use crate::comparison_plan::ComparisonPlan;
-use crate::comparison_result::ComparisonResult;
+use crate::comparison_result::Interval;
 use crate::finding::Finding;
 use crate::measurement::Measurement;
-use crate::report::Section;
+use crate::report::{Contents, Section};
 use crate::runner::SuiteRunner;
 use crate::suite::{TIMES_SHORT, comparison_length};
 use crate::target::{DIRECT, SuiteTarget};
@@ -28,7 +27,8 @@ pub(super) fn measure(
     runner: &mut SuiteRunner<'_>,
     behind: Option<&SuiteTarget>,
     gateway: &SuiteTarget,
-) -> Option<ComparisonResult> {
+    contents: &mut Contents,
+) {
     let what = "the gateway's share of an LLM call";
     runner.section = TITLE;
     let Some(behind) = behind else {
@@ -37,27 +37,28 @@ pub(super) fn measure(
         } else {
             "the upstream is not known: give it with --direct URL"
         };
-        runner.skip(what, why);
-        return None;
+        return runner.skip(what, why);
     };
     if runner.is_interrupted() {
-        return None;
+        return;
     }
     let targets = vec![(DIRECT.to_owned(), behind.clone()), (GATEWAY.to_owned(), gateway.clone())];
     let request = Measurement::chat(what, behind, false, (128, 64))
         .rate(PAIRS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
-    let comparison = ComparisonPlan::new(what, request, targets).short(runner.options.short);
-    Some(runner.compare(&comparison))
+    let compared = runner.compare(request, targets, false);
+    if let (Ok(added), Some(provider)) = (compared.added(GATEWAY), compared.p50_ms(DIRECT)) {
+        contents.sections.push(section(added, provider));
+        contents.findings.push(finding(added, provider));
+    }
 }
 
 /// What the gateway adds, as a share of the call through it, where the provider takes a time: the
 /// value and the ends of its interval.
-fn shares(added_ms: [f64; 3], provider_ms: f64) -> [f64; 3] {
+fn shares(added_ms: Interval, provider_ms: f64) -> Interval {
     added_ms.map(|added| added.max(0.0) / (provider_ms + added.max(0.0)))
 }
 
-pub(super) fn finding(compared: &ComparisonResult) -> Option<Finding> {
-    let (added, provider) = (compared.added(GATEWAY).ok()?, compared.p50_ms(DIRECT)?);
+fn finding(added: Interval, provider: f64) -> Finding {
     let [share, low, high] = shares(added, provider);
     let text = format!(
         "the gateway's share of an LLM call: it adds {} to the {} of the provider, {} [{}, {}]",
@@ -67,15 +68,14 @@ pub(super) fn finding(compared: &ComparisonResult) -> Option<Finding> {
         percent(low),
         percent(high)
     );
-    Some(if high < SMALL {
+    if high < SMALL {
         Finding::good(format!("{text}: the provider's time dominates"))
     } else {
         Finding::note(text)
-    })
+    }
 }
 
-pub(super) fn section(compared: &ComparisonResult) -> Option<Section> {
-    let (added, provider) = (compared.added(GATEWAY).ok()?, compared.p50_ms(DIRECT)?);
+fn section(added: Interval, provider: f64) -> Section {
     let mut table = Table::new(["Provider takes", "gateway adds", "share of the call"]);
     let computed = PROVIDERS_MS.into_iter().map(|provider| (provider, "computed"));
     for (provider, how) in std::iter::once((provider, "measured")).chain(computed) {
@@ -86,9 +86,7 @@ pub(super) fn section(compared: &ComparisonResult) -> Option<Section> {
             format!("{value} [{low}, {high}]"),
         ]);
     }
-    Some(Section::new(TITLE, table).note(
-        "measured: every chat goes both ways, to the provider itself and through the gateway; medians, with a 95 % interval. Computed: as if the gateway added the same to a slower provider",
-    ))
+    Section::new(TITLE, table)
 }
 
 #[cfg(test)]

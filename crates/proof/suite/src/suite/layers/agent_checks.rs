@@ -6,19 +6,19 @@ use std::time::Duration;
 use plimsoll_runner::time;
 use serde_json::{Value, json};
 
-use super::agent_settings::{AGENT, layer};
-use super::functional::{Check, FunctionalChecks, TIMEOUT, lines, or_why_not, status};
+use super::TENANT;
+use super::agent_layers::{AGENT, layer};
+use super::functional::{Checks, OWN};
 use super::gateway_layers::bare_with;
-use super::{KEY, TENANT};
 use crate::error::SuiteError;
-use crate::http_get::{HttpResponse, get_with, post};
+use crate::http_get::HttpResponse;
+use crate::report::Contents;
 use crate::runner::SuiteRunner;
 use crate::suite::redis_server::RedisServer;
 use crate::target::Provider;
 
 /// Two keys of the tenant, and one of another.
 const KEYS: &str = "auth={header: apikey, keys: [{name: load, key: load-test-key, tenant: retail}, {name: boss, key: boss-test-key, tenant: retail}, {name: other, key: other-test-key, tenant: wholesale}]}";
-const OWN: [(&str, &str); 2] = [KEY, TENANT];
 /// Another key of the same tenant, who may decide what the first one asks for.
 const BOSS: [(&str, &str); 2] = [("apikey", "boss-test-key"), TENANT];
 const OTHER: [(&str, &str); 2] = [("apikey", "other-test-key"), ("x-tenant-id", "wholesale")];
@@ -27,37 +27,27 @@ const OTHER: [(&str, &str); 2] = [("apikey", "other-test-key"), ("x-tenant-id", 
 const GONE_TIMEOUT: Duration = Duration::from_secs(10);
 const GONE_POLL: Duration = Duration::from_millis(100);
 
-/// Asks a gateway of its own, with its state in memory or in Redis; `None` if it cannot be reached.
+/// Asks a gateway of its own, with its state in memory or in Redis.
 pub(super) fn check(
     runner: &mut SuiteRunner<'_>,
     provider: &Provider,
     store: &str,
     redis: Option<&RedisServer>,
-) -> Result<Option<FunctionalChecks>, SuiteError> {
+    contents: &mut Contents,
+) -> Result<(), SuiteError> {
     let mut sets = bare_with(&[KEYS, "tenant={header: x-tenant-id}"]);
     sets.extend(layer(provider));
     sets.extend(redis.map(RedisServer::setting));
     let gateway = runner.gateway("layers", &sets, Some(provider))?;
-    let Some(address) = gateway.address().map(str::to_owned) else { return Ok(None) };
-    if let Err(error) = get_with(&address, "/", &[], TIMEOUT) {
-        let why = format!("the gateway does not answer: {error}");
-        runner.skip(&format!("the functional checks of layer 3, {store}"), &why);
-        return Ok(None);
-    }
-    let mut checks = Checks { address, found: Vec::new() };
+    let what = format!("the functional checks of layer 3, {store}");
+    let Some(mut checks) = Checks::of(runner, &gateway, &what) else { return Ok(()) };
     let session = checks.sessions();
     checks.tools(&session);
     checks.agents();
     checks.approvals();
-    let of = format!(" of layer 3, {store}");
     let asked = "a gateway with sessions, tools, agents and approvals";
-    Ok(Some(FunctionalChecks { of, asked, checks: checks.found }))
-}
-
-/// The checks while they are made.
-struct Checks {
-    address: String,
-    found: Vec<Check>,
+    checks.conclude(&format!(" of layer 3, {store}"), asked, contents);
+    Ok(())
 }
 
 impl Checks {
@@ -124,18 +114,6 @@ impl Checks {
         self.note("approvals", "another key of the tenant approves it", is_approved, &decided);
         let again = self.post(&approve, &BOSS, &json!({}));
         self.note("approvals", "409 for a second decision", again.status == 409, &again);
-    }
-
-    fn get(&self, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
-        or_why_not(get_with(&self.address, path, &lines(headers), TIMEOUT))
-    }
-
-    fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> HttpResponse {
-        or_why_not(post(&self.address, path, &lines(headers), &body.to_string(), TIMEOUT))
-    }
-
-    fn note(&mut self, layer: &'static str, should: &'static str, did: bool, last: &HttpResponse) {
-        self.found.push(Check::new(layer, should, did, status(last)));
     }
 }
 

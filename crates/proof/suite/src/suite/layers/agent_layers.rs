@@ -1,29 +1,50 @@
 //! Layer 3, agents: sessions, tool calls, messages to agents and approvals, in memory and in Redis.
 
-use plimsoll_report::format::{percent, time};
+use plimsoll_report::format::{or_dash, percent};
+use plimsoll_report::table::Table;
 use serde_json::{Value, json};
 
 use super::super::length;
-use super::agent_checks;
-use super::agent_settings::{AGENT, layer};
-use super::functional::FunctionalChecks;
 use super::gateway_layers::{AUTH, bare_with, with_identity};
-use crate::bound::{BoundResult, Requirement};
+use super::{TENANT, agent_checks};
+use crate::bound::{BoundResult, Quantity, judge};
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::options::SuiteOptions;
+use crate::report::{Contents, Section};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
+use crate::sizing;
+use crate::suite::columns::{self, CPU, Column, MEMORY, P99, RPS};
 use crate::suite::redis_server::RedisServer;
 use crate::target::{Provider, SuiteTarget};
 
+/// The name of the agent behind the gateway.
+pub(super) const AGENT: &str = "helper";
+
+/// The settings of the layer: one tool of the gateway's own, those of the mock, and its agent.
+pub(super) fn layer(provider: &Provider) -> [String; 2] {
+    let at = provider.address();
+    let tools = json!({
+        "local": ["add"],
+        "servers": {"mock": {"url": format!("http://{at}/mcp")}},
+        "allow": {TENANT.1: ["local/*", "mock/*"]},
+    });
+    let agents = json!({
+        "agents": {
+            "known": {AGENT: {"url": format!("http://{at}/a2a")}},
+            "allow": {TENANT.1: [AGENT]},
+        },
+    });
+    [format!("tools={tools}"), format!("agents={agents}")]
+}
+
 /// An operation of the layer.
-#[derive(Debug)]
-pub(super) struct Operation {
-    pub(super) name: &'static str,
+struct Operation {
+    name: &'static str,
     path: &'static str,
     /// The published goal for its time, in milliseconds.
-    pub(super) goal_ms: f64,
+    goal_ms: f64,
     body: fn() -> Value,
 }
 
@@ -63,95 +84,77 @@ const OPERATIONS: [Operation; 5] = [
 ];
 
 /// Clients of the closed loops: few, and many or as many as the user says.
-pub(super) fn clients(options: &SuiteOptions) -> (u32, u32) {
+fn clients(options: &SuiteOptions) -> (u32, u32) {
     let many = options.clients.unwrap_or(50);
     ((many / 5).max(1), many)
 }
 
 /// An operation with one kind of store, measured.
-#[derive(Debug)]
-pub(super) struct OperationResult {
-    pub(super) operation: &'static Operation,
-    pub(super) store: &'static str,
+struct OperationResult {
+    operation: &'static Operation,
+    store: &'static str,
     /// With few clients, each of which waits for its answer; not with `--short`.
-    pub(super) few: Option<MeasurementResult>,
+    few: Option<MeasurementResult>,
     /// With many: its throughput is the capacity.
-    pub(super) many: Option<MeasurementResult>,
+    many: Option<MeasurementResult>,
     /// At half of the capacity, whether or not answers come.
-    pub(super) half: Option<MeasurementResult>,
+    half: Option<MeasurementResult>,
 }
 
-/// Layer 3, measured.
-#[derive(Debug, Default)]
-pub(super) struct AgentLayers {
-    /// Whether it does what it should, for each kind of store.
-    pub(super) checks: Vec<FunctionalChecks>,
-    pub(super) rows: Vec<OperationResult>,
-}
-
-impl AgentLayers {
-    /// Checks and measures the layer with a kind of store.
-    fn measure(
-        &mut self,
-        runner: &mut SuiteRunner<'_>,
-        provider: &Provider,
-        store: &'static str,
-        redis: Option<&RedisServer>,
-    ) -> Result<(), SuiteError> {
-        self.checks.extend(agent_checks::check(runner, provider, store, redis)?);
-        self.rows.extend(with_store(runner, provider, store, redis)?);
-        Ok(())
-    }
-
-    /// The published bounds, which decide, and its goals, which do not.
-    pub(super) fn bounds(&self) -> Vec<BoundResult> {
-        let checks = self.checks.iter().map(FunctionalChecks::bound);
-        checks.chain(self.rows.iter().flat_map(bounds_of_operation)).collect()
+impl OperationResult {
+    /// The published bounds, which decide, and its goal, which does not.
+    fn bounds(&self) -> Vec<BoundResult> {
+        let Operation { name, goal_ms, .. } = self.operation;
+        let name = format!("layer 3, {name}, {}", self.store);
+        let limits =
+            [Quantity::P99.bound(50.0), Quantity::ERRORS.bound(0.05), Quantity::P99.goal(*goal_ms)];
+        self.half.as_ref().map_or_else(Vec::new, |half| judge(&name, half, &limits))
     }
 }
 
-fn bounds_of_operation(row: &OperationResult) -> Vec<BoundResult> {
-    let Some(half) = &row.half else { return Vec::new() };
-    let what = |figure| format!("layer 3, {}, {}: {figure}", row.operation.name, row.store);
-    let p99 = |limit| {
-        BoundResult::of_figure(&what("p99"), half, |f| f.p99_ms, Requirement::below(limit, time))
-    };
-    let few = Requirement::below(0.05, percent);
-    vec![
-        p99(50.0),
-        BoundResult::of_errors(&what("errors"), half, |f| f.error_share, few),
-        p99(row.operation.goal_ms).into_goal(),
-    ]
-}
-
-pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<AgentLayers, SuiteError> {
+pub(super) fn measure(
+    runner: &mut SuiteRunner<'_>,
+    contents: &mut Contents,
+) -> Result<(), SuiteError> {
     runner.section = "Layer 3 - agent gateway";
     if runner.target().is_some() {
         runner.skip(
             "layer 3: sessions, tools, agents, approvals",
             "which tools and agents the target has is not known; use `plimsoll run mcp-tools` and `plimsoll run a2a`",
         );
-        return Ok(AgentLayers::default());
+        return Ok(());
     }
     if runner.is_interrupted() {
-        return Ok(AgentLayers::default());
+        return Ok(());
     }
     let provider = runner.provider(&[])?;
-    let mut layers = AgentLayers::default();
-    layers.measure(runner, &provider, "memory", None)?;
+    let mut rows = with_store(runner, &provider, "memory", None, contents)?;
     match RedisServer::open(runner) {
-        Ok(server) => layers.measure(runner, &provider, "Redis", Some(&server))?,
+        Ok(server) => {
+            rows.extend(with_store(runner, &provider, "Redis", Some(&server), contents)?);
+        }
         Err(why) => runner.skip("layer 3 with Redis", &why),
     }
-    Ok(layers)
+    // The first is the creation of sessions in memory.
+    let sessions = rows.first().and_then(|row| row.many.as_ref());
+    let capacity = sessions.map(|many| sizing::capacity("layer 3, session creation", &[many]));
+    contents.capacities.extend(capacity);
+    contents.bounds.extend(rows.iter().flat_map(OperationResult::bounds));
+    if !rows.is_empty() {
+        contents.sections.push(section(&rows, clients(runner.options)));
+    }
+    Ok(())
 }
 
+/// Checks and measures the layer with a kind of store.
 fn with_store(
     runner: &mut SuiteRunner<'_>,
     provider: &Provider,
     store: &'static str,
     redis: Option<&RedisServer>,
+    contents: &mut Contents,
 ) -> Result<Vec<OperationResult>, SuiteError> {
+    agent_checks::check(runner, provider, store, redis, contents)?;
     let mut sets =
         bare_with(&[AUTH, "tenant={header: x-tenant-id}", "request_id={}", "metrics={}"]);
     sets.extend(layer(provider));
@@ -167,6 +170,37 @@ fn with_store(
         rows.push(operation.measure(runner, &gateway.target, store, length));
     }
     Ok(rows)
+}
+
+fn section(rows: &[OperationResult], clients: (u32, u32)) -> Section {
+    let (few, many) = clients;
+    let marked = |of: fn(&OperationResult) -> Option<&MeasurementResult>, column: Column| {
+        move |row: &OperationResult| {
+            or_dash(of(row), |result| columns::marked(result, &(column.1)(result)))
+        }
+    };
+    let [few_of, many_of, half_of]: [fn(&OperationResult) -> Option<&MeasurementResult>; 3] =
+        [|row| row.few.as_ref(), |row| row.many.as_ref(), |row| row.half.as_ref()];
+    let error_share: Column =
+        ("Errors", |result| columns::shown_cell(result, |f| f.error_share, percent));
+    let own = [
+        (format!("RPS, {many} clients"), marked(many_of, RPS)),
+        (format!("p99, {few} clients"), marked(few_of, P99)),
+        (format!("p99, {many} clients"), marked(many_of, P99)),
+        ("p99, half of it".to_owned(), marked(half_of, P99)),
+        (error_share.0.to_owned(), marked(half_of, error_share)),
+        (CPU.0.to_owned(), marked(half_of, CPU)),
+        (MEMORY.0.to_owned(), marked(half_of, MEMORY)),
+    ];
+    let heads = own.iter().map(|(head, _)| &**head);
+    let mut table = Table::new(["Operation", "Store"].into_iter().chain(heads).chain(["Target"]));
+    for row in rows {
+        let fixed = [row.operation.name.to_owned(), row.store.to_owned()];
+        let target = format!("< {}ms", row.operation.goal_ms);
+        let cells = own.iter().map(|(_, cell)| cell(row));
+        table.row(fixed.into_iter().chain(cells).chain([target]));
+    }
+    Section::new("Layer 3 - agent gateway (sessions, tools, agents, approvals)", table)
 }
 
 impl Operation {

@@ -3,50 +3,31 @@
 //! What a layer adds comes from the same requests to the gateway with it and without.
 
 use plimsoll_metrics::Bias;
-use plimsoll_report::format::{limited_rate, percent};
+use plimsoll_report::format::{limited_rate, or_dash, percent};
+use plimsoll_report::table::Table;
 
-use super::super::{CPU_SHORT, PAIRS_PER_S, TIMES_SHORT, comparison_length, length, passes};
-use super::{KEY, TENANT};
-use crate::comparison_plan::{ComparisonPlan, slug};
+use super::{GOAL_PER_S, KEY, TENANT, metrics, unjudged};
+use crate::bound::{BoundResult, Limit, Quantity, Requirement, judge};
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
-use crate::measurement::{Length, Measurement};
-use crate::options::SuiteOptions;
+use crate::measurement::Measurement;
 use crate::ratio::Ratio;
+use crate::report::{Contents, Section};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
+use crate::sizing;
+use crate::suite::columns::{self, BOTTLENECK, Column, ERRORS, GW_CORE, LOAD_CORE, P50, P99, RPS};
+use crate::suite::variants::{Variants, VariantsLoad, table};
+use crate::suite::{PAIRS_PER_S, TIMES_SHORT, comparison_length, length, passes};
 use crate::target::{DIRECT, Gateway, SuiteTarget};
 
-/// Layer 1, measured.
-#[derive(Default)]
-pub(super) struct GatewayLayers {
-    /// `GET /` of the user's gateway, whose layers cannot be switched: there is nothing to compare.
-    pub(super) as_it_is: Option<MeasurementResult>,
-    /// `GET /`, which the gateway answers itself: bare, each layer, all.
-    pub(super) alone: Vec<MeasurementResult>,
-    /// A chat of 128 tokens through the gateway: bare, all layers with the policy.
-    pub(super) chats: Vec<MeasurementResult>,
-    /// What each layer adds to `GET /`.
-    pub(super) added: Option<ComparisonResult>,
-    /// What all add to such a chat.
-    pub(super) added_to_chats: Option<ComparisonResult>,
-}
-
 /// The name of the variant with all layers.
-pub(super) const ALL_LAYERS: &str = "all seven";
+const ALL_LAYERS: &str = "all seven";
 /// That of the chats.
-pub(super) const ALL_CHAT: &str = "chat of 128 tokens, all layers and the policy scan";
+const ALL_CHAT: &str = "chat of 128 tokens, all layers and the policy scan";
 /// Requests per second and target that compare `GET`s: CPU time is read in ticks of 10 ms.
 const GETS_PER_S: f64 = 200.0;
-
-/// The full stack, measured; the last result is the upstream without the gateway.
-#[derive(Default)]
-pub(super) struct FullStack {
-    pub(super) results: Vec<MeasurementResult>,
-    /// What the gateway adds to the upstream.
-    pub(super) added: Option<ComparisonResult>,
-}
 
 /// Turns off every section that the preset turns on.
 const BARE: [&str; 9] = [
@@ -99,61 +80,119 @@ fn features(runner: &SuiteRunner<'_>) -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<GatewayLayers, SuiteError> {
+pub(super) fn measure(
+    runner: &mut SuiteRunner<'_>,
+    contents: &mut Contents,
+) -> Result<(), SuiteError> {
     let clients = runner.options.clients.unwrap_or(200);
+    let length = length(runner.options, 30);
     if let Some(target) = runner.target() {
-        runner.section = "What each layer adds";
-        runner.skip(
-            "bare against all layers, and each layer alone",
-            "the suite cannot switch the layers of a target; it measures the target as it is",
-        );
-        let request = get("target as it is, GET /", &target, "/");
-        runner.section = "The target as it is";
-        if !runner.serves(&target, "/")? {
-            return Ok(GatewayLayers::default());
-        }
-        runner.probe_limits(&request)?;
-        let measurement = request.clients(clients, length(runner.options, 30));
-        let results = runner.measure(&[measurement], passes(runner.options, 3, 2));
-        return Ok(GatewayLayers {
-            as_it_is: results.into_iter().next(),
-            ..GatewayLayers::default()
-        });
+        return as_it_is(runner, &target, clients, contents);
     }
-    let (alone, added) = alone(runner, clients)?;
-    let (chats, added_to_chats) = chats(runner)?;
-    Ok(GatewayLayers { as_it_is: None, alone, chats, added, added_to_chats })
-}
-
-/// Results of variants by themselves, and what each adds to the first.
-type Variants = (Vec<MeasurementResult>, Option<ComparisonResult>);
-
-/// All variants run at once. First they are loaded by themselves, in turn; then beside each other.
-fn alone(runner: &mut SuiteRunner<'_>, clients: u32) -> Result<Variants, SuiteError> {
     let mut gateways: Vec<(&str, Gateway)> = Vec::new();
     for (name, sets) in features(runner) {
         gateways.push((name, runner.gateway("layers", &sets, None)?));
     }
-    let length = length(runner.options, 30);
-    let measurements: Vec<_> = gateways
-        .iter()
-        .map(|(name, gateway)| get(name, &gateway.target, "/").clients(clients, length))
-        .collect();
-    let results = runner.measure(&measurements, passes(runner.options, 3, 1));
-    let targets: Vec<_> =
-        gateways.iter().map(|(name, gateway)| (slug(name), gateway.target.below("/"))).collect();
-    let request = with_identity(Measurement::get_base("each layer", &targets[0].1));
-    let request = request.rate(GETS_PER_S, comparison_length(runner.options, 60, CPU_SHORT));
-    let comparison = ComparisonPlan::new("each layer", request, targets).of_variants();
-    let added = runner.compare(&comparison.short(runner.options.short));
-    Ok((results, Some(added)))
+    let load = VariantsLoad { label: "each layer", clients, length, per_s: GETS_PER_S };
+    let layers =
+        Variants::measure(runner, &gateways, &load, |label, target| get(label, target, "/"));
+    drop(gateways);
+    let chats = if runner.is_interrupted() { None } else { Some(chats(runner)?) };
+    let all = std::iter::once(&layers).chain(&chats);
+    let costs = table("Layer", all);
+    contents.sections.extend([
+        of_layers(&layers),
+        Section::new("What each layer adds: alone to the bare gateway, then all", costs),
+    ]);
+    let (bare, full) = (layers.alone.first(), layers.alone.last());
+    contents.bounds.extend(full.iter().flat_map(|all| judge("layer 1, all layers", all, &BOUNDS)));
+    let what = "layer 1: CPU per request that all layers add";
+    contents.bounds.push(cpu_bound(what, &layers, 0.1));
+    contents.bounds.extend(bare.map(|bare| THROUGHPUT.judge("layer 1, bare", bare)));
+    let limit = bare.and_then(MeasurementResult::figures).map(|figures| figures.busy.sentence());
+    let limit = limit.map(|limit| Finding::note(format!("layer 1 without an upstream: {limit}")));
+    contents.findings.extend(limit);
+    let capacity = full.map(|all| sizing::capacity("layer 1, all layers", &[all]));
+    contents.capacities.extend(capacity);
+    if let Some(chats) = &chats {
+        let what = "chat of 128 tokens: CPU per request that all layers and the policy scan add";
+        contents.bounds.push(cpu_bound(what, chats, 0.15));
+        let all = chats.alone.last();
+        let capacity = all.map(|all| sizing::capacity("chat, all layers", &[all]));
+        contents.capacities.extend(capacity);
+    }
+    Ok(())
+}
+
+/// The published goal for the rate.
+const THROUGHPUT: Limit = Quantity::THROUGHPUT.goal(GOAL_PER_S);
+/// The published goals for times and errors of layer 1.
+const GOALS: [Limit; 3] =
+    [Quantity::P50.goal(10.0), Quantity::P99.goal(50.0), Quantity::ERRORS.goal(0.000_1)];
+/// The published bounds of layer 1, which decide, and its goals, which do not.
+const BOUNDS: [Limit; 5] =
+    [Quantity::P99.bound(100.0), Quantity::ERRORS.bound(0.01), GOALS[0], GOALS[1], GOALS[2]];
+
+fn cpu_bound(what: &str, variants: &Variants, share: f64) -> BoundResult {
+    let bound = Requirement::below(share, percent);
+    BoundResult::interval(what, variants.cpu_share_of_last(), bound).into_goal()
+}
+
+fn of_layers(layers: &Variants) -> Section {
+    let (bare, all) = (layers.alone.first(), layers.alone.last());
+    let overhead = or_dash(layers.cpu_share_of_last().ok(), |share| {
+        let [value, low, high] = share.map(percent);
+        format!("{value} [{low}, {high}]")
+    });
+    let table = metrics([
+        THROUGHPUT.row("Throughput (bare, no layers)", bare),
+        THROUGHPUT.row("Throughput (all layers active)", all),
+        GOALS[0].row("P50 latency, all layers", all),
+        GOALS[1].row("P99 latency, all layers", all),
+        unjudged("Layer overhead, of the CPU per request", overhead, "< 10%"),
+        GOALS[2].row("Error rate", all),
+    ]);
+    Section::new("Layer 1 - gateway only (GET /, answered by the gateway itself)", table)
+}
+
+/// The user's gateway, of which nothing can be switched.
+fn as_it_is(
+    runner: &mut SuiteRunner<'_>,
+    target: &SuiteTarget,
+    clients: u32,
+    contents: &mut Contents,
+) -> Result<(), SuiteError> {
+    runner.section = "What each layer adds";
+    runner.skip(
+        "bare against all layers, and each layer alone",
+        "the suite cannot switch the layers of a target; it measures the target as it is",
+    );
+    let request = get("target as it is, GET /", target, "/");
+    runner.section = "The target as it is";
+    if !runner.serves(target, "/")? {
+        return Ok(());
+    }
+    runner.probe_limits(&request)?;
+    let measurement = request.clients(clients, length(runner.options, 30));
+    let results = runner.measure(&[measurement], passes(runner.options, 3, 2));
+    let name = "the target as it is";
+    for result in &results {
+        let shown = Some(result);
+        let table = metrics([
+            THROUGHPUT.row("Throughput", shown),
+            GOALS[0].row("P50 latency", shown),
+            GOALS[1].row("P99 latency", shown),
+            GOALS[2].row("Error rate", shown),
+        ]);
+        contents.sections.push(Section::new("The target as it is (GET /)", table));
+        contents.bounds.extend(judge(name, result, &BOUNDS));
+        contents.capacities.push(sizing::capacity(name, &[result]));
+    }
+    Ok(())
 }
 
 /// Chats of 128 tokens to the mock: bare, and with every layer and the policy scan.
 fn chats(runner: &mut SuiteRunner<'_>) -> Result<Variants, SuiteError> {
-    if runner.is_interrupted() {
-        return Ok(Variants::default());
-    }
     let provider = runner.provider(&[])?;
     let log = audit(runner, "request-log-chat.jsonl");
     let all = [
@@ -170,22 +209,12 @@ fn chats(runner: &mut SuiteRunner<'_>) -> Result<Variants, SuiteError> {
     let bare = runner.gateway("layers", &bare_with(&[]), Some(&provider))?;
     let full = runner.gateway("layers", &bare_with(&all), Some(&provider))?;
     let length = length(runner.options, 30);
-    let measurements = [
-        chat_with_identity("chat of 128 tokens, bare", &bare.target).clients(64, length),
-        chat_with_identity(ALL_CHAT, &full.target).clients(64, length),
-    ];
-    let results = runner.measure(&measurements, passes(runner.options, 3, 1));
-    let label = "chat of 128 tokens";
-    let request = chat_with_identity(label, &bare.target)
-        .rate(PAIRS_PER_S, comparison_length(runner.options, 60, CPU_SHORT));
-    let targets = vec![("bare".to_owned(), bare.target), (slug(ALL_CHAT), full.target)];
-    let comparison = ComparisonPlan::new(label, request, targets).of_variants();
-    let added = runner.compare(&comparison.short(runner.options.short));
-    Ok((results, Some(added)))
-}
-
-fn chat_with_identity(name: &str, target: &SuiteTarget) -> Measurement {
-    with_identity(Measurement::chat(name, target, false, (128, 128)))
+    let load =
+        VariantsLoad { label: "chat of 128 tokens", clients: 64, length, per_s: PAIRS_PER_S };
+    let gateways = [("chat of 128 tokens, bare", bare), (ALL_CHAT, full)];
+    Ok(Variants::measure(runner, &gateways, &load, |label, target| {
+        with_identity(Measurement::chat(label, target, false, (128, 128)))
+    }))
 }
 
 /// `GET` with the consumer's key and tenant.
@@ -208,65 +237,100 @@ pub(super) const fn identity(target: &SuiteTarget) -> &'static [(&'static str, &
 const SMOKE: &str = "/smoke/get";
 const UPSTREAM: &str = "/get";
 
-/// Few and many connections of the full stack.
-fn connections(options: &SuiteOptions) -> (u32, u32) {
-    let few = options.clients.unwrap_or(200);
-    (few, few.saturating_mul(5) / 2)
-}
-
 /// Measures requests through the gateway to an upstream, with and without keys, with few and many
-/// connections, and the upstream itself.
-pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteError> {
-    runner.section = "Full stack (gateway -> upstream -> response)";
+/// connections, and the upstream itself; of the user's gateway if the suite may load that, too.
+pub(super) fn stack(
+    runner: &mut SuiteRunner<'_>,
+    contents: &mut Contents,
+) -> Result<(), SuiteError> {
+    runner.section = STACK;
     if let Some(target) = runner.target() {
-        return stack_of_target(runner, &target);
+        let Some(direct) = runner.direct() else {
+            runner.skip("the full stack", "the upstream is not known: give it with --direct URL");
+            return Ok(());
+        };
+        let serve = [runner.serves(&target, SMOKE)?, runner.serves(&direct, UPSTREAM)?];
+        if serve != [true; 2] || runner.is_interrupted() {
+            return Ok(());
+        }
+        let (target, direct) = behind(&target, &direct);
+        let gateways = [("gateway", &target)];
+        load_stack(runner, &direct, &gateways, contents);
+        return Ok(());
     }
     if runner.is_interrupted() {
-        return Ok(FullStack::default());
+        return Ok(());
     }
     let provider = runner.provider(&[])?;
-    let plain = runner.gateway("layers", &bare_with(&["metrics={}"]), Some(&provider))?;
-    let keys = runner.gateway("layers", &bare_with(&["metrics={}", AUTH]), Some(&provider))?;
-    let scrub = bare_with(&["metrics={}", "scrub={}"]);
-    let scrub = runner.gateway("layers", &scrub, Some(&provider))?;
-    let length: Length = length(runner.options, 30);
-    let (few, many) = connections(runner.options);
-    let key_auth = format!("gateway -> upstream + key auth ({few})");
-    let [through, crowded, direct] = ways(&plain.target, &provider.target(), (few, many), length);
-    let measurements =
-        [through, get(&key_auth, &keys.target, SMOKE).clients(few, length), crowded, direct];
-    let results = runner.measure(&measurements, passes(runner.options, 3, 2));
-    let targets = vec![
-        (DIRECT.to_owned(), provider.target().below(UPSTREAM)),
-        ("gateway".to_owned(), plain.target.below(SMOKE)),
-        ("gateway-with-key-auth".to_owned(), keys.target.below(SMOKE)),
-        ("gateway-with-pii-scrub".to_owned(), scrub.target.below(SMOKE)),
-    ];
-    Ok(FullStack { results, added: Some(added_by(runner, targets)) })
+    let mut gateways = Vec::new();
+    for (name, sets) in [
+        ("gateway", &["metrics={}"][..]),
+        ("gateway-with-key-auth", &["metrics={}", AUTH]),
+        ("gateway-with-pii-scrub", &["metrics={}", "scrub={}"]),
+    ] {
+        gateways.push((name, runner.gateway("layers", &bare_with(sets), Some(&provider))?));
+    }
+    let gateways: Vec<_> = gateways.iter().map(|(name, one)| (*name, &one.target)).collect();
+    load_stack(runner, &provider.target(), &gateways, contents);
+    Ok(())
 }
 
-/// The same of the user's gateway and of what is behind it, if the suite may load that, too.
-fn stack_of_target(
+/// Loads the gateways, the second of which has keys, and the upstream by themselves; then sends the
+/// same requests to all of them.
+fn load_stack(
     runner: &mut SuiteRunner<'_>,
-    target: &SuiteTarget,
-) -> Result<FullStack, SuiteError> {
-    let Some(direct) = runner.direct() else {
-        runner.skip("the full stack", "the upstream is not known: give it with --direct URL");
-        return Ok(FullStack::default());
-    };
-    let serve = [runner.serves(target, SMOKE)?, runner.serves(&direct, UPSTREAM)?];
-    if serve != [true; 2] || runner.is_interrupted() {
-        return Ok(FullStack::default());
-    }
-    let (target, direct) = behind(target, &direct);
-    let length: Length = length(runner.options, 30);
-    let measurements = ways(&target, &direct, connections(runner.options), length);
+    upstream: &SuiteTarget,
+    gateways: &[(&str, &SuiteTarget)],
+    contents: &mut Contents,
+) {
+    let few = runner.options.clients.unwrap_or(200);
+    let many = few.saturating_mul(5) / 2;
+    let gateway = gateways[0].1;
+    let keys = gateways.get(1).map(|keys| ("gateway -> upstream + key auth", keys.1, SMOKE, few));
+    let rows = std::iter::once(("gateway -> upstream", gateway, SMOKE, few)).chain(keys).chain([
+        ("gateway -> upstream", gateway, SMOKE, many),
+        ("upstream direct, no gateway", upstream, UPSTREAM, few),
+    ]);
+    let length = length(runner.options, 30);
+    let measurements: Vec<_> = rows
+        .map(|(what, target, path, clients)| {
+            get(&format!("{what} ({clients})"), target, path).clients(clients, length)
+        })
+        .collect();
     let results = runner.measure(&measurements, passes(runner.options, 3, 2));
-    let targets = vec![
-        (DIRECT.to_owned(), direct.below(UPSTREAM)),
-        ("gateway".to_owned(), target.below(SMOKE)),
-    ];
-    Ok(FullStack { results, added: Some(added_by(runner, targets)) })
+    let behind = (DIRECT.to_owned(), upstream.below(UPSTREAM));
+    let through = gateways.iter().map(|(name, target)| ((*name).to_owned(), target.below(SMOKE)));
+    let targets: Vec<_> = std::iter::once(behind).chain(through).collect();
+    let request = with_identity(Measurement::get_base("full stack", &targets[0].1))
+        .rate(GETS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
+    let added = runner.compare(request, targets, false);
+    let columns = &[RESULT, P50, P99, ERRORS, GW_CORE, UPSTREAM_CORE, BOTTLENECK];
+    let table = columns::results("Metric", columns, &results);
+    contents.sections.extend([stack_added(&added), Section::new(STACK, table)]);
+    let limits = results.split_last().map(|(_, through)| through).unwrap_or_default().iter();
+    contents.findings.extend(limits.filter_map(|result| {
+        result.throughput()?;
+        Some(Finding::note(format!("{}: {}", result.label, result.figures()?.busy.sentence())))
+    }));
+    contents.findings.extend(of_upstream(&results));
+}
+
+const STACK: &str = "Full stack (gateway -> upstream -> response)";
+const RESULT: Column = ("Result", RPS.1);
+const UPSTREAM_CORE: Column = ("load+upstream core", LOAD_CORE.1);
+
+/// What the gateway adds to the upstream.
+fn stack_added(added: &ComparisonResult) -> Section {
+    let mut table = Table::new(["Target", "p50", "added, median", "p99 shift"]);
+    for target in std::iter::once(added.reference()).chain(added.compared()) {
+        table.row([
+            format!("{}{target}", added.marker()),
+            added.p50(target),
+            added.added_cell(target),
+            added.tail_cell(target),
+        ]);
+    }
+    Section::new("What the gateway adds to the upstream", table)
 }
 
 /// A gateway of the user's and its upstream, whose process is the provider's of both.
@@ -276,33 +340,9 @@ pub(super) fn behind(target: &SuiteTarget, direct: &SuiteTarget) -> (SuiteTarget
     (target, SuiteTarget { provider_pid, gateway_pid: None, name: String::new(), ..direct.clone() })
 }
 
-/// Through the gateway with few and with many connections, and the upstream itself.
-fn ways(
-    gateway: &SuiteTarget,
-    upstream: &SuiteTarget,
-    connections: (u32, u32),
-    length: Length,
-) -> [Measurement; 3] {
-    let (few, many) = connections;
-    [
-        (format!("gateway -> upstream ({few})"), gateway, SMOKE, few),
-        (format!("gateway -> upstream ({many})"), gateway, SMOKE, many),
-        (format!("upstream direct, no gateway ({few})"), upstream, UPSTREAM, few),
-    ]
-    .map(|row: (String, &SuiteTarget, &str, u32)| get(&row.0, row.1, row.2).clients(row.3, length))
-}
-
-/// What each target adds to the first, the upstream.
-fn added_by(runner: &mut SuiteRunner<'_>, targets: Vec<(String, SuiteTarget)>) -> ComparisonResult {
-    let request = with_identity(Measurement::get_base("full stack", &targets[0].1))
-        .rate(GETS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
-    let comparison = ComparisonPlan::new("full stack", request, targets);
-    runner.compare(&comparison.short(runner.options.short))
-}
-
 /// What the gateway passes on of the upstream's own rate, with the same connections.
-pub(super) fn of_upstream(stack: &FullStack) -> Option<Finding> {
-    let (through, upstream) = (stack.results.first()?, stack.results.last()?);
+fn of_upstream(results: &[MeasurementResult]) -> Option<Finding> {
+    let (through, upstream) = (results.first()?, results.last()?);
     let (through_per_s, upstream_per_s) = (through.throughput()?, upstream.throughput()?);
     let share = Ratio::new(through_per_s, upstream_per_s, Bias::Takes)?;
     let text = format!(

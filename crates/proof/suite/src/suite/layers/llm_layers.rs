@@ -3,64 +3,28 @@
 mod cache_hits;
 
 use plimsoll_measure::Nanos;
-use plimsoll_report::format::{count, percent, time};
+use plimsoll_report::format::{count, time};
 
-use super::super::{PAIRS_PER_S, TIMES_SHORT, comparison_length};
 use super::gateway_layers::{bare_with, behind, with_identity};
-use crate::bound::{BoundResult, Requirement};
-use crate::comparison_plan::ComparisonPlan;
-use crate::comparison_result::ComparisonResult;
+use super::{metrics, unjudged};
+use crate::bound::{BoundResult, Quantity, Requirement};
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
-use crate::result::MeasurementResult;
+use crate::report::{Contents, Section};
 use crate::runner::SuiteRunner;
+use crate::suite::columns::{
+    self, Column, ERRORS, GAP_P99, GW_CORE, LOAD_CORE, RPS, TTFT_P50, TTFT_P99,
+};
+use crate::suite::{PAIRS_PER_S, TIMES_SHORT, comparison_length};
 use crate::target::SuiteTarget;
 
-/// Layer 2, measured.
-#[derive(Default)]
-pub(super) struct LlmLayers {
-    /// Whether the gateway answers chats.
-    answers: bool,
-    /// Cache hits, if they are shown to be hits.
-    pub(super) hit: Option<MeasurementResult>,
-    /// What shows it.
-    pub(super) proof: Option<String>,
-    /// The gateway's own cheapest endpoint in the same minutes.
-    pub(super) live: Option<MeasurementResult>,
-    /// What a cache miss adds to the provider, at a rate that saturates neither.
-    pub(super) misses: Option<Misses>,
-    /// Many streams at once.
-    pub(super) streams: Option<MeasurementResult>,
-}
-
-impl LlmLayers {
-    pub(super) fn bounds(&self) -> Vec<BoundResult> {
-        let mut bounds = self.hit.as_ref().map(cache_hits::bounds).unwrap_or_default();
-        if let Some(misses) = &self.misses {
-            let bound = BoundResult::interval(
-                "layer 2, cache miss: added to the provider, median",
-                misses.added.added(GATEWAY),
-                Requirement::below(20.0, time),
-            );
-            bounds.push(bound.into_goal());
-        }
-        if let Some(streams) = &self.streams {
-            let few = Requirement::below(0.01, percent);
-            bounds.push(BoundResult::of_errors(
-                "streams at once: errors",
-                streams,
-                |f| f.error_share,
-                few,
-            ));
-        }
-        bounds
-    }
-}
-
-pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteError> {
-    let hits = cache_hits::measure(runner)?;
-    let misses = misses(runner, hits.answers)?;
-    Ok(LlmLayers { misses, streams: streams(runner)?, ..hits })
+pub(super) fn measure(
+    runner: &mut SuiteRunner<'_>,
+    contents: &mut Contents,
+) -> Result<(), SuiteError> {
+    let answers = cache_hits::measure(runner, contents)?;
+    misses(runner, answers, contents)?;
+    streams(runner, contents)
 }
 
 /// The layers of the cached path: tenant, cache, budget.
@@ -73,40 +37,27 @@ const CACHED: [&str; 5] = [
 ];
 
 /// The name of the gateway beside its provider.
-pub(super) const GATEWAY: &str = "gateway";
+const GATEWAY: &str = "gateway";
 
-/// What a cache miss adds, and how it was measured.
-#[derive(Debug)]
-pub(super) struct Misses {
-    pub(super) added: ComparisonResult,
-    pub(super) per_s: f64,
-    /// Whether the provider is the suite's own.
-    pub(super) is_ours: bool,
-}
-
-/// Prompts that never repeat, so that every one goes to the provider; and the provider itself.
-fn misses(runner: &mut SuiteRunner<'_>, answers: bool) -> Result<Option<Misses>, SuiteError> {
-    runner.section = "Layer 2 - LLM gateway, cache misses";
-    if let Some(target) = runner.target() {
-        return misses_of_target(runner, &target, answers);
-    }
-    if runner.is_interrupted() {
-        return Ok(None);
-    }
-    // A provider with a delay, as real ones have, short enough to see what the gateway adds.
-    let provider = runner.provider(&["--ttft", "20ms"])?;
-    let gateway = runner.gateway("layers", &bare_with(&CACHED), Some(&provider))?;
-    let added = added_by(runner, provider.target(), gateway.target, MISSES_PER_S);
-    Ok(Some(Misses { added, per_s: MISSES_PER_S, is_ours: true }))
-}
-
-/// The same of the user's gateway and its provider, if the suite may ask that, too.
-fn misses_of_target(
+/// Prompts that never repeat, so that every one goes to the provider; and the provider itself, of
+/// the user's gateway if the suite may ask that, too. `answers`: whether the gateway answers chats.
+fn misses(
     runner: &mut SuiteRunner<'_>,
-    target: &SuiteTarget,
     answers: bool,
-) -> Result<Option<Misses>, SuiteError> {
+    contents: &mut Contents,
+) -> Result<(), SuiteError> {
+    runner.section = MISSES;
     let what = "cache misses beside the provider";
+    let Some(target) = runner.target() else {
+        if !runner.is_interrupted() {
+            // A provider with a delay, as real ones have, short enough to see what is added.
+            let provider = runner.provider(&["--ttft", "20ms"])?;
+            let gateway = runner.gateway("layers", &bare_with(&CACHED), Some(&provider))?;
+            let ways = [provider.target(), gateway.target];
+            compare_misses(runner, ways, (MISSES_PER_S, " (20 ms to the first token)"), contents);
+        }
+        return Ok(());
+    };
     let Some(direct) = runner.direct().filter(|_| answers) else {
         let why = if answers {
             "the provider is not known: give it with --direct URL"
@@ -114,45 +65,61 @@ fn misses_of_target(
             "the target answers no chat"
         };
         runner.skip(what, why);
-        return Ok(None);
+        return Ok(());
     };
-    if !runner.answers_chats(&direct, false)? || runner.is_interrupted() {
-        return Ok(None);
+    if runner.answers_chats(&direct, false)? && !runner.is_interrupted() {
+        let (target, direct) = behind(&target, &direct);
+        compare_misses(runner, [direct, target], (PAIRS_PER_S, ""), contents);
     }
-    let (target, direct) = behind(target, &direct);
-    let added = added_by(runner, direct, target, PAIRS_PER_S);
-    Ok(Some(Misses { added, per_s: PAIRS_PER_S, is_ours: false }))
+    Ok(())
 }
 
-fn added_by(
+const MISSES: &str = "Layer 2 - LLM gateway, cache misses";
+
+/// Compares the two ways; `load` has the requests per second on each, and what delays the provider.
+fn compare_misses(
     runner: &mut SuiteRunner<'_>,
-    provider: SuiteTarget,
-    gateway: SuiteTarget,
-    per_s: f64,
-) -> ComparisonResult {
+    [provider, gateway]: [SuiteTarget; 2],
+    load: (f64, &str),
+    contents: &mut Contents,
+) {
+    let (per_s, delay) = load;
     let chat = Measurement::chat("cache miss", &provider, false, (128, 64));
     let targets = vec![("provider".to_owned(), provider), (GATEWAY.to_owned(), gateway)];
     let request =
         with_identity(chat).rate(per_s, comparison_length(runner.options, 30, TIMES_SHORT));
-    let comparison = ComparisonPlan::new("cache miss", request, targets);
-    runner.compare(&comparison.short(runner.options.short))
+    let added = runner.compare(request, targets, false);
+    let what = "Cache miss: added to the provider, median";
+    let cpu = "Cache miss: CPU of the gateway per request";
+    let table = metrics([
+        unjudged(what, added.marked(added.added_cell(GATEWAY)), "< 20ms"),
+        unjudged(cpu, added.marked_own_cpu(GATEWAY), ""),
+    ]);
+    contents.sections.push(Section::new(MISSES, table).note(format!(
+        "the same prompts, which never repeat, go to the gateway and to the provider itself{delay}, close together, {per_s} a second to each"
+    )));
+    let what = "layer 2, cache miss: added to the provider, median";
+    let bound = BoundResult::interval(what, added.added(GATEWAY), Requirement::below(20.0, time));
+    contents.bounds.push(bound.into_goal());
 }
 
 /// Cache misses per second of the suite's own gateway.
 const MISSES_PER_S: f64 = 500.0;
 
+const FINISHED: Column = ("finished/s", RPS.1);
+
 /// As many streams at once as in the published benchmark, each with 20 events at reading speed.
-fn streams(runner: &mut SuiteRunner<'_>) -> Result<Option<MeasurementResult>, SuiteError> {
+fn streams(runner: &mut SuiteRunner<'_>, contents: &mut Contents) -> Result<(), SuiteError> {
     runner.section = "Layer 2 - concurrent SSE streams through the gateway";
     if runner.target().is_some() {
         runner.skip(
             "10,000 concurrent streams",
             "whether the target's provider carries them is not known; use `plimsoll run`",
         );
-        return Ok(None);
+        return Ok(());
     }
     if runner.is_interrupted() {
-        return Ok(None);
+        return Ok(());
     }
     let (wanted, warmup, measured) =
         if runner.options.short { (1_000, 3, 4) } else { (10_000, 15, 30) };
@@ -162,7 +129,7 @@ fn streams(runner: &mut SuiteRunner<'_>) -> Result<Option<MeasurementResult>, Su
     let (most, whose) = runner.most_connections(&gateway.target);
     let Some(streams) = fitting(wanted, most) else {
         runner.skip("many streams at once", &format!("the open files of {whose} allow {most}"));
-        return Ok(None);
+        return Ok(());
     };
     if streams < wanted {
         let why = format!(
@@ -177,7 +144,13 @@ fn streams(runner: &mut SuiteRunner<'_>) -> Result<Option<MeasurementResult>, Su
     let measurement =
         measurement.with("timeout", "60s").with("drain", "15s").clients(streams, length);
     let results = runner.measure(&[measurement], 1);
-    Ok(results.into_iter().next())
+    let columns = &[FINISHED, ERRORS, TTFT_P50, TTFT_P99, GAP_P99, GW_CORE, LOAD_CORE];
+    contents
+        .sections
+        .push(Section::new(runner.section, columns::results("Streams", columns, &results)));
+    let few = Quantity::ERRORS.bound(0.01);
+    contents.bounds.extend(results.iter().map(|streams| few.judge("streams at once", streams)));
+    Ok(())
 }
 
 /// As many streams as wanted, or the round number below that open files allow; `None` if they are

@@ -10,11 +10,13 @@ use std::time::Duration;
 
 use plimsoll_gateway_audit::{Audit, ClickHouse, Notice, Offered, Row, Settings, Stats, Target};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
-use plimsoll_report::format::digits;
+use plimsoll_report::format::{count, digits, or_dash};
 
 use crate::bound::{BoundResult, Requirement};
-use crate::http_get::post;
+use crate::http_get::request;
+use crate::report::{Contents, Section};
 use crate::runner::SuiteRunner;
+use crate::suite::columns::{self, Column};
 use crate::suite::own_server::{OwnServer, free_port};
 
 /// Threads that offer rows, as the workers of a gateway do.
@@ -33,26 +35,26 @@ pub(super) const TITLE: &str = "The log writer's own limit (no gateway, no load)
 
 /// What the writer takes.
 #[derive(Clone, Debug)]
-pub(super) struct WriterLimit {
+struct WriterLimit {
     /// Where the rows go.
-    pub(super) to: &'static str,
-    pub(super) stats: Stats,
+    to: &'static str,
+    stats: Stats,
     /// Rows that are there afterwards, counted there.
-    pub(super) there: Option<u64>,
+    there: Option<u64>,
     /// From the first row to the last one on the disk, or confirmed.
-    pub(super) took_s: f64,
+    took_s: f64,
 }
 
 impl WriterLimit {
     /// Rows per second.
-    pub(super) fn per_s(&self) -> f64 {
+    fn per_s(&self) -> f64 {
         self.stats.written as f64 / self.took_s.max(f64::EPSILON)
     }
 
     /// What was accepted is written or counted as dropped, and what was written is there.
-    pub(super) fn bounds(&self) -> [BoundResult; 2] {
+    fn bounds(&self) -> [BoundResult; 2] {
         let Stats { accepted, written, .. } = self.stats;
-        let none = Requirement::at_most(0.0, digits);
+        let none = Requirement::NONE;
         let unknown = accepted.saturating_sub(written + self.stats.dropped.total());
         let lost = self.there.map(|there| written.saturating_sub(there) as f64);
         let to = self.to;
@@ -68,26 +70,50 @@ impl WriterLimit {
 }
 
 /// Measures each place that this host has.
-pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Vec<WriterLimit> {
+pub(super) fn measure(runner: &mut SuiteRunner<'_>, contents: &mut Contents) {
     let length = if runner.options.short { SHORT } else { LENGTH };
-    let mut found = Vec::new();
+    let mut limits = Vec::new();
     runner.section = TITLE;
-    runner.log("log writer, to a file");
-    match to_file(&runner.options.folder.join("writer.jsonl"), length) {
-        Ok(limit) => found.push(limit),
-        Err(why) => runner.skip("the log writer's own limit, to a file", &why),
-    }
-    if runner.is_interrupted() {
-        return found;
-    }
-    runner.log("log writer, to ClickHouse");
-    match to_clickhouse(runner, length) {
-        Ok(limit) => found.push(limit),
-        Err(why) => runner.skip("the log writer's own limit, to ClickHouse", &why),
+    let path = runner.options.folder.join("writer.jsonl");
+    for what in ["a file", "ClickHouse"] {
+        if runner.is_interrupted() {
+            break;
+        }
+        runner.log(&format!("log writer, to {what}"));
+        let found = match what {
+            "a file" => to_file(&path, length),
+            _ => to_clickhouse(runner, length),
+        };
+        match found {
+            Ok(limit) => limits.push(limit),
+            Err(why) => runner.skip(&format!("the log writer's own limit, to {what}"), &why),
+        }
     }
     // Its data are the rows of this measurement alone.
     let _ = fs::remove_dir_all(runner.options.folder.join("clickhouse"));
-    found
+    contents.bounds.extend(limits.iter().flat_map(WriterLimit::bounds));
+    if !limits.is_empty() {
+        contents.sections.push(section(&limits));
+    }
+}
+
+fn section(limits: &[WriterLimit]) -> Section {
+    let columns: [Column<WriterLimit>; 7] = [
+        ("Rows to", |limit| limit.to.to_owned()),
+        ("rows/s", |limit| digits(limit.per_s())),
+        ("Written", |limit| count(limit.stats.written)),
+        ("There", |limit| or_dash(limit.there, count)),
+        ("Dropped", |limit| count(limit.stats.dropped.total())),
+        ("Secs", |limit| digits(limit.took_s)),
+        ("published", |_| "50,000+/s (estimated)".to_owned()),
+    ];
+    let (until, there) = if limits.len() > 1 {
+        ("on the disk, or confirmed by ClickHouse", "in the file, or by ClickHouse itself")
+    } else {
+        ("on the disk", "in the file")
+    };
+    Section::new(TITLE, columns::table(&columns, limits))
+        .note(format!("two threads offer rows of chats as fast as the writer takes them, until the last one is {until}; there: counted {there}"))
 }
 
 fn to_file(path: &Path, length: Nanos) -> Result<WriterLimit, String> {
@@ -206,7 +232,7 @@ impl ClickHouseServer {
 
     /// Runs a statement, and returns its answer.
     fn run(&self, sql: &str) -> Result<String, String> {
-        let answer = post(&self.0.address(), "/", &[], sql, TIMEOUT);
+        let answer = request(&self.0.address(), "/", &[], Some(sql), TIMEOUT);
         let answer = answer.map_err(|error| format!("ClickHouse: {error}"))?;
         if answer.status == 200 {
             return Ok(answer.body);

@@ -2,56 +2,86 @@
 
 use std::time::Duration;
 
-use plimsoll_report::format::digits;
+use plimsoll_report::format::{count, digits, or_dash};
 use plimsoll_runner::time;
 
 use super::super::length;
 use super::gateway_layers::{audit, bare_with};
-use super::log_writer;
-use crate::bound::{BoundResult, Requirement};
+use super::{log_writer, metrics, unjudged};
+use crate::bound::{BoundResult, Limit, Quantity, Requirement};
 use crate::error::SuiteError;
-use crate::http_get::get;
+use crate::http_get::{get, metric_value};
 use crate::measurement::Measurement;
+use crate::report::{Contents, Section};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 
+/// The published goal for its rows per second.
+const ROWS: Limit = Quantity::THROUGHPUT.goal(50_000.0);
+
 /// The request log: the rows as the gateway counts them, and the lines of the file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RequestLog {
-    pub(super) accepted: Option<f64>,
-    pub(super) written: Option<f64>,
-    pub(super) dropped: Option<f64>,
+struct RequestLog {
+    accepted: Option<f64>,
+    written: Option<f64>,
+    dropped: Option<f64>,
     /// Lines in the file after the gateway has ended.
-    pub(super) lines: u64,
-    pub(super) result: MeasurementResult,
+    lines: u64,
+    result: MeasurementResult,
 }
 
 impl RequestLog {
+    /// Reads `..audit_rows{state="written"} 12` and the like.
+    fn read(metrics: &str, lines: u64) -> Self {
+        let count = |state| metric_value(metrics, &["audit_rows", &format!("=\"{state}\"")]);
+        Self {
+            accepted: count("accepted").or_else(|| count("offered")),
+            written: count("written"),
+            dropped: count("dropped"),
+            lines,
+            ..Self::default()
+        }
+    }
+
+    fn section(&self) -> Section {
+        let rows = |n| or_dash(n, digits);
+        let table = metrics([
+            ROWS.row("Rows (requests) per second", Some(&self.result)),
+            unjudged("Accepted", rows(self.accepted), ""),
+            unjudged("Written", rows(self.written), ""),
+            unjudged("Dropped, and counted", rows(self.dropped), ""),
+            unjudged("Lines in the file after the end", count(self.lines), "= written"),
+        ]);
+        let limit = self.result.figures().map(|figures| format!(": {}", figures.busy.sentence()));
+        let limit = limit.unwrap_or_default();
+        Section::new("Log writing (asynchronous, in batches, JSON lines)", table).note(format!(
+            "the rate is that of the requests that make the rows, not the writer's limit{limit}"
+        ))
+    }
+
     /// Accepted = written + dropped, and as many lines as written.
-    pub(super) fn bounds(&self) -> Vec<BoundResult> {
+    fn bounds(&self) -> Vec<BoundResult> {
         let missing = self.accepted.zip(self.written).zip(self.dropped);
         let missing =
             missing.map(|((accepted, written), dropped)| (accepted - written - dropped).abs());
         // The request for the metrics makes a row itself, after they were read: the file may have
         // one line more.
         let lost = self.written.map(|written| (written - self.lines as f64).max(0.0));
-        let none = Requirement::at_most(0.0, digits);
+        let none = Requirement::NONE;
         vec![
             BoundResult::count("request log: accepted - written - dropped", missing, none),
             BoundResult::count("request log: written, and not in the file", lost, none),
-            BoundResult::of_figure(
-                "request log: rows/s",
-                &self.result,
-                |f| f.requests_per_s,
-                Requirement::at_least(50_000.0, digits),
-            )
-            .into_goal(),
+            ROWS.judge("request log", &self.result),
         ]
     }
 }
 
-/// Loads a gateway that writes a row for every request, and compares its counts with the file.
-pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<Option<RequestLog>, SuiteError> {
+/// Loads a gateway that writes a row for every request, and compares its counts with the file; then
+/// the writer by itself.
+pub(super) fn measure(
+    runner: &mut SuiteRunner<'_>,
+    contents: &mut Contents,
+) -> Result<(), SuiteError> {
     runner.section = "Log writing";
     if runner.target().is_some() {
         runner.skip("log writing", "the suite cannot read the target's log");
@@ -60,10 +90,10 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<Option<RequestLog>
             "rows to a file and to ClickHouse",
             "they would be those of this tool's own writer, which says nothing about the target",
         );
-        return Ok(None);
+        return Ok(());
     }
     if runner.is_interrupted() {
-        return Ok(None);
+        return Ok(());
     }
     let file = "audit.jsonl";
     let sets = bare_with(&["metrics={}", &audit(runner, file)]);
@@ -73,38 +103,25 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<Option<RequestLog>
         Measurement::get("request log: a row for every request", &gateway.target, "/");
     let results = runner.measure(&[measurement.clients(200, length)], 1);
     let address = gateway.address().unwrap_or_default().to_owned();
-    let counts = final_row_counts(&address);
+    // The last batch must be written.
+    time::sleep(Duration::from_millis(600));
+    let metrics = get(&address, "/metrics", Duration::from_secs(2)).map(|response| response.body);
     drop(gateway);
     let path = runner.options.folder.join(file);
     let text = std::fs::read(&path).unwrap_or_default();
     let lines = text.split(|&byte| byte == b'\n').count().saturating_sub(1) as u64;
     // A row is a few hundred bytes, and there may be millions.
     let _ = std::fs::remove_file(&path);
-    let result = results.into_iter().next().unwrap_or_default();
-    let [accepted, offered, written, dropped] = ["accepted", "offered", "written", "dropped"]
-        .map(|state| counts.iter().find(|(name, _)| name == state).map(|(_, n)| *n));
-    let accepted = accepted.or(offered);
-    Ok(Some(RequestLog { accepted, written, dropped, lines, result }))
-}
-
-/// The gateway's counts of rows after the last batch was written.
-fn final_row_counts(address: &str) -> Vec<(String, f64)> {
-    time::sleep(Duration::from_millis(600));
-    let body = get(address, "/metrics", Duration::from_secs(2)).map(|response| response.body);
-    row_counts(&body.unwrap_or_default())
-}
-
-/// Parses `..audit_rows{state="written"} 12` into pairs.
-fn row_counts(metrics: &str) -> Vec<(String, f64)> {
-    metrics
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(|line| {
-            let (labels, value) = line.split_once("audit_rows")?.1.split_once("} ")?;
-            let state = labels.split('"').nth(1)?;
-            Some((state.to_owned(), value.trim().parse().ok()?))
-        })
-        .collect()
+    let log = RequestLog {
+        result: results.into_iter().next().unwrap_or_default(),
+        ..RequestLog::read(&metrics.unwrap_or_default(), lines)
+    };
+    contents.sections.push(log.section());
+    contents.bounds.extend(log.bounds());
+    if log.accepted.is_some() {
+        log_writer::measure(runner, contents);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -114,7 +131,8 @@ mod tests {
     #[test]
     fn rows_are_read_from_the_metrics() {
         let text = "# TYPE gateway_audit_rows gauge\ngateway_audit_rows{state=\"written\"} 12\ngateway_audit_rows{state=\"dropped\"} 3\nother 1\n";
-        assert_eq!(row_counts(text), [("written".to_owned(), 12.0), ("dropped".to_owned(), 3.0)]);
+        let log = RequestLog::read(text, 0);
+        assert_eq!((log.accepted, log.written, log.dropped), (None, Some(12.0), Some(3.0)));
     }
 
     #[test]

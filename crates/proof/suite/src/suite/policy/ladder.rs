@@ -1,16 +1,16 @@
 //! The ladder: rates that rise step by step, and fall again.
 
 use plimsoll_metrics::{Group, RunSummary};
-use plimsoll_report::format::{count, digits, or_dash, time_with_share};
-use plimsoll_report::table::Table;
+use plimsoll_report::format::{count, digits, or_dash, rate_with_share, time_with_share};
 
-use super::{columns, measure, policy, tables, with_negotiated};
+use super::{measure, policy, tables, with_negotiated};
 use crate::figures::TimedResponses;
 use crate::measurement::LoadShape;
 use crate::options::SuiteOptions;
 use crate::report::Section;
 use crate::result::{Figures, MeasurementResult};
 use crate::runner::SuiteRunner;
+use crate::suite::columns::{self, Column};
 use crate::target::SuiteTarget;
 
 /// The ladder of rates, and its short form.
@@ -25,90 +25,57 @@ fn stages(options: &SuiteOptions) -> String {
     rates.map(|rate| format!("{rate}:{duration}")).collect::<Vec<_>>().join(",")
 }
 
-/// A ladder that was carried out as one run.
-pub(super) struct Ladder {
-    /// The way to the gateway, where it is not the suite's first; with what TLS agreed on.
-    way: String,
-    pub(super) whole: MeasurementResult,
-    steps: Vec<Step>,
-}
-
+/// A step of the ladder.
 struct Step {
+    /// Its name behind its mark: that of the whole run, or that of its own errors.
     name: String,
     figures: Figures,
     group: Group,
 }
 
-impl Ladder {
-    pub(super) fn climb(
-        runner: &mut SuiteRunner<'_>,
-        target: &SuiteTarget,
-        way: &str,
-        sets: &[&str],
-    ) -> Self {
-        let stages = stages(runner.options);
-        let label = format!("ladder {stages} {way}");
-        let measurement =
-            policy(runner, label.trim_end(), target, sets).stages(LoadShape::Rate(100.0), &stages);
-        let (whole, summary) = measure(runner, measurement);
-        let way = with_negotiated(way.to_owned(), summary.as_ref());
-        Self { way, whole, steps: summary.map(|summary| steps(&summary)).unwrap_or_default() }
-    }
-
-    /// A row for each step.
-    pub(super) fn section(&self) -> Section {
-        let heads = [
-            "Step",
-            "planned/s",
-            "achieved/s",
-            "P50",
-            "P95",
-            "P99",
-            "Max",
-            "success",
-            "blocked",
-            "errors",
-            "correctness",
-        ];
-        let mut table = Table::new(heads);
-        for Step { name, figures, group } in &self.steps {
-            table.row([
-                format!("{}{name}", self.marker(figures)),
-                or_dash(group.rates.planned_rate_per_s, digits),
-                columns::per_s(figures.requests_per_s),
-                time_with_share(figures.p50_ms),
-                time_with_share(figures.p95_ms),
-                time_with_share(figures.p99_ms),
-                time_with_share(figures.max_ms),
-                count(group.counters.completed),
-                count(group.counters.blocked),
-                count(figures.errors),
-                tables::correctness(group),
-            ]);
-        }
-        let way = if self.way.is_empty() { String::new() } else { format!(" {}", self.way) };
-        let title =
-            format!("The ladder{way}: a warm-up of the gateway, rising rates, and down again");
-        Section::new(&title, table).note(
-            "the steps are planned arrivals per second; the published script has them as virtual users",
-        )
-    }
-
-    /// The mark of a step: that of its run, or that of its own errors.
-    fn marker(&self, step: &Figures) -> &'static str {
-        let gated = step.gated(self.whole.error_gate).is_some();
-        if gated && !self.whole.is_invalid() { "[ERRORS] " } else { self.whole.marker() }
-    }
+/// Carries the ladder out as one run: the whole of it, and a table with a row for each step. `way`
+/// is the way to the gateway, where it is not the suite's first.
+pub(super) fn climb(
+    runner: &mut SuiteRunner<'_>,
+    target: &SuiteTarget,
+    way: &str,
+    sets: &[&str],
+) -> (MeasurementResult, Section) {
+    let stages = stages(runner.options);
+    let label = format!("ladder {stages} {way}");
+    let measurement =
+        policy(runner, label.trim_end(), target, sets).stages(LoadShape::Rate(100.0), &stages);
+    let (whole, summary) = measure(runner, measurement);
+    let way = with_negotiated(way.to_owned(), summary.as_ref());
+    let columns: [Column<Step>; 11] = [
+        ("Step", |step| step.name.clone()),
+        ("planned/s", |step| or_dash(step.group.rates.planned_rate_per_s, digits)),
+        ("achieved/s", |step| rate_with_share(step.figures.requests_per_s)),
+        ("P50", |step| time_with_share(step.figures.p50_ms)),
+        ("P95", |step| time_with_share(step.figures.p95_ms)),
+        ("P99", |step| time_with_share(step.figures.p99_ms)),
+        ("Max", |step| time_with_share(step.figures.max_ms)),
+        ("success", |step| count(step.group.counters.completed)),
+        ("blocked", |step| count(step.group.counters.blocked)),
+        ("errors", |step| count(step.figures.errors)),
+        ("correctness", |step| tables::correctness(&step.group)),
+    ];
+    let steps = summary.map(|summary| steps(&summary, &whole)).unwrap_or_default();
+    let space = if way.is_empty() { "" } else { " " };
+    let title =
+        format!("The ladder{space}{way}: a warm-up of the gateway, rising rates, and down again");
+    let section = Section::new(&title, columns::table(&columns, &steps));
+    (whole, section)
 }
 
-fn steps(summary: &RunSummary) -> Vec<Step> {
+fn steps(summary: &RunSummary, whole: &MeasurementResult) -> Vec<Step> {
     let time = summary.metadata.headline_time();
-    let stages = summary.results.by_stage.iter();
-    stages
-        .filter_map(|group| {
-            let figures = Figures::of_group(group, TimedResponses::All, time).ok()?;
-            let name = group.stage.clone().unwrap_or_default();
-            Some(Step { name, figures, group: group.clone() })
-        })
-        .collect()
+    let steps = summary.results.by_stage.iter().filter_map(|group| {
+        let figures = Figures::of_group(group, TimedResponses::All, time).ok()?;
+        let has_errors = figures.gated(whole.error_gate).is_some() && !whole.is_invalid();
+        let mark = if has_errors { "[ERRORS] " } else { whole.marker() };
+        let name = format!("{mark}{}", group.stage.as_deref().unwrap_or_default());
+        Some(Step { name, figures, group: group.clone() })
+    });
+    steps.collect()
 }

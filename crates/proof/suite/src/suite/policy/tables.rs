@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Bias, BoundedFigure, Group, RunSummary};
-use plimsoll_report::format::{DASH, count, or_dash, percent, time, time_with_share};
+use plimsoll_report::format::{count, or_dash, percent, time_with_share};
 use plimsoll_report::table::Table;
 
 use super::{ColdWarm, PolicyRow};
@@ -11,7 +12,13 @@ use crate::figures::{TimedResponses, share_up_to};
 use crate::ratio::Ratio;
 use crate::report::Section;
 use crate::result::{Figures, MeasurementResult};
-use crate::suite::columns;
+use crate::suite::columns::{self, BOTTLENECK, CPU, Column, GW_CORE, MEMORY, P50, P95, P99};
+
+impl PolicyRow {
+    fn total(&self) -> Option<&Group> {
+        self.summary.as_ref().map(|summary| &summary.results.total)
+    }
+}
 
 /// HTTP success: the share of requests with a 2xx or with the 403 of a policy. Any other refusal,
 /// like 429 or 404, is none.
@@ -29,47 +36,27 @@ pub(super) fn correctness(group: &Group) -> String {
 /// The share of all responses within the 10 ms of the published script's check.
 fn within_10ms(summary: &RunSummary) -> Option<f64> {
     let time = summary.metadata.headline_time();
-    share_up_to(&summary.results.total, TimedResponses::All, time, 10.0)
+    share_up_to(&summary.results.total, TimedResponses::All, time, Nanos::from_millis(10))
 }
 
 pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
-    let heads = [
-        "RPS",
-        "Topology",
-        "LLM mode",
-        "achieved",
-        "P50",
-        "P95",
-        "P99",
-        "<= 10ms",
-        "HTTP success",
-        "Policy correctness",
-        "gw CPU/req",
-        "gw core",
-        "gw memory",
+    let columns: [Column<&PolicyRow>; 13] = [
+        ("RPS", |row| columns::marked(&row.result, &row.rate)),
+        ("Topology", |row| row.topology.clone()),
+        ("LLM mode", |row| row.mode.to_owned()),
+        ("achieved", |row| columns::throughput(&row.result)),
+        ("P50", |row| P50.1(&row.result)),
+        ("P95", |row| P95.1(&row.result)),
+        ("P99", |row| P99.1(&row.result)),
+        ("<= 10ms", |row| or_dash(row.summary.as_ref().and_then(within_10ms), percent)),
+        ("HTTP success", |row| or_dash(row.total(), success)),
+        ("Policy correctness", |row| or_dash(row.total(), correctness)),
+        (CPU.0, |row| CPU.1(&row.result)),
+        (GW_CORE.0, |row| GW_CORE.1(&row.result)),
+        (MEMORY.0, |row| MEMORY.1(&row.result)),
     ];
-    let mut table = Table::new(heads);
-    for row in rows {
-        let total = row.summary.as_ref().map(|summary| &summary.results.total);
-        table.row([
-            columns::marked(&row.result, &row.rate),
-            row.topology.clone(),
-            row.mode.to_owned(),
-            columns::throughput(&row.result),
-            columns::time(&row.result, |f| f.p50_ms),
-            columns::time(&row.result, |f| f.p95_ms),
-            columns::time(&row.result, |f| f.p99_ms),
-            or_dash(row.summary.as_ref().and_then(within_10ms), percent),
-            total.map_or_else(|| DASH.to_owned(), success),
-            total.map_or_else(|| DASH.to_owned(), correctness),
-            columns::cpu(&row.result),
-            columns::gateway_busy(&row.result),
-            columns::memory(&row.result),
-        ]);
-    }
+    let table = columns::table(&columns, rows);
     Section::new("By rate, topology and mode (headline: warm)", table)
-        .note("times are those of all responses, allowed and blocked: response times, and service times where it is as fast as it goes; arrivals are evenly spaced. HTTP success: 2xx or 403; achieved: answers with the expected policy decision per second; policy correctness: the share of answered requests with the policy decision that the scenario expects")
-        .note("too few requests for a percentile: `-` (a p95 needs 200, a p99 1,000)")
 }
 
 /// A figure of a measurement.
@@ -80,10 +67,7 @@ pub(super) fn factor(cold: &MeasurementResult, warm: &MeasurementResult, of: Of)
     Ratio::new(cold.bounded(of).ok()?, warm.bounded(of).ok()?, Bias::Adds)
 }
 
-pub(super) fn cold_and_warm<'a>(
-    pairs: impl Iterator<Item = &'a ColdWarm>,
-    is_ours: bool,
-) -> Section {
+pub(super) fn cold_and_warm(pairs: &[ColdWarm], is_ours: bool) -> Section {
     let heads = ["Profile", "First run (cold)", "Second run (warm)", "Factor"];
     let mut table = Table::new(heads);
     let figures: [(&str, Of); 4] = [
@@ -106,16 +90,12 @@ pub(super) fn cold_and_warm<'a>(
             ]);
         }
     }
-    let section = Section::new(
-        "Cold and warm: each profile twice against a gateway that was just started",
-        table,
-    );
-    let section = if is_ours {
-        section
-    } else {
-        section.note("all first runs come before all second ones; the single requests under \"What the target has\" came before, and the user says that the target was just started")
-    };
-    section.note("the figures of the first run include its first request: nothing is warmed up. Limits in brackets: what the generator itself may have added to either run")
+    let title = "Cold and warm: each profile twice against a gateway that was just started";
+    let section = Section::new(title, table);
+    if is_ours {
+        return section;
+    }
+    section.note("all first runs come before all second ones; the single requests under \"What the target has\" came before, and the user says that the target was just started")
 }
 
 fn way(pair: &ColdWarm) -> String {
@@ -163,10 +143,9 @@ fn categories(result: &MeasurementResult, summary: &RunSummary) -> Section {
         "P50",
         "P99",
     ]);
+    let time = summary.metadata.headline_time();
     for group in &summary.results.by_category {
-        let figures =
-            Figures::of_group(group, TimedResponses::All, summary.metadata.headline_time())
-                .unwrap_or_default();
+        let figures = Figures::of_group(group, TimedResponses::All, time).unwrap_or_default();
         let counters = &group.counters;
         table.row([
             columns::marked(result, group.category.as_deref().unwrap_or_default()),
@@ -202,83 +181,27 @@ pub(super) fn unhealthy(row: &PolicyRow) -> Section {
         ]);
     }
     Section::new("Provider unhealthy: it answers every call with 503 (20/s, skip_llm=false)", table)
-        .note("failures here are the provider's and expected; no bound counts them as errors")
 }
 
 /// The same at rising rates, up to saturation.
 pub(super) fn unhealthy_rates(rows: &[PolicyRow]) -> Section {
-    let mut table = Table::new([
-        "planned/s",
-        "useful responses",
-        "useful/s",
-        "P50",
-        "P99",
-        "gw core",
-        "Bottleneck",
-    ]);
+    let columns: [Column<&PolicyRow>; 7] = [
+        ("planned/s", |row| columns::marked(&row.result, &row.rate)),
+        ("useful responses", |row| {
+            let counters = row.total().map(|total| &total.counters).filter(|c| c.scheduled > 0);
+            or_dash(counters, |c| percent((c.completed + c.blocked) as f64 / c.scheduled as f64))
+        }),
+        ("useful/s", |row| columns::throughput(&row.result)),
+        ("P50", |row| P50.1(&row.result)),
+        ("P99", |row| P99.1(&row.result)),
+        (GW_CORE.0, |row| GW_CORE.1(&row.result)),
+        (BOTTLENECK.0, |row| BOTTLENECK.1(&row.result)),
+    ];
     let mut rows: Vec<_> = rows.iter().collect();
     rows.sort_by(|a, b| {
         let [a, b] = [a, b].map(|row| row.result.rate.unwrap_or(f64::INFINITY));
         a.total_cmp(&b)
     });
-    for row in rows {
-        let counters = row.summary.as_ref().map(|summary| &summary.results.total.counters);
-        let useful = counters
-            .filter(|c| c.scheduled > 0)
-            .map(|c| (c.completed + c.blocked) as f64 / c.scheduled as f64);
-        table.row([
-            columns::marked(&row.result, &row.rate),
-            or_dash(useful, percent),
-            columns::throughput(&row.result),
-            columns::time(&row.result, |f| f.p50_ms),
-            columns::time(&row.result, |f| f.p99_ms),
-            columns::gateway_busy(&row.result),
-            columns::bottleneck(&row.result),
-        ]);
-    }
-    Section::new("Provider unhealthy, at rising rates", table).note(
-        "the share of useful responses stays that of the blocked ones as long as the gateway has time for all; where it falls, or P99 rises, the failing calls cost the others",
-    )
-}
-
-/// The figures of the published benchmark.
-pub(super) fn references() -> Vec<Section> {
-    let heads = ["RPS", "Topology", "P50", "P95", "P99", "HTTP success", "Policy correctness"];
-    let mut table = Table::new(heads);
-    for (rps, topology, times) in [
-        (20, "in-VPC", [6.30, 8.98, 24.80]),
-        (20, "SaaS", [6.33, 9.95, 27.46]),
-        (50, "in-VPC", [6.32, 12.05, 38.62]),
-        (50, "SaaS", [6.50, 10.30, 26.12]),
-        (100, "in-VPC", [6.35, 13.61, 46.94]),
-        (100, "SaaS", [6.43, 18.46, 76.43]),
-    ] {
-        let times = times.map(time);
-        let fixed = [rps.to_string(), topology.to_owned()];
-        let shares = ["100%", "100%"].map(str::to_owned);
-        table.row(fixed.into_iter().chain(times).chain(shares));
-    }
-    let mut cold = Table::new(["Profile", "First run (cold)", "Second run (warm)", "Factor"]);
-    for (name, first, second) in [
-        ("20/s light, P95", 91.81, 9.95),
-        ("20/s light, P99", 917.32, 27.46),
-        ("50/s hourly, P95", 37.91, 10.30),
-        ("50/s hourly, P99", 747.23, 26.12),
-    ] {
-        let factor = format!("{:.1}x", first / second);
-        add_row(&mut cold, name, [first, second], factor);
-    }
-    let where_from = "Reference: 5 agents + 10 orchestrators (Fargate, 1 vCPU and 2 GB each), HTTP/2 + TLS 1.3, 2026-05-02";
-    let other = "another gateway on other hardware, as its authors published it: not comparable with the rows above";
-    vec![
-        Section::new(where_from, table).note(other).note(
-            "by its own bands a P50 over 5 ms is critical; the P99 of the light profile, with 600 requests, rests on 6 of them",
-        ),
-        Section::new("Reference, cold and warm (SaaS topology)", cold),
-    ]
-}
-
-fn add_row(table: &mut Table, name: &str, times: [f64; 2], factor: String) {
-    let [first, second] = times.map(time);
-    table.row([name.to_owned(), first, second, factor]);
+    let table = columns::table(&columns, &rows);
+    Section::new("Provider unhealthy, at rising rates", table)
 }

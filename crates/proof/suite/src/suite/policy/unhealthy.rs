@@ -3,62 +3,54 @@
 
 use plimsoll_report::format::percent;
 
-use super::{PolicyRow, WITH_LLM_PER_S, llm_body, row, start, topology, with_llm_at};
+use super::{LlmLoad, PolicyRow, WITH_LLM_PER_S, start, tables};
 use crate::error::SuiteError;
 use crate::finding::Finding;
-use crate::measurement::Measurement;
+use crate::report::Contents;
 use crate::runner::SuiteRunner;
-use crate::target::SuiteTarget;
 
 /// Rates at which requests reach the unhealthy provider: the first as the document has it, the
 /// others up to where the gateway saturates.
 const UNHEALTHY_PER_S: [f64; 4] = [WITH_LLM_PER_S, 5.0, 100.0, 400.0];
 
 /// Requests that reach a provider which answers every call with 503, at rising rates.
-pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<Vec<PolicyRow>, SuiteError> {
+pub(super) fn measure(
+    runner: &mut SuiteRunner<'_>,
+    topology: &str,
+    contents: &mut Contents,
+) -> Result<(), SuiteError> {
     runner.section = "Provider unhealthy";
     if runner.target().is_some() {
         runner.skip("the provider-unhealthy case", "the suite cannot break the target's provider");
-        return Ok(Vec::new());
+        return Ok(());
     }
-    let path = runner.options.folder.join("provider-unhealthy.yaml");
-    let config = "other_models: {faults: [{share: 1.0, fault: '503'}]}\n";
-    std::fs::write(&path, config)
-        .map_err(|source| SuiteError::Write { path: path.clone(), source })?;
+    let config = b"other_models: {faults: [{share: 1.0, fault: '503'}]}\n";
+    let path = runner.write("provider-unhealthy.yaml", config)?;
     let provider = runner.provider(&["--config", &path.to_string_lossy()])?;
-    let gateway = start(runner, Some(&provider), &[])?;
+    let gateway = start(runner, Some(&provider), None)?;
+    let mode = "LLM on, unhealthy provider";
+    let load = LlmLoad { target: &gateway.target, topology, mode, errors_expected: true };
     let mut rows = Vec::new();
     for rate in UNHEALTHY_PER_S {
-        if runner.is_interrupted() {
-            break;
+        if !runner.is_interrupted() {
+            rows.push(load.at(runner, rate));
         }
-        let mut row = with_llm_at(runner, &gateway.target, "LLM on, unhealthy provider", rate);
-        row.result.errors_expected = true;
-        // The runner keeps a copy of the result.
-        runner.results.iter_mut().rev().take(1).for_each(|result| result.errors_expected = true);
-        rows.push(row);
     }
     if !runner.is_interrupted() {
-        rows.push(as_fast_as_it_goes(runner, &gateway.target));
+        let clients = runner.options.clients.unwrap_or(64);
+        let label = format!("as fast as it goes, {clients} clients, {mode}");
+        let length = crate::suite::length(runner.options, 20);
+        let request = load.request(runner, &label).clients(clients, length);
+        rows.push(load.measure(runner, request, "max".to_owned()));
     }
-    Ok(rows)
-}
-
-fn as_fast_as_it_goes(runner: &mut SuiteRunner<'_>, target: &SuiteTarget) -> PolicyRow {
-    let clients = runner.options.clients.unwrap_or(64);
-    let (mode, length) = ("LLM on, unhealthy provider", super::super::length(runner.options, 20));
-    let label = format!("as fast as it goes, {clients} clients, {mode}");
-    let measurement = Measurement::policy(&label, target, "policy-llm", &[&llm_body(runner)]);
-    let (mut result, summary) = super::measure(runner, measurement.clients(clients, length));
-    result.errors_expected = true;
-    runner.results.iter_mut().rev().take(1).for_each(|result| result.errors_expected = true);
-    row(result, summary, "max".to_owned(), topology(runner), mode)
-}
-
-/// What is said of the first rate, and of the course up to the highest one.
-pub(super) fn findings(rows: &[PolicyRow]) -> Vec<Finding> {
-    let first = rows.first().and_then(of_unhealthy);
-    first.into_iter().chain(saturation(&answered(rows))).collect()
+    // The first rate, and the course up to the highest one.
+    contents.sections.extend(rows.first().map(tables::unhealthy));
+    contents.findings.extend(rows.first().and_then(of_unhealthy));
+    contents.findings.extend(saturation(&answered(&rows)));
+    if !rows.is_empty() {
+        contents.sections.push(tables::unhealthy_rates(&rows));
+    }
+    Ok(())
 }
 
 /// The share of the requests with an answer of whatever kind, by planned rate, lowest first.

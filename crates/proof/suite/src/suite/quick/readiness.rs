@@ -33,14 +33,16 @@ pub(super) fn section(
     results: &[MeasurementResult],
     thirds: &[Vec<Vec<BoundedFigure>>],
 ) -> Option<Section> {
-    let [moderate, extreme] = results else { return None };
+    if results.len() != 2 {
+        return None;
+    }
     let mut table = Table::new(["Claim", "Measured", "Holds"]);
     for (claim, (measured, holds)) in [
         ("20,000 requests/s and more, with both loads", rate(results)),
         ("an average below 10 ms, with both loads", average(results, 10.0)),
         ("an average below 1 ms, with the moderate load", average(&results[..1], 1.0)),
         ("no errors", errors(results)),
-        ("twice the connections keep 95 % of the throughput", kept(moderate, extreme)),
+        ("twice the connections keep 95 % of the throughput", kept(results)),
         ("steady: every third of a load keeps 95 % of its best third", steady(results, thirds)),
         (
             "stable for hours, in production, over a network",
@@ -49,36 +51,11 @@ pub(super) fn section(
     ] {
         table.row([claim.to_owned(), measured, holds.to_owned()]);
     }
-    Some(Section::new("Readiness, as far as these data carry it", table).note(
-        "no: measured, and it does not hold. not shown: the figure must not be used, or is a limit that leaves it open; Findings says why",
-    ))
-}
-
-const fn word(holds: bool) -> &'static str {
-    if holds { "yes" } else { "no" }
-}
-
-fn usable(result: &MeasurementResult) -> Option<Figures> {
-    result.figures().filter(|_| result.busy_host().is_none())
-}
-
-/// The generator can only have held a rate back: the claim holds or not at both limits.
-fn rate(results: &[MeasurementResult]) -> Judged {
-    let rates = results.iter().map(|result| usable(result)?.requests_per_s);
-    let Some(rates) = rates.collect::<Option<Vec<_>>>() else {
-        return (DASH.to_owned(), NOT_SHOWN);
-    };
-    let limits = rates
-        .iter()
-        .map(|rate| rate.limits(Bias::Takes))
-        .fold([f64::INFINITY; 2], |lowest, limits| [0, 1].map(|n| lowest[n].min(limits[n])));
-    let refused = rates.iter().any(|rate| rate.refused.is_some());
-    let least = format!("{}{}/s at least", if refused { ">= " } else { "" }, digits(limits[0]));
-    (least, word_at(limits.map(|lowest| lowest >= PER_S)))
+    Some(Section::new("Readiness, as far as these data carry it", table))
 }
 
 /// The word for a claim that holds or not at the two limits of its figure.
-const fn word_at(holds: [bool; 2]) -> &'static str {
+const fn word(holds: [bool; 2]) -> &'static str {
     match holds {
         [true, true] => "yes",
         [false, false] => "no",
@@ -86,16 +63,40 @@ const fn word_at(holds: [bool; 2]) -> &'static str {
     }
 }
 
+fn not_shown() -> Judged {
+    (DASH.to_owned(), NOT_SHOWN)
+}
+
+fn usable(result: &MeasurementResult) -> Option<Figures> {
+    result.figures().filter(|_| result.busy_host().is_none())
+}
+
+/// A figure of every load, if all of them may be used.
+fn of_all(
+    results: &[MeasurementResult],
+    of: fn(&Figures) -> Option<BoundedFigure>,
+) -> Option<Vec<BoundedFigure>> {
+    results.iter().map(|result| of(&usable(result)?)).collect()
+}
+
+/// The generator can only have held a rate back: the claim holds or not at both limits.
+fn rate(results: &[MeasurementResult]) -> Judged {
+    let Some(rates) = of_all(results, |f| f.requests_per_s) else { return not_shown() };
+    let limits = rates
+        .iter()
+        .map(|rate| rate.limits(Bias::Takes))
+        .fold([f64::INFINITY; 2], |lowest, limits| [0, 1].map(|n| lowest[n].min(limits[n])));
+    let refused = rates.iter().any(|rate| rate.refused.is_some());
+    let least = format!("{}{}/s at least", if refused { ">= " } else { "" }, digits(limits[0]));
+    (least, word(limits.map(|lowest| lowest >= PER_S)))
+}
+
 /// The generator can only add to a time.
 fn average(results: &[MeasurementResult], limit_ms: f64) -> Judged {
-    let means = results.iter().map(|result| usable(result)?.mean_ms);
-    let Some(means) = means.collect::<Option<Vec<_>>>() else {
-        return (DASH.to_owned(), NOT_SHOWN);
-    };
+    let Some(means) = of_all(results, |f| f.mean_ms) else { return not_shown() };
     let longest = means.iter().map(|mean| mean.value).fold(0.0, f64::max);
     let least = means.iter().map(|mean| mean.value - mean.bound).fold(0.0, f64::max);
-    let holds = [least, longest].map(|mean| mean < limit_ms);
-    (format!("{} at most", time(longest)), word_at(holds))
+    (format!("{} at most", time(longest)), word([least, longest].map(|mean| mean < limit_ms)))
 }
 
 fn errors(results: &[MeasurementResult]) -> Judged {
@@ -103,29 +104,28 @@ fn errors(results: &[MeasurementResult]) -> Judged {
     let requests: u64 = passes.clone().map(|pass| pass.requests).sum();
     let errors: u64 = passes.map(|pass| pass.errors).sum();
     if requests == 0 {
-        return (DASH.to_owned(), NOT_SHOWN);
+        return not_shown();
     }
-    (format!("{} of {}", count(errors), count(requests)), word(errors == 0))
+    (format!("{} of {}", count(errors), count(requests)), word([errors == 0; 2]))
 }
 
-fn kept(moderate: &MeasurementResult, extreme: &MeasurementResult) -> Judged {
-    let rates = [moderate, extreme].map(|result| usable(result)?.requests_per_s);
-    let [Some(few), Some(many)] = rates else { return (DASH.to_owned(), NOT_SHOWN) };
-    let Some(kept) = Ratio::new(many, few, Bias::Takes) else {
-        return (DASH.to_owned(), NOT_SHOWN);
-    };
-    let holds = kept.holds(|kept| kept >= KEPT).map_or(NOT_SHOWN, word);
-    (format!("{} of it", kept.text(percent)), holds)
+fn kept(results: &[MeasurementResult]) -> Judged {
+    let rates = of_all(results, |f| f.requests_per_s);
+    let ratio = rates.and_then(|rates| Ratio::new(*rates.get(1)?, *rates.first()?, Bias::Takes));
+    judged_share(ratio)
 }
 
 /// The least that a part of a pass carried of the best part of the same pass.
 fn steady(results: &[MeasurementResult], thirds: &[Vec<Vec<BoundedFigure>>]) -> Judged {
     let all_usable = results.iter().all(|result| usable(result).is_some());
     let passes = thirds.iter().flatten().filter_map(|parts| worst_of_best(parts));
-    let worst = passes.min_by(|a, b| a.value.total_cmp(&b.value)).filter(|_| all_usable);
-    let Some(worst) = worst else { return (DASH.to_owned(), NOT_SHOWN) };
-    let holds = worst.holds(|kept| kept >= KEPT).map_or(NOT_SHOWN, word);
-    (format!("{} of it", worst.text(percent)), holds)
+    judged_share(passes.min_by(|a, b| a.value.total_cmp(&b.value)).filter(|_| all_usable))
+}
+
+fn judged_share(ratio: Option<Ratio>) -> Judged {
+    let Some(ratio) = ratio else { return not_shown() };
+    let holds = [ratio.low, ratio.high].map(|share| share >= KEPT);
+    (format!("{} of it", ratio.text(percent)), word(holds))
 }
 
 fn worst_of_best(parts: &[BoundedFigure]) -> Option<Ratio> {

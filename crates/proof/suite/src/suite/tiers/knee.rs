@@ -1,9 +1,8 @@
 //! The knee of a tier: searched, not read off the steps of the sweep.
 
-use plimsoll_knee::Objective;
 use plimsoll_measure::Nanos;
 
-use super::{BOUNDS, Subject, Tier, TierResult};
+use super::{Subject, Tier, TierResult, is_kept};
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
 use crate::runner::{Sought, SuiteRunner};
@@ -17,12 +16,9 @@ pub(super) fn search(
     tier: &Tier,
     measured: &mut [(&Subject, TierResult)],
 ) {
-    let Some(budget) = runner.knee_budget() else { return };
-    if runner.is_interrupted() {
-        return;
-    }
-    let (mut sought, mut places) = (Vec::new(), Vec::new());
-    for (place, (subject, result)) in measured.iter_mut().enumerate() {
+    let Some(budget) = runner.knee_budget().filter(|_| !runner.is_interrupted()) else { return };
+    let (mut sought, mut results) = (Vec::new(), Vec::new());
+    for (subject, result) in measured {
         let Some(from) = lowest(&result.steps) else {
             result.knee = Err("no step of the sweep may be used".to_owned());
             continue;
@@ -32,35 +28,25 @@ pub(super) fn search(
         // Each probe has a rate and a length of its own.
         let measurement = measurement.rate(from, Length::new(Nanos::ZERO, Nanos::from_secs(1)));
         sought.push(Sought { name: subject.name.clone(), measurement, from });
-        places.push(place);
+        results.push(result);
     }
     if sought.is_empty() {
         return;
     }
-    let found = OBJECTIVE.parse::<Objective>().map_err(|error| error.to_string());
-    let found = found.and_then(|objective| {
-        let found = runner.search_knees(tier.name, &objective, budget, &sought);
-        found.map_err(|error| error.to_string())
-    });
-    match found {
-        Ok(found) => {
-            for (place, found) in places.into_iter().zip(found) {
-                measured[place].1.knee = Ok(found);
-            }
-        }
-        Err(why) => {
-            runner.log(&format!("{}: {why}", tier.name));
-            for place in places {
-                measured[place].1.knee = Err(why.clone());
-            }
-        }
+    let found = runner.search_knees(tier.name, OBJECTIVE, budget, &sought);
+    let found = found.map_err(|error| error.to_string());
+    if let Err(why) = &found {
+        runner.log(&format!("{}: {why}", tier.name));
+    }
+    for (place, result) in results.into_iter().enumerate() {
+        result.knee = found.as_ref().map(|found| found[place].clone()).map_err(Clone::clone);
     }
 }
 
 /// Half of the highest rate of the sweep that was kept, or of the lowest that may be used: the
 /// search begins where there is no doubt.
 fn lowest(steps: &[MeasurementResult]) -> Option<f64> {
-    let kept = steps.iter().rfind(|step| BOUNDS.kept_by(step) == Some(true));
+    let kept = steps.iter().rfind(|step| is_kept(step) == Some(true));
     let rate = kept.or_else(|| steps.first()).and_then(|step| step.rate)?;
     Some((rate / 2.0).max(1.0))
 }

@@ -2,63 +2,50 @@
 
 use std::time::Duration;
 
-use plimsoll_metrics::BoundedFigure;
-use plimsoll_report::format::{count, digits, percent, time};
+use plimsoll_metrics::Bias;
+use plimsoll_report::format::{count, digits, or_dash, percent};
 
-use super::{CACHED, LlmLayers};
-use crate::bound::{BoundResult, Requirement};
+use super::CACHED;
+use crate::bound::{Limit, Quantity, judge};
 use crate::error::SuiteError;
-use crate::http_get::get;
+use crate::http_get::{get, metric_value};
 use crate::measurement::Measurement;
-use crate::result::{Figures, MeasurementResult};
+use crate::ratio::Ratio;
+use crate::report::{Contents, Section};
+use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
+use crate::sizing;
 use crate::suite::layers::gateway_layers::{bare_with, identity, with_identity};
+use crate::suite::layers::{metrics, unjudged};
 use crate::suite::{length, passes};
-use crate::target::Gateway;
 
-/// Two bounds and three goals of cache hits.
-pub(super) fn bounds(hit: &MeasurementResult) -> Vec<BoundResult> {
-    let of = |figure: &str, value: fn(&Figures) -> Option<BoundedFigure>, requirement| {
-        BoundResult::of_figure(&format!("layer 2, cache hit: {figure}"), hit, value, requirement)
-    };
-    vec![
-        of("p99", |f| f.p99_ms, Requirement::below(50.0, time)),
-        BoundResult::of_errors(
-            "layer 2, cache hit: errors",
-            hit,
-            |f| f.error_share,
-            Requirement::below(0.01, percent),
-        ),
-        of("throughput", |f| f.requests_per_s, Requirement::at_least(2_000.0, digits)).into_goal(),
-        of("average", |f| f.mean_ms, Requirement::below(5.0, time)).into_goal(),
-        of("p99", |f| f.p99_ms, Requirement::below(20.0, time)).into_goal(),
-    ]
-}
+/// The published goals, and the bounds that decide.
+const THROUGHPUT: Limit = Quantity::THROUGHPUT.goal(2_000.0);
+const AVERAGE: Limit = Quantity::AVERAGE.goal(5.0);
+const P99: Limit = Quantity::P99.goal(20.0);
+const BOUNDS: [Limit; 2] = [Quantity::P99.bound(50.0), Quantity::ERRORS.bound(0.01)];
 
-/// One prompt again and again, if a cache is shown to answer it: the warm-up fills it.
-pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteError> {
+/// One prompt again and again, if a cache is shown to answer it: the warm-up fills it. Returns
+/// whether the gateway answers chats.
+pub(super) fn measure(
+    runner: &mut SuiteRunner<'_>,
+    contents: &mut Contents,
+) -> Result<bool, SuiteError> {
     if runner.is_interrupted() {
-        return Ok(LlmLayers::default());
+        return Ok(false);
     }
     let length = length(runner.options, 30);
-    let provider = match runner.target() {
-        Some(_) => None,
-        None => Some(runner.provider(&[])?),
-    };
-    let gateway = match runner.target() {
-        Some(target) => Gateway::external(target),
-        None => runner.gateway("layers", &bare_with(&CACHED), provider.as_ref())?,
-    };
+    let (gateway, _provider) = runner.subject("layers", &bare_with(&CACHED))?;
     runner.section = "Layer 2 - LLM gateway, cache hits";
     if !runner.answers_chats(&gateway.target, false)? {
-        return Ok(LlmLayers::default());
+        return Ok(false);
     }
     let headers = identity(&gateway.target);
     let proof = match runner.prove_cache(&gateway.target, headers)? {
         Ok(proof) => proof,
         Err(why) => {
             runner.miss("cache hits", &why);
-            return Ok(LlmLayers { answers: true, ..LlmLayers::default() });
+            return Ok(true);
         }
     };
     let clients = runner.options.clients.unwrap_or(30);
@@ -72,15 +59,36 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteEr
         let live = Measurement::get("/health/live of the same gateway", &gateway.target, LIVE);
         measurements.push(live.clients(clients, length));
     }
-    let address = gateway.address().map(str::to_owned);
-    let before = address.as_deref().and_then(cache_counts);
-    let mut results = runner.measure(&measurements, passes(runner.options, 3, 3)).into_iter();
-    let (hit, live) = (results.next(), results.next());
-    let after = address.as_deref().and_then(cache_counts);
-    let counted = before.zip(after).map(|(before, after)| after.since(before));
-    let proof = hit.as_ref().and_then(|hit| proven(runner, hit, counted, &proof));
-    let hit = hit.filter(|_| proof.is_some());
-    Ok(LlmLayers { answers: true, hit, proof, live, ..LlmLayers::default() })
+    let counts = || CacheCounts::fetch(gateway.address()?);
+    let before = counts();
+    let results = runner.measure(&measurements, passes(runner.options, 3, 3));
+    let counted = before.zip(counts()).map(|(before, after)| after.since(before));
+    let Some(hit) = results.first() else { return Ok(true) };
+    if let Some(proof) = proven(runner, hit, counted, &proof) {
+        let is_ours = runner.target().is_none();
+        contents.sections.push(section(hit, results.get(1), is_ours).note(proof));
+        let goals = [THROUGHPUT, AVERAGE, P99];
+        let all = BOUNDS.into_iter().chain(goals).collect::<Vec<_>>();
+        contents.bounds.extend(judge("layer 2, cache hit", hit, &all));
+        contents.capacities.push(sizing::capacity("layer 2, cache hits", &[hit]));
+    }
+    Ok(true)
+}
+
+fn section(hit: &MeasurementResult, live: Option<&MeasurementResult>, is_ours: bool) -> Section {
+    let rates = hit.throughput().zip(live.and_then(MeasurementResult::throughput));
+    let of_live = rates.and_then(|(hit, live)| Ratio::new(hit, live, Bias::Takes));
+    let of_live = or_dash(of_live, |share| share.text(percent));
+    let table = metrics([
+        THROUGHPUT.row("Cache-hit throughput", Some(hit)),
+        AVERAGE.row("Cache-hit average", Some(hit)),
+        P99.row("Cache-hit P99", Some(hit)),
+        Quantity::ERRORS.goal(0.000_1).row("Cache-hit error rate", Some(hit)),
+        unjudged("Cache-hit rate over /health/live of the same gateway", of_live, ">= 50%"),
+    ]);
+    // What else a target does for a hit is not known.
+    let with = if is_ours { " (tenant, cache and budget check on every request)" } else { "" };
+    Section::new(format!("Layer 2 - LLM gateway, cache hits{with}"), table)
 }
 
 const LIVE: &str = "/health/live";
@@ -135,17 +143,13 @@ impl CacheCounts {
 
     /// The counters in the gateway's metrics.
     fn from_metrics(metrics: &str) -> Option<Self> {
-        let [hits, misses] = ["state=\"hit\"", "state=\"miss\""].map(|label| {
-            let mut lines = metrics.lines().filter(|line| !line.starts_with('#'));
-            let line = lines.find(|line| line.contains("cache") && line.contains(label))?;
-            line.rsplit_once(' ')?.1.parse().ok()
-        });
-        Some(Self { hits: hits?, misses: misses? })
+        let value = |label| metric_value(metrics, &["cache", label]);
+        Some(Self { hits: value("state=\"hit\"")?, misses: value("state=\"miss\"")? })
     }
-}
 
-fn cache_counts(address: &str) -> Option<CacheCounts> {
-    CacheCounts::from_metrics(&get(address, "/metrics", Duration::from_secs(2)).ok()?.body)
+    fn fetch(address: &str) -> Option<Self> {
+        Self::from_metrics(&get(address, "/metrics", Duration::from_secs(2)).ok()?.body)
+    }
 }
 
 #[cfg(test)]
