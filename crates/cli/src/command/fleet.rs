@@ -12,6 +12,7 @@ use plimsoll_measure::Nanos;
 
 use self::model::{Fleet, HostLimits, Load};
 use crate::console;
+use crate::environment;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{parse_rate, parse_time};
 
@@ -116,35 +117,22 @@ impl HostFlags {
     fn limits(&self) -> HostLimits {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let measured_link = link_mbit();
+        let host = environment::read(None);
+        let memory = || host.memory_bytes.unwrap_or(0) as f64;
+        let ports = || host.port_range.map_or(28_232, |(low, high)| u32::from(high - low) + 1);
         HostLimits {
             cores: self.cores.unwrap_or(cores as f64),
-            memory_bytes: self.memory.map_or_else(memory_bytes, |gib| gib * f64::from(1 << 30)),
+            memory_bytes: self.memory.map_or_else(memory, |gib| gib * f64::from(1 << 30)),
             link_mbit: self.link.or(measured_link).unwrap_or(10_000.0),
             link_assumed: self.link.is_none() && measured_link.is_none(),
             open_files: self.open_files.unwrap_or_else(open_files),
-            ports: self.ports.unwrap_or_else(ports) * self.targets,
+            ports: self.ports.unwrap_or_else(|| f64::from(ports())) * self.targets,
         }
     }
 }
 
-fn memory_bytes() -> f64 {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
-    kib.unwrap_or(0.0) * 1024.0
-}
-
 fn open_files() -> f64 {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(1024.0, |(_, hard)| hard as f64)
-}
-
-fn ports() -> f64 {
-    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    let mut range = text.split_whitespace().filter_map(|port| port.parse::<f64>().ok());
-    match (range.next(), range.next()) {
-        (Some(low), Some(high)) => high - low + 1.0,
-        _ => 28_232.0,
-    }
 }
 
 /// The speed of the fastest network card that says one.

@@ -2,10 +2,9 @@
 
 use plimsoll_calibrate::Costs;
 use plimsoll_report::format::digits;
+use plimsoll_suite::HEADROOM;
 use serde::Serialize;
 
-/// The part of cores and network that is planned for: beyond it a generator is late.
-const USABLE: f64 = 0.7;
 /// The part of the memory that is planned for.
 const USABLE_MEMORY: f64 = 0.8;
 /// Bytes on the wire of an event of a stream, of a head, and of a token of a prompt.
@@ -194,36 +193,23 @@ fn needs(load: Load, costs: Costs, host: HostLimits) -> Vec<Need> {
     let sent = load.rate * (HEAD_BYTES + load.input_tokens * TOKEN_BYTES);
     let received = load.rate * HEAD_BYTES + load.events_per_s * EVENT_BYTES;
     let open = connections(load);
-    vec![
-        Need {
-            resource: "CPU",
-            needed: cpu,
-            of_one_host: host.cores * USABLE,
-            unit: "cores",
-            remedy: "hosts with more cores",
-        },
-        Need {
-            resource: "memory",
-            needed: open * costs.bytes_per_stream / f64::from(1 << 30),
-            of_one_host: host.memory_bytes * USABLE_MEMORY / f64::from(1 << 30),
-            unit: "GiB",
-            remedy: "hosts with more memory",
-        },
-        Need {
-            resource: "ports",
-            needed: open,
-            of_one_host: host.ports,
-            unit: "",
-            remedy: "more addresses of the target or in `bind`",
-        },
-        Need {
-            resource: "network",
-            needed: sent.max(received) * 8.0 / 1e6,
-            of_one_host: host.link_mbit * USABLE,
-            unit: "Mbit/s",
-            remedy: "hosts with a faster network",
-        },
-    ]
+    let gib = f64::from(1 << 30);
+    let memory = [open * costs.bytes_per_stream / gib, host.memory_bytes * USABLE_MEMORY / gib];
+    let network = [sent.max(received) * 8.0 / 1e6, host.link_mbit * HEADROOM];
+    let rows = [
+        ("CPU", [cpu, host.cores * HEADROOM], "cores", "hosts with more cores"),
+        ("memory", memory, "GiB", "hosts with more memory"),
+        ("ports", [open, host.ports], "", "more addresses of the target or in `bind`"),
+        ("network", network, "Mbit/s", "hosts with a faster network"),
+    ];
+    rows.map(|(resource, [needed, of_one_host], unit, remedy)| Need {
+        resource,
+        needed,
+        of_one_host,
+        unit,
+        remedy,
+    })
+    .into()
 }
 
 /// A number of three digits; a whole one without decimals: `1,200`, `0.25`, `4`.
