@@ -55,8 +55,8 @@ pub(crate) enum SuiteCommand {
     /// Of 400 arrivals per second (100 at your gateway) 40 % are chats, 30 % calls of a tool over
     /// MCP, 20 % messages to an agent over A2A, and 10 % requests for approval. Then every chat,
     /// call and message goes both ways, through the gateway and directly to the upstream. With a
-    /// redis-server on the PATH, and a build that has Redis, all of it is repeated with Redis. Your
-    /// gateway needs a tool `echo` with the argument `text` at /mcp, and an agent at /a2a.
+    /// redis-server on the PATH all of it is repeated with Redis. Your gateway needs a tool `echo`
+    /// with the argument `text` at /mcp, and an agent at /a2a.
     #[command(after_help = AFTER)]
     Agents(Flags),
     /// Measure cheap endpoints with few and many clients, keys and rate limits on and off, and
@@ -235,11 +235,7 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
         }
     };
     let fd_limit = FdLimit::raise();
-    let variables = match suite {
-        Suite::Baseline => EnvDefaults::read(|name| env::var(name).ok())?,
-        Suite::Policy => EnvDefaults::read_policy(|name| env::var(name).ok())?,
-        _ => EnvDefaults::default(),
-    };
+    let variables = EnvDefaults::read(suite, |name| env::var(name).ok())?;
     let status = StatusOutput::open(flags.progress.ui());
     let export = Export::open(flags.export(), &status)?;
     let started = utc_compact(unix_nanos());
@@ -470,53 +466,59 @@ struct EnvDefaults {
 }
 
 impl EnvDefaults {
-    fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let mut set = Vec::new();
-        let mut value = |name: &str| {
-            let text = variable(name).map(|text| text.trim().to_owned());
-            let text = text.filter(|text| !text.is_empty())?;
-            set.push(format!("{name}={text}"));
-            Some(text)
-        };
-        let duration = value("AZ_LOAD_DURATION_SECS");
-        let clients = value("AZ_LOAD_CONCURRENCY");
-        let port = value("AZ_LOAD_PORT");
-        Ok(Self {
-            duration: duration.map(|text| seconds(&text)).transpose()?,
-            clients: clients.map(|text| clients_of(&text)).transpose()?,
-            port: port.map(|text| port_of(&text)).transpose()?,
-            set,
-            ..Self::default()
-        })
+    /// Those of `suite baseline` and of `suite policy`, as the published scripts have them.
+    fn read(suite: Suite, variable: impl Fn(&str) -> Option<String>) -> Result<Self, UsageError> {
+        let mut own = Self::default();
+        match suite {
+            Suite::Baseline => {
+                let name = "AZ_LOAD_DURATION_SECS";
+                let seconds = |text: &str| {
+                    let seconds: f64 = text.parse().ok()?;
+                    (0.1..=86_400.0).contains(&seconds).then(|| Nanos::from_secs_f64(seconds))
+                };
+                own.duration =
+                    own.value(name, &variable, "seconds from 0.1 to 86400, like 10", seconds)?;
+                let wanted = format!("a whole number of clients from 1 to {MOST_CLIENTS}");
+                let clients = |text: &str| {
+                    text.parse().ok().filter(|clients| (1..=MOST_CLIENTS).contains(clients))
+                };
+                own.clients = own.value("AZ_LOAD_CONCURRENCY", &variable, &wanted, clients)?;
+                let wanted = "a port from 1 to 65535, 0 for a free one";
+                own.port =
+                    own.value("AZ_LOAD_PORT", &variable, wanted, |text| text.parse().ok())?;
+            }
+            Suite::Policy => {
+                let wanted = "a URL like http://localhost:8080";
+                let url = |text: &str| text.contains("://").then(|| text.to_owned());
+                own.endpoint = own.value("AXONFLOW_ENDPOINT", &variable, wanted, url)?;
+                let name = |text: &str| {
+                    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
+                    text.chars().all(is_allowed).then(|| text.to_owned())
+                };
+                let wanted = "letters, digits and `-_.@:`";
+                own.client_id = own.value("AXONFLOW_CLIENT_ID", &variable, wanted, name)?;
+            }
+            _ => {}
+        }
+        Ok(own)
     }
 
-    /// Those of `suite policy`, as the published script has them.
-    fn read_policy(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let mut set = Vec::new();
-        let mut value = |name: &str| {
-            let text = variable(name).map(|text| text.trim().to_owned());
-            let text = text.filter(|text| !text.is_empty())?;
-            set.push(format!("{name}={}", redacted_path(&redacted_urls(&text))));
-            Some(text)
-        };
-        let endpoint = value("AXONFLOW_ENDPOINT");
-        let client_id = value("AXONFLOW_CLIENT_ID");
-        if let Some(text) = endpoint.as_ref().filter(|text| !text.contains("://")) {
-            let why = format!(
-                "the variable AXONFLOW_ENDPOINT is `{text}`: write a URL like http://localhost:8080, or unset it"
-            );
-            return Err(UsageError(why).into());
+    /// The value of a variable, if it is set.
+    fn value<T>(
+        &mut self,
+        name: &str,
+        variable: impl Fn(&str) -> Option<String>,
+        wanted: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, UsageError> {
+        let text = variable(name).unwrap_or_default();
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(None);
         }
-        if let Some(text) = client_id
-            .as_ref()
-            .filter(|text| !text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@:".contains(c)))
-        {
-            let why = format!(
-                "the variable AXONFLOW_CLIENT_ID is `{text}`: write letters, digits and `-_.@:`, or unset it"
-            );
-            return Err(UsageError(why).into());
-        }
-        Ok(Self { client_id, endpoint, set, ..Self::default() })
+        self.set.push(format!("{name}={}", redacted_path(&redacted_urls(text))));
+        let wrong = format!("the variable {name} is `{text}`: write {wanted}, or unset it");
+        parse(text).map(Some).ok_or(UsageError(wrong))
     }
 
     /// The command behind the variables that it was given.
@@ -524,31 +526,6 @@ impl EnvDefaults {
         let words: Vec<_> = self.set.iter().map(String::as_str).chain([command]).collect();
         words.join(" ")
     }
-}
-
-fn seconds(text: &str) -> Result<Nanos, UsageError> {
-    let seconds: Option<f64> = text.parse().ok();
-    seconds.filter(|s| (0.1..=86_400.0).contains(s)).map(Nanos::from_secs_f64).ok_or_else(|| {
-        UsageError(format!(
-            "the variable AZ_LOAD_DURATION_SECS is `{text}`: write seconds from 0.1 to 86400, like 10, or unset it"
-        ))
-    })
-}
-
-fn clients_of(text: &str) -> Result<u32, UsageError> {
-    text.parse().ok().filter(|clients| (1..=MOST_CLIENTS).contains(clients)).ok_or_else(|| {
-        UsageError(format!(
-            "the variable AZ_LOAD_CONCURRENCY is `{text}`: write a whole number of clients from 1 to {MOST_CLIENTS}, or unset it"
-        ))
-    })
-}
-
-fn port_of(text: &str) -> Result<u16, UsageError> {
-    text.parse().map_err(|_| {
-        UsageError(format!(
-            "the variable AZ_LOAD_PORT is `{text}`: write a port from 1 to 65535, 0 for a free one, or unset it"
-        ))
-    })
 }
 
 /// The most clients of a measurement: more connections than two addresses have ports for.
@@ -559,11 +536,9 @@ fn parse_note(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("has no `=`; write it like region=eu-west-1")?;
     let (name, value) = (name.trim(), value.trim());
     let named = name.chars().all(|c| c.is_alphanumeric() || " -_.".contains(c));
-    if name.is_empty() || name.chars().count() > 30 || !named {
-        return Err("needs a name of at most 30 letters, digits, `-`, `_` and `.`".to_owned());
-    }
-    if value.is_empty() || value.chars().count() > 200 {
-        return Err(format!("needs a value of at most 200 characters after `{name}=`"));
+    let (letters, characters) = (name.chars().count(), value.chars().count());
+    if !((1..=30).contains(&letters) && named && (1..=200).contains(&characters)) {
+        return Err("needs a name of at most 30 letters, digits, `-`, `_` and `.`, and a value of at most 200 characters".to_owned());
     }
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -643,7 +618,7 @@ mod tests {
     #[test]
     fn variables_are_defaults_of_flags_and_invalid_ones_are_refused() {
         let of = |pairs: &'static [(&str, &str)]| {
-            EnvDefaults::read(move |name| {
+            EnvDefaults::read(Suite::Baseline, move |name| {
                 let found = pairs.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| (*value).to_owned())
             })
@@ -678,14 +653,14 @@ mod tests {
             (&[("AZ_LOAD_PORT", "http")], "a port from 1"),
         ] {
             let error = of(wrong).unwrap_err();
-            assert!(error.is::<UsageError>() && error.to_string().contains(fix), "{error}");
+            assert!(error.to_string().contains(fix), "{error}");
         }
     }
 
     #[test]
     fn the_variables_of_the_policy_script_are_checked() {
         let of = |name: &'static str, value: &'static str| {
-            EnvDefaults::read_policy(move |asked| (asked == name).then(|| value.to_owned()))
+            EnvDefaults::read(Suite::Policy, move |asked| (asked == name).then(|| value.to_owned()))
         };
         let endpoint = of("AXONFLOW_ENDPOINT", "http://localhost:8080").unwrap();
         assert_eq!(endpoint.endpoint.as_deref(), Some("http://localhost:8080"));
@@ -696,7 +671,7 @@ mod tests {
             [("AXONFLOW_ENDPOINT", "localhost:8080"), ("AXONFLOW_CLIENT_ID", "a\"b")]
         {
             let error = of(name, value).unwrap_err();
-            assert!(error.is::<UsageError>() && error.to_string().contains(name), "{error}");
+            assert!(error.to_string().contains(name), "{error}");
         }
     }
 
