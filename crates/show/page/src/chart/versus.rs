@@ -26,9 +26,10 @@ pub(crate) fn added(title: String, comparisons: &[(&str, &Versus)]) -> Option<Ch
         rows.cells.extend(versus.differences.iter().map(|found| row(name, versus, found)));
     }
     let drawn = rows.cells.iter().any(|row| row[11].value.is_number());
-    let text = "Each difference is between paired requests, with its 95 % interval. An interval that \
-                includes 0 shows no difference. The median of the differences is what the median \
-                request pays; the difference of the two medians may differ from it.";
+    let text = "Each difference is between paired requests, with its 95 % interval; the pale one \
+                contains the measurement error. An interval that includes 0 shows no difference. The median \
+                of the differences is what the median request pays; the difference of the two \
+                medians may differ from it.";
     drawn.then(|| {
         let spec = include_str!("../../assets/charts/added.json");
         Chart::new("added", spec, title, text.to_owned(), &rows)
