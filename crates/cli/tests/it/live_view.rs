@@ -24,7 +24,8 @@ fn keys_work_and_q_ends_the_run_with_a_report() {
     terminal.wait_without("this help");
     terminal.press("\x1b[A\x1bOPxyzp");
     terminal.wait_without("FROZEN");
-    for (size, text) in [((60, 20), "/s done"), ((20, 5), "stage 1 of 1"), ((100, 30), "processes")]
+    for (size, text) in
+        [((60, 20), "outcomes so far"), ((20, 5), "stage 1 of 1"), ((100, 30), "processes")]
     {
         terminal.resize(size);
         terminal.wait_for(text);

@@ -12,7 +12,10 @@ use crate::model::{Look, Model};
 /// Draws the name, the stage, the time left and a bar.
 pub(super) fn draw(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width);
-    let (left, right) = (name(model, width / 2), place(model, look));
+    let right = place(model, look);
+    // The place in the run matters more than the name.
+    let room = width.saturating_sub(right.chars().count() + 3);
+    let left = name(model, room.min(width / 2));
     let gap = width.saturating_sub(left.chars().count() + right.chars().count() + 2);
     let first = Line::from(vec![
         Span::raw(" "),
