@@ -36,20 +36,15 @@ pub(crate) enum Show {
     Nothing,
 }
 
-/// The style of full reports on stdout: as wide as the terminal; elsewhere `file` columns wide, as
-/// in a file.
-pub(crate) fn full_style(file: usize) -> Style {
-    style_or(file)
-}
-
 /// The style of screens on stdout: as wide as the terminal, or as those that are common.
 fn screen_style() -> Style {
-    style_or(COLUMNS)
+    full_style(COLUMNS)
 }
 
-/// The style for stdout: in colour on a terminal, unless `NO_COLOR` is set, and as high as that. On
-/// a terminal that is smaller than a page can be, the terminal wraps and scrolls the lines.
-fn style_or(columns: usize) -> Style {
+/// The style of full reports on stdout: in colour on a terminal, unless `NO_COLOR` is set, and as
+/// wide and high as that; elsewhere of so many columns, as in a file. On a terminal that is smaller
+/// than a page can be, the terminal wraps and scrolls the lines.
+pub(crate) fn full_style(columns: usize) -> Style {
     const WIDTHS: RangeInclusive<usize> = 60..=200;
     let (stdout, plain) = (io::stdout(), Style::plain(columns));
     if !stdout.is_terminal() {

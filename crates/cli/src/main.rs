@@ -17,7 +17,6 @@ mod export;
 mod fd_limit;
 mod flags;
 mod foreign_flags;
-mod planned_load;
 mod processes;
 mod progress;
 mod run_result;

@@ -281,6 +281,8 @@ mod tests {
             ("--price 0.15,0.6", "budget.output_price", "0.6"),
             ("--connect-to a:1:b:2 --connect-to c:1:d:2", "connect_to", r#"["a:1:b:2","c:1:d:2"]"#),
             ("--stages w1:1s,2:5s", "stages", "w1:1s,2:5s"),
+            // Flags are not expanded, so nothing is escaped in them.
+            ("--unix-socket /run/$x.sock", "unix_socket", "/run/$x.sock"),
         ] {
             assert_eq!(overrides_of::<0>(line).unwrap().get(key), Some(text), "{line}");
         }
