@@ -13,7 +13,7 @@ use plimsoll_workload::{
 };
 
 use crate::error::EngineError;
-use crate::once::local_runtime;
+use crate::local_runtime::local_runtime;
 use crate::prepared::PreparedRun;
 use crate::route::Route;
 

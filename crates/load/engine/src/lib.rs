@@ -34,6 +34,7 @@ mod health;
 mod idle_poll;
 mod in_flight;
 mod in_flight_limit;
+mod local_runtime;
 mod loop_watch;
 mod metadata;
 mod monitor;

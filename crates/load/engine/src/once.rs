@@ -4,9 +4,9 @@ use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, ScenarioId, Ta
 use plimsoll_plan::Plan;
 use plimsoll_transport::{Request, SingleClient, SingleResponse};
 use plimsoll_workload::AgentRole;
-use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 use crate::error::EngineError;
+use crate::local_runtime::local_runtime;
 use crate::prepared::PreparedRun;
 use crate::probe::keys_of;
 
@@ -38,12 +38,6 @@ pub struct ExchangedOnce {
     pub finished: Option<Nanos>,
     /// Why there is no answer, or no whole one.
     pub failure: Option<String>,
-}
-
-/// An event loop of this thread, for what is no load.
-pub(crate) fn local_runtime() -> Result<LocalRuntime, EngineError> {
-    let mut builder = Builder::new_current_thread();
-    builder.enable_all().build_local(LocalOptions::default()).map_err(EngineError::Worker)
 }
 
 /// Sends the first request of each scenario to each target, one after another, and gives all that

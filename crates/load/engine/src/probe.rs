@@ -18,7 +18,7 @@ use tokio::task::spawn_local;
 use crate::clock::WorkerClock;
 use crate::connections::WorkerConnections;
 use crate::error::EngineError;
-use crate::once::local_runtime;
+use crate::local_runtime::local_runtime;
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
 use crate::route::model_of;

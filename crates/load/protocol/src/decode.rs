@@ -361,7 +361,7 @@ impl Decoder {
     /// Whether this response is a stream of events or messages.
     pub fn is_stream(&self) -> bool {
         match (self.body, &self.rpc) {
-            (BodyKind::Rpc, Some(rpc)) => rpc.is_stream,
+            (BodyKind::Rpc, Some(rpc)) => rpc.is_stream(),
             (body, _) => matches!(body, BodyKind::Events | BodyKind::Messages),
         }
     }

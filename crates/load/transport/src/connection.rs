@@ -10,7 +10,6 @@ use crate::failure::Failure;
 use crate::http1::Http1Connection;
 use crate::http2::{StreamExchange, StreamSlot};
 use crate::message::{Request, ResponseHandler};
-use crate::pool::Poolable;
 use crate::rx_timestamp::RxClock;
 use crate::socket::Socket;
 
@@ -38,6 +37,30 @@ impl Connection {
         match self.0 {
             Inner::Http1(connection) => Some(connection.into_socket()),
             Inner::Http2(_) => None,
+        }
+    }
+
+    /// Whether it has carried a request before.
+    pub fn was_used(&self) -> bool {
+        match &self.0 {
+            Inner::Http1(connection) => connection.was_used(),
+            Inner::Http2(slot) => slot.was_used(),
+        }
+    }
+
+    /// Whether it is open and holds no unexpected data.
+    pub fn is_idle(&mut self) -> bool {
+        match &mut self.0 {
+            Inner::Http1(connection) => connection.is_idle(),
+            Inner::Http2(slot) => !slot.is_closed(),
+        }
+    }
+
+    /// After a failed exchange: whether the connection ended, and not only the exchange.
+    pub fn has_ended(&self) -> bool {
+        match &self.0 {
+            Inner::Http1(_) => true,
+            Inner::Http2(slot) => slot.is_closed(),
         }
     }
 
@@ -74,29 +97,6 @@ impl Connection {
             }
             Exchange::Http2(exchange) => exchange.poll(context).map_ok(|()| true),
         })
-    }
-}
-
-impl Poolable for Connection {
-    fn was_used(&self) -> bool {
-        match &self.0 {
-            Inner::Http1(connection) => connection.was_used(),
-            Inner::Http2(slot) => slot.was_used(),
-        }
-    }
-
-    fn is_idle(&mut self) -> bool {
-        match &mut self.0 {
-            Inner::Http1(connection) => connection.is_idle(),
-            Inner::Http2(slot) => !slot.is_closed(),
-        }
-    }
-
-    fn has_ended(&self) -> bool {
-        match &self.0 {
-            Inner::Http1(_) => true,
-            Inner::Http2(slot) => slot.is_closed(),
-        }
     }
 }
 

@@ -208,12 +208,12 @@ pub struct TraceProblem {
 #[non_exhaustive]
 pub enum TraceFault {
     /// The first line does not name the columns.
-    #[error("the header is `{found}`: expected {expected}")]
+    #[error("the header is `{found}`: expected `{}` (or is this `format: mooncake`?)", expected.join(","))]
     Header {
         /// The first line.
         found: String,
-        /// The columns, in words.
-        expected: &'static str,
+        /// The columns.
+        expected: [&'static str; 3],
     },
     /// A line with more or fewer columns than the header.
     #[error("{found} columns: expected {expected}, as in the header")]
@@ -224,13 +224,13 @@ pub enum TraceFault {
         expected: usize,
     },
     /// A time that cannot be read.
-    #[error("{column} `{text}` is not a time: write {form}")]
+    #[error("{column} `{text}` is not a time: write it like `{form}`")]
     Time {
         /// Name of the column.
         column: &'static str,
         /// The text in the file.
         text: String,
-        /// How a time is written, in words.
+        /// A time.
         form: &'static str,
     },
     /// A number of tokens that cannot be read.

@@ -59,8 +59,7 @@ impl RowFile {
 
     fn add(&mut self, sample: &Sample, extras: &RowExtras, weight: u32) {
         let Self { metadata, ids, names, secrets, lines, .. } = self;
-        let error_detail = extras.error_detail.as_deref();
-        let error_detail = error_detail.map(|detail| first_words(&secrets.redact(detail)));
+        let detail = extras.error_detail.as_ref().map(|text| first_words(&secrets.redact(text)));
         let conversation = conversation_id(*ids, sample.conversation);
         let request = request_id(conversation, sample.turn);
         let key = (sample.stage, sample.scenario, sample.target);
@@ -73,7 +72,7 @@ impl RowFile {
             events: extras.events.as_deref(),
             headers: &extras.headers,
             server_parts: &extras.parts,
-            error_detail: error_detail.as_deref(),
+            error_detail: detail.as_deref(),
             decoded_bytes: extras.decoded_bytes,
             pair: pair(sample, metadata),
         };

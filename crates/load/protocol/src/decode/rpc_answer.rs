@@ -18,7 +18,7 @@ use crate::rpc::{self, mcp};
 #[derive(Debug, Default)]
 pub(super) struct RpcState {
     expected: rpc::Expectation,
-    pub(super) is_stream: bool,
+    content_type: Option<ContentType>,
     answer: rpc::Answer,
     /// The error that the answer is.
     error: Option<DecodeError>,
@@ -26,9 +26,8 @@ pub(super) struct RpcState {
     answered: bool,
     /// Whether the last event had content.
     pub(super) after_content: bool,
-    keeps_results: bool,
     /// The message with the result of a tool, if it is kept.
-    result: String,
+    result: Option<String>,
 }
 
 impl Decoder {
@@ -56,7 +55,7 @@ impl Decoder {
     pub(super) fn rpc_head(&mut self, content_type: Option<&[u8]>) {
         let Some(rpc) = &mut self.rpc else { return };
         let kind = content_type.map_or(ContentType::Json, ContentType::parse);
-        rpc.is_stream = kind == ContentType::Events;
+        rpc.content_type = Some(kind);
         let any_type = rpc.expected.is_silent();
         self.body = BodyKind::Rpc;
         if let Some(received) = content_type.filter(|_| kind == ContentType::Other && !any_type) {
@@ -68,20 +67,18 @@ impl Decoder {
     /// Reads more of the body. The start of each text of a message or an artifact is a delta.
     pub(super) fn feed_rpc(&mut self, bytes: &[u8], on_delta: OnDelta<'_>) {
         let Self { rpc: Some(rpc), parser, buffered, state, .. } = self else { return };
-        let mut read = Ok(());
+        let mut error = None;
         if rpc.expected.is_silent() {
-            read = rpc.refuse_body(bytes);
-        } else if rpc.is_stream {
+            error = rpc.refuse_body(bytes).err();
+        } else if rpc.is_stream() {
             let fed = parser.feed(bytes, |event| {
-                if read.is_ok() {
-                    read = rpc.read_event(event.data, on_delta);
-                }
+                error = error.take().or_else(|| rpc.read_event(event.data, on_delta).err());
             });
-            read = read.and(fed.map_err(DecodeError::from));
+            error = error.or_else(|| fed.err().map(DecodeError::from));
         } else {
             buffered.extend_from_slice(bytes);
         }
-        if let Err(error) = read {
+        if let Some(error) = error {
             state.fail(error);
         }
     }
@@ -93,20 +90,22 @@ impl Decoder {
         if rpc.expected.is_silent() {
             return Ok(Outcome::Completed);
         }
-        if !rpc.is_stream {
+        let on_delta: OnDelta<'_> = &mut |_| {};
+        if !rpc.is_stream() {
             let text = simdutf8::basic::from_utf8(buffered);
-            rpc.read_message(text.map_err(|_| DecodeError::no_text(buffered))?, &mut |_| {})?;
+            rpc.read_message(text.map_err(|_| DecodeError::no_text(buffered))?, on_delta)?;
         } else if !rpc.answered && rpc.error.is_none() {
             // The last event counts even if the blank line behind it is missing.
             let _ = parser.finish(|event| {
-                let _ = rpc.read_event(event.data, &mut |_| {});
+                let _ = rpc.read_event(event.data, on_delta);
             });
         }
         rpc.end()?;
         // What opens and ends a session has no result that anybody reads.
         let is_call = rpc.expected.operation == Operation::CallTool;
         let reading = if is_call { options.reading } else { PlainReading::Nothing };
-        state.set_plain_answer(plain_answer::read(reading, rpc.result.as_bytes())?);
+        let result = rpc.result.as_deref().unwrap_or_default();
+        state.set_plain_answer(plain_answer::read(reading, result.as_bytes())?);
         Ok(Outcome::Completed)
     }
 }
@@ -114,14 +113,19 @@ impl Decoder {
 impl RpcState {
     /// For answers from which this is read.
     pub(super) fn new(reading: PlainReading) -> Self {
-        let keeps_results = matches!(reading, PlainReading::ToolResult);
-        Self { keeps_results, ..Self::default() }
+        let result = matches!(reading, PlainReading::ToolResult).then(String::new);
+        Self { result, ..Self::default() }
+    }
+
+    /// Whether the answer is a stream of events.
+    pub(super) fn is_stream(&self) -> bool {
+        self.content_type == Some(ContentType::Events)
     }
 
     /// Forgets the answer so far, and expects the same one again.
     pub(super) fn reset(&mut self) {
-        let Self { expected, keeps_results, .. } = *self;
-        *self = Self { expected, keeps_results, ..Self::default() };
+        let result = self.result.is_some().then(String::new);
+        *self = Self { expected: self.expected, result, ..Self::default() };
     }
 
     /// What the answer to a notification must not have; that to `DELETE` may have anything.
@@ -223,12 +227,11 @@ impl RpcState {
             }
             operation => {
                 self.answer.cursor = non_empty(&result.next_cursor);
-                if operation == Operation::CallTool {
-                    let is_error = result.is_error.is_some_and(|value| value.0 == "true");
-                    self.answer.tool_error = is_error;
-                    if self.keeps_results {
-                        text.clone_into(&mut self.result);
-                    }
+                let is_call = operation == Operation::CallTool;
+                let is_error = result.is_error.is_some_and(|value| value.0 == "true");
+                self.answer.tool_error = is_call && is_error;
+                if let Some(kept) = self.result.as_mut().filter(|_| is_call) {
+                    text.clone_into(kept);
                 }
             }
         }
@@ -249,6 +252,7 @@ impl RpcState {
         if !sends && state.is_none() {
             return Err(malformed("`result` is no task"));
         }
+        let is_stream = self.is_stream();
         let answer = &mut self.answer;
         answer.task = members.task().or_else(|| answer.task.take());
         answer.context = members.context().or_else(|| answer.context.take());
@@ -258,7 +262,7 @@ impl RpcState {
             self.answered = true;
             return Ok(());
         }
-        if !self.is_stream {
+        if !is_stream {
             let message = "the answer is not an event stream";
             return Err(DecodeError::new(ErrorClass::ContentType, message));
         }
@@ -280,7 +284,7 @@ impl RpcState {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        match (self.answered, self.is_stream) {
+        match (self.answered, self.is_stream()) {
             (true, _) => Ok(()),
             (false, true) => Err(DecodeError::new(
                 ErrorClass::StreamTruncated,

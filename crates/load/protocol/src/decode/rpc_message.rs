@@ -101,7 +101,7 @@ pub(super) enum Update {
     Artifact,
 }
 
-impl<'a> Members<'a> {
+impl Members<'_> {
     /// The kind of an A2A answer, where it is known, and its members.
     pub(super) fn into_update(mut self) -> (Option<Update>, Self) {
         let named = [

@@ -9,7 +9,7 @@ use tokio::task::spawn_local;
 use super::demand::{Adds, Demand, PoolLimits};
 use super::growth::Growth;
 use super::opener::{Opener, Poolable as _};
-use super::pooled::{Pooled, PooledConnection};
+use super::pooled::Pooled;
 use super::wait_queue::{Delivery, WaitQueue, Waiter};
 use crate::failure::Failure;
 use crate::opened::Opened;
@@ -60,7 +60,7 @@ impl<O: Opener> Inner<O> {
             self.forget(pooled);
         }
         // Number 0: a slot is not a connection.
-        self.opener.free_slot().map(|slot| PooledConnection::new(slot, 0, now))
+        self.opener.free_slot().map(|slot| Pooled::new(slot, 0, now))
     }
 
     /// Drops a connection.
@@ -108,7 +108,7 @@ impl<O: Opener> Inner<O> {
         let number = self.opened.get().saturating_add(1);
         self.opened.set(number);
         self.open.set(self.open.get() + 1);
-        PooledConnection::new(connection, number, self.opener.now())
+        Pooled::new(connection, number, self.opener.now())
     }
 
     /// Connections, those that are being opened included.
@@ -226,7 +226,7 @@ impl<O: Opener> Inner<O> {
     pub(super) fn serve_from_slots(&self, now: Moment) {
         while !self.waiting.is_empty() {
             let Some(slot) = self.opener.free_slot() else { return };
-            self.offer(PooledConnection::new(slot, 0, now));
+            self.offer(Pooled::new(slot, 0, now));
         }
     }
 

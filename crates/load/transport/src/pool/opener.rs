@@ -136,3 +136,17 @@ impl<C: Clock + Debug + 'static> Opener for TargetOpener<C> {
         Some(shared.iter().filter(|connection| !connection.is_closed()).count())
     }
 }
+
+impl Poolable for Connection {
+    fn was_used(&self) -> bool {
+        Self::was_used(self)
+    }
+
+    fn is_idle(&mut self) -> bool {
+        Self::is_idle(self)
+    }
+
+    fn has_ended(&self) -> bool {
+        Self::has_ended(self)
+    }
+}

@@ -1,11 +1,13 @@
 //! A connection of a pool, with what the pool knows of it.
 
+use std::ops::{Deref, DerefMut};
+
 use plimsoll_measure::{Moment, Nanos};
 
-/// Boxed, so that handing it out moves a pointer.
-pub(super) type Pooled<C> = Box<PooledConnection<C>>;
+/// A connection of a pool. Boxed, so that handing it out moves a pointer.
+#[derive(Debug)]
+pub(super) struct Pooled<C>(Box<PooledConnection<C>>);
 
-/// A connection of a pool.
 #[derive(Debug)]
 pub(super) struct PooledConnection<C> {
     pub(super) connection: C,
@@ -19,13 +21,34 @@ pub(super) struct PooledConnection<C> {
     pub(super) idle_since: Moment,
 }
 
-impl<C> PooledConnection<C> {
-    pub(super) fn new(connection: C, number: u32, now: Moment) -> Pooled<C> {
-        Box::new(Self { connection, number, answered: false, taken: now, idle_since: now })
+impl<C> Pooled<C> {
+    pub(super) fn new(connection: C, number: u32, now: Moment) -> Self {
+        let answered = false;
+        Self(Box::new(PooledConnection {
+            connection,
+            number,
+            answered,
+            taken: now,
+            idle_since: now,
+        }))
     }
 
     /// How long it had been idle when it was handed out.
     pub(super) fn idle_for(&self) -> Nanos {
         self.taken.since(self.idle_since)
+    }
+}
+
+impl<C> Deref for Pooled<C> {
+    type Target = PooledConnection<C>;
+
+    fn deref(&self) -> &PooledConnection<C> {
+        &self.0
+    }
+}
+
+impl<C> DerefMut for Pooled<C> {
+    fn deref_mut(&mut self) -> &mut PooledConnection<C> {
+        &mut self.0
     }
 }

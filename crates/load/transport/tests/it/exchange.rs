@@ -2,7 +2,7 @@
 
 use crate::support::{Act, Client, Recorded, options, run, send, serve, wait_until};
 use plimsoll_measure::{Clock as _, ErrorClass, MonotonicClock, Nanos};
-use plimsoll_transport::{Connection, Connector, Endpoint, Poolable as _, SocketOptions};
+use plimsoll_transport::{Connection, Connector, Endpoint, SocketOptions};
 
 pub(crate) const SMALL: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 

@@ -9,9 +9,7 @@ use std::time::Duration;
 use crate::support::{Client, Recorded, TestLease, TestPool, options, run, wait_until};
 use bytes::Bytes;
 use plimsoll_measure::{Clock as _, ErrorClass, Nanos};
-use plimsoll_transport::{
-    Adds, Connector, Demand, Endpoint, PoolLimits, Poolable as _, SocketOptions,
-};
+use plimsoll_transport::{Adds, Connector, Demand, Endpoint, PoolLimits, SocketOptions};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::{Client, options, run, send, serve};
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_transport::{
-    Connection, Connector, Endpoint, Opened, Poolable as _, TlsSettings, with_own_session_cache,
+    Connection, Connector, Endpoint, Opened, TlsSettings, with_own_session_cache,
 };
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
 use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};

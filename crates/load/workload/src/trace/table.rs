@@ -10,9 +10,7 @@ use crate::error::TraceFault;
 pub(crate) struct TableFormat {
     /// The columns of time, input and output.
     columns: [&'static str; 3],
-    /// What the header should be, in words.
-    header: &'static str,
-    /// How a time is written, in words.
+    /// How a time is written: an example.
     time_form: &'static str,
     /// Nanoseconds of a time.
     time: fn(&str) -> Option<u64>,
@@ -22,8 +20,7 @@ pub(crate) struct TableFormat {
 /// The Azure LLM inference trace of 2023.
 pub(crate) const AZURE: TableFormat = TableFormat {
     columns: ["TIMESTAMP", "ContextTokens", "GeneratedTokens"],
-    header: "`TIMESTAMP,ContextTokens,GeneratedTokens` (or is this `format: mooncake`?)",
-    time_form: "`2023-11-16 18:15:46.6805900` (UTC)",
+    time_form: "2023-11-16 18:15:46.6805900",
     time: timestamp::parse,
     tokens: digits,
 };
@@ -31,8 +28,7 @@ pub(crate) const AZURE: TableFormat = TableFormat {
 /// `BurstGPT`, whose times are seconds.
 pub(crate) const BURSTGPT: TableFormat = TableFormat {
     columns: ["Timestamp", "Request tokens", "Response tokens"],
-    header: "`Timestamp`, `Request tokens` and `Response tokens` (BurstGPT)",
-    time_form: "seconds, like `5` or `5.25`",
+    time_form: "5.25",
     time: |text| {
         number(text).filter(|seconds| *seconds < 1.8e10).map(|seconds| whole(seconds * 1e9))
     },
@@ -57,8 +53,7 @@ impl Table {
             .columns
             .map(|wanted| names.iter().position(|name| name.eq_ignore_ascii_case(wanted)));
         let [Some(time), Some(input), Some(output)] = places else {
-            let (found, expected) = (shortened(text), format.header);
-            return Err(TraceFault::Header { found, expected });
+            return Err(TraceFault::Header { found: shortened(text), expected: format.columns });
         };
         Ok(Self { format, places: [time, input, output], columns: names.len() })
     }
