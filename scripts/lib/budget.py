@@ -107,7 +107,7 @@ def count_crate(folder):
     for file in sorted(files):
         text = (folder / file).read_text(encoding="utf-8")
         starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        tokens, occupied = rust.Tokens(text), set()
+        tokens, occupied = rust.read_tokens(text), set()
         for index in functions.product_code(tokens, attributes=True):
             first = bisect.bisect_right(starts, tokens.at[index])
             occupied.update(range(first, first + tokens[index].count("\n") + 1))

@@ -44,7 +44,7 @@ def count_crate(root, folder):
     files = {module.file for top in modules.crate_roots(folder) for module in modules.read_modules(folder, top)}
     for file in sorted(files):
         text = (folder / file).read_text(encoding="utf-8")
-        tokens = rust.Tokens(text)
+        tokens = rust.read_tokens(text)
         for index in product_code(tokens):
             if tokens[index] == "fn" and rust.is_word(tokens[index + 1]):
                 count.functions += 1
@@ -89,7 +89,7 @@ def check_tuple_parameters(texts):
 
 def tuple_parameters(text):
     """Line and name of each such function."""
-    tokens = rust.Tokens(text)
+    tokens = rust.read_tokens(text)
     for index in range(len(tokens)):
         if tokens[index] == "fn" and rust.is_word(tokens[index + 1]):
             start = parameters(tokens, index + 2)

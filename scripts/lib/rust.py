@@ -1,6 +1,7 @@
 """Reads Rust source as far as needed: comments, and which names a module defines, imports and mentions."""
 
 import bisect
+import functools
 import re
 from dataclasses import dataclass, field
 
@@ -83,6 +84,12 @@ def block_end(text, at):
     return len(text)
 
 
+@functools.cache
+def read_tokens(text):
+    """The tokens of a file's text, which several checks read."""
+    return Tokens(text)
+
+
 class Tokens:
     """A file's tokens and which bracket closes which. A string is its content after a `"`."""
 
@@ -141,7 +148,7 @@ def comment_lines(text):
 
 def parse_file(text, module):
     """Fills `module` with what the file says. What only tests compile is left out."""
-    tokens = Tokens(text)
+    tokens = read_tokens(text)
     Reader(tokens).items(0, len(tokens), module)
 
 
