@@ -244,7 +244,7 @@ fn burstgpt_has_its_columns_in_any_order() {
     assert_eq!(offsets(&trace), [0, 40_250_000_000]);
     assert_eq!(lengths(&trace), [(472, 18), (9, 0)]);
     for (text, part) in [
-        ("a,b\n", "expected `Timestamp`, `Request tokens` and `Response tokens`"),
+        ("a,b\n", "expected `Timestamp,Request tokens,Response tokens`"),
         ("Timestamp,Request tokens,Response tokens\n1,2\n", "2 columns: expected 3"),
         ("Timestamp,Request tokens,Response tokens\nnow,2,3\n", "Timestamp `now` is not a time"),
         ("Timestamp,Request tokens,Response tokens\n1,-2,3\n", "Request tokens `-2` is not"),
