@@ -6,7 +6,6 @@ mod environment;
 mod screen;
 mod texts;
 
-pub(crate) use absent::AbsentRow;
 pub(crate) use texts::published;
 
 use plimsoll_metrics::{Environment, Judgement};
@@ -25,7 +24,6 @@ use crate::options::SuiteOptions;
 use crate::result::{MeasurementResult, Unusable};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
-use crate::suite::Suite;
 use crate::target::DIRECT;
 use crate::target_routes::{self, TriedRoute};
 
@@ -160,7 +158,12 @@ impl Report {
     /// The report of everything that was measured, and what a suite made of it; with what every
     /// suite has: the rows that are not measured, and findings on what was compared, errors, tails,
     /// what must not be used and why.
-    pub(crate) fn new(suite: Suite, runner: &SuiteRunner<'_>, contents: Contents) -> Self {
+    pub(crate) fn new(
+        suite: &str,
+        title: &str,
+        runner: &SuiteRunner<'_>,
+        contents: Contents,
+    ) -> Self {
         let options = runner.options;
         let (sizes, not_sized) = sizing::sizes(contents.capacities, options.size_for);
         let sizing =
@@ -168,8 +171,8 @@ impl Report {
         let tried = tried_routes(&runner.tried_routes);
         let mut report = Self {
             schema: SCHEMA.to_owned(),
-            suite: suite.name().to_owned(),
-            title: suite.title().to_owned(),
+            suite: suite.to_owned(),
+            title: title.to_owned(),
             started: options.started.clone(),
             command: options.command.clone(),
             settings: settings(suite),
@@ -369,12 +372,10 @@ fn distinct<T: ToString>(values: impl Iterator<Item = T>) -> Vec<String> {
 }
 
 /// What sets the loads, besides the command.
-fn settings(suite: Suite) -> String {
+fn settings(suite: &str) -> String {
     let variables = match suite {
-        Suite::Baseline => {
-            "; as variables AZ_LOAD_DURATION_SECS, AZ_LOAD_CONCURRENCY and AZ_LOAD_PORT"
-        }
-        Suite::Policy => {
+        "baseline" => "; as variables AZ_LOAD_DURATION_SECS, AZ_LOAD_CONCURRENCY and AZ_LOAD_PORT",
+        "policy" => {
             "; the target and its client as variables AXONFLOW_ENDPOINT and AXONFLOW_CLIENT_ID"
         }
         _ => "",

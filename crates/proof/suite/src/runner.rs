@@ -23,7 +23,6 @@ use crate::host::Host;
 use crate::knee_result::KneeResult;
 use crate::measurement::{LoadShape, Measurement};
 use crate::options::{ExternalTarget, SuiteOptions};
-use crate::report::AbsentRow;
 use crate::result::{Figures, MeasurementResult};
 use crate::target::{DIRECT, MODEL, SuiteTarget};
 use crate::target_routes::TriedRoute;
@@ -65,6 +64,15 @@ pub(crate) struct SuiteRunner<'a> {
     observe: &'a mut dyn FnMut(&str),
     _pinned: Pinned,
     children: u32,
+}
+
+/// A row that is not measured: the reason stands where a reader looks for the figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AbsentRow {
+    /// A part of the title of its sections; empty if it belongs to none.
+    pub(crate) section: &'static str,
+    /// Its name and the reason.
+    pub(crate) text: String,
 }
 
 /// A measured pass.

@@ -132,7 +132,7 @@ impl Suite {
             Self::Quick => quick::run(&mut runner),
             Self::Tiers => tiers::run(&mut runner),
         }?;
-        let mut report = Report::new(self, &runner, contents);
+        let mut report = Report::new(self.name(), self.title(), &runner, contents);
         remove_rows(&options.folder);
         if let Some(old) = &old {
             let (section, bounds) = baseline_diff::compare(old, &report);

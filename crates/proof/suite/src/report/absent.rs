@@ -1,15 +1,7 @@
 //! Rows that are not measured, in their sections.
 
 use super::Section;
-
-/// A row that is not measured: the reason stands where a reader looks for the figure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AbsentRow {
-    /// A part of the title of its sections; empty if it belongs to none.
-    pub(crate) section: &'static str,
-    /// Its name and the reason.
-    pub(crate) text: String,
-}
+use crate::runner::AbsentRow;
 
 /// Puts each row below those of its sections. A section of which nothing was measured is added,
 /// with its reasons alone.

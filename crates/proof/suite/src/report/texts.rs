@@ -4,26 +4,27 @@ use plimsoll_report::table::Table;
 
 use super::Section;
 
-/// For each heading the rows of a table, and notes, a line each.
+/// For each heading the rows of a table, and notes, a paragraph each.
 const TEXTS: &str = include_str!("texts.md");
 
-/// The lines below the first heading that fits.
-fn below(fits: impl Fn(&str) -> bool) -> (&'static str, impl Iterator<Item = &'static str>) {
+/// The first heading that fits, and the text below it.
+fn below(fits: impl Fn(&str) -> bool) -> (&'static str, &'static str) {
     let mut all = TEXTS.split("\n# ").filter_map(|text| text.split_once('\n'));
-    let (heading, text) = all.find(|(heading, _)| fits(heading)).unwrap_or_default();
-    (heading, text.lines().filter(|line| !line.is_empty()))
+    all.find(|(heading, _)| fits(heading)).unwrap_or_default()
 }
 
 /// The notes of a section whose title has a heading in it.
 pub(super) fn notes(title: &str) -> Vec<String> {
-    let (_, lines) = below(|heading| title.contains(heading));
-    lines.filter(|line| !line.starts_with('|')).map(str::to_owned).collect()
+    let (_, text) = below(|heading| title.contains(heading));
+    let notes = text.split("\n\n").filter(|note| !note.starts_with('|'));
+    let notes = notes.map(|note| note.trim().replace('\n', " "));
+    notes.filter(|note| !note.is_empty()).collect()
 }
 
 /// The published table whose heading begins like this.
 pub(crate) fn published(beginning: &str) -> Section {
-    let (heading, lines) = below(|heading| heading.starts_with(beginning));
-    let mut rows = lines.filter_map(|line| {
+    let (heading, text) = below(|heading| heading.starts_with(beginning));
+    let mut rows = text.lines().filter_map(|line| {
         Some(line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim))
     });
     let mut table = Table::default();

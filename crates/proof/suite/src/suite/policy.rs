@@ -190,14 +190,14 @@ fn once(
     profile: &Profile,
     target: &SuiteTarget,
     way: &Way,
-    (run, mode): (&str, &'static str),
+    run: (&str, &'static str),
 ) -> PolicyRow {
     let Profile { name, rate, .. } = *profile;
     let comma = if way.name.is_empty() { "" } else { ", " };
-    let label = target.label(&format!("{name}{comma}{}, {rate}/s, {run}", way.name));
+    let label = target.label(&format!("{name}{comma}{}, {rate}/s, {}", way.name, run.0));
     let request = policy(runner, &label, target, way.sets);
     let (result, summary) = measure(runner, request.rate(rate, length_of(runner, profile)));
-    row(result, summary, rate.to_string(), way.topology.clone(), mode)
+    row(result, summary, rate.to_string(), way.topology.clone(), run.1)
 }
 
 /// Every profile, as far as the user lets it come: cold, in a new process whose caches, pools and
