@@ -112,8 +112,9 @@ impl ComparisonResult {
         let unknown = "the CPU time of the two is not known";
         let found = self.cpu_difference(target).ok_or(unknown)?;
         let own = self.cpu_ns(self.reference()).ok_or(unknown)?;
-        let refused = || found.refused.clone().unwrap_or_else(|| unknown.to_owned());
-        cpu_interval(found).map(|ends| ends.map(|end| end / own)).ok_or_else(refused)
+        cpu_interval(found)
+            .map(|ends| ends.map(|end| end / own))
+            .ok_or_else(|| found.refused.clone().unwrap_or_else(|| unknown.to_owned()))
     }
 
     /// A target's CPU time per request.

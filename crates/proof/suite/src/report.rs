@@ -253,7 +253,6 @@ impl Report {
     /// not the expected ones are never accepted.
     pub fn outcome(&self, accepted: Accepted) -> SuiteOutcome {
         let deciding: Vec<_> = self.bounds.iter().filter(|bound| bound.decides).collect();
-        let is_open = |bound: &&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
         let lacks_measurement = self.measurements.iter().any(|result| {
             result.why_lacking().is_some() && !(accepted.invalid && result.is_only_invalid())
         });
@@ -261,7 +260,10 @@ impl Report {
             result.why_unusable().is_some() && !(accepted.invalid && result.is_only_invalid())
         });
         let lacks_part = !accepted.missing && !self.missing.is_empty();
-        let is_doubtful = deciding.iter().any(is_open) || (deciding.is_empty() && self.was_busy());
+        let is_doubtful = deciding
+            .iter()
+            .any(|bound: &&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_)))
+            || (deciding.is_empty() && self.was_busy());
         if self.interrupted {
             SuiteOutcome::Interrupted
         } else if deciding.iter().any(|bound| bound.judgement == Judgement::Fail) {

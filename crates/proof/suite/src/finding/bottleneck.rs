@@ -127,10 +127,9 @@ pub(crate) fn limiter(levels: &[&MeasurementResult]) -> Option<String> {
         );
     }
     let clients = last.clients?;
-    let fewer = |result: &&&MeasurementResult| {
+    let before = lower.iter().rev().find(|result: &&&MeasurementResult| {
         result.clients.is_some_and(|fewer| f64::from(fewer) * MORE <= f64::from(clients))
-    };
-    let before = lower.iter().rev().find(fewer)?;
+    })?;
     let less = before.figure(|f| f.requests_per_s).ok()?;
     if rate >= less * (1.0 + FLAT) {
         return None;

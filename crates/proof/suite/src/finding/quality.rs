@@ -111,10 +111,11 @@ fn refused(figures: &Figures, why: Refusal) -> impl Iterator<Item = &'static str
         ("TTFT p99", figures.ttft_p99_ms),
         ("gap p99", figures.gap_p99_ms),
     ];
-    let is_refused = move |figure: BoundedFigure| figure.refused == Some(why);
     named
         .into_iter()
-        .filter(move |(_, figure)| figure.is_some_and(is_refused))
+        .filter(move |(_, figure)| {
+            figure.is_some_and(move |figure: BoundedFigure| figure.refused == Some(why))
+        })
         .map(|(name, _)| name)
 }
 
@@ -166,8 +167,11 @@ fn busy_finding(result: &MeasurementResult) -> Option<Finding> {
     }
     let all = result.passes.len();
     let left_out = all - result.usable_figures(|_| Some(0.0)).iter().flatten().count();
-    let refused = |pass: &Figures| pass.invalid.clone().or_else(|| pass.gated(result.error_gate));
-    let why = result.passes.iter().find_map(refused).filter(|_| left_out > 0)?;
+    let why = result
+        .passes
+        .iter()
+        .find_map(|pass: &Figures| pass.invalid.clone().or_else(|| pass.gated(result.error_gate)))
+        .filter(|_| left_out > 0)?;
     Some(Finding::warning(format!("{label}: {left_out} of {all} passes are left out: {why}")))
 }
 

@@ -53,8 +53,10 @@ fn inconclusive(report: &Report) -> String {
     let busy = results.iter().filter(|result| result.busy_host().is_some()).count();
     let not_compared = compared.iter().filter(|result| result.why_unusable().is_some()).count();
     let deciding = report.bounds.iter().filter(|bound| bound.decides);
-    let is_open = |bound: &&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
-    let open = deciding.clone().filter(is_open).count();
+    let open = deciding
+        .clone()
+        .filter(|bound: &&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_)))
+        .count();
     let parts = [
         (report.missing.len(), "left out for the target".to_owned()),
         (unusable, format!("of {all} measurements must not be used")),

@@ -132,11 +132,13 @@ fn chats(
 
 fn sections(sweep: &[MeasurementResult], how: &str, is_ours: bool) -> Vec<Section> {
     let all_clients = sweep.iter().filter_map(|result| result.clients).collect::<BTreeSet<_>>();
-    let section = |clients: u32| {
-        let results = sweep.iter().filter(|result| result.clients == Some(clients));
-        Section::new(format!("{clients} concurrent {how}"), table(results))
-    };
-    let mut sections: Vec<_> = all_clients.into_iter().map(section).collect();
+    let mut sections: Vec<_> = all_clients
+        .into_iter()
+        .map(|clients: u32| {
+            let results = sweep.iter().filter(|result| result.clients == Some(clients));
+            Section::new(format!("{clients} concurrent {how}"), table(results))
+        })
+        .collect();
     if let Some(first) = sections.first_mut() {
         first.notes.push(why_these(sweep, is_ours));
     }

@@ -465,10 +465,17 @@ fn signs(row: &PolicyRow) -> Vec<Finding> {
     let usable = row.result.why_unusable().is_none() && row.result.busy_host().is_none();
     let summary = row.summary.as_ref().filter(|_| usable);
     let signs = summary.into_iter().flat_map(|summary| &summary.interpretation);
-    let found = |sign: &String| {
-        if sign.starts_with("Healthy") { Finding::good(sign) } else { Finding::warning(sign) }
-    };
-    signs.map(found).collect()
+    signs
+        .map(
+            |sign: &String| {
+                if sign.starts_with("Healthy") {
+                    Finding::good(sign)
+                } else {
+                    Finding::warning(sign)
+                }
+            },
+        )
+        .collect()
 }
 
 fn of_full(row: &PolicyRow) -> Option<Finding> {

@@ -17,11 +17,11 @@ impl RedisServer {
     /// Starts one.
     pub(super) fn open(runner: &SuiteRunner<'_>) -> Result<Self, String> {
         let folder = runner.options.folder.display().to_string();
-        let arguments = |port| {
+        OwnServer::start(runner, "redis-server", READY_TIMEOUT, |port| {
             let text = format!("--bind 127.0.0.1 --save  --appendonly no --port {port} --dir");
             Ok(text.split(' ').map(str::to_owned).chain([folder.clone()]).collect())
-        };
-        OwnServer::start(runner, "redis-server", READY_TIMEOUT, arguments).map(Self)
+        })
+        .map(Self)
     }
 
     /// Its process id.

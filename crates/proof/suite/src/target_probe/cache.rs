@@ -133,14 +133,17 @@ fn repeated_answer(
 /// The header of a response that says that it comes from a cache: one with `cache` in its name and
 /// `hit` in its value, as `x-cache: HIT`; or a positive `age` (RFC 9111, 5.1).
 fn hit(response: &HttpResponse) -> Option<String> {
-    let is_hit = |(name, value): &&(String, String)| {
-        let value = value.to_ascii_lowercase();
-        let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
-        let is_cache = name.contains("cache") && name != "cache-control";
-        let is_old = name == "age" && value.trim().parse().is_ok_and(|age: u64| age > 0);
-        is_old || (is_cache && words.any(|word| word == "hit"))
-    };
-    response.headers.iter().find(is_hit).map(|(name, value)| format!("{name}: {value}"))
+    response
+        .headers
+        .iter()
+        .find(|(name, value): &&(String, String)| {
+            let value = value.to_ascii_lowercase();
+            let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
+            let is_cache = name.contains("cache") && name != "cache-control";
+            let is_old = name == "age" && value.trim().parse().is_ok_and(|age: u64| age > 0);
+            is_old || (is_cache && words.any(|word| word == "hit"))
+        })
+        .map(|(name, value)| format!("{name}: {value}"))
 }
 
 #[cfg(test)]

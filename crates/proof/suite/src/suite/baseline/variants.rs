@@ -60,8 +60,10 @@ pub(super) fn sections(
     let compared = if options.short { &ENDPOINTS[..1] } else { &ENDPOINTS[..] };
     let mut added = Vec::new();
     for path in compared {
-        let below = |(name, gateway): &(&str, Gateway)| (slug(name), gateway.target.below(path));
-        let targets: Vec<_> = gateways.iter().map(below).collect();
+        let targets: Vec<_> = gateways
+            .iter()
+            .map(|(name, gateway): &(&str, Gateway)| (slug(name), gateway.target.below(path)))
+            .collect();
         // All get the same bytes, a key that the plain gateway does not read included.
         let label = format!("keys and limits, GET {path}");
         let request = with_key(Measurement::get_base(&label, &targets[0].1))
