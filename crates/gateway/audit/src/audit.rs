@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
 use crate::error::AuditError;
-use crate::queue::{Queue, lock};
+use crate::queue::{Offered, Queue, lock};
 use crate::row::Row;
 use crate::settings::{Settings, Target};
 use crate::sink::{ClickHouseSink, FileSink, Sink};
@@ -18,16 +18,6 @@ use crate::writer::Writer;
 pub struct Audit {
     queue: Arc<Queue>,
     writer: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// Whether a row was queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a row may have been dropped, although it is counted then"]
-pub enum Offered {
-    /// It waits for the writer.
-    Queued,
-    /// The queue is full, or the audit is closed; the loss is counted.
-    Dropped,
 }
 
 impl Audit {
@@ -55,8 +45,8 @@ impl Audit {
         self.queue.offer(row, false)
     }
 
-    /// Takes a row as soon as there is room, and blocks the thread meanwhile; drops it only when the
-    /// audit is closed.
+    /// Takes a row as soon as there is room, and blocks the thread meanwhile; drops it only when
+    /// the audit is closed.
     pub fn offer_blocking(&self, row: &Row<'_>) -> Offered {
         self.queue.offer(row, true)
     }

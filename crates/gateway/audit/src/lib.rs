@@ -32,8 +32,9 @@ mod sink;
 mod stats;
 mod writer;
 
-pub use audit::{Audit, Offered};
+pub use audit::Audit;
 pub use error::AuditError;
+pub use queue::Offered;
 pub use row::Row;
 pub use settings::{ClickHouse, Retry, Settings, Target};
 pub use stats::{Drops, Notice, Stats};

@@ -5,10 +5,19 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::audit::Offered;
 use crate::row::Row;
 use crate::settings::Settings;
 use crate::stats::{Drops, Stats};
+
+/// Whether a row was queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a row may have been dropped, although it is counted then"]
+pub enum Offered {
+    /// It waits for the writer.
+    Queued,
+    /// The queue is full, or the audit is closed; the loss is counted.
+    Dropped,
+}
 
 /// Locks, and ignores poisoning: the numbers are consistent between any two statements.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -95,8 +104,8 @@ impl Queue {
         self.room.notify_all();
     }
 
-    /// Sleeps until a batch waits, the interval is over or the queue is closed. Swaps the lines that
-    /// wait into the empty `lines`, and says whether the queue is closed.
+    /// Sleeps until a batch waits, the interval is over or the queue is closed. Swaps the lines
+    /// that wait into the empty `lines`, and says whether the queue is closed.
     pub(crate) fn take(&self, interval: Duration, lines: &mut Vec<u8>) -> bool {
         let woken =
             self.work.wait_timeout_while(lock(&self.state), interval, |state: &mut State| {

@@ -1,5 +1,5 @@
 //! Tools behind the gateway: the Model Context Protocol (MCP) read and written on both sides, tools
-//! registered, allowed and counted; no I/O.
+//! registered and allowed; no I/O.
 //!
 //! | task | entry point |
 //! |---|---|
@@ -9,7 +9,6 @@
 //! | know all servers and tools | [`Registry`] |
 //! | decide who may call what | [`AllowLists`] |
 //! | run a tool without I/O | [`LocalTool`] |
-//! | keep sessions, and count the calls of each | [`Sessions`] |
 //!
 //! MCP has two eras. Versions up to 2025-11-25 have sessions: a handshake, then a header that names
 //! the session. From 2026-07-28 on requests say all themselves. The facts are those of the
@@ -26,7 +25,6 @@ mod object;
 mod param_headers;
 mod registry;
 pub mod rpc;
-mod session;
 mod tool;
 pub mod version;
 
@@ -35,5 +33,4 @@ pub use local::LocalTool;
 pub use name::{LOCAL, is_server_name, is_tool_name};
 pub use object::read_object;
 pub use registry::{Collision, Provider, RegisteredTool, Registry, ServerState, ToolServer};
-pub use session::{SessionError, SessionLimits, Sessions};
 pub use tool::{ListError, Tool, ToolResult, ToolTable};

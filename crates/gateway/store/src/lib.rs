@@ -17,6 +17,7 @@ mod approval_table;
 mod bounded_map;
 mod budget;
 mod budget_table;
+mod cache;
 mod cached_response;
 mod error;
 mod limit;
@@ -40,6 +41,7 @@ pub use approval::{
     Approval, ApprovalRules, ApprovalState, NewApproval, PendingApprovals, Verdict,
 };
 pub use budget::{Budget, BudgetCounter, BudgetState};
+pub use cache::{Follow, Followed, Lead, Lookup};
 pub use cached_response::{CacheKey, CachedResponse};
 pub use error::StoreError;
 pub use limit::{Algorithm, Charge, Decision, Limit, MAX_CHARGES};
@@ -54,5 +56,4 @@ pub use redis::{RedisBackend, RedisStore};
 pub use redis_settings::{FailureMode, RedisSettings};
 pub use reservation::{Grant, Reservation};
 pub use session::{NewSession, Session, SessionRules};
-pub use single_flight::{Follow, Followed, Lead, Lookup};
 pub use store::{Backend, Store};

@@ -57,16 +57,14 @@ fn those_who_wait_lose_nothing_and_keep_their_order() {
     let path = folder.path().join("audit");
     let base = settings(Target::File(path.clone()));
     let audit = Audit::open(&Settings { queue: 7, batch: 3, ..base }, |_| ()).unwrap();
-    std::thread::scope(|scope| {
-        for letter in ["a", "b"] {
-            let audit = &audit;
-            scope.spawn(move || {
-                for id in 0..2000 {
-                    let offered = audit.offer_blocking(&row(&format!("{letter}{id}")));
-                    assert_eq!(offered, Offered::Queued);
-                }
-            });
+    let offer = |letter: &str| {
+        for id in 0..2000 {
+            assert_eq!(audit.offer_blocking(&row(&format!("{letter}{id}"))), Offered::Queued);
         }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| offer("a"));
+        scope.spawn(|| offer("b"));
     });
     let stats = audit.close();
     assert_eq!((stats.accepted, stats.written), (4000, 4000));

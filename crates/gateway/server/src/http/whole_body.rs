@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use crate::worker::memory::{Held, MemoryBudget, SHORT_PATIENCE, UNCOUNTED};
+use crate::worker::memory::{MemoryBudget, SHORT_PATIENCE, UNCOUNTED};
 
 /// The bounds of a body.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +70,8 @@ async fn read_frames(
         if size > limit {
             return Err(Unread::TooLarge);
         }
-        if size > UNCOUNTED {
-            count(&mut held, size, memory)?;
+        if size > UNCOUNTED && !memory.hold_in(&mut held, size) {
+            return Err(Unread::NoMemory);
         }
         if first.is_empty() {
             first = data;
@@ -87,14 +87,4 @@ async fn read_frames(
         Some(held) => held.attach(whole),
         None => whole,
     })
-}
-
-fn count(held: &mut Option<Held>, size: usize, memory: &Arc<MemoryBudget>) -> Result<(), Unread> {
-    let fits = if let Some(held) = held {
-        held.resize(size)
-    } else {
-        *held = memory.hold(size);
-        held.is_some()
-    };
-    fits.then_some(()).ok_or(Unread::NoMemory)
 }

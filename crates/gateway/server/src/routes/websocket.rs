@@ -2,10 +2,8 @@
 
 use std::cell::Cell;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +11,7 @@ use hyper::header::{CONNECTION, HOST, HeaderValue, UPGRADE};
 use hyper::upgrade::Upgraded;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, split};
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -27,6 +25,9 @@ use crate::request_context::RoutedRequest;
 use crate::routes::router::Proxy;
 use crate::upstream::forward::{NO_SERVER, SLOW_UPSTREAM, is_failure, upstream_uri};
 use crate::worker::clock;
+
+/// Bytes that are passed at once.
+const BUFFER: usize = 8 << 10;
 
 /// Asks the upstream for a `WebSocket`, and joins both connections when it agrees.
 pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerResult {
@@ -76,14 +77,34 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
     Ok(Response::from_parts(parts, ResponseBody::EMPTY))
 }
 
-/// Passes bytes both ways until one side ends, or nothing passes for too long.
+/// Passes bytes both ways until both sides end, one breaks, or nothing passes for too long.
 async fn relay(client: Upgraded, upstream: Upgraded, limit: Duration) {
-    let last = Rc::new(Cell::new(Instant::now()));
-    let mut client = Active { stream: TokioIo::new(client), last: Rc::clone(&last) };
-    let mut upstream = Active { stream: TokioIo::new(upstream), last: Rc::clone(&last) };
+    let last = Cell::new(Instant::now());
+    let (from_client, to_client) = split(TokioIo::new(client));
+    let (from_upstream, to_upstream) = split(TokioIo::new(upstream));
     tokio::select! {
-        _ = copy_bidirectional(&mut client, &mut upstream) => {}
+        _ = async {
+            tokio::try_join!(pass(from_client, to_upstream, &last), pass(from_upstream, to_client, &last))
+        } => {}
         () = idle(&last, limit) => {}
+    }
+}
+
+/// Passes bytes one way to their end, and notes when some were written.
+async fn pass(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    last: &Cell<Instant>,
+) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        let read = from.read(&mut buffer).await?;
+        if read == 0 {
+            return to.shutdown().await;
+        }
+        to.write_all(&buffer[..read]).await?;
+        to.flush().await?;
+        last.set(Instant::now());
     }
 }
 
@@ -99,44 +120,5 @@ async fn stopped(slot: Option<&ConnectionSlot>) {
     match slot.map(ConnectionSlot::stop) {
         Some(mut stop) => drop(stop.wait_for(|stopped| *stopped).await),
         None => std::future::pending().await,
-    }
-}
-
-/// One side of a `WebSocket`, which notes when bytes were written to it.
-struct Active<S> {
-    stream: S,
-    last: Rc<Cell<Instant>>,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Active<S> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Active<S> {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let written = Pin::new(&mut this.stream).poll_write(context, bytes);
-        if written.is_ready() {
-            this.last.set(Instant::now());
-        }
-        written
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
     }
 }

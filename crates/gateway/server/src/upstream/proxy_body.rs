@@ -208,9 +208,7 @@ impl ProxyBody {
             };
             self.is_bulk = chunk.len() >= BULK;
             if !chunk.is_empty() {
-                if let Some(context) = &mut self.context {
-                    context.count_sent(chunk.len());
-                }
+                self.context.iter_mut().for_each(|context| context.count_sent(chunk.len()));
                 return Poll::Ready(Some(Ok(chunk)));
             }
         }
@@ -243,15 +241,11 @@ impl ProxyBody {
     /// Counts what the filters hold.
     fn count_held(&mut self) -> Result<(), BoxError> {
         let bytes: usize = self.filters.iter().map(|filter| filter.held()).sum();
-        let fits = match &mut self.held {
-            Some(held) => held.resize(bytes),
-            None if bytes > UNCOUNTED => {
-                self.held = self.memory.hold(bytes);
-                self.held.is_some()
-            }
-            None => true,
-        };
-        if fits { Ok(()) } else { Err(BodyError::NoMemory.into()) }
+        let is_small = self.held.is_none() && bytes <= UNCOUNTED;
+        if is_small || self.memory.hold_in(&mut self.held, bytes) {
+            return Ok(());
+        }
+        Err(BodyError::NoMemory.into())
     }
 
     /// Ends all filters; the rest of each passes the filters behind it.

@@ -1,6 +1,7 @@
 //! The gateway's clocks.
 
 use nix::time::{ClockId, clock_gettime};
+use plimsoll_gateway_store::Moment;
 
 /// The kernel's monotonic clock, in nanoseconds.
 pub(crate) fn now() -> u64 {
@@ -10,6 +11,11 @@ pub(crate) fn now() -> u64 {
 /// The wall clock, in milliseconds since 1970 UTC: for time stamps in rows, never for durations.
 pub(crate) fn unix_ms() -> u64 {
     read(ClockId::CLOCK_REALTIME) / 1_000_000
+}
+
+/// The time on both clocks.
+pub(crate) fn moment() -> Moment {
+    Moment { now: now(), unix_ms: unix_ms() }
 }
 
 /// `clock_gettime` fails for unknown clocks only; these two exist on every Linux.

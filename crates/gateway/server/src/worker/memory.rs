@@ -2,8 +2,8 @@
 //!
 //! Counted is what grows with what clients and upstreams send and with how slowly they take it:
 //! bodies that are read whole, bytes that a client does not take, what filters hold back, uploads
-//! on their way, streams of HTTP/2, conversations of the agent loop. Small pieces that are passed on
-//! at once are not counted: they never wait.
+//! on their way, streams of HTTP/2, conversations of the agent loop. Small pieces that are passed
+//! on at once are not counted: they never wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,6 +58,15 @@ impl MemoryBudget {
     pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Option<Held> {
         let mut held = self.hold_nothing();
         held.resize(bytes).then_some(held)
+    }
+
+    /// Holds this many bytes in `held`; says whether that was possible.
+    pub(crate) fn hold_in(self: &Arc<Self>, held: &mut Option<Held>, bytes: usize) -> bool {
+        if let Some(held) = held {
+            return held.resize(bytes);
+        }
+        *held = self.hold(bytes);
+        held.is_some()
     }
 
     /// Holds no byte yet.

@@ -24,7 +24,7 @@ pub struct ToolsSpec {
     pub calls_per_session: u32,
     /// Most open sessions of MCP clients.
     pub sessions: usize,
-    /// A session of an MCP client without requests for so long has ended.
+    /// Life time of a session of an MCP client.
     pub session_timeout: HumanDuration,
     /// Time limit of a call to a server, from its start to the last byte of its answer.
     pub timeout: HumanDuration,

@@ -1,9 +1,9 @@
-//! All servers and tools of a gateway, and the sessions of its MCP clients. All workers share it.
+//! All servers and tools of a gateway. All workers share it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use plimsoll_gateway_mcp::{LocalTool, ServerState, SessionLimits, Sessions, Tool};
+use plimsoll_gateway_mcp::{LocalTool, ServerState, Tool};
 
 use super::ToolRegistry;
 use super::layer::ToolLayer;
@@ -16,9 +16,7 @@ pub(crate) struct ToolDirectory {
     registry: ArcSwap<ToolRegistry>,
     /// Held while a new registry is made from the one in force, so that no change is lost.
     changing: Mutex<()>,
-    /// The sessions of MCP clients.
-    pub(crate) sessions: Sessions,
-    /// Their calls.
+    /// The calls of MCP clients.
     pub(crate) calls: RunningCalls,
 }
 
@@ -27,8 +25,6 @@ impl ToolDirectory {
         let directory = Self {
             registry: ArcSwap::from_pointee(ToolRegistry::new(&[])),
             changing: Mutex::new(()),
-            // Without the layer nobody opens a session.
-            sessions: Sessions::new(SessionLimits { sessions: 0, idle: 0, calls: 0 }),
             calls: RunningCalls::default(),
         };
         directory.configure(layer);
@@ -47,12 +43,9 @@ impl ToolDirectory {
         (up, registry.servers().len() - up)
     }
 
-    /// Takes over the servers, the local tools and the bounds of sessions of a configuration.
+    /// Takes over the servers and the local tools of a configuration.
     /// The tools of servers that did not change stay.
     pub(crate) fn configure(&self, layer: Option<&ToolLayer>) {
-        if let Some(layer) = layer {
-            self.sessions.set_limits(layer.sessions);
-        }
         self.change(|old| {
             let none: (&[LocalTool], &[Arc<ServerLink>]) = (&[], &[]);
             let (local, configured) =
@@ -61,11 +54,8 @@ impl ToolDirectory {
             for link in configured {
                 next = next.with_server(&link.name, Arc::clone(link));
             }
-            for server in old.servers() {
-                let same = next.server(&server.name).filter(|now| now.link.is_same(&server.link));
-                if same.is_none() {
-                    continue;
-                }
+            let is_kept = |link: &ServerLink| configured.iter().any(|now| now.is_same(link));
+            for server in old.servers().filter(|server| is_kept(&server.link)) {
                 next = adopted(&next, old, &server.name);
             }
             Some(next)

@@ -87,24 +87,14 @@ async fn read(
             data = decoder.decode(&data, *most).map_err(|_| Failure::Broken)?.into();
         }
         size += data.len();
-        if size > UNCOUNTED {
-            hold(held, size, memory)?;
+        if size > UNCOUNTED && !memory.hold_in(held, size) {
+            return Err(Failure::NoMemory);
         }
         if reader.feed(&data)? == Progress::Complete {
             return Ok(body.is_end_stream());
         }
     }
     Ok(true)
-}
-
-fn hold(held: &mut Option<Held>, bytes: usize, memory: &Arc<MemoryBudget>) -> Result<(), Failure> {
-    let fits = if let Some(held) = held {
-        held.resize(bytes)
-    } else {
-        *held = memory.hold(bytes);
-        held.is_some()
-    };
-    if fits { Ok(()) } else { Err(Failure::NoMemory) }
 }
 
 /// Waits a little for the end of a stream whose answer came, so that its connection can be used

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_gateway_mcp::{AllowLists, LocalTool, SessionLimits};
+use plimsoll_gateway_mcp::{AllowLists, LocalTool};
+use plimsoll_gateway_store::SessionRules;
 
 use super::link::{ServerLink, ServerSettings};
 use crate::config::spec::ToolsSpec;
@@ -17,7 +18,9 @@ pub(crate) struct ToolLayer {
     pub(crate) local: Vec<LocalTool>,
     pub(crate) servers: Vec<Arc<ServerLink>>,
     /// What bounds the sessions of MCP clients.
-    pub(crate) sessions: SessionLimits,
+    pub(crate) sessions: SessionRules,
+    /// How long such a session lives.
+    pub(crate) session_timeout: HumanDuration,
     pub(crate) refresh: HumanDuration,
 }
 
@@ -51,11 +54,13 @@ impl ToolLayer {
             allow: AllowLists::new(&spec.allow)?,
             local: spec.local.iter().map(|name| local_tool(name)).collect::<Result<_, _>>()?,
             servers: ServerLink::all(&spec.servers, ServerSettings { timeout, result_bytes })?,
-            sessions: SessionLimits {
+            sessions: SessionRules {
                 sessions: spec.sessions,
-                idle: spec.session_timeout.nanos(),
+                // The version of the protocol.
+                metadata_bytes: 32,
                 calls: spec.calls_per_session,
             },
+            session_timeout: spec.session_timeout,
             refresh: spec.refresh,
         })
     }

@@ -101,8 +101,15 @@ impl ServerLink {
 
     /// Whether another one reaches the same server in the same way.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        (&self.url, &self.authorization, self.protocol, self.timeout, self.limit)
-            == (&other.url, &other.authorization, other.protocol, other.timeout, other.limit)
+        (&self.name, &self.url, &self.authorization, self.protocol, self.timeout, self.limit)
+            == (
+                &other.name,
+                &other.url,
+                &other.authorization,
+                other.protocol,
+                other.timeout,
+                other.limit,
+            )
     }
 }
 

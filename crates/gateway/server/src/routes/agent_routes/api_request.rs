@@ -7,7 +7,7 @@ use hyper::Method;
 use hyper::body::{Body as _, Incoming};
 use hyper::http::request::Parts;
 use plimsoll_gateway_inspect::Source;
-use plimsoll_gateway_store::{Moment, RecordId};
+use plimsoll_gateway_store::RecordId;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
@@ -17,7 +17,6 @@ use crate::http::respond::{expect_json, expect_method, expect_plain};
 use crate::layers::agent_layer::AgentLayer;
 use crate::layers::document;
 use crate::request_context::{RequestContext, RoutedRequest};
-use crate::worker::clock;
 
 /// A request of the layer.
 pub(super) struct ApiRequest {
@@ -119,9 +118,4 @@ pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T, ErrorRespons
         };
         ErrorResponse::bad_request(format!("{message}: {place}"))
     })
-}
-
-/// The time now.
-pub(super) fn now() -> Moment {
-    Moment { now: clock::now(), unix_ms: clock::unix_ms() }
 }

@@ -5,7 +5,7 @@ use plimsoll_gateway_store::{Approval, ApprovalState, NewApproval, RecordError, 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::api_request::{ApiRequest, now, object};
+use super::api_request::{ApiRequest, object};
 use super::counted;
 use super::sessions::expect_session;
 use crate::http::error_response::ErrorResponse;
@@ -75,7 +75,7 @@ pub(super) async fn create(request: &mut ApiRequest) -> HandlerResult {
         session,
         ttl: layer.approval_ttl.of(wanted.ttl_s)?,
     };
-    let made = context.worker.store.create_approval(now(), &layer.approvals, &new).await;
+    let made = context.worker.store.create_approval(clock::moment(), &layer.approvals, &new).await;
     let made = made.map_err(|error| store_error(error, ErrorResponse::approval_not_found));
     let approval = counted(context, "approval_create", made)?;
     Ok(json_response(StatusCode::CREATED, described(&approval).to_string()))
@@ -124,7 +124,8 @@ pub(super) async fn decide(request: &mut ApiRequest, verdict: Verdict) -> Handle
             return Err(ErrorResponse::forbidden(message));
         }
     }
-    let decided = store.decide(now(), &layer.approvals, &owner, id, verdict, &reason).await;
+    let decided =
+        store.decide(clock::moment(), &layer.approvals, &owner, id, verdict, &reason).await;
     match decided {
         Ok(approval) => {
             context.worker.metrics().count(&OPERATIONS, &[operation(verdict), "ok"]);

@@ -5,7 +5,7 @@ use plimsoll_gateway_store::{NewSession, RecordId, Session, SessionRules};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::api_request::{ApiRequest, now, object};
+use super::api_request::{ApiRequest, object};
 use super::counted;
 use crate::http::error_response::ErrorResponse;
 use crate::http::respond::{HandlerResult, json as json_response};
@@ -36,7 +36,7 @@ pub(super) async fn create(request: &mut ApiRequest) -> HandlerResult {
         ttl: layer.session_ttl.of(wanted.ttl_s)?,
         metadata: metadata.as_bytes(),
     };
-    let made = context.worker.store.create_session(now(), &layer.sessions, &new).await;
+    let made = context.worker.store.create_session(clock::moment(), &layer.sessions, &new).await;
     let made = made.map_err(|error| store_error(error, ErrorResponse::session_not_found));
     let session = counted(context, "session_create", made)?;
     let body = described(id, &session, &layer.sessions);

@@ -10,8 +10,8 @@ use plimsoll_gateway_dialect::is_too_deep;
 use plimsoll_gateway_inspect::Source;
 use plimsoll_gateway_mcp::client::Call;
 use plimsoll_gateway_mcp::rpc::{REQUEST_CANCELLED, RpcError};
-use plimsoll_gateway_mcp::{Provider, RegisteredTool, SessionError, ToolResult};
-use plimsoll_gateway_store::{RecordId, SessionRules};
+use plimsoll_gateway_mcp::{Provider, RegisteredTool, ToolResult};
+use plimsoll_gateway_store::RecordId;
 use tokio::time::timeout;
 
 use crate::http::error_response::ErrorResponse;
@@ -30,21 +30,12 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) name: &'a str,
     /// An object, as JSON.
     pub(crate) arguments: Bytes,
-    /// The session whose calls are counted.
-    pub(crate) session: Option<CallSession<'a>>,
+    /// The id of the session whose calls are counted.
+    pub(crate) session: Option<&'a str>,
     /// Headers by which the server learns of the request.
     pub(crate) trace: &'a Trace,
     /// Where the client may cancel it.
     pub(crate) running: Option<&'a RunningCall<'a>>,
-}
-
-/// A session by its id.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum CallSession<'a> {
-    /// Of an MCP client, in this process.
-    Mcp(&'a str),
-    /// Of `/v1/sessions`, in the store; without the layer of agents, that of an MCP client.
-    Stored(&'a str),
 }
 
 /// A call that was made.
@@ -181,40 +172,23 @@ async fn admitted(
     Ok(Called { server: server.to_owned(), result, is_error, calls_left })
 }
 
-/// Counts a call of a session of `/v1/sessions`.
-async fn count_stored(
-    context: &RequestContext,
-    rules: &SessionRules,
-    id: &str,
-) -> Result<u32, ErrorResponse> {
+/// Counts a call of a session, and gives the number that is left. The section `agents` bounds the
+/// calls where it is there.
+async fn count(context: &RequestContext, id: &str) -> Result<u32, ErrorResponse> {
     let missing = ErrorResponse::session_not_found;
     let id = RecordId::parse(id).ok_or_else(|| missing("no session has such an id"))?;
+    let layers = &context.config.layers;
+    let agents = layers.agents.as_ref().map(|layer| layer.sessions);
+    let rules = agents.or_else(|| layers.tools.as_ref().map(|layer| layer.sessions));
+    let rules = rules.ok_or_else(|| missing("there are no sessions"))?;
     let (owner, store) = (context.identity.owner(), &context.worker.store);
-    let calls = store.count_call(clock::now(), rules, &owner, id).await;
+    let calls = store.count_call(clock::now(), &rules, &owner, id).await;
     let calls = calls.map_err(|error| store_error(error, missing));
-    let outcome = calls.as_ref().map_or_else(|error| error.kind, |_| "ok");
-    context.worker.metrics().count(&OPERATIONS, &["session_call", outcome]);
+    if agents.is_some() {
+        let outcome = calls.as_ref().map_or_else(|error| error.kind, |_| "ok");
+        context.worker.metrics().count(&OPERATIONS, &["session_call", outcome]);
+    }
     Ok(rules.calls.saturating_sub(calls?))
-}
-
-/// Counts a call of a session.
-async fn count(context: &RequestContext, session: CallSession<'_>) -> Result<u32, ErrorResponse> {
-    let session = match session {
-        CallSession::Stored(id) => match &context.config.layers.agents {
-            Some(layer) => return count_stored(context, &layer.sessions, id).await,
-            None => id,
-        },
-        CallSession::Mcp(id) => id,
-    };
-    let sessions = &context.worker.state.tools.sessions;
-    let counted = sessions.count_call(session, &context.identity.owner(), clock::now());
-    counted.map_err(|error| {
-        let message = error.to_string();
-        match error {
-            SessionError::NotFound => ErrorResponse::session_not_found(message),
-            SessionError::LimitReached(_) => ErrorResponse::tool_call_limit(message),
-        }
-    })
 }
 
 async fn run(

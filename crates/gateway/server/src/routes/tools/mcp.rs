@@ -12,9 +12,10 @@ use plimsoll_gateway_mcp::rpc::{
     self, CANCELLED, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest,
     RpcError,
 };
+use plimsoll_gateway_store::{NewSession, RecordError, RecordId, Session};
 use serde_json::json;
 
-use super::call::{CallError, CallSession, ToolCall, text};
+use super::call::{CallError, ToolCall, text};
 use super::mcp_http::{self, Head, accept, empty, refuse, with_session};
 use super::{allowed, registry};
 use crate::http::error_response::ErrorResponse;
@@ -46,7 +47,7 @@ pub(super) async fn serve(
 ) -> HandlerResult {
     let (parts, body) = request.into_parts();
     if parts.method == Method::DELETE && needs_session {
-        return Ok(end_session(context, &parts));
+        return Ok(end_session(context, &parts).await);
     }
     if parts.method != Method::POST {
         return Err(mcp_http::wrong_method(needs_session));
@@ -59,10 +60,12 @@ pub(super) async fn serve(
     expect_plain(&parts.headers)?;
     let body = request_body::collect(context.body_bounds(), body).await?;
     context.bytes_received = body.len() as u64;
-    let admitted = mcp_server::read(&head.headers, &body).and_then(|(era, message)| {
-        let session = session_of(context, era, needs_session, &head, &message)?;
-        Ok((era, session, message))
-    });
+    let admitted = match mcp_server::read(&head.headers, &body) {
+        Ok((era, message)) => session_of(context, era, needs_session, &head, &message)
+            .await
+            .map(|session| (era, session, message)),
+        Err(refusal) => Err(refusal),
+    };
     match admitted {
         Err(refusal) => Ok(refuse(context, &refusal)),
         Ok((era, session, Message::Request(request))) => {
@@ -83,7 +86,7 @@ pub(super) async fn serve(
 }
 
 /// The session that a message belongs to, which must be open and be that of whoever asks.
-fn session_of<'a>(
+async fn session_of<'a>(
     context: &RequestContext,
     era: Era,
     needs_session: bool,
@@ -102,16 +105,14 @@ fn session_of<'a>(
         None if opens || !needs_session => Ok(None),
         None => Err(refusal(400, "the header Mcp-Session-Id is missing")),
         Some(session) => {
-            let sessions = &context.worker.state.tools.sessions;
-            let found = sessions.version(session, &context.identity.owner(), clock::now());
-            let found = found.ok_or_else(|| {
-                refusal(404, "there is no such session: it ended, expired, or never was")
-            })?;
+            let found = find_session(context, session).await;
+            let found = found.map_err(|error| Refusal { id: id.clone(), ..unusable(error) })?;
             if opens {
                 return Err(refusal(400, "the session is initialized already"));
             }
             match version {
-                Some(version) if version != found => {
+                Some(version) if *version.as_bytes() != *found.metadata => {
+                    let found = String::from_utf8_lossy(&found.metadata);
                     Err(refusal(400, &format!("the session has the version {found}")))
                 }
                 _ => Ok(Some(session)),
@@ -120,15 +121,32 @@ fn session_of<'a>(
     }
 }
 
+/// The session with this id, which must be open and be that of whoever asks. Its metadata is the
+/// version.
+async fn find_session(context: &RequestContext, id: &str) -> Result<Session, RecordError> {
+    let id = RecordId::parse(id).ok_or(RecordError::NotFound)?;
+    context.worker.store.session(clock::now(), &context.identity.owner(), id).await
+}
+
+/// The refusal of a request whose session cannot be used.
+fn unusable(error: RecordError) -> Refusal {
+    match error {
+        RecordError::NotFound => {
+            Refusal::new(404, "there is no such session: it ended, expired, or never was")
+        }
+        error => Refusal::new(503, &error.to_string()),
+    }
+}
+
 /// `DELETE`: the end of a session.
-fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody> {
-    match try_end_session(context, parts) {
+async fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody> {
+    match try_end_session(context, parts).await {
         Ok(()) => empty(StatusCode::NO_CONTENT),
         Err(refusal) => refuse(context, &refusal),
     }
 }
 
-fn try_end_session(context: &RequestContext, parts: &Parts) -> Result<(), Refusal> {
+async fn try_end_session(context: &RequestContext, parts: &Parts) -> Result<(), Refusal> {
     let head = Head::read(parts, false)?;
     let era = Era::from_version(head.headers.version);
     if era.map_err(|error| Refusal { status: 400, id: None, error })? == Era::Stateless {
@@ -136,16 +154,16 @@ fn try_end_session(context: &RequestContext, parts: &Parts) -> Result<(), Refusa
     }
     let session =
         head.session.ok_or_else(|| Refusal::new(400, "the header Mcp-Session-Id is missing"))?;
-    let sessions = &context.worker.state.tools.sessions;
-    let closed = sessions.close(session, &context.identity.owner(), clock::now());
-    closed.then_some(()).ok_or_else(|| Refusal::new(404, "there is no such session"))
+    let id = RecordId::parse(session).ok_or_else(|| unusable(RecordError::NotFound))?;
+    let (owner, store) = (context.identity.owner(), &context.worker.store);
+    store.end_session(clock::now(), &owner, id).await.map_err(unusable)
 }
 
 /// Answers a request.
 async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult {
     let Asked { head, era, ref request, .. } = asked;
     if request.method == "initialize" && era != Era::Stateless {
-        return initialize(context, &asked);
+        return initialize(context, &asked).await;
     }
     let result = match request.method.as_str() {
         "ping" if era != Era::Stateless => Ok("{}".to_owned()),
@@ -167,7 +185,7 @@ async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult
 }
 
 /// Opens a session.
-fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
+async fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
     let Asked { head, request, .. } = asked;
     let version = match mcp_server::negotiate(request.params) {
         Ok(version) => version,
@@ -176,17 +194,22 @@ fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
             return head.answer(context, 200, message);
         }
     };
-    let (sessions, owner) = (&context.worker.state.tools.sessions, context.identity.owner());
-    let opened = sessions.open(random_id()?.0, &owner, version, clock::now());
-    let Some(session) = opened else {
-        let error = RpcError::new(INVALID_REQUEST, "too many sessions are open");
+    let Some(layer) = &context.config.layers.tools else {
+        return Err(ErrorResponse::not_found("there are no tools"));
+    };
+    let (id, owner) = (random_id()?, context.identity.owner());
+    let ttl = layer.session_timeout.0;
+    let new = NewSession { id, owner: &owner, ttl, metadata: version.as_bytes() };
+    let opened = context.worker.store.create_session(clock::moment(), &layer.sessions, &new).await;
+    if let Err(error) = opened {
+        let error = RpcError::new(INVALID_REQUEST, error.to_string());
         let id = Some(request.id.to_owned());
         return Ok(refuse(context, &Refusal { status: 503, id, error }));
-    };
+    }
     let result = mcp_server::initialized(version, &context.config.spec.name);
     let message = rpc::success(request.id, &result);
     let response = head.answer(context, 200, message)?;
-    Ok(with_session(response, &session))
+    Ok(with_session(response, &id.to_string()))
 }
 
 fn list(context: &RequestContext, request: &RpcRequest<'_>) -> Result<String, RpcError> {
@@ -218,7 +241,7 @@ async fn call(
     let running = asked
         .session
         .map(|session| state.tools.calls.begin(session, rpc::spelled(asked.request.id)));
-    let (session, running) = (asked.session.map(CallSession::Mcp), running.as_ref());
+    let (session, running) = (asked.session, running.as_ref());
     let call = ToolCall { name: &name, arguments, session, trace: asked.trace, running };
     match super::call::call(context, call).await {
         Ok(called) => Ok(Ok(text(&called.result).into_owned())),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::call::{CallError, CallSession, ToolCall};
+use super::call::{CallError, ToolCall};
 use super::{allowed, read_body, registry};
 use crate::http::error_response::ErrorResponse;
 use crate::http::normal_form::decoded;
@@ -94,8 +94,7 @@ pub(super) async fn call(
     if session.is_some_and(|session| session.len() > MAX_SESSION) {
         return Err(ErrorResponse::session_not_found("no session has an id as long as this"));
     }
-    let counted = session.map(CallSession::Stored);
-    let call = ToolCall { name: &asked.name, arguments, session: counted, trace, running: None };
+    let call = ToolCall { name: &asked.name, arguments, session, trace, running: None };
     let called = super::call::call(context, call).await.map_err(|error| match error {
         CallError::Refused(error) => error,
         CallError::Rpc { server, error } => Failure::Rpc(error).to_response(&server),
