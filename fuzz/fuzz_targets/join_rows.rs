@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_join::{Join, MapChoice, Mapping, Options, Source, join, text};
+use plimsoll_join::{Join, MapChoice, Mapping, Options, join, text};
 
 const MAPS: [&[&str]; 4] = [
     &[],
@@ -56,7 +56,7 @@ fuzz_target!(|input: &[u8]| {
     let path = folder().join("log");
     fs::write(&path, log).expect("it can be written");
     let options = Options { map, ..Options::default() };
-    match join(folder(), &Source::File(path), &options, &mut |_| (), &mut |_, _| ()) {
+    match join(folder(), &path, &options, &mut |_| (), &mut |_, _| ()) {
         Ok(joined) => check(&joined),
         Err(error) => {
             let message = error.to_string();

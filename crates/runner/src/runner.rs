@@ -9,7 +9,7 @@ use plimsoll_engine::{
 };
 use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample, Stripe};
 use plimsoll_metrics::{
-    Accounting, Distribution, GroupStats, Interruption, Metric, MetricsError, RunEnd, RunExemplars,
+    Counters, Distribution, GroupStats, Interruption, Metric, MetricsError, RunEnd, RunExemplars,
     RunMetadata, RunSummary, ShardState, Threshold, TimeRecord,
 };
 use plimsoll_plan::Plan;
@@ -376,8 +376,8 @@ impl Finished {
     }
 
     /// The counts of all requests, by outcome.
-    pub fn accounting(&self) -> Accounting {
-        self.total().accounting()
+    pub fn accounting(&self) -> Counters {
+        *self.total().counters()
     }
 
     /// A quantile over all requests as reports show it, in microseconds; not a number without

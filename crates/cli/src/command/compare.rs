@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, ValueHint};
-use plimsoll_compare::{
-    CompareError, Comparison, History, Options, StoredRun, Verdict, ahead, compare, gates_of,
-};
+use plimsoll_compare::{CompareError, Comparison, Options, StoredRun, Verdict, compare};
 use plimsoll_report::format::utc_compact;
 use plimsoll_runner::folder::{RunDir, file, unix_nanos};
 
@@ -25,8 +23,8 @@ pub(crate) struct Flags {
     /// Folders of the old runs; a folder with a single run in it stands for that run
     #[arg(required = true, value_name = "BASE", value_hint = ValueHint::DirPath)]
     base: Vec<PathBuf>,
-    /// Folders of the new runs; without any, prints what a comparison could see
-    #[arg(long, value_name = "NEW", num_args = 1.., value_hint = ValueHint::DirPath)]
+    /// Folders of the new runs
+    #[arg(long, required = true, value_name = "NEW", num_args = 1.., value_hint = ValueHint::DirPath)]
     new: Vec<PathBuf>,
     #[command(flatten)]
     rules: Rules,
@@ -47,21 +45,9 @@ struct Rules {
     /// quota, affinity, governor, kernel, memory, clock, mock
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     allow_different: Vec<String>,
-    /// File with the figures of earlier runs of this machine: they show how much runs differ, and
-    /// from 20 on they are searched for changes
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    history: Option<PathBuf>,
-    /// Add these runs to the history
-    #[arg(long, requires = "history", requires = "new")]
-    record: bool,
-    /// State by hand how much runs of unchanged code differ, as a standard deviation like 1.5%; the
-    /// report says so
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, conflicts_with = "history")]
-    run_sd: Option<f64>,
     /// Use the simple rule for one old and one new run: fail if throughput or a time of a stage is
     /// worse by more than N percent. It knows nothing of chance
-    #[arg(long, value_name = "N", value_parser = parse_percent, requires = "new")]
-    #[arg(conflicts_with_all = ["history", "run_sd"])]
+    #[arg(long, value_name = "N", value_parser = parse_percent)]
     regress_pct: Option<f64>,
     /// The exit code of an inconclusive comparison
     #[arg(long, value_enum, default_value_t = Inconclusive::Fail)]
@@ -84,13 +70,13 @@ struct Output {
     #[command(flatten)]
     folder: FolderFlags,
     /// Write the comparison as Markdown, for a comment of a pull request
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "new")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     markdown: Option<PathBuf>,
     /// Write it as `JUnit` XML: a test case for each gate
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "new")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     junit: Option<PathBuf>,
     /// Write it as JSON, with everything
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "new")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     json: Option<PathBuf>,
     #[command(flatten)]
     screen: ScreenFlags,
@@ -106,30 +92,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let steps = Steps::passing(&status, "reading runs");
     let base = read(&flags.base, &steps)?;
     let options = flags.rules.options();
-    let history = flags.rules.history.as_deref().map(History::read).transpose();
-    let mut history = history.map_err(compare_error)?;
-    if flags.new.is_empty() {
-        steps.step("comparing");
-        let ahead = ahead(&base, &options, history.as_ref()).map_err(compare_error)?;
-        drop(steps);
-        match show {
-            Show::Full => console::print(&ahead.text(console::full_style(WIDTH).width))?,
-            Show::Screen | Show::Json | Show::Nothing => console::print_screen(&ahead.screen())?,
-        }
-        return Ok(if ahead.obstacles.is_empty() { Exit::Pass } else { Exit::Invalid });
-    }
     let new = read(&flags.new, &steps)?;
     steps.step("comparing");
-    let compared = compare(&base, &new, &options, history.as_ref());
-    let mut comparison = compared.map_err(compare_error)?;
-    let records = flags.rules.record && comparison.obstacles.is_empty();
-    if let Some(history) = history.as_mut().filter(|_| records) {
-        let gates = gates_of(&options, &base, &new).map_err(compare_error)?;
-        for runs in [&base, &new] {
-            history.record(runs, &gates).map_err(compare_error)?;
-        }
-        comparison = compare(&base, &new, &options, Some(history)).map_err(compare_error)?;
-    }
+    let comparison = compare(&base, &new, &options).map_err(compare_error)?;
     drop(steps);
     match show {
         Show::Full => console::print(&comparison.text(console::full_style(WIDTH).width))?,
@@ -175,7 +140,6 @@ impl Rules {
         Options {
             gates: self.gates.clone(),
             allow_different: self.allow_different.clone(),
-            run_sd: self.run_sd,
             regress: self.regress_pct,
         }
     }

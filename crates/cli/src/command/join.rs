@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{env, fs, thread};
+use std::{fs, thread};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_join::{
-    Credentials, Join, JoinError, LogOf, Map, MapChoice, Mapping, Options, Reading, RunChoice,
-    Source, Verdict, join, preset_names, text,
+    Join, JoinError, LogOf, Map, MapChoice, Mapping, Options, Reading, RunChoice, Verdict, join,
+    preset_names, text,
 };
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use plimsoll_runner::folder::{file, replace};
@@ -33,9 +33,9 @@ pub(crate) struct Flags {
     /// Folder of the run, or a folder of such folders: the latest
     #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
-    /// The gateway's log: a file, or the URL of a table
-    #[arg(long, value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
-    log: String,
+    /// The gateway's log
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    log: PathBuf,
     #[command(flatten)]
     rules: Rules,
     #[command(flatten)]
@@ -56,9 +56,6 @@ struct Rules {
     /// Whose log it is [default: the gateway's; the mock's is an upstream's]
     #[arg(long, value_enum)]
     log_of: Option<Place>,
-    /// How long a database may be silent before it is given up
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
-    timeout: Nanos,
     /// How long to wait for rows that the log does not have yet, because the gateway still writes
     /// it [default: 5s within a minute after the run, else 0s]
     #[arg(long, value_name = "TIME", value_parser = parse_wait)]
@@ -104,11 +101,9 @@ enum Place {
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let Flags { run, log, rules, output } = flags;
     let run = &run_folder(run);
-    let source = Source::parse(log, credentials).map_err(join_error)?;
-    let source = source.with_patience(rules.timeout.to_duration());
     let mut options = rules.options();
     options.rows = output.rows.then(|| run.join(file::JOINED));
-    let joined = join_when_written(flags, run, &source, &options).map_err(join_error)?;
+    let joined = join_when_written(flags, run, log, &options).map_err(join_error)?;
     let json = serde_json::to_string_pretty(&joined)? + "\n";
     replace(run, file::JOIN, json.as_bytes())?;
     console::print(&if output.json { json } else { text(&joined) })?;
@@ -133,7 +128,7 @@ fn run_folder(folder: &Path) -> PathBuf {
 fn join_when_written(
     flags: &Flags,
     run: &Path,
-    source: &Source,
+    log: &Path,
     options: &Options,
 ) -> Result<Join, JoinError> {
     let quiet = flags.output.quiet;
@@ -159,7 +154,7 @@ fn join_when_written(
             let of = if matches!(reading, Reading::Run) { "run" } else { "log" };
             steps.step(&format!("{} rows of the {of} read", plimsoll_report::format::count(rows)));
         };
-        let joined = join(run, source, options, &mut show_map, &mut count);
+        let joined = join(run, log, options, &mut show_map, &mut count);
         let missing = match &joined {
             Ok(joined) if joined.books.lost > 0 => format!("{} requests", joined.books.lost),
             Err(error) if error.lacks_rows() => "all requests".to_owned(),
@@ -198,20 +193,6 @@ fn join_error(error: JoinError) -> anyhow::Error {
     if error.is_usage() { UsageError(error.to_string()).into() } else { error.into() }
 }
 
-/// The variables that the clients of both databases know.
-fn credentials(kind: &str) -> Credentials {
-    let (user, password) = match kind {
-        "clickhouse" => ("CLICKHOUSE_USER", "CLICKHOUSE_PASSWORD"),
-        _ => ("PGUSER", "PGPASSWORD"),
-    };
-    Credentials { user: variable(user), password: variable(password) }
-}
-
-/// A variable of the environment that says something.
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.is_empty())
-}
-
 impl Rules {
     fn options(&self) -> Options {
         let log_of = self.log_of.map(|place| match place {
@@ -230,11 +211,6 @@ fn parse_mapping(text: &str) -> Result<Mapping, String> {
 
 fn parse_wait(text: &str) -> Result<Nanos, String> {
     text.parse().map_err(|_| "write a duration like 5s or 2m; 0s does not wait".to_owned())
-}
-
-fn parse_time(text: &str) -> Result<Nanos, String> {
-    let parsed = text.parse::<Nanos>().ok().filter(|time| time.as_u64() > 0);
-    parsed.ok_or_else(|| "write a duration like 60s or 5m".to_owned())
 }
 
 /// Parses a percentage from 0 to 100, with or without the sign.

@@ -12,7 +12,7 @@ pub(super) fn line(progress: &Progress<'_>, time: Metric) -> String {
         (progress.interval.counters(), progress.interval_length.as_secs_f64());
     let rates = Rates::compute(counters, &Edges::default(), seconds);
     let times = progress.interval.distribution(time);
-    let so_far = progress.total.accounting();
+    let so_far = progress.total.counters();
     let rejected = match so_far.rejected {
         0 => String::new(),
         count => format!("  {count} rejected"),

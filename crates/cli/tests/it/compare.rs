@@ -128,8 +128,7 @@ fn six_and_six_runs_are_judged_and_written_in_every_format() {
     let output = runs.compare(&runs.slow, &runs.fast, &TIME).expect(0);
     assert!(output.stdout.contains("PASS: 1 of 1 gate"), "{}", output.stdout);
 
-    what_could_be_seen_is_said_before_the_new_runs(&runs);
-    the_history_takes_each_run_once_and_helps_single_runs(&runs);
+    single_runs_are_inconclusive_or_judged_by_the_simple_rule(&runs);
     what_differs_is_refused_by_name(&runs);
     what_is_no_run_is_refused(&runs);
 }
@@ -172,30 +171,13 @@ fn the_comparison_has_a_folder_and_is_shown_again(runs: &Runs, shown: &ProcessOu
     assert!(plain.join("comparison.json").exists() && !plain.join("report.html").exists());
 }
 
-fn what_could_be_seen_is_said_before_the_new_runs(runs: &Runs) {
-    let output = runs.compare(&runs.slow, &[], &TIME).expect(0);
-    assert!(output.stdout.contains("6 + 6 see"), "{}", output.stdout);
-}
-
-fn the_history_takes_each_run_once_and_helps_single_runs(runs: &Runs) {
+fn single_runs_are_inconclusive_or_judged_by_the_simple_rule(runs: &Runs) {
     let (fast, slow) = (&runs.fast[..1], &runs.slow[..1]);
     let output = runs.compare(fast, slow, &TIME).expect(3);
     let advice = "run each side 5 times, alternating";
     assert!(flat(&output).contains(advice), "{}", output.stdout);
     let passes = [&TIME[..], &["--inconclusive", "pass"]].concat();
     runs.compare(fast, slow, &passes).expect(0);
-
-    let history = [&TIME[..], &["--history", "history.jsonl"]].concat();
-    let record = [&history[..], &["--record"]].concat();
-    for _ in 0..2 {
-        runs.compare(&runs.fast[1..], &runs.slow[1..], &record).expect(1);
-    }
-    let lines = fs::read_to_string(runs.fixture.folder.path().join("history.jsonl")).unwrap();
-    assert_eq!(lines.lines().count(), 10);
-    // 40 ms against 8 ms is proven by any spread that these runs have.
-    let output = runs.compare(fast, slow, &history).expect(1);
-    assert!(flat(&output).contains("from the machine's history alone"), "{}", output.stdout);
-
     let simple = runs.compare(fast, slow, &["--regress-pct", "10"]).expect(1);
     assert!(flat(&simple).contains("simple rule: two numbers, one run each"), "{}", simple.stdout);
 }
@@ -257,7 +239,6 @@ fn what_is_no_run_is_refused(runs: &Runs) {
     for (args, part) in [
         (&["--gate", "tftt.p50=3%"][..], "did you mean `ttft`"),
         (&["--allow-different", "cpus"], "`cpus` is nothing that can differ"),
-        (&["--record"], "--history"),
         (&["--regress-pct", "10"], "here are 6 + 6"),
     ] {
         let output = runs.compare(&runs.slow, &runs.fast, args).expect(2);

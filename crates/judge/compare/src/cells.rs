@@ -69,7 +69,7 @@ pub(crate) fn compare(base: &[StoredRun], new: &[StoredRun]) -> Cells {
                     .map(|run| figure(&run.summary, cell, place, metric, quantile))
                     .collect::<Option<Vec<_>>>()
             });
-            let change = base.zip(new).and_then(|(b, n)| Change::between(&b, &n, None));
+            let change = base.zip(new).and_then(|(b, n)| Change::between(&b, &n));
             let Some(change) = change.map(at_least_by_rounding) else { continue };
             let interval = change.interval(0.95);
             let p = two_sided_p(change.estimate / change.standard_error, change.degrees_of_freedom);

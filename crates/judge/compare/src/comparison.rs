@@ -1,6 +1,7 @@
 //! A comparison of old and new runs: what `comparison.json` holds.
 
-use plimsoll_metrics::{Gate, Judgement, RunEnd, Validity};
+use plimsoll_metrics::{Judgement, RunEnd, Validity};
+use plimsoll_run_files::{RunFileError, read_stored};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,17 +9,13 @@ use crate::cells::{self, Cells};
 use crate::defaults;
 use crate::error::CompareError;
 use crate::gates::{self, GateResult};
-use crate::history::{History, Spreads};
-use crate::machine::{self, Difference, fingerprint};
+use crate::machine::{self, Difference};
 use crate::simple;
 use crate::stored_run::StoredRun;
 use crate::times::Times;
 
 /// Version of the layout of `comparison.json`.
 pub const SCHEMA: &str = "plimsoll.comparison/1";
-
-/// Runs on each side from which on their own spread is known well enough.
-const RUNS_FOR_OWN_SPREAD: usize = 4;
 
 /// What is compared, and how.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +24,6 @@ pub struct Options {
     pub gates: Vec<(String, String)>,
     /// Names of what may differ, like `cpu`.
     pub allow_different: Vec<String>,
-    /// The spread between runs, stated by hand: a share, like 0.015.
-    pub run_sd: Option<f64>,
     /// The simple rule: one new run may be worse than one old run by this share.
     pub regress: Option<f64>,
 }
@@ -99,28 +94,6 @@ pub struct SameMachine {
     pub differs: Vec<Difference>,
 }
 
-/// A change in the machine's history.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ChangePoint {
-    /// The figure.
-    pub figure: String,
-    /// Name of the first run after the change.
-    pub run: String,
-    /// Its start, in nanoseconds since 1970 UTC.
-    pub started_unix_ns: u64,
-    /// The change of the mean, as a share of the figure, or of a share as a difference.
-    pub change: f64,
-    /// p value of the t-test between the stretches before and after it.
-    pub p: f64,
-}
-
-/// The history that was used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HistoryUse {
-    /// Runs in it with the plan, instrument and machine of the new runs.
-    pub runs: usize,
-}
-
 /// A comparison of old and new runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
@@ -150,11 +123,6 @@ pub struct Comparison {
     /// The times of the runs, for their page; none of runs that must not be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Times>,
-    /// The machine's history, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub history: Option<HistoryUse>,
-    /// Changes in the history.
-    pub change_points: Vec<ChangePoint>,
     /// What else a reader must know.
     pub notes: Vec<String>,
 }
@@ -163,19 +131,9 @@ impl Comparison {
     /// Reads a `comparison.json`.
     ///
     /// # Errors
-    /// [`CompareError::Comparison`] if it is damaged or has another layout.
-    pub fn read_json(bytes: &[u8]) -> Result<Self, CompareError> {
-        #[derive(Deserialize)]
-        struct Layout {
-            schema: String,
-        }
-        let Layout { schema } = serde_json::from_slice(bytes)
-            .map_err(|error| CompareError::Comparison(error.to_string()))?;
-        if schema != SCHEMA {
-            let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
-            return Err(CompareError::Comparison(why));
-        }
-        serde_json::from_slice(bytes).map_err(|error| CompareError::Comparison(error.to_string()))
+    /// [`RunFileError`] if it is damaged or has another layout.
+    pub fn read_json(bytes: &[u8]) -> Result<Self, RunFileError> {
+        read_stored(bytes, SCHEMA)
     }
 }
 
@@ -188,7 +146,6 @@ pub fn compare(
     base: &[StoredRun],
     new: &[StoredRun],
     options: &Options,
-    history: Option<&History>,
 ) -> Result<Comparison, CompareError> {
     machine::check_names(&options.allow_different)?;
     let all: Vec<_> = base.iter().chain(new).collect();
@@ -202,21 +159,11 @@ pub fn compare(
     };
     let differs = machine::differences(&all, &options.allow_different);
     let obstacles = obstacles(&all, &differs);
-    let found = Found {
-        gates: &gates,
-        base,
-        new,
-        history: history.zip(new.first().map(fingerprint)),
-        options,
-    };
     let (results, cells) = match (obstacles.is_empty(), options.regress) {
         (false, _) => (Vec::new(), Cells::default()),
         (true, Some(share)) => (simple::judge(&gates, &base[0], &new[0], share), Cells::default()),
-        (true, None) => {
-            (gates::judge(&gates, base, new, &found.spreads()), cells::compare(base, new))
-        }
+        (true, None) => (gates::judge(&gates, base, new), cells::compare(base, new)),
     };
-    let change_points = found.change_points();
     let times = if obstacles.is_empty() { Times::of(base, new) } else { None };
     Ok(Comparison {
         schema: SCHEMA.to_owned(),
@@ -231,103 +178,24 @@ pub fn compare(
         gates: results,
         cells,
         times,
-        history: found.history_use(),
-        change_points,
-        notes: found.notes(usual),
+        notes: notes(base, new, usual && options.regress.is_none()),
     })
 }
 
-/// The gates that a comparison of these runs would have.
-///
-/// # Errors
-/// A gate that cannot be read.
-pub fn gates_of(
-    options: &Options,
-    base: &[StoredRun],
-    new: &[StoredRun],
-) -> Result<Vec<Gate>, CompareError> {
-    Ok(defaults::gates(&options.gates, base, new)?.0)
-}
-
-/// What was found, before it is judged.
-struct Found<'a> {
-    gates: &'a [Gate],
-    base: &'a [StoredRun],
-    new: &'a [StoredRun],
-    history: Option<(&'a History, String)>,
-    options: &'a Options,
-}
-
-impl<'a> Found<'a> {
-    fn spreads(&self) -> Spreads<'a> {
-        spreads(self.options, self.history.as_ref(), &[self.base, self.new].concat())
-    }
-
-    fn history_use(&self) -> Option<HistoryUse> {
-        let (history, fingerprint) = self.history.as_ref()?;
-        Some(HistoryUse { runs: history.runs_of(fingerprint) })
-    }
-
-    fn change_points(&self) -> Vec<ChangePoint> {
-        let Some((history, fingerprint)) = &self.history else { return Vec::new() };
-        let changes = self.gates.iter().flat_map(|gate| history.changes(fingerprint, gate));
-        changes
-            .map(|change: crate::history::Change| ChangePoint {
-                figure: change.figure,
-                run: change.run,
-                started_unix_ns: change.started_unix_ns,
-                change: change.by,
-                p: change.p,
-            })
-            .collect()
-    }
-
-    fn notes(&self, usual_gates: bool) -> Vec<String> {
-        let mut notes = Vec::new();
-        if usual_gates && self.options.regress.is_none() {
-            let note = "these gates are the usual ones: write your own as `gate` in the profile";
-            notes.push(note.to_owned());
-        }
-        let (old, new) = (self.base.len(), self.new.len());
-        if let Some(share) = self.options.run_sd {
-            let stated = crate::format::amount(plimsoll_metrics::Margin::Relative(0.0), share);
-            notes.push(if old.min(new) >= RUNS_FOR_OWN_SPREAD {
-                format!(
-                    "--run-sd {stated} is not used: the runs of each side show their own spread"
-                )
-            } else {
-                format!("the spread between runs was stated by hand: --run-sd {stated}")
-            });
-        }
-        if alternating(self.base, self.new) == Some(false) {
-            notes.push(
-                "old and new runs did not take turns: a drift of the machine looks like a change"
-                    .to_owned(),
-            );
-        }
-        if self.new.iter().any(|run: &StoredRun| {
-            run.summary.metadata.environment.versions.get("build").is_some_and(|b| b == "debug")
-        }) {
-            notes.push("debug builds: their times are not those of a release build".to_owned());
-        }
-        notes
-    }
-}
-
-/// What is known of the spread between runs besides these runs.
-pub(crate) fn spreads<'a>(
-    options: &Options,
-    history: Option<&(&'a History, String)>,
-    runs: &[StoredRun],
-) -> Spreads<'a> {
-    match (options.run_sd, history) {
-        (Some(share), _) => Spreads::Stated(share),
-        (None, Some((history, fingerprint))) => {
-            let except = runs.iter().map(StoredRun::id).collect();
-            Spreads::History(history, fingerprint.clone(), except)
-        }
-        (None, None) => Spreads::Unknown,
-    }
+fn notes(base: &[StoredRun], new: &[StoredRun], usual_gates: bool) -> Vec<String> {
+    let is_debug = |run: &StoredRun| {
+        let build = run.summary.metadata.environment.versions.get("build");
+        build.is_some_and(|build| build == "debug")
+    };
+    let notes = [
+        (usual_gates, "these gates are the usual ones: write your own as `gate` in the profile"),
+        (
+            alternating(base, new) == Some(false),
+            "old and new runs did not take turns: a drift of the machine looks like a change",
+        ),
+        (new.iter().any(is_debug), "debug builds: their times are not those of a release build"),
+    ];
+    notes.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).to_owned()).collect()
 }
 
 fn verdict(obstacles: &[String], gates: &[GateResult]) -> Verdict {

@@ -52,9 +52,6 @@ pub enum CompareError {
         /// The cause.
         error: serde_json::Error,
     },
-    /// A stored comparison cannot be read. Remedy: use the file as Plimsoll wrote it.
-    #[error("this is not a comparison.json that this version can read: {0}")]
-    Comparison(String),
     /// The folder is that of a comparison. Remedy: give those of its runs.
     #[error(
         "{} is the folder of a comparison, not of a run; `plimsoll report {}` shows it",
@@ -74,14 +71,6 @@ pub enum CompareError {
         name: String,
         /// Those that are known.
         known: String,
-    },
-    /// The history cannot be read or written.
-    #[error("history {}: {why}", path.display())]
-    History {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        why: String,
     },
     /// `--regress-pct` with more than one run on a side. Remedy: leave it out.
     #[error(

@@ -4,7 +4,6 @@ use plimsoll_metrics::{BoundedFigure, Gate, Judgement, Margin, Unit, Worse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::history::Spreads;
 pub use crate::judge::{Judged, Repeated, SpreadSource, judge as repeats};
 use crate::stored_run::StoredRun;
 
@@ -160,18 +159,12 @@ impl Measured {
     }
 
     /// The values, each changed by `of`.
-    fn repeated(
-        &self,
-        gate: &Gate,
-        spreads: &Spreads<'_>,
-        of: impl Fn(&BoundedFigure) -> f64,
-    ) -> Repeated {
+    fn repeated(&self, gate: &Gate, of: impl Fn(&BoundedFigure) -> f64) -> Repeated {
         Repeated {
             base: self.base.iter().map(&of).collect(),
             new: self.new.iter().map(&of).collect(),
             margin: gate.margin(),
             worse: gate.worse(),
-            history: spreads.of(gate),
             trials: self.trials,
         }
     }
@@ -194,19 +187,13 @@ fn without_generator(gate: &Gate, figure: &BoundedFigure) -> f64 {
 }
 
 /// Judges all gates together.
-pub(crate) fn judge(
-    gates: &[Gate],
-    base: &[StoredRun],
-    new: &[StoredRun],
-    spreads: &Spreads<'_>,
-) -> Vec<GateResult> {
+pub(crate) fn judge(gates: &[Gate], base: &[StoredRun], new: &[StoredRun]) -> Vec<GateResult> {
     let measured: Vec<_> = gates.iter().map(|gate| Measured::of(gate, base, new)).collect();
     let known = gates.iter().zip(&measured).filter_map(|(gate, m)| Some((gate, m.as_ref().ok()?)));
     let as_measured: Vec<_> =
-        known.clone().map(|(gate, m)| m.repeated(gate, spreads, |figure| figure.value)).collect();
-    let without: Vec<_> = known
-        .map(|(gate, m)| m.repeated(gate, spreads, |figure| without_generator(gate, figure)))
-        .collect();
+        known.clone().map(|(gate, m)| m.repeated(gate, |figure| figure.value)).collect();
+    let without: Vec<_> =
+        known.map(|(gate, m)| m.repeated(gate, |figure| without_generator(gate, figure))).collect();
     let mut judged = as_measured.iter().zip(repeats(&as_measured)).zip(repeats(&without));
     gates
         .iter()

@@ -2,7 +2,7 @@
 
 use plimsoll_metrics::{Judgement, Margin, Worse};
 use plimsoll_stats::multiple::holm;
-use plimsoll_stats::runs::{Change, GateState, History, SpreadFrom, judge_gate};
+use plimsoll_stats::runs::{Change, GateState, judge_gate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +25,6 @@ pub struct Repeated {
     pub margin: Margin,
     /// In which direction it gets worse.
     pub worse: Worse,
-    /// The spread between runs as it is known otherwise, on the scale of [`Repeated::scaled`].
-    pub history: Option<History>,
     /// Of a share: the requests of all old and of all new runs. Chance alone makes shares differ,
     /// also where all runs have the same.
     pub trials: Option<(u64, u64)>,
@@ -40,12 +38,6 @@ pub enum SpreadSource {
     EachSide,
     /// The runs of both sides together.
     BothSides,
-    /// These and the history of the machine.
-    BothSidesAndHistory,
-    /// The history of the machine alone.
-    History,
-    /// `--run-sd`.
-    Stated,
 }
 
 impl SpreadSource {
@@ -54,9 +46,6 @@ impl SpreadSource {
         match self {
             Self::EachSide => "from the runs of each side",
             Self::BothSides => "from the runs of both sides together",
-            Self::BothSidesAndHistory => "from these runs and the machine's history",
-            Self::History => "from the machine's history alone",
-            Self::Stated => "as stated by --run-sd, not measured",
         }
     }
 }
@@ -103,7 +92,7 @@ impl Repeated {
     fn change(&self) -> Option<Change> {
         let base = Self::scaled(self.margin, &self.base)?;
         let new = Self::scaled(self.margin, &self.new)?;
-        let change = Change::between(&base, &new, self.history)?;
+        let change = Change::between(&base, &new)?;
         Some(match (self.margin, self.trials) {
             (Margin::Points(_), Some((base, new))) => self.at_least_by_chance(change, base, new),
             (Margin::Points(_), None) => change,
@@ -164,24 +153,16 @@ impl Repeated {
         }
     }
 
-    const fn direction(&self) -> plimsoll_stats::runs::Worse {
-        match self.worse {
-            Worse::Higher => plimsoll_stats::runs::Worse::Higher,
-            Worse::Lower => plimsoll_stats::runs::Worse::Lower,
-        }
-    }
-
     fn judged(&self, change: Option<&Change>, p_holm: f64) -> Judged {
         let Some(change) = change else { return self.unjudged() };
         let interval = change.interval(LEVEL);
-        let state = judge_gate(change, self.scaled_margin(), self.direction(), p_holm);
+        let state = judge_gate(change, self.scaled_margin(), self.worse, p_holm);
         let runs_needed = change.runs_needed(self.scaled_margin());
         let judgement = match state {
             GateState::Pass => Judgement::Pass,
             GateState::Fail => Judgement::Fail,
             GateState::Inconclusive => Judgement::Inconclusive(self.why(change, p_holm)),
         };
-        let stated = self.history.is_some_and(|known| known.degrees_of_freedom.is_infinite());
         Judged {
             change: Some(self.shown(change.estimate)),
             low: Some(self.shown(interval.low)),
@@ -191,7 +172,11 @@ impl Repeated {
             runs_needed,
             run_sd: Some(change.run_sd),
             degrees_of_freedom: Some(change.degrees_of_freedom).filter(|df| df.is_finite()),
-            spread: Some(spread_source(change.from, stated)),
+            spread: Some(if change.is_welch() {
+                SpreadSource::EachSide
+            } else {
+                SpreadSource::BothSides
+            }),
             judgement,
         }
     }
@@ -206,7 +191,7 @@ impl Repeated {
     }
 
     fn why(&self, change: &Change, p_holm: f64) -> String {
-        let worse = self.direction().more(change.estimate);
+        let worse = self.worse.more(change.estimate);
         let (margin, amount) = (self.scaled_margin(), self.shown_amount(worse));
         let needed = change.runs_needed(margin).map_or_else(
             || "more than 1,000 runs on each side would be needed".to_owned(),
@@ -217,7 +202,7 @@ impl Repeated {
             return format!("worse by {amount}, but not proven (p {p_holm:.2})");
         }
         let interval = change.interval(LEVEL);
-        let most = self.direction().more(interval.low).max(self.direction().more(interval.high));
+        let most = self.worse.more(interval.low).max(self.worse.more(interval.high));
         let most = format::amount(self.margin, self.shown_amount(most));
         format!("may be worse by up to {most}; {needed}")
     }
@@ -253,7 +238,7 @@ pub fn judge(figures: &[Repeated]) -> Vec<Judged> {
         .iter()
         .zip(&changes)
         .map(|(figure, change)| {
-            change.as_ref().map_or(f64::NAN, |change| change.p_worse(figure.direction()))
+            change.as_ref().map_or(f64::NAN, |change| change.p_worse(figure.worse))
         })
         .collect();
     let together = figures.iter().zip(&changes).zip(holm(&p));
@@ -277,16 +262,6 @@ pub(crate) fn at_least_by_rounding(change: Change) -> Change {
     }
 }
 
-const fn spread_source(from: SpreadFrom, stated: bool) -> SpreadSource {
-    match from {
-        SpreadFrom::Welch => SpreadSource::EachSide,
-        SpreadFrom::Pooled => SpreadSource::BothSides,
-        SpreadFrom::PooledWithHistory | SpreadFrom::HistoryAlone if stated => SpreadSource::Stated,
-        SpreadFrom::PooledWithHistory => SpreadSource::BothSidesAndHistory,
-        SpreadFrom::HistoryAlone => SpreadSource::History,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,7 +272,6 @@ mod tests {
             new: new.to_vec(),
             margin: Margin::Relative(0.03),
             worse: Worse::Higher,
-            history: None,
             trials: None,
         }
     }
@@ -348,17 +322,10 @@ mod tests {
     }
 
     #[test]
-    fn single_runs_need_a_history() {
+    fn single_runs_are_inconclusive() {
         let judged = &judge(&[repeated(&[100.0], &[110.0])])[0];
         assert_eq!((word(judged), judged.low), ("inconclusive", None));
         assert!((judged.change.unwrap() - 0.1).abs() < 1e-9);
-        for (degrees_of_freedom, source) in
-            [(30.0, SpreadSource::History), (f64::INFINITY, SpreadSource::Stated)]
-        {
-            let history = Some(History { sd: 0.015, degrees_of_freedom });
-            let judged = &judge(&[Repeated { history, ..repeated(&[100.0], &[110.0]) }])[0];
-            assert_eq!((word(judged), judged.spread), ("FAIL", Some(source)), "{judged:?}");
-        }
     }
 
     #[test]

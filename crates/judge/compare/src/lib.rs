@@ -2,7 +2,7 @@
 //!
 //! **The run is the unit, not the request.** Thousands of requests of one run share its
 //! connections, its place in memory and the state of the machine; what differs from one run to the
-//! next is seen only in repeated runs, or in the machine's [`history`].
+//! next is seen only in repeated runs.
 //!
 //! ```text
 //! StoredRun (a folder) -> obstacles (other plan? other machine? invalid?)
@@ -12,16 +12,13 @@
 //!
 //! The statistics are those of `plimsoll-stats`; `docs/statistics.md` explains them.
 
-mod ahead;
 pub mod cells;
-pub mod change_points;
 pub mod comparison;
 mod defaults;
 pub mod error;
 mod format;
 mod gate_words;
 pub mod gates;
-pub mod history;
 mod judge;
 mod junit;
 pub mod machine;
@@ -33,10 +30,8 @@ mod stored_run;
 mod text;
 mod times;
 
-pub use ahead::{Ahead, AheadGate, ahead};
-pub use comparison::{Comparison, Options, Rule, RunRef, SCHEMA, Verdict, compare, gates_of};
+pub use comparison::{Comparison, Options, Rule, RunRef, SCHEMA, Verdict, compare};
 pub use error::CompareError;
 pub use gates::GateResult;
-pub use history::History;
 pub use stored_run::StoredRun;
 pub use times::Times;

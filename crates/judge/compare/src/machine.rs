@@ -1,4 +1,4 @@
-//! The fingerprint of a run: what must be equal for two runs to be comparable.
+//! What must be equal for two runs to be comparable.
 
 use std::collections::BTreeSet;
 
@@ -170,13 +170,6 @@ fn of_plans(runs: &[&StoredRun], allowed: bool) -> Vec<Difference> {
         Some(values) if values.len() > 1 => vec![Difference { name, key: None, values, allowed }],
         _ => Vec::new(),
     }
-}
-
-/// The fingerprint of a run's machine, instrument and plan, of 16 hexadecimal digits.
-pub(crate) fn fingerprint(run: &StoredRun) -> String {
-    let items = ITEMS.iter().map(|item| format!("{}={}\n", item.name, item.value(run)));
-    let plan = run.plan_hash().unwrap_or_else(|| DASH.to_owned());
-    plan::fnv(&items.chain([format!("{PLAN}={plan}\n")]).collect::<String>())
 }
 
 /// The different values in the order in which they first occur; `None` of nothing.

@@ -77,20 +77,9 @@ fn with_names_of_files(key: &str, value: &Value) -> Value {
 
 /// JSON without spaces, with the keys of objects in order.
 fn canonical(value: &Value) -> String {
-    match value {
-        Value::Object(members) => {
-            let mut keys: Vec<_> = members.iter().collect();
-            keys.sort_by_key(|(key, _)| *key);
-            let members = keys
-                .into_iter()
-                .map(|(key, value)| format!("{}:{}", Value::from(key.as_str()), canonical(value)));
-            format!("{{{}}}", members.collect::<Vec<_>>().join(","))
-        }
-        Value::Array(items) => {
-            format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(","))
-        }
-        other => other.to_string(),
-    }
+    let mut value = value.clone();
+    value.sort_all_objects();
+    value.to_string()
 }
 
 /// The keys in which plans differ, as paths like `limits.timeout`, with the value in each plan.

@@ -3,7 +3,6 @@
 use plimsoll_metrics::Judgement;
 use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
 
-use crate::ahead::{Ahead, MEANS};
 use crate::comparison::{Comparison, Verdict};
 use crate::text::explanations;
 
@@ -44,8 +43,7 @@ impl Comparison {
         let others = explanations(&self.gates).into_iter();
         let others = others.zip(std::iter::once(advice).chain(std::iter::repeat(String::new())));
         screen.stands_out(others.map(|(text, fix)| Item::new(tone, &text).fix(&fix)));
-        let notes = self.change_sentences().into_iter().chain(self.notes.iter().cloned());
-        let notes = notes.chain(self.worth_a_look(CELLS));
+        let notes = self.notes.iter().cloned().chain(self.worth_a_look(CELLS));
         screen.stands_out(notes.map(|text| Item::new(Tone::Unsure, &text)));
         self.spread_sentence().iter().for_each(|text| screen.fact(text));
         screen.verdict(self.tone(), &self.verdict_sentence());
@@ -69,28 +67,5 @@ impl Comparison {
             Judgement::Pass => 2,
         });
         order
-    }
-}
-
-impl Ahead {
-    /// The screen; what it leaves out is printed by `--full`.
-    pub fn screen(&self) -> Screen {
-        let mut screen = Screen::new(Rest::Flag);
-        screen.title(&self.headline());
-        let table = self.table();
-        screen.rows("", Rows { table, unit: "gates", most: MOST, ..Rows::default() });
-        screen.stands_out(self.obstacles.iter().map(|why| Item::new(Tone::Bad, why).fix(OBSTACLE)));
-        screen.stands_out(self.unknown().map(|why| Item::new(Tone::Unsure, &why)));
-        screen.fact(MEANS);
-        let (tone, verdict) = match self.obstacles.first() {
-            Some(why) => (Tone::Unsure, format!("INCONCLUSIVE: no base to compare with: {why}")),
-            None => (
-                Tone::Good,
-                "NOTHING COMPARED: name the new runs after --new; these may be compared with them"
-                    .to_owned(),
-            ),
-        };
-        screen.verdict(tone, &verdict);
-        screen
     }
 }

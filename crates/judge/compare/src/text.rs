@@ -2,7 +2,6 @@
 
 use plimsoll_metrics::{Judgement, Margin};
 use plimsoll_report::Style;
-use plimsoll_report::format::utc;
 use plimsoll_report::table::Table;
 
 use crate::comparison::{Comparison, Rule, Verdict};
@@ -67,11 +66,7 @@ impl Comparison {
             .map(SpreadSource::words)
             .collect();
         sources.dedup();
-        let history = self.history.as_ref().map_or_else(String::new, |history| {
-            format!("; the history has {} runs of this plan and machine", history.runs)
-        });
-        (!sources.is_empty())
-            .then(|| format!("spread between runs: {}{history}", sources.join(", or ")))
+        (!sources.is_empty()).then(|| format!("spread between runs: {}", sources.join(", or ")))
     }
 
     /// The cells that changed.
@@ -105,22 +100,6 @@ impl Comparison {
             ));
         }
         lines
-    }
-
-    /// The changes in the history.
-    pub(crate) fn change_sentences(&self) -> Vec<String> {
-        self.change_points
-            .iter()
-            .map(|point: &crate::comparison::ChangePoint| {
-                let kind = match point.figure.split('{').next() {
-                    Some("error_rate") => Margin::Points(0.0),
-                    _ => Margin::Relative(0.0),
-                };
-                let change = format::change(kind, Some(point.change), None);
-                let since = utc(point.started_unix_ns);
-                format!("history: {} changed by {change} with the run of {since}", point.figure)
-            })
-            .collect()
     }
 
     /// The verdict in a sentence.
@@ -184,7 +163,7 @@ impl Comparison {
         if self.base.len() + self.new.len() == 2
             && self.gates.iter().all(|g| g.judged.spread.is_none())
         {
-            let advice = "run each side 5 times, alternating, or give --history or --run-sd";
+            let advice = "run each side 5 times, alternating";
             return Some(advice.to_owned());
         }
         let runs = open.iter().filter_map(|gate| gate.judged.runs_needed).max()?;

@@ -9,7 +9,7 @@ use crate::log_row::{LogRow, Quality};
 use crate::map::{LogOf, Map};
 use crate::progress::Progress;
 use crate::result::{Books, Disagreement, Examples};
-use crate::run::{Count, Fate, LogValues, Request, Run, Time};
+use crate::run::{Fate, LogValues, Request, Run};
 
 /// Ids that are named of each kind.
 const EXAMPLES: usize = 5;
@@ -83,13 +83,13 @@ impl<'r, 'p> Joiner<'r, 'p> {
             return;
         }
         request.attempt = attempt;
-        request.log_at = Time::of(row.at);
-        request.log_total = Time::of(row.total);
-        request.log_upstream = Time::of(row.upstream);
+        request.log_at = row.at;
+        request.log_total = row.total;
+        request.log_upstream = row.upstream;
         request.log = LogValues {
-            status: Count::of(row.status),
-            prompt: Count::of(row.prompt),
-            completion: Count::of(row.completion),
+            status: row.status,
+            prompt: row.prompt,
+            completion: row.completion,
             stream: row.stream,
             decision: row.decision.as_deref().and_then(decision_of),
             cache: row.cache,
@@ -185,13 +185,13 @@ fn differences(request: &Request, log_of: LogOf) -> Vec<Found> {
     let (log, mut all) = (&request.log, Vec::new());
     let status = (request.status > 0).then_some(u32::from(request.status));
     let [input, output] =
-        [request.prompt, request.completion].map(|count| count.get().filter(|_| request.completed));
+        [request.prompt, request.completion].map(|count| count.filter(|_| request.completed));
     for (field, run, log) in [
         ("status", status, log.status),
         ("input tokens", input, log.prompt),
         ("output tokens", output, log.completion),
     ] {
-        if let Some((run, log)) = run.zip(log.get()).filter(|(run, log)| run != log) {
+        if let Some((run, log)) = run.zip(log).filter(|(run, log)| run != log) {
             all.push(found(field, &run, &log));
         }
     }

@@ -2,12 +2,10 @@
 //! compared. What is wrong is told with its cause and its remedy.
 
 use crate::books::Joiner;
-use crate::clock::{ClockBounds, Clocks};
 use crate::error::{JoinError, quoted};
 use crate::map::Field;
 use crate::result::Books;
-use crate::run::{Fate, Request, Run};
-use crate::source::Source;
+use crate::run::{Request, Run};
 use crate::times;
 
 /// Clocks further apart than this are a wrong zone or unit.
@@ -17,14 +15,10 @@ const APART: f64 = 1_800_000.0;
 const BAD: f64 = 0.01;
 
 /// Whether the log could be read as the map says.
-pub(crate) fn rows(joiner: &Joiner<'_, '_>, source: &Source) -> Result<(), JoinError> {
+pub(crate) fn rows(joiner: &Joiner<'_, '_>, log: &str) -> Result<(), JoinError> {
     let Books { in_log, unreadable, .. } = joiner.books;
-    let log = source.name();
     if in_log == 0 && unreadable == 0 {
-        let of_table = " within 5 minutes of the run: it is a log of another run, or its times have \
-                        another zone or unit. --map at= reads all rows";
-        let of_table = if source.is_table() { of_table } else { "" };
-        return Err(JoinError::NoRows(format!("{log} has no rows{of_table}")));
+        return Err(JoinError::NoRows(format!("{log} has no rows")));
     }
     if unreadable as f64 > (in_log + unreadable) as f64 * BAD && unreadable > 1 {
         let example = joiner.unreadable.as_deref().unwrap_or_default();
@@ -103,21 +97,14 @@ pub(crate) fn matches(
 /// How many requests took the log's side longer than the client waited; and why the times are not
 /// compared, if they are not.
 pub(crate) fn times(joiner: &Joiner<'_, '_>) -> Result<(u64, Option<String>), JoinError> {
-    let refused = lengths(joiner)?;
-    let refused = refused.or(upstream(joiner)?);
+    let refused = lengths(joiner)?.or_else(|| upstream(joiner));
     let step = joiner.quality.length_step.unwrap_or(0);
     let (impossible, too_many) = times::impossible(joiner.run, step);
-    Ok((
-        impossible,
-        refused.or_else(|| {
-            too_many.then(|| {
-        format!(
-            "{impossible} requests took the log's side longer than the client waited: the log's \
-             time is not part of the client's"
-        )
-    })
-        }),
-    ))
+    let longer = format!(
+        "{impossible} requests took the log's side longer than the client waited: the log's time is \
+         not part of the client's"
+    );
+    Ok((impossible, refused.or_else(|| too_many.then_some(longer))))
 }
 
 /// Whether the log's lengths are in the units of the map; why there are none, where it has none.
@@ -140,73 +127,29 @@ fn lengths(joiner: &Joiner<'_, '_>) -> Result<Option<String>, JoinError> {
             seems.name()
         )));
     }
-    let known = joiner.run.requests.iter().any(|request| request.log_total.get().is_some());
+    let known = joiner.run.requests.iter().any(|request| request.log_total.is_some());
     Ok((!known).then(|| "no matched row has a time".to_owned()))
 }
 
 /// Whether what the log says of the upstream is a part of what it says of the whole.
-fn upstream(joiner: &Joiner<'_, '_>) -> Result<Option<String>, JoinError> {
-    let Some(entry) = joiner.map.entry(Field::Upstream) else { return Ok(None) };
-    let Some(unit) = entry.unit else { return Ok(None) };
+fn upstream(joiner: &Joiner<'_, '_>) -> Option<String> {
+    let entry = joiner.map.entry(Field::Upstream)?;
     let steps = joiner.quality.steps();
     let (longer, both) = times::longer_upstream(joiner.run, steps);
-    if longer as f64 <= both as f64 * times::IMPOSSIBLE {
-        let (heads, streams) = times::upstream_heads(joiner.run, steps);
-        return Ok((heads * 2 > streams).then(|| {
-            let column = quoted(&entry.column);
-            format!(
-                "{column} ends before the client's first byte in {heads} of {streams} streams: it is \
-                 the time to the upstream's head (--map upstream= leaves it out)"
-            )
-        }));
+    if longer as f64 > both as f64 * times::IMPOSSIBLE {
+        return Some(format!(
+            "the upstream took longer than the log's own total in {longer} of {both} requests: it \
+             is in another unit, or no part of it (--map upstream= leaves it out)"
+        ));
     }
-    if let Some(seems) = times::true_unit_of_upstream(joiner.run, unit) {
-        return Err(JoinError::Usage(format!(
-            "column {0} is in other units: read as {1}, it is more than the log's own total in \
-             {longer} of {both} requests. It seems to be in {2}: --map upstream={0}:{2}",
-            quoted(&entry.column),
-            unit.name(),
-            seems.name(),
-        )));
-    }
-    Ok(Some(format!(
-        "the upstream took longer than the log's own total in {longer} of {both} requests: it is \
-         no part of it (--map upstream= leaves it out)"
-    )))
-}
-
-/// The bounds of the log's clock; why there are none.
-pub(crate) fn clock(joiner: &Joiner<'_, '_>, span: (i64, i64)) -> Result<ClockBounds, String> {
-    let Some(step) = joiner.quality.step else {
-        return Err("the map names no time of arrival (at)".to_owned());
-    };
-    // A time of arrival that is computed from two others has the steps of both.
-    let computed = joiner.map.entry(Field::At).is_none();
-    let mut clocks = Clocks::new(span.0, span.1, if computed { step * 2 } else { step });
-    for request in &joiner.run.requests {
-        if let Some(at) = request.log_at.get()
-            && request.fate != Fate::NeverSent
-        {
-            clocks.add(request.sent, request.service.get(), at, request.log_total.get());
-        }
-    }
-    clocks.bounds().ok_or_else(|| {
-        "no clock without a jump keeps all bounds, or the log has no lengths".to_owned()
+    let (heads, streams) = times::upstream_heads(joiner.run, steps);
+    (heads * 2 > streams).then(|| {
+        let column = quoted(&entry.column);
+        format!(
+            "{column} ends before the client's first byte in {heads} of {streams} streams: it is \
+             the time to the upstream's head (--map upstream= leaves it out)"
+        )
     })
-}
-
-/// Hours between two clocks are no drift.
-pub(crate) fn clock_is_near(bounds: &ClockBounds) -> Result<(), JoinError> {
-    let (low, high) = (bounds.offset_low_ms, bounds.offset_high_ms);
-    let nearest = if low > 0.0 { low } else { -high };
-    if nearest < APART {
-        return Ok(());
-    }
-    let (hours, side) = (nearest / 3_600_000.0, if low > 0.0 { "ahead of" } else { "behind" });
-    Err(JoinError::Usage(format!(
-        "the log's clock is {hours:.2} h {side} the run's, for the same requests: its times have \
-         another zone or unit. Correct `at` or `ended` in --map, or leave it out with --map at="
-    )))
 }
 
 fn utc(nanos: i64) -> String {
@@ -219,7 +162,7 @@ pub(crate) fn dates_are_near(run: &Run) -> Result<(), JoinError> {
         .requests
         .iter()
         .filter_map(|request: &Request| {
-            let at = request.log_at.get()?;
+            let at = request.log_at?;
             Some((at.abs_diff(request.sent), at, request.sent))
         })
         .min()

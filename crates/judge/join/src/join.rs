@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use crate::books::Joiner;
 use crate::caches;
 use crate::check;
-use crate::error::JoinError;
+use crate::error::{JoinError, quoted};
 use crate::map::{Field, LogOf, Map};
 use crate::preset::{MapChoice, choose};
 use crate::progress::{Progress, Reading};
 use crate::result::{Books, GroupTimes, Join, SCHEMA, StageTimes, Verdict};
 use crate::rows;
 use crate::run::{Fate, Request, Run, RunChoice, run_id};
-use crate::source::{Source, Window};
+use crate::source;
 use crate::stage_times;
 use crate::stated_times;
 use crate::times;
@@ -40,35 +40,30 @@ pub struct Options {
 /// read, `tell` how far the reading is.
 ///
 /// # Memory
-/// About 240 bytes for each request of the run, and some 50 more at the end for each of those of
+/// About 320 bytes for each request of the run, and some 50 more at the end for each of those of
 /// its largest group of scenario and outcome; nothing for rows of the log.
 ///
 /// # Errors
 /// [`JoinError`], of which [`JoinError::is_usage`] says whether the call was wrong.
 pub fn join(
     folder: &Path,
-    source: &Source,
+    log: &Path,
     options: &Options,
     shown: &mut dyn FnMut(&Map),
     tell: &mut dyn FnMut(Reading, u64),
 ) -> Result<Join, JoinError> {
-    let columns = source.columns()?;
-    let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-    let map = source.typed(choose(&options.map, &names)?, &columns);
+    let columns = source::columns(log)?;
+    let map = choose(&options.map, &columns)?;
     shown(&map);
     let mut run = Run::read(folder, &options.run, &mut Progress::new(tell))?;
-    let (span, log) = (run.span(), source.name());
+    let (span, log_name) = (run.span(), quoted(&log.display().to_string()));
     let mut joiner = Joiner::new(&mut run, &map, Progress::new(tell));
-    source.read(&map, &columns, &Window::around(span.0, span.1), &mut joiner)?;
+    source::read(log, &map, &columns, &mut joiner)?;
     joiner.close();
-    check::rows(&joiner, source)?;
-    check::matches(&joiner, span, &log)?;
+    check::rows(&joiner, &log_name)?;
+    check::matches(&joiner, span, &log_name)?;
     let (impossible, refused) = check::times(&joiner)?;
-    let clock = check::clock(&joiner, span);
-    match &clock {
-        Ok(bounds) => check::clock_is_near(bounds)?,
-        Err(_) => check::dates_are_near(joiner.run)?,
-    }
+    check::dates_are_near(joiner.run)?;
     let steps_ms = Some(joiner.quality.steps()).filter(|steps| *steps > 0);
     let steps_ms = steps_ms.map(|steps| steps as f64 / 1e6);
     let log_of = map.log_of;
@@ -79,10 +74,6 @@ pub fn join(
     let notes = notes(&joiner);
     let verdict = verdict(&joiner, options.allow_lost);
     let Joiner { books, disagreements, examples, .. } = joiner;
-    let (clock, clock_refused) = match clock {
-        Ok(clock) => (Some(clock), None),
-        Err(why) => (None, Some(why)),
-    };
     if let Some(path) = &options.rows {
         rows::write(path, &run, log_of, refused.is_none())?;
     }
@@ -90,7 +81,7 @@ pub fn join(
         schema: SCHEMA.to_owned(),
         run: folder.display().to_string(),
         run_id: run_id(folder),
-        log,
+        log: log_name,
         map: map.shown(),
         map_origin: map.origin.clone(),
         log_of,
@@ -105,8 +96,6 @@ pub fn join(
         steps_ms,
         times_refused: refused,
         impossible,
-        clock,
-        clock_refused,
         notes,
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! results.jsonl -> Run (compact, by id) --.
-//! log -> Source -> cells -> LogRow --------+-> Joiner -> books, times, clock -> Join -> text, JSON
+//! log -> cells -> LogRow ------------------+-> Joiner -> books, times -> Join -> text, JSON
 //!                    Map (shown) ---------'
 //! ```
 //!
@@ -12,19 +12,16 @@
 //! - [`Join`]: the result, as `join.json` holds it; [`text()`]: for people
 //!
 //! Memory grows with the requests of the run, and not with the rows of the log: the log is read
-//! once, row by row. Only lengths are compared, so clocks need not agree; where the log has times,
-//! bounds of its clock follow from them.
+//! once, row by row. Only lengths are compared, so clocks need not agree.
 
 #[expect(clippy::excessive_nesting, reason = "one walk over rows, read from top to bottom")]
 mod books;
 mod caches;
 mod cell;
 mod check;
-mod clock;
 mod error;
 mod id;
 mod join;
-#[expect(clippy::excessive_nesting, reason = "one walk over rows, read from top to bottom")]
 mod json_row;
 mod lines;
 mod log_row;
@@ -41,7 +38,6 @@ mod text;
 mod time;
 mod times;
 
-pub use clock::ClockBounds;
 pub use error::JoinError;
 pub use join::{Options, join};
 pub use map::{LogOf, Map, Mapping};
@@ -51,6 +47,5 @@ pub use result::{
     Books, Disagreement, Examples, GroupTimes, Join, Quantiles, SCHEMA, StageTimes, Verdict,
 };
 pub use run::RunChoice;
-pub use source::{Credentials, PATIENCE, Source, Table};
 pub use text::text;
 pub use time::Unit;

@@ -23,8 +23,6 @@ pub(crate) struct Quality {
     pub(crate) bad: [BadValues; FIELDS],
     /// Rows with a value.
     pub(crate) filled: [u64; FIELDS],
-    /// The smallest step of the log's times in nanoseconds.
-    pub(crate) step: Option<i64>,
     /// The smallest step of the log's lengths in nanoseconds.
     pub(crate) length_step: Option<i64>,
     /// The smallest step of its upstream times.
@@ -68,9 +66,6 @@ impl<'a> LogRow<'a> {
             _ => {}
         }
         let step = |field| map.unit(field).and_then(|unit| cell(field).step(unit));
-        if at.is_some() {
-            smallest(&mut quality.step, step(Field::At).or_else(|| step(Field::Ended)));
-        }
         smallest(&mut quality.length_step, step(Field::Total).or_else(|| step(Field::Ended)));
         smallest(&mut quality.upstream_step, step(Field::Upstream));
         let mut count = |field| quality.note(field, cell(field), cell(field).count());

@@ -1,70 +1,37 @@
 //! Which column of a log means what.
 
+use plimsoll_measure::named_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{JoinError, quoted};
 use crate::time::Unit;
 
-/// What a column means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
-    Id,
-    At,
-    Ended,
-    Total,
-    Upstream,
-    Status,
-    Stream,
-    Prompt,
-    Completion,
-    Decision,
-    Cache,
-    Attempt,
-    Text,
-    Messages,
+named_enum! {
+    /// What a column means.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Field {
+        Id => "id",
+        At => "at",
+        Ended => "ended",
+        Total => "total",
+        Upstream => "upstream",
+        Status => "status",
+        Stream => "stream",
+        Prompt => "prompt",
+        Completion => "completion",
+        Decision => "decision",
+        Cache => "cache",
+        Attempt => "attempt",
+        Text => "text",
+        Messages => "messages",
+    }
 }
 
 /// Number of fields.
 pub(crate) const FIELDS: usize = Field::ALL.len();
 
 impl Field {
-    pub(crate) const ALL: [Self; 14] = [
-        Self::Id,
-        Self::At,
-        Self::Ended,
-        Self::Total,
-        Self::Upstream,
-        Self::Status,
-        Self::Stream,
-        Self::Prompt,
-        Self::Completion,
-        Self::Decision,
-        Self::Cache,
-        Self::Attempt,
-        Self::Text,
-        Self::Messages,
-    ];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Id => "id",
-            Self::At => "at",
-            Self::Ended => "ended",
-            Self::Total => "total",
-            Self::Upstream => "upstream",
-            Self::Status => "status",
-            Self::Stream => "stream",
-            Self::Prompt => "prompt",
-            Self::Completion => "completion",
-            Self::Decision => "decision",
-            Self::Cache => "cache",
-            Self::Attempt => "attempt",
-            Self::Text => "text",
-            Self::Messages => "messages",
-        }
-    }
-
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }

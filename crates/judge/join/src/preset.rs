@@ -6,7 +6,7 @@
 //! rest of a stream would count as the gateway's.
 
 use crate::error::{JoinError, quoted};
-use crate::map::{Entry, Field, LogOf, Map, Mapping, unit_of_name};
+use crate::map::{Entry, Field, LogOf, Map, Mapping};
 use crate::time::Unit;
 
 /// The map of one kind of log.
@@ -242,17 +242,7 @@ fn proposed(columns: &[String]) -> Result<Basis, JoinError> {
             }
             continue;
         };
-        let unit = unit_of_name(column);
-        if field.is_length() && unit.is_none() {
-            return Err(JoinError::usage(format!(
-                "the unit of {} is not known: write --map {}={}:UNIT with ns, us, ms or s, \
-                 and --map for every other column, like id=COLUMN",
-                quoted(column),
-                field.name(),
-                quoted(column)
-            )));
-        }
-        let unit = unit.filter(|_| field.is_length());
+        let Mapping { unit, .. } = Mapping::parse(&format!("{}={column}", field.name()))?;
         entries.push(Entry { field, column: (*column).clone(), unit });
     }
     Ok((entries, LogOf::Gateway, "proposed by known names; --map replaces it".to_owned()))

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::ClockBounds;
 use crate::map::LogOf;
 
 /// Layout of `join.json`.
@@ -56,12 +55,6 @@ pub struct Join {
     pub times_refused: Option<String>,
     /// Requests that took the log's side longer than the client waited.
     pub impossible: u64,
-    /// The log's clock minus the run's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock: Option<ClockBounds>,
-    /// Why there are no bounds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock_refused: Option<String>,
     /// What a reader must know.
     pub notes: Vec<String>,
 }

@@ -91,10 +91,10 @@ fn row<'r>(
     comparable: bool,
 ) -> Row<'r> {
     let name = run.groups.get(usize::from(request.group));
-    let (client, log) = (request.service.get(), request.log_total.get());
+    let (client, log) = (request.service, request.log_total);
     let both = client.zip(log).filter(|_| comparable);
     let upstream = match log_of {
-        LogOf::Gateway => request.log_upstream.get(),
+        LogOf::Gateway => request.log_upstream,
         LogOf::Upstream => log,
     };
     let gateway = (log_of == LogOf::Gateway).then(|| log.zip(upstream)).flatten();
@@ -113,9 +113,9 @@ fn row<'r>(
         upstream_ms: upstream.filter(|_| comparable).map(ms),
         cache: request.cache.map(CacheState::name),
         log_cache: request.log.cache.map(CacheState::name),
-        log_status: request.log.status.get(),
-        log_input_tokens: request.log.prompt.get(),
-        log_output_tokens: request.log.completion.get(),
+        log_status: request.log.status,
+        log_input_tokens: request.log.prompt,
+        log_output_tokens: request.log.completion,
         stated_ms: stated(run, index),
     }
 }

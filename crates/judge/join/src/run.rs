@@ -19,46 +19,12 @@ const SHARED: f64 = 0.01;
 /// The name of the whole time that a target states (`server_time_ms` of its row).
 const SERVER_TIME: &str = "server_time";
 
-/// Stands for a time that is not known.
-const NO_TIME: i64 = i64::MIN;
-/// Stands for a count that is not known.
-const NO_COUNT: u32 = u32::MAX;
-
-/// A time or length in nanoseconds, in 8 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Time(i64);
-
-impl Time {
-    pub(crate) const NONE: Self = Self(NO_TIME);
-
-    pub(crate) const fn of(nanos: Option<i64>) -> Self {
-        match nanos {
-            Some(nanos) => Self(nanos),
-            None => Self::NONE,
-        }
-    }
-
-    pub(crate) const fn get(self) -> Option<i64> {
-        if self.0 == NO_TIME { None } else { Some(self.0) }
-    }
-}
-
-/// A count in 4 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Count(u32);
-
-impl Default for Count {
-    fn default() -> Self {
-        Self::of(None)
-    }
-}
-
 /// What a row of the log says that the run knows too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LogValues {
-    pub(crate) status: Count,
-    pub(crate) prompt: Count,
-    pub(crate) completion: Count,
+    pub(crate) status: Option<u32>,
+    pub(crate) prompt: Option<u32>,
+    pub(crate) completion: Option<u32>,
     pub(crate) stream: Option<bool>,
     pub(crate) decision: Option<PolicyDecision>,
     pub(crate) cache: Option<CacheState>,
@@ -71,19 +37,6 @@ pub(crate) struct Stated {
     /// Its name, by its place in [`Run::stated_names`].
     pub(crate) name: u16,
     pub(crate) nanos: i64,
-}
-
-impl Count {
-    pub(crate) const fn of(known: Option<u32>) -> Self {
-        match known {
-            Some(count) => Self(count),
-            None => Self(NO_COUNT),
-        }
-    }
-
-    pub(crate) const fn get(self) -> Option<u32> {
-        if self.0 == NO_COUNT { None } else { Some(self.0) }
-    }
 }
 
 /// How far a request came, as far as a log is concerned.
@@ -106,11 +59,11 @@ pub(crate) struct Request {
     /// When it was sent, since 1970 by the run's clock.
     pub(crate) sent: i64,
     /// From sent to finished.
-    pub(crate) service: Time,
+    pub(crate) service: Option<i64>,
     /// From sent to the first byte.
-    pub(crate) ttfb: Time,
-    pub(crate) prompt: Count,
-    pub(crate) completion: Count,
+    pub(crate) ttfb: Option<i64>,
+    pub(crate) prompt: Option<u32>,
+    pub(crate) completion: Option<u32>,
     pub(crate) status: u16,
     /// Scenario and outcome.
     pub(crate) group: u16,
@@ -132,16 +85,16 @@ pub(crate) struct Request {
     pub(crate) rows: u32,
     /// The attempt that the log's values are of.
     pub(crate) attempt: u32,
-    pub(crate) log_at: Time,
-    pub(crate) log_total: Time,
-    pub(crate) log_upstream: Time,
+    pub(crate) log_at: Option<i64>,
+    pub(crate) log_total: Option<i64>,
+    pub(crate) log_upstream: Option<i64>,
     /// What the log says else, of the same attempt.
     pub(crate) log: LogValues,
     /// Where its id begins.
     id: usize,
 }
 
-const _: () = assert!(size_of::<Request>() <= 128, "a million of them take 128 MB");
+const _: () = assert!(size_of::<Request>() <= 200, "a million of them take 200 MB");
 
 /// A scenario and an outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -332,8 +285,8 @@ impl Run {
         let scenario = GroupName { scenario: row.scenario.clone(), outcome: outcome.name() };
         Ok(Request {
             sent: intended.saturating_add(row.dispatch_lag_ms.and_then(signed_nanos).unwrap_or(0)),
-            service: Time::of(row.service_time_ms.and_then(signed_nanos)),
-            ttfb: Time::of(row.ttfb_ms.and_then(signed_nanos)),
+            service: row.service_time_ms.and_then(signed_nanos),
+            ttfb: row.ttfb_ms.and_then(signed_nanos),
             prompt: reported(row.prompt_tokens, row.prompt_tokens_source),
             completion: reported(row.completion_tokens, row.completion_tokens_source),
             status: row.status,
@@ -352,9 +305,9 @@ impl Run {
             named: true,
             rows: 0,
             attempt: 0,
-            log_at: Time::NONE,
-            log_total: Time::NONE,
-            log_upstream: Time::NONE,
+            log_at: None,
+            log_total: None,
+            log_upstream: None,
             log: LogValues::default(),
             id: self.ids.len(),
         })
@@ -370,8 +323,7 @@ impl Run {
     /// When the first request was sent, and when the last was over.
     pub(crate) fn span(&self) -> (i64, i64) {
         let sent = self.requests.iter().map(|request| request.sent);
-        let over =
-            self.requests.iter().map(|r| r.sent.saturating_add(r.service.get().unwrap_or(0)));
+        let over = self.requests.iter().map(|r| r.sent.saturating_add(r.service.unwrap_or(0)));
         (sent.min().unwrap_or(0), over.max().unwrap_or(0))
     }
 }
@@ -381,8 +333,8 @@ fn signed_nanos(length: Nanos) -> Option<i64> {
 }
 
 /// A count of tokens, if the provider reported it.
-fn reported(count: u32, source: TokenSource) -> Count {
-    Count::of((source == TokenSource::Reported).then_some(count))
+fn reported(count: u32, source: TokenSource) -> Option<u32> {
+    (source == TokenSource::Reported).then_some(count)
 }
 
 /// The id of the run, as its plan.json has it; `None` without such a file.

@@ -1,175 +1,197 @@
-//! Where the rows of a log come from.
+//! The log: a file of JSON lines or CSV.
 
-mod clickhouse;
-mod file;
-#[cfg(feature = "postgres")]
-mod postgres;
-mod table;
+use std::cell::Cell as Shared;
+use std::io::{self, BufRead, ErrorKind, Read};
+use std::path::Path;
+use std::rc::Rc;
 
-use std::path::PathBuf;
-use std::time::Duration;
+use csv::{ByteRecord, Reader, ReaderBuilder};
+use plimsoll_run_files::MAX_LINE;
+use serde_json::{Map as Object, Value};
 
 use crate::books::Joiner;
+use crate::cell::Cell;
 use crate::error::{JoinError, quoted};
+use crate::json_row::{Cells, read_row};
+use crate::lines::{Lines, open, unreadable};
 use crate::map::Map;
 
-use self::table::Address;
+/// Lines from which the columns of JSON are taken.
+const SAMPLE: usize = 100;
 
-/// A column of a log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Column {
-    pub(crate) name: String,
-    /// The database's word for its type; empty in files.
-    pub(crate) kind: String,
+/// What a file holds.
+enum Format {
+    Json,
+    Csv,
 }
 
-/// The time of which rows are fetched from a database, by the run's clock, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub(crate) first: i64,
-    pub(crate) last: i64,
-}
-
-impl Window {
-    /// Five minutes more than the run on either side.
-    pub(crate) fn around(first: i64, last: i64) -> Self {
-        const MORE: i64 = 300_000_000_000;
-        Self { first: first.saturating_sub(MORE), last: last.saturating_add(MORE) }
-    }
-}
-
-/// User and password of a database. They come from the environment, never from the command line,
-/// where every user of the host sees them.
-#[derive(Clone, Default)]
-pub struct Credentials {
-    /// User.
-    pub user: Option<String>,
-    /// Password.
-    pub password: Option<String>,
-}
-
-/// Without the password.
-impl std::fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
-    }
-}
-
-/// A log.
-#[derive(Clone, Debug)]
-pub enum Source {
-    /// JSON lines or CSV, also compressed by gzip. Which it is is seen in its content.
-    File(PathBuf),
-    /// A table of `ClickHouse`, over its HTTP interface.
-    ClickHouse(Table),
-    /// A table of Postgres.
-    Postgres(Table),
-}
-
-/// A table of a database.
-#[derive(Clone, Debug)]
-pub struct Table {
-    address: Address,
-    credentials: Credentials,
-    /// How long the database may be silent.
-    patience: Duration,
-}
-
-/// How long a database may be silent before it is given up.
-pub const PATIENCE: Duration = Duration::from_mins(1);
-
-impl Source {
-    /// A path, `clickhouse:http://HOST:8123/DATABASE.TABLE`, or
-    /// `postgres://HOST:5432/DATABASE/SCHEMA.TABLE`. `credentials` is asked with the name of the
-    /// database's kind.
-    ///
-    /// # Errors
-    /// [`JoinError::Usage`] for an address that is none, or has a password in it.
-    pub fn parse(text: &str, credentials: impl Fn(&str) -> Credentials) -> Result<Self, JoinError> {
-        let (url, kind, make): (_, _, fn(Table) -> Self) =
-            if let Some(url) = text.strip_prefix("clickhouse:") {
-                (url, "clickhouse", Self::ClickHouse)
-            } else if text.starts_with("postgres:") || text.starts_with("postgresql:") {
-                (text, "postgres", Self::Postgres)
-            } else {
-                return Ok(Self::File(PathBuf::from(text)));
-            };
-        let (address, user) = Address::parse(url, kind)?;
-        let known = credentials(kind);
-        let credentials = Credentials { user: user.or(known.user), ..known };
-        Ok(make(Table { address, credentials, patience: PATIENCE }))
-    }
-
-    /// The same, given up when its database says nothing for this long.
-    #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        if let Self::ClickHouse(table) | Self::Postgres(table) = &mut self {
-            table.patience = patience;
-        }
-        self
-    }
-
-    /// For reports, without credentials.
-    pub fn name(&self) -> String {
-        match self {
-            Self::File(path) => quoted(&path.display().to_string()),
-            Self::ClickHouse(table) => format!("ClickHouse table {}", table.address),
-            Self::Postgres(table) => format!("Postgres table {}", table.address),
+/// The names of its columns.
+pub(crate) fn columns(path: &Path) -> Result<Vec<String>, JoinError> {
+    match format(path)? {
+        Format::Json => json_columns(path),
+        Format::Csv => {
+            let mut reader = CsvRows::open(path)?;
+            let mut header = ByteRecord::new();
+            reader.next(&mut header)?;
+            Ok(names(&header))
         }
     }
+}
 
-    pub(crate) const fn is_table(&self) -> bool {
-        !matches!(self, Self::File(_))
+/// Gives every row to the joiner.
+pub(crate) fn read(
+    path: &Path,
+    map: &Map,
+    columns: &[String],
+    joiner: &mut Joiner<'_, '_>,
+) -> Result<(), JoinError> {
+    match format(path)? {
+        Format::Json => read_json(path, map, joiner),
+        Format::Csv => read_csv(path, map, columns, joiner),
     }
+}
 
-    /// The columns: of a table all, of JSON those of the first 100 lines.
-    pub(crate) fn columns(&self) -> Result<Vec<Column>, JoinError> {
-        match self {
-            Self::File(path) => file::columns(path),
-            Self::ClickHouse(table) => clickhouse::columns(table),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(table) => postgres::columns(table),
-            #[cfg(not(feature = "postgres"))]
-            Self::Postgres(table) => Err(no_postgres(&table.address)),
-        }
-    }
-
-    /// The map with the units in which the database hands its types over.
-    pub(crate) fn typed(&self, map: Map, columns: &[Column]) -> Map {
-        match self {
-            Self::File(_) => map,
-            Self::ClickHouse(_) => clickhouse::typed(map, columns),
-            Self::Postgres(_) => table::with_seconds(map, columns),
-        }
-    }
-
-    /// Hands every row to `joiner`.
-    pub(crate) fn read(
-        &self,
-        map: &Map,
-        columns: &[Column],
-        window: &Window,
-        joiner: &mut Joiner<'_, '_>,
-    ) -> Result<(), JoinError> {
-        match self {
-            Self::File(path) => file::read(path, map, columns, joiner),
-            Self::ClickHouse(table) => clickhouse::read(table, map, columns, window, joiner),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(table) => postgres::read(table, map, columns, window, joiner),
-            #[cfg(not(feature = "postgres"))]
-            Self::Postgres(table) => {
-                let _ = window;
-                Err(no_postgres(&table.address))
+/// JSON if the first line begins like an object.
+fn format(path: &Path) -> Result<Format, JoinError> {
+    let mut lines = Lines::open(path)?;
+    while let Some(line) = lines.next()? {
+        match line.bytes.first() {
+            None => {}
+            Some(b'{') => return Ok(Format::Json),
+            Some(b'[') => {
+                return Err(JoinError::Usage(format!(
+                    "{} is one array of JSON: write a line for each row, like jq -c '.[]'",
+                    path.display()
+                )));
             }
+            Some(_) => return Ok(Format::Csv),
         }
+    }
+    Err(JoinError::NoRows(format!("{} is empty", path.display())))
+}
+
+fn json_columns(path: &Path) -> Result<Vec<String>, JoinError> {
+    let (mut lines, mut names) = (Lines::open(path)?, Vec::new());
+    for _ in 0..SAMPLE {
+        let Some(line) = lines.next()? else { break };
+        let Ok(row) = serde_json::from_slice::<Object<String, Value>>(line.bytes) else { continue };
+        for name in row.keys().filter(|name| !names.contains(*name)).cloned().collect::<Vec<_>>() {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+fn read_json(path: &Path, map: &Map, joiner: &mut Joiner<'_, '_>) -> Result<(), JoinError> {
+    let mut lines = Lines::open(path)?;
+    while let Some(line) = lines.next()? {
+        if line.bytes.is_empty() {
+            continue;
+        }
+        match read_row(line.bytes, map) {
+            Some(cells) => joiner.add(&cells),
+            None => joiner.add_unreadable(line.number, &String::from_utf8_lossy(line.bytes)),
+        }
+    }
+    Ok(())
+}
+
+fn read_csv(
+    path: &Path,
+    map: &Map,
+    columns: &[String],
+    joiner: &mut Joiner<'_, '_>,
+) -> Result<(), JoinError> {
+    let places: Vec<_> = map
+        .entries
+        .iter()
+        .filter_map(|entry| {
+            let place = columns.iter().position(|column| *column == entry.column)?;
+            Some((entry.field as usize, place))
+        })
+        .collect();
+    let (mut reader, mut record) = (CsvRows::open(path)?, ByteRecord::new());
+    reader.next(&mut record)?;
+    while reader.next(&mut record)? {
+        if record.len() != columns.len() {
+            let text = record.iter().map(String::from_utf8_lossy).collect::<Vec<_>>().join(",");
+            joiner.add_unreadable(reader.line(), &text);
+            continue;
+        }
+        let mut cells = Cells::default();
+        for (field, column) in &places {
+            cells[*field] =
+                Cell::of_text(String::from_utf8_lossy(record.get(*column).unwrap_or_default()));
+        }
+        joiner.add(&cells);
+    }
+    Ok(())
+}
+
+fn names(header: &ByteRecord) -> Vec<String> {
+    header
+        .iter()
+        .map(|field: &[u8]| {
+            String::from_utf8_lossy(field).trim().trim_start_matches('\u{feff}').to_owned()
+        })
+        .collect()
+}
+
+/// The records of a CSV file, the header first. None may be longer than [`MAX_LINE`]: a quote that
+/// is never closed would else take the whole file into memory.
+struct CsvRows<'p> {
+    reader: Reader<Bounded>,
+    left: Rc<Shared<usize>>,
+    path: &'p Path,
+}
+
+impl<'p> CsvRows<'p> {
+    fn open(path: &'p Path) -> Result<Self, JoinError> {
+        let left = Rc::new(Shared::new(MAX_LINE));
+        let bounded = Bounded { inner: open(path)?, left: Rc::clone(&left) };
+        let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bounded);
+        Ok(Self { reader, left, path })
+    }
+
+    /// The number of the line after the last record.
+    fn line(&self) -> u64 {
+        self.reader.position().line().saturating_sub(1)
+    }
+
+    fn next(&mut self, record: &mut ByteRecord) -> Result<bool, JoinError> {
+        self.left.set(MAX_LINE);
+        let line = self.line();
+        self.reader.read_byte_record(record).map_err(|error| match error.kind() {
+            csv::ErrorKind::Io(cause) if cause.kind() == ErrorKind::FileTooLarge => {
+                JoinError::Usage(format!(
+                    "the row after line {line} of {} is longer than {} MiB: a quote is not closed",
+                    self.path.display(),
+                    MAX_LINE >> 20
+                ))
+            }
+            csv::ErrorKind::Io(cause) => unreadable(self.path, line, cause),
+            _ => {
+                JoinError::Usage(format!("{}: {}", self.path.display(), quoted(&error.to_string())))
+            }
+        })
     }
 }
 
-#[cfg(not(feature = "postgres"))]
-fn no_postgres(address: &Address) -> JoinError {
-    JoinError::Usage(format!(
-        "this build reads no Postgres. Export the table and join the file: psql -c '\\copy (select \
-         * from {}) to log.csv csv header'; or build with --features postgres",
-        address.table
-    ))
+/// Reads no more than `left` bytes.
+struct Bounded {
+    inner: Box<dyn BufRead>,
+    left: Rc<Shared<usize>>,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.left.get();
+        if left == 0 {
+            return Err(ErrorKind::FileTooLarge.into());
+        }
+        let most = buffer.len().min(left);
+        let read = self.inner.read(buffer.get_mut(..most).unwrap_or_default())?;
+        self.left.set(left - read);
+        Ok(read)
+    }
 }

@@ -18,11 +18,11 @@ struct Sums {
 impl Sums {
     fn add(&mut self, request: &Request, log_of: LogOf) {
         self.completed += 1;
-        let (Some(client), Some(total)) = (request.service.get(), request.log_total.get()) else {
+        let (Some(client), Some(total)) = (request.service, request.log_total) else {
             return;
         };
         let upstream = match log_of {
-            LogOf::Gateway => request.log_upstream.get(),
+            LogOf::Gateway => request.log_upstream,
             LogOf::Upstream => Some(total),
         };
         let Some(upstream) = upstream else { return };

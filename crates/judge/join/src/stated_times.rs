@@ -44,8 +44,8 @@ fn beside(
         name: name.to_owned(),
         requests: requests.len() as u64,
         stated: quantiles(values)?,
-        log: of_requests(&requests, |request| request.log_total.get()).filter(|_| of_gateway),
+        log: of_requests(&requests, |request| request.log_total).filter(|_| of_gateway),
         gateway: of_requests(&requests, own_time).filter(|_| of_gateway),
-        client: of_requests(&requests, |request| request.service.get()).unwrap_or_default(),
+        client: of_requests(&requests, |request| request.service).unwrap_or_default(),
     })
 }

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use plimsoll_report::format::{count, time, wrap};
 use plimsoll_report::table::{Layout, Table};
 
-use crate::clock::ClockBounds;
 use crate::map::LogOf;
 use crate::result::{Books, GroupTimes, Join, Quantiles, Verdict};
 
@@ -23,7 +22,6 @@ pub fn text(join: &Join) -> String {
     out += &times(join);
     out += &caches(join);
     out += &stated(join);
-    out += &clock(join);
     for note in &join.notes {
         out += &paragraph("note: ", note);
     }
@@ -216,18 +214,6 @@ fn with_interval(times: &Quantiles, steps: f64) -> String {
         (Some(low), Some(high)) => plimsoll_report::format::with_interval(value, low, high),
         _ => time(value),
     }
-}
-
-fn clock(join: &Join) -> String {
-    let Some(bounds) = &join.clock else {
-        let why = join.clock_refused.as_deref().unwrap_or_default();
-        return paragraph("clock - ", why);
-    };
-    let ClockBounds { offset_low_ms, offset_high_ms, drift_low_ppm, drift_high_ppm, .. } = bounds;
-    format!(
-        "clock of the log minus the run's: {offset_low_ms:+.3} to {offset_high_ms:+.3} ms at half \
-         time,\n  drift {drift_low_ppm:+.1} to {drift_high_ppm:+.1} ppm (bounds, not estimates)\n"
-    )
 }
 
 /// A label and a text, its further lines indented.

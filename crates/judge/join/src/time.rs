@@ -1,38 +1,31 @@
 //! Times and lengths as logs write them, in nanoseconds.
 
-/// The unit of a time or a length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Nanoseconds.
-    Ns,
-    /// Microseconds.
-    Us,
-    /// Milliseconds.
-    Ms,
-    /// Seconds.
-    S,
-    /// A date, like `2026-01-02T03:04:05.678Z`. Without a zone it is UTC.
-    Iso,
+use plimsoll_measure::named_enum;
+
+named_enum! {
+    /// The unit of a time or a length.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Unit {
+        /// Nanoseconds.
+        Ns => "ns",
+        /// Microseconds.
+        Us => "us",
+        /// Milliseconds.
+        Ms => "ms",
+        /// Seconds.
+        S => "s",
+        /// A date, like `2026-01-02T03:04:05.678Z`. Without a zone it is UTC.
+        Iso => "iso",
+    }
 }
 
 impl Unit {
     /// Every unit of a number.
     pub(crate) const OF_NUMBERS: [Self; 4] = [Self::Ns, Self::Us, Self::Ms, Self::S];
 
-    /// Its name in a map.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Ns => "ns",
-            Self::Us => "us",
-            Self::Ms => "ms",
-            Self::S => "s",
-            Self::Iso => "iso",
-        }
-    }
-
     /// The unit of that name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        [Self::Ns, Self::Us, Self::Ms, Self::S, Self::Iso].into_iter().find(|u| u.name() == name)
+        Self::ALL.into_iter().find(|u| u.name() == name)
     }
 
     /// Digits between it and the nanosecond.

@@ -6,7 +6,7 @@ use plimsoll_stats::woodruff::{Batched, Stage};
 
 use crate::map::LogOf;
 use crate::result::{GroupTimes, Quantiles};
-use crate::run::{GroupName, Request, Run, Time};
+use crate::run::{GroupName, Request, Run};
 use crate::time::Unit;
 
 /// The share of impossible requests from which on the log's time is something else. A gateway reads
@@ -27,7 +27,7 @@ const SECOND: i64 = 1_000_000_000;
 /// Requests whose length both sides know.
 fn both(run: &Run) -> impl Iterator<Item = (&Request, i64, i64)> {
     run.requests.iter().filter_map(|request| {
-        let (service, total) = request.service.get().zip(request.log_total.get())?;
+        let (service, total) = request.service.zip(request.log_total)?;
         Some((request, service, total))
     })
 }
@@ -77,7 +77,7 @@ pub(crate) fn longer_upstream(run: &Run, steps: i64) -> (u64, u64) {
 pub(crate) fn upstream_heads(run: &Run, steps: i64) -> (u64, u64) {
     let (mut heads, mut all) = (0_u64, 0_u64);
     for request in run.requests.iter().filter(|request| request.stream) {
-        let times = [request.service, request.ttfb, request.log_upstream].map(Time::get);
+        let times = [request.service, request.ttfb, request.log_upstream];
         let [Some(service), Some(ttfb), Some(upstream)] = times else { continue };
         if service - ttfb > steps.max(service / STREAMED) {
             all += 1;
@@ -87,27 +87,9 @@ pub(crate) fn upstream_heads(run: &Run, steps: i64) -> (u64, u64) {
     (heads, all)
 }
 
-/// The greatest unit by which nine of ten upstream times are a part of their total.
-pub(crate) fn true_unit_of_upstream(run: &Run, given: Unit) -> Option<Unit> {
-    if upstreams(run).count() < FOR_UNITS {
-        return None;
-    }
-    Unit::OF_NUMBERS.into_iter().rev().filter(|unit| unit.digits() < given.digits()).find(|unit| {
-        let factor = 10_f64.powi(-i32::try_from(given.digits() - unit.digits()).unwrap_or(0));
-        let (mut fits, mut all) = (0_u64, 0_u64);
-        for (total, upstream) in upstreams(run) {
-            all += 1;
-            fits += u64::from(upstream as f64 * factor <= total as f64 * 1.02);
-        }
-        fits as f64 >= all as f64 * 0.9
-    })
-}
-
 /// The log's total and its upstream time, where it has both.
 fn upstreams(run: &Run) -> impl Iterator<Item = (i64, i64)> {
-    run.requests
-        .iter()
-        .filter_map(|request| request.log_total.get().zip(request.log_upstream.get()))
+    run.requests.iter().filter_map(|request| request.log_total.zip(request.log_upstream))
 }
 
 /// A value of a request, in nanoseconds.
@@ -150,16 +132,16 @@ fn of_group(
 ) -> Option<GroupTimes> {
     let behind = log_of == LogOf::Upstream;
     let upstream = |request: &Request| match log_of {
-        LogOf::Gateway => request.log_upstream.get(),
-        LogOf::Upstream => request.log_total.get(),
+        LogOf::Gateway => request.log_upstream,
+        LogOf::Upstream => request.log_total,
     };
-    let outside = |request: &Request| Some(request.service.get()? - request.log_total.get()?);
+    let outside = |request: &Request| Some(request.service? - request.log_total?);
     (!group.is_empty()).then(|| GroupTimes {
         scenario: name.scenario.clone(),
         outcome: name.outcome.to_owned(),
         cache: cache.map(|state| state.name().to_owned()),
         requests: group.len() as u64,
-        client: of_requests(group, |request| request.service.get()).unwrap_or_default(),
+        client: of_requests(group, |request| request.service).unwrap_or_default(),
         outside: of_requests(group, outside).unwrap_or_default(),
         gateway: of_requests(group, own_time).filter(|_| !behind),
         upstream: of_requests(group, upstream),
@@ -168,7 +150,7 @@ fn of_group(
 
 /// The log's total minus its upstream time.
 pub(crate) fn own_time(request: &Request) -> Option<i64> {
-    Some(request.log_total.get()? - request.log_upstream.get()?)
+    Some(request.log_total? - request.log_upstream?)
 }
 
 /// Quantiles of a value of these requests; `None` if none of them has it.

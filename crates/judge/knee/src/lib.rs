@@ -19,9 +19,7 @@ mod turns;
 
 pub use kept::{Counts, KeptShare, State};
 pub use objective::{Objective, ObjectiveError};
-pub use report::{
-    AtLeast, CurvePoint, FORMAT, Goodput, KneeReport, ProviderProbe, ReadError, TargetKnee,
-};
+pub use report::{AtLeast, CurvePoint, FORMAT, Goodput, KneeReport, ProviderProbe, TargetKnee};
 pub use result::{Confirmed, Found, Kind, Load, Phase, Probe, ProbeFigures};
 pub use search::{Measured, Planned, Search, Settings};
 pub use turns::in_turns;

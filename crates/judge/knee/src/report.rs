@@ -1,8 +1,8 @@
 //! `knee.json`: what was found for each target, and what it comes from.
 
+use plimsoll_run_files::{RunFileError, read_stored};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::kept::{KeptShare, State};
 use crate::result::{Found, Kind, Load, Probe, ProbeFigures};
@@ -124,28 +124,13 @@ impl AtLeast {
     }
 }
 
-/// Why a `knee.json` cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// It is no JSON, or lacks a member.
-    #[error("this is no knee.json that this version can read: {0}")]
-    Damaged(#[from] serde_json::Error),
-    /// Another format.
-    #[error("its format is `{0}`, and this version reads `{FORMAT}`")]
-    Format(String),
-}
-
 impl KneeReport {
     /// Reads a `knee.json`.
     ///
     /// # Errors
-    /// [`ReadError`] if it is damaged or has another format.
-    pub fn read_json(bytes: &[u8]) -> Result<Self, ReadError> {
-        let json: Value = serde_json::from_slice(bytes)?;
-        match json["format"].as_str().unwrap_or_default() {
-            FORMAT => Ok(serde_json::from_value(json)?),
-            other => Err(ReadError::Format(other.to_owned())),
-        }
+    /// [`RunFileError`] if it is damaged or has another format.
+    pub fn read_json(bytes: &[u8]) -> Result<Self, RunFileError> {
+        read_stored(bytes, FORMAT)
     }
 
     /// Seconds that all probes took.

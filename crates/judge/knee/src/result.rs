@@ -1,30 +1,25 @@
 //! What a search found.
 
+use plimsoll_measure::named_enum;
 use plimsoll_report::format::digits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kept::{Counts, KeptShare, State};
 
-/// What the load is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Load {
-    /// Arrivals per second, independent of the target.
-    RequestsPerSecond,
-    /// Virtual users, each of which waits for its response.
-    VirtualUsers,
+named_enum! {
+    /// What the load is counted in.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Load {
+        /// Arrivals per second, independent of the target.
+        RequestsPerSecond => "requests_per_second",
+        /// Virtual users, each of which waits for its response.
+        VirtualUsers => "virtual_users",
+    }
 }
 
 impl Load {
-    /// The word in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RequestsPerSecond => "requests_per_second",
-            Self::VirtualUsers => "virtual_users",
-        }
-    }
-
     /// A load with its unit.
     pub fn text(self, load: f64) -> String {
         match self {
@@ -35,35 +30,23 @@ impl Load {
     }
 }
 
-/// What a probe is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// The lowest load.
-    Floor,
-    /// A step up.
-    Bracket,
-    /// A bisection.
-    Narrow,
-    /// An end of a bracket once more.
-    Cliff,
-    /// One side of the best guess.
-    Estimate,
-    /// The lower end, for long.
-    Confirm,
-}
-
-impl Phase {
-    /// The word in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Floor => "floor",
-            Self::Bracket => "bracket",
-            Self::Narrow => "narrow",
-            Self::Cliff => "cliff",
-            Self::Estimate => "estimate",
-            Self::Confirm => "confirm",
-        }
+named_enum! {
+    /// What a probe is for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Phase {
+        /// The lowest load.
+        Floor => "floor",
+        /// A step up.
+        Bracket => "bracket",
+        /// A bisection.
+        Narrow => "narrow",
+        /// An end of a bracket once more.
+        Cliff => "cliff",
+        /// One side of the best guess.
+        Estimate => "estimate",
+        /// The lower end, for long.
+        Confirm => "confirm",
     }
 }
 
@@ -141,35 +124,23 @@ impl Probe {
     }
 }
 
-/// How well the knee is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A load with its 95 % interval.
-    Interval,
-    /// Between a load that keeps the objective and one that misses it.
-    Bracket,
-    /// At least this load: nothing higher could be judged.
-    AtLeast,
-    /// Not even the lowest load keeps the objective.
-    NotEven,
-    /// It was found, but no load below it kept the objective for long.
-    Unstable,
-    /// Nothing can be told.
-    Unknown,
-}
-
-impl Kind {
-    /// The word in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Interval => "interval",
-            Self::Bracket => "bracket",
-            Self::AtLeast => "at_least",
-            Self::NotEven => "not_even",
-            Self::Unstable => "unstable",
-            Self::Unknown => "unknown",
-        }
+named_enum! {
+    /// How well the knee is known.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Kind {
+        /// A load with its 95 % interval.
+        Interval => "interval",
+        /// Between a load that keeps the objective and one that misses it.
+        Bracket => "bracket",
+        /// At least this load: nothing higher could be judged.
+        AtLeast => "at_least",
+        /// Not even the lowest load keeps the objective.
+        NotEven => "not_even",
+        /// It was found, but no load below it kept the objective for long.
+        Unstable => "unstable",
+        /// Nothing can be told.
+        Unknown => "unknown",
     }
 }
 

@@ -89,6 +89,7 @@ fn time(difference: &Difference) -> Option<Tested> {
     };
     let by = by_time(value, low, high);
     let word = if value > 0.0 { "slower" } else { "faster" };
+    let open = not_significant(target, reference, &figure);
     Some(Tested {
         target: target.clone(),
         reference: reference.clone(),
@@ -97,13 +98,10 @@ fn time(difference: &Difference) -> Option<Tested> {
         beyond_generator: difference.is_beyond_generator(),
         holds: format!("{target} is {word} than {reference} in {figure}, by {by}"),
         open: if difference.is_beyond_generator() || is_by_chance(difference) {
-            format!("{target} and {reference} do not differ significantly in {figure}")
+            open
         } else {
             let part = format::time(difference.generator_ns.unwrap_or_default() / 1e6);
-            format!(
-                "{target} and {reference} do not differ significantly in {figure}: up to {part} of the \
-                 difference may be the generator's"
-            )
+            format!("{open}: up to {part} of the difference may be the generator's")
         },
     })
 }
@@ -155,8 +153,12 @@ fn cpu(cpu: &CpuDifference) -> Option<Tested> {
         p: cpu.p?,
         beyond_generator: true,
         holds: format!("{target} takes {word} CPU per request than {reference}, by {by}"),
-        open: format!("{target} and {reference} do not differ significantly in CPU per request"),
+        open: not_significant(target, reference, "CPU per request"),
     })
+}
+
+fn not_significant(target: &str, reference: &str, figure: &str) -> String {
+    format!("{target} and {reference} do not differ significantly in {figure}")
 }
 
 /// The size of a difference in nanoseconds, with its interval.

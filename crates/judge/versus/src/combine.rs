@@ -15,10 +15,9 @@ use crate::disturbance::matters;
 use crate::judge::{conclude, warnings};
 use crate::own_times::{self, mean};
 use crate::result::{
-    BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Kind, Lost, OrderEffect,
-    Outage, OwnTimes, ScenarioDifference, TargetResult, Verdicts, Versus,
+    BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Kind, Lost, Outage,
+    OwnTimes, TargetResult, Verdicts, Versus,
 };
-use crate::scenarios::adjusted;
 use crate::stalls;
 use crate::stated;
 use crate::threshold::AddedThreshold;
@@ -45,11 +44,9 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
         targets: targets(rounds),
         differences: last.differences.iter().map(|found| difference(rounds, found)).collect(),
         added: added_distribution::of_rounds(rounds.iter().flat_map(|round| &round.added)),
-        scenarios: scenarios(rounds, last),
         errors: last.errors.iter().map(|found| errors(rounds, found, |r| &r.errors)).collect(),
         verdicts: verdicts(rounds),
         cpu: last.cpu.iter().map(|found| cpu(rounds, found)).collect(),
-        order_effect: last.order_effect.iter().map(|found| order_effect(rounds, found)).collect(),
         unlike: union(rounds, |round| &round.unlike, String::clone),
         workload_mismatch: union(
             rounds,
@@ -133,46 +130,6 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
     }
 }
 
-fn scenarios(rounds: &[Versus], last: &Versus) -> Vec<ScenarioDifference> {
-    let (found, p): (Vec<_>, Vec<f64>) =
-        last.scenarios.iter().map(|found| scenario(rounds, found)).unzip();
-    adjusted(found, &p)
-}
-
-/// What is added in a scenario, and the p value of "as much as in all together".
-fn scenario(rounds: &[Versus], like: &ScenarioDifference) -> (ScenarioDifference, f64) {
-    let found: Vec<(&Versus, &ScenarioDifference)> = rounds
-        .iter()
-        .filter_map(|round| {
-            Some((
-                round,
-                round.scenarios.iter().find(|found: &&ScenarioDifference| {
-                    (&found.scenario, &found.target) == (&like.scenario, &like.target)
-                })?,
-            ))
-        })
-        .collect();
-    let p = over(found.iter().filter_map(|(round, found): &(&Versus, &ScenarioDifference)| {
-        let (target, reference) = (&found.target, &found.reference);
-        let all = round.difference(target, reference, round.headline, Kind::Added, "p50")?;
-        let all = all.value_ns?;
-        Some((found.value_ns? - all, found.low_ns? - all, found.high_ns? - all, None))
-    }))
-    .map_or(f64::NAN, |over| over.p_zero);
-    let over = over(found.iter().filter_map(|(_, found): &(&Versus, &ScenarioDifference)| {
-        Some((found.value_ns?, found.low_ns?, found.high_ns?, None))
-    }));
-    let combined = ScenarioDifference {
-        pairs: found.iter().map(|(_, found)| found.pairs).sum(),
-        value_ns: over.map(|over| over.value),
-        low_ns: over.map(|over| over.interval.low),
-        high_ns: over.map(|over| over.interval.high),
-        refused: refused(over.is_some(), like.refused.as_deref()),
-        ..like.clone()
-    };
-    (combined, p)
-}
-
 fn errors(
     rounds: &[Versus],
     like: &ErrorDifference,
@@ -224,25 +181,6 @@ fn cpu(rounds: &[Versus], like: &CpuDifference) -> CpuDifference {
         p: over.map(|over| over.p_zero).filter(|p| !p.is_nan()),
         degrees_of_freedom: over.map(|_| (count - 1) as f64),
         refused: refused(over.is_some(), None),
-        ..like.clone()
-    }
-}
-
-fn order_effect(rounds: &[Versus], like: &OrderEffect) -> OrderEffect {
-    let found: Vec<&OrderEffect> = rounds
-        .iter()
-        .filter_map(|round| round.order_effect.iter().find(|found| found.target == like.target))
-        .collect();
-    let over = over(found.iter().filter_map(|f| Some((f.value_ns?, f.low_ns?, f.high_ns?, None))));
-    let blocks = found.iter().map(|found| found.blocks).sum();
-    let after: f64 = found.iter().map(|found| found.after_share * found.blocks as f64).sum();
-    OrderEffect {
-        after_share: after / u64::max(blocks, 1) as f64,
-        blocks,
-        value_ns: over.map(|over| over.value),
-        low_ns: over.map(|over| over.interval.low),
-        high_ns: over.map(|over| over.interval.high),
-        refused: refused(over.is_some(), like.refused.as_deref()),
         ..like.clone()
     }
 }

@@ -73,11 +73,7 @@ pub(crate) fn warnings<'d>(
     same_host: bool,
     found: impl Iterator<Item = &'d Disturbance>,
 ) -> Vec<String> {
-    let remedy = if same_host {
-        "on one host this is expected; --schedule turns loads each alone"
-    } else {
-        "--schedule turns loads each alone"
-    };
+    let expected = if same_host { "on one host this is expected; " } else { "" };
     let disturbed = found.filter(|disturbance| disturbance.matters);
     disturbed
         .filter_map(|found| {
@@ -88,7 +84,7 @@ pub(crate) fn warnings<'d>(
                 plimsoll_report::format::with_interval(value * sign / 1e6, from / 1e6, to / 1e6);
             Some(format!(
                 "targets disturb each other: {} is {word} by {by} beside the others than alone \
-                 (compared with the reference); {remedy}",
+                 (compared with the reference); {expected}--schedule turns loads each alone",
                 found.target
             ))
         })

@@ -1,44 +1,32 @@
 //! The times of a turn that are compared, and their percentiles.
 
+use plimsoll_measure::named_enum;
 use plimsoll_measure::{Nanos, PairedTurn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A time of a turn.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    /// From dispatch to the first token.
-    Ttft,
-    /// From the intended start on that target to the last byte.
-    #[default]
-    ResponseTime,
-    /// From dispatch to the last byte.
-    ServiceTime,
-    /// Mean gap between the content events of a stream.
-    MeanGap,
-    /// Longest gap between the content events of a stream.
-    LongestGap,
+named_enum! {
+    /// A time of a turn.
+    #[derive(
+        Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    )]
+    #[serde(rename_all = "snake_case")]
+    pub enum Figure {
+        /// From dispatch to the first token.
+        Ttft => "ttft",
+        /// From the intended start on that target to the last byte.
+        #[default]
+        ResponseTime => "response_time",
+        /// From dispatch to the last byte.
+        ServiceTime => "service_time",
+        /// Mean gap between the content events of a stream.
+        MeanGap => "mean_gap",
+        /// Longest gap between the content events of a stream.
+        LongestGap => "longest_gap",
+    }
 }
 
 impl Figure {
-    /// Every figure, in the order of reports.
-    pub const ALL: [Self; 5] =
-        [Self::Ttft, Self::ResponseTime, Self::ServiceTime, Self::MeanGap, Self::LongestGap];
-
-    /// The name in files and thresholds.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ttft => "ttft",
-            Self::ResponseTime => "response_time",
-            Self::ServiceTime => "service_time",
-            Self::MeanGap => "mean_gap",
-            Self::LongestGap => "longest_gap",
-        }
-    }
-
     /// The name in reports.
     pub const fn title(self) -> &'static str {
         match self {

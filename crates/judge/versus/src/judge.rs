@@ -11,7 +11,7 @@ use crate::result::{BlockCounts, SCHEMA, Stopping, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
     added_distribution, claims, control, cpu, detectable, differences, disturbance, errors, margin,
-    order_effect, policy, scenarios, stalls, targets, workload_mismatch,
+    policy, stalls, targets, workload_mismatch,
 };
 
 /// Judges the targets of a run by its blocks. Blocks may come in any order; warm-up is not among
@@ -37,11 +37,9 @@ fn judge_all(facts: &Facts, blocks: &[Block]) -> Versus {
         BlockCounts { lost: errors::lost(facts, run), ..targets::count_blocks(facts, run) };
     let found = targets::targets(facts, run);
     let disturbance = disturbance::disturbances(facts, run, headline);
-    let order_effect = order_effect::order_effects(facts, run, headline);
     let mut versus = Versus {
         differences: differences::differences(facts, run, headline),
         added: added_distribution::distributions(facts, run, headline),
-        scenarios: scenarios::scenarios(facts, run, headline),
         errors: errors::errors(facts, run),
         verdicts: policy::verdicts(facts, run),
         cpu: cpu::differences(facts, run),
@@ -51,7 +49,6 @@ fn judge_all(facts: &Facts, blocks: &[Block]) -> Versus {
         blocks,
         headline,
         disturbance,
-        order_effect,
         ..head(facts)
     };
     versus.warnings = warnings(&versus);
@@ -121,7 +118,6 @@ pub(crate) fn warnings(versus: &Versus) -> Vec<String> {
     disturbance::warnings(versus.same_host, disturbed)
         .into_iter()
         .chain(stalls::warning(&stalls, reference))
-        .chain(order_effect::warnings(&versus.order_effect))
         .chain(workload_mismatch::connections(&versus.targets))
         .collect()
 }

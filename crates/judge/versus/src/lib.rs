@@ -32,7 +32,6 @@ mod generator;
 mod json;
 mod judge;
 mod margin;
-mod order_effect;
 mod outage;
 mod outlook;
 mod own_times;
@@ -41,7 +40,6 @@ mod policy;
 mod prometheus;
 mod result;
 mod role;
-mod scenarios;
 mod stalls;
 mod stated;
 mod targets;
@@ -55,15 +53,15 @@ pub use csv::csv;
 pub use decider::{Decider, DifferenceSoFar};
 pub use facts::{CpuReading, Facts, Schedule, StageFacts, TakenOut, TargetFacts};
 pub use figure::Figure;
-pub use json::{VersusError, json, read_json};
+pub use json::{json, read_json};
 pub use judge::judge;
 pub use outlook::outlook;
 pub use plimsoll_stats::Looks;
 pub use prometheus::prometheus;
 pub use result::{
     BlockCounts, Claim, Control, CpuDifference, Detectable, Difference, DifferentDecision,
-    Disturbance, ErrorDifference, Kind, Lost, OrderEffect, Outage, SCHEMA, ScenarioDifference,
-    Stopping, TargetMatrix, TargetResult, Verdicts, Versus, WorkloadMismatch,
+    Disturbance, ErrorDifference, Kind, Lost, Outage, SCHEMA, Stopping, TargetMatrix, TargetResult,
+    Verdicts, Versus, WorkloadMismatch,
 };
 pub use role::Role;
 pub use stalls::Stalls;

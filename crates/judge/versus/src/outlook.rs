@@ -2,14 +2,10 @@
 
 use plimsoll_report::format;
 use plimsoll_stats::Looks;
-use plimsoll_stats::power::{failures_one_in, pairs_needed};
+use plimsoll_stats::power::failures_one_in;
 
 use crate::comparisons::comparisons;
 use crate::facts::Facts;
-
-/// Standard deviation of the logarithm of times that a provider draws, for typical language models.
-/// With common draws it does not matter.
-const TYPICAL_SPREAD: f64 = 0.8;
 
 /// Sentences on what is out of reach with the planned rate and time.
 pub fn outlook(facts: &Facts) -> Vec<String> {
@@ -28,7 +24,6 @@ pub fn outlook(facts: &Facts) -> Vec<String> {
     }
     if facts.planned_blocks > 0 {
         lines.push(failures(facts.planned_blocks, facts.looks));
-        lines.extend(margin(facts));
     }
     lines
 }
@@ -42,21 +37,4 @@ fn failures(pairs: u64, looks: Looks) -> String {
         ),
         None => format!("{turns} blocks are too few to see a difference in failures"),
     }
-}
-
-fn margin(facts: &Facts) -> Option<String> {
-    let margin = facts.margin.filter(|margin| *margin > 0.0)?;
-    let needed = pairs_needed(0.5, TYPICAL_SPREAD, margin);
-    let planned = facts.planned_blocks as f64;
-    (needed > planned).then(|| {
-        let time = facts.rate.filter(|rate| *rate > 0.0).map_or_else(String::new, |rate| {
-            format!(", {} at this rate", format::seconds((needed / rate).ceil()))
-        });
-        format!(
-            "a margin of {} takes some {} blocks{time} if each target draws its own times with \
-             the spread of a typical model; with common draws it takes less",
-            format::percent(margin),
-            format::digits(needed)
-        )
-    })
 }

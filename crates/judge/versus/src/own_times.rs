@@ -74,7 +74,7 @@ fn of_values(figure: Figure, measured: &Batched, without: &Batched) -> OwnTimes 
 /// `None` if a round has none.
 pub(crate) fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let values = values.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())?;
-    Some(plimsoll_stats::moments::mean(&values))
+    Some(plimsoll_stats::descriptive::mean(&values))
 }
 
 #[cfg(test)]

@@ -26,20 +26,12 @@ pub(crate) struct Two {
 pub(crate) type Turns<'a> = (&'a PairedTurn, &'a PairedTurn);
 
 impl<'a> Run<'a> {
-    /// Measured blocks that both targets carried out, with their stage and batch.
-    pub(crate) fn blocks_of_both(
-        self,
-        two: Two,
-    ) -> impl Iterator<Item = (usize, usize, &'a Block, Turns<'a>)> {
+    /// The turns of measured blocks that both targets carried out, with stage and batch.
+    pub(crate) fn both(self, two: Two) -> impl Iterator<Item = (usize, usize, Turns<'a>)> {
         self.batching.places(self.blocks).filter_map(move |(place, block)| match place {
-            Place::Measured { stage, batch } => Some((stage, batch, block, turns(block, two)?)),
+            Place::Measured { stage, batch } => Some((stage, batch, turns(block, two)?)),
             Place::Alone { .. } => None,
         })
-    }
-
-    /// Their turns, with stage and batch.
-    pub(crate) fn both(self, two: Two) -> impl Iterator<Item = (usize, usize, Turns<'a>)> {
-        self.blocks_of_both(two).map(|(stage, batch, _, turns)| (stage, batch, turns))
     }
 
     /// Measured blocks that both targets carried out.
@@ -117,26 +109,6 @@ impl<'a> Run<'a> {
         Shift::new(batches).looked_at(self.batching.looks)
     }
 
-    /// What is added where the target came after the reference in the block, and where it came
-    /// before.
-    pub(crate) fn by_order(self, two: Two, figure: Figure) -> ByOrder {
-        let mut batches: Vec<Vec<BatchPair>> = self.batching.by_batch();
-        let (mut after, mut blocks) = (0, 0);
-        for (stage, batch, turns) in self.both(two) {
-            let Some(added) = added(turns, figure) else { continue };
-            let is_after = turns.0.position > turns.1.position;
-            let batch = &mut batches[stage][batch];
-            if is_after {
-                batch.target.push(added);
-            } else {
-                batch.reference.push(added);
-            }
-            (after, blocks) = (after + u64::from(is_after), blocks + 1);
-        }
-        ByOrder { added: Shift::new(batches).looked_at(self.batching.looks), after, blocks }
-    }
-
-    /// All values of one target.
     pub(crate) fn own(self, target: usize, figure: Figure) -> Batched {
         let values = self.batching.measured(self.blocks);
         let values = values.filter_map(|block| value(turn(block, target)?, figure)).collect();
@@ -162,16 +134,6 @@ impl<'a> Run<'a> {
     pub(crate) fn turns(self, target: usize) -> impl Iterator<Item = &'a PairedTurn> {
         self.batching.measured(self.blocks).filter_map(move |block| turn(block, target))
     }
-}
-
-/// What is added by the place of the target in the block.
-pub(crate) struct ByOrder {
-    /// Where it came after the reference, less where it came before.
-    pub(crate) added: Shift,
-    /// Blocks in which it came after.
-    pub(crate) after: u64,
-    /// Blocks that both completed.
-    pub(crate) blocks: u64,
 }
 
 pub(crate) fn turn(block: &Block, target: usize) -> Option<&PairedTurn> {

@@ -1,9 +1,8 @@
 //! Policy decisions: what each target decided, and where they disagree.
 
-use std::collections::BTreeMap;
-
-use plimsoll_measure::{Block, PolicyDecision};
-use plimsoll_metrics::confusion_matrix::{Matrix, UNANSWERED};
+use plimsoll_measure::Block;
+use plimsoll_metrics::ConfusionMatrix;
+use plimsoll_metrics::confusion_matrix::Matrix;
 
 use crate::comparisons::comparisons;
 use crate::errors::compare;
@@ -44,14 +43,9 @@ pub(crate) fn verdicts(facts: &Facts, run: Run<'_>) -> Option<Verdicts> {
 }
 
 fn matrix(run: Run<'_>, target: usize) -> Matrix {
-    let mut matrix = Matrix::new();
-    for turn in run.turns(target) {
-        let Some(expected) = turn.expected else { continue };
-        let actual = turn.decision.map_or(UNANSWERED, PolicyDecision::name);
-        let row: &mut BTreeMap<String, u64> = matrix.entry(expected.name().to_owned()).or_default();
-        *row.entry(actual.to_owned()).or_default() += 1;
-    }
-    matrix
+    let mut counts = ConfusionMatrix::default();
+    run.turns(target).for_each(|turn| counts.count(turn.expected, turn.decision));
+    counts.matrix()
 }
 
 /// Whether two of the judged targets that responded decided differently.

@@ -1,5 +1,6 @@
 //! The result, as `versus.json` holds it. Times are in nanoseconds.
 
+use plimsoll_measure::named_enum;
 use std::collections::BTreeMap;
 
 use plimsoll_metrics::{Judgement, ThresholdResult, confusion_matrix::Matrix};
@@ -57,18 +58,12 @@ pub struct Versus {
     /// How what targets add is distributed over the pairs, in the headline figure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<AddedDistribution>,
-    /// What targets add at the median in each scenario, where there are several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scenarios: Vec<ScenarioDifference>,
     /// The check of the instrument: the reference against itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
     /// What targets do to each other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbance: Vec<Disturbance>,
-    /// What the order in a block does. It cancels out where orders are balanced.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub order_effect: Vec<OrderEffect>,
     /// Failures that only one of two targets had.
     pub errors: Vec<ErrorDifference>,
     /// Policy decisions, where scenarios expect some.
@@ -292,29 +287,20 @@ pub(crate) struct FewValues {
     pub(crate) without: Vec<f64>,
 }
 
-/// What a difference is.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A percentile of the differences of pairs: what is added to a request.
-    #[default]
-    Added,
-    /// The difference of the percentiles of both targets.
-    Shift,
-    /// The same, with failures as infinitely slow.
-    ShiftWithFailures,
-}
-
-impl Kind {
-    /// The name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Shift => "shift",
-            Self::ShiftWithFailures => "shift_with_failures",
-        }
+named_enum! {
+    /// What a difference is.
+    #[derive(
+        Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    )]
+    #[serde(rename_all = "snake_case")]
+    pub enum Kind {
+        /// A percentile of the differences of pairs: what is added to a request.
+        #[default]
+        Added => "added",
+        /// The difference of the percentiles of both targets.
+        Shift => "shift",
+        /// The same, with failures as infinitely slow.
+        ShiftWithFailures => "shift_with_failures",
     }
 }
 
@@ -530,31 +516,6 @@ pub struct WorkloadMismatch {
     pub pairs: u64,
 }
 
-/// What a target adds to the median request of one scenario, in the headline figure.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ScenarioDifference {
-    /// The scenario.
-    pub scenario: String,
-    /// The target.
-    pub target: String,
-    /// What it is compared with.
-    pub reference: String,
-    /// Pairs of the scenario.
-    pub pairs: u64,
-    /// The difference; `null` if it is not known.
-    pub value_ns: Option<f64>,
-    /// Lower end of its 95 % interval.
-    pub low_ns: Option<f64>,
-    /// Upper end.
-    pub high_ns: Option<f64>,
-    /// p value of "it adds as much as in all scenarios together", adjusted for all targets and
-    /// scenarios by Benjamini and Hochberg. Below 5 % it is worth a look.
-    pub q: Option<f64>,
-    /// Why it is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<String>,
-}
-
 /// The reference against itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Control {
@@ -588,28 +549,6 @@ pub struct Disturbance {
     pub high_ns: Option<f64>,
     /// Whether it is proven, and more than 10 % of what the target adds.
     pub matters: bool,
-    /// Why it is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<String>,
-}
-
-/// What a target adds where it came after the reference in the block, less what it adds where it
-/// came before.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OrderEffect {
-    /// The target.
-    pub target: String,
-    /// Share of the blocks in which it came after the reference.
-    pub after_share: f64,
-    /// Blocks that both completed.
-    #[serde(default)]
-    pub blocks: u64,
-    /// The difference; `null` if it is not known.
-    pub value_ns: Option<f64>,
-    /// Lower end of its 95 % interval.
-    pub low_ns: Option<f64>,
-    /// Upper end.
-    pub high_ns: Option<f64>,
     /// Why it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,

@@ -21,8 +21,8 @@ const NOTABLE: f64 = 0.01;
 const MOSTLY_FAILED: f64 = 0.5;
 /// Rates that differ by less are one.
 const SAME_RATE: f64 = 0.01;
-/// The provider limits a load whose requests in flight wait for it by this share (`judge.md`,
-/// section 7).
+/// The provider limits a load whose requests in flight wait for it by this share: the rest is then at
+/// most a fifth of their time, whatever the gateway does.
 const IN_PROVIDER: f64 = 0.8;
 
 /// What limited the load of a run.
@@ -45,16 +45,9 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
         return Why {
             schema: SCHEMA.to_owned(),
             run,
-            answer: Answer::CannotBeTold,
             sentence: format!("unknown: {nothing}"),
-            saturated: Vec::new(),
-            missing: Vec::new(),
-            load: None,
-            findings: Vec::new(),
-            split: None,
             split_refused: Some(nothing),
-            own_word: None,
-            notes: Vec::new(),
+            ..Why::default()
         };
     };
     let (split, split_refused) = match split(summary, stage, join) {

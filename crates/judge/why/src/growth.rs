@@ -13,8 +13,8 @@ const LEVELS: f64 = 2.0;
 const FLAT: f64 = 1.1;
 /// A time that grows by more has (`interpretation` in `plimsoll-metrics` calls it rising).
 const GROWN: f64 = 1.2;
-/// The provider limits the load if this share of the growth is in it (`judge.md`, section 7), and
-/// does not if less than the rest is.
+/// The provider limits the load if this share of the growth is in it, and does not if less than the
+/// rest is: between the two both grow, and neither alone is the cause.
 const IN_PROVIDER: f64 = 0.8;
 
 /// How the median service time goes with the load, over the measured stages.

@@ -4,8 +4,8 @@ use plimsoll_metrics::{HostLoad, ProcessLoad, QuotaLoad, ThreadLoad};
 
 use crate::result::State;
 
-/// A process that uses this share of its CPUs is at its limit (`judge.md`, section 7): what is left
-/// is lost between two requests.
+/// A process that uses this share of its CPUs is at its limit: what is left is lost between two
+/// requests.
 pub(crate) const FULL: f64 = 0.9;
 /// Full threads limit a process if they do this part of its work. A compiler or collector beside
 /// many workers does not.
@@ -15,7 +15,8 @@ const MAIN_PART: f64 = 0.5;
 const STOPPED: f64 = 0.5;
 /// Periods from which on that share says something: a second of the usual 100 ms.
 const PERIODS: u64 = 10;
-/// Waiting for a CPU is scarcity if it is this share of the CPU time had (`judge.md`, section 7).
+/// Waiting for a CPU is scarcity if it is this share of the CPU time had: less is the usual wait of a
+/// thread that wakes up.
 const WAITS: f64 = 0.2;
 /// And only while the host has no CPU left: many threads that wake up at once wait for each other
 /// on an idle host too.

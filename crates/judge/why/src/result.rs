@@ -1,5 +1,6 @@
 //! The answer, as `why.json` holds it.
 
+use plimsoll_measure::named_enum;
 use plimsoll_metrics::{Bottleneck, LoadModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: &str = "plimsoll.why/1";
 
 /// What limited the load of a run, with the evidence.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
     /// Layout of the file: `plimsoll.why/1`.
     pub schema: String,
@@ -42,75 +43,53 @@ pub struct Why {
     pub notes: Vec<String>,
 }
 
-/// What limited the load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// Plimsoll itself.
-    Generator,
-    /// The process at the target's address, of which it is not known whether it is a gateway.
-    Target,
-    /// The gateway at the target's address: a process has this name, or a direct target or the
-    /// gateway's own log tells what is behind it.
-    Gateway,
-    /// What the gateway asks.
-    Provider,
-    /// What the gateway keeps its state in.
-    Store,
-    /// Nothing that was looked at is at its limit.
-    NothingSaturated,
-    /// The evidence does not carry an answer.
-    CannotBeTold,
-}
-
-impl Answer {
-    /// The word in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Generator => "generator",
-            Self::Target => "target",
-            Self::Gateway => "gateway",
-            Self::Provider => "provider",
-            Self::Store => "store",
-            Self::NothingSaturated => "nothing_saturated",
-            Self::CannotBeTold => "cannot_be_told",
-        }
+named_enum! {
+    /// What limited the load.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Answer {
+        /// Plimsoll itself.
+        Generator => "generator",
+        /// The process at the target's address, of which it is not known whether it is a gateway.
+        Target => "target",
+        /// The gateway at the target's address: a process has this name, or a direct target or the
+        /// gateway's own log tells what is behind it.
+        Gateway => "gateway",
+        /// What the gateway asks.
+        Provider => "provider",
+        /// What the gateway keeps its state in.
+        Store => "store",
+        /// Nothing that was looked at is at its limit.
+        NothingSaturated => "nothing_saturated",
+        /// The evidence does not carry an answer.
+        #[default]
+        CannotBeTold => "cannot_be_told",
     }
 }
 
-/// Who may limit a load.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Suspect {
-    /// Plimsoll itself.
-    Generator,
-    /// The process at the target's address, of which it is not known whether it is a gateway.
-    Target,
-    /// The gateway at the target's address.
-    Gateway,
-    /// What the gateway asks.
-    Provider,
-    /// What the gateway keeps its state in.
-    Store,
-    /// A watched process whose part is not known.
-    Other,
+named_enum! {
+    /// Who may limit a load.
+    #[derive(
+        Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    )]
+    #[serde(rename_all = "snake_case")]
+    pub enum Suspect {
+        /// Plimsoll itself.
+        Generator => "generator",
+        /// The process at the target's address, of which it is not known whether it is a gateway.
+        Target => "target",
+        /// The gateway at the target's address.
+        Gateway => "gateway",
+        /// What the gateway asks.
+        Provider => "provider",
+        /// What the gateway keeps its state in.
+        Store => "store",
+        /// A watched process whose part is not known.
+        Other => "other",
+    }
 }
 
 impl Suspect {
-    /// The word in texts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Generator => "generator",
-            Self::Target => "target",
-            Self::Gateway => "gateway",
-            Self::Provider => "provider",
-            Self::Store => "store",
-            Self::Other => "other",
-        }
-    }
-
     /// The answer if it alone is at its limit; a process whose part is not known is none.
     pub(crate) const fn answer(self) -> Option<Answer> {
         match self {

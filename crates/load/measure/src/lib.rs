@@ -19,6 +19,7 @@
 //! Nothing here knows HTTP, JSON, async or any other crate of the workspace.
 
 pub mod id;
+mod named_enum;
 pub mod operation;
 pub mod outcome;
 pub mod pair;

@@ -1,68 +1,51 @@
 //! What a request of a tool server or an agent asks for, and what its answer says beside success or
 //! failure.
 
+use crate::named_enum;
 use serde::{Deserialize, Serialize};
 
-macro_rules! operations {
-    ($($(#[$doc:meta])* $variant:ident => $name:literal,)+) => {
-        /// What a request of MCP or A2A asks for. Requests are grouped by it in results.
-        #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-        )]
-        pub enum Operation {
-            $($(#[$doc])* $variant,)+
-        }
-
-        impl Operation {
-            /// Every operation, in the order of declaration.
-            pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
-
-            /// The name in files and reports: the method of the protocol's newest version, where
-            /// it has one.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
-            }
-        }
-    };
-}
-
-operations! {
-    /// MCP: opens a session.
-    Initialize => "initialize",
-    /// MCP: tells the server that the session is in use. A notification.
-    Initialized => "notifications/initialized",
-    /// MCP without sessions: versions and capabilities of the server.
-    Discover => "server/discover",
-    /// MCP: is the server there?
-    Ping => "ping",
-    /// MCP: a page of tools.
-    ListTools => "tools/list",
-    /// MCP: a call of a tool.
-    CallTool => "tools/call",
-    /// MCP: a page of resources.
-    ListResources => "resources/list",
-    /// MCP: a page of templates of resources.
-    ListResourceTemplates => "resources/templates/list",
-    /// MCP: the content of a resource.
-    ReadResource => "resources/read",
-    /// MCP: a page of prompts.
-    ListPrompts => "prompts/list",
-    /// MCP: a prompt, filled in.
-    GetPrompt => "prompts/get",
-    /// MCP: a request is no longer wanted. A notification.
-    Cancelled => "notifications/cancelled",
-    /// MCP: ends a session, by HTTP's `DELETE`.
-    EndSession => "session-end",
-    /// A2A: what the agent says of itself, by HTTP's `GET`.
-    AgentCard => "agent-card",
-    /// A2A: a message that is answered at once.
-    SendMessage => "SendMessage",
-    /// A2A: a message that is answered by a stream.
-    SendStreamingMessage => "SendStreamingMessage",
-    /// A2A: the state of a task.
-    GetTask => "GetTask",
-    /// A2A: a task is no longer wanted.
-    CancelTask => "CancelTask",
+named_enum! {
+    /// What a request of MCP or A2A asks for. Requests are grouped by it in results. The name is the
+    /// method of the protocol's newest version, where it has one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum Operation {
+        /// MCP: opens a session.
+        Initialize => "initialize",
+        /// MCP: tells the server that the session is in use. A notification.
+        Initialized => "notifications/initialized",
+        /// MCP without sessions: versions and capabilities of the server.
+        Discover => "server/discover",
+        /// MCP: is the server there?
+        Ping => "ping",
+        /// MCP: a page of tools.
+        ListTools => "tools/list",
+        /// MCP: a call of a tool.
+        CallTool => "tools/call",
+        /// MCP: a page of resources.
+        ListResources => "resources/list",
+        /// MCP: a page of templates of resources.
+        ListResourceTemplates => "resources/templates/list",
+        /// MCP: the content of a resource.
+        ReadResource => "resources/read",
+        /// MCP: a page of prompts.
+        ListPrompts => "prompts/list",
+        /// MCP: a prompt, filled in.
+        GetPrompt => "prompts/get",
+        /// MCP: a request is no longer wanted. A notification.
+        Cancelled => "notifications/cancelled",
+        /// MCP: ends a session, by HTTP's `DELETE`.
+        EndSession => "session-end",
+        /// A2A: what the agent says of itself, by HTTP's `GET`.
+        AgentCard => "agent-card",
+        /// A2A: a message that is answered at once.
+        SendMessage => "SendMessage",
+        /// A2A: a message that is answered by a stream.
+        SendStreamingMessage => "SendStreamingMessage",
+        /// A2A: the state of a task.
+        GetTask => "GetTask",
+        /// A2A: a task is no longer wanted.
+        CancelTask => "CancelTask",
+    }
 }
 
 impl Operation {

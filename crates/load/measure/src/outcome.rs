@@ -1,5 +1,6 @@
 //! How a scheduled request ended, and which side caused an error.
 
+use crate::named_enum;
 use serde::{Deserialize, Serialize};
 
 /// The side that caused an error.
@@ -108,7 +109,7 @@ error_classes! {
 }
 
 /// How a scheduled request ended: the seven counts that add up to all scheduled requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// A complete, well-formed success.
     Completed,
@@ -123,6 +124,7 @@ pub enum Outcome {
     /// Not finished when the run's drain time was over.
     InFlight,
     /// Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.
+    #[default]
     NeverSent,
 }
 
@@ -150,29 +152,27 @@ impl Outcome {
     }
 }
 
-/// What the target decided about a turn, as read from its response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PolicyDecision {
-    /// Allowed.
-    Allow,
-    /// Refused by a rule.
-    Block,
-    /// Allowed with parts removed.
-    Redact,
-    /// Refused for its rate.
-    RateLimited,
-    /// None of these.
-    Unexpected,
+named_enum! {
+    /// What the target decided about a turn, as read from its response.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PolicyDecision {
+        /// Allowed.
+        Allow => "allow",
+        /// Refused by a rule.
+        Block => "block",
+        /// Allowed with parts removed.
+        Redact => "redact",
+        /// Refused for its rate.
+        RateLimited => "rate_limited",
+        /// None of these.
+        Unexpected => "unexpected",
+    }
 }
 
 impl PolicyDecision {
     /// Number of policy decisions.
     pub const COUNT: usize = 5;
-
-    /// Every policy decision, in the order of the reports.
-    pub const ALL: [Self; Self::COUNT] =
-        [Self::Allow, Self::Block, Self::Redact, Self::RateLimited, Self::Unexpected];
 
     /// The policy decision of an HTTP status: 2xx allow, 403 block, 429 rate-limited. A WebSocket
     /// that was opened (101) is allowed.
@@ -182,17 +182,6 @@ impl PolicyDecision {
             403 => Self::Block,
             429 => Self::RateLimited,
             _ => Self::Unexpected,
-        }
-    }
-
-    /// The name in files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Block => "block",
-            Self::Redact => "redact",
-            Self::RateLimited => "rate_limited",
-            Self::Unexpected => "unexpected",
         }
     }
 }

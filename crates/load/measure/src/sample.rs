@@ -166,7 +166,7 @@ impl AnswerContent {
 }
 
 /// One scheduled turn and its measurements. `Copy`, without heap.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Sample {
     /// The stage in which the turn was intended to start.
@@ -244,39 +244,7 @@ impl Sample {
     /// A turn that is scheduled and has not been sent, with everything else zero or unknown.
     #[inline]
     pub fn unsent(intended: Moment) -> Self {
-        Self {
-            stage: StageId::default(),
-            scenario: ScenarioId::default(),
-            target: TargetId::default(),
-            conversation: ConversationKey::default(),
-            turn: 0,
-            position: 0,
-            operation: None,
-            stream: false,
-            warmup: false,
-            reused: false,
-            timeline: Timeline::intended(intended),
-            connect: ConnectPhases::default(),
-            retried_after: None,
-            status: 0,
-            outcome: Outcome::NeverSent,
-            policy_decision: None,
-            expected: None,
-            usage: Usage::default(),
-            events: 0,
-            gaps: GapSummary::default(),
-            shape: None,
-            finish_reason: None,
-            content: AnswerContent::default(),
-            usage_refused: false,
-            rpc: RpcReport::default(),
-            flow: FlowControl::default(),
-            bytes_out: 0,
-            bytes_in: 0,
-            server: ServerReport::default(),
-            read_lag: None,
-            generator: GeneratorShare::default(),
-        }
+        Self { timeline: Timeline::intended(intended), ..Self::default() }
     }
 
     /// The instants as they would be without what the generator itself may have added. The real

@@ -1,34 +1,25 @@
 //! What the target says of itself in the headers of a response.
 
+use crate::named_enum;
 use serde::{Deserialize, Serialize};
 
 use crate::time::Nanos;
 
-/// Whether a cache answered, as the response says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CacheState {
-    /// A cache answered, also with a stale response.
-    Hit,
-    /// A cache was asked and did not have it.
-    Miss,
-    /// No cache was asked: bypassed, disabled, not cacheable.
-    Bypass,
+named_enum! {
+    /// Whether a cache answered, as the response says.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CacheState {
+        /// A cache answered, also with a stale response.
+        Hit => "hit",
+        /// A cache was asked and did not have it.
+        Miss => "miss",
+        /// No cache was asked: bypassed, disabled, not cacheable.
+        Bypass => "bypass",
+    }
 }
 
 impl CacheState {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Hit, Self::Miss, Self::Bypass];
-
-    /// The name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hit => "hit",
-            Self::Miss => "miss",
-            Self::Bypass => "bypass",
-        }
-    }
-
     /// The state by the words that caches use: `HIT`, `TCP_MEM_HIT`, `Miss from cloudfront`,
     /// `semantic hit`, and `NAME; fwd=miss` (RFC 9211); `None` if there is none of them.
     pub fn from_words(value: &[u8]) -> Option<Self> {

@@ -2,6 +2,7 @@
 //!
 //! `docs/adr/0042-streams-are-diagnosed.md` derives the bounds.
 
+use crate::named_enum;
 use crate::time::Nanos;
 
 /// Streams with fewer content events are not judged: three gaps show no pattern.
@@ -14,29 +15,10 @@ pub const TOGETHER_AFTER: Nanos = Nanos::from_millis(2);
 const DELAYED_ACK: std::ops::RangeInclusive<Nanos> =
     Nanos::from_millis(36)..=Nanos::from_millis(46);
 
-macro_rules! names {
-    ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident => $name:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $type {
-            $($(#[$variant_doc])* $variant,)+
-        }
-
-        impl $type {
-            /// Every value, in the order of declaration.
-            pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
-
-            /// The name in files and reports.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
-            }
-        }
-    };
-}
-
-names! {
+named_enum! {
     /// How the content events of one whole stream came.
-    StreamShape {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum StreamShape {
         /// Fewer than four content events.
         TooShort => "too_short",
         /// Nearly every event came by itself.
@@ -53,9 +35,10 @@ names! {
     }
 }
 
-names! {
+named_enum! {
     /// Why the model stopped, in the words of the dialects.
-    FinishReason {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum FinishReason {
         /// The end of the answer (`OpenAI`).
         Stop => "stop",
         /// The limit on output tokens (`OpenAI`).

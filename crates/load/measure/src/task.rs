@@ -1,63 +1,41 @@
 //! One task of an agent: a conversation whose requests the answers decide.
 
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
+use crate::named_enum;
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Moment, Nanos};
 
-/// What a request of a task is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum TaskPart {
-    /// The dialogue with the model.
-    Chat,
-    /// The call of a tool.
-    Tools,
-    /// The approval of a tool call: to ask for it, and to decide.
-    Approvals,
+named_enum! {
+    /// What a request of a task is for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum TaskPart {
+        /// The dialogue with the model.
+        Chat => "chat",
+        /// The call of a tool.
+        Tools => "tools",
+        /// The approval of a tool call: to ask for it, and to decide.
+        Approvals => "approvals",
+    }
 }
 
 impl TaskPart {
     /// Number of parts.
     pub const COUNT: usize = 3;
-
-    /// Every part, in the order in which reports have them.
-    pub const ALL: [Self; Self::COUNT] = [Self::Chat, Self::Tools, Self::Approvals];
-
-    /// The name in files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Tools => "tools",
-            Self::Approvals => "approvals",
-        }
-    }
 }
 
-/// How a task ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum TaskEnd {
-    /// The model answered without calling a tool.
-    Done,
-    /// A bound of the scenario ended it: the model would have gone on.
-    Bound,
-    /// A request of it did not complete, or its answer cannot be used.
-    Failed,
-    /// The run ended first, or one of its requests found no room (`max_in_flight`).
-    Unfinished,
-}
-
-impl TaskEnd {
-    /// Every end.
-    pub const ALL: [Self; 4] = [Self::Done, Self::Bound, Self::Failed, Self::Unfinished];
-
-    /// The name in files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Bound => "bound",
-            Self::Failed => "failed",
-            Self::Unfinished => "unfinished",
-        }
+named_enum! {
+    /// How a task ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum TaskEnd {
+        /// The model answered without calling a tool.
+        Done => "done",
+        /// A bound of the scenario ended it: the model would have gone on.
+        Bound => "bound",
+        /// A request of it did not complete, or its answer cannot be used.
+        Failed => "failed",
+        /// The run ended first, or one of its requests found no room (`max_in_flight`).
+        Unfinished => "unfinished",
     }
 }
 

@@ -1,28 +1,20 @@
 //! Token counts, each with its source.
 
+use crate::named_enum;
 use serde::{Deserialize, Serialize};
 
-/// Where a token count comes from. Counts of different sources are never added up silently.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TokenSource {
-    /// Neither reported nor counted.
-    #[default]
-    Unknown,
-    /// The target's own usage report.
-    Reported,
-    /// Counted content events of a stream (output) or estimated from the text (input).
-    Estimated,
-}
-
-impl TokenSource {
-    /// The name in files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Reported => "reported",
-            Self::Estimated => "estimated",
-        }
+named_enum! {
+    /// Where a token count comes from. Counts of different sources are never added up silently.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TokenSource {
+        /// Neither reported nor counted.
+        #[default]
+        Unknown => "unknown",
+        /// The target's own usage report.
+        Reported => "reported",
+        /// Counted content events of a stream (output) or estimated from the text (input).
+        Estimated => "estimated",
     }
 }
 

@@ -4,29 +4,9 @@ use std::fmt;
 
 use crate::catalog::Counters;
 
-/// The terms of the accounting identity: `scheduled = completed + rejected + failed + timed out +
-/// cancelled + in flight at the end + never sent`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accounting {
-    /// Requests that the schedule asked for, counted when they are planned.
-    pub scheduled: u64,
-    /// Complete, well-formed successes.
-    pub completed: u64,
-    /// Well-formed refusals.
-    pub rejected: u64,
-    /// Ended by an error.
-    pub failed: u64,
-    /// Ended by their time limit.
-    pub timed_out: u64,
-    /// Given up by the generator.
-    pub cancelled: u64,
-    /// Without a response at the end.
-    pub in_flight: u64,
-    /// Never sent.
-    pub never_sent: u64,
-}
-
-impl Accounting {
+/// `scheduled = completed + rejected + failed + timed out + cancelled + in flight at the end + never
+/// sent`.
+impl Counters {
     /// The sum of all outcomes.
     pub const fn accounted(&self) -> u64 {
         self.completed
@@ -44,23 +24,8 @@ impl Accounting {
     }
 }
 
-impl From<&Counters> for Accounting {
-    fn from(counters: &Counters) -> Self {
-        Self {
-            scheduled: counters.scheduled,
-            completed: counters.completed,
-            rejected: counters.rejected,
-            failed: counters.failed,
-            timed_out: counters.timed_out,
-            cancelled: counters.cancelled,
-            in_flight: counters.in_flight,
-            never_sent: counters.never_sent,
-        }
-    }
-}
-
 /// The identity on one line. If it does not hold, it is written with `!=` and the sum.
-impl fmt::Display for Accounting {
+impl fmt::Display for Counters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.balanced() { "=" } else { "!=" };
         write!(
@@ -86,20 +51,15 @@ mod tests {
 
     #[test]
     fn the_line_says_whether_the_identity_holds() {
-        let even = Accounting {
-            scheduled: 10,
-            completed: 7,
-            rejected: 1,
-            failed: 2,
-            ..Default::default()
-        };
+        let even =
+            Counters { scheduled: 10, completed: 7, rejected: 1, failed: 2, ..Default::default() };
         assert!(even.balanced());
         assert_eq!(
             even.to_string(),
             "10 scheduled = 7 completed + 1 rejected + 2 failed + 0 timed out \
              + 0 cancelled + 0 in flight + 0 never sent"
         );
-        let odd = Accounting { scheduled: 11, ..even };
+        let odd = Counters { scheduled: 11, ..even };
         assert!(!odd.balanced());
         assert!(odd.to_string().starts_with("11 scheduled != 7"), "{odd}");
         assert!(odd.to_string().ends_with("(= 10)"), "{odd}");

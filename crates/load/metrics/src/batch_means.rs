@@ -47,10 +47,6 @@ struct StageBatches {
 type Batch = BTreeMap<GroupKey, [SparseHistogram; WITH_INTERVAL]>;
 
 impl BatchMeans {
-    pub(crate) const fn new() -> Self {
-        Self { stages: BTreeMap::new() }
-    }
-
     /// Adds the counts of the next interval. Late responses of an earlier stage go to its last
     /// batch.
     pub(crate) fn add<'a>(&mut self, cells: impl Iterator<Item = (GroupKey, &'a GroupStats)>) {

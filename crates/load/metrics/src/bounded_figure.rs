@@ -2,6 +2,7 @@
 //! without an end leave open. Every figure is printed with them, and every statement is judged on
 //! them: `docs/adr/0096-figures-with-limits.md`.
 
+use plimsoll_measure::named_enum;
 use plimsoll_measure::{LEAST_ONE_IN, Nanos};
 use plimsoll_stats::batches::independent_shares;
 use plimsoll_stats::normal::NORMAL_95;
@@ -75,25 +76,19 @@ pub enum Bias {
     Both,
 }
 
-/// Why the value of a figure alone carries no statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Refusal {
-    /// The generator may have added more than 5 % of it, half of its 95 % interval and 50us.
-    Generator,
-    /// So many requests had no end (in flight, timed out, never sent) that it is not known.
-    Censored,
+named_enum! {
+    /// Why the value of a figure alone carries no statement.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Refusal {
+        /// The generator may have added more than 5 % of it, half of its 95 % interval and 50us.
+        Generator => "generator",
+        /// So many requests had no end (in flight, timed out, never sent) that it is not known.
+        Censored => "censored",
+    }
 }
 
 impl Refusal {
-    /// The name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Generator => "generator",
-            Self::Censored => "censored",
-        }
-    }
-
     /// The reason in a sentence.
     pub const fn words(self) -> &'static str {
         match self {

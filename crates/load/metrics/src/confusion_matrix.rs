@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{PolicyDecision, Sample};
+use plimsoll_measure::PolicyDecision;
 use serde::{Deserialize, Serialize};
 
 /// The name of the column of requests without a response.
@@ -21,14 +21,11 @@ pub struct ConfusionMatrix {
 }
 
 impl ConfusionMatrix {
-    /// Counts a request.
+    /// Counts a request; `None` as the actual policy decision stands for no response.
     #[inline]
-    pub(crate) fn count(&mut self, sample: &Sample) {
-        if let Some(expected) = sample.expected {
-            let actual = sample
-                .policy_decision
-                .map_or(PolicyDecision::COUNT, |policy_decision| policy_decision as usize);
-            self.counts[expected as usize][actual] += 1;
+    pub fn count(&mut self, expected: Option<PolicyDecision>, actual: Option<PolicyDecision>) {
+        if let Some(expected) = expected {
+            self.counts[expected as usize][column(actual)] += 1;
         }
     }
 
@@ -41,10 +38,8 @@ impl ConfusionMatrix {
 
     /// The requests with this expected and this actual policy decision; `None` stands for no
     /// response.
-    pub fn count_of(&self, expected: PolicyDecision, actual: Option<PolicyDecision>) -> u64 {
-        let actual =
-            actual.map_or(PolicyDecision::COUNT, |policy_decision| policy_decision as usize);
-        self.counts[expected as usize][actual]
+    fn count_of(&self, expected: PolicyDecision, actual: Option<PolicyDecision>) -> u64 {
+        self.counts[expected as usize][column(actual)]
     }
 
     /// The same by name.
@@ -60,6 +55,10 @@ impl ConfusionMatrix {
         }
         matrix
     }
+}
+
+fn column(actual: Option<PolicyDecision>) -> usize {
+    actual.map_or(PolicyDecision::COUNT, |policy_decision| policy_decision as usize)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 use plimsoll_measure::Nanos;
+use plimsoll_stats::quantile::rank;
 use plimsoll_stats::samples_needed;
 
 use crate::error::MetricsError;
@@ -25,34 +26,23 @@ const DIGITS: u8 = 3;
 
 /// A distribution of times in nanoseconds.
 ///
-/// A worker records into a list of `u32` counters, as long as the largest value needs (8 KiB up to
-/// 1 ms, 48 KiB up to 1 s). The first merge turns them into `u64`, outside the worker.
+/// The list of counters is as long as the largest value needs: 16 KiB up to 1 ms, 96 KiB up to 1 s.
 #[derive(Clone, Debug)]
 pub struct Distribution {
-    counts: Counts,
+    buckets: Buckets,
     count: u64,
     sum: u128,
     min: u64,
     max: u64,
 }
 
-#[derive(Clone, Debug)]
-enum Counts {
-    Narrow(Buckets<u32>),
-    Wide(Buckets<u64>),
-}
-
 impl Default for Distribution {
     fn default() -> Self {
-        Self::new(Counts::Narrow(Buckets::default()))
+        Self { buckets: Buckets::default(), count: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 }
 
 impl Distribution {
-    const fn new(counts: Counts) -> Self {
-        Self { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
-    }
-
     /// Adds one value.
     pub fn record(&mut self, value: Nanos) {
         let nanos = value.as_u64();
@@ -60,20 +50,12 @@ impl Distribution {
         self.sum += u128::from(nanos);
         self.min = self.min.min(nanos);
         self.max = self.max.max(nanos);
-        let bucket = bucket_index(nanos);
-        match &mut self.counts {
-            Counts::Narrow(buckets) => buckets.count(bucket),
-            Counts::Wide(buckets) => buckets.add_n(bucket, 1),
-        }
+        self.buckets.add_n(bucket_index(nanos), 1);
     }
 
     /// Adds all values of another distribution, bucket by bucket.
     pub fn merge(&mut self, other: &Self) {
-        let wide = self.counts.widened();
-        match &other.counts {
-            Counts::Narrow(narrow) => wide.merge(narrow),
-            Counts::Wide(other) => wide.merge(other),
-        }
+        self.buckets.merge(&other.buckets);
         self.count += other.count;
         self.sum += other.sum;
         self.min = self.min.min(other.min);
@@ -118,13 +100,8 @@ impl Distribution {
         if self.count == 0 {
             return None;
         }
-        // 99.9 / 100 is a little more than 0.999, and its rank among 1,000 values would be 1,000.
-        let q = q * (1.0 - 1e-12);
-        let rank = rank(q, self.count);
-        let bucket = match &self.counts {
-            Counts::Narrow(buckets) => buckets.of_rank(rank),
-            Counts::Wide(buckets) => buckets.of_rank(rank),
-        };
+        let rank = rank(q, usize::try_from(self.count).unwrap_or(usize::MAX));
+        let bucket = self.buckets.of_rank(rank as u64);
         // A bucket's upper edge may lie beyond the largest value that is in it.
         let value = bucket.map_or(self.max, upper_edge);
         Some(Nanos::new(value.clamp(self.min, self.max)))
@@ -133,8 +110,7 @@ impl Distribution {
     /// These values with the values `from`, which must be among them, replaced by the values `to`.
     /// Smallest and largest are exact to the histogram's resolution.
     pub(crate) fn replaced(&self, from: &Self, to: &Self) -> Self {
-        let mut counts = self.counts.clone();
-        let buckets = counts.widened();
+        let mut buckets = self.buckets.clone();
         from.for_each_bucket(&mut |bucket, n| buckets.take(bucket, n));
         to.for_each_bucket(&mut |bucket, n| buckets.add_n(bucket, n));
         let (mut count, mut largest) = (0, 0);
@@ -142,7 +118,7 @@ impl Distribution {
             (count, largest) = (count + n, upper_edge(bucket));
         }
         Self {
-            counts,
+            buckets,
             count,
             sum: (self.sum + to.sum).saturating_sub(from.sum),
             min: self.min.min(to.min),
@@ -164,14 +140,7 @@ impl Distribution {
     /// Calls `visit` with the [`bucket_index`] and the count of every bucket that holds values,
     /// ascending.
     pub(crate) fn for_each_bucket(&self, visit: &mut dyn FnMut(u32, u64)) {
-        match &self.counts {
-            Counts::Narrow(buckets) => {
-                buckets.filled().for_each(|(bucket, count)| visit(bucket, count));
-            }
-            Counts::Wide(buckets) => {
-                buckets.filled().for_each(|(bucket, count)| visit(bucket, count));
-            }
-        }
+        self.buckets.filled().for_each(|(bucket, count)| visit(bucket, count));
     }
 
     /// Calls `visit` with the upper edge in nanoseconds and the count of every bucket that holds
@@ -235,7 +204,7 @@ impl Distribution {
             count += n;
         }
         let ExactFigures { sum, min, max } = *exact;
-        Self { counts: Counts::Wide(buckets), count, sum, min, max }
+        Self { buckets, count, sum, min, max }
     }
 
     /// Every value is recorded at the upper edge of its bucket, which lies in the same bucket of
@@ -256,31 +225,6 @@ pub(crate) struct ExactFigures {
     pub(crate) sum: u128,
     pub(crate) min: u64,
     pub(crate) max: u64,
-}
-
-impl Counts {
-    /// The counters, which from now on are `u64`.
-    fn widened(&mut self) -> &mut Buckets<u64> {
-        if let Self::Narrow(narrow) = self {
-            let mut wide = Buckets::default();
-            wide.merge(narrow);
-            *self = Self::Wide(wide);
-        }
-        match self {
-            Self::Wide(wide) => wide,
-            Self::Narrow(_) => unreachable!("made wide above"),
-        }
-    }
-}
-
-/// The nearest rank of quantile `q` among `count` values, from 1.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "between 0 and the count"
-)]
-fn rank(q: f64, count: u64) -> u64 {
-    ((q.clamp(0.0, 1.0) * count as f64).ceil() as u64).clamp(1, count)
 }
 
 /// Checks what the head of an encoded histogram claims, before memory is reserved for it: its

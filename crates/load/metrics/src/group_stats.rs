@@ -8,7 +8,6 @@ use plimsoll_measure::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::accounting::Accounting;
 use crate::catalog::{Counters, Metric, Population};
 use crate::confusion_matrix::ConfusionMatrix;
 use crate::distribution::Distribution;
@@ -54,7 +53,6 @@ pub struct GroupStats {
     rpc_errors: BTreeMap<i32, u64>,
     policy_decisions: ConfusionMatrix,
     streams: StreamTally,
-    #[serde(with = "crate::fixed_array")]
     distributions: [Option<Box<Distribution>>; Metric::COUNT],
     /// The values that would be others without the generator's part.
     moved: Option<Box<MovedValues>>,
@@ -77,7 +75,7 @@ impl GroupStats {
     pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
         self.counters.count(sample);
         self.counters.judge(sample);
-        self.policy_decisions.count(sample);
+        self.policy_decisions.count(sample.expected, sample.policy_decision);
         self.streams.count(sample);
         if let Outcome::Failed(class) = sample.outcome {
             *self.errors.entry(class).or_default() += 1;
@@ -163,11 +161,6 @@ impl GroupStats {
     /// The counters.
     pub const fn counters(&self) -> &Counters {
         &self.counters
-    }
-
-    /// The terms of the accounting identity.
-    pub fn accounting(&self) -> Accounting {
-        Accounting::from(&self.counters)
     }
 
     /// Failures by class.

@@ -16,7 +16,7 @@
 //!
 //! Nothing here knows async, HTTP, files or terminals.
 
-pub mod accounting;
+mod accounting;
 mod batch_means;
 pub mod bounded_figure;
 pub mod catalog;
@@ -28,14 +28,12 @@ pub mod environment;
 pub mod error;
 mod exemplar_keeper;
 pub mod exemplars;
-mod fixed_array;
 pub mod group_stats;
 pub mod health;
 pub mod process_track;
 pub mod process_use;
 pub mod quantile;
 pub mod recorder;
-pub mod reference;
 pub mod results;
 pub mod run_metadata;
 pub mod scope;
@@ -55,7 +53,6 @@ mod token_tally;
 pub mod validity;
 mod without_generator;
 
-pub use accounting::Accounting;
 pub use bounded_figure::{Bias, BoundedFigure, Refusal};
 pub use catalog::{Counters, Disturbance, Figure, Metric, Population, Rates, Unit};
 pub use confidence::Interval;
@@ -68,6 +65,7 @@ pub use exemplar_keeper::{Chosen, Exemplar, ExemplarKeeper, Exemplars};
 pub use exemplars::{ExemplarRequest, RunExemplars};
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
+pub use plimsoll_stats::runs::Worse;
 pub use plimsoll_stats::{NoIntervalReason, samples_needed, samples_that_agree};
 pub use process_track::ProcessTrack;
 pub use process_use::ProcessUse;
@@ -87,7 +85,7 @@ pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
 pub use summary::{RunJudgement, RunSummary};
 pub use tasks::{CountFigures, TaskGroup, TaskTally, TaskTime, TaskTotals};
 pub use threshold::{
-    Band, BandLevel, BandResult, Gate, Judgement, Margin, Threshold, ThresholdResult, Worse,
+    Band, BandLevel, BandResult, Gate, Judgement, Margin, Threshold, ThresholdResult,
 };
 pub use time_series::{IntervalHistogram, TimeRecord, TimeSeries};
 pub use timeline::{RunTimeline, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes};

@@ -36,16 +36,8 @@ impl Recorder {
     /// fixed end ends at `u64::MAX` nanoseconds.
     ///
     /// The ends decide to which stage's throughput a completion counts.
-    pub const fn new(stage_ends: Vec<Moment>) -> Self {
-        Self {
-            origin: Moment::EPOCH,
-            stage_ends,
-            ended: None,
-            of_warmup: Vec::new(),
-            goodput: None,
-            keys: Vec::new(),
-            cells: Vec::new(),
-        }
+    pub fn new(stage_ends: Vec<Moment>) -> Self {
+        Self { stage_ends, ..Self::default() }
     }
 
     /// The same of a run that began at `origin`, instead of the clock's epoch.

@@ -11,7 +11,6 @@ mod server_timing;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::accounting::Accounting;
 use crate::catalog::Counters;
 use crate::scope::Scope;
 
@@ -56,13 +55,13 @@ impl Results {
         }
     }
 
-    /// The accounting of the whole run, warm-up included.
-    pub fn accounting(&self) -> Accounting {
+    /// The counters of the whole run, warm-up included.
+    pub fn accounting(&self) -> Counters {
         let mut counters = Counters::default();
         for group in &self.by_stage {
             counters.merge(&group.counters);
         }
-        Accounting::from(&counters)
+        counters
     }
 }
 

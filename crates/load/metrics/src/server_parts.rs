@@ -14,7 +14,6 @@ pub(crate) struct PartsTally {
     pub(crate) refused: u64,
     /// Sum of the times to the first byte of `responses`, in nanoseconds.
     pub(crate) ttfb: u128,
-    #[serde(with = "crate::fixed_array")]
     pub(crate) times: [Option<Box<Distribution>>; NAMED_PARTS + 1],
 }
 

@@ -26,8 +26,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// An empty snapshot.
-    pub const fn new() -> Self {
-        Self { cells: BTreeMap::new(), batches: BatchMeans::new() }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Adds the counts of the next interval of the run, of all workers together.
@@ -104,6 +104,6 @@ impl Snapshot {
 /// The counts of a recorder become a snapshot.
 impl FromIterator<(GroupKey, GroupStats)> for Snapshot {
     fn from_iter<I: IntoIterator<Item = (GroupKey, GroupStats)>>(cells: I) -> Self {
-        Self { cells: cells.into_iter().collect(), batches: BatchMeans::new() }
+        Self { cells: cells.into_iter().collect(), batches: BatchMeans::default() }
     }
 }

@@ -9,7 +9,7 @@ use crate::catalog::{Figure, Unit};
 use crate::scope::Scope;
 
 pub use band::{Band, BandLevel, BandResult};
-pub use gate::{Gate, Margin, Worse};
+pub use gate::{Gate, Margin};
 pub use judge::{Judgement, ThresholdResult};
 
 /// A bound on an aggregate of one metric.

@@ -12,8 +12,7 @@ mod warnings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::accounting::Accounting;
-use crate::catalog::Metric;
+use crate::catalog::{Counters, Metric};
 use crate::health::InstrumentHealth;
 use crate::results::Results;
 use crate::run_metadata::RunEnd;
@@ -81,7 +80,7 @@ pub struct Evidence {
     /// How the run ended.
     pub ended: RunEnd,
     /// Cells whose accounting identity does not hold, by name.
-    pub unbalanced: Vec<(String, Accounting)>,
+    pub unbalanced: Vec<(String, Counters)>,
     /// Requests that were planned, warm-up included.
     pub scheduled: Option<u64>,
     /// How often the requests of each measured stage opened a connection.

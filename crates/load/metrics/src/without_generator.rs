@@ -13,9 +13,7 @@ use self::late_reads::Run;
 
 /// The moved values of a group of requests, by metric.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct MovedValues(
-    #[serde(with = "crate::fixed_array")] [Option<Box<Moved>>; Metric::COUNT],
-);
+pub(crate) struct MovedValues([Option<Box<Moved>>; Metric::COUNT]);
 
 /// The moved values of one metric.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

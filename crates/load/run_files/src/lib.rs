@@ -39,4 +39,5 @@ pub use stored::{
     read_shard_start, read_shard_status, read_summary, read_timeline, shard_progress_json,
     shard_ready_json, shard_start_json, shard_status_json, summary_json, timeline_json,
 };
+pub use stored::read as read_stored;
 pub use task_row::{RebuiltTasks, rebuild_tasks, write_task_row};

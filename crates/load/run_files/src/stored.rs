@@ -69,10 +69,14 @@ fn to_line(value: &impl Serialize) -> Result<String, RunFileError> {
     Ok(text)
 }
 
-/// Reads a value of a known layout.
-fn read<T: DeserializeOwned>(bytes: &[u8], known: &'static str) -> Result<T, RunFileError> {
+/// Reads a value of a known layout, which the file names as its `schema`, or `format`.
+///
+/// # Errors
+/// [`RunFileError::Layout`] for another layout, [`RunFileError::Read`] for anything else.
+pub fn read<T: DeserializeOwned>(bytes: &[u8], known: &'static str) -> Result<T, RunFileError> {
     #[derive(Deserialize)]
     struct Layout {
+        #[serde(alias = "format")]
         schema: String,
     }
     let layout: Layout = serde_json::from_slice(bytes).map_err(RunFileError::Read)?;

@@ -1,16 +1,12 @@
 //! Statistics of few values. They are computed apart from `plimsoll-metrics`, which is what the
 //! calibration tests.
 
+use crate::quantile::nearest_rank;
+
 /// The value of nearest rank in ascending values: the smallest that a share `q` does not exceed.
 /// Not a number without values.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rank lies between 0 and the number of values"
-)]
 pub fn quantile(ascending: &[f64], q: f64) -> f64 {
-    let rank = (q * ascending.len() as f64 - 1e-9).ceil().max(1.0) as usize;
-    ascending.get(rank - 1).copied().unwrap_or(f64::NAN)
+    nearest_rank(ascending, q).unwrap_or(f64::NAN)
 }
 
 /// The values in ascending order.
@@ -39,6 +35,21 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// Arithmetic mean; not a number without values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The variance of the population that the values were drawn from (divided by n - 1); `None` below
+/// two values.
+pub fn variance(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    Some(sum_of_squares(values) / (values.len() - 1) as f64)
+}
+
+/// The sum of squared distances from the mean.
+pub(crate) fn sum_of_squares(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
 /// Median and extremes of a few values: of three passes nothing more can be said.

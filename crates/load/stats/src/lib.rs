@@ -3,15 +3,15 @@
 //! - [`batches`]: the variance of a figure from batches in their order in time
 //! - [`woodruff`]: a quantile of values with its interval; of paired differences, what is *added*
 //! - [`shift`]: the difference of the same quantile of two targets
-//! - [`descriptive`]: mean, median and spread of few values
+//! - [`descriptive`]: mean, median, variance and spread of few values
 //! - [`ratio`]: ratios of sums, such as CPU time per request
 //! - [`sign_test`]: failures and refusals that only one side of a pair has
 //! - [`multiple`]: several comparisons at once
 //! - [`looks`]: intervals that hold at every look, for measurements that end when they are decided
 //! - [`rounds`]: several rounds of a measurement
 //! - [`runs`]: groups of runs, old and new
-//! - [`power`]: what could have been seen, and how much it takes
-//! - [`normal`], [`student_t`], [`tails`], [`moments`]: the textbook
+//! - [`power`]: what could have been seen
+//! - [`normal`], [`student_t`], [`tails`]: the textbook
 //!
 //! Values are numbers without a unit; their order in time comes from the caller. Nothing here knows
 //! files, sockets or clocks. `docs/statistics.md` explains the methods for readers.
@@ -20,7 +20,6 @@ pub mod batches;
 pub mod descriptive;
 pub mod interval;
 pub mod looks;
-pub mod moments;
 pub mod multiple;
 pub mod normal;
 pub mod power;

@@ -1,15 +1,12 @@
-//! What could have been seen, and how much it takes to see more.
+//! What could have been seen.
 
 use crate::looks::Looks;
-use crate::normal;
 use crate::sign_test::sign_p;
 use crate::student_t;
 use crate::tails::poisson_at_least;
 
 /// With this probability a difference is found that is called detectable.
 pub const POWER: f64 = 0.8;
-/// With this probability a difference is to be found by a measurement that is planned.
-pub const PLANNED_POWER: f64 = 0.9;
 /// Two-sided level of a single comparison.
 const LEVEL: f64 = 0.05;
 
@@ -17,25 +14,6 @@ const LEVEL: f64 = 0.05;
 pub fn detectable(half_width: f64, batches: u64, degrees_of_freedom: f64, looks: Looks) -> f64 {
     let critical = looks.critical(batches, degrees_of_freedom);
     half_width / critical * (critical + student_t::quantile(POWER, degrees_of_freedom))
-}
-
-/// How many times as long a measurement must last to find `wanted`, where it could find
-/// `detectable`.
-pub fn times_longer(detectable: f64, wanted: f64) -> f64 {
-    (detectable / wanted).powi(2)
-}
-
-/// The pairs that it takes to find a change of quantile `q` by a share `change`, in 90 % of the
-/// cases, where each target draws its own times: lognormal, with standard deviation `sigma` of
-/// their logarithm. Before the design effect.
-pub fn pairs_needed(q: f64, sigma: f64, change: f64) -> f64 {
-    let density = {
-        let z = normal::quantile(q);
-        (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() / sigma
-    };
-    let variance = 2.0 * q * (1.0 - q) / (density * density);
-    let z = normal::quantile(1.0 - LEVEL / 2.0) + normal::quantile(PLANNED_POWER);
-    z * z * variance / (change * change)
 }
 
 /// One failure in how many requests would have been found in 80 % of the cases, among `pairs`, if
@@ -60,22 +38,6 @@ fn discordant_needed(looks: Looks) -> u64 {
 mod tests {
     use super::*;
 
-    /// The table of the specification, rounded there to two or three digits.
-    #[test]
-    fn pairs_needed_are_those_of_the_table() {
-        for (sigma, q, change, expected) in [
-            (0.35, 0.5, 0.01, 40_000.0),
-            (0.35, 0.5, 0.05, 1_600.0),
-            (0.35, 0.99, 0.01, 357_000.0),
-            (0.35, 0.99, 0.05, 14_300.0),
-            (0.8, 0.5, 0.01, 211_000.0),
-            (0.8, 0.99, 0.05, 75_000.0),
-        ] {
-            let found = pairs_needed(q, sigma, change);
-            assert!((found / expected - 1.0).abs() < 0.02, "{sigma} {q} {change}: {found}");
-        }
-    }
-
     /// Six failures are needed; a mean of 7.906 brings as many in 80 %.
     #[test]
     fn one_failure_in_760_would_be_seen_among_6_000() {
@@ -95,6 +57,5 @@ mod tests {
         // 3.0351 standard errors to both sides, and 0.8416 more.
         let found = detectable(1.0, 60, f64::INFINITY, Looks::Always);
         assert!((found - (1.0 + 0.841_621 / 3.0351)).abs() < 1e-4, "{found}");
-        assert!((times_longer(10.0, 5.0) - 4.0).abs() < 1e-12);
     }
 }

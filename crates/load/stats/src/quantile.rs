@@ -41,7 +41,7 @@ pub fn nearest_rank(ascending: &[f64], q: f64) -> Option<f64> {
     clippy::cast_sign_loss,
     reason = "between 0 and the count"
 )]
-pub(crate) fn rank(q: f64, count: usize) -> usize {
+pub fn rank(q: f64, count: usize) -> usize {
     // 99.9 / 100 is a little more than 0.999, and its rank among 1,000 values would be 1,000.
     let rank = (q.clamp(0.0, 1.0) * (1.0 - 1e-12) * count as f64).ceil() as usize;
     rank.max(1).min(count)

@@ -89,7 +89,7 @@ fn between_variance(rounds: &[Round], freedom: f64) -> f64 {
     }
     let values: Vec<f64> = rounds.iter().map(|round| round.value).collect();
     // With the whole variance of the values as variance between rounds they scatter too little.
-    let (mut low, mut high) = (0.0, crate::moments::sum_of_squares(&values));
+    let (mut low, mut high) = (0.0, crate::descriptive::sum_of_squares(&values));
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
         let scatter = Weighted::mean_of(rounds, middle).squares;

@@ -1,8 +1,8 @@
 //! Groups of runs, old and new. The run is the unit here, and not the request: what differs from
 //! one run to the next is not seen within either.
 
+use crate::descriptive::{mean, sum_of_squares};
 use crate::interval::Interval;
-use crate::moments::{mean, sum_of_squares};
 use crate::power::POWER;
 use crate::student_t;
 
@@ -12,41 +12,6 @@ const RUNS_FOR_WELCH: usize = 4;
 const MOST_RUNS: u32 = 1_000;
 /// Level of a gate.
 const LEVEL: f64 = 0.05;
-
-/// The spread between runs of unchanged code.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct History {
-    /// Standard deviation.
-    pub sd: f64,
-    /// Degrees of freedom with which it is known; infinite if it was stated.
-    pub degrees_of_freedom: f64,
-}
-
-impl History {
-    /// From groups of earlier runs, each of unchanged code: the spread within groups. `None` if no
-    /// group has two.
-    pub fn from_groups(groups: &[&[f64]]) -> Option<Self> {
-        let freedom: usize = groups.iter().map(|group| group.len().saturating_sub(1)).sum();
-        let squares: f64 =
-            groups.iter().filter(|group| group.len() > 1).map(|group| sum_of_squares(group)).sum();
-        let degrees_of_freedom = freedom as f64;
-        (freedom > 0)
-            .then(|| Self { sd: (squares / degrees_of_freedom).sqrt(), degrees_of_freedom })
-    }
-}
-
-/// Where the spread between runs was taken from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpreadFrom {
-    /// Each side's own runs (Welch, 1947).
-    Welch,
-    /// The runs of both sides together.
-    Pooled,
-    /// These, and earlier runs.
-    PooledWithHistory,
-    /// Earlier runs alone: each side has one run.
-    HistoryAlone,
-}
 
 /// The difference of the means of two groups of runs, new less base. For shares of a figure, the
 /// caller gives logarithms.
@@ -60,8 +25,6 @@ pub struct Change {
     pub degrees_of_freedom: f64,
     /// Standard deviation between runs.
     pub run_sd: f64,
-    /// Where that is from.
-    pub from: SpreadFrom,
     /// Runs of the base.
     pub base_runs: usize,
     /// New runs.
@@ -71,9 +34,9 @@ pub struct Change {
 /// The direction in which a figure gets worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worse {
-    /// Times, errors.
+    /// More is worse, as with times and errors.
     Higher,
-    /// Rates.
+    /// Less is worse, as with throughput.
     Lower,
 }
 
@@ -94,8 +57,8 @@ fn variance_of_mean(runs: &[f64]) -> f64 {
 }
 
 impl Change {
-    /// Of two groups of runs; `None` if one is empty, or no spread between runs is known.
-    pub fn between(base: &[f64], new: &[f64], history: Option<History>) -> Option<Self> {
+    /// Of two groups of runs; `None` if one is empty, or each has one run, whose spread is unknown.
+    pub fn between(base: &[f64], new: &[f64]) -> Option<Self> {
         if base.is_empty() || new.is_empty() {
             return None;
         }
@@ -103,14 +66,18 @@ impl Change {
         if base.len().min(new.len()) >= RUNS_FOR_WELCH {
             return Some(Self::welch(estimate, base, new));
         }
-        let (run_sd, degrees_of_freedom, from) = pooled(base, new, history)?;
+        let degrees_of_freedom = (base.len() + new.len() - 2) as f64;
+        if degrees_of_freedom == 0.0 {
+            return None;
+        }
+        let squares = sum_of_squares(base) + sum_of_squares(new);
+        let run_sd = (squares / degrees_of_freedom).sqrt();
         let error = run_sd * (1.0 / base.len() as f64 + 1.0 / new.len() as f64).sqrt();
         Some(Self {
             estimate,
             standard_error: error,
             degrees_of_freedom,
             run_sd,
-            from,
             base_runs: base.len(),
             new_runs: new.len(),
         })
@@ -130,10 +97,15 @@ impl Change {
             standard_error: whole.sqrt(),
             degrees_of_freedom: freedom,
             run_sd: ((sum_of_squares(base) + sum_of_squares(new)) / pooled_freedom).sqrt(),
-            from: SpreadFrom::Welch,
             base_runs: base.len(),
             new_runs: new.len(),
         }
+    }
+
+    /// Whether both sides have runs enough for a spread of their own (Welch, 1947); else it is that of
+    /// the runs of both sides together.
+    pub fn is_welch(&self) -> bool {
+        self.base_runs.min(self.new_runs) >= RUNS_FOR_WELCH
     }
 
     /// The two-sided interval at a level like 0.95.
@@ -156,9 +128,15 @@ impl Change {
         (critical + student_t::quantile(POWER, self.degrees_of_freedom)) * self.standard_error
     }
 
-    /// Runs on each side so that unchanged code passes a margin in 80 % of the cases.
+    /// Runs on each side so that unchanged code passes a margin in 80 % of the cases; `None` if
+    /// that takes more than 1,000.
     pub fn runs_needed(&self, margin: f64) -> Option<u32> {
-        runs_needed(self.run_sd, margin)
+        (2..=MOST_RUNS).find(|&runs| {
+            let error = self.run_sd * (2.0 / f64::from(runs)).sqrt();
+            let freedom = f64::from(2 * runs - 2);
+            let critical = student_t::quantile(1.0 - LEVEL / 2.0, freedom);
+            (critical + student_t::quantile(POWER, freedom)) * error <= margin
+        })
     }
 }
 
@@ -170,17 +148,6 @@ impl Worse {
             Self::Lower => -change,
         }
     }
-}
-
-/// Runs on each side so that unchanged code passes a margin in 80 % of the cases; `None` if that
-/// takes more than 1,000.
-pub fn runs_needed(run_sd: f64, margin: f64) -> Option<u32> {
-    (2..=MOST_RUNS).find(|&runs| {
-        let error = run_sd * (2.0 / f64::from(runs)).sqrt();
-        let freedom = f64::from(2 * runs - 2);
-        let critical = student_t::quantile(1.0 - LEVEL / 2.0, freedom);
-        (critical + student_t::quantile(POWER, freedom)) * error <= margin
-    })
 }
 
 /// Judges a gate. It passes if the worse end of the 95 % interval is within the margin: a pass
@@ -199,28 +166,6 @@ pub fn judge_gate(change: &Change, margin: f64, worse: Worse, p_holm: f64) -> Ga
     }
 }
 
-/// Standard deviation between runs, its degrees of freedom, and where it is from.
-fn pooled(base: &[f64], new: &[f64], history: Option<History>) -> Option<(f64, f64, SpreadFrom)> {
-    let own = (base.len() + new.len() - 2) as f64;
-    let squares = sum_of_squares(base) + sum_of_squares(new);
-    match history {
-        Some(History { sd, degrees_of_freedom }) if degrees_of_freedom.is_infinite() => {
-            let from =
-                if own > 0.0 { SpreadFrom::PooledWithHistory } else { SpreadFrom::HistoryAlone };
-            Some((sd, degrees_of_freedom, from))
-        }
-        Some(History { sd, degrees_of_freedom }) => {
-            let freedom = own + degrees_of_freedom;
-            let from =
-                if own > 0.0 { SpreadFrom::PooledWithHistory } else { SpreadFrom::HistoryAlone };
-            let sd = ((squares + degrees_of_freedom * sd * sd) / freedom).sqrt();
-            (freedom > 0.0).then_some((sd, freedom, from))
-        }
-        None if own > 0.0 => Some(((squares / own).sqrt(), own, SpreadFrom::Pooled)),
-        None => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,44 +178,22 @@ mod tests {
     /// (25/12)^2 / ((5/12)^2/3 + (20/12)^2/3) = 4.411765.
     #[test]
     fn four_runs_on_each_side_are_compared_by_welch() {
-        let change = Change::between(&[1.0, 2.0, 3.0, 4.0], &[3.0, 5.0, 7.0, 9.0], None).unwrap();
-        assert_eq!(change.from, SpreadFrom::Welch);
+        let change = Change::between(&[1.0, 2.0, 3.0, 4.0], &[3.0, 5.0, 7.0, 9.0]).unwrap();
+        assert!(change.is_welch());
         assert_near(change.estimate, 3.5);
         assert_near(change.standard_error, (25.0 / 12.0_f64).sqrt());
         assert_near(change.degrees_of_freedom, 625.0 / 425.0 * 3.0);
     }
 
-    /// Squares 2 and 8 over 2 degrees of freedom; with a history of sd 3 over 8: 82 over 10.
+    /// Squares 2 and 8 over 2 degrees of freedom.
     #[test]
-    fn fewer_runs_share_their_spread_and_that_of_the_history() {
-        let (base, new) = ([1.0, 3.0], [4.0, 8.0]);
-        let own = Change::between(&base, &new, None).unwrap();
-        assert_eq!(
-            (own.from, own.degrees_of_freedom.to_bits()),
-            (SpreadFrom::Pooled, 2.0_f64.to_bits())
-        );
+    fn fewer_runs_share_their_spread() {
+        let own = Change::between(&[1.0, 3.0], &[4.0, 8.0]).unwrap();
+        assert!(!own.is_welch());
+        assert_near(own.degrees_of_freedom, 2.0);
         assert_near(own.run_sd, 5.0_f64.sqrt());
-        let history = History { sd: 3.0, degrees_of_freedom: 8.0 };
-        let both = Change::between(&base, &new, Some(history)).unwrap();
-        assert_eq!(both.from, SpreadFrom::PooledWithHistory);
-        assert_near(both.run_sd, 8.2_f64.sqrt());
-        assert_near(both.degrees_of_freedom, 10.0);
-        assert_eq!(Change::between(&[1.0], &[2.0], None), None);
-        assert_eq!(Change::between(&[], &[2.0], Some(history)), None);
-        let single = Change::between(&[1.0], &[2.0], Some(history)).unwrap();
-        assert_eq!(single.from, SpreadFrom::HistoryAlone);
-        assert_near(single.standard_error, 3.0 * 2.0_f64.sqrt());
-        let stated = History { sd: 0.5, degrees_of_freedom: f64::INFINITY };
-        assert_near(Change::between(&base, &new, Some(stated)).unwrap().standard_error, 0.5);
-    }
-
-    #[test]
-    fn a_history_is_the_spread_within_its_groups() {
-        // 2 over 1 and 8 over 1.
-        let history = History::from_groups(&[&[1.0, 3.0], &[14.0, 18.0], &[99.0]]).unwrap();
-        assert_near(history.sd, 5.0_f64.sqrt());
-        assert_near(history.degrees_of_freedom, 2.0);
-        assert_eq!(History::from_groups(&[&[1.0], &[]]), None);
+        assert_eq!(Change::between(&[1.0], &[2.0]), None);
+        assert_eq!(Change::between(&[], &[2.0]), None);
     }
 
     fn change(estimate: f64) -> Change {
@@ -279,7 +202,6 @@ mod tests {
             standard_error: 1.0,
             degrees_of_freedom: 10.0,
             run_sd: 1.0,
-            from: SpreadFrom::Pooled,
             base_runs: 6,
             new_runs: 6,
         }
@@ -316,8 +238,8 @@ mod tests {
         assert_near(change(0.0).detectable(0.05), 1.812_461 + 0.879_058);
         // With 5 + 5 runs t(0.975, 8) + t(0.8, 8) = 2.306 + 0.889 times sqrt(2/5) is 2.02;
         // with 6 + 6 it is (2.228 + 0.879) sqrt(1/3) = 1.79.
-        assert_eq!(runs_needed(1.0, 2.0), Some(6));
-        assert_eq!(runs_needed(1.0, 2.1), Some(5));
-        assert_eq!(runs_needed(1.0, 0.001), None);
+        assert_eq!(change(0.0).runs_needed(2.0), Some(6));
+        assert_eq!(change(0.0).runs_needed(2.1), Some(5));
+        assert_eq!(change(0.0).runs_needed(0.001), None);
     }
 }

@@ -73,16 +73,10 @@ fn always_valid(positive: u64, negative: u64) -> f64 {
     ((n + 1.0).ln() + choose - n * std::f64::consts::LN_2).exp().min(1.0)
 }
 
-/// The largest share that is possible at 95 % where none of `count` was affected: at most 3/n
-/// (Hanley, Lippman-Hand, 1983); not more than all.
-pub fn none_of(count: u64) -> f64 {
-    (3.0 / count as f64).min(1.0)
-}
-
 fn clustered(batches: &[Discordant]) -> bool {
     let counts: Vec<f64> = batches.iter().map(|b| (b.target + b.reference) as f64).collect();
-    let mean = crate::moments::mean(&counts);
-    let Some(variance) = crate::moments::variance(&counts) else { return true };
+    let mean = crate::descriptive::mean(&counts);
+    let Some(variance) = crate::descriptive::variance(&counts) else { return true };
     counts.len() < BATCHES_KNOWN || (mean > 0.0 && variance / mean > CLUSTERED)
 }
 
@@ -136,11 +130,5 @@ mod tests {
         // Seven batches are too few to see whether failures come in bursts.
         assert!(SignTest::new(&batches(&[1; 7]), Looks::Once).by_batch);
         assert!(SignTest::new(&[], Looks::Once).by_batch);
-    }
-
-    #[test]
-    fn none_of_a_thousand_is_at_most_three() {
-        assert!((none_of(1_000) - 0.003).abs() < 1e-15);
-        assert!((none_of(2) - 1.0).abs() < 1e-15);
     }
 }

@@ -52,7 +52,7 @@ impl CountsFile {
     }
 
     fn say_progress(&self, progress: &Progress<'_>) -> Result<(), RunnerError> {
-        let so_far = progress.total.accounting();
+        let so_far = progress.total.counters();
         let line = shard_progress_json(&ShardProgress {
             shard: self.shard.clone(),
             elapsed_s: progress.elapsed.as_secs_f64(),

@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod folders;
-mod histories;
 mod obstacles;
 mod reference;
 mod shown;

@@ -22,7 +22,7 @@ fn comparisons_keep_the_schema() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
     for runs in [1, 6] {
         let (base, new) = turns(runs, || PLAIN, || PLAIN);
-        let found = compare(&base, &new, &options(&THREE), None).unwrap();
+        let found = compare(&base, &new, &options(&THREE)).unwrap();
         let json = serde_json::to_value(found).unwrap();
         let errors: Vec<_> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:?}");

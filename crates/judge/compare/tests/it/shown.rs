@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_compare::{Comparison, Options, ahead, compare};
+use plimsoll_compare::{Comparison, Options, compare};
 use plimsoll_report::Style;
 use plimsoll_report::screen::Screen;
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn example() -> Comparison {
         errors: 0,
     };
     let (base, new) = turns(6, || figures(&mut old, 41.0), || figures(&mut new, 47.9));
-    compare(&base, &new, &options(&GATES), None).unwrap()
+    compare(&base, &new, &options(&GATES)).unwrap()
 }
 
 fn golden(name: &str, text: &str) {
@@ -43,12 +43,11 @@ fn the_screens_fit_every_terminal() {
     let (base, new) = turns(6, || PLAIN, || PLAIN);
     let gates: Vec<_> = (1..=40).map(|n| (format!("ttft.p{}", 50 + n), "3%".to_owned())).collect();
     let options = Options { gates, ..Options::default() };
-    let many = compare(&base, &new, &options, None).unwrap().screen();
+    let many = compare(&base, &new, &options).unwrap().screen();
     screens("many-gates", &many);
-    screens("ahead", &ahead(&base, &options, None).unwrap().screen());
     let (mut base, new) = turns(1, || PLAIN, || PLAIN);
     base[0].summary.metadata.environment.cpu_model = Some("\x1b[2Jbetter".to_owned());
-    let other = compare(&base, &new, &Options::default(), None).unwrap().screen();
+    let other = compare(&base, &new, &Options::default()).unwrap().screen();
     screens("other-machine", &other);
     let text = other.text(Style::plain(80));
     assert!(text.contains("\\u{1b}[2Jbetter") && !text.contains('\x1b'), "{text}");
@@ -70,7 +69,7 @@ fn the_texts_equal_the_stored_ones() {
 fn the_verdict_is_never_in_a_second_table() {
     let simple = Options { regress: Some(0.1), ..Options::default() };
     let (base, new) = turns(1, || PLAIN, || PLAIN);
-    let simple = compare(&base, &new, &simple, None).unwrap();
+    let simple = compare(&base, &new, &simple).unwrap();
     for (name, found) in [("example", example()), ("simple", simple)] {
         for width in 60..=120 {
             let text = found.screen().text(Style::plain(width));
@@ -133,7 +132,7 @@ fn the_simple_rule_is_labelled_as_what_it_is() {
     let slow = Figures { ttft: [20.0, 60.0], throughput: 1_700.0, errors: 9 };
     let (base, new) = turns(1, || PLAIN, || slow);
     let simple = Options { regress: Some(0.1), ..Options::default() };
-    let found = compare(&base, &new, &simple, None).unwrap();
+    let found = compare(&base, &new, &simple).unwrap();
     golden("simple.txt", &found.text(110));
     screens("simple", &found.screen());
     let failed: Vec<_> = found
@@ -153,7 +152,7 @@ fn markdown_of_hostile_and_of_many_names_is_safe_and_below_the_limit() {
         .map(|tenth| (format!("ttft.p{}", f64::from(tenth) / 10.0), "3%".to_owned()))
         .collect();
     let long = Options { gates, ..Options::default() };
-    let text = compare(&base, &new, &long, None).unwrap().markdown();
+    let text = compare(&base, &new, &long).unwrap().markdown();
     assert!(text.len() < 60_000, "{}", text.len());
     assert!(text.matches("<script>").count() == text.matches("`a |<script> # @all`").count());
 }

@@ -14,7 +14,7 @@ fn comparisons(seed: u64, runs: u64, new: Figures) -> Vec<Comparison> {
     let mut one = || {
         let (base, new) =
             turns(runs, || old_noise.figures(RUN_SD, PLAIN), || new_noise.figures(RUN_SD, new));
-        compare(&base, &new, &options(&THREE), None).unwrap()
+        compare(&base, &new, &options(&THREE)).unwrap()
     };
     (0..REPEATS).map(|_| one()).collect()
 }

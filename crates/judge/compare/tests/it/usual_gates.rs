@@ -19,7 +19,7 @@ fn three(count: u64, tail: f64) -> Comparison {
             .collect()
     };
     let (base, new) = (runs(0, 1.0), runs(1, tail));
-    compare(&base, &new, &Options::default(), None).unwrap()
+    compare(&base, &new, &Options::default()).unwrap()
 }
 
 fn judgement<'a>(compared: &'a Comparison, gate: &str) -> &'a Judgement {
@@ -57,7 +57,7 @@ fn the_margin_of_errors_does_not_grow_with_the_errors_of_the_new_runs() {
                 .map(|(i, &errors)| run_of(600, 2 * i + side, Figures { errors, ..PLAIN }))
                 .collect()
         };
-        let compared = compare(&runs(base, 0), &runs(new, 1), &Options::default(), None).unwrap();
+        let compared = compare(&runs(base, 0), &runs(new, 1), &Options::default()).unwrap();
         let found = compared.gates.into_iter().find(|gate| gate.name == "error_rate").unwrap();
         let state = match found.judged.judgement {
             Judgement::Pass => "pass",
@@ -90,7 +90,7 @@ fn a_tail_is_one_that_every_run_has() {
         (0..3).map(|index| run_of(count, 2 * index + side, PLAIN)).collect()
     };
     for (old, new) in [(1_000, 999), (999, 1_000)] {
-        let compared = compare(&runs(old, 0), &runs(new, 1), &Options::default(), None).unwrap();
+        let compared = compare(&runs(old, 0), &runs(new, 1), &Options::default()).unwrap();
         assert_eq!(judgement(&compared, "ttft.p95"), &Judgement::Pass);
         assert!(compared.gates.iter().all(|gate| gate.name != "ttft.p99"));
     }

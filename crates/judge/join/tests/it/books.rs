@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plimsoll_join::{LogOf, MapChoice, Options, RunChoice, Source, Verdict};
+use plimsoll_join::{LogOf, MapChoice, Options, RunChoice, Verdict};
 
 use crate::support::{Files, audit_row, id, ms, options, run_row, sent, service, total};
 
@@ -35,7 +35,7 @@ fn what_the_target_answered_by_itself_is_not_lost_behind_it() {
     files.lines("log", (0..100).filter(|n| !(3..6).contains(n)).map(|n| audit_row(n, 0, 64)));
     let map = MapChoice { log_of: Some(LogOf::Upstream), ..MapChoice::default() };
     let options = Options { map, ..Options::default() };
-    let books = files.join_with(&Source::File(files.path("log")), &options).unwrap().books;
+    let books = files.join_with(&files.path("log"), &options).unwrap().books;
     assert_eq!((books.lost, books.kept, books.matched), (1, 2, 97));
     assert_eq!(files.join("log", &[]).unwrap().books.lost, 3);
 }
@@ -99,7 +99,7 @@ fn of_several_targets_one_must_be_named() {
     assert!(files.usage("log", &[]).contains("the targets a, b: say with --target"));
     let of = |name: &str| {
         let run = RunChoice { target: Some(name.to_owned()), ..RunChoice::default() };
-        files.join_with(&Source::File(files.path("log")), &Options { run, ..options(&[]) })
+        files.join_with(&files.path("log"), &Options { run, ..options(&[]) })
     };
     let books = of("a").unwrap().books;
     assert_eq!((books.in_run, books.matched, books.lost), (50, 50, 0));
@@ -113,7 +113,7 @@ fn gateways_with_ids_of_their_own_are_matched_by_a_recorded_header() {
     files.lines("log", (0..60).map(|n| format!(r#"{{"call":"call-{n}"}}"#)));
     let by = |name: &str| {
         let run = RunChoice { id_header: Some(name.to_owned()), ..RunChoice::default() };
-        files.join_with(&Source::File(files.path("log")), &Options { run, ..options(&["id=call"]) })
+        files.join_with(&files.path("log"), &Options { run, ..options(&["id=call"]) })
     };
     assert_eq!(by("X-Call-Id").unwrap().books.matched, 60);
     let error = by("x-other").unwrap_err().to_string();
@@ -139,7 +139,7 @@ fn answers_without_an_id_of_their_own_are_never_called_lost() {
     let log = |n: i64| format!(r#"{{"call":"call-{n}"}}"#);
     let files = run(2);
     files.lines("log", (0..1_000).filter(|n| *n != 500).map(log));
-    let source = Source::File(files.path("log"));
+    let source = files.path("log");
     let join = files.join_with(&source, &options()).unwrap();
     let books = &join.books;
     // Request 999 is without a header, so 4 of the 5 are from the cache.
@@ -147,12 +147,12 @@ fn answers_without_an_id_of_their_own_are_never_called_lost() {
     assert!(join.notes.iter().any(|note| note.starts_with("4 answers have the id")), "{join:?}");
     let files = run(100);
     files.lines("log", (0..1_000).map(log));
-    let join = files.join_with(&Source::File(files.path("log")), &options()).unwrap();
+    let join = files.join_with(&files.path("log"), &options()).unwrap();
     assert!(matches!(&join.verdict, Verdict::Unjudged(why) if why.contains("no id header")));
     // A header that all share is none.
     let files = Files::of((0..100).map(|n| run_row(n).replace(r#""bytes_out""#, &header(n / 2))));
     files.lines("log", (0..100).map(log));
-    let error = files.join_with(&Source::File(files.path("log")), &options()).unwrap_err();
+    let error = files.join_with(&files.path("log"), &options()).unwrap_err();
     assert!(error.to_string().contains("50 of 100 answers have the value"), "{error}");
 }
 

@@ -44,9 +44,5 @@ fn a_million_rows_within_600_mb() {
     let (seconds, mib) = (started.elapsed().as_secs_f64(), peak());
     let books = &join.books;
     assert_eq!((books.lost, books.twice, books.disagreeing, books.foreign), (7, 5, 3, 1_000_000));
-    let clock = join.clock.unwrap();
-    // Half time of 10,000 s: 50 ppm are 250 ms.
-    assert!(clock.offset_low_ms <= 3_950.0 && 3_950.0 <= clock.offset_high_ms, "{clock:?}");
-    assert!(clock.drift_low_ppm <= 50.0 && 50.0 <= clock.drift_high_ppm, "{clock:?}");
     assert!(mib <= 600 && seconds < 30.0, "{mib} MiB, {seconds} s");
 }

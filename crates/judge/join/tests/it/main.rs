@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
 mod books;
-mod databases;
 mod files;
 mod large;
 mod planted;

@@ -1,6 +1,6 @@
 //! L1: 7 rows dropped, 5 doubled, 3 with wrong tokens, a clock 3.7 s ahead with 50 ppm of drift.
 
-use plimsoll_join::{Options, Source, Verdict};
+use plimsoll_join::{Options, Verdict};
 
 use crate::support::{
     Files, START, audit_row, options, run_row, sent, service, total, upstream, ways,
@@ -54,13 +54,6 @@ fn exactly_the_planted_differences_are_found() {
         ("output tokens", 3)
     );
     assert!(join.disagreements[0].examples[0].ends_with("the run 64, the log 65"), "{join:?}");
-
-    // Half time of 30 s: 15 s with 50 ppm are 0.75 ms.
-    let (clock, middle) = (join.clock.unwrap(), 3_700.75);
-    assert!(clock.offset_low_ms <= middle && middle <= clock.offset_high_ms, "{clock:?}");
-    assert!(clock.drift_low_ppm <= 50.0 && 50.0 <= clock.drift_high_ppm, "{clock:?}");
-    assert!(clock.offset_high_ms - clock.offset_low_ms < 3.0, "{clock:?}");
-    assert!(clock.drift_high_ppm - clock.drift_low_ppm < 250.0, "{clock:?}");
 
     // Rows have whole microseconds.
     let [times] = join.times.as_slice() else { panic!("{:?}", join.times) };
@@ -153,7 +146,7 @@ fn what_a_gateway_states_of_its_own_time_stands_beside_its_log() {
     files.lines("audit.jsonl", (0..count).map(|n| audit_row(n, 0, 64)));
     let rows = files.path("joined.jsonl");
     let options = Options { rows: Some(rows.clone()), ..options(&[]) };
-    let join = files.join_with(&Source::File(files.path("audit.jsonl")), &options).unwrap();
+    let join = files.join_with(&files.path("audit.jsonl"), &options).unwrap();
     assert!(join.caches.is_none(), "the log says nothing of caches");
     let [whole, own] = join.stated.as_slice() else { panic!("{:?}", join.stated) };
     assert_eq!((&*whole.name, whole.stated.p50_ms), ("server_time", Some(15.5)));

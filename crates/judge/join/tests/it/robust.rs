@@ -94,7 +94,7 @@ fn adds_up(join: &Join) {
 
 fn survives(files: &Files, map: &[&str], log: &[u8]) {
     fs::write(files.path("log"), log).unwrap();
-    match files.join_with(&plimsoll_join::Source::File(files.path("log")), &options(map)) {
+    match files.join_with(&files.path("log"), &options(map)) {
         Ok(join) => adds_up(&join),
         Err(error) => {
             let message = error.to_string();

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use plimsoll_join::{Credentials, Join, JoinError, MapChoice, Mapping, Options, Source};
+use plimsoll_join::{Join, JoinError, MapChoice, Mapping, Options};
 use tempfile::TempDir;
 
 /// When the runs of the tests begin.
@@ -109,11 +109,11 @@ impl Files {
 
     /// Joins the run with a file of the folder.
     pub(crate) fn join(&self, log: &str, map: &[&str]) -> Result<Join, JoinError> {
-        self.join_with(&Source::File(self.path(log)), &options(map))
+        self.join_with(&self.path(log), &options(map))
     }
 
-    pub(crate) fn join_with(&self, source: &Source, options: &Options) -> Result<Join, JoinError> {
-        plimsoll_join::join(self.folder.path(), source, options, &mut |_| (), &mut |_, _| ())
+    pub(crate) fn join_with(&self, log: &Path, options: &Options) -> Result<Join, JoinError> {
+        plimsoll_join::join(self.folder.path(), log, options, &mut |_| (), &mut |_, _| ())
     }
 
     /// The message of a wrong call.
@@ -128,10 +128,4 @@ pub(crate) fn options(map: &[&str]) -> Options {
     let entries = map.iter().map(|entry| Mapping::parse(entry).unwrap()).collect();
     let map = MapChoice { entries, ..MapChoice::default() };
     Options { map, ..Options::default() }
-}
-
-/// A table, with a password.
-pub(crate) fn source(url: &str, user: &str, password: &str) -> Source {
-    let (user, password) = (Some(user.to_owned()), Some(password.to_owned()));
-    Source::parse(url, |_| Credentials { user: user.clone(), password: password.clone() }).unwrap()
 }

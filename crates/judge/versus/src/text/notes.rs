@@ -5,13 +5,10 @@ use plimsoll_report::format;
 
 use super::{stated, times};
 use crate::claims::FAILURES;
-use crate::result::{Claim, Difference, Kind, ScenarioDifference, Versus};
+use crate::result::{Claim, Difference, Kind, Versus};
 
 /// So many sentences are shown without a choice.
 const ALL_SHOWN: usize = 10;
-
-/// Scenarios are pointed out below this adjusted p value.
-const WORTH_A_LOOK: f64 = 0.05;
 
 /// What a file says beyond the screen.
 pub(super) fn details(versus: &Versus) -> Vec<String> {
@@ -22,7 +19,6 @@ pub(super) fn details(versus: &Versus) -> Vec<String> {
     lines.extend(detectable(versus));
     lines.extend(generator(versus));
     lines.extend(with_failures(versus));
-    lines.extend(scenarios(versus));
     lines.extend(verdicts(versus));
     lines
 }
@@ -147,35 +143,6 @@ fn shift(found: &Difference) -> String {
         Some((value, low, high)) => format::difference(value / 1e6, low / 1e6, high / 1e6),
         None => "not known: it may be infinite".to_owned(),
     }
-}
-
-/// Scenarios in which a target adds more or less than in all together.
-fn scenarios(versus: &Versus) -> Option<String> {
-    const SHOWN: usize = 5;
-    let mut found: Vec<_> = versus
-        .scenarios
-        .iter()
-        .filter(|found: &&ScenarioDifference| found.q.is_some_and(|q| q < WORTH_A_LOOK))
-        .collect();
-    if found.is_empty() {
-        return None;
-    }
-    found.sort_by(|a, b| a.q.unwrap_or(1.0).total_cmp(&b.q.unwrap_or(1.0)));
-    let parts: Vec<_> = found
-        .iter()
-        .take(SHOWN)
-        .filter_map(|found| {
-            let (value, low, high) = (found.value_ns?, found.low_ns?, found.high_ns?);
-            let added = format::difference(value / 1e6, low / 1e6, high / 1e6);
-            Some(format!("{} in `{}` {added}", found.target, found.scenario))
-        })
-        .collect();
-    Some(format!(
-        "Worth a look: {}; {} of {} scenarios and targets differ from the whole.",
-        parts.join("; "),
-        found.len(),
-        versus.scenarios.len()
-    ))
 }
 
 fn verdicts(versus: &Versus) -> Vec<String> {

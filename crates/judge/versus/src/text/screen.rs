@@ -170,10 +170,9 @@ fn claims(screen: &mut Screen, versus: &Versus) {
         items.push(Item::judged(Tone::Unsure, "", notes::none_proven(versus)));
     }
     screen.judged(&notes::scope(versus), "differences", items, LEAST);
-    match open.len() {
-        0 => {}
-        1 => screen.fact("1 other difference is not significant"),
-        more => screen.fact(&format!("{more} other differences are not significant")),
+    if !open.is_empty() {
+        let (s, are) = if open.len() == 1 { ("", "is") } else { ("s", "are") };
+        screen.fact(&format!("{} other difference{s} {are} not significant", open.len()));
     }
 }
 

@@ -9,7 +9,6 @@ mod formats;
 mod order;
 mod policy;
 mod rounds;
-mod scenarios;
 mod schedules;
 mod screens;
 mod simulation;

@@ -143,7 +143,7 @@ fn intervals_are_sent_once_a_second() {
     let at_s: Vec<_> = intervals.iter().map(|interval| interval.at.since(at(0))).collect();
     assert_eq!(at_s, [1, 2].map(Nanos::from_secs));
     let completed =
-        |snapshot: &plimsoll_metrics::Snapshot| snapshot.total(|_| true).accounting().completed;
+        |snapshot: &plimsoll_metrics::Snapshot| snapshot.total(|_| true).counters().completed;
     // The responses of 5, 15, ... 995 ms.
     assert_eq!(
         intervals.iter().map(|interval| completed(&interval.snapshot)).collect::<Vec<_>>(),

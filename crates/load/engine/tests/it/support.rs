@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Control, Progress, Run, RunResult, SampleBatch, SampleSink};
 use plimsoll_measure::{Outcome, Sample, TaskSample};
-use plimsoll_metrics::Accounting;
+use plimsoll_metrics::Counters;
 use plimsoll_mock::{LogRecord, Mock, MockConfig};
 use plimsoll_plan::Plan;
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
@@ -74,8 +74,8 @@ pub struct Ran {
 }
 
 impl Ran {
-    pub fn accounting(&self) -> Accounting {
-        self.result.snapshot.total(|_| true).accounting()
+    pub fn accounting(&self) -> Counters {
+        *self.result.snapshot.total(|_| true).counters()
     }
 
     pub fn count(&self, outcome: &str) -> usize {

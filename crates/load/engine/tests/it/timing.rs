@@ -84,7 +84,7 @@ fn progress_is_reported_about_once_a_second() {
         &Control::new(),
         &mut |progress| {
             let length = progress.interval_length.as_secs_f64();
-            reported.push((length, progress.interval.accounting().completed));
+            reported.push((length, progress.interval.counters().completed));
         },
     );
     assert!((2..=3).contains(&reported.len()), "{reported:?}");

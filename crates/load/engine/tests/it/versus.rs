@@ -66,7 +66,7 @@ fn compare(mock: &Mock, plan: Plan) -> Compared {
     let result = run.start(Some(Box::new(kept.clone())), &Control::new(), &mut |_| {}).unwrap();
     let (samples, blocks) =
         (kept.samples.lock().unwrap().clone(), kept.blocks.lock().unwrap().clone());
-    assert!(result.snapshot.total(|_| true).accounting().balanced());
+    assert!(result.snapshot.total(|_| true).counters().balanced());
     // A client can have its response a moment before the mock has noted it.
     while mock.stats().in_flight > 0 {
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -274,7 +274,7 @@ fn whoever_sees_the_blocks_can_end_the_run_and_the_next_one_goes_on() {
         run.record_blocks(Box::new(EndsAfter(after, control.clone())));
         let result = run.start(None, &control, &mut |_| {}).unwrap();
         assert_eq!(result.metadata.run.ended, ended);
-        assert!(result.snapshot.total(|_| true).accounting().balanced());
+        assert!(result.snapshot.total(|_| true).counters().balanced());
         assert!((20..1_500).contains(&result.blocks.blocks), "{}", result.blocks.blocks);
         assert!(!control.is_interrupted());
     }

@@ -10,67 +10,34 @@ const STEP: usize = 1 << SUB_BITS;
 
 /// The number of values in each bucket of an HDR histogram ("High Dynamic Range": buckets of equal
 /// width within each power of two), by [`bucket_index`].
-#[derive(Clone, Debug)]
-pub(super) struct Buckets<C>(Vec<C>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Buckets(Vec<u64>);
 
-/// A counter of values. Additions end at its largest number.
-pub(super) trait Counter: Copy + Default + Into<u64> {
-    fn plus(self, values: u64) -> Self;
-}
-
-impl Counter for u32 {
-    fn plus(self, values: u64) -> Self {
-        self.saturating_add(Self::try_from(values).unwrap_or(Self::MAX))
-    }
-}
-
-impl Counter for u64 {
-    fn plus(self, values: u64) -> Self {
-        self.saturating_add(values)
-    }
-}
-
-impl<C> Default for Buckets<C> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl Buckets<u32> {
-    /// Counts one value of a bucket, which most often has others already.
+impl Buckets {
+    /// Counts values of one bucket, which most often has others already.
     #[inline]
-    pub(super) fn count(&mut self, bucket: u32) {
-        match self.0.get_mut(bucket as usize) {
-            Some(count) => *count = count.saturating_add(1),
-            None => self.add_n(bucket, 1),
-        }
-    }
-}
-
-impl<C: Counter> Buckets<C> {
-    /// Counts values of one bucket.
     pub(super) fn add_n(&mut self, bucket: u32, values: u64) {
         let index = bucket as usize;
         if index >= self.0.len() {
             self.grow(index + 1);
         }
-        self.0[index] = self.0[index].plus(values);
+        self.0[index] = self.0[index].saturating_add(values);
     }
 
     /// Takes values out of a bucket, at most those that it has.
     pub(super) fn take(&mut self, bucket: u32, values: u64) {
         if let Some(count) = self.0.get_mut(bucket as usize) {
-            *count = C::default().plus((*count).into().saturating_sub(values));
+            *count = count.saturating_sub(values);
         }
     }
 
     /// Adds all values of another list.
-    pub(super) fn merge<D: Counter>(&mut self, other: &Buckets<D>) {
+    pub(super) fn merge(&mut self, other: &Self) {
         if other.0.len() > self.0.len() {
             self.grow(other.0.len());
         }
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            *mine = mine.plus((*theirs).into());
+            *mine = mine.saturating_add(*theirs);
         }
     }
 
@@ -80,8 +47,8 @@ impl<C: Counter> Buckets<C> {
         let mut up_to = 0;
         self.0
             .iter()
-            .position(|count: &C| {
-                up_to += (*count).into();
+            .position(|count: &u64| {
+                up_to += count;
                 up_to >= rank
             })
             .and_then(|index| u32::try_from(index).ok())
@@ -89,13 +56,12 @@ impl<C: Counter> Buckets<C> {
 
     /// The buckets that hold values, ascending: index and count.
     pub(super) fn filled(&self) -> impl Iterator<Item = (u32, u64)> {
-        let counts = (0..).zip(self.0.iter().map(|count| (*count).into()));
-        counts.filter(|(_, count)| *count > 0)
+        (0..).zip(self.0.iter().copied()).filter(|(_, count)| *count > 0)
     }
 
     #[cold]
     fn grow(&mut self, len: usize) {
-        self.0.resize(len.next_multiple_of(STEP), C::default());
+        self.0.resize(len.next_multiple_of(STEP), 0);
     }
 }
 
@@ -149,10 +115,10 @@ mod tests {
 
         #[test]
         fn every_value_is_counted_in_its_bucket(values in proptest::collection::vec(any::<u64>(), 0..50), bits in 0u32..64) {
-            let mut buckets = Buckets::<u32>::default();
+            let mut buckets = Buckets::default();
             let mut expected = std::collections::BTreeMap::new();
             for value in values.iter().map(|value| value >> bits) {
-                buckets.count(bucket_index(value));
+                buckets.add_n(bucket_index(value), 1);
                 *expected.entry(bucket_index(value)).or_insert(0) += 1;
             }
             prop_assert_eq!(buckets.filled().collect::<Vec<_>>(), expected.into_iter().collect::<Vec<_>>());

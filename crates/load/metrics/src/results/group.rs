@@ -8,7 +8,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::distribution_summary::DistributionSummary;
 use super::server_timing::ServerTiming;
-use crate::accounting::Accounting;
 use crate::bounded_figure::{BoundedFigure, Refusal};
 use crate::catalog::{Counters, Metric, RATES, RateSpec, Rates};
 use crate::confusion_matrix::Matrix;
@@ -121,11 +120,6 @@ impl Group {
             distributions,
             ..Self::default()
         })
-    }
-
-    /// The terms of the accounting identity.
-    pub fn accounting(&self) -> Accounting {
-        Accounting::from(&self.counters)
     }
 
     /// A rate with its bound, and whether it may be used; `None` if its divisor is zero.

@@ -2,7 +2,7 @@
 
 use super::{Group, Results};
 use crate::bounded_figure::{BoundedFigure, REFUSED_SHARE, RESOLUTION_MS, Refusal};
-use crate::catalog::{Metric, RATES};
+use crate::catalog::Metric;
 use crate::quantile::QUANTILES;
 
 /// A figure whose value alone carries no statement: only its limits do.
@@ -20,35 +20,8 @@ pub struct LimitedFigure {
     pub why: Refusal,
 }
 
-/// A figure with its names.
-struct NamedFigure {
-    title: &'static str,
-    label: &'static str,
-    figure: BoundedFigure,
-}
-
-impl NamedFigure {
-    /// The largest value of the requests that ended is always what it is.
-    fn limited(self, stage: &str) -> Option<LimitedFigure> {
-        let Self { title, label, figure } = self;
-        let why = figure.refused?;
-        let of_ended = label == "max" && why == Refusal::Censored;
-        (!of_ended).then(|| LimitedFigure { stage: stage.to_owned(), title, label, figure, why })
-    }
-
-    fn of_generator(self, stage: &str) -> Option<LimitedFigure> {
-        let Self { title, label, figure } = self;
-        let why = Refusal::Generator;
-        let allowed = (figure.value * REFUSED_SHARE).max(RESOLUTION_MS);
-        (figure.refused == Some(why) || figure.bound > allowed).then(|| LimitedFigure {
-            stage: stage.to_owned(),
-            title,
-            label,
-            figure,
-            why,
-        })
-    }
-}
+/// A printed figure: what it measures, which figure of that, and its value.
+type Printed = (&'static str, &'static str, BoundedFigure);
 
 /// The rates that are counted as figures, and their titles.
 const COUNTED_RATES: [(&str, &str); 2] =
@@ -58,48 +31,51 @@ impl Results {
     /// The figures of the measured stages whose value alone carries no statement. The largest value
     /// of the requests that ended is always what it is, and left out.
     pub fn limited_figures(&self) -> Vec<LimitedFigure> {
-        let mut limited = Vec::new();
-        for stage in self.by_stage.iter().filter(|stage| !stage.warmup) {
-            let name = stage.stage.as_deref().unwrap_or_default();
-            limited.extend(figures(stage).into_iter().filter_map(|figure| figure.limited(name)));
-        }
-        limited
+        self.limited(|label, figure| {
+            figure.refused.filter(|why| label != "max" || *why != Refusal::Censored)
+        })
     }
 
     /// The figures of the measured stages of which more than 5 % may be the generator's, also where
     /// their own interval is wider still.
     pub fn figures_of_generator(&self) -> Vec<LimitedFigure> {
+        self.limited(|_, figure| is_of_generator(figure).then_some(Refusal::Generator))
+    }
+
+    fn limited(
+        &self,
+        reason: impl Fn(&str, &BoundedFigure) -> Option<Refusal>,
+    ) -> Vec<LimitedFigure> {
         let mut limited = Vec::new();
         for stage in self.by_stage.iter().filter(|stage| !stage.warmup) {
-            let name = stage.stage.as_deref().unwrap_or_default();
-            let own = figures(stage).into_iter().filter_map(|figure| figure.of_generator(name));
-            limited.extend(own);
+            for (title, label, figure) in figures(stage) {
+                let stage = stage.stage.clone().unwrap_or_default();
+                let why = reason(label, &figure);
+                limited.extend(why.map(|why| LimitedFigure { stage, title, label, figure, why }));
+            }
         }
         limited
     }
 }
 
+fn is_of_generator(figure: &BoundedFigure) -> bool {
+    let allowed = (figure.value * REFUSED_SHARE).max(RESOLUTION_MS);
+    figure.refused == Some(Refusal::Generator) || figure.bound > allowed
+}
+
 /// Every printed figure of a group that has a bound.
-fn figures(group: &Group) -> Vec<NamedFigure> {
+fn figures(group: &Group) -> Vec<Printed> {
     let mut figures = Vec::new();
     for metric in Metric::ALL.into_iter().filter(|metric| metric.is_bounded()) {
         let Some(times) = group.distribution(metric) else { continue };
         let title = metric.title();
-        figures.push(NamedFigure { title, label: "mean", figure: times.mean_figure() });
-        for quantile in &QUANTILES {
-            figures.extend(times.figure(quantile).map(|figure| NamedFigure {
-                title,
-                label: quantile.label,
-                figure,
-            }));
-        }
-        figures.push(NamedFigure { title, label: "max", figure: times.max_figure() });
+        figures.push((title, "mean", times.mean_figure()));
+        let quantiles = QUANTILES.iter();
+        figures.extend(quantiles.filter_map(|q| Some((title, q.label, times.figure(q)?))));
+        figures.push((title, "max", times.max_figure()));
     }
-    for (name, title) in COUNTED_RATES {
-        let rate = RATES.iter().find(|rate| rate.name == name);
-        let figure = rate.and_then(|rate| group.rate(rate));
-        figures.extend(figure.map(|figure| NamedFigure { title, label: "", figure }));
-    }
+    let rates = COUNTED_RATES.iter();
+    figures.extend(rates.filter_map(|(name, title)| Some((*title, "", group.named_rate(name)?))));
     figures
 }
 
@@ -117,8 +93,7 @@ mod tests {
             (0.096, 0.012, None, false),
         ] {
             let figure = BoundedFigure { value, bound, interval: None, refused };
-            let figure = NamedFigure { title: "response time", label: "mean", figure };
-            assert_eq!(figure.of_generator("8:10s").is_some(), named, "{value} {bound}");
+            assert_eq!(is_of_generator(&figure), named, "{value} {bound}");
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{Group, Results, ServerTiming};
 use crate::catalog::Metric;
 use crate::error::MetricsError;
 use crate::group_stats::{GroupKey, GroupStats};
-use crate::run_metadata::{RunMetadata, StageInfo, TargetInfo};
+use crate::run_metadata::{RunMetadata, StageInfo};
 use crate::snapshot::Snapshot;
 
 impl Results {
@@ -23,9 +23,17 @@ impl Results {
         Ok(Self {
             total: rollup.measured(|_| true)?,
             by_stage: rollup.stages()?,
-            by_scenario: rollup.scenarios()?,
+            by_scenario: rollup.named(
+                metadata.scenarios.iter(),
+                |key| key.scenario.index(),
+                |name, group| Group { scenario: Some(name), ..group },
+            )?,
             by_category: rollup.categories()?,
-            by_target: rollup.targets()?,
+            by_target: rollup.named(
+                metadata.targets.iter().map(|target| &target.name),
+                |key| key.target.index(),
+                |name, group| Group { target: Some(name), ..group },
+            )?,
             by_operation: rollup.operations()?,
             cells: rollup.cells()?,
         })
@@ -67,7 +75,9 @@ impl Rollup<'_> {
         duration_s: f64,
         filter: &dyn Fn(GroupKey) -> bool,
     ) -> Result<Group, MetricsError> {
-        let stats = self.snapshot.total(filter);
+        let by_stage = self.by_stage(filter);
+        let mut stats = GroupStats::default();
+        by_stage.values().for_each(|stage| stats.merge(stage));
         let mut group = Group::from_stats(&stats, duration_s)?;
         let parts = stats.server_parts();
         let parts = parts.map(|parts| ServerTiming::from_tally(parts, &self.metadata.server_parts));
@@ -87,7 +97,7 @@ impl Rollup<'_> {
             }
         }
         self.bound_rates(&mut group, filter);
-        self.count_limits(filter).write(&mut group);
+        self.count_limits(&by_stage).write(&mut group);
         Ok(group)
     }
 
@@ -102,12 +112,20 @@ impl Rollup<'_> {
         missing.bound(group);
     }
 
+    /// The cells that `filter` accepts, added up for each stage.
+    fn by_stage(&self, filter: &dyn Fn(GroupKey) -> bool) -> BTreeMap<StageId, GroupStats> {
+        let mut stages: BTreeMap<StageId, GroupStats> = BTreeMap::new();
+        for (key, cell) in self.snapshot.cells().filter(|(key, _)| filter(*key)) {
+            stages.entry(key.stage).or_default().merge(cell);
+        }
+        stages
+    }
+
     /// The limits of the number of completed requests, stage by stage.
-    fn count_limits(&self, filter: &dyn Fn(GroupKey) -> bool) -> CountLimits {
-        let stages = self.metadata.stages.iter().enumerate();
-        let limits = stages.map(|(index, stage): (usize, &StageInfo)| {
-            let stats = self.snapshot.total(|key| key.stage.index() == index && filter(key));
-            CountLimits::in_stage(stage.model, stage.duration_s, &stats)
+    fn count_limits(&self, by_stage: &BTreeMap<StageId, GroupStats>) -> CountLimits {
+        let limits = by_stage.iter().filter_map(|(id, stats)| {
+            let stage = self.metadata.stages.get(id.index())?;
+            Some(CountLimits::in_stage(stage.model, stage.duration_s, stats))
         });
         limits.fold(CountLimits::default(), CountLimits::add)
     }
@@ -124,19 +142,22 @@ impl Rollup<'_> {
             .collect()
     }
 
-    fn scenarios(&self) -> Result<Vec<Group>, MetricsError> {
-        self.metadata
-            .scenarios
-            .iter()
+    /// A measured group for each name, of the cells with its place.
+    fn named<'n>(
+        &self,
+        names: impl Iterator<Item = &'n String>,
+        place: fn(GroupKey) -> usize,
+        label: fn(String, Group) -> Group,
+    ) -> Result<Vec<Group>, MetricsError> {
+        names
             .enumerate()
             .map(|(index, name): (usize, &String)| {
-                let group = self.measured(|key| key.scenario.index() == index)?;
-                Ok(Group { scenario: Some(name.clone()), ..group })
+                let group = self.measured(|key| place(key) == index)?;
+                Ok(label(name.clone(), group))
             })
             .collect()
     }
 
-    /// By name; empty if no scenario has a category.
     fn categories(&self) -> Result<Vec<Group>, MetricsError> {
         let expectations = &self.metadata.expectations;
         let names: BTreeSet<_> = expectations.iter().filter_map(|e| e.category.as_ref()).collect();
@@ -149,19 +170,6 @@ impl Rollup<'_> {
             .collect()
     }
 
-    fn targets(&self) -> Result<Vec<Group>, MetricsError> {
-        self.metadata
-            .targets
-            .iter()
-            .enumerate()
-            .map(|(index, target): (usize, &TargetInfo)| {
-                let group = self.measured(|key| key.target.index() == index)?;
-                Ok(Group { target: Some(target.name.clone()), ..group })
-            })
-            .collect()
-    }
-
-    /// In the order in which sessions have them; empty if there are none.
     fn operations(&self) -> Result<Vec<Group>, MetricsError> {
         let measured = self.snapshot.cells().filter(|(key, _)| !self.is_warmup(*key));
         let operations: BTreeSet<_> = measured.filter_map(|(key, _)| key.operation).collect();

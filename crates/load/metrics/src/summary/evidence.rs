@@ -1,6 +1,6 @@
 //! Collects from the counts what the judgement of the instrument needs.
 
-use crate::accounting::Accounting;
+use crate::catalog::Counters;
 use crate::group_stats::{GroupKey, GroupStats};
 use crate::run_metadata::{LoadModel, RunMetadata};
 use crate::snapshot::Snapshot;
@@ -11,7 +11,7 @@ pub(super) fn collect(metadata: &RunMetadata, snapshot: &Snapshot, whole: &Group
     Evidence {
         ended: metadata.run.ended,
         unbalanced: unbalanced(metadata, snapshot),
-        scheduled: Some(whole.accounting().scheduled),
+        scheduled: Some(whole.counters().scheduled),
         openings: openings(metadata, snapshot),
         closed: closed(metadata),
     }
@@ -19,10 +19,9 @@ pub(super) fn collect(metadata: &RunMetadata, snapshot: &Snapshot, whole: &Group
 
 /// Checks each cell by itself: one request too many in one cell must not hide one too few in
 /// another.
-fn unbalanced(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<(String, Accounting)> {
-    let accounts = snapshot.cells().map(|(key, cell)| (key, cell.accounting()));
-    let wrong = accounts.filter(|(_, accounting)| !accounting.balanced());
-    wrong.map(|(key, accounting)| (name(metadata, key), accounting)).collect()
+fn unbalanced(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<(String, Counters)> {
+    let wrong = snapshot.cells().filter(|(_, cell)| !cell.counters().balanced());
+    wrong.map(|(key, cell)| (name(metadata, key), *cell.counters())).collect()
 }
 
 fn name(metadata: &RunMetadata, key: GroupKey) -> String {

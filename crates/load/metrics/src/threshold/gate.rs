@@ -1,6 +1,8 @@
 //! Gates: how much worse one number of a run may get from one version of a target to the next,
 //! written like `ttft.p99: 10%`.
 
+use plimsoll_stats::runs::Worse;
+
 use super::Aggregate;
 use super::judge::measure;
 use super::parse::{number, scoped, unknown};
@@ -42,15 +44,6 @@ pub enum Margin {
     Relative(f64),
     /// By this much, of a share: 0.001 for `0.1pp`.
     Points(f64),
-}
-
-/// The direction in which a figure gets worse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Worse {
-    /// More is worse, as with times.
-    Higher,
-    /// Less is worse, as with throughput.
-    Lower,
 }
 
 /// A bound on how much worse one number of a run may get.

@@ -70,8 +70,7 @@ fn a_sound_run_is_valid_and_so_is_one_of_unknown_health() {
 
 #[test]
 fn each_broken_bound_is_named() {
-    let unbalanced =
-        ("8:60s simple".to_owned(), Accounting { scheduled: 1, ..Accounting::default() });
+    let unbalanced = ("8:60s simple".to_owned(), Counters { scheduled: 1, ..Counters::default() });
     let violations = |change: fn(&mut InstrumentHealth, &mut Evidence)| violations(sound(), change);
     assert_eq!(self::violations(sound(), |_, e| e.unbalanced.push(unbalanced)), ["accounting"]);
     assert_eq!(violations(|_, e| e.ended = RunEnd::Unfinished), ["end of the run"]);

@@ -87,7 +87,7 @@ impl Stall {
             Check::within(
                 format!("{what}, requests answered"),
                 "",
-                stats.accounting().completed as f64,
+                stats.counters().completed as f64,
                 expected,
                 1.0,
             ),

@@ -38,7 +38,7 @@ fn compared(longer_us: u64) -> Comparison {
     let gates = [("response_time.p50", "3%"), ("success_rate", "1pp")];
     let gates = gates.map(|(figure, margin)| (figure.to_owned(), margin.to_owned()));
     let options = Options { gates: gates.to_vec(), ..Options::default() };
-    compare(&base, &new, &options, None).unwrap()
+    compare(&base, &new, &options).unwrap()
 }
 
 /// One of which the new runs are 10 ms slower.
@@ -114,7 +114,7 @@ fn hostile_names_stay_text_and_nothing_is_loaded() {
 fn runs_that_must_not_be_compared_have_reasons_and_no_chart() {
     let (base, mut other) = (stored(0, 0, "old"), stored(1, 0, "new"));
     other.summary.metadata.environment.cpu_model = Some("another".to_owned());
-    let comparison = compare(&[base], &[other], &Options::default(), None).unwrap();
+    let comparison = compare(&[base], &[other], &Options::default()).unwrap();
     let html = comparison_page(&comparison);
     assert!(html.contains("INCONCLUSIVE") && html.contains("different cpu"));
     assert_eq!(charts(&html).len(), 0);

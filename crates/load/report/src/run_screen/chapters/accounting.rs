@@ -1,6 +1,6 @@
 //! The accounting identity, by stage and by target.
 
-use plimsoll_metrics::{Accounting, RunSummary};
+use plimsoll_metrics::{Counters, RunSummary};
 
 use crate::format;
 use crate::screen::Chapter;
@@ -25,12 +25,12 @@ pub(super) fn chapter(summary: &RunSummary) -> Chapter {
     for group in &summary.results.by_stage {
         let name = group.stage.as_deref().unwrap_or_default();
         let label = if group.warmup { format!("{name} (warm-up)") } else { name.to_owned() };
-        table.row(row(label, &group.accounting()));
+        table.row(row(label, &group.counters));
     }
     if summary.results.by_target.len() > 1 {
         for group in &summary.results.by_target {
             let name = group.target.as_deref().unwrap_or_default();
-            table.row(row(format!("to {name}"), &group.accounting()));
+            table.row(row(format!("to {name}"), &group.counters));
         }
     }
     table.row(row("all".to_owned(), &summary.results.accounting()));
@@ -38,7 +38,7 @@ pub(super) fn chapter(summary: &RunSummary) -> Chapter {
     chapter
 }
 
-fn row(label: String, a: &Accounting) -> Vec<String> {
+fn row(label: String, a: &Counters) -> Vec<String> {
     let terms = [
         a.scheduled,
         a.completed,
