@@ -150,11 +150,10 @@ fn join_when_written(
                 shown = line;
             }
         };
-        let mut count = |reading: Reading, rows: u64| {
+        let joined = join(run, log, options, &mut show_map, &mut |reading, rows| {
             let of = if matches!(reading, Reading::Run) { "run" } else { "log" };
             steps.step(&format!("{} rows of the {of} read", plimsoll_report::format::count(rows)));
-        };
-        let joined = join(run, log, options, &mut show_map, &mut count);
+        });
         let missing = match &joined {
             Ok(joined) if joined.books.lost > 0 => format!("{} requests", joined.books.lost),
             Err(error) if error.lacks_rows() => "all requests".to_owned(),

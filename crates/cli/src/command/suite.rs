@@ -471,32 +471,30 @@ impl EnvDefaults {
         let mut own = Self::default();
         match suite {
             Suite::Baseline => {
-                let name = "AZ_LOAD_DURATION_SECS";
-                let seconds = |text: &str| {
+                let wanted = "seconds from 0.1 to 86400, like 10";
+                own.duration = own.value("AZ_LOAD_DURATION_SECS", &variable, wanted, |text| {
                     let seconds: f64 = text.parse().ok()?;
                     (0.1..=86_400.0).contains(&seconds).then(|| Nanos::from_secs_f64(seconds))
-                };
-                own.duration =
-                    own.value(name, &variable, "seconds from 0.1 to 86400, like 10", seconds)?;
+                })?;
                 let wanted = format!("a whole number of clients from 1 to {MOST_CLIENTS}");
-                let clients = |text: &str| {
+                own.clients = own.value("AZ_LOAD_CONCURRENCY", &variable, &wanted, |text| {
                     text.parse().ok().filter(|clients| (1..=MOST_CLIENTS).contains(clients))
-                };
-                own.clients = own.value("AZ_LOAD_CONCURRENCY", &variable, &wanted, clients)?;
+                })?;
                 let wanted = "a port from 1 to 65535, 0 for a free one";
                 own.port =
                     own.value("AZ_LOAD_PORT", &variable, wanted, |text| text.parse().ok())?;
             }
             Suite::Policy => {
                 let wanted = "a URL like http://localhost:8080";
-                let url = |text: &str| text.contains("://").then(|| text.to_owned());
-                own.endpoint = own.value("AXONFLOW_ENDPOINT", &variable, wanted, url)?;
-                let name = |text: &str| {
-                    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
-                    text.chars().all(is_allowed).then(|| text.to_owned())
-                };
+                own.endpoint = own.value("AXONFLOW_ENDPOINT", &variable, wanted, |text| {
+                    text.contains("://").then(|| text.to_owned())
+                })?;
                 let wanted = "letters, digits and `-_.@:`";
-                own.client_id = own.value("AXONFLOW_CLIENT_ID", &variable, wanted, name)?;
+                own.client_id = own.value("AXONFLOW_CLIENT_ID", &variable, wanted, |text| {
+                    let mut chars = text.chars();
+                    let valid = chars.all(|c| c.is_ascii_alphanumeric() || "-_.@:".contains(c));
+                    valid.then(|| text.to_owned())
+                })?;
             }
             _ => {}
         }

@@ -183,10 +183,6 @@ pub fn compare(
 }
 
 fn notes(base: &[StoredRun], new: &[StoredRun], usual_gates: bool) -> Vec<String> {
-    let is_debug = |run: &StoredRun| {
-        let build = run.summary.metadata.environment.versions.get("build");
-        build.is_some_and(|build| build == "debug")
-    };
     let notes = [
         (usual_gates, "these gates are the usual ones: write your own as `gate` in the profile"),
         (
@@ -196,6 +192,11 @@ fn notes(base: &[StoredRun], new: &[StoredRun], usual_gates: bool) -> Vec<String
         (new.iter().any(is_debug), "debug builds: their times are not those of a release build"),
     ];
     notes.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).to_owned()).collect()
+}
+
+fn is_debug(run: &StoredRun) -> bool {
+    let build = run.summary.metadata.environment.versions.get("build");
+    build.is_some_and(|build| build == "debug")
 }
 
 fn verdict(obstacles: &[String], gates: &[GateResult]) -> Verdict {

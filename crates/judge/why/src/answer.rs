@@ -21,8 +21,8 @@ const NOTABLE: f64 = 0.01;
 const MOSTLY_FAILED: f64 = 0.5;
 /// Rates that differ by less are one.
 const SAME_RATE: f64 = 0.01;
-/// The provider limits a load whose requests in flight wait for it by this share: the rest is then at
-/// most a fifth of their time, whatever the gateway does.
+/// The provider limits a load whose requests in flight wait for it by this share: the rest is then
+/// at most a fifth of their time, whatever the gateway does.
 const IN_PROVIDER: f64 = 0.8;
 
 /// What limited the load of a run.

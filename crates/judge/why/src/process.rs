@@ -15,8 +15,8 @@ const MAIN_PART: f64 = 0.5;
 const STOPPED: f64 = 0.5;
 /// Periods from which on that share says something: a second of the usual 100 ms.
 const PERIODS: u64 = 10;
-/// Waiting for a CPU is scarcity if it is this share of the CPU time had: less is the usual wait of a
-/// thread that wakes up.
+/// Waiting for a CPU is scarcity if it is this share of the CPU time had: less is the usual wait of
+/// a thread that wakes up.
 const WAITS: f64 = 0.2;
 /// And only while the host has no CPU left: many threads that wake up at once wait for each other
 /// on an idle host too.

@@ -9,13 +9,13 @@ use crate::growth::mean;
 use crate::load::Stage;
 use crate::result::{Part, Split};
 
-/// The parts must make up what was in flight but for this share: requests that cross the ends of the
-/// stage are in one of the two alone.
+/// The parts must make up what was in flight but for this share: requests that cross the ends of
+/// the stage are in one of the two alone.
 const TOLERANCE: f64 = 0.02;
 /// Steps of a log's times, in milliseconds, from which on a reader is told: below, no printed digit
 /// depends on them.
 const COARSE_MS: f64 = 0.01;
-/// The share of a stage's requests that a log must have: what it lacks could move a mean by as much.
+/// The share of a stage's requests that a log must have: the rest could move a mean by as much.
 const MATCHED: f64 = 0.99;
 
 /// The split of a stage, or why there is none.

@@ -5,8 +5,8 @@ use crate::named_enum;
 use serde::{Deserialize, Serialize};
 
 named_enum! {
-    /// What a request of MCP or A2A asks for. Requests are grouped by it in results. The name is the
-    /// method of the protocol's newest version, where it has one.
+    /// The operation of an MCP or A2A request. Results are grouped by it. The name is the method of
+    /// the protocol's newest version, where it has one.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     pub enum Operation {
         /// MCP: opens a session.

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::catalog::Counters;
 
-/// `scheduled = completed + rejected + failed + timed out + cancelled + in flight at the end + never
-/// sent`.
+/// `scheduled = completed + rejected + failed + timed out + cancelled + in flight at the end +
+/// never sent`.
 impl Counters {
     /// The sum of all outcomes.
     pub const fn accounted(&self) -> u64 {

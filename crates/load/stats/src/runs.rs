@@ -102,8 +102,8 @@ impl Change {
         }
     }
 
-    /// Whether both sides have runs enough for a spread of their own (Welch, 1947); else it is that of
-    /// the runs of both sides together.
+    /// Whether both sides have runs enough for a spread of their own (Welch, 1947); else it is that
+    /// of the runs of both sides together.
     pub fn is_welch(&self) -> bool {
         self.base_runs.min(self.new_runs) >= RUNS_FOR_WELCH
     }

@@ -180,9 +180,9 @@ impl ResponseHandler for SingleResponse {
 
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
-        let text = |value| String::from_utf8_lossy(value).into_owned();
         let headers = head.headers.iter();
-        self.headers = headers.map(|line| (line.name.to_owned(), text(line.value))).collect();
+        let headers = headers.map(|line| (line.name, String::from_utf8_lossy(line.value)));
+        self.headers = headers.map(|(name, value)| (name.to_owned(), value.into_owned())).collect();
     }
 
     fn body(&mut self, bytes: &[u8], _: Moment) -> ControlFlow<()> {

@@ -120,12 +120,7 @@ impl Limit {
     /// limit, and for a rate the share of it that is reached at least, as the generator can only
     /// have held it back.
     pub(crate) fn row(&self, metric: &str, result: Option<&MeasurementResult>) -> [String; 4] {
-        let cell = |result: &MeasurementResult| match self.of.of {
-            Value::Disturbed(_) if self.of.more_is_better => columns::throughput(result),
-            Value::Disturbed(of) => columns::time(result, of),
-            Value::Counted(of) => columns::shown_cell(result, of, self.of.format),
-        };
-        let cell = or_dash(result, |result| columns::marked(result, &cell(result)));
+        let cell = or_dash(result, |result| columns::marked(result, &self.cell(result)));
         let rate = result.filter(|_| self.of.more_is_better);
         let rate = rate.and_then(MeasurementResult::throughput);
         let reached = or_dash(rate, |rate| {
@@ -133,6 +128,14 @@ impl Limit {
             format!("{at_least}{}", percent(rate.value / self.value))
         });
         [metric.to_owned(), cell, self.requirement().text(), reached]
+    }
+
+    fn cell(&self, result: &MeasurementResult) -> String {
+        match self.of.of {
+            Value::Disturbed(_) if self.of.more_is_better => columns::throughput(result),
+            Value::Disturbed(of) => columns::time(result, of),
+            Value::Counted(of) => columns::shown_cell(result, of, self.of.format),
+        }
     }
 }
 

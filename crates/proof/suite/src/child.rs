@@ -155,16 +155,13 @@ pub(crate) fn command(exe: &Path, core: Option<usize>, flags: &[&str], args: &[S
 /// # Errors
 /// It returns only if that failed.
 pub fn become_child(core: Option<usize>, program: Option<&Path>, args: &[String]) -> SuiteError {
-    let cannot = |source| SuiteError::Start { what: args.join(" "), source };
     let prepared = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
         .and_then(|()| core.map_or(Ok(()), |core| pin_current_thread(&[core])));
-    match prepared
+    let source = prepared
         .map_err(std::io::Error::from)
         .and_then(|()| program.map_or_else(std::env::current_exe, |program| Ok(program.to_owned())))
-    {
-        Ok(exe) => cannot(Command::new(exe).args(args).exec()),
-        Err(error) => cannot(error),
-    }
+        .map_or_else(|error| error, |exe| Command::new(exe).args(args).exec());
+    SuiteError::Start { what: args.join(" "), source }
 }
 
 /// `HOST:PORT` of `listening on http://HOST:PORT ...`.

@@ -247,8 +247,8 @@ fn error_kinds(group: &Group) -> Option<String> {
     let counters = &group.counters;
     let refusals: u64 = group.statuses.range(400..500).map(|(_, n)| *n).sum();
     let some_are_expected = refusals > counters.unexpected;
-    let is_wrong = |status: u16| status >= 500 || status >= 300 && !some_are_expected;
-    let refused = group.statuses.iter().filter(|(status, _)| is_wrong(**status));
+    let first_wrong = if some_are_expected { 500 } else { 300 };
+    let refused = group.statuses.range(first_wrong..);
     let mut kinds: Vec<_> = refused.map(|(status, n)| (status.to_string(), *n)).collect();
     let server_errors: u64 = group.statuses.range(500..).map(|(_, n)| *n).sum();
     let classes =

@@ -174,12 +174,10 @@ impl MeasurementResult {
             return None;
         }
         // What the target answered says more than that some passes were late besides.
-        let refusal = || self.passes.iter().find_map(|pass| self.refusal(pass));
-        Some(self.errors().map(Unusable::Errors).or_else(refusal).unwrap_or_else(|| {
-            Unusable::NotMeasured(
-                self.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
-            )
-        }))
+        let errors = self.errors().map(Unusable::Errors);
+        let why = errors.or_else(|| self.passes.iter().find_map(|pass| self.refusal(pass)));
+        let error = self.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        why.or(Some(Unusable::NotMeasured(error)))
     }
 
     /// Whether a step of a search was more than the generator can send on this host: that ends the

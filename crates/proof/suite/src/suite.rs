@@ -148,41 +148,40 @@ impl Suite {
     fn check_targets(self, options: &SuiteOptions) -> Result<(), SuiteError> {
         let SuiteOptions { targets, direct, just_started, .. } = options;
         let name = self.name();
-        let is = |suites: &[Self]| suites.contains(&self);
         // What is refused, and the flag that is left out or the suite that has it.
         let rows: [(bool, &str, &str); 6] = [
             (
-                direct.is_some() && is(&[Self::Policy, Self::Quick]),
+                direct.is_some() && matches!(self, Self::Policy | Self::Quick),
                 "loads nothing beside its target",
                 "leave --direct out, or use `suite tiers`, `layers`, `agents` or `baseline`",
             ),
             (
-                *just_started && !is(&[Self::Policy]),
+                *just_started && self != Self::Policy,
                 "has no cold runs",
                 "leave --just-started out, or use `suite policy`",
             ),
             (
-                options.knee_budget.is_some() && !is(&[Self::Tiers]),
+                options.knee_budget.is_some() && self != Self::Tiers,
                 "searches no knee",
                 "leave --knee-budget out, or use `suite tiers` or `knee`",
             ),
             (
-                !options.only.is_empty() && !is(&[Self::Layers]),
+                !options.only.is_empty() && self != Self::Layers,
                 "has no parts",
                 "leave --only out, or use `suite layers`",
             ),
             (
-                options.clients.is_some() && is(&[Self::Agents]),
+                options.clients.is_some() && self == Self::Agents,
                 "sends arrivals at a rate",
                 "leave --concurrency out, or use `suite layers --only 3`",
             ),
             (
-                options.size_for.is_some() && is(&[Self::Agents]),
+                options.size_for.is_some() && self == Self::Agents,
                 "finds no highest rate",
                 "leave --size-for out, or use `suite layers`",
             ),
         ];
-        if targets.len() > 1 && !is(&[Self::Policy, Self::Tiers]) {
+        if targets.len() > 1 && !matches!(self, Self::Policy | Self::Tiers) {
             let given = targets.len();
             return refuse(format!(
                 "`suite {name}` measures one target, and {given} are given: run it once for each, or compare them with `suite tiers` or `versus`"

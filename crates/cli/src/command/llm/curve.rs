@@ -116,9 +116,9 @@ struct Columns {
 
 impl Columns {
     fn from_levels(levels: &[Level<'_>]) -> Self {
-        let failed = |level: &Level<'_>| level.group.rates.success_rate.is_some_and(|ok| ok < 1.0);
+        let mut success = levels.iter().filter_map(|level| level.group.rates.success_rate);
         Self {
-            ok: levels.iter().any(failed),
+            ok: success.any(|ok| ok < 1.0),
             mean_and_max: levels.iter().any(|level| level.median_ms(SHOWN).is_none()),
         }
     }

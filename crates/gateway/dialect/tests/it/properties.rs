@@ -138,7 +138,8 @@ proptest! {
 
     #[test]
     fn a_request_round_trip_keeps_texts_and_tools(
-        texts in prop::collection::vec("\\PC{1,30}", 1..5),
+        // Blank texts are left out: Anthropic refuses them.
+        texts in prop::collection::vec("\\PC{0,29}[^\\pC\\pZ]", 1..5),
         arguments in prop::collection::btree_map("[a-z\"]{1,5}", "\\PC{0,10}", 0..4),
         bound in 1_u64..100_000,
     ) {

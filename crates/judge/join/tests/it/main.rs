@@ -1,5 +1,4 @@
 //! Runs and logs that are made here, with planted differences.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
 mod books;
 mod files;

@@ -91,20 +91,20 @@ impl Processes {
     ) -> Self {
         let own = WatchedProcess { name: "plimsoll".to_owned(), pid: std::process::id() };
         let own_quota = quota_folder(&CpuGroups::own());
-        let observe = |process: &WatchedProcess, is_watched| {
-            Observed::new(process.clone(), is_watched, at_target, own_quota.as_ref())
-        };
-        let mut observed: Vec<_> = watched.iter().map(|process| observe(process, true)).collect();
+        let mut all: Vec<_> = watched.iter().map(|process| (process.clone(), true)).collect();
         let unnamed =
             at_target.filter(|pid| *pid != own.pid && watched.iter().all(|p| p.pid != *pid));
         if let Some(pid) = unnamed {
             let taken = watched.iter().any(|process| process.name == TARGET);
             let name = if taken { OTHER_TARGET } else { TARGET };
-            observed.push(observe(&WatchedProcess { name: name.to_owned(), pid }, false));
+            all.push((WatchedProcess { name: name.to_owned(), pid }, false));
         }
-        observed.push(observe(&own, !watched.is_empty()));
+        all.push((own, !watched.is_empty()));
+        let observed = all.into_iter().map(|(process, is_watched)| {
+            Observed::new(process, is_watched, at_target, own_quota.as_ref())
+        });
         Self {
-            observed,
+            observed: observed.collect(),
             due: due.rev().collect(),
             readings: Vec::new(),
             looked: Moment::EPOCH,
@@ -140,7 +140,7 @@ impl Processes {
         let last = self.looks.len().checked_sub(2).and_then(|first| self.looks.get(first..));
         let Some([(from, before), (to, after)]) = last else { return Vec::new() };
         let seconds = to.since(*from).as_secs_f64();
-        let use_of = |(index, process): (usize, &WatchedProcess)| {
+        let used = self.watched().filter_map(|(index, process)| {
             let now = *after.get(index)?;
             let used = now
                 .zip(*before.get(index)?)
@@ -150,13 +150,13 @@ impl Processes {
                 cores: used.filter(|_| seconds > 0.0).map(|used| used.as_secs_f64() / seconds),
                 rss_bytes: now.map(|now| now.rss_bytes),
             })
-        };
-        self.watched().filter_map(use_of).collect()
+        });
+        used.collect()
     }
 
     /// The CPU time of each watched process at every reading and look since `origin`.
     pub(crate) fn tracks(&self, origin: Moment) -> Vec<ProcessTrack> {
-        let track = |(index, process): (usize, &WatchedProcess)| {
+        let tracks = self.watched().map(|(index, process)| {
             let readings = self.readings.iter().map(|reading| (reading.at, reading.used(index)));
             let looks = self.looks.iter().map(|(at, all)| (*at, all[index]));
             let all = readings.chain(looks);
@@ -164,8 +164,8 @@ impl Processes {
                 all.filter_map(|(at, used)| Some((at.since(origin), used?.cpu))).collect();
             readings.sort_by_key(|(at, _)| *at);
             ProcessTrack { name: process.name.clone(), readings }
-        };
-        self.watched().map(track).collect()
+        });
+        tracks.collect()
     }
 
     /// The use of each watched process in the whole run, and in each stage where there are several;

@@ -77,7 +77,9 @@ impl Rollup<'_> {
     ) -> Result<Group, MetricsError> {
         let by_stage = self.by_stage(filter);
         let mut stats = GroupStats::default();
-        by_stage.values().for_each(|stage| stats.merge(stage));
+        for stage in by_stage.values() {
+            stats.merge(stage);
+        }
         let mut group = Group::from_stats(&stats, duration_s)?;
         let parts = stats.server_parts();
         let parts = parts.map(|parts| ServerTiming::from_tally(parts, &self.metadata.server_parts));

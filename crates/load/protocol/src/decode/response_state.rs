@@ -58,10 +58,8 @@ impl DecodeError {
     /// Fails if there is such a member and it says anything: some servers send an empty one with
     /// every answer.
     pub(super) fn check_member(error: Option<Raw<'_>>) -> DecodeResult {
-        let says_nothing =
-            |error: &Raw<'_>| matches!(error.0, "\"\"" | "false" | "{}" | "[]" | "0");
         error
-            .filter(|error| !says_nothing(error))
+            .filter(|error| !matches!(error.0, "\"\"" | "false" | "{}" | "[]" | "0"))
             .map_or(Ok(()), |error| Err(Self::from_error_member(error)))
     }
 

@@ -72,12 +72,11 @@ impl Table {
             text: shortened(time),
             form: self.format.time_form,
         })?;
-        let tokens =
-            |column, text| check_tokens(column, &shortened(text), (self.format.tokens)(text));
+        let tokens = self.format.tokens;
         Ok(TraceRecord {
             at,
-            input_tokens: tokens(input_column, input)?,
-            output_tokens: tokens(output_column, output)?,
+            input_tokens: check_tokens(input_column, &shortened(input), tokens(input))?,
+            output_tokens: check_tokens(output_column, &shortened(output), tokens(output))?,
             hash_ids: 0..0,
             text: None,
         })

@@ -45,9 +45,8 @@ impl BusyShares {
     }
 
     fn full_parts(&self) -> Vec<&'static str> {
-        let full =
-            |(name, share): (_, Option<f64>)| share.filter(|s| *s >= SATURATED).map(|_| name);
-        self.parts().into_iter().filter_map(full).collect()
+        let parts = self.parts().into_iter();
+        parts.filter_map(|(name, share)| (share? >= SATURATED).then_some(name)).collect()
     }
 
     /// Whether the core of the gateway or of the load was saturated.
@@ -113,29 +112,27 @@ pub(crate) fn limiter(levels: &[&MeasurementResult]) -> Option<String> {
     if figures.limited || !busy.has_headroom() {
         return None;
     }
+    let rates = flat_rates(last, lower)?;
+    let load = or_dash(busy.load_core(), percent);
+    Some(format!("throughput stopped rising: {rates}, while the load's cores were {load} busy"))
+}
+
+/// What was planned, or came with fewer clients, and the rate that is no higher for it.
+fn flat_rates(last: &MeasurementResult, lower: &[&MeasurementResult]) -> Option<String> {
     let rate = last.figure(|f| f.requests_per_s).ok()?;
-    let stopped = |of: String, now: String| {
-        let load = or_dash(busy.load_core(), percent);
-        Some(format!(
-            "throughput stopped rising: {of} and {now}, while the load's cores were {load} busy"
-        ))
-    };
     if let Some(planned) = last.rate.filter(|planned| rate < planned * (1.0 - FLAT)) {
-        return stopped(
-            format!("{}/s planned", digits(planned)),
-            format!("{}/s completed", digits(rate)),
-        );
+        return Some(format!("{}/s planned and {}/s completed", digits(planned), digits(rate)));
     }
     let clients = last.clients?;
     let before = lower.iter().rev().find(|result: &&&MeasurementResult| {
         result.clients.is_some_and(|fewer| f64::from(fewer) * MORE <= f64::from(clients))
     })?;
     let less = before.figure(|f| f.requests_per_s).ok()?;
-    if rate >= less * (1.0 + FLAT) {
-        return None;
-    }
-    let with = |rate, clients: u32| format!("{}/s with {clients} clients", digits(rate));
-    stopped(with(less, before.clients?), with(rate, clients))
+    let fewer = before.clients?;
+    (rate < less * (1.0 + FLAT)).then(|| {
+        let (less, rate) = (digits(less), digits(rate));
+        format!("{less}/s with {fewer} clients and {rate}/s with {clients} clients")
+    })
 }
 #[cfg(test)]
 mod tests {

@@ -49,16 +49,15 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
     let busy = many.figures()?.busy;
     let limit = busy.sentence();
     let flat = FLAT_CHANGE.max(noise(few)).max(noise(many));
-    let holds = |statement: &dyn Fn(f64) -> bool| times.holds(statement) == Some(true);
-    if holds(&|times| 1.0 - times > flat) {
+    if times.holds(|times| 1.0 - times > flat) == Some(true) {
         let fall = percent(1.0 - times.high);
         let text = format!("{rates}: throughput falls by {fall} under contention; {limit}");
         return Some(Finding::warning(text));
     }
-    Some(Finding::note(if holds(&|times| (times - 1.0).abs() <= flat) {
+    Some(Finding::note(if times.holds(|times| (times - 1.0).abs() <= flat) == Some(true) {
         let so = if busy.is_saturated() { ", with a core saturated" } else { "" };
         format!("{rates}: throughput is flat{so}; {limit}")
-    } else if holds(&|times| times - 1.0 > flat) {
+    } else if times.holds(|times| times - 1.0 > flat) == Some(true) {
         let (rise, clients) = (percent(times.low - 1.0), few.clients?);
         format!("{rates}: throughput still rises by {rise}, so {clients} clients are not its limit")
     } else {

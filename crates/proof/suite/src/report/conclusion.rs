@@ -4,7 +4,6 @@ use plimsoll_metrics::Judgement;
 
 use super::{Accepted, Report, SuiteOutcome};
 use crate::bound::BoundResult;
-use crate::result::MeasurementResult;
 
 /// The verdict in a sentence.
 pub(super) fn conclusion(report: &Report) -> String {
@@ -26,14 +25,13 @@ pub(super) fn conclusion(report: &Report) -> String {
 
 /// The loads that were more than this machine sends, and those of a busy host.
 fn caveat(report: &Report) -> Option<String> {
-    let all = report.measurements.len();
-    let count = |is: fn(&MeasurementResult) -> bool| {
-        Some(report.measurements.iter().filter(|one| is(one)).count()).filter(|count| *count > 0)
-    };
-    let past = count(MeasurementResult::is_past_the_generator);
-    let past = past.map(|past| format!("{past} of {all} loads cannot be sent from here"));
-    let busy = || count(|result| result.busy_host().is_some());
-    past.or_else(|| Some(format!("{} of {all} measurements {BUSY}", busy()?)))
+    let (results, all) = (&report.measurements, report.measurements.len());
+    let past = results.iter().filter(|result| result.is_past_the_generator()).count();
+    if past > 0 {
+        return Some(format!("{past} of {all} loads cannot be sent from here"));
+    }
+    let busy = results.iter().filter(|result| result.busy_host().is_some()).count();
+    (busy > 0).then(|| format!("{busy} of {all} measurements {BUSY}"))
 }
 
 const BUSY: &str = "came from a busy host";

@@ -118,7 +118,7 @@ impl From<&Section> for Chapter {
 
 /// What a file has below the tables.
 fn chapters(screen: &mut Screen, report: &Report) {
-    let good = report.findings.iter().filter(|found| found.tone == FindingTone::Good);
+    let good = findings_of(report, FindingTone::Good);
     sentences(screen, "Good findings", good.map(|found| &found.text));
     sentences(screen, "Bounds that could not be judged", open_bounds(&report.bounds));
     let other_tables = report.sizing.iter().chain(&report.references);
@@ -158,16 +158,16 @@ fn open_bounds(bounds: &[BoundResult]) -> Vec<String> {
 fn stands_out(report: &Report) -> Vec<Item> {
     let is_open = report.outcome(Accepted::default()) == SuiteOutcome::Inconclusive;
     let doubts = if is_open { report.doubts() } else { Vec::new() };
-    let is_disturbed =
-        |result: &MeasurementResult| result.is_only_invalid() || result.busy_host().is_some();
-    let fix = if report.measurements.iter().any(is_disturbed) { REPEAT } else { "" };
-    let of = |tone| report.findings.iter().filter(move |found| found.tone == tone);
+    let mut results = report.measurements.iter();
+    let is_disturbed = results.any(|one| one.is_only_invalid() || one.busy_host().is_some());
+    let fix = if is_disturbed { REPEAT } else { "" };
     // What must not be used is among the doubts already.
-    let warnings = of(FindingTone::Warning).filter(|found| {
+    let warnings = findings_of(report, FindingTone::Warning).filter(|found| {
         !is_open || !(found.text.contains("INVALID, do not use") || doubts.contains(&found.text))
     });
     let warnings = warnings.map(|found| Item::new(Tone::Unsure, &found.text));
-    let notes = of(FindingTone::Note).map(|found| Item::new(Tone::Good, &found.text));
+    let notes = findings_of(report, FindingTone::Note);
+    let notes = notes.map(|found| Item::new(Tone::Good, &found.text));
     let doubts = doubts.iter().map(|doubt| {
         let fix = if doubt.starts_with(LEFT_OUT) { "" } else { fix };
         Item::new(Tone::Unsure, doubt).fix(fix)
@@ -178,6 +178,10 @@ fn stands_out(report: &Report) -> Vec<Item> {
     let slow = is_slow_gateway(report)
         .then(|| Item::new(Tone::Unsure, slow).fix("build with --profile dist"));
     debug.into_iter().chain(doubts).chain(slow).chain(warnings).chain(notes).collect()
+}
+
+fn findings_of(report: &Report, tone: FindingTone) -> impl Iterator<Item = &Finding> {
+    report.findings.iter().filter(move |found| found.tone == tone)
 }
 
 /// Whether what is measured is our own gateway, of a build for which `Cargo.toml` has it compiled

@@ -53,11 +53,9 @@ impl SuiteRunner<'_> {
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let budget_s = budget.as_secs_f64();
         let confirm_s = (budget_s * CONFIRM.0).min(CONFIRM.1);
-        let search = |one: &Sought| {
-            let usual = Settings::new(objective.share(), one.from);
-            Search::new(Settings { budget_s, confirm_s, ..usual })
-        };
-        let mut searches: Vec<_> = sought.iter().map(search).collect();
+        let usual = sought.iter().map(|one| Settings::new(objective.share(), one.from));
+        let settings = usual.map(|usual| Settings { budget_s, confirm_s, ..usual });
+        let mut searches: Vec<_> = settings.map(Search::new).collect();
         self.log(&format!("{label}: searching the knee, at most {budget} for each target"));
         let (host, control) = (&mut *self.host, self.control);
         in_turns(&mut searches, |index, planned, search| {

@@ -32,11 +32,11 @@ const GOAL_PER_S: f64 = 50_000.0;
 
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
     // All parts are wanted, unless the user names some.
-    let only = runner.options.only.clone();
-    let wants = |part| only.is_empty() || only.contains(&part);
+    let only = &runner.options.only;
+    let all = only.is_empty();
     let mut contents =
         Contents { sizing: "Replicas for a rate, per service", ..Contents::default() };
-    if wants(LayerPart::Gateway) {
+    if all || only.contains(&LayerPart::Gateway) {
         functional::check(runner, &mut contents)?;
         gateway_layers::measure(runner, &mut contents)?;
         gateway_layers::stack(runner, &mut contents)?;
@@ -44,16 +44,16 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
     let is_ours = runner.target().is_none();
     let to_reach = contents.capacities.first().map(|capacity| to_reach(capacity, is_ours));
     contents.findings.extend(to_reach);
-    if wants(LayerPart::Llm) {
+    if all || only.contains(&LayerPart::Llm) {
         llm_layers::measure(runner, &mut contents)?;
     }
-    if wants(LayerPart::Agents) {
+    if all || only.contains(&LayerPart::Agents) {
         agent_layers::measure(runner, &mut contents)?;
     }
-    if wants(LayerPart::Log) {
+    if all || only.contains(&LayerPart::Log) {
         request_log::measure(runner, &mut contents)?;
     }
-    if wants(LayerPart::Stores) {
+    if all || only.contains(&LayerPart::Stores) {
         store_ops::measure(runner, &mut contents);
     }
     contents.references.push(published("Reference: APISIX"));

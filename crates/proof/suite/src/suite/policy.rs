@@ -160,8 +160,9 @@ fn measure(
     measurement: Measurement,
 ) -> (MeasurementResult, Option<RunSummary>) {
     let mut last = None;
-    let mut keep = |_: usize, pass: &crate::runner::Pass| last = Some(pass.summary.clone());
-    let results = runner.measure_by(&[measurement], 1, TimedResponses::All, &mut keep);
+    let results = runner.measure_by(&[measurement], 1, TimedResponses::All, &mut |_, pass| {
+        last = Some(pass.summary.clone());
+    });
     (results.into_iter().next().unwrap_or_default(), last)
 }
 

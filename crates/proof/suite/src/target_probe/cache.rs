@@ -37,13 +37,10 @@ impl SuiteRunner<'_> {
             self.found("the same chat twice", None, &format!("a cache: {proof}"));
             return Ok(Ok(proof));
         }
-        let chat = |what: &str| {
-            let chat = Measurement::chat(what, target, false, (8, 16));
-            headers.iter().fold(chat, |chat, (name, value)| chat.header(name, value))
-        };
-        let first = self.send(chat("first requests"), TRIES, 10.0)?;
+        let first = self.send(chat("first requests", target, headers), TRIES, 10.0)?;
         let content = json!({"mode": "pool", "prompts": [format!("{prompt} Again.")]});
-        let equal = chat("equal requests").with("content", content).with("cache_mode", "allow");
+        let equal = chat("equal requests", target, headers);
+        let equal = equal.with("content", content).with("cache_mode", "allow");
         // One after the other, or a repeat would wait for the first.
         let slowest = first.iter().filter_map(own_time).max().unwrap_or_default();
         let per_s = (0.5 / slowest.as_secs_f64().max(0.05)).max(0.2);
@@ -54,6 +51,11 @@ impl SuiteRunner<'_> {
         self.found("the same chat again", equal.last(), &conclusion);
         Ok(found)
     }
+}
+
+fn chat(what: &str, target: &SuiteTarget, headers: &[(&str, &str)]) -> Measurement {
+    let chat = Measurement::chat(what, target, false, (8, 16));
+    headers.iter().fold(chat, |chat, (name, value)| chat.header(name, value))
 }
 
 /// Whether the repeats of an equal request were so much faster that something kept the answer.
@@ -125,9 +127,8 @@ fn repeated_answer(
     let key = target.key.iter().map(|key| format!("authorization: Bearer {key}"));
     let all: Vec<_> = own.chain(target.headers.iter().cloned()).chain(key).collect();
     let body = body.to_string();
-    let send = || request(&address, &path, &all, Some(&body), TIMEOUT).ok();
-    send()?;
-    send()
+    request(&address, &path, &all, Some(&body), TIMEOUT).ok()?;
+    request(&address, &path, &all, Some(&body), TIMEOUT).ok()
 }
 
 /// The header of a response that says that it comes from a cache: one with `cache` in its name and

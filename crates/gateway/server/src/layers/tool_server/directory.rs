@@ -54,9 +54,10 @@ impl ToolDirectory {
             for link in configured {
                 next = next.with_server(&link.name, Arc::clone(link));
             }
-            let is_kept = |link: &ServerLink| configured.iter().any(|now| now.is_same(link));
-            for server in old.servers().filter(|server| is_kept(&server.link)) {
-                next = adopted(&next, old, &server.name);
+            for server in old.servers() {
+                if configured.iter().any(|now| now.is_same(&server.link)) {
+                    next = adopted(&next, old, &server.name);
+                }
             }
             Some(next)
         });

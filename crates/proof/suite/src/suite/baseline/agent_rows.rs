@@ -62,9 +62,9 @@ impl Runs {
 
     /// Reads `..agent_operations{operation="run",outcome="ok"} 12` and the like.
     fn read(metrics: &str) -> Option<Self> {
-        let value = |operation| metric_value(metrics, &[operation, "=\"ok\""]);
-        let started = value("=\"run_create\"")?;
-        Some(Self { started, ended_well: value("=\"run\"").unwrap_or(0.0) })
+        let started = metric_value(metrics, &["=\"run_create\"", "=\"ok\""])?;
+        let ended_well = metric_value(metrics, &["=\"run\"", "=\"ok\""]).unwrap_or(0.0);
+        Some(Self { started, ended_well })
     }
 }
 

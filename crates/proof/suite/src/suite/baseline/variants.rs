@@ -48,14 +48,13 @@ pub(super) fn sections(
         gateways.push((name, runner.gateway("baseline", sets, provider)?));
     }
     let clients = options.clients.unwrap_or(USUAL);
-    let measurement = |path: &str, name: &str, target: &SuiteTarget| {
-        let label = format!("GET {path}, {name}");
-        let measurement = Measurement::get(&label, target, path).clients(clients, length);
-        if name.contains("keys") { with_key(measurement) } else { measurement }
-    };
     let all = ENDPOINTS.iter().flat_map(|path| gateways.iter().map(move |one| (path, one)));
-    let measurements: Vec<_> =
-        all.map(|(path, (name, gateway))| measurement(path, name, &gateway.target)).collect();
+    let mut measurements = Vec::new();
+    for (path, (name, gateway)) in all {
+        let label = format!("GET {path}, {name}");
+        let request = Measurement::get(&label, &gateway.target, path).clients(clients, length);
+        measurements.push(if name.contains("keys") { with_key(request) } else { request });
+    }
     let results = runner.measure(&measurements, passes(options, 3, 1));
     let compared = if options.short { &ENDPOINTS[..1] } else { &ENDPOINTS[..] };
     let mut added = Vec::new();

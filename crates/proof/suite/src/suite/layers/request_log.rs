@@ -33,23 +33,22 @@ struct RequestLog {
 impl RequestLog {
     /// Reads `..audit_rows{state="written"} 12` and the like.
     fn read(metrics: &str, lines: u64) -> Self {
-        let count = |state| metric_value(metrics, &["audit_rows", &format!("=\"{state}\"")]);
         Self {
-            accepted: count("accepted").or_else(|| count("offered")),
-            written: count("written"),
-            dropped: count("dropped"),
+            accepted: metric_value(metrics, &["audit_rows", "=\"accepted\""])
+                .or_else(|| metric_value(metrics, &["audit_rows", "=\"offered\""])),
+            written: metric_value(metrics, &["audit_rows", "=\"written\""]),
+            dropped: metric_value(metrics, &["audit_rows", "=\"dropped\""]),
             lines,
             ..Self::default()
         }
     }
 
     fn section(&self) -> Section {
-        let rows = |n| or_dash(n, digits);
         let table = metrics([
             ROWS.row("Rows (requests) per second", Some(&self.result)),
-            unjudged("Accepted", rows(self.accepted), ""),
-            unjudged("Written", rows(self.written), ""),
-            unjudged("Dropped, and counted", rows(self.dropped), ""),
+            unjudged("Accepted", or_dash(self.accepted, digits), ""),
+            unjudged("Written", or_dash(self.written, digits), ""),
+            unjudged("Dropped, and counted", or_dash(self.dropped, digits), ""),
             unjudged("Lines in the file after the end", count(self.lines), "= written"),
         ]);
         let limit = self.result.figures().map(|figures| format!(": {}", figures.busy.sentence()));

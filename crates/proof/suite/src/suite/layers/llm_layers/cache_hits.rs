@@ -59,10 +59,10 @@ pub(super) fn measure(
         let live = Measurement::get("/health/live of the same gateway", &gateway.target, LIVE);
         measurements.push(live.clients(clients, length));
     }
-    let counts = || CacheCounts::fetch(gateway.address()?);
-    let before = counts();
+    let before = gateway.address().and_then(CacheCounts::fetch);
     let results = runner.measure(&measurements, passes(runner.options, 3, 3));
-    let counted = before.zip(counts()).map(|(before, after)| after.since(before));
+    let after = gateway.address().and_then(CacheCounts::fetch);
+    let counted = before.zip(after).map(|(before, after)| after.since(before));
     let Some(hit) = results.first() else { return Ok(true) };
     if let Some(proof) = proven(runner, hit, counted, &proof) {
         let is_ours = runner.target().is_none();
@@ -143,8 +143,8 @@ impl CacheCounts {
 
     /// The counters in the gateway's metrics.
     fn from_metrics(metrics: &str) -> Option<Self> {
-        let value = |label| metric_value(metrics, &["cache", label]);
-        Some(Self { hits: value("state=\"hit\"")?, misses: value("state=\"miss\"")? })
+        let hits = metric_value(metrics, &["cache", "state=\"hit\""])?;
+        Some(Self { hits, misses: metric_value(metrics, &["cache", "state=\"miss\""])? })
     }
 
     fn fetch(address: &str) -> Option<Self> {
