@@ -173,15 +173,13 @@ impl ComparisonResult {
         }));
         let unlike = versus.unlike.iter().map(|how| format!("unlike: {how}"));
         let unlike = versus.unlike_work().into_iter().chain(unlike);
-        let warnings = unlike.chain(versus.warnings.iter().map(|text| in_terms_of_versus(text)));
+        // The flag is that of another command.
+        let own = versus.warnings.iter();
+        let own = own.map(|text| text.replace("--schedule turns", "`versus --schedule turns`"));
+        let warnings = unlike.chain(own);
         findings.extend(warnings.map(|text| Finding::warning(format!("{label}: {text}"))));
         findings
     }
-}
-
-/// The flag is that of another command.
-fn in_terms_of_versus(text: &str) -> String {
-    text.replace("--schedule turns", "`versus --schedule turns`")
 }
 
 fn in_millis(measured: Option<(f64, f64, f64)>) -> Option<Interval> {

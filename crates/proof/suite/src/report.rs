@@ -260,10 +260,11 @@ impl Report {
             result.why_unusable().is_some() && !(accepted.invalid && result.is_only_invalid())
         });
         let lacks_part = !accepted.missing && !self.missing.is_empty();
+        let was_busy = self.measurements.iter().any(|result| result.busy_host().is_some());
         let is_doubtful = deciding
             .iter()
             .any(|bound: &&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_)))
-            || (deciding.is_empty() && self.was_busy());
+            || (deciding.is_empty() && was_busy);
         if self.interrupted {
             SuiteOutcome::Interrupted
         } else if deciding.iter().any(|bound| bound.judgement == Judgement::Fail) {
@@ -278,11 +279,6 @@ impl Report {
         } else {
             SuiteOutcome::Pass
         }
-    }
-
-    /// Whether others used the host during a measurement.
-    fn was_busy(&self) -> bool {
-        self.measurements.iter().any(|result| result.busy_host().is_some())
     }
 
     /// Why the suite neither passes nor fails, a sentence each.

@@ -97,18 +97,13 @@ impl MeasurementResult {
 
     /// The passes whose figures may be used. None of them where the target failed in one: the
     /// others do not stand for a target that died half-way.
-    fn usable(&self) -> Vec<&Figures> {
+    pub(crate) fn usable(&self) -> Vec<&Figures> {
         if self.errors().is_some() { Vec::new() } else { self.valid() }
     }
 
     /// The valid passes, whatever the target answered.
     fn valid(&self) -> Vec<&Figures> {
         self.passes.iter().filter(|pass| pass.invalid.is_none()).collect()
-    }
-
-    /// A figure of each pass; `None` for passes that must not be used.
-    pub(crate) fn usable_figures<T>(&self, of: impl Fn(&Figures) -> Option<T>) -> Vec<Option<T>> {
-        self.passes.iter().map(|pass| of(pass).filter(|_| self.refusal(pass).is_none())).collect()
     }
 
     /// The medians over the usable passes: what findings, bounds, sizes and comparisons may rest

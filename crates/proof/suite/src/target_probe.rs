@@ -70,12 +70,6 @@ impl SuiteRunner<'_> {
         self.try_out(what, request, false)
     }
 
-    /// Whether a target takes the requests of the policy profile.
-    pub(crate) fn decides_policy(&mut self, target: &SuiteTarget) -> Result<bool, SuiteError> {
-        let what = "POST /api/request";
-        self.answers(what, Measurement::policy(what, target, "policy", &[]))
-    }
-
     fn try_out(
         &mut self,
         what: &str,

@@ -112,27 +112,26 @@ pub(crate) fn limiter(levels: &[&MeasurementResult]) -> Option<String> {
     if figures.limited || !busy.has_headroom() {
         return None;
     }
-    let rates = flat_rates(last, lower)?;
+    let rates = flat_rates(last, lower)?.join(" and ");
     let load = or_dash(busy.load_core(), percent);
     Some(format!("throughput stopped rising: {rates}, while the load's cores were {load} busy"))
 }
 
 /// What was planned, or came with fewer clients, and the rate that is no higher for it.
-fn flat_rates(last: &MeasurementResult, lower: &[&MeasurementResult]) -> Option<String> {
+fn flat_rates(last: &MeasurementResult, lower: &[&MeasurementResult]) -> Option<[String; 2]> {
     let rate = last.figure(|f| f.requests_per_s).ok()?;
     if let Some(planned) = last.rate.filter(|planned| rate < planned * (1.0 - FLAT)) {
-        return Some(format!("{}/s planned and {}/s completed", digits(planned), digits(rate)));
+        let planned = digits(planned);
+        return Some([format!("{planned}/s planned"), format!("{}/s completed", digits(rate))]);
     }
     let clients = last.clients?;
     let before = lower.iter().rev().find(|result: &&&MeasurementResult| {
         result.clients.is_some_and(|fewer| f64::from(fewer) * MORE <= f64::from(clients))
     })?;
     let less = before.figure(|f| f.requests_per_s).ok()?;
-    let fewer = before.clients?;
-    (rate < less * (1.0 + FLAT)).then(|| {
-        let (less, rate) = (digits(less), digits(rate));
-        format!("{less}/s with {fewer} clients and {rate}/s with {clients} clients")
-    })
+    let both = [(less, before.clients?), (rate, clients)];
+    (rate < less * (1.0 + FLAT))
+        .then(|| both.map(|(rate, clients)| format!("{}/s with {clients} clients", digits(rate))))
 }
 #[cfg(test)]
 mod tests {

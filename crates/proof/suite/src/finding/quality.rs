@@ -166,7 +166,7 @@ fn busy_finding(result: &MeasurementResult) -> Option<Finding> {
         return Some(Finding::warning(format!("{label}: {text}")));
     }
     let all = result.passes.len();
-    let left_out = all - result.usable_figures(|_| Some(0.0)).iter().flatten().count();
+    let left_out = all - result.usable().len();
     let why = result
         .passes
         .iter()

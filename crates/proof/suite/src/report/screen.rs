@@ -10,8 +10,7 @@ use super::environment::environment;
 use super::{Accepted, LEFT_OUT, Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
 use crate::finding;
-use crate::finding::Tone as FindingTone;
-use crate::result::MeasurementResult;
+use crate::finding::{Finding, Tone as FindingTone};
 
 /// Lines for the tables: of further ones only the titles are counted.
 const TABLE_LINES: usize = 12;

@@ -56,13 +56,8 @@ impl SuiteRunner<'_> {
         Ok((self.gateway(preset, sets, Some(&provider))?, Some(provider)))
     }
 
-    /// Starts a gateway that was asked for nothing but `/metrics`: these tell of every route that
-    /// was.
-    pub(crate) fn fresh_gateway(&mut self, preset: &str) -> Result<Gateway, SuiteError> {
-        self.launch(preset, &[""; 0], None, "/metrics")
-    }
-
-    fn launch(
+    /// Starts a gateway that was asked for nothing but `ready`.
+    pub(crate) fn launch(
         &mut self,
         preset: &str,
         sets: &[impl AsRef<str>],

@@ -66,7 +66,8 @@ pub(super) struct ColdWarm {
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
     runner.section = "By rate, topology and mode";
     for target in runner.targets() {
-        if !runner.decides_policy(&target)? {
+        let what = "POST /api/request";
+        if !runner.answers(what, Measurement::policy(what, &target, "policy", &[]))? {
             return Ok(Contents::default());
         }
         let request = policy(runner, "burst", &target, &[]);

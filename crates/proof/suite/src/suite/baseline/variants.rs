@@ -10,7 +10,7 @@ use crate::measurement::{Length, Measurement};
 use crate::report::Section;
 use crate::runner::SuiteRunner;
 use crate::suite::{CPU_SHORT, comparison_length, passes};
-use crate::target::{Gateway, Provider, SuiteTarget};
+use crate::target::{Gateway, Provider};
 
 /// The key that the variant with keys requires.
 const KEY: &str = "suite-key";
