@@ -15,7 +15,7 @@ fn make_pipe(path: &Path) {
 const OF_A_RUN: [(&str, &[&str]); 4] = [
     ("summary.json", &["report", "RUN"]),
     ("summary.json", &["report", "RUN", "--html"]),
-    ("summary.json", &["compare", "RUN", "RUN"]),
+    ("summary.json", &["compare", "RUN", "--new", "RUN"]),
     ("exemplars.json", &["report", "RUN", "--html"]),
 ];
 

@@ -35,9 +35,9 @@ pub use row_file::{RowFormat, RowWriter, find_rows, open_rows};
 pub use shard_signs::{ShardProgress, ShardReady, ShardStart};
 pub use shard_status::{FileDigest, ShardStatus};
 pub use stored::{
-    changed_since, exemplars_json, read_exemplars, read_shard_progress, read_shard_ready,
-    read_shard_start, read_shard_status, read_summary, read_timeline, shard_progress_json,
-    shard_ready_json, shard_start_json, shard_status_json, summary_json, timeline_json,
+    changed_since, exemplars_json, read as read_stored, read_exemplars, read_shard_progress,
+    read_shard_ready, read_shard_start, read_shard_status, read_summary, read_timeline,
+    shard_progress_json, shard_ready_json, shard_start_json, shard_status_json, summary_json,
+    timeline_json,
 };
-pub use stored::read as read_stored;
 pub use task_row::{RebuiltTasks, rebuild_tasks, write_task_row};
