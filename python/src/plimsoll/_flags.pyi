@@ -234,11 +234,8 @@ class KneeFlags(TypedDict, total=False):
 class CompareFlags(TypedDict, total=False):
     allow_different: Mapping[str, Any] | Sequence[Any]
     gates: Mapping[str, Any] | Sequence[Any]
-    history: str | float | Path
     html: bool
     inconclusive: str | float | Path
     junit: str | float | Path
     markdown: str | float | Path
-    record: bool
     regress_pct: str | float | Path
-    run_sd: str | float | Path
