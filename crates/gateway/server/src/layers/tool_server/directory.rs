@@ -54,12 +54,10 @@ impl ToolDirectory {
             for link in configured {
                 next = next.with_server(&link.name, Arc::clone(link));
             }
-            for server in old.servers() {
-                if configured.iter().any(|now| now.is_same(&server.link)) {
-                    next = adopted(&next, old, &server.name);
-                }
-            }
-            Some(next)
+            let kept = old
+                .servers()
+                .filter(|server| configured.iter().any(|now| now.is_same(&server.link)));
+            Some(kept.fold(next, |next, server| adopted(&next, old, &server.name)))
         });
     }
 
