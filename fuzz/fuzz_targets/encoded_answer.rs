@@ -9,8 +9,6 @@ mod pieces;
 #[path = "../../crates/load/protocol/tests/it/support.rs"]
 mod support;
 
-use std::io::Write as _;
-
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use libfuzzer_sys::fuzz_target;
