@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - [`join()`]: all of it
-//! - [`Source`]: JSON lines, CSV, gzip of both, `ClickHouse`, Postgres
+//! - a log: JSON lines or CSV, also compressed by gzip
 //! - [`MapChoice`], [`Mapping`]: which column means what; known gateways have a preset
 //! - [`Join`]: the result, as `join.json` holds it; [`text()`]: for people
 //!
