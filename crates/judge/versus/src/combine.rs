@@ -251,7 +251,6 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
                 cpu_low_ns: None,
                 cpu_high_ns: None,
                 stated: stated::combine(all.iter().filter_map(|target| target.stated.as_ref())),
-                upstream_calls_per_turn: mean(|target| target.upstream_calls_per_turn),
                 taken_out: all.iter().find_map(|target| target.taken_out.clone()),
                 stalls: stalls::combine(all.iter().filter_map(|target| target.stalls)),
                 failure: all.iter().find_map(|target| target.failure.clone()),

@@ -133,8 +133,6 @@ pub struct TargetFacts {
     pub stated: Option<Stated>,
     /// Turns that it completed per second while it was loaded.
     pub throughput: Option<f64>,
-    /// Calls that it made to the provider, by the provider's own log.
-    pub upstream_calls: Option<u64>,
     /// How it differs from the reference beyond what is compared.
     pub differs: Vec<String>,
     /// Set if it was taken out of the run.

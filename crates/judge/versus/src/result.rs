@@ -210,10 +210,6 @@ pub struct TargetResult {
     /// What it states of its own time in the headers of its answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<Stated>,
-    /// Calls that it made to the provider per turn, by the provider's own log. More than 1: it
-    /// retried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub upstream_calls_per_turn: Option<f64>,
     /// Present if its streams stood for 40 ms again and again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<Stalls>,

@@ -51,10 +51,6 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
         image_bytes: known.image_bytes,
         startup_ns: known.startup.map(Nanos::as_u64),
         stated: known.stated.clone(),
-        upstream_calls_per_turn: known
-            .upstream_calls
-            .filter(|_| count > 0)
-            .map(|calls| calls as f64 / count as f64),
         taken_out: known.taken_out.as_ref().map(taken_out),
         failure: known.failure.clone(),
         stalls: known.stalls,

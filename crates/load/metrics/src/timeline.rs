@@ -146,13 +146,6 @@ fn bin(nanos: u64) -> u32 {
     (shift << SUB_BITS) + within
 }
 
-/// Where a bin of [`TimelineTimes::bins`] begins, in milliseconds; the next one begins where it
-/// ends.
-pub fn bin_start_ms(bin: u32) -> f64 {
-    let shift = (bin >> SUB_BITS).saturating_sub(1);
-    f64::from(bin - (shift << SUB_BITS)) * 2f64.powi(i32::try_from(shift).unwrap_or(i32::MAX)) / 1e6
-}
-
 fn without_zeros<S: Serializer>(counters: &Counters, to: S) -> Result<S::Ok, S::Error> {
     let named = COUNTERS.iter().map(|counter| (counter.name, (counter.of)(counters)));
     to.collect_map(named.filter(|(_, count)| *count > 0))
@@ -167,6 +160,14 @@ fn is_zero(seconds: &f64) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Where a bin begins, in milliseconds, as a reader of the file computes it; the next one
+    /// begins where it ends.
+    fn bin_start_ms(bin: u32) -> f64 {
+        let shift = (bin >> SUB_BITS).saturating_sub(1);
+        let scale = 2f64.powi(i32::try_from(shift).unwrap());
+        f64::from(bin - (shift << SUB_BITS)) * scale / 1e6
+    }
 
     proptest! {
         #[test]

@@ -9,7 +9,7 @@ use crate::result::{TargetResult, Versus};
 type Column = (&'static str, fn(&TargetResult) -> Option<String>);
 
 /// A column that no target has is left out.
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 10] = [
     ("turns", |target| Some(format::count(target.turns))),
     ("per s", |target| target.throughput.map(format::digits)),
     ("failed", |target| Some(format::count(target.failed))),
@@ -18,7 +18,6 @@ const COLUMNS: [Column; 11] = [
     ("memory", |target| target.memory_bytes.map(|bytes| format::bytes(bytes as f64))),
     ("start-up", |target| target.startup_ns.map(|nanos| format::time(nanos as f64 / 1e6))),
     ("image", |target| target.image_bytes.map(|bytes| format::bytes(bytes as f64))),
-    ("calls/req", |target| target.upstream_calls_per_turn.map(|calls| format!("{calls:.3}"))),
     ("reused", |target| target.reused.map(format::share)),
     ("sent late", |target| target.dispatch_lag_p99_ns.map(|nanos| format::time(nanos / 1e6))),
 ];
