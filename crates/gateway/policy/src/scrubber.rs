@@ -50,10 +50,11 @@ impl Scrubber {
     pub fn feed(&mut self, chunk: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(chunk);
         let mut found = Vec::new();
-        self.scan(&mut found, |invalid| match str::from_utf8(invalid) {
-            Err(error) if error.error_len().is_none() => 0,
-            _ => invalid.len(),
-        });
+        let input = self.held.get(self.place(self.scanner.fed())..).unwrap_or_default();
+        let last = input.utf8_chunks().last().map_or(&[][..], |part| part.invalid());
+        let is_open = str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+        let end = self.held.len() - if is_open { last.len() } else { 0 };
+        self.scan(end, &mut found);
         self.pass(self.scanner.decided(), &found)
     }
 
@@ -65,18 +66,18 @@ impl Scrubber {
     /// Ends the stream and returns what was held back.
     pub fn finish(&mut self) -> Vec<u8> {
         let mut found = Vec::new();
-        self.scan(&mut found, <[u8]>::len);
+        self.scan(self.held.len(), &mut found);
         self.scanner.finish(&mut found);
         self.pass(self.scanner.fed(), &found)
     }
 
-    /// Scans what has not been scanned. Bytes that are not UTF-8 count as control characters, which
-    /// end a word; `complete` tells how many of them no later byte can complete.
-    fn scan(&mut self, found: &mut Vec<Redaction>, complete: impl Fn(&[u8]) -> usize) {
+    /// Scans what has not been scanned, up to a place in `held`. Bytes that are not UTF-8 count as
+    /// control characters.
+    fn scan(&mut self, end: usize, found: &mut Vec<Redaction>) {
         let from = self.place(self.scanner.fed());
-        for part in self.held.get(from..).unwrap_or_default().utf8_chunks() {
+        for part in self.held.get(from..end).unwrap_or_default().utf8_chunks() {
             self.scanner.feed(part.valid(), found);
-            self.scanner.feed(&"\0".repeat(complete(part.invalid())), found);
+            self.scanner.feed(&"\0".repeat(part.invalid().len()), found);
         }
     }
 
