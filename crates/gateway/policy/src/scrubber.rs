@@ -53,8 +53,7 @@ impl Scrubber {
         let input = self.held.get(self.place(self.scanner.fed())..).unwrap_or_default();
         let last = input.utf8_chunks().last().map_or(&[][..], |part| part.invalid());
         let is_open = str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
-        let end = self.held.len() - if is_open { last.len() } else { 0 };
-        self.scan(end, &mut found);
+        self.scan(self.held.len() - if is_open { last.len() } else { 0 }, &mut found);
         self.pass(self.scanner.decided(), &found)
     }
 

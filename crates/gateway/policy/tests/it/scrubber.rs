@@ -130,7 +130,11 @@ fn texts_without_personal_data_pass_byte_for_byte() {
 fn started_characters_do_not_move_what_is_redacted() {
     let text = b"\xf4v \xe7\xefx, ann@example.com \xf4";
     for size in 1..=text.len() {
-        assert_eq!(scrub(text, &[size]), b"\xf4v \xe7\xefx, [REDACTED] \xf4", "in chunks of {size}");
+        assert_eq!(
+            scrub(text, &[size]),
+            b"\xf4v \xe7\xefx, [REDACTED] \xf4",
+            "in chunks of {size}"
+        );
     }
 }
 
