@@ -1,0 +1,85 @@
+//! A rule that fired.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::rule::{Level, Rule};
+use crate::template::fill;
+
+/// A rule that fired, with its evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The code of the rule: 204 for `PL204`.
+    pub code: u16,
+    /// The level.
+    pub level: Level,
+    /// The values of the text, as they are printed.
+    pub values: BTreeMap<String, String>,
+    /// The targets, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
+}
+
+impl Finding {
+    /// A finding without values, at the level of its rule.
+    pub fn new(code: u16) -> Self {
+        let level = rule(code).map_or(Level::Note, |rule| rule.level);
+        Self { code, level, values: BTreeMap::new(), targets: Vec::new() }
+    }
+
+    /// With a value of the text.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Display) -> Self {
+        self.values.insert(name.to_owned(), value.to_string());
+        self
+    }
+
+    /// With a value of the text, if there is one.
+    #[must_use]
+    pub fn with_some(self, name: &str, value: Option<impl Display>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    /// At another level.
+    #[must_use]
+    pub const fn at(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// The statement.
+    pub fn text(&self) -> String {
+        let text = rule(self.code).map(|rule| fill(rule.text, &self.values)).unwrap_or_default();
+        if self.targets.is_empty() { text } else { format!("{}: {text}", self.targets.join(", ")) }
+    }
+
+    /// The next action; may be empty.
+    pub fn fix(&self) -> String {
+        rule(self.code).map(|rule| fill(rule.fix, &self.values)).unwrap_or_default()
+    }
+}
+
+fn rule(code: u16) -> Option<&'static Rule> {
+    Rule::all().iter().find(|rule| rule.code == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_without_its_value_is_left_out() {
+        let finding = Finding::new(204).with("n", 3).with("all", 40).with("status", "503");
+        assert_eq!(finding.text(), "3 of 40 requests returned 503.");
+        let finding = finding.with("since", "1.2 s").with_some("message", Some("overloaded"));
+        assert_eq!(finding.text(), "3 of 40 requests returned 503 since 1.2 s: overloaded.");
+        assert_eq!(finding.fix(), "check the log of the target at that time");
+        assert_eq!(finding.level, Level::Warning);
+    }
+}

@@ -1,0 +1,12 @@
+//! The statements that results are given beside their figures.
+//!
+//! A statement is a [`Rule`]: a row of `rules.md` with a code, a level, a text and a fix. The code
+//! that owns the evidence decides whether a rule fires and returns a [`Finding`], which holds the
+//! code and the typed values. No other code composes sentences about a result.
+
+mod finding;
+mod rule;
+mod template;
+
+pub use finding::Finding;
+pub use rule::{Level, Rule};
