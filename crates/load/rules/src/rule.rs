@@ -87,7 +87,7 @@ impl Rule {
         let mut page = format!("## PL{code} {name} ({})\n\n> {text}\n\n", level.name());
         for (title, text) in [("Fix", fix), ("Proves", proves), ("Does not prove", not)] {
             if !text.is_empty() {
-                page += &format!("- {title}: {text}\n");
+                page.extend(["- ", title, ": ", text, "\n"]);
             }
         }
         page
