@@ -44,8 +44,8 @@ impl Exit {
     pub(crate) fn of_run(summary: &RunSummary, allow_invalid: bool) -> Self {
         match summary.judgement(allow_invalid) {
             RunJudgement::Passed => Self::Pass,
-            RunJudgement::Failed(_) | RunJudgement::TooManyErrors(_) => Self::Fail,
-            RunJudgement::Invalid(_) | RunJudgement::Inconclusive(_) => Self::Invalid,
+            RunJudgement::Failed(_) | RunJudgement::TargetFailed => Self::Fail,
+            RunJudgement::Invalid | RunJudgement::Inconclusive(_) => Self::Invalid,
             RunJudgement::Interrupted => Self::Interrupted,
         }
     }

@@ -80,7 +80,7 @@ impl Export {
     /// The run is over.
     pub(crate) fn end(&self, whole: &Snapshot, summary: &RunSummary) {
         if let Some((live, _)) = &self.served {
-            live.end(whole, Verdict::of(summary.validity.is_valid(), &summary.thresholds));
+            live.end(whole, Verdict::of(summary.is_valid(), &summary.thresholds));
         }
     }
 

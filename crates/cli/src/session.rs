@@ -229,8 +229,6 @@ impl Session {
         }
         if options.probe {
             self.probe(&mut runner)?;
-        } else {
-            runner.skip_probe();
         }
         Ok(PreparedRun { runner, machine, thresholds, bands })
     }
@@ -281,6 +279,7 @@ impl Session {
             tracks: finished.result.tracks,
             error: finished.result.blocks.error,
         };
+        summary.add_time_facts(&record.facts);
         let (summary, run_dir) = (summary.with_bands(&bands), finished.folder);
         let status = finished.status;
         Ok(Measured { summary, record, exemplars, run_dir, status, comparison })

@@ -3,8 +3,8 @@
 use plimsoll_engine::{ProbeAnswer, ProbeReport, Run, substrate};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
-    LoadModel, ProcessTrack, ProcessUse, RunSummary, ServerTiming, StageInfo, StreamDiagnosis,
-    StreamWord, Validity,
+    Level, LoadModel, ProcessTrack, ProcessUse, RunSummary, ServerTiming, StageInfo,
+    StreamDiagnosis, StreamWord,
 };
 use plimsoll_plan::{Plan, Target, TargetRole, VersusPlan};
 use plimsoll_schedule::{Load, PairMode};
@@ -99,21 +99,14 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
     }
 }
 
-/// What breaks the run breaks the comparison. What the generator added to times of single targets
-/// does not: it falls on all of them, and the comparison judges what is left of it in each
-/// difference.
-pub fn take_over(validity: &Validity, result: &mut Versus) {
-    let Validity::Invalid(reasons) = validity else { return };
-    for reason in reasons {
-        let (what, found, bound) = (&reason.what, &reason.measured, &reason.bound);
-        let why = format!("{what}: {found} (limit: {bound})");
-        if reason.figure.is_some() {
-            result.warnings.push(format!(
-                "{why}. This is a figure of the targets by themselves; of each difference the \
-                 generator's part is taken off and compared"
-            ));
+/// An invalid run invalidates the comparison. A late or disturbed generator does not: it disturbs
+/// all targets, and each difference is judged without the generator's part.
+pub fn take_over(summary: &RunSummary, result: &mut Versus) {
+    for finding in summary.of_level(Level::Invalid) {
+        if matches!(finding.code, 101 | 102) {
+            result.warnings.push(finding.text());
         } else {
-            result.invalidate(why);
+            result.invalidate(finding.text());
         }
     }
 }

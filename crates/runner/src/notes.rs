@@ -1,52 +1,20 @@
 //! The notes of a report: facts besides the numbers that a reader must know.
 
 use plimsoll_engine::{Cause, FOLLOWED_REDIRECTS, ProbeFinding, ProbeReport, REFUSED_USAGE};
-use plimsoll_measure::{Stripe, TargetId};
-use plimsoll_metrics::TargetInfo;
-use plimsoll_plan::{Plan, Scheme};
+use plimsoll_measure::TargetId;
+use plimsoll_metrics::{FailureKind, TargetInfo};
+use plimsoll_plan::Plan;
 
 use crate::secrets::Secrets;
 
-/// The note of a run without a probe.
-pub(crate) const NO_PROBE: &str = "no probe request was sent before the load (--no-probe)";
-/// The most causes of failure that get a note; the tables count all of them.
-const MAX_CAUSES: usize = 5;
 /// The most characters of a target's message.
 const MAX_MESSAGE: usize = 200;
 
-/// The notes that are known before the load.
-pub(crate) fn before_load(plan: &Plan) -> Vec<String> {
-    let mut notes = plan.notes.clone();
-    if cfg!(debug_assertions) {
-        notes.push(
-            "DEBUG BUILD: Plimsoll is many times slower than a release build; use `cargo build --release`".to_owned(),
-        );
-    }
-    let tls = plan.targets.iter().any(|target| target.url.scheme() == Scheme::Https);
-    if tls && plan.tls.insecure {
-        notes
-            .push("TLS VERIFICATION IS OFF (--insecure): the target may be an impostor".to_owned());
-    }
-    if plan.shard != Stripe::WHOLE {
-        let (index, count) = (plan.shard.index(), plan.shard.count());
-        notes.push(format!(
-            "this is shard {index}/{count} (the first is 0/{count}), not the whole load"
-        ));
-    }
-    notes
-}
-
-/// The notes about the probe.
+/// What the probe found.
 pub(crate) fn for_probe(probe: &ProbeReport, plan: &Plan, secrets: &Secrets) -> Vec<String> {
-    let s = if probe.requests == 1 { "" } else { "s" };
-    let sent = format!("{} probe request{s} before the load, not counted", probe.requests);
-    std::iter::once(sent)
-        .chain(
-            probe
-                .findings
-                .iter()
-                .map(|finding| format!("probe of {}", describe_finding(finding, plan, secrets))),
-        )
+    let findings = probe.findings.iter();
+    findings
+        .map(|finding| format!("probe of {}", describe_finding(finding, plan, secrets)))
         .collect()
 }
 
@@ -60,25 +28,32 @@ pub(crate) fn describe_finding(finding: &ProbeFinding, plan: &Plan, secrets: &Se
     }
 }
 
-/// Why requests did not complete: for each kind, the count and the first message.
-pub(crate) fn for_failures(causes: &[Cause], secrets: &Secrets) -> Vec<String> {
-    let shown = causes.iter().filter_map(|cause| Some((cause, cause.message()?)));
-    shown
-        .take(MAX_CAUSES)
-        .map(|(cause, first): (&Cause, &str)| {
-            let first = shorten(&secrets.redact(first));
-            if cause.kind == FOLLOWED_REDIRECTS {
-                let s = if cause.count == 1 { " was" } else { "s were" };
-                return format!("{} redirect{s} followed, the first to {first}", cause.count);
+/// Redirects that were followed.
+pub(crate) fn for_redirects(causes: &[Cause], secrets: &Secrets) -> Option<String> {
+    let cause = causes.iter().find(|cause| cause.kind == FOLLOWED_REDIRECTS)?;
+    let first = shorten(&secrets.redact(cause.message()?));
+    let s = if cause.count == 1 { "" } else { "s" };
+    Some(format!("{} redirect{s} followed, the first to {first}", cause.count))
+}
+
+/// Why requests did not complete, with the first message of each target.
+pub(crate) fn failures(
+    causes: &[Cause],
+    targets: &[TargetInfo],
+    secrets: &Secrets,
+) -> Vec<FailureKind> {
+    let failures = causes.iter().filter(|cause| cause.kind != FOLLOWED_REDIRECTS);
+    failures
+        .map(|cause: &Cause| {
+            let messages = cause.first.iter().filter_map(|(id, first)| {
+                let target = targets.get(id.index())?;
+                Some((target.name.clone(), shorten(&secrets.redact(first))))
+            });
+            FailureKind {
+                kind: cause.kind.clone(),
+                count: cause.count,
+                messages: messages.collect(),
             }
-            if cause.kind == REFUSED_USAGE {
-                let answers = cause.count;
-                return format!(
-                    "{answers} answers report usage that cannot be true ({first}): it is taken as not \
-                     reported"
-                );
-            }
-            format!("{} x {}; the first message: {first}", cause.count, cause.kind)
         })
         .collect()
 }

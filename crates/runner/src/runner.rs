@@ -69,7 +69,8 @@ impl Runner {
         let secrets = Secrets::of(&plan);
         let run = Run::prepare(discover(plan)?)?;
         let mut metadata = run.metadata();
-        metadata.notes = notes::before_load(run.plan());
+        metadata.notes.clone_from(&run.plan().notes);
+        metadata.insecure = run.plan().tls.insecure;
         Ok(Self {
             run,
             metadata,
@@ -173,12 +174,8 @@ impl Runner {
         let report = self.run.probe()?;
         let found = notes::for_probe(&report, self.run.plan(), &self.secrets);
         self.metadata.notes.extend(found);
+        self.metadata.run.probes = report.requests;
         Ok(self.probed.insert(report))
-    }
-
-    /// Notes that no probe request was sent, because the user does not want one.
-    pub fn skip_probe(&mut self) {
-        self.metadata.notes.push(notes::NO_PROBE.to_owned());
     }
 
     /// The findings of the probe that would make the load pointless, without credentials.
@@ -406,11 +403,14 @@ impl Finished {
     /// # Errors
     /// Where a histogram cannot be encoded.
     pub fn summary(&self, thresholds: &[Threshold]) -> Result<RunSummary, MetricsError> {
-        let (result, health) = (&self.result, self.result.health.clone());
+        let (result, mut health) = (&self.result, self.result.health.clone());
+        health.sink_error = result.sink.error.as_ref().map(ToString::to_string);
         let summary = RunSummary::build(self.metadata(), health, &result.snapshot, thresholds)?
             .with_tasks(&result.tasks)?;
         let (processes, resources) = (result.processes.clone(), result.resources.clone());
-        Ok(RunSummary { processes, resources, ..summary })
+        let mut summary = RunSummary { processes, resources, ..summary };
+        summary.find();
+        Ok(summary)
     }
 
     /// What happened when.
@@ -436,14 +436,14 @@ impl Finished {
         metadata.environment = self.planned.environment.clone();
         metadata.run.plan_hash.clone_from(&self.planned.run.plan_hash);
         metadata.notes.clone_from(&self.planned.notes);
-        let truncated = self.result.sink.error.as_ref();
-        let truncated = truncated.map(|error| format!("results.jsonl is incomplete: {error}"));
-        metadata.notes.extend(truncated);
+        metadata.insecure = self.planned.insecure;
+        metadata.run.probes = self.planned.run.probes;
+        metadata.run.stopped = self.result.stopped.clone();
         metadata.notes.extend(self.result.spent.clone());
-        metadata.notes.extend(self.result.stopped.clone());
         metadata.notes.extend(notes::for_addresses(&metadata.targets));
         let (causes, secrets) = (&self.result.causes, &self.secrets);
-        metadata.notes.extend(notes::for_failures(causes, secrets));
+        metadata.notes.extend(notes::for_redirects(causes, secrets));
+        metadata.failures = notes::failures(causes, &metadata.targets, secrets);
         notes::messages_of_targets(&mut metadata.targets, causes, secrets);
         metadata
     }

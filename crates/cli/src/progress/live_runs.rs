@@ -47,7 +47,7 @@ impl RunWatcher for LiveRuns {
     }
 
     fn end(&mut self, whole: &Snapshot, summary: &RunSummary) {
-        let verdict = Verdict::of(summary.validity.is_valid(), &summary.thresholds);
+        let verdict = Verdict::of(summary.is_valid(), &summary.thresholds);
         self.live.iter().for_each(|live| live.end(whole, verdict));
     }
 }

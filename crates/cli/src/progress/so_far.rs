@@ -4,7 +4,7 @@ use plimsoll_engine::Progress;
 use plimsoll_live::SoFar;
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use plimsoll_metrics::{
-    InstrumentHealth, Reason, RunEnd, RunMetadata, RunSummary, StageInfo, Threshold, Validity,
+    InstrumentHealth, Level, RunEnd, RunMetadata, RunSummary, StageInfo, Threshold,
 };
 
 /// Time between two looks, at least.
@@ -39,10 +39,7 @@ impl Judge {
         let summary = RunSummary::build(metadata, health, progress.before, &self.thresholds).ok();
         let took = self.clock.now().since(began).as_u64();
         self.next = progress.elapsed + LOOK.max(Nanos::new(took.saturating_mul(SHARE)));
-        summary.map(|summary| SoFar {
-            invalid: invalid(&summary.validity),
-            thresholds: summary.thresholds,
-        })
+        summary.map(|summary| SoFar { invalid: invalid(&summary), thresholds: summary.thresholds })
     }
 }
 
@@ -63,22 +60,16 @@ fn until(metadata: &RunMetadata, seconds: f64) -> RunMetadata {
 
 /// What the generator did to headline figures, and its own errors. Requests in flight are not
 /// accounted for before the end, which means nothing.
-fn invalid(validity: &Validity) -> Vec<String> {
-    let Validity::Invalid(reasons) = validity else { return Vec::new() };
-    reasons
-        .iter()
-        .filter(|reason: &&Reason| reason.figure.is_some() || reason.what.starts_with("gen_"))
-        .map(|reason: &Reason| {
-            format!(
-                "{}: {} (bound: {}); {}",
-                reason.what, reason.measured, reason.bound, reason.fix
-            )
-        })
-        .collect()
+fn invalid(summary: &RunSummary) -> Vec<String> {
+    let invalid = summary.of_level(Level::Invalid);
+    let own = invalid.filter(|finding| matches!(finding.code, 101..=103));
+    own.map(|finding| format!("{} {}", finding.text(), finding.fix())).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_metrics::Finding;
+
     use super::*;
 
     #[test]
@@ -95,21 +86,10 @@ mod tests {
 
     #[test]
     fn only_the_generators_own_part_makes_a_run_invalid_before_its_end() {
-        let reason = |what: &str, figure: Option<&str>| Reason {
-            what: what.to_owned(),
-            measured: "1".to_owned(),
-            bound: "2".to_owned(),
-            fix: "3".to_owned(),
-            causes: Vec::new(),
-            figure: figure.map(str::to_owned),
-        };
-        let reasons = vec![
-            reason("accounting", None),
-            reason("the median TTFT", Some("ttft")),
-            reason("gen_io", None),
-        ];
-        let found = invalid(&Validity::Invalid(reasons));
-        assert_eq!(found, ["the median TTFT: 1 (bound: 2); 3", "gen_io: 1 (bound: 2); 3"]);
-        assert!(invalid(&Validity::Valid).is_empty());
+        let codes = [106, 102, 103];
+        let findings = codes.map(|code| Finding::new(code).at(Level::Invalid)).into();
+        let found = invalid(&RunSummary { findings, ..RunSummary::default() });
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(invalid(&RunSummary::default()).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! A comparison of old and new runs: what `comparison.json` holds.
 
-use plimsoll_metrics::{Judgement, RunEnd, Validity};
+use plimsoll_metrics::{Judgement, Level, RunEnd};
 use plimsoll_run_files::{RunFileError, read_stored};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -245,13 +245,8 @@ fn unusable(run: &StoredRun) -> Option<String> {
     if let Some(ended) = ended {
         return Some(format!("{path} {ended}"));
     }
-    match &run.summary.validity {
-        Validity::Valid => None,
-        Validity::Invalid(reasons) => {
-            let reason = reasons.first().map(|r| format!(": {} {}", r.what, r.measured));
-            Some(format!("{path} is INVALID{}", reason.unwrap_or_default()))
-        }
-    }
+    let invalid = run.summary.of_level(Level::Invalid).next()?;
+    Some(format!("{path} is INVALID: {}", invalid.text()))
 }
 
 /// Whether the sides took turns: in the order of time, the side changes at least as often as the

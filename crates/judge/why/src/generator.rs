@@ -1,8 +1,6 @@
 //! Whether the generator limited the load.
 
-use plimsoll_metrics::{
-    Lag, ProcessPlace, Reason, RunSummary, ThreadLoad, Validity, samples_needed,
-};
+use plimsoll_metrics::{Lag, Level, ProcessPlace, RunSummary, ThreadLoad, samples_needed};
 use plimsoll_report::format::time;
 
 use crate::load::Stage;
@@ -71,12 +69,12 @@ const IDLE: f64 = 0.005;
 
 /// The first figure of the stage that the generator falsified.
 fn falsified(summary: &RunSummary, stage: &str) -> Option<String> {
-    let Validity::Invalid(reasons) = &summary.validity else { return None };
-    let of_stage = format!("of stage `{stage}`");
-    reasons
-        .iter()
-        .find(|reason: &&Reason| reason.figure.is_some() && reason.what.ends_with(&of_stage))
-        .map(|reason: &Reason| format!("{}: {}", reason.what, reason.measured))
+    let mut invalid = summary.of_level(Level::Invalid);
+    let found = invalid.find(|finding| {
+        matches!(finding.code, 101 | 102)
+            && finding.values.get("stage").is_some_and(|own| own == stage)
+    });
+    found.map(|finding| finding.text().trim_end_matches('.').to_owned())
 }
 
 /// The most frequent error on its side.

@@ -50,9 +50,24 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
         max_requests: plan.limits.max_requests,
         allow_failures: plan.limits.allow_failures,
         goodput: plan.goodput.as_ref().map(ToString::to_string),
+        output_tokens_asked: output_tokens_asked(&plan.scenarios),
+        ignores_eos: plan.scenarios.iter().all(|scenario| {
+            scenario.parameters.get("ignore_eos").is_some_and(|value| value == true)
+        }),
+        unique_prompts: plan.scenarios.iter().all(|scenario| {
+            let begins_alike = scenario.system.is_some() || scenario.prefix_pool.is_some();
+            plan.busts_caches(scenario) && scenario.turns == 1 && !begins_alike
+        }),
         server_parts: run.headers.part_names(),
         ..RunMetadata::default()
     }
+}
+
+/// The mean of the limits on output tokens, if every scenario sets one.
+fn output_tokens_asked(scenarios: &[ScenarioSpec]) -> Option<f64> {
+    let limits = scenarios.iter().map(|scenario| scenario.max_tokens.map(f64::from));
+    let limits = limits.collect::<Option<Vec<f64>>>()?;
+    (!limits.is_empty()).then(|| limits.iter().sum::<f64>() / limits.len() as f64)
 }
 
 /// The policy decision that each scenario expects; empty where none expects any.

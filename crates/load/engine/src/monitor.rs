@@ -144,7 +144,7 @@ impl<'r> RunMonitor<'r> {
         if let (Some(last), None) = (last_success, self.control.stop()) {
             let (last, now) = (last.as_secs_f64(), now.as_secs_f64());
             self.stopped = Some(format!(
-                "stopped after {now:.0} s: no request succeeded after {last:.0} s (use --allow-failures to continue)"
+                "no request succeeded after {last:.0} s, until {now:.0} s (use --allow-failures to continue)"
             ));
             self.control.give_up();
         }

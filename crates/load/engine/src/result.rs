@@ -58,9 +58,9 @@ pub struct RunResult {
     pub tracks: Vec<ProcessTrack>,
     /// Reasons why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
-    /// What the run has spent, in words, where that is limited.
+    /// What the run has spent, in words, where that is limited and did not end it.
     pub spent: Option<String>,
-    /// Why the run was stopped before its end, if no request succeeded any more.
+    /// Why the run was stopped before its end: no request succeeded any more, or a budget is spent.
     pub stopped: Option<String>,
     /// Tasks of agents.
     pub tasks: TaskTally,

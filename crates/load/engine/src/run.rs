@@ -20,7 +20,6 @@ use crate::probe::{self, ProbeReport};
 use crate::progress::Progress;
 use crate::result::RunResult;
 use crate::sink::{SampleSink, Sink};
-use crate::spending::Spending;
 use crate::start_gate::StartGate;
 use crate::target_watch::SuccessWatch;
 use crate::worker_threads::{WorkerThreads, without_contention};
@@ -209,7 +208,11 @@ impl Run {
         baseline.fill(&self.clock, &mut result.health);
         result.health.planned_reconnects = Some(self.plan().http.requests_per_connection.is_some());
         result.stopped = monitor.stopped;
-        result.spent = self.prepared.spending.as_ref().map(Spending::sentence);
+        if let Some(spending) = &self.prepared.spending {
+            let spent = Some(spending.sentence());
+            let to = if spending.is_spent() { &mut result.stopped } else { &mut result.spent };
+            *to = to.take().or(spent);
+        }
         result.close_sink(sink);
         Ok(result)
     }

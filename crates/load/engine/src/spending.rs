@@ -65,12 +65,7 @@ impl Spending {
         if let Some(most) = self.budget.cost {
             parts.push(format!("{cost:.4} of {most} by the prices of --price (--max-cost)"));
         }
-        let end = if self.is_spent() {
-            "; that ended the run, and what was in flight came on top"
-        } else {
-            ""
-        };
-        format!("spent: {}{end}", parts.join(", "))
+        format!("spent {}", parts.join(", "))
     }
 }
 

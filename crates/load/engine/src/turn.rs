@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use plimsoll_measure::{
     Clock as _, ConnectPhases, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Operation,
-    Outcome, Sample, ServerParts, TargetId,
+    Outcome, Sample, ServerParts, ServerReport, TargetId,
 };
 use plimsoll_protocol::{Decoder, PlainAnswer, ToolCall};
 use plimsoll_transport::{
@@ -557,12 +557,14 @@ impl ResponseHandler for OpenTurn {
         if redirects(head.status) {
             self.redirected(head);
         }
-        if matches!(head.status, 429 | 503) && self.worker.run.plan.limits.honour_retry_after {
-            self.retry_after = retry_after::asked(head);
+        let asked = matches!(head.status, 429 | 503 | 529).then(|| retry_after::asked(head));
+        let asked = asked.flatten();
+        if head.status != 529 && self.worker.run.plan.limits.honour_retry_after {
+            self.retry_after = asked;
         }
         let Self { worker, measurement, decoder, rpc, scan, .. } = self;
         let (server, timing) = worker.run.headers.read(head);
-        measurement.sample.server = server;
+        measurement.sample.server = ServerReport { retry_after: asked.is_some(), ..server };
         self.parts = timing.then(|| worker.run.headers.parts(head)).flatten().map(Box::new);
         if worker.run.headers.records() {
             self.headers = worker.run.headers.recorded(head);

@@ -57,6 +57,8 @@ pub struct ServerReport {
     pub retries: u32,
     /// How long the target says it took.
     pub time: Option<Nanos>,
+    /// Whether it asks to wait before the next request (`Retry-After`).
+    pub retry_after: bool,
 }
 
 /// Names of parts that are told apart in a run.

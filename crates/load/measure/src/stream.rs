@@ -2,6 +2,8 @@
 //!
 //! `docs/adr/0042-streams-are-diagnosed.md` derives the bounds.
 
+use serde::{Deserialize, Serialize};
+
 use crate::named_enum;
 use crate::time::Nanos;
 
@@ -37,7 +39,7 @@ named_enum! {
 
 named_enum! {
     /// Why the model stopped, in the words of the dialects.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     pub enum FinishReason {
         /// The end of the answer (`OpenAI`).
         Stop => "stop",

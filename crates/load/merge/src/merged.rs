@@ -98,7 +98,7 @@ impl ShardSet {
                 sum.add(&shard, counts);
             }
         }
-        let spread = align(&mut parts);
+        align(&mut parts);
         let summaries: Vec<_> =
             self.shards.iter().filter_map(|shard| shard.summary.as_ref()).collect();
         let whole = summaries.len() as u64 == self.count;
@@ -116,9 +116,10 @@ impl ShardSet {
             summary.processes.clone_from(&busiest.processes);
             summary.resources.clone_from(&busiest.resources);
         }
-        verdict::apply(&mut summary, spread, stopped);
         let series = sum.series.unwrap_or_default();
         let record = TimeRecord::build(&series, &summary.metadata, &summary.health, &[])?;
+        summary.time_facts = record.facts.clone();
+        verdict::apply(&mut summary);
         let kept = self.shards.iter().map(Shard::exemplars);
         let kept: Vec<_> = kept.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         Ok(Merged { exemplars: exemplars::merge(kept), record, summary })

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_metrics::{RunEnd, RunMetadata, StageInfo};
+use plimsoll_metrics::{FailureKind, RunEnd, RunMetadata, StageInfo};
 
 use crate::shard::Shard;
 use crate::shard_set::ShardSet;
-
-/// Beginnings of notes that are true of one shard only.
-const OF_A_SHARD: [&str; 2] = ["this is shard ", "this shard drew a run id"];
 
 /// The metadata of the whole, with the parts of times that `server_parts` names.
 pub(crate) fn merge(set: &ShardSet, server_parts: Vec<String>) -> RunMetadata {
@@ -30,15 +27,7 @@ pub(crate) fn merge(set: &ShardSet, server_parts: Vec<String>) -> RunMetadata {
         target.tls = sums(of_shards.iter().map(|target| &target.tls));
     }
     merged.notes = notes(set);
-    merged.notes.insert(
-        0,
-        format!(
-            "merged from {} of {} shards; the machine is that of shard {}, and the folder of each shard has its own",
-            set.shards.len(),
-            set.count,
-            first.name(),
-        ),
-    );
+    merged.failures = failures(set);
     merged
 }
 
@@ -97,7 +86,8 @@ pub(crate) fn cut(metadata: &mut RunMetadata, counted_s: f64) {
 
 /// Notes that all shards have, then those of single shards with their place.
 fn notes(set: &ShardSet) -> Vec<String> {
-    let all: Vec<_> = set.shards.iter().map(|shard| (shard.name(), notes_of(shard))).collect();
+    let all: Vec<_> =
+        set.shards.iter().map(|shard| (shard.name(), &shard.metadata().notes)).collect();
     let shared = |note: &String| all.iter().all(|(_, notes)| notes.contains(note));
     let common = all.first().map(|(_, notes)| notes.iter().filter(|note| shared(note)).cloned());
     let own = all.iter().flat_map(|(name, notes)| {
@@ -107,9 +97,18 @@ fn notes(set: &ShardSet) -> Vec<String> {
     common.into_iter().flatten().chain(own).collect()
 }
 
-/// What is not about a shard as a shard.
-fn notes_of(shard: &Shard) -> Vec<String> {
-    let mut notes = shard.metadata().notes.clone();
-    notes.retain(|note| !OF_A_SHARD.iter().any(|start| note.starts_with(start)));
-    notes
+/// The failures of all shards by kind, the most frequent first.
+fn failures(set: &ShardSet) -> Vec<FailureKind> {
+    let mut kinds: BTreeMap<&str, FailureKind> = BTreeMap::new();
+    for failure in set.shards.iter().flat_map(|shard| &shard.metadata().failures) {
+        let sum = kinds.entry(&failure.kind).or_default();
+        sum.kind.clone_from(&failure.kind);
+        sum.count += failure.count;
+        for (target, message) in &failure.messages {
+            sum.messages.entry(target.clone()).or_insert_with(|| message.clone());
+        }
+    }
+    let mut all: Vec<_> = kinds.into_values().collect();
+    all.sort_by_key(|failure| std::cmp::Reverse(failure.count));
+    all
 }

@@ -30,7 +30,7 @@ impl Part {
             shard: shard.name(),
             state: shard.state(),
             damaged: shard.files.damaged.values().cloned().collect(),
-            valid: shard.summary.as_ref().map(|summary| summary.validity.is_valid()),
+            valid: shard.summary.as_ref().map(|summary| summary.is_valid()),
             ..ShardPart::default()
         };
         let status = shard.status.as_ref();
@@ -65,30 +65,11 @@ fn fill(shown: &mut ShardPart, snapshot: &Snapshot, planned: &RunMetadata, time:
     }
 }
 
-/// How far apart the shards began.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Spread {
-    /// Between the first and the last, in seconds, by the clocks of their hosts.
-    pub(crate) seconds: f64,
-    /// Shards that began.
-    pub(crate) began: usize,
-    /// By how much that may be wrong; `None` if the clocks were not compared.
-    pub(crate) uncertainty_s: Option<f64>,
-}
-
 /// Fills in when each shard began after the first one.
-pub(crate) fn align(parts: &mut [Part]) -> Spread {
+pub(crate) fn align(parts: &mut [Part]) {
     let first = parts.iter().filter_map(|part| part.started_unix_ns).min().unwrap_or(0);
-    let mut spread = Spread { uncertainty_s: Some(0.0), ..Spread::default() };
     for part in parts {
-        let Some(started) = part.started_unix_ns else { continue };
-        let after = Nanos::new(started - first).as_secs_f64();
-        part.shown.start_s = Some(after);
-        spread.began += 1;
-        spread.seconds = spread.seconds.max(after);
-        // Of two clocks each may be off.
-        let own = part.shown.clock_uncertainty_s;
-        spread.uncertainty_s = spread.uncertainty_s.zip(own).map(|(most, own)| most.max(2.0 * own));
+        let started = part.started_unix_ns;
+        part.shown.start_s = started.map(|started| Nanos::new(started - first).as_secs_f64());
     }
-    spread
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{
-    ErrorClass, LateRead, Nanos, Operation, Outcome, Sample, ScenarioId, ServerParts, StageId,
-    TargetId,
+    ErrorClass, FinishReason, LateRead, Nanos, Operation, Outcome, Sample, ScenarioId, ServerParts,
+    StageId, TargetId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,7 @@ pub struct GroupStats {
     rpc_errors: BTreeMap<i32, u64>,
     policy_decisions: ConfusionMatrix,
     streams: StreamTally,
+    finish_reasons: BTreeMap<FinishReason, u64>,
     distributions: [Option<Box<Distribution>>; Metric::COUNT],
     /// The values that would be others without the generator's part.
     moved: Option<Box<MovedValues>>,
@@ -82,6 +83,9 @@ impl GroupStats {
         }
         if sample.status != 0 {
             *self.statuses.entry(sample.status).or_default() += 1;
+        }
+        if let Some(reason) = sample.finish_reason {
+            *self.finish_reasons.entry(reason).or_default() += 1;
         }
         if let Some(code) = sample.rpc.code {
             *self.rpc_errors.entry(code).or_default() += 1;
@@ -141,6 +145,8 @@ impl GroupStats {
         self.streams.merge(&other.streams);
         other.errors.iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
         other.statuses.iter().for_each(|(code, n)| *self.statuses.entry(*code).or_default() += n);
+        let reasons = other.finish_reasons.iter();
+        reasons.for_each(|(reason, n)| *self.finish_reasons.entry(*reason).or_default() += n);
         let codes = other.rpc_errors.iter();
         codes.for_each(|(code, n)| *self.rpc_errors.entry(*code).or_default() += n);
         for (mine, theirs) in self.distributions.iter_mut().zip(&other.distributions) {
@@ -171,6 +177,11 @@ impl GroupStats {
     /// Responses by HTTP status.
     pub const fn statuses(&self) -> &BTreeMap<u16, u64> {
         &self.statuses
+    }
+
+    /// Why models stopped, as far as the target says.
+    pub const fn finish_reasons(&self) -> &BTreeMap<FinishReason, u64> {
+        &self.finish_reasons
     }
 
     /// Errors of JSON-RPC by code, whatever the status of the response.

@@ -219,6 +219,9 @@ pub struct InstrumentHealth {
     pub sink_least_share_one_in: Option<u32>,
     /// Rows lost because the queue to the disk was full; they are missing from `results.jsonl`.
     pub sink_overflowed: Option<u64>,
+    /// Why `results.jsonl` is incomplete, if it could not be written to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sink_error: Option<String>,
     /// Errors on the generator's side, by class.
     pub generator_errors: BTreeMap<String, u64>,
 }

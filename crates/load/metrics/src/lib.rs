@@ -7,7 +7,8 @@
 //! - [`TimeSeries`] and [`RunTimeline`]: what happened when
 //! - [`ExemplarKeeper`] and [`RunExemplars`]: single requests, the slowest and random ones
 //! - [`Threshold`] and [`Judgement`]: whether the target was good enough
-//! - [`InstrumentHealth`] and [`Validity`]: whether Plimsoll itself kept up
+//! - [`InstrumentHealth`]: measurements of Plimsoll itself
+//! - [`TimeFacts`]: what changed during a run
 //! - [`RunSummary`]: all of it, as `summary.json` holds it
 //!
 //! ```text
@@ -28,6 +29,7 @@ pub mod environment;
 pub mod error;
 mod exemplar_keeper;
 pub mod exemplars;
+mod findings;
 pub mod group_stats;
 pub mod health;
 pub mod process_track;
@@ -47,10 +49,10 @@ pub mod stream_diagnosis;
 pub mod summary;
 pub mod tasks;
 pub mod threshold;
+pub mod time_facts;
 pub mod time_series;
 pub mod timeline;
 mod token_tally;
-pub mod validity;
 mod without_generator;
 
 pub use bounded_figure::{Bias, BoundedFigure, Refusal};
@@ -63,8 +65,10 @@ pub use environment::Environment;
 pub use error::MetricsError;
 pub use exemplar_keeper::{Chosen, Exemplar, ExemplarKeeper, Exemplars};
 pub use exemplars::{ExemplarRequest, RunExemplars};
+pub use findings::{action_of_class, action_of_status};
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
+pub use plimsoll_rules::{Finding, Level, Rule};
 pub use plimsoll_stats::runs::Worse;
 pub use plimsoll_stats::{NoIntervalReason, samples_needed, samples_that_agree};
 pub use process_track::ProcessTrack;
@@ -73,7 +77,7 @@ pub use quantile::{QUANTILES, Quantile};
 pub use recorder::Recorder;
 pub use results::{DistributionSummary, Group, LimitedFigure, Results, ServerTiming, TokenRate};
 pub use run_metadata::{
-    Expectation, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
+    Expectation, FailureKind, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };
 pub use scope::Scope;
 pub use shard_part::{Interruption, ShardPart, ShardState};
@@ -87,7 +91,7 @@ pub use tasks::{CountFigures, TaskGroup, TaskTally, TaskTime, TaskTotals};
 pub use threshold::{
     Band, BandLevel, BandResult, Gate, Judgement, Margin, Threshold, ThresholdResult,
 };
+pub use time_facts::TimeFacts;
 pub use time_series::{IntervalHistogram, TimeRecord, TimeSeries};
 pub use timeline::{RunTimeline, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes};
 pub use token_tally::{TokenFigures, ValueSummary};
-pub use validity::{Assessment, Evidence, Reason, StageOpenings, Validity, causes, judge_health};

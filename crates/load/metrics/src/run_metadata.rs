@@ -56,6 +56,12 @@ pub struct RunInfo {
     pub started_unix_ns: u64,
     /// How it ended.
     pub ended: RunEnd,
+    /// Why it ended before its plan, where `ended` does not say it: a budget, for example.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+    /// Probe requests before the load, which are not counted.
+    #[serde(default)]
+    pub probes: u32,
 }
 
 impl RunInfo {
@@ -182,11 +188,37 @@ pub struct RunMetadata {
     pub server_parts: Vec<String>,
     /// Its targets, in the order of their ids.
     pub targets: Vec<TargetInfo>,
+    /// Output tokens that the load asks for, on average, if every scenario sets a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens_asked: Option<f64>,
+    /// Whether the load forbids that responses end before their limit (`ignore_eos`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignores_eos: bool,
+    /// Whether no two prompts begin alike: unique prompts of one turn without a system prompt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unique_prompts: bool,
+    /// Whether certificates of `https` targets are not verified (`--insecure`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+    /// Why requests did not complete, the most frequent kind first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureKind>,
     /// The machine.
     pub environment: Environment,
-    /// Notes for the reader: "TLS verification is off", "debug build".
+    /// What was done to the input before it was sent, and what the probe found.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+/// Requests that did not complete for the same reason, warm-up included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailureKind {
+    /// An error class, `status N` of a refusal, or `usage` for token counts that cannot be true.
+    pub kind: String,
+    /// Their number.
+    pub count: u64,
+    /// The first message of each target that gave one.
+    pub messages: BTreeMap<String, String>,
 }
 
 impl RunMetadata {

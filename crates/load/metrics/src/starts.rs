@@ -16,6 +16,8 @@ pub(crate) struct Starts {
     pub(crate) due: SecondCounts,
     /// By the second in which they were dispatched; those that never were are left out.
     pub(crate) sent: SecondCounts,
+    /// By the tenth of a second in which they ended.
+    pub(crate) ended: SecondCounts,
 }
 
 impl Starts {
@@ -26,12 +28,16 @@ impl Starts {
         if let Some(dispatched) = timeline.dispatched {
             self.sent.add(second(dispatched, origin), 1);
         }
+        if let Some(finished) = timeline.finished {
+            self.ended.add(part(finished, origin, 100_000_000), 1);
+        }
     }
 
     /// Adds those of another worker.
     pub(crate) fn merge(&mut self, other: &Self) {
         other.due.iter().for_each(|(second, n)| self.due.add(second, n));
         other.sent.iter().for_each(|(second, n)| self.sent.add(second, n));
+        other.ended.iter().for_each(|(tenth, n)| self.ended.add(tenth, n));
     }
 
     /// Forgets all of them.
@@ -58,5 +64,11 @@ impl SecondCounts {
 /// The whole seconds between two moments.
 #[inline]
 fn second(at: Moment, origin: Moment) -> u32 {
-    u32::try_from(at.since(origin).as_u64() / 1_000_000_000).unwrap_or(u32::MAX)
+    part(at, origin, 1_000_000_000)
+}
+
+/// The whole parts of `nanos` between two moments.
+#[inline]
+fn part(at: Moment, origin: Moment, nanos: u64) -> u32 {
+    u32::try_from(at.since(origin).as_u64() / nanos).unwrap_or(u32::MAX)
 }

@@ -43,6 +43,8 @@ pub(crate) struct StreamTally {
     /// Streams that stood still, and their longest gaps together, in nanoseconds.
     paused: u64,
     paused_for: u64,
+    /// The longest of them.
+    paused_longest: u64,
 }
 
 impl StreamTally {
@@ -72,6 +74,7 @@ impl StreamTally {
         if shape != StreamShape::ReadLate && stood_still(sample) {
             self.paused += 1;
             self.paused_for += sample.gaps.max.as_u64();
+            self.paused_longest = self.paused_longest.max(sample.gaps.max.as_u64());
         }
         if shape == StreamShape::Merged {
             let line = &sample.timeline;
@@ -100,6 +103,7 @@ impl StreamTally {
         self.later_span += other.later_span;
         self.paused += other.paused;
         self.paused_for += other.paused_for;
+        self.paused_longest = self.paused_longest.max(other.paused_longest);
     }
 
     /// The diagnosis; `None` if no stream began.
@@ -124,6 +128,7 @@ impl StreamTally {
             over_ms: self.over_ms(),
             paused: self.paused,
             pause_ms: (self.paused > 0).then(|| self.paused_for as f64 / 1e6 / self.paused as f64),
+            longest_pause_ms: (self.paused > 0).then(|| self.paused_longest as f64 / 1e6),
         };
         diagnosis.word = diagnosis.bad_end().unwrap_or_else(|| diagnosis.shape());
         (begun > 0).then_some(diagnosis)
@@ -247,6 +252,9 @@ pub struct StreamDiagnosis {
     /// The mean of these longest gaps, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_ms: Option<f64>,
+    /// The longest of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_pause_ms: Option<f64>,
 }
 
 impl StreamDiagnosis {
@@ -268,9 +276,10 @@ impl StreamDiagnosis {
         (count > 0 && count * BAD_ENDS_ONE_IN >= self.begun).then_some(word)
     }
 
-    /// Whether so many stood still that it is a trait of the target: at least one in four.
+    /// Whether streams stood still: at least 3, and one in a hundred. A single one in 20,000 does
+    /// by chance.
     pub const fn stand_still(&self) -> bool {
-        self.paused > 0 && self.paused * 4 >= self.judged
+        self.paused >= 3 && self.paused * 100 >= self.judged
     }
 
     /// How the events came, whatever the ends.

@@ -1,15 +1,14 @@
 //! The summary of a run: its results, validity, thresholds and bands. `summary.json` holds it, and
 //! every report shows it.
 
-mod cache_hits;
-mod evidence;
-mod interpretation;
 mod judgement;
 
+use plimsoll_rules::{Finding, Level};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::MetricsError;
+use crate::findings::findings;
 use crate::health::InstrumentHealth;
 use crate::process_use::ProcessUse;
 use crate::results::Results;
@@ -19,31 +18,26 @@ use crate::snapshot::Snapshot;
 use crate::stage_resources::{Bottleneck, StageResources};
 use crate::tasks::{TaskGroup, TaskTally};
 use crate::threshold::{Band, BandResult, Threshold, ThresholdResult};
-use crate::validity::{Assessment, Reason, Validity, judge_health};
+use crate::time_facts::TimeFacts;
 
 pub use judgement::RunJudgement;
 
 /// Version of the layout of `summary.json`.
-pub const SCHEMA: &str = "plimsoll.summary/2";
+pub const SCHEMA: &str = "plimsoll.summary/3";
 
 /// The summary of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
-    /// Version of the layout: `plimsoll.summary/2`.
+    /// Version of the layout: `plimsoll.summary/3`.
     pub schema: String,
-    /// Whether Plimsoll kept up, so that the figures describe the target.
-    pub validity: Validity,
-    /// Limits of the measurement that a reader must know, even if the run is valid.
-    #[serde(default)]
-    pub warnings: Vec<Reason>,
+    /// The rules that fired, in the order of the screen. The run is invalid if one of them has the
+    /// level `invalid`, and the target failed if one has the level `fail`.
+    pub findings: Vec<Finding>,
     /// The thresholds with their judgements.
     pub thresholds: Vec<ThresholdResult>,
     /// The bands with the level that the run reached in each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bands: Vec<BandResult>,
-    /// Warning signs in bands and policy decisions, one sentence each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub interpretation: Vec<String>,
     /// The run, its stages, scenarios and targets.
     #[serde(flatten)]
     pub metadata: RunMetadata,
@@ -62,6 +56,9 @@ pub struct RunSummary {
     /// What each measured stage used of this host: evidence for `plimsoll why`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<StageResources>,
+    /// What changed during the run.
+    #[serde(default)]
+    pub time_facts: TimeFacts,
     /// What limited the load; `None` for a run of an earlier version, or one that left no summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
@@ -82,27 +79,40 @@ impl RunSummary {
     ) -> Result<Self, MetricsError> {
         let whole = snapshot.total(|_| true);
         health.observe(&whole);
-        let evidence = evidence::collect(&metadata, snapshot, &whole);
         let results = Results::roll_up(&metadata, snapshot)?;
-        let Assessment { validity, mut warnings } = judge_health(&health, &evidence, &results);
-        warnings.extend(cache_hits::warning(&metadata, snapshot));
         let thresholds = thresholds.iter().map(|threshold| threshold.judge(&results)).collect();
-        Ok(Self {
-            schema: SCHEMA.to_owned(),
-            validity,
-            warnings,
-            thresholds,
-            bands: Vec::new(),
-            interpretation: interpretation::warning_signs(&metadata, &results, &[]),
-            metadata,
-            results,
-            shards: Vec::new(),
-            agent_tasks: Vec::new(),
-            processes: Vec::new(),
-            resources: Vec::new(),
-            bottleneck: None,
-            health,
-        })
+        let schema = SCHEMA.to_owned();
+        let mut summary = Self { schema, thresholds, metadata, results, health, ..Self::default() };
+        summary.find();
+        Ok(summary)
+    }
+
+    /// Applies the rules to the evidence that there is; call it after adding some.
+    pub fn find(&mut self) {
+        self.findings = findings(self);
+    }
+
+    /// Adds what changed during the run.
+    pub fn add_time_facts(&mut self, facts: &TimeFacts) {
+        self.time_facts.clone_from(facts);
+        self.find();
+    }
+
+    /// Leaves out the warnings and notes with these codes.
+    pub fn ignore(&mut self, codes: &[u16]) {
+        self.findings
+            .retain(|finding| finding.level < Level::Warning || !codes.contains(&finding.code));
+    }
+
+    /// Whether no rule of the level `invalid` fired: the load was as planned, and the headline
+    /// figures are known.
+    pub fn is_valid(&self) -> bool {
+        self.of_level(Level::Invalid).next().is_none()
+    }
+
+    /// The findings of a level.
+    pub fn of_level(&self, level: Level) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(move |finding| finding.level == level)
     }
 
     /// Adds the tasks of agents.
@@ -118,8 +128,6 @@ impl RunSummary {
     #[must_use]
     pub fn with_bands(mut self, bands: &[Band]) -> Self {
         self.bands = bands.iter().map(|band| band.judge(&self.results)).collect();
-        self.interpretation =
-            interpretation::warning_signs(&self.metadata, &self.results, &self.bands);
         self
     }
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::Metric;
 use crate::snapshot::Snapshot;
+use crate::time_facts::TENTHS;
 pub use build::{IntervalHistogram, TimeRecord};
 use slice::Slice;
 
@@ -42,6 +43,9 @@ pub struct TimeSeries {
     slices: BTreeMap<Key, Slice>,
     /// When the run was over.
     end: Option<Moment>,
+    /// Requests that ended, by target and tenth of a second; none once intervals are longer than a
+    /// second.
+    ended: BTreeMap<TargetId, Vec<u32>>,
 }
 
 impl TimeSeries {
@@ -88,6 +92,10 @@ impl TimeSeries {
         for ((index, stage, target), slice) in &other.slices {
             self.slices.entry((index >> finer, *stage, *target)).or_default().merge(slice);
         }
+        for (target, ended) in &other.ended {
+            let tenths = (0..).zip(ended).filter(|(_, count)| **count > 0);
+            tenths.for_each(|(tenth, count)| self.ended_in(*target, tenth, *count));
+        }
         if let Some(end) = other.end {
             self.end(self.origin + end.since(other.origin));
         }
@@ -110,9 +118,22 @@ impl TimeSeries {
                 sent += u64::from(n);
                 self.slice(at, stage, target).sent += u64::from(n);
             }
+            for (tenth, n) in cell.starts.ended.iter() {
+                self.ended_in(target, tenth, n);
+            }
             let slice = self.slice(second, stage, target);
             slice.ended_after_sent += sent;
             slice.add(cell);
+        }
+    }
+
+    fn ended_in(&mut self, target: TargetId, tenth: u32, count: u32) {
+        let most = MAX_INTERVALS as usize * TENTHS;
+        let Ok(tenth) = usize::try_from(tenth) else { return };
+        if self.doublings == 0 && tenth < most {
+            let ended = self.ended.entry(target).or_default();
+            ended.resize(ended.len().max(tenth + 1), 0);
+            ended[tenth] = ended[tenth].saturating_add(count);
         }
     }
 
@@ -126,6 +147,7 @@ impl TimeSeries {
     /// Makes each two neighbours one.
     fn coarsen(&mut self) {
         self.doublings += 1;
+        self.ended.clear();
         let mut halved: BTreeMap<Key, Slice> = BTreeMap::new();
         for ((index, stage, target), slice) in std::mem::take(&mut self.slices) {
             halved.entry((index / 2, stage, target)).or_default().merge(&slice);

@@ -5,19 +5,15 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use plimsoll_metrics::{Bias, BoundedFigure, Refusal, TokenRate};
 
+pub use plimsoll_rules::number::{count, digits, percent, seconds, share, time};
+use plimsoll_rules::number::{groups, unit};
+
 /// Stands for a value that is not known.
 pub const DASH: &str = "-";
 
 /// A value by a function of this module, or [`DASH`] where there is none.
 pub fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| DASH.to_owned(), format)
-}
-
-/// A time from milliseconds, in the unit that leaves at most three digits before the point:
-/// `850us`, `12.3ms`, `1.20s`.
-pub fn time(millis: f64) -> String {
-    let (unit, size) = unit(millis);
-    format!("{}{unit}", digits(millis / size))
 }
 
 /// [`time`] from microseconds: `850us`.
@@ -84,17 +80,6 @@ pub fn difference(millis: f64, low: f64, high: f64) -> String {
     let shown = text.split(" [").next().unwrap_or_default();
     let is_zero = !shown.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
     if millis > 0.0 && !is_zero { format!("+{text}") } else { text }
-}
-
-/// A unit of time, and its length in milliseconds.
-fn unit(millis: f64) -> (&'static str, f64) {
-    // What would round up to 1000 of a unit is shown as 1.00 of the next.
-    let units = [("ns", 1e-6), ("us", 1e-3), ("ms", 1.0)];
-    units
-        .iter()
-        .find(|&&(_, size): &&(&str, f64)| millis.abs() < size * 999.5)
-        .copied()
-        .unwrap_or(("s", 1e3))
 }
 
 /// [`time`] from milliseconds, or `-` where there is none.
@@ -180,20 +165,6 @@ pub(crate) fn has_limit(cell: &str) -> bool {
     cell.starts_with(">= ") || (cell.ends_with("%)") && cell.contains(" ("))
 }
 
-/// A number with three significant digits, or all digits before the point, in groups: `0.25`,
-/// `41.6`, `21,989`.
-pub fn digits(number: f64) -> String {
-    match number {
-        n if n.abs() < 0.0005 => "0".to_owned(),
-        // Never `-0.00`.
-        n if n.abs() < 0.005 => "0.00".to_owned(),
-        n if n < 0.0 => format!("-{}", digits(-n)),
-        n if n < 9.995 => format!("{n:.2}"),
-        n if n < 99.95 => format!("{n:.1}"),
-        n => groups(&format!("{n:.0}")),
-    }
-}
-
 /// A rate per second as [`digits`] has it, or `n/a` where there is no time to divide by.
 pub fn rate(per_second: Option<f64>) -> String {
     per_second.map_or_else(|| "n/a".to_owned(), digits)
@@ -213,32 +184,9 @@ pub fn token_rate(tokens: &TokenRate, rate: impl Fn(Option<BoundedFigure>) -> St
     format!("{estimated}{}{partial}", rate(Some(tokens.figure)))
 }
 
-/// A count, in groups of three digits: `1,234,567`.
-pub fn count(count: u64) -> String {
-    groups(&count.to_string())
-}
-
-/// A share of a whole, from `0.0` to `1.0`, in percent with two decimals: `1.23%`. Only none is
-/// `0%`, and only all is `100%`; what lies between is never rounded to them (`<0.01%`, `>99.99%`).
-pub fn share(share: f64) -> String {
-    let percent = share * 100.0;
-    match percent {
-        p if p <= 0.0 => "0%".to_owned(),
-        p if p >= 100.0 => "100%".to_owned(),
-        p if p < 0.01 => "<0.01%".to_owned(),
-        p if p > 99.99 => ">99.99%".to_owned(),
-        p => format!("{p:.2}%"),
-    }
-}
-
 /// [`share`], or `n/a` of nothing.
 pub fn share_of(value: Option<f64>) -> String {
     value.map_or_else(|| "n/a".to_owned(), share)
-}
-
-/// A share or a change in percent, with three significant digits: `0.04%`, `8.36%`, `-50.0%`.
-pub fn percent(share: f64) -> String {
-    format!("{}%", digits(share * 100.0))
 }
 
 /// A number of bytes in decimal multiples: `950 B`, `1.20 MB`.
@@ -249,14 +197,6 @@ pub fn bytes(bytes: f64) -> String {
         }
     }
     format!("{bytes:.0} B")
-}
-
-/// Seconds as they were planned, without needless decimals: `30s`, `1.5s`.
-pub fn seconds(seconds: f64) -> String {
-    if seconds > 0.0 && seconds < 0.1 {
-        return time(seconds * 1e3);
-    }
-    format!("{}s", (seconds * 10.0).round() / 10.0)
 }
 
 /// Lines of at most `width` characters, broken at spaces. Intervals, `[5.70, 6.20]`, are not
@@ -338,17 +278,6 @@ pub fn utc_compact(unix_ns: u64) -> String {
 /// `2026-11-21T01:23:45Z`.
 fn rfc3339(unix_ns: u64) -> String {
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_nanos(unix_ns)).to_string()
-}
-
-pub(crate) fn groups(digits: &str) -> String {
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[cfg(test)]

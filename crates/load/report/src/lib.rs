@@ -14,7 +14,6 @@ mod error;
 mod escape;
 pub mod exposition;
 pub mod format;
-mod load_levels;
 mod prometheus;
 mod run_screen;
 pub mod screen;
@@ -27,9 +26,8 @@ pub use error::ReportError;
 pub use escape::printable;
 pub use prometheus::prometheus;
 pub use run_screen::{
-    run_bounds, run_failures, run_notes, run_requests, run_screen, run_stands_out, run_verdict,
-    text,
+    finding_item, run_bounds, run_findings, run_notes, run_requests, run_screen, run_verdict, text,
 };
 pub use screen::Style;
-pub use shards::{odd_shards, shard_table};
+pub use shards::shard_table;
 pub use shown_summary::{StageName, counted_stage, shown_summary};

@@ -57,7 +57,7 @@ fn run(out: &mut Exposition, summary: &RunSummary) {
     out.family("plimsoll_run_info", Kind::Gauge, help, [(labels.clone(), 1.0)]);
     let help =
         "1 if Plimsoll kept up, so that the figures describe the target; else 0: do not use them.";
-    let valid = f64::from(u8::from(summary.validity.is_valid()));
+    let valid = f64::from(u8::from(summary.is_valid()));
     out.family("plimsoll_run_valid", Kind::Gauge, help, [(labels, valid)]);
 }
 

@@ -1,27 +1,22 @@
 //! The result of a run: thresholds, a line for each stage, what stands out, the accounting and the
 //! verdict, which a screen shows; and the chapters of its file.
 
-mod causes;
 mod chapters;
+mod findings;
 mod headline;
-mod limits;
-mod missing;
 mod stages;
-mod stands_out;
-mod streams;
 mod thresholds;
 mod verdict;
 
-use plimsoll_metrics::{QUANTILES, RunMetadata, RunSummary, TaskGroup, TaskTime};
+use plimsoll_metrics::{Level, QUANTILES, RunMetadata, RunSummary, TaskGroup, TaskTime};
 
-pub use causes::items as run_failures;
-pub use stands_out::items as run_stands_out;
+pub use findings::{item as finding_item, run_findings, run_notes};
 pub use thresholds::run_bounds;
 pub use verdict::run_verdict;
 
-use crate::screen::{Chapter, Item, Rest, Screen, Style, debug_build};
+use crate::format;
+use crate::screen::{Rest, Screen, Style, debug_build};
 use crate::shown_summary::shown_summary;
-use crate::{format, load_levels};
 use chapters::{policy_sentence, task_ends, task_label};
 use headline::{goodput, requests};
 
@@ -30,14 +25,17 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
     let summary = &*shown_summary(summary);
     let mut screen = Screen::new(rest);
     screen.title(&title(summary));
+    let failures = findings::of_levels(summary, &[Level::Fail, Level::Invalid]);
+    let count = failures.len();
+    screen.findings(failures, count);
     thresholds::add(&mut screen, summary);
+    let of_target = summary.of_level(Level::Warning).filter(|found| found.code / 100 == 2).count();
+    screen.findings(findings::of_levels(summary, &[Level::Warning]), of_target);
     stages::add(&mut screen, summary);
-    screen.stands_out(stands_out::items(summary));
+    screen.stands_out(findings::of_levels(summary, &[Level::Note]));
+    screen.stands_out(findings::notes(summary));
     facts(&mut screen, summary);
     screen.details(details(summary));
-    let mut notes = Chapter::new("Notes");
-    notes.texts(stands_out::other_notes(summary));
-    screen.chapter(notes);
     chapters::add(&mut screen, summary);
     let (tone, text) = run_verdict(summary);
     screen.verdict(tone, &text);
@@ -66,19 +64,10 @@ fn facts(screen: &mut Screen, summary: &RunSummary) {
     }
 }
 
-/// What a file says below the facts: the figures of the whole run, and what needs no attention.
+/// What a file says below the facts: the figures of the whole run.
 fn details(summary: &RunSummary) -> Vec<String> {
-    let streams = summary.results.total.streams.as_ref();
-    let unremarkable = streams.filter(|streams| stands_out::odd_streams(streams).is_none());
-    let valid = format!("VALID: {}", limits::valid_words(summary));
-    let is_said = !summary.validity.is_valid() || run_verdict(summary).1.contains(&valid);
-    let mut details = Vec::from_iter((!is_said).then_some(valid));
-    details.push(headline::figures(summary));
-    details.extend(unremarkable.map(streams::sentences));
-    details.extend(load_levels::sentence(summary));
-    details.extend(stands_out::healthy(summary).cloned());
-    details.extend(bottleneck(summary, false));
-    details
+    let figures = headline::figures(summary);
+    std::iter::once(figures).chain(bottleneck(summary, false)).collect()
 }
 
 /// What limited the load: where that is known, or where it is not.
@@ -107,11 +96,6 @@ fn task_fact(group: &TaskGroup) -> String {
 pub fn run_requests(summary: &RunSummary) -> String {
     let good = goodput(summary).map(|sentence| format!(" {sentence}"));
     requests(&summary.results.total) + &good.unwrap_or_default()
-}
-
-/// The notes of a run that change what its figures mean, and why requests failed.
-pub fn run_notes(summary: &RunSummary) -> Vec<Item> {
-    stands_out::notes(summary).chain(causes::messages(summary)).collect()
 }
 
 /// What was measured: the run, where its load went, and how much of it.

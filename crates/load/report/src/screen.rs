@@ -177,6 +177,13 @@ impl Screen {
         }
     }
 
+    /// Adds findings with what to do about them. The first `least` of them are never left out.
+    pub fn findings(&mut self, items: Vec<Item>, least: usize) {
+        if !items.is_empty() {
+            self.sections.push(Section::findings(items, least));
+        }
+    }
+
     /// Adds a table below a line that says what it shows, which may be empty.
     pub fn rows(&mut self, heading: &str, rows: Rows) {
         if !rows.table.rows.is_empty() {

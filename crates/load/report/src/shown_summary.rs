@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{RunSummary, Validity};
+use plimsoll_metrics::RunSummary;
 
 /// The name of a stage that was to end with a number of requests. Its notation says how long it
 /// might have lasted, `64:1h`, which says nothing of it: it is named by its load and that number as
@@ -37,11 +37,6 @@ impl StageName {
             stage.clone_from(&self.name);
         }
     }
-
-    /// The same within a sentence.
-    fn reword(&self, sentence: &mut String) {
-        *sentence = sentence.replace(&self.notation, &self.name);
-    }
 }
 
 /// The name of a stage with this notation that so many requests are to end; `None` for one without
@@ -61,13 +56,7 @@ pub fn shown_summary(summary: &RunSummary) -> Cow<'_, RunSummary> {
     let processes = named.processes.iter_mut().filter_map(|process| process.stage.as_mut());
     let stages = named.metadata.stages.iter_mut().map(|stage| &mut stage.name);
     groups.chain(processes).chain(stages).for_each(|stage| name.replace_in(stage));
-    let reasons = match &mut named.validity {
-        Validity::Invalid(reasons) => &mut reasons[..],
-        Validity::Valid => &mut [],
-    };
-    for reason in reasons.iter_mut().chain(&mut named.warnings) {
-        name.reword(&mut reason.what);
-        name.reword(&mut reason.measured);
-    }
+    let values = named.findings.iter_mut().flat_map(|finding| &mut finding.values);
+    values.filter(|(key, _)| *key == "stage").for_each(|(_, stage)| name.replace_in(stage));
     Cow::Owned(named)
 }

@@ -46,6 +46,13 @@ impl Finding {
         }
     }
 
+    /// Of one of several targets.
+    #[must_use]
+    pub fn of(mut self, target: Option<&str>) -> Self {
+        self.targets.extend(target.map(str::to_owned));
+        self
+    }
+
     /// At another level.
     #[must_use]
     pub const fn at(mut self, level: Level) -> Self {
@@ -57,6 +64,24 @@ impl Finding {
     pub fn text(&self) -> String {
         let text = rule(self.code).map(|rule| fill(rule.text, &self.values)).unwrap_or_default();
         if self.targets.is_empty() { text } else { format!("{}: {text}", self.targets.join(", ")) }
+    }
+
+    /// `PL204`.
+    pub fn label(&self) -> String {
+        format!("PL{}", self.code)
+    }
+
+    /// Its place on a screen: failures, the target, the load, streams, the bottleneck, notes.
+    pub const fn rank(&self) -> u8 {
+        match (self.level, self.code / 100) {
+            (Level::Fail, _) => 0,
+            (Level::Invalid, _) => 1,
+            (Level::Note, _) => 6,
+            (Level::Warning, 2) => 2,
+            (Level::Warning, 1 | 7) => 3,
+            (Level::Warning, 5) => 5,
+            (Level::Warning, _) => 4,
+        }
     }
 
     /// The next action; may be empty.

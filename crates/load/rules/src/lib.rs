@@ -5,6 +5,7 @@
 //! code and the typed values. No other code composes sentences about a result.
 
 mod finding;
+pub mod number;
 mod rule;
 mod template;
 

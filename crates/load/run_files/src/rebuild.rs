@@ -56,7 +56,8 @@ pub fn rebuild<L: AsRef<[u8]>>(
     let mut record = TimeRecord::build(&rows.series, &metadata, &health, &[])?;
     // Rows do not tell the generator's part.
     record.timeline.intervals.iter_mut().for_each(|interval| interval.pacing_lag_ms = None);
-    let summary = RunSummary::build(metadata, health, &rows.counted, thresholds)?;
+    let mut summary = RunSummary::build(metadata, health, &rows.counted, thresholds)?;
+    summary.add_time_facts(&record.facts);
     Ok(Rebuilt { summary, record })
 }
 

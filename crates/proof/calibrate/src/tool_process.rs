@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
 use plimsoll_metrics::{
-    BoundedFigure, DistributionSummary, Metric, QUANTILES, RunSummary, Validity,
+    BoundedFigure, DistributionSummary, Finding, Level, Metric, QUANTILES, RunSummary,
 };
 use plimsoll_runner::ChildProcess;
 use plimsoll_runner::time::sleep;
@@ -33,13 +33,8 @@ pub(crate) struct ToolResult {
 
 impl ToolResult {
     /// Why the run was declared invalid; empty for a valid one.
-    pub(crate) fn reasons(&self) -> Vec<&str> {
-        match &self.summary.validity {
-            Validity::Valid => Vec::new(),
-            Validity::Invalid(reasons) => {
-                reasons.iter().map(|reason| reason.what.as_str()).collect()
-            }
-        }
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        self.summary.of_level(Level::Invalid).map(Finding::label).collect()
     }
 
     /// A percentile of the measured stages in milliseconds, with its limit; `None` if there are too

@@ -4,8 +4,8 @@ mod median;
 
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_metrics::{
-    BoundedFigure, DistributionSummary, Group, Metric, MetricsError, QUANTILES, Refusal,
-    RunSummary, Validity,
+    BoundedFigure, DistributionSummary, Group, Level, Metric, MetricsError, QUANTILES, Refusal,
+    RunSummary,
 };
 use plimsoll_report::format::{count, percent};
 use serde::{Deserialize, Serialize};
@@ -133,7 +133,7 @@ impl Figures {
                 .rates
                 .planned_rate_per_s
                 .filter(|_| summary.health.planned_arrivals.is_some()),
-            invalid: invalid(&summary.validity),
+            invalid: invalid(summary),
             ..Self::of_group(&summary.results.total, responses, summary.metadata.headline_time())?
         })
     }
@@ -232,12 +232,10 @@ fn mean(sum: u64, count: u64) -> Option<f64> {
 
 /// Why the load was not the planned one. A figure that the generator falsified is refused by
 /// itself, so that what is known beside it, as the rate of a closed loop, can be used.
-fn invalid(validity: &Validity) -> Option<String> {
-    let Validity::Invalid(reasons) = validity else { return None };
-    let of_load = reasons.iter().filter(|reason| !reason.is_of_a_time());
-    let texts: Vec<_> =
-        of_load.map(|reason| format!("{} ({})", reason.what, reason.measured)).collect();
-    (!texts.is_empty()).then(|| texts.join("; "))
+fn invalid(summary: &RunSummary) -> Option<String> {
+    let of_load = summary.of_level(Level::Invalid).filter(|finding| finding.code != 102);
+    let texts: Vec<_> = of_load.map(|finding| finding.text()).collect();
+    (!texts.is_empty()).then(|| texts.join(" "))
 }
 
 /// The two most frequent kinds of answers that are no success, by status, and of failures without
@@ -308,6 +306,8 @@ fn times(
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_metrics::Finding;
+
     use super::*;
 
     #[test]
@@ -320,21 +320,13 @@ mod tests {
 
     #[test]
     fn a_time_that_the_generator_falsified_leaves_the_load_valid() {
-        let reason = |figure: Option<&str>| plimsoll_metrics::Reason {
-            what: "w".to_owned(),
-            measured: "m".to_owned(),
-            bound: String::new(),
-            fix: String::new(),
-            causes: Vec::new(),
-            figure: figure.map(str::to_owned),
+        let of = |codes: &[u16]| {
+            let findings = codes.iter().map(|code| Finding::new(*code).at(Level::Invalid));
+            invalid(&RunSummary { findings: findings.collect(), ..RunSummary::default() })
         };
-        let of = |figures: &[Option<&str>]| {
-            invalid(&Validity::Invalid(figures.iter().map(|figure| reason(*figure)).collect()))
-        };
-        assert_eq!(of(&[Some("ttft"), Some("service_time")]), None);
-        for load in [Some("achieved_rate"), None] {
-            assert_eq!(of(&[Some("ttft"), load]).as_deref(), Some("w (m)"), "{load:?}");
-        }
+        assert_eq!(of(&[102, 102]), None);
+        assert!(of(&[102, 101]).is_some_and(|text| text.contains("after their stage")));
+        assert!(of(&[107]).is_some());
     }
 
     /// 4,425 refusals, of which the policy's 1,678 were expected; 2,747 answers were decided

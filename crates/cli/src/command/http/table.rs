@@ -5,7 +5,7 @@ use plimsoll_plan::redacted_path;
 use plimsoll_report::format;
 use plimsoll_report::screen::{Rest, Rows, Screen, debug_build};
 use plimsoll_report::table::Table;
-use plimsoll_report::{run_stands_out, run_verdict};
+use plimsoll_report::{run_findings, run_verdict};
 
 use crate::session::{FinishedRun, NO_FILES};
 
@@ -30,7 +30,7 @@ pub(super) fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
     screen.rows(times, Rows { table, unit: "endpoints", most: MOST, ..Rows::default() });
     for (url, run) in urls.iter().zip(runs) {
         let path = redacted_path(url);
-        screen.stands_out(run_stands_out(&run.summary).into_iter().map(|item| item.named(&path)));
+        screen.stands_out(run_findings(&run.summary).into_iter().map(|item| item.named(&path)));
         let (tone, text) = run_verdict(&run.summary);
         let mut own = Screen::new(Rest::Flag);
         own.verdict(tone, &text);

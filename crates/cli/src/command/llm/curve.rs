@@ -6,7 +6,7 @@ use plimsoll_metrics::{
 use plimsoll_report::format::{self, DASH};
 use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
-use plimsoll_report::{run_bounds, run_stands_out, run_verdict};
+use plimsoll_report::{run_bounds, run_findings, run_verdict};
 
 use super::sweep::throughput;
 use crate::session::FinishedRun;
@@ -80,7 +80,7 @@ pub(super) fn screen(runs: &[FinishedRun]) -> Screen {
         let (tone, text) = run_verdict(&run.summary);
         // What all runs of a sweep have in common is not worth a line for each.
         let (several, named) = (runs.len() > 1, levels_of_run(run));
-        let items = run_stands_out(&run.summary).into_iter();
+        let items = run_findings(&run.summary).into_iter();
         let items = items.filter(|_| !several || tone != Tone::Good);
         screen.stands_out(items.map(|item| if several { item.named(&named) } else { item }));
         let mut own = Screen::new(Rest::Flag);

@@ -44,7 +44,7 @@ pub(super) fn until_saturated(
         let (exit, total) = (run.exit, &run.summary.results.total);
         let (now, success) = (throughput(total), total.rates.success_rate.unwrap_or(0.0));
         // Beyond what the generator can carry there is nothing to learn.
-        let is_valid = run.summary.validity.is_valid();
+        let is_valid = run.summary.is_valid();
         let goes_on = is_valid && may_rise(before, now) && success >= LEAST_SUCCESS;
         sweep.runs.push(run);
         if exit == Exit::Interrupted || !goes_on {

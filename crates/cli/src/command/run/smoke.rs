@@ -5,7 +5,7 @@ use plimsoll_plan::Plan;
 use plimsoll_report::format;
 use plimsoll_report::screen::{Rows, Screen, Tone};
 use plimsoll_report::table::Table;
-use plimsoll_report::{run_failures, run_notes, run_requests};
+use plimsoll_report::{run_findings, run_requests};
 
 use crate::exit::Exit;
 use crate::session::FinishedRun;
@@ -45,7 +45,7 @@ pub(super) fn screen(run: &FinishedRun) -> Screen {
         table.row(row(group));
     }
     screen.rows("", Rows { table, unit: "scenarios", most: MOST, ..Rows::default() });
-    screen.stands_out(run_failures(summary).into_iter().chain(run_notes(summary)));
+    screen.stands_out(run_findings(summary));
     screen.fact(&run_requests(summary));
     let (tone, text) = verdict(summary);
     screen.verdict(tone, &text);

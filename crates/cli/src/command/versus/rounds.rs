@@ -131,7 +131,7 @@ fn measure_round(
     let shown = Steps::passing(session.status(), "comparing the targets");
     let mut result = judge(&known, &pairs.blocks);
     drop(shown);
-    facts::take_over(&measured.summary.validity, &mut result);
+    facts::take_over(&measured.summary, &mut result);
     Ok((measured, result))
 }
 

@@ -1,7 +1,7 @@
 //! Bar C2, and everything else that must not be compared: each says why.
 
 use plimsoll_compare::{CompareError, Options, StoredRun, Verdict, compare};
-use plimsoll_metrics::{Judgement, RunEnd, Validity};
+use plimsoll_metrics::{Finding, Judgement, RunEnd};
 use serde_json::json;
 
 use crate::support::{Figures, PLAIN, THREE, options, plan, run, run_of, turns};
@@ -95,7 +95,7 @@ fn another_machine_instrument_or_plan_is_refused_by_name_and_may_be_allowed() {
 #[test]
 fn invalid_and_unfinished_runs_are_refused() {
     refused(
-        |run: &mut StoredRun| run.summary.validity = Validity::Invalid(Vec::new()),
+        |run: &mut StoredRun| run.summary.findings = vec![Finding::new(101)],
         "runs/11 is INVALID",
         "",
     );

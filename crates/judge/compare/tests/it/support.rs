@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use plimsoll_compare::{Options, StoredRun};
 use plimsoll_metrics::{
     Environment, Group, InstrumentHealth, LoadModel, Results, RunEnd, RunInfo, RunMetadata,
-    RunSummary, Snapshot, StageInfo, TargetInfo, Validity,
+    RunSummary, Snapshot, StageInfo, TargetInfo,
 };
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ fn template() -> &'static RunSummary {
     TEMPLATE.get_or_init(|| {
         let health = InstrumentHealth::default();
         let empty = RunSummary::build(metadata(0), health, &Snapshot::new(), &[]).unwrap();
-        RunSummary { validity: Validity::Valid, ..empty }
+        RunSummary { findings: Vec::new(), ..empty }
     })
 }
 

@@ -3,9 +3,9 @@
 
 use plimsoll_metrics::{Judgement, RunEnd, RunJudgement, RunSummary};
 use plimsoll_report::format;
-use plimsoll_report::run_notes;
 use plimsoll_report::screen::{Chapter, Item, Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
+use plimsoll_report::{run_notes, run_verdict};
 
 use super::{blocks, ended, notes, other, times, title};
 use crate::figure::Figure;
@@ -212,8 +212,8 @@ fn verdict(versus: &Versus, summary: &RunSummary) -> (Tone, String) {
             let why = std::iter::once(why).chain(outage::short(versus)).collect::<Vec<_>>();
             return (Tone::Unsure, format!("INCONCLUSIVE: {}", why.join("; ")));
         }
-        RunJudgement::TooManyErrors(why) => return (Tone::Bad, format!("FAIL: {why}")),
-        RunJudgement::Failed(_) | RunJudgement::Invalid(_) | RunJudgement::Passed => {}
+        RunJudgement::TargetFailed => return run_verdict(summary),
+        RunJudgement::Failed(_) | RunJudgement::Invalid | RunJudgement::Passed => {}
     }
     match versus.judgement_of_bounds() {
         Judgement::Fail => (Tone::Bad, format!("FAIL: {}", broken(versus))),

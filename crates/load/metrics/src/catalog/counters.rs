@@ -91,6 +91,7 @@ counters! {
     cache_misses(Requests): "Responses whose headers say that a cache was asked and did not have it.";
     cache_bypassed(Requests): "Responses whose headers say that no cache was asked.";
     retried_upstream(Requests): "Responses whose headers say that the target asked its upstream more than once.";
+    retry_after_seen(Requests): "Responses with status 429, 503 or 529 whose head has Retry-After.";
     upstream_retries(Requests): "The number of times that the target asked its upstream again, as the headers say, over all responses.";
     allowed(Requests): "Completed requests that the target let through: policy decision `allow` or `redact`.";
     blocked(Requests): "Requests that the target blocked: policy decision `block`, expected or not.";
@@ -247,6 +248,7 @@ impl Counters {
         }
         self.retried_upstream += (sample.server.retries > 0) as u64;
         self.upstream_retries += sample.server.retries as u64;
+        self.retry_after_seen += sample.server.retry_after as u64;
     }
 
     const fn tokens(&mut self, sample: &Sample) {

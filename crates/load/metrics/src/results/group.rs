@@ -68,6 +68,9 @@ pub struct Group {
     /// counts the requests without a response.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub policy_decisions: Matrix,
+    /// Why the models stopped, by reason, as far as the target says.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub finish_reasons: BTreeMap<String, u64>,
     /// How its streams came; `None` if none began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamDiagnosis>,
@@ -115,6 +118,11 @@ impl Group {
             statuses: stats.statuses().clone(),
             rpc_errors: stats.rpc_errors().clone(),
             policy_decisions: stats.policy_decisions().matrix(),
+            finish_reasons: stats
+                .finish_reasons()
+                .iter()
+                .map(|(reason, n)| (reason.name().to_owned(), *n))
+                .collect(),
             streams: stats.streams(),
             tokens: stats.tokens(),
             distributions,

@@ -16,6 +16,7 @@ use crate::process_track::ProcessTrack;
 use crate::quantile::QUANTILES;
 use crate::results::DistributionSummary;
 use crate::run_metadata::RunMetadata;
+use crate::time_facts::TimeFacts;
 use crate::timeline::{
     RunTimeline, SCHEMA, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes, bins,
 };
@@ -27,6 +28,8 @@ pub struct TimeRecord {
     pub timeline: RunTimeline,
     /// Every distribution of an interval to full resolution, in the order of time.
     pub histograms: Vec<IntervalHistogram>,
+    /// What changed during the run.
+    pub facts: TimeFacts,
 }
 
 /// A distribution of an interval, a stage and a target.
@@ -77,8 +80,12 @@ impl TimeRecord {
             targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
             intervals: empty_intervals(series, &health.disturbed_windows, tracks),
         };
-        let mut record = Self { timeline, histograms: Vec::new() };
+        let mut record = Self { timeline, ..Self::default() };
         record.fill(series)?;
+        let targets = (0..).map(TargetId).take(metadata.targets.len());
+        let ended: Vec<_> =
+            targets.map(|target| series.ended.get(&target).cloned().unwrap_or_default()).collect();
+        record.facts = TimeFacts::collect(&record.timeline, metadata, &ended);
         Ok(record)
     }
 

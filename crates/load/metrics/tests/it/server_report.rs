@@ -9,7 +9,7 @@ fn said(scenario: u16, cache: Option<CacheState>, retries: u32, time_ms: Option<
     let time = time_ms.map(Nanos::from_millis);
     Sample {
         scenario: ScenarioId(scenario),
-        server: ServerReport { cache, retries, time },
+        server: ServerReport { cache, retries, time, ..ServerReport::default() },
         ..sample(1, 2_000, 50, Outcome::Completed)
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn load_test(out: &mut Exposition, summary: &RunSummary) {
     let groups = groups(summary);
     let name = "load_test_latency_ms";
     out.head(name, Kind::Summary, Metric::ResponseTime.definition());
-    for (test_type, group) in groups.iter().filter(|_| summary.validity.is_valid()) {
+    for (test_type, group) in groups.iter().filter(|_| summary.is_valid()) {
         let Some(times) = group.distribution(Metric::ResponseTime) else { continue };
         for (q, millis) in quantiles(times) {
             out.line(name, &labels(*test_type, Some(("quantile", q.to_string().into()))), millis);

@@ -13,8 +13,8 @@ mod lengths;
 mod load;
 mod policy;
 mod processes;
-mod reasons;
 mod server_timing;
+mod streams;
 mod tasks;
 mod times;
 
@@ -29,12 +29,12 @@ use crate::shards::shard_table;
 
 /// Adds every chapter of which there is anything.
 pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
-    screen.chapter(reasons::chapter(summary));
     screen.chapter(about::chapter(summary));
     screen.chapter(policy::chapter(summary));
     screen.chapter(tasks::chapter(summary));
     groups(screen, summary);
     screen.chapter(answers::chapter(&summary.results.total));
+    screen.chapter(streams::chapter(summary));
     screen.chapter(shards(summary));
     screen.chapter(server_timing::chapter(summary));
     screen.chapter(accounting::chapter(summary));

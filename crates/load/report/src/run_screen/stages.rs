@@ -3,19 +3,24 @@
 use plimsoll_metrics::{BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, RunSummary};
 
 use super::chapters::tokens;
-use super::missing::{P99, measured_stages};
 use crate::format;
 use crate::screen::{Rows, Screen};
 use crate::table::Table;
 
 /// The place of the 95th percentile in `QUANTILES`.
 const P95: usize = 2;
+/// The place of the 99th percentile.
+const P99: usize = 3;
+/// Completed and sent requests per second that differ by more are both shown.
+const DIFFERS: f64 = 0.02;
 
 /// The most stages: first, worst, last.
 const MOST: usize = 10;
 
-const HEAD: [&str; 12] =
-    ["", "sent/s", "ok", "mean", "p50", "p90", "p95", "p99", "max", "TTFT", "ITL", "tokens/s"];
+const HEAD: [&str; 14] = [
+    "", "sent/s", "done/s", "ok", "service", "mean", "p50", "p90", "p95", "p99", "max", "TTFT",
+    "ITL", "tokens/s",
+];
 
 pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     let metric = summary.metadata.headline_time();
@@ -29,6 +34,28 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     let drops_dashes = true;
     let rows = Rows { table, unit: "stages", first, most: MOST, drops_dashes, ..Rows::default() };
     screen.rows(&heading(summary, metric), rows);
+}
+
+/// The stages of the screen: all but warm-up.
+fn measured_stages(summary: &RunSummary) -> impl Iterator<Item = &Group> {
+    summary.results.by_stage.iter().filter(|stage| !stage.warmup)
+}
+
+/// Completed requests per second, where they are not those sent.
+fn completed(stage: &Group) -> String {
+    let rate = |name| stage.named_rate(name);
+    let values = rate("achieved_rate").zip(rate("throughput"));
+    let differs = values.is_some_and(|(sent, done)| {
+        (sent.value - done.value).abs() > DIFFERS * sent.value.max(done.value)
+    });
+    if differs { format::limited_rate(rate("throughput")) } else { String::new() }
+}
+
+/// The median service time, where responses waited for a slot of `max_in_flight`.
+fn service(stage: &Group) -> String {
+    let times = stage.distribution(Metric::ServiceTime);
+    let times = times.filter(|_| stage.counters.arrivals_held() > 0);
+    times.map_or_else(String::new, |times| format::limited_time(times.figure(&QUANTILES[0])))
 }
 
 /// Which percentiles of the whole time a stage has.
@@ -90,7 +117,9 @@ fn row(stage: &Group, metric: Metric, known: Known) -> [String; HEAD.len()] {
     [
         stage.stage.clone().unwrap_or_default(),
         format::limited_rate(stage.named_rate("achieved_rate")),
+        completed(stage),
         format::share_of(stage.counters.ok_share()),
+        service(stage),
         whole(DistributionSummary::mean_figure),
         time(metric, 0),
         if known.p95 { String::new() } else { time(metric, 1) },

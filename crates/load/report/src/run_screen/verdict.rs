@@ -1,45 +1,44 @@
-//! The last line: the judgement of the run, with its main reason.
+//! The last line: the judgement of the run, with its main finding.
 
-use plimsoll_metrics::{BandLevel, Reason, RunJudgement, RunSummary, Validity};
+use plimsoll_metrics::{BandLevel, Level, RunJudgement, RunSummary};
 
-use super::limits::valid_words;
+use crate::format::{count, share};
 use crate::screen::Tone;
 
-/// The verdict of a run. That it is invalid is said however it ended.
-pub fn run_verdict(summary: &RunSummary) -> (Tone, String) {
-    match (summary.judgement(false), &summary.validity) {
-        (RunJudgement::Interrupted, Validity::Invalid(reasons)) => {
-            (Tone::Bad, format!("INVALID: {}; it was interrupted", main_reason(reasons)))
-        }
-        (RunJudgement::TooManyErrors(failure), Validity::Invalid(reasons)) => {
-            (Tone::Bad, format!("FAIL: {failure}; INVALID: {}", main_reason(reasons)))
-        }
-        (judgement, _) => judged(summary, judgement),
-    }
-}
+/// Codes of warnings that a verdict names.
+const CODES: usize = 2;
 
-fn judged(summary: &RunSummary, judgement: RunJudgement) -> (Tone, String) {
-    match judgement {
+/// The verdict of a run. An invalid run is called so however it ended.
+pub fn run_verdict(summary: &RunSummary) -> (Tone, String) {
+    let (tone, text) = match summary.judgement(false) {
         RunJudgement::Interrupted => {
-            (Tone::Unsure, "INTERRUPTED: the figures cover the time until then".to_owned())
+            (Tone::Unsure, "INTERRUPTED: results up to the interruption".to_owned())
         }
-        RunJudgement::TooManyErrors(failure) => (Tone::Bad, format!("FAIL: {failure}")),
-        RunJudgement::Invalid(reasons) => {
-            (Tone::Bad, format!("INVALID: {}", main_reason(&reasons)))
+        RunJudgement::TargetFailed => (Tone::Bad, main_finding(summary, Level::Fail, "FAIL")),
+        RunJudgement::Invalid => {
+            return (Tone::Bad, main_finding(summary, Level::Invalid, "INVALID"));
         }
         RunJudgement::Failed(broken) => (Tone::Bad, failed(summary, &broken)),
         RunJudgement::Inconclusive(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
         RunJudgement::Passed => (Tone::Good, passed(summary)),
+    };
+    match summary.is_valid() {
+        true => (tone, text),
+        false => {
+            (Tone::Bad, format!("{text}; {}", main_finding(summary, Level::Invalid, "INVALID")))
+        }
     }
 }
 
-fn main_reason(reasons: &[Reason]) -> String {
-    let more = match reasons.len() {
-        0 | 1 => String::new(),
-        count => format!(" (1 of {count} reasons)"),
+/// `FAIL: 40 of 40 requests failed: connect_refused (PL201, and 1 more)`.
+fn main_finding(summary: &RunSummary, level: Level, word: &str) -> String {
+    let mut found = summary.of_level(level);
+    let Some(first) = found.next() else { return word.to_owned() };
+    let more = match found.count() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
     };
-    let reason = reasons.first().map(|Reason { what, measured, .. }| format!("{what}: {measured}"));
-    format!("{}{more}", reason.unwrap_or_else(|| "do not use these figures".to_owned()))
+    format!("{word}: {} ({}{more})", first.text().trim_end_matches('.'), first.label())
 }
 
 fn failed(summary: &RunSummary, broken: &[String]) -> String {
@@ -51,11 +50,31 @@ fn passed(summary: &RunSummary) -> String {
     let all = summary.thresholds.len() + summary.bands.len();
     let degraded = summary.bands.iter().filter(|band| band.level == BandLevel::Degraded).count();
     let but = if degraded > 0 { format!(", {degraded} degraded") } else { String::new() };
-    let valid = format!("VALID: {}", valid_words(summary));
+    let valid = format!("VALID: {}", requests(summary));
     if all == 0 {
         return valid;
     }
     format!("PASS: {} of {all} {} kept{but}. {valid}", all - degraded, unit(summary))
+}
+
+/// `40 of 2,030 requests failed (1.97%); PL204`.
+fn requests(summary: &RunSummary) -> String {
+    let counters = &summary.results.total.counters;
+    let (ok, all) = (counters.ok(), counters.scheduled.saturating_sub(counters.cancelled));
+    let bad = all.saturating_sub(ok);
+    let text = match bad {
+        0 => format!("{} of {} requests ok", count(ok), count(all)),
+        bad => {
+            let part = share(bad as f64 / all.max(1) as f64);
+            format!("{} of {} requests not ok ({part})", count(bad), count(all))
+        }
+    };
+    let codes: Vec<_> = summary.of_level(Level::Warning).map(|found| found.label()).collect();
+    match codes.len() {
+        0 => text,
+        all if all <= CODES => format!("{text}; {}", codes.join(", ")),
+        all => format!("{text}; {} and {} more", codes[..CODES].join(", "), all - CODES),
+    }
 }
 
 /// What the run was judged by.

@@ -109,18 +109,27 @@ impl Item {
     /// The word in a column of `column` characters, and the text beside it.
     pub(super) fn beside(&self, column: usize, width: usize, most: usize) -> Vec<Line> {
         let lead = format!("{:<column$}  ", self.word);
-        self.lines(&lead, (self.tone.color(), self.word.len()), width, most)
+        let mut lines = self.lines(&lead, (self.tone.color(), self.word.len()), width, most);
+        lines.extend(self.fix_lines(lead.chars().count(), width, most));
+        lines
     }
 
     /// The text behind a mark, and the fix below it.
     pub(super) fn bullet(&self, width: usize, most: usize) -> Vec<Line> {
         const MARK: &str = "! ";
-        let mut lines = self.lines(MARK, (self.tone.color(), 1), width, most);
-        if let Some(fix) = &self.fix {
-            let fix = wrap_at_most(fix, width.saturating_sub(MARK.len()), most);
-            lines.extend(fix.into_iter().map(|line| Line::plain(format!("  {line}"))));
+        if !self.word.is_empty() {
+            return self.beside(self.word.len(), width, most);
         }
+        let mut lines = self.lines(MARK, (self.tone.color(), 1), width, most);
+        lines.extend(self.fix_lines(MARK.len(), width, most));
         lines
+    }
+
+    /// The fix, indented.
+    fn fix_lines(&self, indent: usize, width: usize, most: usize) -> Vec<Line> {
+        let Some(fix) = &self.fix else { return Vec::new() };
+        let fix = wrap_at_most(fix, width.saturating_sub(indent), most);
+        fix.into_iter().map(|line| Line::plain(format!("{:indent$}{line}", ""))).collect()
     }
 
     fn lines(&self, lead: &str, painted: (Color, usize), width: usize, most: usize) -> Vec<Line> {

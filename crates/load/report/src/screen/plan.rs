@@ -32,6 +32,8 @@ pub(super) struct Shown {
     pub(super) count: usize,
     all: usize,
     least: usize,
+    /// Rows that are never left out.
+    kept: usize,
     /// Whether the first row that is left out makes room for a line that says so.
     needs_line: bool,
 }
@@ -67,9 +69,9 @@ impl Plan {
             |plan| std::mem::replace(&mut plan.item_lines, 1) > 1,
             |plan| less(&mut plan.next, 1),
             |plan| plan.point_out_less(1),
-            |plan| plan.drop_row(|_| 1),
+            |plan| plan.drop_row(|shown| shown.kept.max(1)),
             |plan| plan.point_out_less(0),
-            |plan| plan.drop_row(|_| 0),
+            |plan| plan.drop_row(|shown| shown.kept),
             |plan| less(&mut plan.next, 0),
         ];
         steps.into_iter().any(|step| step(self))
@@ -107,6 +109,7 @@ impl Shown {
             count: section.most(),
             all: section.all(),
             least: section.least,
+            kept: if section.keeps_least { section.least } else { 0 },
             needs_line: !section.heading_has_room(width, rest),
         }
     }

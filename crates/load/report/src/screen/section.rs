@@ -20,6 +20,8 @@ pub(super) struct Section {
     body: Body,
     /// Rows that are left out last.
     pub(super) least: usize,
+    /// Whether these are never left out.
+    pub(super) keeps_least: bool,
     /// The most rows that are shown.
     most: usize,
 }
@@ -37,7 +39,8 @@ enum Body {
 
 impl Section {
     fn with_body(unit: &'static str, body: Body) -> Self {
-        Self { heading: String::new(), unit, body, least: 0, most: usize::MAX }
+        let heading = String::new();
+        Self { heading, unit, body, least: 0, keeps_least: false, most: usize::MAX }
     }
 
     pub(super) fn items(
@@ -47,6 +50,11 @@ impl Section {
         least: usize,
     ) -> Self {
         Self { heading, least, ..Self::with_body(unit, Body::Items(items)) }
+    }
+
+    pub(super) fn findings(items: Vec<Item>, least: usize) -> Self {
+        let section = Self::items(String::new(), "findings", items, least);
+        Self { keeps_least: true, ..section }
     }
 
     pub(super) fn title(heading: String) -> Self {

@@ -4,7 +4,6 @@
 mod examples;
 mod exposition;
 mod formats;
-mod load_levels;
 mod policy;
 mod screens;
 mod server_timing;

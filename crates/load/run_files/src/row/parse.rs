@@ -99,6 +99,7 @@ impl ParsedRow {
                 cache: self.cache,
                 retries: self.upstream_retries,
                 time: self.server_time_ms,
+                retry_after: false,
             },
             read_lag: self.read_lag_ms,
             generator: self.generator(),

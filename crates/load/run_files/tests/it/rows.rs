@@ -142,7 +142,12 @@ fn full_row() -> String {
         usage: Usage { cached: 1, reasoning: 1, ..turn.usage },
         gaps: GapSummary { late_together: 1, ..turn.gaps },
         flow: FlowControl { send_stall: phase, receive_stall: true },
-        server: ServerReport { cache: Some(CacheState::Hit), retries: 2, time: phase },
+        server: ServerReport {
+            cache: Some(CacheState::Hit),
+            retries: 2,
+            time: phase,
+            ..ServerReport::default()
+        },
         usage_refused: true,
         operation: Some(Operation::CallTool),
         rpc: RpcReport { code: Some(-32_602), tool_error: true, notifications: 3 },
@@ -336,6 +341,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
                 cache: flags.2.then_some(CacheState::Miss),
                 retries: flags.3.into(),
                 time: connect.1,
+                retry_after: false,
             },
             read_lag: connect.3,
             // A part that does not matter is left out of the row.

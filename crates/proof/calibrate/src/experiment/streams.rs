@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, StageId};
-use plimsoll_metrics::{Metric, StreamWord, Validity};
+use plimsoll_metrics::{Finding, Level, Metric, StreamWord};
 use plimsoll_mock::LogRecord;
 use plimsoll_runner::Finished;
 use plimsoll_stats::descriptive::{ascending, quantile};
@@ -184,13 +184,11 @@ pub(super) fn t12_many_streams(runner: &Runner) -> Result<Observations, Calibrat
         let found = [shift(&completed, &log, first_us), shift(&completed, &log, gaps_us)];
         // What the run says of itself is no excuse: a host on which it is INVALID does not pass.
         let summary = completed.summary(&[])?;
-        checks.push(Check::holds(
-            format!("{streams} at once: the run is VALID"),
-            summary.validity.is_valid(),
-        ));
-        if let Validity::Invalid(reasons) = &summary.validity {
-            let named: Vec<_> = reasons.iter().map(|reason| reason.what.as_str()).collect();
-            notes.push(format!("{streams} at once: INVALID for {}", named.join(", ")));
+        checks
+            .push(Check::holds(format!("{streams} at once: the run is VALID"), summary.is_valid()));
+        let named: Vec<_> = summary.of_level(Level::Invalid).map(Finding::text).collect();
+        if !named.is_empty() {
+            notes.push(format!("{streams} at once: INVALID: {}", named.join(" ")));
         }
         checks.extend(["TTFT", "longest gap"].into_iter().zip(found).map(|(what, p99)| {
             Check::at_most(format!("{streams} at once: {what} shifted, p99"), "us", p99, 200.0)

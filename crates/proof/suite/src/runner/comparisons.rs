@@ -86,7 +86,7 @@ impl SuiteRunner<'_> {
     /// Judges what was carried out, and keeps its files.
     pub(super) fn judged(&self, label: &str, compared: &Compared) -> Result<Judged, SuiteError> {
         let mut versus = judge(&compared.facts, &compared.blocks);
-        facts::take_over(&compared.summary.validity, &mut versus);
+        facts::take_over(&compared.summary, &mut versus);
         let files = self.keep_comparison(label, compared, &versus)?;
         Ok((versus, files))
     }

@@ -461,23 +461,13 @@ fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
     fast.into_iter().chain(judge("ladder", ladder, &steps)).collect()
 }
 
-/// The signs that the metrics see in a run. Without usable figures there is neither a good nor a
-/// bad one.
+/// What the target did in a run, if its figures are usable.
 fn signs(row: &PolicyRow) -> Vec<Finding> {
     let usable = row.result.why_unusable().is_none() && row.result.busy_host().is_none();
     let summary = row.summary.as_ref().filter(|_| usable);
-    let signs = summary.into_iter().flat_map(|summary| &summary.interpretation);
-    signs
-        .map(
-            |sign: &String| {
-                if sign.starts_with("Healthy") {
-                    Finding::good(sign)
-                } else {
-                    Finding::warning(sign)
-                }
-            },
-        )
-        .collect()
+    let found = summary.into_iter().flat_map(|summary| &summary.findings);
+    let of_target = found.filter(|finding| finding.code / 100 == 2);
+    of_target.map(|finding| Finding::warning(finding.text())).collect()
 }
 
 fn of_full(row: &PolicyRow) -> Option<Finding> {

@@ -15,6 +15,7 @@ pub(super) fn chapter(summary: &RunSummary) -> Chapter {
         ("load", Some(whole_load_time(&summary.metadata))),
         ("seed", Some(run.seed.to_string())),
         ("shard", (run.shard != "0/1").then(|| run.shard.clone())),
+        ("probe requests", (run.probes > 0).then(|| run.probes.to_string())),
         ("ended", Some(ended(run.ended).to_owned())),
         ("plimsoll", Some(run.tool_version.clone())),
     ]));

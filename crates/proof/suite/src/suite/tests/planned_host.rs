@@ -309,15 +309,7 @@ impl PlannedHost {
         let health = InstrumentHealth { planned_arrivals, achieved_arrivals, ..self.health() };
         let mut summary = RunSummary::build(metadata, health, &recorder.take(), &[])?;
         if self.late || self.loaded.len() <= self.late_loads {
-            summary.validity =
-                plimsoll_metrics::Validity::Invalid(vec![plimsoll_metrics::Reason {
-                    what: "requests were sent late".to_owned(),
-                    measured: "dispatch lag p99 40ms".to_owned(),
-                    bound: "5ms".to_owned(),
-                    fix: "give the generator a core of its own".to_owned(),
-                    causes: Vec::new(),
-                    figure: None,
-                }]);
+            summary.findings.insert(0, plimsoll_metrics::Finding::new(101));
         }
         let stages = summary.metadata.stages.iter();
         let whole = stages.clone().map(|stage| Some(stage.name.clone())).chain([None]);

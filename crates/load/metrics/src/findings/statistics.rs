@@ -1,0 +1,68 @@
+//! 6xx: what the number of responses leaves open.
+
+use plimsoll_rules::Finding;
+use plimsoll_rules::number::{count, digits, percent};
+use plimsoll_stats::samples_needed;
+
+use super::{measured, stage_name};
+use crate::bounded_figure::Refusal;
+use crate::quantile::QUANTILES;
+use crate::results::{Group, LimitedFigure};
+use crate::summary::RunSummary;
+
+/// Half of the interval of a rate, as a share of it, that is named.
+const HALF_WIDTH: f64 = 0.1;
+
+pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
+    let mut found: Vec<_> = too_few(summary).into_iter().collect();
+    found.extend(open_percentile(summary));
+    found.extend(measured(summary).find_map(uncertain_rate));
+    found
+}
+
+/// No stage has responses enough for a median.
+fn too_few(summary: &RunSummary) -> Option<Finding> {
+    let metric = summary.metadata.headline_time();
+    let times = measured(summary).filter_map(|stage| stage.distribution(metric));
+    let most = times.map(|times| times.count).max()?;
+    let median = &QUANTILES[0];
+    let action = match summary.metadata.max_requests {
+        Some(_) => "send more requests (-n), or omit -n",
+        None => "make the load longer (-d), or higher",
+    };
+    (most < samples_needed(median.q)).then(|| {
+        Finding::new(601)
+            .with("figure", median.label)
+            .with("needed", count(samples_needed(median.q)))
+            .with("n", count(most))
+            .with("action", action)
+    })
+}
+
+/// A headline figure that unfinished requests leave open.
+fn open_percentile(summary: &RunSummary) -> Option<Finding> {
+    let headline = summary.metadata.headline_time();
+    let limited = summary.results.limited_figures();
+    let LimitedFigure { title, label, .. } = limited.iter().find(|found| {
+        found.why == Refusal::Censored
+            && found.title == headline.title()
+            && matches!(found.label, "p50" | "p90" | "p95" | "p99")
+    })?;
+    let counters = &summary.results.total.counters;
+    let n = counters.in_flight + counters.timed_out + counters.never_sent;
+    let finding = Finding::new(602).with("n", count(n));
+    Some(finding.with("figure", format!("{title} {label}")))
+}
+
+fn uncertain_rate(stage: &Group) -> Option<Finding> {
+    let rate = stage.named_rate("throughput")?;
+    let [low, high] = rate.interval?;
+    let half = (rate.value - low).max(high - rate.value) / rate.value.max(f64::MIN_POSITIVE);
+    (half > HALF_WIDTH && rate.value > 0.0).then(|| {
+        Finding::new(603)
+            .with("rate", digits(rate.value))
+            .with("half", format!("±{}", percent(half)))
+            .with("n", count(stage.counters.completed))
+            .with("stage", stage_name(stage))
+    })
+}

@@ -1,0 +1,219 @@
+//! 2xx: what the target did.
+
+use plimsoll_measure::{ErrorClass, Side};
+use plimsoll_rules::number::{count, digits, seconds, share, time};
+use plimsoll_rules::{Finding, Level};
+
+use super::outcomes::{self, action_of_class, action_of_status};
+use super::{by_target, measured, share_of, stage_name};
+use crate::results::Group;
+use crate::run_metadata::TargetInfo;
+use crate::summary::RunSummary;
+
+/// Share of a stage's requests that may open a connection.
+const OPENINGS_SHARE: f64 = 0.01;
+/// As many may in any case.
+const FEW_OPENINGS: f64 = 10.0;
+
+/// The requests to one target, or to all.
+pub(super) struct Seen<'s> {
+    pub(super) summary: &'s RunSummary,
+    pub(super) name: Option<&'s str>,
+    pub(super) group: &'s Group,
+}
+
+pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (name, group) in by_target(summary) {
+        let seen = Seen { summary, name, group };
+        found.extend(seen.down());
+        found.extend(outcomes::findings(&seen));
+        found.extend(seen.wrong_decisions());
+        found.extend(seen.silences());
+    }
+    found.extend(overload(summary));
+    found.extend(changes(summary));
+    found.extend(reopened(summary));
+    found
+}
+
+impl Seen<'_> {
+    pub(super) fn finding(&self, code: u16) -> Finding {
+        Finding::new(code).of(self.name)
+    }
+
+    /// A finding about so many of all requests.
+    pub(super) fn of_all(&self, code: u16, n: u64) -> Finding {
+        self.finding(code).with("n", count(n)).with("all", count(self.group.counters.scheduled))
+    }
+
+    pub(super) fn has_models(&self) -> bool {
+        self.summary.metadata.targets.iter().any(|target: &TargetInfo| !target.model.is_empty())
+    }
+
+    /// The first message of a kind of failure.
+    pub(super) fn message(&self, kind: &str) -> Option<&str> {
+        let mut failures = self.summary.metadata.failures.iter();
+        let found = failures.find(|failure| failure.kind == kind)?;
+        let own = self.name.and_then(|name| found.messages.get(name));
+        let message =
+            own.or_else(|| found.messages.values().next().filter(|_| self.name.is_none()));
+        message.map(|message| message.trim_end_matches(['.', '!']))
+    }
+
+    pub(super) fn rate_limited_statuses(&self) -> impl Iterator<Item = (&u16, &u64)> {
+        self.group.statuses.iter().filter(|(status, _)| matches!(**status, 429 | 529))
+    }
+
+    /// With the moment of the first failure of these kinds, and of the last if they ended.
+    pub(super) fn with_span(&self, finding: Finding, kinds: impl Fn(&str) -> bool) -> Finding {
+        let Some((since, until)) = self.summary.time_facts.span(self.name, kinds) else {
+            return finding;
+        };
+        match until {
+            Some(until) => finding.with("from", seconds(since)).with("to", seconds(until)),
+            None => finding.with("since", seconds(since)),
+        }
+    }
+
+    /// Whether most requests failed, or all of the last ones.
+    fn down(&self) -> Option<Finding> {
+        if self.summary.metadata.allow_failures {
+            return None;
+        }
+        let (counters, errors) = (&self.group.counters, &self.group.errors);
+        let classes = ErrorClass::ALL.into_iter().filter(|class| class.side() == Side::Generator);
+        let own: u64 = classes.filter_map(|class| errors.get(class.name())).sum();
+        let failed = counters.failures().saturating_sub(own + counters.wrongly_decided());
+        let all = counters.answered().saturating_sub(own);
+        let mut outages = self.summary.time_facts.outages.iter();
+        let outage = outages.find(|outage| self.name.is_none_or(|name| name == outage.target));
+        let is_single = self.name.is_none();
+        (2 * failed > all || (outage.is_some() && failed > 0)).then(|| {
+            let (class, message, action) = self.main_failure();
+            self.finding(201)
+                .at(if is_single { Level::Fail } else { Level::Warning })
+                .with("n", count(failed))
+                .with("all", count(all))
+                .with("class", class)
+                .with("action", action)
+                .with_some("message", message)
+                .with_some("since", outage.map(|outage| seconds(outage.since_s)))
+        })
+    }
+
+    /// The most frequent kind of failure, its message, and what to do.
+    fn main_failure(&self) -> (String, Option<&str>, &'static str) {
+        let counters = &self.group.counters;
+        let classes = ErrorClass::ALL.into_iter().filter(|class| class.side() != Side::Generator);
+        let counted =
+            classes.filter_map(|class| Some((*self.group.errors.get(class.name())?, class)));
+        let class = counted.max_by_key(|(number, _)| *number);
+        let refusals =
+            self.group.statuses.iter().filter(|(status, _)| (400..500).contains(*status));
+        let status = refusals.max_by_key(|(_, number)| **number);
+        let by_class = class.map_or(0, |(number, _)| number);
+        let by_status = status.map_or(0, |(_, number)| *number).min(counters.refused());
+        match (class, status) {
+            (_, Some((status, _))) if by_status >= by_class.max(counters.timed_out) => {
+                let kind = format!("status {status}");
+                let message = self.message(&kind);
+                (kind, message, action_of_status(Some(*status), self.has_models()))
+            }
+            (Some((_, class)), _) if by_class >= counters.timed_out => {
+                (class.name().to_owned(), self.message(class.name()), action_of_class(class))
+            }
+            _ => ("no response in time".to_owned(), None, "check the log of the target"),
+        }
+    }
+
+    fn wrong_decisions(&self) -> Option<Finding> {
+        let counters = &self.group.counters;
+        let wrong = counters.judged.saturating_sub(counters.as_expected);
+        let decided = |expected: &str, actual: &[&str]| -> u64 {
+            let row = self.group.policy_decisions.get(expected);
+            row.map_or(0, |row| actual.iter().filter_map(|actual| row.get(*actual)).sum())
+        };
+        let missed = decided("block", &["allow", "redact"]);
+        let extra = decided("allow", &["block"]) + decided("redact", &["block"]);
+        let is_most = 2 * wrong > counters.judged && !self.summary.metadata.allow_failures;
+        let level = if is_most { Level::Fail } else { Level::Warning };
+        (wrong > 0).then(|| {
+            self.finding(213)
+                .at(level)
+                .with("wrong", count(wrong))
+                .with("judged", count(counters.judged))
+                .with_some("missed", (missed > 0).then(|| count(missed)))
+                .with_some("extra", (extra > 0).then(|| count(extra)))
+        })
+    }
+
+    fn silences(&self) -> Vec<Finding> {
+        let all = self.summary.time_facts.silences.iter();
+        let own = all.filter(|silence| self.name.is_none_or(|name| name == silence.target));
+        own.map(|silence| {
+            self.finding(211)
+                .with("length", time(silence.length_s * 1e3))
+                .with("start", seconds(silence.start_s))
+                .with("n", count(silence.in_flight))
+        })
+        .collect()
+    }
+}
+
+fn overload(summary: &RunSummary) -> impl Iterator<Item = Finding> {
+    summary.time_facts.backlogs.iter().map(|backlog| {
+        Finding::new(209)
+            .with("stage", &backlog.stage)
+            .with("done", digits(backlog.done_per_s))
+            .with("planned", digits(backlog.planned_per_s))
+            .with("backlog", count(backlog.in_flight))
+    })
+}
+
+fn changes(summary: &RunSummary) -> impl Iterator<Item = Finding> {
+    let is_single = summary.metadata.targets.len() < 2;
+    summary.time_facts.changes.iter().map(move |change| {
+        Finding::new(210)
+            .with("stage", &change.stage)
+            .with("before", time(change.before_ms))
+            .with("after", time(change.after_ms))
+            .with("second", seconds(change.at_s))
+            .of((!is_single).then_some(change.target.as_str()))
+    })
+}
+
+/// Connections that were opened in a measured stage cost the target time, which a client with warm
+/// connections does not cause.
+fn reopened(summary: &RunSummary) -> Option<Finding> {
+    if summary.health.planned_reconnects == Some(true) {
+        return None;
+    }
+    let opened_share = |stage: &Group| {
+        let counters = &stage.counters;
+        let sent = counters.scheduled - counters.never_sent.min(counters.scheduled);
+        (share_of(counters.connections_opened, sent), sent)
+    };
+    let worst = measured(summary)
+        .filter(|stage| {
+            let counters = &stage.counters;
+            let cut_off = counters.failed + counters.timed_out + counters.cancelled;
+            let mut infos = summary.metadata.stages.iter();
+            let info = infos.find(|info| Some(&info.name) == stage.stage.as_ref());
+            // Twice the mean, for a ramp.
+            let users = info.and_then(|info| info.users).unwrap_or_default();
+            let needed = 2.0 * users * summary.metadata.targets.len() as f64;
+            counters.completed + counters.rejected > 0
+                && counters.connections_opened as f64 > needed + FEW_OPENINGS
+                && 2 * cut_off < counters.connections_opened
+        })
+        .max_by(|one, other| opened_share(one).0.total_cmp(&opened_share(other).0))?;
+    let (part, sent) = opened_share(worst);
+    (part > OPENINGS_SHARE).then(|| {
+        Finding::new(212)
+            .with("n", count(worst.counters.connections_opened))
+            .with("all", count(sent))
+            .with("share", share(part))
+            .with("stage", stage_name(worst))
+    })
+}

@@ -1,0 +1,79 @@
+//! The longest silence of a target.
+
+use super::Silence;
+use super::change::median;
+use crate::catalog::Metric;
+use crate::timeline::{RunTimeline, median_ms};
+
+/// Parts of a second in which ended requests are counted.
+pub(crate) const TENTHS: usize = 10;
+/// The shortest silence, in tenths.
+const LEAST: usize = 3;
+/// Times the 90th percentile of all silences.
+const TIMES: f64 = 8.0;
+/// Requests that must have ended.
+const LEAST_ENDED: u64 = 30;
+/// The 90th percentile of exponential gaps, in means.
+const P90: f64 = 2.303;
+/// Times the median response, so that users in lockstep are not silent.
+const RESPONSES: f64 = 1.5;
+
+/// The longest silence, if it is out of proportion and Plimsoll was not paused in it.
+pub(super) fn longest(
+    timeline: &RunTimeline,
+    index: usize,
+    target: &str,
+    ended: &[u32],
+) -> Option<Silence> {
+    let all: u64 = ended.iter().map(|count| u64::from(*count)).sum();
+    let runs = silent_runs(ended);
+    let (start, length) = runs.iter().copied().max_by_key(|(_, length)| *length)?;
+    if length < LEAST || all < LEAST_ENDED {
+        return None;
+    }
+    let usual = usual_tenths(&runs, all, ended.len());
+    let least = (TIMES * usual).max(RESPONSES * response_ms(timeline, target)? / 100.0);
+    let (start_s, length_s) = (start as f64 / 10.0, length as f64 / 10.0);
+    let intervals = timeline.intervals.iter();
+    let overlapping: Vec<_> = intervals
+        .filter(|interval| {
+            interval.start_s < start_s + length_s
+                && interval.start_s + interval.length_s > start_s - 1.0
+        })
+        .collect();
+    let in_flight =
+        overlapping.iter().filter_map(|interval| interval.in_flight.get(index)).min().copied()?;
+    let is_ours = overlapping.iter().any(|interval| interval.disturbed_s > 0.0);
+    (length as f64 >= least && in_flight > 0 && !is_ours).then(|| Silence {
+        target: target.to_owned(),
+        start_s,
+        length_s,
+        in_flight,
+    })
+}
+
+/// Start and length of each run without an end, between two ends.
+fn silent_runs(ended: &[u32]) -> Vec<(usize, usize)> {
+    let busy: Vec<usize> =
+        ended.iter().enumerate().filter(|(_, count)| **count > 0).map(|(tenth, _)| tenth).collect();
+    let gaps = busy.windows(2).map(|two| (two[0] + 1, two[1] - two[0] - 1));
+    gaps.filter(|(_, length)| *length > 0).collect()
+}
+
+/// The 90th percentile of the time between two ends, in tenths.
+fn usual_tenths(runs: &[(usize, usize)], all: u64, tenths: usize) -> f64 {
+    let beyond = usize::try_from(all / 10).unwrap_or(usize::MAX);
+    let mut lengths: Vec<usize> = runs.iter().map(|(_, length)| length + 1).collect();
+    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    let of_exponential = P90 * tenths as f64 / all as f64;
+    lengths.get(beyond).map_or(of_exponential, |length| (*length as f64).max(of_exponential))
+}
+
+fn response_ms(timeline: &RunTimeline, target: &str) -> Option<f64> {
+    let groups = timeline.intervals.iter().flat_map(|interval| &interval.groups);
+    let own = groups.filter(|group| group.target == target);
+    let medians: Vec<f64> = own
+        .filter_map(|group| median_ms(&group.times.get(Metric::ServiceTime.key())?.bins))
+        .collect();
+    (!medians.is_empty()).then(|| median(&medians))
+}
