@@ -43,9 +43,30 @@ class Graph:
         return longer[: len(shorter)] == shorter
 
 
-def check_modules(root):
-    """All violations of the crates below `root`/crates."""
-    return [violation for folder in crate_folders(root) for violation in circles(read_graph(root, folder))]
+def check_modules(root, folder_rules):
+    """All violations of the crates below `root`/crates. `folder_rules`: crate -> folder -> the folders that it may import."""
+    violations = []
+    for folder in crate_folders(root):
+        graph = read_graph(root, folder)
+        rules = folder_rules.get(graph.crate.removeprefix("crates/"), {})
+        violations += [*circles(graph), *check_folders(graph, rules)]
+    return violations
+
+
+def check_folders(graph, rules):
+    """A violation for each import from a folder that the rules do not allow."""
+    for source, target in all_edges(graph):
+        importer, imported = folder_of(graph, source), folder_of(graph, target)
+        if importer in (imported, None) or importer not in rules or imported in rules[importer].split():
+            continue
+        allowed = rules[importer] or "none"
+        rule = f"`{importer}` imports from `{imported or 'the root'}`; allowed: {allowed}"
+        yield Violation(graph.crate, rule, "move what both need down", (describe(graph, source, target),))
+
+
+def folder_of(graph, file):
+    """The top module of a file; None for the root of the crate."""
+    return next(iter(graph.place[file]), None)
 
 
 def crate_folders(root):

@@ -158,6 +158,16 @@ CASES = (
         DEV,
     ),
     Case(
+        "a folder that imports upwards",
+        "crates/gateway/server/src/lib.rs",
+        "mod http;\nmod routes;\n",
+        (("`http` imports from `routes`", "allowed: base", "src/http.rs:1 -> src/routes.rs (Route)"),),
+        more={
+            "crates/gateway/server/src/http.rs": "use crate::routes::Route;\n\npub struct Body(Route);\n",
+            "crates/gateway/server/src/routes.rs": "pub struct Route;\n",
+        },
+    ),
+    Case(
         "a mock that is no island",
         "crates/mock/Cargo.toml",
         'plimsoll-measure = { path = "../load/measure" }\n',

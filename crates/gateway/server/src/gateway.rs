@@ -12,13 +12,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::config::Source;
-use crate::config::spec::Spec;
-use crate::error::GatewayError;
+use crate::assembly::config::Source;
+use crate::assembly::spec::Spec;
+use crate::config::error::GatewayError;
+use crate::exchange::state::GatewayState;
+use crate::exchange::worker::Worker;
 use crate::layers::admin::Serves;
-use crate::worker::Worker;
 use crate::worker::server;
-use crate::worker::state::GatewayState;
 
 /// Connections that may wait to be accepted: a load generator opens thousands at once.
 const BACKLOG: i32 = 4_096;

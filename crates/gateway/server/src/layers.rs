@@ -8,15 +8,16 @@ pub(crate) mod admin;
 pub(crate) mod agent_layer;
 pub(crate) mod auth;
 pub(crate) mod budget;
+pub(crate) mod cache;
 pub(crate) mod counters;
-pub(crate) mod document;
 pub(crate) mod fault_injection;
 pub(crate) mod forwarded;
-pub(crate) mod identify;
 pub(crate) mod identity;
 pub(crate) mod jwt;
+pub(crate) mod llm_info;
 pub(crate) mod metrics;
 pub(crate) mod offload;
+pub(crate) mod owners;
 pub(crate) mod policy;
 pub(crate) mod rate_limit;
 pub(crate) mod request_id;
@@ -30,13 +31,10 @@ use std::sync::Arc;
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
 
-use crate::config::spec::{AgentsSpec, AuditSpec, BudgetSpec, CacheSpec, MetricsSpec, Spec};
 use crate::http::error_response::ErrorResponse;
-use crate::layers::agent_layer::{AgentLayer, PATH_HEADER, VERSION_HEADER};
-use crate::layers::budget::Budgets;
 use crate::layers::counters::LayerCounter;
+use crate::layers::fault_injection::FaultSpec;
 use crate::layers::identity::Identity;
-use crate::routes::router::Route;
 use crate::upstream::Upstream;
 
 /// Calls a macro with all rows, in the order in which requests pass.
@@ -46,25 +44,25 @@ macro_rules! for_each_layer {
             /// Layer: a request id on every request and response.
             request_id: crate::layers::request_id::RequestIdSpec => crate::layers::request_id::RequestId,
             /// Layer: Prometheus metrics of every request, at `/metrics`.
-            metrics: crate::config::spec::MetricsSpec => crate::config::spec::MetricsSpec,
+            metrics: crate::layers::metrics::MetricsSpec => crate::layers::metrics::MetricsSpec,
             /// Layer: authentication by API key.
-            auth: crate::config::spec::AuthSpec => crate::layers::auth::Auth,
+            auth: crate::layers::auth::AuthSpec => crate::layers::auth::Auth,
             /// Layer: tenants.
-            tenant: crate::config::spec::TenantSpec => crate::layers::tenant::TenantRule,
+            tenant: crate::layers::tenant::TenantSpec => crate::layers::tenant::TenantRule,
             /// Layer: personal data is removed from responses, streams included.
-            scrub: crate::config::spec::ScrubSpec => crate::layers::scrub::Scrub,
+            scrub: crate::layers::scrub::ScrubSpec => crate::layers::scrub::Scrub,
             /// Layer: the policy for texts of requests.
-            policy: crate::config::spec::PolicySpec => crate::layers::policy::PolicyLayer,
+            policy: crate::layers::policy::PolicySpec => crate::layers::policy::PolicyLayer,
             /// Layer: exact-match cache of LLM responses.
-            cache: crate::config::spec::CacheSpec => crate::config::spec::CacheSpec,
+            cache: crate::layers::cache::CacheSpec => crate::layers::cache::CacheSpec,
             /// Layer: budgets of the tenants. Needs the section `tenant`.
-            budgets: crate::config::spec::BudgetSpec => std::sync::Arc<crate::layers::budget::Budgets>,
+            budgets: crate::layers::budget::BudgetSpec => std::sync::Arc<crate::layers::budget::Budgets>,
             /// Layer: sessions, approvals and agents.
-            agents: crate::config::spec::AgentsSpec => std::sync::Arc<crate::layers::agent_layer::AgentLayer>,
+            agents: crate::layers::agent_layer::AgentsSpec => std::sync::Arc<crate::layers::agent_layer::AgentLayer>,
             /// Layer: an audit row for every request.
-            audit: crate::config::spec::AuditSpec => crate::config::spec::AuditSpec,
+            audit: crate::layers::request_log::AuditSpec => crate::layers::request_log::AuditSpec,
             /// Layer: tools, over REST and MCP.
-            tools: crate::config::spec::ToolsSpec => crate::layers::tool_server::ToolLayer,
+            tools: crate::layers::tool_server::ToolsSpec => crate::layers::tool_server::ToolLayer,
         }
     };
 }
@@ -93,11 +91,15 @@ pub(crate) trait Layer: Sized {
         Vec::new()
     }
 
-    /// Looks at a request before any layer that keeps state, and adds what it knows of who asks.
+    /// Checks a request before any stateful layer, and adds what it knows about the caller.
     ///
     /// # Errors
     /// The answer to a request that must not pass.
-    fn admit(&self, _asked: &Asked<'_>, _identity: &mut Identity) -> Result<(), ErrorResponse> {
+    fn admit(
+        &self,
+        _request: &AdmissionRequest<'_>,
+        _identity: &mut Identity,
+    ) -> Result<(), ErrorResponse> {
         Ok(())
     }
 }
@@ -110,14 +112,21 @@ pub(crate) trait LayerName {
 
 /// What layers are made from beside their sections.
 pub(crate) struct Setup<'a> {
-    pub(crate) spec: &'a Spec,
+    pub(crate) faults: FaultSpec,
     pub(crate) upstreams: &'a [Arc<Upstream>],
 }
 
-/// A request that asks to pass.
-pub(crate) struct Asked<'a> {
+/// Who may use a route. An empty list of consumers stands for all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Access {
+    pub(crate) consumers: Vec<Arc<str>>,
+    pub(crate) scope: Option<String>,
+}
+
+/// What a layer sees of a request that it may admit.
+pub(crate) struct AdmissionRequest<'a> {
     pub(crate) headers: &'a HeaderMap,
-    pub(crate) route: &'a Route,
+    pub(crate) access: &'a Access,
     /// Whether a limit or a budget of tenants applies to it.
     pub(crate) counts_tenants: bool,
 }
@@ -136,13 +145,6 @@ macro_rules! define_layers {
         }
 
         impl Layers {
-            /// The layers whose sections are there. Invalid values are added to `problems`.
-            pub(crate) fn new(setup: &Setup<'_>, problems: &mut Vec<String>) -> Self {
-                Self {
-                    $($name: make::<$layer>(setup.spec.$name.as_ref(), setup, problems),)*
-                }
-            }
-
             /// The headers of requests that layers read or set.
             pub(crate) fn headers(&self) -> Vec<HeaderName> {
                 let mut headers = Vec::new();
@@ -166,11 +168,11 @@ macro_rules! define_layers {
             /// The answer of the first that refuses it.
             pub(crate) fn admit(
                 &self,
-                asked: &Asked<'_>,
+                request: &AdmissionRequest<'_>,
                 identity: &mut Identity,
             ) -> Result<(), ErrorResponse> {
                 $(if let Some(layer) = &self.$name {
-                    layer.admit(asked, identity).map_err(|error| error.by(<$layer>::NAME))?;
+                    layer.admit(request, identity).map_err(|error| error.by(<$layer>::NAME))?;
                 })*
                 Ok(())
             }
@@ -192,7 +194,8 @@ pub(crate) fn counters() -> Vec<&'static LayerCounter> {
     for_each_layer!(list_counters).into_iter().flatten().copied().collect()
 }
 
-fn make<L: Layer>(
+/// Makes a layer if its section is there. An invalid value is added to `problems`.
+pub(crate) fn make<L: Layer>(
     section: Option<&L::Section>,
     setup: &Setup<'_>,
     problems: &mut Vec<String>,
@@ -209,73 +212,5 @@ fn make<L: Layer>(
 /// A layer as its section alone makes it.
 #[cfg(test)]
 pub(crate) fn made<L: Layer>(section: &L::Section) -> Result<L, String> {
-    L::new(section, &Setup { spec: &Spec::default(), upstreams: &[] })
-}
-
-impl Layer for AuditSpec {
-    type Section = Self;
-    const OBSERVES: bool = true;
-
-    fn new(section: &Self, _setup: &Setup<'_>) -> Result<Self, String> {
-        if section.path.is_some() == section.clickhouse.is_some() {
-            return Err("audit: needs either `path` or `clickhouse`".to_owned());
-        }
-        Ok(section.clone())
-    }
-}
-
-impl Layer for MetricsSpec {
-    type Section = Self;
-    const OBSERVES: bool = true;
-
-    fn new(section: &Self, _setup: &Setup<'_>) -> Result<Self, String> {
-        Ok(*section)
-    }
-}
-
-/// Requests by what the cache did.
-pub(crate) static CACHE_RESULTS: LayerCounter = LayerCounter {
-    name: "cache",
-    help: "LLM requests by cache result: hit, miss or bypass",
-    labels: &["state"],
-    known: &[&["hit"], &["miss"], &["bypass"]],
-};
-
-impl Layer for CacheSpec {
-    type Section = Self;
-    const READS_ANSWERS: bool = true;
-    const COUNTERS: &'static [&'static LayerCounter] = &[&CACHE_RESULTS];
-
-    fn new(section: &Self, _setup: &Setup<'_>) -> Result<Self, String> {
-        match HeaderName::try_from(&section.bypass_header) {
-            Ok(_) => Ok(section.clone()),
-            Err(_) => Err("cache: `bypass_header` is not a header name".to_owned()),
-        }
-    }
-
-    fn headers(&self) -> Vec<HeaderName> {
-        HeaderName::try_from(&self.bypass_header).into_iter().collect()
-    }
-}
-
-impl Layer for Arc<Budgets> {
-    type Section = BudgetSpec;
-    const READS_ANSWERS: bool = true;
-
-    fn new(section: &BudgetSpec, _setup: &Setup<'_>) -> Result<Self, String> {
-        Budgets::new(section).map(Self::new)
-    }
-}
-
-impl Layer for Arc<AgentLayer> {
-    type Section = AgentsSpec;
-    const COUNTERS: &'static [&'static LayerCounter] = &[&agent_layer::OPERATIONS];
-
-    fn new(section: &AgentsSpec, setup: &Setup<'_>) -> Result<Self, String> {
-        AgentLayer::new(section, setup.upstreams).map(Self::new)
-    }
-
-    fn headers(&self) -> Vec<HeaderName> {
-        vec![PATH_HEADER.clone(), VERSION_HEADER.clone()]
-    }
+    L::new(section, &Setup { faults: FaultSpec::default(), upstreams: &[] })
 }

@@ -14,19 +14,19 @@
 #[macro_use]
 mod layers;
 
+mod assembly;
+mod base;
 mod config;
-mod dispatch;
-mod error;
+mod exchange;
 mod gateway;
 mod http;
-mod request_context;
 mod routes;
 mod upstream;
 mod worker;
 
-pub use config::preset::{PRESETS, Preset};
-pub use config::spec::{self, Spec};
+pub use assembly::preset::{PRESETS, Preset};
+pub use assembly::spec::{self, Spec};
+pub use config::error::GatewayError;
 pub use config::units::{ByteSize, HumanDuration};
-pub use error::GatewayError;
 pub use gateway::Gateway;
 pub use http::normal_form;

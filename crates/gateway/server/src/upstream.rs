@@ -1,8 +1,7 @@
 //! Upstreams: the servers behind the gateway, and the choice of one for each request.
 
 pub(crate) mod fair_queue;
-pub(crate) mod forward;
-pub(crate) mod proxy_body;
+pub(crate) mod proxy;
 
 mod breaker;
 mod connection;
@@ -20,8 +19,9 @@ pub(crate) use endpoint::{Endpoint, InFlightGuard, address_of};
 pub(crate) use pool::Pool;
 pub(crate) use retry_budget::RetryBudget;
 
-use crate::config::spec::{DialectSpec, RetrySpec, Secret, TokenLimitSpec, UpstreamSpec};
+use crate::config::secret::Secret;
 use crate::config::units::HumanDuration;
+use crate::config::upstream::{DialectSpec, RetrySpec, TokenLimitSpec, UpstreamSpec};
 
 /// The smallest buffer that hyper reads responses with.
 const MIN_BUFFER: u64 = 8_192;

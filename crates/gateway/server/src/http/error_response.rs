@@ -3,10 +3,8 @@
 use bytes::Bytes;
 use hyper::header::{ALLOW, CONNECTION, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode, Version};
-
 use plimsoll_gateway_dialect::{Dialect, ErrorBody, ErrorKind, status_for};
 
-use crate::config::spec::EnvelopeSpec;
 use crate::http::normal_form::Refusal;
 
 /// An error response: why a request was refused or failed.
@@ -33,15 +31,6 @@ pub(crate) enum ErrorFormat {
     Typed,
     /// The error object of an LLM dialect.
     Llm(Dialect),
-}
-
-impl From<EnvelopeSpec> for ErrorFormat {
-    fn from(spec: EnvelopeSpec) -> Self {
-        match spec {
-            EnvelopeSpec::Typed => Self::Typed,
-            EnvelopeSpec::Plain => Self::Plain,
-        }
-    }
 }
 
 macro_rules! error_responses {

@@ -11,11 +11,10 @@ use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use tokio::time::{Sleep, sleep};
 
-use crate::config::spec::ServerSpec;
+use crate::base::memory::{Held, MemoryBudget};
 use crate::http::body_filter::BoxError;
 use crate::http::error_response::ErrorResponse;
-use crate::http::whole_body::{self, Unread};
-use crate::worker::memory::{Held, MemoryBudget};
+use crate::http::whole_body::{self, Bounds, Unread};
 
 /// Message for a client whose body exceeds its time limit.
 pub(crate) const SLOW_BODY: &str = "the body did not arrive in time";
@@ -32,7 +31,7 @@ const PIECE: usize = 32 << 10;
 /// What bounds a body.
 #[derive(Clone, Copy)]
 pub(crate) struct BodyBounds<'a> {
-    pub(crate) server: &'a ServerSpec,
+    pub(crate) limits: Bounds,
     /// The memory of all messages.
     pub(crate) memory: &'a Arc<MemoryBudget>,
 }
@@ -82,7 +81,7 @@ pub(crate) async fn take(
     }
     if size.upper().is_none_or(|upper| upper > MAX_BUFFERED) {
         let held = bounds.memory.hold(STREAMED_BYTES).ok_or_else(no_memory)?;
-        return Ok(RequestBody::stream(body, bounds.server, held));
+        return Ok(RequestBody::stream(body, bounds.limits, held));
     }
     collect(bounds, body).await.map(RequestBody::Full)
 }
@@ -95,9 +94,8 @@ pub(crate) async fn collect(
     bounds: BodyBounds<'_>,
     body: Incoming,
 ) -> Result<Bytes, ErrorResponse> {
-    let limit = usize::try_from(bounds.server.body_bytes.0).unwrap_or(usize::MAX);
-    let limits = whole_body::Bounds { bytes: limit, time: bounds.server.body_timeout.0 };
-    let body = whole_body::read(body, limits, bounds.memory).await;
+    let limit = bounds.limits.bytes;
+    let body = whole_body::read(body, bounds.limits, bounds.memory).await;
     body.map_err(|unread| match unread {
         Unread::TooLarge => {
             ErrorResponse::request_too_large(format!("the body is larger than {limit} bytes"))
@@ -117,9 +115,9 @@ pub(crate) fn no_memory() -> ErrorResponse {
 
 impl RequestBody {
     /// Streams within the bounds of size and time.
-    fn stream(incoming: Incoming, server: &ServerSpec, held: Held) -> Self {
-        let deadline = Box::pin(sleep(server.body_timeout.0));
-        let (remaining, waiting) = (server.body_bytes.0, Rc::default());
+    fn stream(incoming: Incoming, limits: Bounds, held: Held) -> Self {
+        let deadline = Box::pin(sleep(limits.time));
+        let (remaining, waiting) = (limits.bytes as u64, Rc::default());
         Self::Stream(Box::new(ClientStream { incoming, remaining, deadline, waiting, _held: held }))
     }
 

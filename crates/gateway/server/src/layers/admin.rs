@@ -7,16 +7,43 @@
 //! the host must be an address or `localhost`. At the address of the clients who connects says
 //! nothing: a proxy on this machine passes everybody's requests on as its own.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use hyper::Request;
 use hyper::header::{AUTHORIZATION, FORWARDED, HOST, HeaderName, ORIGIN, VIA};
 use hyper::http::uri::Authority;
+use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
-use crate::config::spec::{AdminSpec, Secret};
+use crate::config::secret::Secret;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::auth::{bearer, sha256};
+
+/// Administration: who may see the build and reload the configuration, and where.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct AdminSpec {
+    /// Whether `/admin/build` and `/admin/reload` are served.
+    pub enabled: bool,
+    /// Key that administration needs, behind `authorization: Bearer`; `${NAME}` for an environment
+    /// variable. Without a key and without an address of its own administration is closed.
+    pub key: Option<Secret>,
+    /// Without a key, open to clients on this machine, at the address of the clients, too. A proxy
+    /// on this machine may pass everybody's requests on as its own: for tests only.
+    pub local: bool,
+    /// An address of its own, like `127.0.0.1:9901`, with a thread of its own: health, metrics and
+    /// administration are served there however busy the workers are, also when all
+    /// `server.connections` are taken. Metrics and administration are then served only there.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub listen: Option<SocketAddr>,
+}
+
+impl Default for AdminSpec {
+    fn default() -> Self {
+        Self { enabled: true, key: None, local: false, listen: None }
+    }
+}
 
 /// Whom a worker serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +155,7 @@ fn names_this_machine<B>(request: &Request<B>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::spec::Spec;
+    use crate::assembly::spec::Spec;
 
     fn gate(admin: &str) -> AdminGate {
         AdminGate::new(&Spec::from_yaml(&format!("admin: {admin}")).unwrap().admin).unwrap()

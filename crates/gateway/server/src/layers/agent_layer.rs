@@ -2,6 +2,7 @@
 
 mod agent;
 mod directory;
+mod spec;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,15 +10,16 @@ use std::time::Duration;
 use hyper::header::HeaderName;
 use plimsoll_gateway_store::{ApprovalRules, SessionRules};
 
-use crate::config::spec::{AgentsSpec, ChatSpec};
+pub(crate) use agent::{Agent, Version, is_name};
+pub(crate) use directory::Directory;
+pub use spec::{AgentDirectorySpec, AgentSpec, AgentsSpec, ApprovalsSpec, ChatSpec, SessionsSpec};
+
 use crate::config::units::HumanDuration;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::counters::LayerCounter;
-use crate::routes::router::Proxy;
+use crate::layers::{Layer, Setup};
 use crate::upstream::Upstream;
-
-pub(crate) use agent::{Agent, Version, is_name};
-pub(crate) use directory::Directory;
+use crate::upstream::proxy::Proxy;
 
 /// The header with the agents that had the message, the first one first, separated by commas.
 pub(crate) static PATH_HEADER: HeaderName = HeaderName::from_static("x-agent-path");
@@ -132,5 +134,18 @@ impl ChatLayer {
                 .ok_or_else(|| format!("agents.chat: there is no upstream `{name}`"))?,
         };
         Ok(Self { proxy: Proxy::to(upstream), spec: spec.clone() })
+    }
+}
+
+impl Layer for Arc<AgentLayer> {
+    type Section = AgentsSpec;
+    const COUNTERS: &'static [&'static LayerCounter] = &[&OPERATIONS];
+
+    fn new(section: &AgentsSpec, setup: &Setup<'_>) -> Result<Self, String> {
+        AgentLayer::new(section, setup.upstreams).map(Self::new)
+    }
+
+    fn headers(&self) -> Vec<HeaderName> {
+        vec![PATH_HEADER.clone(), VERSION_HEADER.clone()]
     }
 }

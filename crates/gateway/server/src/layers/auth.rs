@@ -6,13 +6,50 @@ use std::sync::Arc;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderName};
 use ring::digest::{SHA256, digest};
+use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
-use crate::config::spec::{AuthSpec, KeySpec};
+use crate::config::secret::Secret;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::identity::Identity;
-use crate::layers::{Asked, Layer, Setup};
-use crate::routes::router::Route;
+use crate::layers::{Access, AdmissionRequest, Layer, Setup};
+
+/// Authentication by API key.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AuthSpec {
+    /// Header with the key; in `authorization` the key follows `Bearer`.
+    #[serde(default = "authorization")]
+    pub header: String,
+    /// The keys.
+    pub keys: Vec<KeySpec>,
+}
+
+/// One key. The gateway keeps its digest only.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct KeySpec {
+    /// Name of the consumer.
+    pub name: String,
+    /// SHA-256 of the key, in hexadecimal.
+    #[serde(default)]
+    pub sha256: Option<String>,
+    /// The key itself, or `${NAME}` for an environment variable; instead of `sha256`.
+    #[serde(default)]
+    pub key: Option<Secret>,
+    /// Tenant that the consumer belongs to; `*` for one that may name any in the tenant's header.
+    #[serde(default)]
+    pub tenant: Option<String>,
+    /// Scopes of the key; an empty list allows everything.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+}
+
+fn authorization() -> String {
+    "authorization".to_owned()
+}
 
 /// The `tenant` of a key that may name any tenant in the header.
 const ANY_TENANT: &str = "*";
@@ -62,9 +99,13 @@ impl Layer for Auth {
         vec![self.header.clone()]
     }
 
-    fn admit(&self, asked: &Asked<'_>, identity: &mut Identity) -> Result<(), ErrorResponse> {
-        let consumer = self.consumer(asked.headers)?;
-        check_route(consumer, asked.route)?;
+    fn admit(
+        &self,
+        request: &AdmissionRequest<'_>,
+        identity: &mut Identity,
+    ) -> Result<(), ErrorResponse> {
+        let consumer = self.consumer(request.headers)?;
+        check_access(consumer, request.access)?;
         identity.consumer = Some(Arc::clone(consumer));
         Ok(())
     }
@@ -134,11 +175,11 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
 }
 
 /// Checks that a consumer may use the route.
-fn check_route(consumer: &Consumer, route: &Route) -> Result<(), ErrorResponse> {
-    if !route.consumers.is_empty() && !route.consumers.contains(&consumer.name) {
+fn check_access(consumer: &Consumer, access: &Access) -> Result<(), ErrorResponse> {
+    if !access.consumers.is_empty() && !access.consumers.contains(&consumer.name) {
         return Err(ErrorResponse::forbidden("this route is not for this consumer"));
     }
-    let scope = route.scope.as_ref().filter(|_| !consumer.scopes.is_empty());
+    let scope = access.scope.as_ref().filter(|_| !consumer.scopes.is_empty());
     match scope {
         Some(scope) if !consumer.scopes.contains(scope) => {
             Err(ErrorResponse::insufficient_scope(format!("the key lacks the scope `{scope}`")))

@@ -1,19 +1,69 @@
 //! Budgets: tokens or dollars that tenants may spend, and have spent.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use hyper::header::{HeaderName, HeaderValue};
 use plimsoll_gateway_dialect::Usage;
 use plimsoll_gateway_store::{Budget, BudgetState, Grant, LimitKey, Reservation, Store};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::config::spec::{BudgetSpec, BudgetUnit};
+use crate::base::clock;
+use crate::base::poll_or_spawn::poll_or_spawn;
+use crate::config::units::HumanDuration;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::LayerName as _;
 use crate::layers::identity::Identity;
-use crate::worker::clock;
-use crate::worker::poll_or_spawn::poll_or_spawn;
+use crate::layers::{Layer, Setup};
+
+/// Budgets of the tenants.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetSpec {
+    /// The unit of all amounts.
+    pub unit: BudgetUnit,
+    /// Price of a thousand prompt tokens, in US dollars; for `unit: usd`.
+    pub usd_per_1k_prompt: f64,
+    /// Price of a thousand completion tokens, in US dollars; for `unit: usd`.
+    pub usd_per_1k_completion: f64,
+    /// Amount per window of a tenant that is not in `tenants`.
+    pub default: f64,
+    /// Completion tokens that are reserved for a request that names no maximum: the most that the
+    /// models give.
+    pub max_tokens: u64,
+    /// Length of the window after which spending starts from zero.
+    pub window: HumanDuration,
+    /// Amount per window, by tenant.
+    pub tenants: BTreeMap<String, f64>,
+}
+
+impl Default for BudgetSpec {
+    fn default() -> Self {
+        Self {
+            unit: BudgetUnit::Tokens,
+            usd_per_1k_prompt: 0.001,
+            usd_per_1k_completion: 0.002,
+            default: 1_000_000.0,
+            max_tokens: 4_096,
+            window: HumanDuration::secs(86_400),
+            tenants: BTreeMap::new(),
+        }
+    }
+}
+
+/// The unit of a budget.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetUnit {
+    /// prompt and completion tokens
+    #[default]
+    Tokens,
+    /// US dollars
+    Usd,
+}
 
 /// Dollars are counted in millionths.
 const MICRO: f64 = 1e6;
@@ -221,4 +271,13 @@ fn budget(spec: &BudgetSpec, amount: f64) -> Result<Budget, String> {
 /// The tokens that were reported, if they can be; otherwise the estimate.
 fn believed(reported: Option<u64>, estimate: u64) -> u64 {
     reported.filter(|tokens| *tokens < PLAUSIBLE && *tokens * 16 >= estimate).unwrap_or(estimate)
+}
+
+impl Layer for Arc<Budgets> {
+    type Section = BudgetSpec;
+    const READS_ANSWERS: bool = true;
+
+    fn new(section: &BudgetSpec, _setup: &Setup<'_>) -> Result<Self, String> {
+        Budgets::new(section).map(Self::new)
+    }
 }

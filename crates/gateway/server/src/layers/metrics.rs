@@ -15,8 +15,19 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
+use serde::Deserialize;
 
 use crate::layers::counters::{LayerCounter, LayerCounters};
+use crate::layers::{Layer, Setup};
+
+/// Prometheus metrics.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct MetricsSpec {
+    /// Whether everybody may read them. Otherwise only those who may administrate.
+    pub open: bool,
+}
 
 /// Bounds of the buckets, in seconds: from the overhead of a gateway to the response of a provider.
 const BUCKETS: [f64; 14] = [
@@ -266,4 +277,13 @@ fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, 
 
 fn histogram() -> Histogram {
     Histogram::new(BUCKETS)
+}
+
+impl Layer for MetricsSpec {
+    type Section = Self;
+    const OBSERVES: bool = true;
+
+    fn new(section: &Self, _setup: &Setup<'_>) -> Result<Self, String> {
+        Ok(*section)
+    }
 }

@@ -4,10 +4,27 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use plimsoll_gateway_inspect::{FileRule, Inspector, Judgement, Source, Unread, Unreadable};
+use serde::Deserialize;
 use tokio::task::spawn_blocking;
 
-use crate::config::spec::UnreadSpec;
 use crate::http::error_response::ErrorResponse;
+
+/// Treatment of what cannot be read.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum UnreadSpec {
+    /// it is refused
+    #[default]
+    Refuse,
+    /// it passes as it is
+    Pass,
+}
+
+/// Types without text.
+pub(crate) fn media_types() -> Vec<String> {
+    ["image/*", "audio/*", "video/*", "font/*"].map(str::to_owned).into()
+}
 
 /// Bodies up to this size are judged at once. The slowest texts take some 0.4 us per byte, so the
 /// worker's other requests wait for at most 7 ms.

@@ -1,20 +1,52 @@
 //! The policy layer: evaluates texts before they pass.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use plimsoll_gateway_inspect::{Inspector, Source, Unreadable};
 use plimsoll_gateway_policy::{Action, Actions, EvaluatedChecks, InputKind, Match, Policy};
 use ring::digest::{Digest, SHA256, digest};
+use serde::Deserialize;
 
 use crate::config::file;
-use crate::config::spec::PolicySpec;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::counters::LayerCounter;
+use crate::layers::llm_info::LlmInfo;
 use crate::layers::metrics::Metrics;
-use crate::layers::offload::{self, file_rule};
+use crate::layers::offload::{self, UnreadSpec, file_rule, media_types};
 use crate::layers::{Layer, LayerName as _, Setup};
-use crate::routes::llm_info::LlmInfo;
+
+/// The policy for texts of requests.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicySpec {
+    /// File with rules that replace the built-in ones.
+    pub rules: Option<PathBuf>,
+    /// Whether `POST /api/request` is served.
+    pub endpoint: bool,
+    /// The action for each category: `allow`, `log`, `warn`, `redact` or `block`.
+    #[cfg_attr(test, schemars(with = "crate::assembly::spec::reference::ActionsSchema"))]
+    #[cfg_attr(test, serde(skip_serializing))]
+    pub actions: Actions,
+    /// Treatment of files inside requests that are no text.
+    pub unreadable: UnreadSpec,
+    /// Types of files that pass without being read; `image/*` stands for all images.
+    pub pass_types: Vec<String>,
+}
+
+impl Default for PolicySpec {
+    fn default() -> Self {
+        Self {
+            rules: None,
+            endpoint: false,
+            actions: Actions::default(),
+            unreadable: UnreadSpec::Refuse,
+            pass_types: media_types(),
+        }
+    }
+}
 
 /// The rules, and the actions taken on their matches.
 #[derive(Debug)]
@@ -73,7 +105,7 @@ impl Layer for PolicyLayer {
             rules_digest,
             actions: spec.actions,
             inspector,
-            off: setup.spec.faults.policy_off,
+            off: setup.faults.policy_off,
         })
     }
 }

@@ -6,12 +6,61 @@ use std::time::Duration;
 
 use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use plimsoll_gateway_store::{Algorithm, Charge, Decision, Limit, LimitKey, MAX_CHARGES, Store};
+use serde::Deserialize;
 
-use crate::config::spec::{AlgorithmSpec, Per, RateLimitSpec};
+use crate::base::clock;
+use crate::config::units::HumanDuration;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::identity::Identity;
 use crate::layers::metrics::Metrics;
-use crate::worker::clock;
+
+/// A rate limit.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RateLimitSpec {
+    /// The requests that share the limit. `tenant` and `key` need the sections `tenant` and `auth`.
+    pub per: Per,
+    /// Requests in a window; 0 for no limit.
+    pub requests: u32,
+    /// Length of the window.
+    #[serde(default = "minute")]
+    pub window: HumanDuration,
+    /// The counting algorithm.
+    #[serde(default)]
+    pub algorithm: AlgorithmSpec,
+}
+
+/// The requests that share a rate limit.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// all
+    Global,
+    /// those of a tenant
+    Tenant,
+    /// those with a key
+    Key,
+    /// those from a client address
+    Address,
+}
+
+/// The counting algorithm.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AlgorithmSpec {
+    /// sliding window, counted in 31 slices, of which only the oldest is estimated
+    #[default]
+    Sliding,
+    /// token bucket
+    Bucket,
+}
+
+const fn minute() -> HumanDuration {
+    HumanDuration::secs(60)
+}
 
 /// One configured rate limit.
 #[derive(Clone, Copy, Debug)]

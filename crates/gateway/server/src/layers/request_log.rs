@@ -3,9 +3,60 @@
 use std::path::PathBuf;
 
 use plimsoll_gateway_audit::{Audit, ClickHouse, Notice, Row, Settings, Stats, Target};
+use serde::Deserialize;
 
-use crate::config::spec::{AuditSpec, Spec, WhenFull};
-use crate::error::GatewayError;
+use crate::config::error::GatewayError;
+use crate::config::secret::Secret;
+use crate::config::units::{ByteSize, HumanDuration};
+use crate::layers::{Layer, Setup};
+
+/// An audit row for every request.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditSpec {
+    /// File of JSON lines that rows are appended to.
+    pub path: Option<PathBuf>,
+    /// `ClickHouse` table, `http://[USER:PASSWORD@]HOST[:PORT]/[DATABASE.]TABLE`, or `${NAME}` for
+    /// an environment variable; instead of `path`.
+    pub clickhouse: Option<Secret>,
+    /// Most rows that wait to be written.
+    pub queue: usize,
+    /// Most bytes of rows that wait to be written; a row is 8 KiB at most.
+    pub queue_bytes: ByteSize,
+    /// Most rows in one write.
+    pub batch: usize,
+    /// Longest time that a row waits for others.
+    pub flush: HumanDuration,
+    /// Treatment of a row when the queue is full.
+    pub when_full: WhenFull,
+}
+
+impl Default for AuditSpec {
+    fn default() -> Self {
+        Self {
+            path: None,
+            clickhouse: None,
+            queue: 65_536,
+            queue_bytes: ByteSize(32 << 20),
+            batch: 2_048,
+            flush: HumanDuration::millis(100),
+            when_full: WhenFull::Drop,
+        }
+    }
+}
+
+/// Treatment of a row when the queue is full.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WhenFull {
+    /// it is dropped and counted
+    #[default]
+    Drop,
+    /// its request waits
+    Block,
+}
 
 /// The request log, where enabled.
 pub(crate) struct RequestLog(Option<(Audit, WhenFull)>);
@@ -13,8 +64,8 @@ pub(crate) struct RequestLog(Option<(Audit, WhenFull)>);
 impl RequestLog {
     /// # Errors
     /// [`GatewayError::Audit`] where a file or address cannot be used.
-    pub(crate) fn open(spec: &Spec) -> Result<Self, GatewayError> {
-        let Some(spec) = &spec.audit else { return Ok(Self(None)) };
+    pub(crate) fn open(spec: Option<&AuditSpec>) -> Result<Self, GatewayError> {
+        let Some(spec) = spec else { return Ok(Self(None)) };
         // Lost rows are counted and shown by the metrics; a message for each could itself become a
         // flood.
         let audit = Audit::open(&audit_settings(spec)?, |_: Notice| {});
@@ -70,4 +121,16 @@ fn audit_settings(spec: &AuditSpec) -> Result<Settings, GatewayError> {
         flush: spec.flush.0,
         ..Settings::new(target)
     })
+}
+
+impl Layer for AuditSpec {
+    type Section = Self;
+    const OBSERVES: bool = true;
+
+    fn new(section: &Self, _setup: &Setup<'_>) -> Result<Self, String> {
+        if section.path.is_some() == section.clickhouse.is_some() {
+            return Err("audit: needs either `path` or `clickhouse`".to_owned());
+        }
+        Ok(section.clone())
+    }
 }

@@ -6,14 +6,32 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 use plimsoll_gateway_inspect::{EventScrubber, FileRule, Inspector, Source, Unread};
 use plimsoll_gateway_policy::{Policy, Scrubber};
+use serde::Deserialize;
 
-use crate::config::spec::ScrubSpec;
 use crate::http::body_filter::{BodyFilter, BoxError};
 use crate::http::content::{Charset, MediaType, is_encoded, is_event_stream};
 use crate::http::error_response::ErrorResponse;
-use crate::layers::offload::{self, file_rule};
+use crate::layers::offload::{self, UnreadSpec, file_rule, media_types};
 use crate::layers::policy;
 use crate::layers::{Layer, LayerName as _, Setup};
+
+/// Personal data in responses.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct ScrubSpec {
+    /// Treatment of responses that cannot be read: encoded ones, broken JSON and events, types that
+    /// are no text.
+    pub unreadable: UnreadSpec,
+    /// Types that pass without being read; `image/*` stands for all images.
+    pub pass_types: Vec<String>,
+}
+
+impl Default for ScrubSpec {
+    fn default() -> Self {
+        Self { unreadable: UnreadSpec::Refuse, pass_types: media_types() }
+    }
+}
 
 /// Removes personal data from responses.
 #[derive(Debug)]

@@ -4,14 +4,46 @@ use std::sync::Arc;
 
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderName};
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::config::spec::TenantSpec;
+use crate::config::secret::Secret;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::auth::{Consumer, bearer};
 use crate::layers::identity::Identity;
 use crate::layers::jwt::TokenVerifier;
-use crate::layers::{Asked, Layer, Setup};
+use crate::layers::{AdmissionRequest, Layer, Setup};
+
+/// The sources of the tenant's name.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct TenantSpec {
+    /// Header with the tenant's name. Where there are keys or tokens, it only repeats their tenant.
+    pub header: String,
+    /// Claim of a bearer token (JWT, HS256) with the tenant's name.
+    pub claim: Option<String>,
+    /// Secret that such tokens are signed with.
+    pub secret: Option<Secret>,
+    /// Whether requests without a tenant are refused. They always are where a limit per tenant or a
+    /// budget applies, unless `anonymous` is set.
+    pub required: bool,
+    /// Whether requests without a tenant count together, as one tenant of their own, in limits and
+    /// budgets.
+    pub anonymous: bool,
+}
+
+impl Default for TenantSpec {
+    fn default() -> Self {
+        Self {
+            header: "x-tenant-id".to_owned(),
+            claim: None,
+            secret: None,
+            required: false,
+            anonymous: false,
+        }
+    }
+}
 
 /// Longest name of a tenant: names become keys of limits and budgets.
 const MAX_NAME_BYTES: usize = 128;
@@ -67,9 +99,13 @@ impl Layer for TenantRule {
         vec![self.header.clone()]
     }
 
-    fn admit(&self, asked: &Asked<'_>, identity: &mut Identity) -> Result<(), ErrorResponse> {
-        identity.tenant = self.tenant(asked.headers, identity.consumer.as_deref())?;
-        if identity.tenant.is_none() && self.refuses_none(asked.counts_tenants) {
+    fn admit(
+        &self,
+        request: &AdmissionRequest<'_>,
+        identity: &mut Identity,
+    ) -> Result<(), ErrorResponse> {
+        identity.tenant = self.tenant(request.headers, identity.consumer.as_deref())?;
+        if identity.tenant.is_none() && self.refuses_none(request.counts_tenants) {
             return Err(self.none_named());
         }
         Ok(())

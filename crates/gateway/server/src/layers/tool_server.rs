@@ -7,9 +7,11 @@ mod failure;
 mod layer;
 mod link;
 mod running_calls;
+mod spec;
+
+use std::sync::Arc;
 
 use plimsoll_gateway_mcp::Registry;
-use std::sync::Arc;
 
 pub(crate) use connection::ToolConnections;
 pub(crate) use directory::ToolDirectory;
@@ -18,6 +20,7 @@ pub(crate) use failure::Failure;
 pub(crate) use layer::{CALLS, ToolLayer};
 pub(crate) use link::ServerLink;
 pub(crate) use running_calls::RunningCall;
+pub use spec::{ToolProtocolSpec, ToolServerSpec, ToolsSpec};
 
 /// All servers and tools.
 pub(crate) type ToolRegistry = Registry<Arc<ServerLink>>;

@@ -22,12 +22,12 @@ use hyper::Response;
 use plimsoll_gateway_store::Verdict;
 
 use self::api_request::ApiRequest;
+use crate::assembly::agent_route::AgentRoute;
+use crate::exchange::request_context::{RequestContext, RoutedRequest};
+use crate::exchange::respond::respond;
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
-use crate::http::respond::respond;
-use crate::http::response_body::ResponseBody;
 use crate::layers::agent_layer::OPERATIONS;
-use crate::request_context::{RequestContext, RoutedRequest};
-use crate::routes::agent_route::AgentRoute;
 
 /// Serves a request.
 pub(crate) async fn serve(routed: RoutedRequest, route: AgentRoute) -> Response<ResponseBody> {

@@ -6,16 +6,16 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use serde_json::json;
 
-use crate::config::Config;
-use crate::error::GatewayError;
+use crate::assembly::config::Config;
+use crate::assembly::router::{FixedResponse, Handler};
+use crate::base::clock;
+use crate::config::error::GatewayError;
+use crate::exchange::request_context::RoutedRequest;
+use crate::exchange::respond::{HandlerResult, expect_method, json as json_response, respond};
+use crate::exchange::response_body::ResponseBody;
+use crate::exchange::state::GatewayState;
 use crate::http::error_response::{ErrorFormat, ErrorResponse};
 use crate::http::normal_form::decoded;
-use crate::http::respond::{HandlerResult, expect_method, json as json_response, respond};
-use crate::http::response_body::ResponseBody;
-use crate::request_context::RoutedRequest;
-use crate::routes::router::{FixedResponse, Handler};
-use crate::worker::clock;
-use crate::worker::state::GatewayState;
 
 /// Media type of the Prometheus text format.
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";

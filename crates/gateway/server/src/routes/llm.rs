@@ -15,14 +15,13 @@ mod usage;
 use hyper::Response;
 use plimsoll_gateway_dialect::{Dialect, Endpoint};
 
-use crate::http::error_response::ErrorFormat;
-use crate::http::respond::respond_error;
-use crate::http::response_body::ResponseBody;
-use crate::request_context::RoutedRequest;
-use crate::routes::router::{Proxy, strip_prefix};
-
 pub(crate) use complete::complete;
-pub(crate) use usage::ObservedUsage;
+
+use crate::exchange::request_context::RoutedRequest;
+use crate::exchange::respond::respond_error;
+use crate::exchange::response_body::ResponseBody;
+use crate::http::error_response::ErrorFormat;
+use crate::upstream::proxy::{Proxy, strip_prefix};
 
 /// The dialect of a path, whose error format the caller expects.
 pub(crate) fn dialect_of(path: &str, proxy: &Proxy) -> Dialect {

@@ -9,17 +9,17 @@ use plimsoll_gateway_policy::InputKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::http::error_response::ErrorResponse;
-use crate::http::request_body;
-use crate::http::respond::{
+use crate::base::clock;
+use crate::exchange::request_context::{RequestContext, RoutedRequest};
+use crate::exchange::respond::{
     HandlerResult, expect_json, expect_method, expect_plain, json as json_response, respond,
 };
-use crate::http::response_body::ResponseBody;
+use crate::exchange::response_body::ResponseBody;
+use crate::http::error_response::ErrorResponse;
+use crate::http::request_body;
 use crate::layers::policy::PolicyLayer;
-use crate::request_context::{RequestContext, RoutedRequest};
 use crate::routes::llm;
-use crate::routes::router::Proxy;
-use crate::worker::clock;
+use crate::upstream::proxy::Proxy;
 
 /// The known request types: queries go to a database, prompts to a model.
 const QUERIES: [&str; 3] = ["sql", "rag_search", "test"];

@@ -7,20 +7,20 @@ use hyper::header::CONTENT_LENGTH;
 use hyper::{Method, Response};
 use plimsoll_gateway_inspect::Source;
 
+use crate::exchange::document;
+use crate::exchange::forward::{self, UpstreamResponse};
+use crate::exchange::request_context::{RequestContext, RoutedRequest};
+use crate::exchange::respond::{HandlerResult, respond, respond_error};
+use crate::exchange::response_body::ResponseBody;
 use crate::http::body_filter::BodyFilter;
 use crate::http::content::ask_for_readable;
 use crate::http::error_response::ErrorFormat;
 use crate::http::normal_form;
 use crate::http::request_body;
-use crate::http::respond::{HandlerResult, respond, respond_error};
-use crate::http::response_body::ResponseBody;
-use crate::layers::document;
 use crate::layers::scrub::{Reading, Scrub};
-use crate::request_context::{RequestContext, RoutedRequest};
-use crate::routes::router::Proxy;
 use crate::routes::websocket;
 use crate::upstream::Upstream;
-use crate::upstream::forward::{self, UpstreamResponse};
+use crate::upstream::proxy::Proxy;
 
 /// Serves a request from an upstream.
 pub(crate) async fn serve(

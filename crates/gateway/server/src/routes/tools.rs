@@ -16,12 +16,12 @@ pub(crate) use call::{CallError, ToolCall, call};
 pub(crate) use refresh::refresh;
 pub(crate) use trace::of as trace;
 
+use crate::assembly::tool_route::ToolRoute;
+use crate::exchange::request_context::{RequestContext, RoutedRequest};
+use crate::exchange::respond::respond;
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::{ErrorFormat, ErrorResponse};
-use crate::http::respond::respond;
-use crate::http::response_body::ResponseBody;
 use crate::layers::tool_server::{ServerLink, ToolLayer, ToolRegistry};
-use crate::request_context::{RequestContext, RoutedRequest};
-use crate::routes::tool_route::ToolRoute;
 
 /// Serves a request of a route of the tools.
 pub(crate) async fn serve(

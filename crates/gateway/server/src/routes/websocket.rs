@@ -15,16 +15,16 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, sp
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::http::connection_slot::ConnectionSlot;
+use crate::base::clock;
+use crate::exchange::connection_slot::ConnectionSlot;
+use crate::exchange::forward::{NO_SERVER, SLOW_UPSTREAM, is_failure, upstream_uri};
+use crate::exchange::headers::prepare_request;
+use crate::exchange::request_context::RoutedRequest;
+use crate::exchange::respond::HandlerResult;
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
-use crate::http::headers::prepare_request;
 use crate::http::request_body::RequestBody;
-use crate::http::respond::HandlerResult;
-use crate::http::response_body::ResponseBody;
-use crate::request_context::RoutedRequest;
-use crate::routes::router::Proxy;
-use crate::upstream::forward::{NO_SERVER, SLOW_UPSTREAM, is_failure, upstream_uri};
-use crate::worker::clock;
+use crate::upstream::proxy::Proxy;
 
 /// Bytes that are passed at once.
 const BUFFER: usize = 8 << 10;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::config::spec::BreakerSpec;
+use crate::config::upstream::BreakerSpec;
 
 /// Closed while `open_until` is 0. Open until that time; then one trial request decides.
 #[derive(Debug)]

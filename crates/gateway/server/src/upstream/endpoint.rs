@@ -8,9 +8,9 @@ use hyper::header::HeaderValue;
 use hyper::http::uri::Scheme;
 
 use super::breaker::{Admission, Breaker};
-use crate::config::spec::UpstreamSpec;
+use crate::base::clock;
 use crate::config::units::HumanDuration;
-use crate::worker::clock;
+use crate::config::upstream::UpstreamSpec;
 
 /// `HOST:PORT` of a URL of plain HTTP, with the usual port where it names none. `None` where the
 /// URL is another one, has a user, or names a port that is none: that must not become the usual

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 
-use crate::worker::clock;
+use crate::base::clock;
 
 /// Chunks of a body from this size on take turns.
 pub(crate) const BULK: usize = 4 << 10;
@@ -97,7 +97,9 @@ mod tests {
 
     #[test]
     fn a_crowd_waits_in_line_and_all_of_it_gets_its_turn() {
-        let runtime = crate::worker::server::runtime().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build_local(tokio::runtime::LocalOptions::default())
+            .unwrap();
         let made = Rc::new(Cell::new(0));
         runtime.block_on(async {
             let fair_queue = Rc::<FairQueue>::default();

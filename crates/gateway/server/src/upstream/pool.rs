@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 use super::connection::{Broken, Received, UpstreamConn, UpstreamError};
 use super::endpoint::Endpoint;
+use crate::base::clock;
 use crate::http::request_body::RequestBody;
-use crate::worker::clock;
 
 /// Most idle connections for one address.
 const MAX_IDLE: usize = 1_024;

@@ -11,11 +11,11 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
-use crate::http::connection::serve_connection;
-use crate::http::connection_slot::ConnectionSlot;
+use crate::base::clock;
+use crate::exchange::connection_slot::ConnectionSlot;
+use crate::exchange::worker::Worker;
 use crate::routes::tools;
-use crate::worker::Worker;
-use crate::worker::clock;
+use crate::worker::connection::serve_connection;
 
 /// Pause before the next attempt to accept when the system has no descriptor left.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hyper::Uri;
 
-use crate::config::spec::{AgentSpec, UpstreamSpec};
 use crate::config::units::ByteSize;
-use crate::routes::router::Proxy;
+use crate::config::upstream::UpstreamSpec;
+use crate::layers::agent_layer::AgentSpec;
+use crate::upstream::proxy::Proxy;
 use crate::upstream::{Upstream, address_of};
 
 /// The longest name of an agent.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::agent::{Agent, is_name};
-use crate::config::spec::AgentDirectorySpec;
+use crate::layers::agent_layer::AgentDirectorySpec;
 use crate::upstream::Upstream;
 
 /// Stands for every tenant, and for every agent.
@@ -73,7 +73,7 @@ mod tests {
 
     fn read(settings: &str) -> Directory {
         let text = format!("agents: {{agents: {{{settings}}}}}");
-        let spec = crate::config::spec::Spec::from_yaml(&text).unwrap();
+        let spec = crate::assembly::spec::Spec::from_yaml(&text).unwrap();
         Directory::new(&spec.agents.unwrap().agents, &[]).unwrap()
     }
 

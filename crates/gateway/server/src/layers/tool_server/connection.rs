@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::exchange::{Services, exchange};
 use super::failure::Failure;
 use super::link::ServerLink;
-use crate::worker::memory::Held;
+use crate::base::memory::Held;
 
 /// One worker's connections to all tool servers, by name.
 #[derive(Debug, Default)]

@@ -18,11 +18,11 @@ use tokio::time::timeout;
 
 use super::failure::Failure;
 use super::link::ServerLink;
+use crate::base::clock;
+use crate::base::memory::{Held, MemoryBudget, UNCOUNTED};
 use crate::http::decode::Decoder;
 use crate::http::request_body::RequestBody;
 use crate::upstream::{InFlightGuard, Pool, UpstreamConn, UpstreamError};
-use crate::worker::clock;
-use crate::worker::memory::{Held, MemoryBudget, UNCOUNTED};
 
 /// How long a stream may take to end behind the answer, for its connection to be used again.
 const END_OF_STREAM: Duration = Duration::from_secs(1);

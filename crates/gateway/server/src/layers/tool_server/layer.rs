@@ -6,9 +6,9 @@ use plimsoll_gateway_mcp::{AllowLists, LocalTool};
 use plimsoll_gateway_store::SessionRules;
 
 use super::link::{ServerLink, ServerSettings};
-use crate::config::spec::ToolsSpec;
 use crate::config::units::HumanDuration;
 use crate::layers::counters::LayerCounter;
+use crate::layers::tool_server::ToolsSpec;
 use crate::layers::{Layer, Setup};
 
 /// The layer `tools`.
@@ -75,7 +75,7 @@ fn local_tool(name: &str) -> Result<LocalTool, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::spec::Spec;
+    use crate::assembly::spec::Spec;
 
     #[test]
     fn an_invalid_value_is_named_with_what_to_write_instead() {

@@ -9,8 +9,10 @@ use hyper::header::HeaderValue;
 use plimsoll_gateway_mcp::client::Protocol;
 use plimsoll_gateway_mcp::is_server_name;
 
-use crate::config::spec::{Secret, ToolProtocolSpec, ToolServerSpec, UpstreamSpec};
+use crate::config::secret::Secret;
 use crate::config::units::{ByteSize, HumanDuration};
+use crate::config::upstream::UpstreamSpec;
+use crate::layers::tool_server::{ToolProtocolSpec, ToolServerSpec};
 use crate::upstream::{Upstream, address_of};
 
 /// Idle connections are kept for less than the five seconds after which common servers close them:

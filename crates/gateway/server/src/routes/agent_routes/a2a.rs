@@ -11,17 +11,16 @@ use super::agent_path::AgentPath;
 use super::agents::find;
 use super::api_request::ApiRequest;
 use super::rpc::{self, RpcError};
+use crate::exchange::document;
+use crate::exchange::forward::{self, UpstreamResponse};
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{finish, respond_error};
+use crate::exchange::response_body::ResponseBody;
 use crate::http::content::ask_for_readable;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::RequestBody;
-use crate::http::respond::{finish, respond_error};
-use crate::http::response_body::ResponseBody;
-use crate::layers::agent_layer::OPERATIONS;
-use crate::layers::agent_layer::{Agent, PATH_HEADER};
-use crate::layers::document;
-use crate::request_context::RequestContext;
+use crate::layers::agent_layer::{Agent, OPERATIONS, PATH_HEADER};
 use crate::routes::proxy;
-use crate::upstream::forward::{self, UpstreamResponse};
 
 /// Serves a request.
 pub(super) async fn serve(mut request: ApiRequest) -> Response<ResponseBody> {

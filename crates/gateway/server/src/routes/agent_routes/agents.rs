@@ -6,10 +6,10 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use super::api_request::{ApiRequest, layer};
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{HandlerResult, json as json_response};
 use crate::http::error_response::ErrorResponse;
-use crate::http::respond::{HandlerResult, json as json_response};
 use crate::layers::agent_layer::Agent;
-use crate::request_context::RequestContext;
 
 /// The agent of this name, for whoever asks; without a name the default one.
 ///

@@ -11,12 +11,12 @@ use plimsoll_gateway_store::RecordId;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
+use crate::exchange::document;
+use crate::exchange::request_context::{RequestContext, RoutedRequest};
+use crate::exchange::respond::{expect_json, expect_method, expect_plain};
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body;
-use crate::http::respond::{expect_json, expect_method, expect_plain};
 use crate::layers::agent_layer::AgentLayer;
-use crate::layers::document;
-use crate::request_context::{RequestContext, RoutedRequest};
 
 /// A request of the layer.
 pub(super) struct ApiRequest {

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use super::api_request::{ApiRequest, object};
 use super::counted;
 use super::sessions::expect_session;
+use crate::base::clock;
+use crate::exchange::random_id::random_id;
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{HandlerResult, json as json_response};
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
-use crate::http::respond::{HandlerResult, json as json_response};
-use crate::http::response_body::ResponseBody;
 use crate::layers::agent_layer::OPERATIONS;
-use crate::request_context::RequestContext;
 use crate::routes::store_error::store_error;
-use crate::worker::clock;
-use crate::worker::random_id::random_id;
 
 /// The most that a list shows.
 const LISTED: usize = 1_000;

@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 
 use super::agents::find;
 use super::api_request::ApiRequest;
+use crate::exchange::document;
+use crate::exchange::forward;
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{HandlerResult, json as json_response};
 use crate::http::content::ask_for_readable;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::RequestBody;
-use crate::http::respond::{HandlerResult, json as json_response};
 use crate::layers::agent_layer::Agent;
-use crate::layers::document;
-use crate::request_context::RequestContext;
-use crate::upstream::forward;
 
 /// Where cards were before A2A 0.3.
 const OLD_PATH: &str = "/.well-known/agent.json";

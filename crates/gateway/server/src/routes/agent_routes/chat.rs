@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 
 use super::api_request::{ApiRequest, layer, object};
 use super::counted;
+use crate::exchange::document;
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{HandlerResult, json as json_response};
 use crate::http::error_response::ErrorResponse;
-use crate::http::respond::{HandlerResult, json as json_response};
-use crate::layers::document;
+use crate::layers::owners::{Work, owner_of, value_bytes};
 use crate::layers::scrub::Reading;
 use crate::layers::tool_server::Trace;
-use crate::request_context::RequestContext;
 use crate::routes::llm;
 use crate::routes::tools::{self, CallError};
-use crate::worker::owners::{Work, owner_of, value_bytes};
 
 /// The longest name and id of a tool call that goes back to the model.
 const MAX_NAME: usize = 256;

@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::error::Category;
 use serde_json::{Map, Value, json};
 
+use crate::exchange::respond::json as json_response;
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
-use crate::http::respond::json as json_response;
-use crate::http::response_body::ResponseBody;
 use crate::layers::agent_layer::VERSION_HEADER;
 
 /// The text is not JSON.

@@ -16,13 +16,13 @@ use tokio::time::timeout;
 use super::api_request::{ApiRequest, object};
 use super::chat::{self, Outcome};
 use super::counted;
+use crate::base::clock;
+use crate::exchange::random_id::random_id;
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{HandlerResult, finish, json as json_response, respond_error};
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
-use crate::http::respond::{HandlerResult, finish, json as json_response, respond_error};
-use crate::http::response_body::ResponseBody;
-use crate::request_context::RequestContext;
-use crate::worker::clock;
-use crate::worker::owners::{Work, owner_of, value_bytes};
-use crate::worker::random_id::random_id;
+use crate::layers::owners::{Work, owner_of, value_bytes};
 
 /// The body of `POST /v1/runs`.
 #[derive(Debug, Deserialize)]

@@ -15,13 +15,13 @@ use super::api_request::{ApiRequest, object};
 use super::counted;
 use super::rpc::{METHOD_NOT_FOUND, VERSION_NOT_SUPPORTED};
 use super::sessions::expect_session;
+use crate::exchange::document;
+use crate::exchange::random_id::random_id;
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{HandlerResult, json as json_response};
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::RequestBody;
-use crate::http::respond::{HandlerResult, json as json_response};
 use crate::layers::agent_layer::{Agent, PATH_HEADER, VERSION_HEADER, Version};
-use crate::layers::document;
-use crate::request_context::RequestContext;
-use crate::worker::random_id::random_id;
 
 /// The header of a trace (W3C).
 static TRACE_HEADER: HeaderName = HeaderName::from_static("traceparent");

@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::api_request::{ApiRequest, object};
 use super::counted;
+use crate::base::clock;
+use crate::exchange::random_id::random_id;
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{HandlerResult, json as json_response};
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
-use crate::http::respond::{HandlerResult, json as json_response};
-use crate::http::response_body::ResponseBody;
-use crate::request_context::RequestContext;
 use crate::routes::store_error::store_error;
-use crate::worker::clock;
-use crate::worker::random_id::random_id;
 
 /// The body of `POST /v1/sessions`.
 #[derive(Debug, Deserialize)]

@@ -18,17 +18,17 @@ use super::ready_response::ReadyResponse;
 use super::request::{LlmRequest, dialect_error};
 use super::response::{self, Completion};
 use super::send::send_upstream;
+use crate::base::clock;
+use crate::base::memory::UNCOUNTED;
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::Header;
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::no_memory;
-use crate::http::respond::Header;
-use crate::http::response_body::ResponseBody;
-use crate::layers::CACHE_RESULTS;
 use crate::layers::budget::RequestReservation;
-use crate::request_context::RequestContext;
-use crate::routes::router::Proxy;
+use crate::layers::cache::CACHE_RESULTS;
 use crate::upstream::Upstream;
-use crate::worker::clock;
-use crate::worker::memory::UNCOUNTED;
+use crate::upstream::proxy::Proxy;
 
 /// Serves a request from the cache or the upstream, within the tenant's budget.
 pub(super) async fn serve(

@@ -18,13 +18,13 @@ use plimsoll_gateway_dialect::{DialectError, Endpoint, write_cache_key};
 use plimsoll_gateway_store::CacheKey;
 use ring::digest::{Context, SHA256};
 
-use crate::config::Config;
-use crate::http::headers::is_credential;
+use crate::assembly::config::Config;
+use crate::base::clock;
+use crate::exchange::headers::is_credential;
 use crate::layers::auth::Auth;
 use crate::layers::identity::Identity;
 use crate::layers::tenant::TenantRule;
 use crate::upstream::Upstream;
-use crate::worker::clock;
 
 /// The digest of a body's members and its endpoint, however they are written.
 pub(super) type BodyKey = [u8; 32];

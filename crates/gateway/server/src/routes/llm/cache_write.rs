@@ -8,10 +8,10 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use plimsoll_gateway_store::{CachedResponse, Lead};
 
-use super::usage::ObservedUsage;
+use crate::base::clock;
+use crate::base::poll_or_spawn::poll_or_spawn;
 use crate::http::body_filter::{BodyFilter, BoxError};
-use crate::worker::clock;
-use crate::worker::poll_or_spawn::poll_or_spawn;
+use crate::layers::llm_info::ObservedUsage;
 
 /// The largest response that is cached.
 const MAX_BYTES: usize = 4 << 20;

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::request::LlmRequest;
 use super::send::send_upstream;
+use crate::base::clock;
+use crate::exchange::request_context::RequestContext;
 use crate::http::error_response::ErrorResponse;
-use crate::request_context::RequestContext;
-use crate::routes::router::Proxy;
-use crate::worker::clock;
+use crate::upstream::proxy::Proxy;
 
 /// Sends a chat in OpenAI's dialect, and returns the completion in the same. Of the client's
 /// headers its key is sent along.

@@ -10,12 +10,12 @@ use plimsoll_gateway_dialect::{Dialect, Endpoint, RequestView, Translator};
 use plimsoll_gateway_inspect::Source;
 
 use super::request::{LlmRequest, dialect_error};
+use crate::exchange::document;
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{expect_json, expect_method, expect_plain};
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body;
-use crate::http::respond::{expect_json, expect_method, expect_plain};
-use crate::layers::document;
-use crate::request_context::RequestContext;
-use crate::routes::router::{Proxy, strip_prefix};
+use crate::upstream::proxy::{Proxy, strip_prefix};
 
 /// Reads and parses a request, and evaluates its texts.
 pub(super) async fn parse(

@@ -3,9 +3,9 @@
 use hyper::Response;
 use hyper::http::response::Parts;
 
-use crate::http::respond::{Header, finish, with_headers};
-use crate::http::response_body::ResponseBody;
-use crate::request_context::RequestContext;
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{Header, finish, with_headers};
+use crate::exchange::response_body::ResponseBody;
 
 /// A response that only lacks some headers and its context.
 pub(super) struct ReadyResponse {

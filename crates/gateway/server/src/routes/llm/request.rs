@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use plimsoll_gateway_dialect::{Dialect, DialectError, Endpoint, Streaming, Translator};
 
-use crate::config::Config;
-use crate::config::spec::DialectSpec;
+use crate::assembly::config::Config;
+use crate::config::upstream::DialectSpec;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::budget::Demand;
 

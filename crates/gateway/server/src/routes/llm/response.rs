@@ -14,19 +14,20 @@ use super::cache_key::lifetime;
 use super::cache_write::{CacheFilter, CacheWrite};
 use super::ready_response::ReadyResponse;
 use super::request::{LlmRequest, dialect_error};
-use super::usage::{ObservedUsage, UsageFilter};
+use super::usage::UsageFilter;
+use crate::base::clock;
+use crate::exchange::document;
+use crate::exchange::forward::UpstreamResponse;
+use crate::exchange::proxy_body::ProxyBody;
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::response_body::ResponseBody;
 use crate::http::body_filter::{BodyFilter, BoxError, LastWords};
 use crate::http::content::{MediaType, is_encoded, is_event_stream};
 use crate::http::error_response::ErrorResponse;
-use crate::http::response_body::ResponseBody;
 use crate::layers::budget::RequestReservation;
-use crate::layers::document;
+use crate::layers::llm_info::ObservedUsage;
 use crate::layers::scrub::Reading;
-use crate::request_context::RequestContext;
-use crate::routes::router::Proxy;
-use crate::upstream::forward::UpstreamResponse;
-use crate::upstream::proxy_body::ProxyBody;
-use crate::worker::clock;
+use crate::upstream::proxy::Proxy;
 
 /// The work that remains when the response is over.
 pub(super) struct Completion {

@@ -7,13 +7,13 @@ use hyper::{HeaderMap, Uri};
 use plimsoll_gateway_dialect::Dialect;
 
 use super::request::{LlmRequest, dialect_error};
+use crate::exchange::forward::{self, UpstreamResponse};
+use crate::exchange::request_context::RequestContext;
 use crate::http::content::ask_for_readable;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::RequestBody;
 use crate::layers::auth::bearer;
-use crate::request_context::RequestContext;
-use crate::routes::router::Proxy;
-use crate::upstream::forward::{self, UpstreamResponse};
+use crate::upstream::proxy::Proxy;
 
 /// The `anthropic-version` to send if the caller sends none.
 const ANTHROPIC_VERSION: &str = "2023-06-01";

@@ -1,49 +1,14 @@
 //! Token usage, extracted from responses as they pass.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use plimsoll_gateway_dialect::{Endpoint, StreamStatus, Usage, UsageObserver};
+use plimsoll_gateway_dialect::{Endpoint, UsageObserver};
 
+use crate::base::poll_or_spawn::poll_or_spawn;
 use crate::http::body_filter::{BodyFilter, BoxError};
 use crate::layers::budget::RequestReservation;
-use crate::worker::poll_or_spawn::poll_or_spawn;
-
-/// The usage of one response, for its log row.
-#[derive(Debug, Default)]
-pub(crate) struct ObservedUsage {
-    usage: Cell<Option<Usage>>,
-    truncated: Cell<bool>,
-    failed: Cell<bool>,
-    is_answer: Cell<bool>,
-}
-
-impl ObservedUsage {
-    pub(super) fn set(&self, usage: Option<Usage>) {
-        self.usage.set(usage);
-    }
-
-    pub(crate) fn get(&self) -> Option<Usage> {
-        self.usage.get()
-    }
-
-    /// Whether the response that has ended is a whole and good answer.
-    pub(super) fn is_answer(&self) -> bool {
-        self.is_answer.get()
-    }
-
-    /// Whether the upstream's stream had an error event, or went on behind its end.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.failed.get()
-    }
-
-    /// Whether the upstream's stream ended before its last event, although the connection was
-    /// closed properly.
-    pub(crate) fn is_truncated(&self) -> bool {
-        self.truncated.get()
-    }
-}
+use crate::layers::llm_info::ObservedUsage;
 
 /// Observes the usage of a passing response, and settles its reservation at the end. The bytes stay
 /// unchanged: a truncated stream reaches the client truncated.
@@ -90,9 +55,7 @@ impl BodyFilter for UsageFilter {
 
     fn end(&mut self) -> Result<Bytes, BoxError> {
         let ending = self.observer.finish();
-        self.usage.truncated.set(self.is_stream && ending == StreamStatus::Truncated);
-        self.usage.failed.set(self.is_stream && ending == StreamStatus::Failed);
-        self.usage.is_answer.set(self.observer.is_answer());
+        self.usage.set_ending(self.is_stream.then_some(ending), self.observer.is_answer());
         self.settle(true);
         Ok(Bytes::new())
     }

@@ -18,14 +18,14 @@ use serde_json::json;
 use super::call::{CallError, ToolCall, text};
 use super::mcp_http::{self, Head, accept, empty, refuse, with_session};
 use super::{allowed, registry};
+use crate::base::clock;
+use crate::exchange::random_id::random_id;
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{HandlerResult, expect_json, expect_plain};
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body;
-use crate::http::respond::{HandlerResult, expect_json, expect_plain};
-use crate::http::response_body::ResponseBody;
 use crate::layers::tool_server::Trace;
-use crate::request_context::RequestContext;
-use crate::worker::clock;
-use crate::worker::random_id::random_id;
 
 /// A request and what is known of it.
 struct Asked<'a> {

@@ -9,10 +9,10 @@ use plimsoll_gateway_mcp::mcp_server::{Headers, Refusal};
 use plimsoll_gateway_mcp::rpc;
 use plimsoll_gateway_mcp::version::{METHOD_HEADER, NAME_HEADER, SESSION_HEADER, VERSION_HEADER};
 
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{HandlerResult, json as json_response};
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
-use crate::http::respond::{HandlerResult, json as json_response};
-use crate::http::response_body::ResponseBody;
-use crate::request_context::RequestContext;
 
 /// What the head of a request says.
 #[derive(Clone, Copy, Debug)]

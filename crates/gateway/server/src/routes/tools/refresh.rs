@@ -8,8 +8,8 @@ use plimsoll_gateway_mcp::ServerState;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
+use crate::exchange::worker::Worker;
 use crate::layers::tool_server::{Failure, ServerLink, Services};
-use crate::worker::Worker;
 
 /// Time between two looks at a server that does not answer.
 const RETRY: Duration = Duration::from_secs(2);

@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use super::call::{CallError, ToolCall};
 use super::{allowed, read_body, registry};
+use crate::exchange::request_context::RequestContext;
+use crate::exchange::respond::{
+    HandlerResult, expect_json, expect_method, expect_plain, json as json_response,
+};
 use crate::http::error_response::ErrorResponse;
 use crate::http::normal_form::decoded;
 use crate::http::request_body;
-use crate::http::respond::{
-    HandlerResult, expect_json, expect_method, expect_plain, json as json_response,
-};
 use crate::layers::agent_layer::MAX_DEPTH;
 use crate::layers::tool_server::{Failure, ToolLayer, Trace};
-use crate::request_context::RequestContext;
 
 /// Longest id of a session.
 const MAX_SESSION: usize = 128;

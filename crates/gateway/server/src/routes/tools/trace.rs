@@ -3,8 +3,8 @@
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
+use crate::exchange::request_context::RequestContext;
 use crate::layers::tool_server::Trace;
-use crate::request_context::RequestContext;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 

@@ -1,0 +1,286 @@
+//! Checks of a configuration's values, and the routes made from them. All problems are collected.
+
+mod unmatched;
+mod unread;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::HeaderValue;
+
+use crate::assembly::agent_route::AgentRoute;
+use crate::assembly::router::{FixedResponse, Handler, Route, Router, covers};
+use crate::assembly::spec::Spec;
+use crate::assembly::tool_route::ToolRoute;
+use crate::config::error::GatewayError;
+use crate::config::route::{RespondSpec, RouteSpec};
+use crate::http::normal_form::is_normal_template;
+use crate::layers::rate_limit::Per;
+use crate::layers::{Access, Layers, Setup};
+use crate::upstream::Upstream;
+use crate::upstream::proxy::{LlmUse, Proxy};
+
+/// The problems found so far.
+#[derive(Default)]
+pub(crate) struct Check {
+    problems: Vec<String>,
+}
+
+impl Check {
+    /// Unwraps a result; a problem is kept for later.
+    pub(crate) fn keep<T>(&mut self, result: Result<T, String>) -> Option<T> {
+        result.map_err(|problem| self.problems.push(problem)).ok()
+    }
+
+    /// The layers whose sections are there.
+    pub(crate) fn layers(&mut self, spec: &Spec, upstreams: &[Arc<Upstream>]) -> Layers {
+        let setup = Setup { faults: spec.faults, upstreams };
+        Layers::new(spec, &setup, &mut self.problems)
+    }
+
+    fn require(&mut self, holds: bool, problem: &str) {
+        if !holds {
+            self.problems.push(problem.to_owned());
+        }
+    }
+
+    /// # Errors
+    /// [`GatewayError::Config`] if there were problems.
+    pub(crate) fn finish(self) -> Result<(), GatewayError> {
+        if self.problems.is_empty() { Ok(()) } else { Err(GatewayError::Config(self.problems)) }
+    }
+
+    /// Checks single values, and sections that need each other.
+    pub(crate) fn values(&mut self, spec: &Spec) {
+        self.unmatched(spec);
+        let is_open = spec.admin.enabled && spec.admin.local && spec.admin.key.is_none();
+        self.require(
+            !is_open || spec.listen.ip().is_loopback(),
+            "admin: `local` opens administration to every proxy on this machine, and `listen` is not \
+             a loopback address: give it a `key`, or a `listen` of its own",
+        );
+        self.require(spec.faults.has_valid_shares(), "faults: a share is between 0 and 1");
+        self.require(spec.workers > 0, "workers: at least 1");
+        self.require(spec.server.connections > 0, "server.connections: at least 1");
+        self.require(
+            spec.server.header_bytes.0 >= 8_192,
+            "server.header_bytes: at least 8KiB, the smallest buffer for a head",
+        );
+        self.require(
+            spec.rate_limits.iter().all(|limit| limit.window.nanos() > 0),
+            "rate_limits: a window is longer than 0",
+        );
+        let by_tenant = spec.rate_limits.iter().any(|limit| limit.per == Per::Tenant);
+        self.require(
+            !by_tenant || spec.tenant.is_some(),
+            "rate_limits: a limit per tenant needs the section `tenant`",
+        );
+        let by_key = spec.rate_limits.iter().any(|limit| limit.per == Per::Key);
+        self.require(
+            !by_key || spec.auth.is_some(),
+            "rate_limits: a limit per key needs the section `auth`",
+        );
+        self.require(
+            spec.budgets.is_none() || spec.tenant.is_some(),
+            "budgets: belong to tenants, so they need the section `tenant`",
+        );
+        let lists =
+            spec.tools.as_ref().is_some_and(|tools| tools.allow.keys().any(|name| name != "*"));
+        self.require(
+            !lists || spec.tenant.is_some(),
+            "tools: `allow` has lists of tenants, so it needs the section `tenant`",
+        );
+    }
+
+    /// Builds the router of the built-in and the configured routes.
+    pub(crate) fn routes(&mut self, spec: &Spec, upstreams: &[Arc<Upstream>]) -> Router {
+        let mut router = Router::default();
+        for (path, handler) in builtin_routes(spec) {
+            let spends = matches!(handler, Handler::Policy) && spec.budgets.is_some();
+            self.require(
+                !(spends && covers(&spec.open, path)),
+                &format!("open: it covers `{path}`, but its budget needs to know who asks"),
+            );
+            let asks = spec.auth.is_some() || spec.tenant.is_some();
+            let belongs = matches!(handler, Handler::Agents(route) if route.belongs_to_somebody());
+            self.require(
+                !(asks && belongs && covers(&spec.open, path)),
+                &format!("open: `{path}` needs an authenticated caller"),
+            );
+            if spec.admin.listen.is_none() || !is_apart(&handler) {
+                self.keep(router.add(builtin_route(spec, path, handler)));
+            }
+        }
+        for route in &spec.routes {
+            let built = self.route(spec, route, upstreams);
+            let added = built.map(|built| router.add(built));
+            let named = added
+                .map(|added| added.map_err(|error| format!("route `{}`: {error}", route.name)));
+            named.and_then(|added| self.keep(added));
+        }
+        router
+    }
+
+    /// The routes of the address of the administration.
+    pub(crate) fn admin_routes(&mut self, spec: &Spec) -> Router {
+        let mut router = Router::default();
+        for (path, handler) in builtin_routes(spec) {
+            let is_health = matches!(handler, Handler::Health | Handler::Live | Handler::Ready);
+            if is_health || is_apart(&handler) {
+                self.keep(router.add(builtin_route(spec, path, handler)));
+            }
+        }
+        router
+    }
+
+    fn route(
+        &mut self,
+        spec: &Spec,
+        route: &RouteSpec,
+        upstreams: &[Arc<Upstream>],
+    ) -> Option<Route> {
+        self.require(
+            route.consumers.is_empty() || spec.auth.is_some(),
+            &format!("route `{}`: `consumers` needs the section `auth`", route.name),
+        );
+        self.require(
+            route.scope.is_none() || spec.auth.is_some(),
+            &format!("route `{}`: `scope` needs the section `auth`", route.name),
+        );
+        // An open route asks nobody who they are.
+        let counts = spec.cache.is_some() || spec.budgets.is_some();
+        let needs_identity =
+            !route.consumers.is_empty() || route.scope.is_some() || (route.llm && counts);
+        self.require(
+            !(needs_identity && covers(&spec.open, &route.path)),
+            &format!("route `{}`: `open` covers it, but it needs to know who asks", route.name),
+        );
+        self.require(
+            is_normal_template(&route.path),
+            &format!("route `{}`: `path` is not in normal form, see the guide", route.name),
+        );
+        self.require(
+            !(route.llm && route.websocket),
+            &format!("route `{}`: `llm` and `websocket` exclude each other", route.name),
+        );
+        self.unread(spec, route);
+        let reads_llm = spec.budgets.is_some() || spec.policy.is_some();
+        let handler = self.keep(handler(route, upstreams, reads_llm))?;
+        Some(Route {
+            name: Arc::from(route.name.as_str()),
+            template: Arc::from(route.path.as_str()),
+            handler,
+            access: Access {
+                consumers: route.consumers.iter().map(|name| Arc::from(name.as_str())).collect(),
+                scope: route.scope.clone(),
+            },
+            open: covers(&spec.open, &route.path),
+            is_administration: false,
+        })
+    }
+}
+
+/// The routes that the gateway serves itself.
+fn builtin_routes(spec: &Spec) -> Vec<(&'static str, Handler)> {
+    let policy = spec.policy.as_ref().is_some_and(|policy| policy.endpoint);
+    let routes = [
+        ("/health", Handler::Health, true),
+        ("/health/live", Handler::Live, true),
+        ("/health/ready", Handler::Ready, true),
+        ("/metrics", Handler::Metrics, spec.metrics.is_some()),
+        ("/admin/build", Handler::Build, spec.admin.enabled),
+        ("/admin/reload", Handler::Reload, spec.admin.enabled),
+        ("/v1/budget/{tenant}", Handler::Budget, spec.budgets.is_some()),
+        ("/api/request", Handler::Policy, policy),
+    ];
+    let routes = routes.into_iter().filter(|(_, _, on)| *on);
+    let routes = routes.map(|(path, handler, _)| (path, handler));
+    let agents = AgentRoute::of(spec).into_iter();
+    let agents = agents.map(|(path, route)| (path, Handler::Agents(route)));
+    let tools = ToolRoute::PATHS.into_iter().filter(|_| spec.tools.is_some());
+    let tools = tools.map(|(path, route)| (path, Handler::Tools(route)));
+    routes.chain(agents).chain(tools).collect()
+}
+
+/// Whether a route is served only at the address of the administration, if there is one.
+const fn is_apart(handler: &Handler) -> bool {
+    matches!(
+        handler,
+        Handler::Metrics | Handler::Build | Handler::Reload | Handler::Tools(ToolRoute::Servers)
+    )
+}
+
+fn builtin_route(spec: &Spec, path: &str, handler: Handler) -> Route {
+    let is_administration = match handler {
+        Handler::Build | Handler::Reload | Handler::Tools(ToolRoute::Servers) => true,
+        Handler::Metrics => spec.metrics.is_some_and(|metrics| !metrics.open),
+        _ => false,
+    };
+    Route {
+        name: Arc::from(path),
+        template: Arc::from(path),
+        access: Access { consumers: Vec::new(), scope: scope(&handler).map(str::to_owned) },
+        handler,
+        open: covers(&spec.open, path),
+        is_administration,
+    }
+}
+
+/// The scope that a key with scopes needs for a built-in route.
+const fn scope(handler: &Handler) -> Option<&'static str> {
+    match handler {
+        Handler::Budget => Some("budget"),
+        Handler::Policy => Some("policy"),
+        Handler::Agents(route) => route.scope(),
+        Handler::Tools(_) => Some("tools"),
+        _ => None,
+    }
+}
+
+/// The handler of a route. `reads_llm`: a layer reads requests of LLM APIs, whatever the route says
+/// of itself.
+fn handler(
+    route: &RouteSpec,
+    upstreams: &[Arc<Upstream>],
+    reads_llm: bool,
+) -> Result<Handler, String> {
+    let name = &route.name;
+    match (&route.upstream, &route.respond) {
+        (None, Some(respond)) => fixed_response(respond).map(Handler::Fixed),
+        (Some(wanted), None) => {
+            let upstream = upstreams.iter().find(|upstream| *upstream.name == **wanted);
+            let upstream = upstream.ok_or_else(|| {
+                let known: Vec<_> = upstreams.iter().map(|upstream| &*upstream.name).collect();
+                format!(
+                    "route `{name}`: there is no upstream `{wanted}`, only: {}",
+                    known.join(", ")
+                )
+            })?;
+            let llm = match (route.llm, reads_llm) {
+                (true, _) => LlmUse::Always,
+                (false, true) => LlmUse::ByPath,
+                (false, false) => LlmUse::Never,
+            };
+            let proxy = Proxy {
+                upstream: Arc::clone(upstream),
+                strip: route.strip.clone(),
+                timeout: route.timeout.unwrap_or(upstream.timeout),
+                llm,
+                websocket: route.websocket,
+            };
+            Ok(Handler::Proxy(proxy))
+        }
+        _ => Err(format!("route `{name}` needs either `upstream` or `respond`")),
+    }
+}
+
+fn fixed_response(respond: &RespondSpec) -> Result<FixedResponse, String> {
+    Ok(FixedResponse {
+        status: StatusCode::from_u16(respond.status)
+            .map_err(|_| format!("{} is not an HTTP status", respond.status))?,
+        content_type: HeaderValue::from_str(&respond.content_type)
+            .map_err(|_| format!("`{}` is not a content type", respond.content_type))?,
+        body: Bytes::from(respond.body.clone()),
+    })
+}

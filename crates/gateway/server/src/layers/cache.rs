@@ -1,0 +1,60 @@
+//! The cache of LLM responses.
+
+use hyper::header::HeaderName;
+use serde::Deserialize;
+
+use crate::config::units::{ByteSize, HumanDuration};
+use crate::layers::counters::LayerCounter;
+use crate::layers::{Layer, Setup};
+
+/// The cache of LLM responses.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct CacheSpec {
+    /// Time that a response is kept, if it does not say less itself.
+    pub ttl: HumanDuration,
+    /// Longest time that a streamed question waits for the answer to an equal one that is on its
+    /// way; then it is asked for itself. A whole answer is waited for as long as for the upstream.
+    pub wait: HumanDuration,
+    /// Most bytes that are kept in memory.
+    pub bytes: ByteSize,
+    /// Header by which a request bypasses the cache.
+    pub bypass_header: String,
+}
+
+impl Default for CacheSpec {
+    fn default() -> Self {
+        Self {
+            ttl: HumanDuration::secs(600),
+            wait: HumanDuration::millis(250),
+            bytes: ByteSize(256 << 20),
+            bypass_header: "x-cache-bypass".to_owned(),
+        }
+    }
+}
+
+/// Requests by what the cache did.
+pub(crate) static CACHE_RESULTS: LayerCounter = LayerCounter {
+    name: "cache",
+    help: "LLM requests by cache result: hit, miss or bypass",
+    labels: &["state"],
+    known: &[&["hit"], &["miss"], &["bypass"]],
+};
+
+impl Layer for CacheSpec {
+    type Section = Self;
+    const READS_ANSWERS: bool = true;
+    const COUNTERS: &'static [&'static LayerCounter] = &[&CACHE_RESULTS];
+
+    fn new(section: &Self, _setup: &Setup<'_>) -> Result<Self, String> {
+        match HeaderName::try_from(&section.bypass_header) {
+            Ok(_) => Ok(section.clone()),
+            Err(_) => Err("cache: `bypass_header` is not a header name".to_owned()),
+        }
+    }
+
+    fn headers(&self) -> Vec<HeaderName> {
+        HeaderName::try_from(&self.bypass_header).into_iter().collect()
+    }
+}

@@ -1,0 +1,54 @@
+//! A route that an upstream serves.
+
+use std::sync::Arc;
+
+use plimsoll_gateway_dialect::Endpoint;
+
+use crate::config::units::HumanDuration;
+use crate::upstream::Upstream;
+
+/// The path without the route's prefix.
+pub(crate) fn strip_prefix<'a>(path: &'a str, prefix: Option<&str>) -> &'a str {
+    prefix.and_then(|prefix| path.strip_prefix(prefix)).unwrap_or(path)
+}
+
+/// A route that an upstream serves.
+#[derive(Clone, Debug)]
+pub(crate) struct Proxy {
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) strip: Option<String>,
+    pub(crate) timeout: HumanDuration,
+    pub(crate) llm: LlmUse,
+    pub(crate) websocket: bool,
+}
+
+/// Whether the requests of a route are those of an LLM API, which layers read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LlmUse {
+    Never,
+    /// Those to paths of an LLM API.
+    ByPath,
+    Always,
+}
+
+impl Proxy {
+    /// Whether a request to this path is one of an LLM API.
+    pub(crate) fn is_llm(&self, path: &str) -> bool {
+        match self.llm {
+            LlmUse::Never => false,
+            LlmUse::Always => true,
+            LlmUse::ByPath => Endpoint::is_llm_path(strip_prefix(path, self.strip.as_deref())),
+        }
+    }
+
+    /// To an upstream with a request that the gateway itself makes.
+    pub(crate) fn to(upstream: &Arc<Upstream>) -> Self {
+        Self {
+            upstream: Arc::clone(upstream),
+            strip: None,
+            timeout: upstream.timeout,
+            llm: LlmUse::Never,
+            websocket: false,
+        }
+    }
+}
