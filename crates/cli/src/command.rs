@@ -65,7 +65,7 @@ pub(crate) enum Command {
     Profile(profile::ProfileCommand),
     /// Compare old runs with new ones: is the new version worse than the margins allow?
     Compare(compare::Flags),
-    /// What limited the load of a run: generator, gateway, provider, store, or nothing
+    /// The bottleneck of a run: generator, gateway, upstream, store, host or network
     Why(why::Flags),
     /// Match a run with the gateway's own log: what is missing, twice or different
     Join(join::Flags),

@@ -64,6 +64,7 @@ fn read_files(fd_limit: Option<FdLimit>) -> Environment {
         clock_source: file("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         fd_limit: fd_limit.map(|fd_limit| fd_limit.now),
         port_range: file("/proc/sys/net/ipv4/ip_local_port_range").and_then(|text| pair(&text)),
+        link_mbit: link_mbit(),
         load_average: file("/proc/loadavg").and_then(|text| load_average(&text)),
         steal_share: None,
         versions: versions(),
@@ -94,6 +95,16 @@ fn meminfo(text: &str, name: &str) -> Option<u64> {
 fn kernel() -> Option<String> {
     let (system, release) = (file("/proc/sys/kernel/ostype")?, file("/proc/sys/kernel/osrelease")?);
     Some(format!("{system} {release}"))
+}
+
+/// The speed of the fastest network card that says one.
+fn link_mbit() -> Option<f64> {
+    let cards = fs::read_dir("/sys/class/net").ok()?;
+    let speeds = cards.filter_map(|card| {
+        let speed = fs::read_to_string(card.ok()?.path().join("speed")).ok()?;
+        speed.trim().parse::<f64>().ok()
+    });
+    speeds.filter(|speed| *speed > 0.0).reduce(f64::max)
 }
 
 fn pair(text: &str) -> Option<(u16, u16)> {

@@ -72,7 +72,7 @@ pub(crate) struct RunFlags {
     /// Report the CPU and memory use of a process on this host and its children, by its ID like
     /// `gateway=4711` or by the port that it listens on like `gateway=:8080`; on another host its
     /// CPU use, by a page of metrics like `gateway=http://10.0.0.2:9100/metrics` (repeatable). For
-    /// `plimsoll why`, name the parts gateway, provider and store
+    /// `plimsoll why`, name the parts gateway, upstream and store
     #[arg(long, value_name = "NAME=PID|:PORT|URL", value_parser = watch)]
     watch: Vec<Watch>,
     #[command(flatten)]

@@ -270,7 +270,7 @@ impl Session {
         let _shown = Steps::passing(&self.status, "adding up the results");
         finished.result.health.calibration = last_calibration();
         let mut summary = finished.summary(&thresholds)?;
-        summary.bottleneck = Some(why(&summary).bottleneck());
+        summary.bottleneck = why(&summary).bottleneck();
         let record = finished.record(&summary)?;
         self.export.end(&finished.result.snapshot, &summary);
         let exemplars = finished.exemplars(&summary.metadata);

@@ -2,7 +2,6 @@
 
 mod model;
 
-use std::fs;
 
 use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
@@ -116,8 +115,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 impl HostFlags {
     fn limits(&self) -> HostLimits {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let measured_link = link_mbit();
         let host = environment::read(None);
+        let measured_link = host.link_mbit;
         let memory = host.memory_bytes.unwrap_or(0) as f64;
         let ports = host.port_range.map_or(28_232, |(low, high)| u32::from(high - low) + 1);
         HostLimits {
@@ -133,14 +132,4 @@ impl HostFlags {
 
 fn open_files() -> f64 {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(1024.0, |(_, hard)| hard as f64)
-}
-
-/// The speed of the fastest network card that says one.
-fn link_mbit() -> Option<f64> {
-    let cards = fs::read_dir("/sys/class/net").ok()?;
-    let speeds = cards.filter_map(|card| {
-        let speed = fs::read_to_string(card.ok()?.path().join("speed")).ok()?;
-        speed.trim().parse::<f64>().ok()
-    });
-    speeds.filter(|speed| *speed > 0.0).reduce(f64::max)
 }

@@ -118,7 +118,7 @@ pub(crate) fn merge(
     let mut merged = set.merge(judges).map_err(merge_error)?;
     let hash = plan_hash(document.get("plan").unwrap_or(&Value::Null));
     merged.summary.metadata.run.plan_hash = hash;
-    merged.summary.bottleneck = Some(why(&merged.summary).bottleneck());
+    merged.summary.bottleneck = why(&merged.summary).bottleneck();
     if let Some(plan) = document.as_object_mut() {
         // The start of one shard, by its own clock.
         plan.remove("began_s");

@@ -1,4 +1,4 @@
-//! `plimsoll why`: what limited the load of a run?
+//! `plimsoll why`: the bottleneck of a run
 
 use std::fmt::Display;
 use std::io::ErrorKind;
@@ -47,7 +47,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let json = serde_json::to_string_pretty(&found)? + "\n";
     replace(&folder, file::WHY, json.as_bytes())?;
     console::print(&if flags.json { json } else { text(&found) })?;
-    Ok(if found.answer == Answer::CannotBeTold { Exit::Invalid } else { Exit::Pass })
+    let is_open = found.answer == Answer::Unknown || found.load.is_none();
+    Ok(if is_open { Exit::Invalid } else { Exit::Pass })
 }
 
 /// The join that is named, else that of the run's folder, if it has one.

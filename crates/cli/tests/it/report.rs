@@ -114,7 +114,7 @@ fn the_report_of_a_killed_run_has_the_rates_of_the_run() {
     assert_eq!(open.counters.arrivals_in_stage, 65);
     // What limited a run of which half is not known, is not known either.
     let why = fixture.plimsoll(&["why", run.to_str().unwrap()]).expect(3);
-    assert!(why.stdout.starts_with("why: unknown: the run did not finish"), "{}", why.stdout);
+    assert!(why.stdout.starts_with("No finished stage to judge."), "{}", why.stdout);
 }
 
 /// The limit on memory is what a reader without a limit on lines would exceed: the line has 400 MB.

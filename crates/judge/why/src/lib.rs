@@ -1,8 +1,7 @@
-//! What limited the load of a run: the generator, the gateway, the provider, a store, or nothing
-//! that can be seen.
+//! The bottleneck of a run: generator, gateway, upstream, store, host or network, or unknown.
 //!
 //! ```text
-//! RunSummary -> stage that decides -> a finding for each suspect -> Why -> text, JSON
+//! RunSummary -> stage that decides -> evidence of each process -> Why -> text, JSON
 //! Join (with the gateway's log) ------------> split by Little's law ---'
 //! ```
 //!
@@ -10,15 +9,13 @@
 //! - [`Why`]: the answer with its evidence, as `why.json` holds it; [`text()`]: for people
 //! - [`Why::bottleneck`]: the line in every report
 //!
-//! A suspect is named only where it is at a limit of its own, and the load at its limit too. Where
-//! two are, or where nobody watched the one that could be, the answer is unknown.
+//! A part is named only if it alone is at a limit of its own, by its own CPU time and waits, while
+//! the load was at its limit too: rules 501 to 507.
 
 mod answer;
-mod generator;
-mod growth;
+mod cpu;
 mod load;
 mod own_word;
-mod process;
 mod result;
 mod role;
 mod split;
@@ -26,6 +23,6 @@ mod text;
 
 pub use answer::{why, why_with};
 pub use result::{
-    Answer, Finding, Load, NamedTime, OwnWord, Part, SCHEMA, Split, State, Suspect, Why,
+    Answer, Load, NamedTime, NoSplit, Observed, OwnWord, Part, SCHEMA, Split, State, Suspect, Why,
 };
 pub use text::text;

@@ -1,74 +1,87 @@
-//! The answer, as `why.json` holds it.
+//! The bottleneck with its evidence, as `why.json` holds it.
 
 use plimsoll_measure::named_enum;
-use plimsoll_metrics::{Bottleneck, LoadModel};
+use plimsoll_metrics::{Bottleneck, LoadModel, ProcessLoad};
+use plimsoll_rules::Finding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Layout of `why.json`.
-pub const SCHEMA: &str = "plimsoll.why/1";
+pub const SCHEMA: &str = "plimsoll.why/2";
 
-/// What limited the load of a run, with the evidence.
+/// The bottleneck of a run, with the evidence.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
-    /// Layout of the file: `plimsoll.why/1`.
+    /// Layout of the file: `plimsoll.why/2`.
     pub schema: String,
     /// Name of the run.
     pub run: String,
-    /// The answer.
+    /// The bottleneck.
     pub answer: Answer,
-    /// The answer in a sentence, with its main figure.
-    pub sentence: String,
-    /// The suspects at their limits; several if they cannot be separated.
-    pub saturated: Vec<Suspect>,
-    /// What would tell more, where something is missing.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<String>,
+    /// The rule of the bottleneck, 501 to 507; none where the load was not at its limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Finding>,
     /// The stage that decides; `None` if nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
-    /// What was found of each suspect, in the order of the way of a request.
-    pub findings: Vec<Finding>,
-    /// Where the requests in flight were, on average, by Little's law.
+    /// The evidence of each process, in the order in which a request passes them.
+    pub observed: Vec<Observed>,
+    /// Mean requests in flight by place, by Little's law.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
     /// Why there is no split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub split_refused: Option<String>,
-    /// Where the time to the first byte went, as the target's own headers say.
+    pub no_split: Option<NoSplit>,
+    /// Time to the first byte by part, as the target's own headers state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_word: Option<OwnWord>,
-    /// What a reader must know.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
 }
 
 named_enum! {
-    /// What limited the load.
+    /// The bottleneck of a load.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Answer {
+        /// The load was not at its limit, or most of it failed.
+        #[default]
+        None => "none",
         /// Plimsoll itself.
         Generator => "generator",
-        /// The process at the target's address, of which it is not known whether it is a gateway.
+        /// The process at the target's address, which is not known to be a gateway.
         Target => "target",
-        /// The gateway at the target's address: a process has this name, or a direct target or the
-        /// gateway's own log tells what is behind it.
+        /// The gateway at the target's address.
         Gateway => "gateway",
-        /// What the gateway asks.
-        Provider => "provider",
-        /// What the gateway keeps its state in.
+        /// The upstream of the gateway.
+        Upstream => "upstream",
+        /// The store of the gateway.
         Store => "store",
-        /// Nothing that was looked at is at its limit.
-        NothingSaturated => "nothing_saturated",
-        /// The evidence does not carry an answer.
-        #[default]
-        CannotBeTold => "cannot_be_told",
+        /// The CPUs of this host, used by several processes.
+        Host => "host",
+        /// The network link.
+        Network => "network",
+        /// The load was at its limit, and no cause is proven.
+        Unknown => "unknown",
+    }
+}
+
+impl Answer {
+    /// The code of its rule.
+    pub(crate) const fn rule(self) -> Option<u16> {
+        match self {
+            Self::None => None,
+            Self::Generator => Some(501),
+            Self::Target | Self::Gateway => Some(502),
+            Self::Upstream => Some(503),
+            Self::Store => Some(504),
+            Self::Host => Some(505),
+            Self::Network => Some(506),
+            Self::Unknown => Some(507),
+        }
     }
 }
 
 named_enum! {
-    /// Who may limit a load.
+    /// A process that may be the bottleneck.
     #[derive(
         Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
     )]
@@ -76,29 +89,29 @@ named_enum! {
     pub enum Suspect {
         /// Plimsoll itself.
         Generator => "generator",
-        /// The process at the target's address, of which it is not known whether it is a gateway.
+        /// The process at the target's address, which is not known to be a gateway.
         Target => "target",
         /// The gateway at the target's address.
         Gateway => "gateway",
-        /// What the gateway asks.
-        Provider => "provider",
-        /// What the gateway keeps its state in.
+        /// The upstream of the gateway.
+        Upstream => "upstream",
+        /// The store of the gateway.
         Store => "store",
-        /// A watched process whose part is not known.
+        /// A watched process of unknown role.
         Other => "other",
     }
 }
 
 impl Suspect {
-    /// The answer if it alone is at its limit; a process whose part is not known is none.
-    pub(crate) const fn answer(self) -> Option<Answer> {
+    /// The answer if it alone is at its limit; `Unknown` for a process of unknown role.
+    pub(crate) const fn answer(self) -> Answer {
         match self {
-            Self::Generator => Some(Answer::Generator),
-            Self::Target => Some(Answer::Target),
-            Self::Gateway => Some(Answer::Gateway),
-            Self::Provider => Some(Answer::Provider),
-            Self::Store => Some(Answer::Store),
-            Self::Other => None,
+            Self::Generator => Answer::Generator,
+            Self::Target => Answer::Target,
+            Self::Gateway => Answer::Gateway,
+            Self::Upstream => Answer::Upstream,
+            Self::Store => Answer::Store,
+            Self::Other => Answer::Unknown,
         }
     }
 }
@@ -116,50 +129,46 @@ pub struct Load {
     /// Requests completed per second.
     pub throughput_per_s: f64,
     /// Requests sent per second.
-    #[serde(default)]
     pub sent_per_s: f64,
     /// Requests in flight, on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<f64>,
-    /// Whether more could not be carried: a closed loop, or an open one that fell behind.
+    /// Requests by which those in flight grew over the stage.
+    pub backlog: f64,
+    /// Whether the load was at its limit: a closed loop whose times grow with its users, or an open
+    /// stage that fell behind.
     pub at_limit: bool,
-    /// How that was seen.
-    pub because: String,
 }
 
-/// What was found of a suspect.
+/// The evidence of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
-    /// Who.
+pub struct Observed {
+    /// Its role.
     pub suspect: Suspect,
-    /// The name of the process, where it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub process: Option<String>,
     /// Whether it is at its limit.
     pub state: State,
-    /// The evidence: each with its figures.
-    pub evidence: Vec<String>,
-    /// Share of its limit that it used, where that is known.
+    /// The evidence of that, with its figures.
+    pub evidence: String,
+    /// Its CPU time, waits and quota in the stage; `None` if it is not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub used: Option<f64>,
-    /// What would tell it, if it is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub missing: Option<String>,
+    pub process: Option<ProcessLoad>,
 }
 
-/// Whether a suspect is at its limit.
+/// Whether a process is at its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It is.
-    Saturated,
-    /// It is not.
+    /// It used the CPU time that it may use.
+    Full,
+    /// It lacked CPU time that others used.
+    Starved,
+    /// Neither.
     Clear,
     /// It is not known.
     Unknown,
 }
 
-/// Where the requests in flight were, on average.
+/// Mean requests in flight by place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Split {
     /// Requests in flight, as the workers counted them.
@@ -168,9 +177,37 @@ pub struct Split {
     pub parts: Vec<Part>,
     /// The sum of the parts, divided by `in_flight`.
     pub adds_up_to: f64,
-    /// What tells the parts; `None` in files of earlier versions.
+    /// Share of the requests sent through the gateway that wait for the upstream.
+    pub in_upstream: f64,
+    /// Requests of the gateway's own log that it rests on; `None` with a direct target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<String>,
+    pub matched: Option<u64>,
+}
+
+named_enum! {
+    /// Why there is no split.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum NoSplit {
+        /// The run has neither a direct target nor a join with the gateway's own log.
+        NoSource => "no_source",
+        /// The generator disturbed a mean response time.
+        DisturbedMean => "disturbed_mean",
+        /// A target sent no response in the stage.
+        NoResponse => "no_response",
+        /// A gateway has a lower mean response time than the direct target.
+        FasterThanDirect => "faster_than_direct",
+        /// The run has several targets, and a log is that of one.
+        SeveralTargets => "several_targets",
+        /// The join is of another run.
+        OtherRun => "other_run",
+        /// `plimsoll join` found run and log to disagree, or could not judge them.
+        JoinRefused => "join_refused",
+        /// The log has upstream times of fewer than 99 % of the requests of the stage.
+        FewTimes => "few_times",
+        /// The parts differ by more than 2 % from the requests in flight.
+        PartsDiffer => "parts_differ",
+    }
 }
 
 /// A part of the requests in flight.
@@ -182,8 +219,8 @@ pub struct Part {
     pub in_flight: f64,
 }
 
-/// Where the time to the first byte went, as the target says in its headers: means of
-/// the deciding stage, which nobody measured but the target.
+/// Parts of the time to the first byte as the target states them in its headers: means of the
+/// deciding stage, measured by the target alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnWord {
     /// Responses that name parts.
@@ -192,7 +229,7 @@ pub struct OwnWord {
     pub ttfb_ms: f64,
     /// The parts by the target's names.
     pub parts: Vec<NamedTime>,
-    /// What the parts leave, in milliseconds: the network, and what the target does not name.
+    /// Time outside of the parts, in milliseconds: the network, and what the target does not name.
     pub rest_ms: f64,
 }
 
@@ -207,7 +244,8 @@ pub struct NamedTime {
 
 impl Why {
     /// The line in the reports of the run.
-    pub fn bottleneck(&self) -> Bottleneck {
-        Bottleneck { answer: self.answer.name().to_owned(), text: self.sentence.clone() }
+    pub fn bottleneck(&self) -> Option<Bottleneck> {
+        let text = self.finding.as_ref()?.text();
+        Some(Bottleneck { answer: self.answer.name().to_owned(), text })
     }
 }

@@ -9,7 +9,7 @@ use crate::result::Suspect;
 pub(crate) fn front(processes: &[ProcessLoad], targets: &[TargetInfo], is_joined: bool) -> Suspect {
     let tells = |process: &ProcessLoad| match by_name(&process.name) {
         Some(Suspect::Gateway) => true,
-        Some(Suspect::Provider | Suspect::Store) => process.place == ProcessPlace::Elsewhere,
+        Some(Suspect::Upstream | Suspect::Store) => process.place == ProcessPlace::Elsewhere,
         _ => false,
     };
     let is_gateway =
@@ -30,20 +30,28 @@ pub(crate) fn of(process: &ProcessLoad, targets: &[TargetInfo], front: Suspect) 
         .or(at_target)
         .or_else(|| {
             let own = targets.iter().find(|target| target.name == process.name)?;
-            let suspect = if own.direct { Suspect::Provider } else { Suspect::Gateway };
+            let suspect = if own.direct { Suspect::Upstream } else { Suspect::Gateway };
             (targets.len() > 1).then_some(suspect)
         })
         .unwrap_or(Suspect::Other)
 }
 
-/// `target`, `gateway`, `provider` and `store`, also with a number or a name behind: `gateway-2`.
+/// `target`, `gateway`, `upstream` or `provider`, and `store`, also with a number or a name behind:
+/// `gateway-2`.
 fn by_name(name: &str) -> Option<Suspect> {
     let name = name.to_ascii_lowercase();
-    let known = [Suspect::Target, Suspect::Gateway, Suspect::Provider, Suspect::Store];
-    known.into_iter().find(|suspect| {
-        let rest = name.strip_prefix(suspect.name());
+    let known = [
+        ("target", Suspect::Target),
+        ("gateway", Suspect::Gateway),
+        ("upstream", Suspect::Upstream),
+        ("provider", Suspect::Upstream),
+        ("store", Suspect::Store),
+    ];
+    let begins = known.into_iter().find(|(word, _)| {
+        let rest = name.strip_prefix(word);
         rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic()))
-    })
+    });
+    begins.map(|(_, suspect)| suspect)
 }
 
 #[cfg(test)]
@@ -61,14 +69,14 @@ mod tests {
         for (name, at_target, targets, suspect) in [
             ("gateway", false, &one[..], Suspect::Gateway),
             ("Gateway-2", false, &one, Suspect::Gateway),
-            ("provider", true, &one, Suspect::Provider),
+            ("provider", true, &one, Suspect::Upstream),
             ("store", false, &one, Suspect::Store),
             ("nginx", true, &one, Suspect::Gateway),
             ("nginx", false, &one, Suspect::Other),
             ("storefront", false, &one, Suspect::Other),
             ("main", false, &one, Suspect::Other),
             ("kong", false, &two, Suspect::Gateway),
-            ("upstream", false, &two, Suspect::Provider),
+            ("upstream", false, &two, Suspect::Upstream),
             ("direct", false, &two, Suspect::Other),
         ] {
             let place = if at_target { ProcessPlace::Target } else { ProcessPlace::Elsewhere };

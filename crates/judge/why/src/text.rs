@@ -1,97 +1,120 @@
-//! The answer for people: at most 24 lines of 80 columns.
+//! The bottleneck for people: at most 24 lines of 80 columns.
 
-use plimsoll_report::format::{count, cut, digits, percent, time, wrap_at_most};
+use plimsoll_metrics::{LoadModel, ProcessLoad};
+use plimsoll_report::format::{
+    DASH, count, cut, digits, or_dash, percent, rate, time, wrap_at_most,
+};
 use plimsoll_report::printable;
+use plimsoll_report::table::{Layout, Table};
 
-use crate::result::{Finding, OwnWord, Split, State, Why};
+use crate::cpu;
+use crate::result::{Load, Observed, OwnWord, Split, State, Why};
 
 const WIDTH: usize = 80;
 /// Lines of all, so that they fit a terminal with its prompt.
 const LINES: usize = 24;
 /// Processes that are listed; more of them are counted.
 const LISTED: usize = 8;
-/// Columns of the name of a process.
+/// Columns of the name of a process or a part.
 const NAME: usize = 24;
-/// Columns before the evidence.
-const COLUMN: usize = 23;
 
-/// The answer, then each suspect with its evidence, then the split.
+/// The rule, the load, a row for each process, then the split.
 pub fn text(why: &Why) -> String {
-    let mut lines = paragraph("why: ", &why.sentence, 2);
-    if let Some(load) = &why.load {
-        let in_flight = load
-            .in_flight
-            .map_or_else(String::new, |mean| format!(", {} in flight on average", digits(mean)));
-        lines.extend(paragraph("  ", &format!("{}: {}{in_flight}", load.stage, load.because), 2));
-    }
-    let shown = why.findings.len().min(LISTED);
-    // A long list gets a line each.
-    let most = if shown > 5 { 1 } else { 2 };
-    lines.extend(why.findings.iter().take(LISTED).flat_map(|found| of_finding(found, most)));
-    let more = why.findings.len() - shown;
-    lines.extend((more > 0).then(|| format!("  {more} more in why.json")));
-    lines.extend(why.split.iter().flat_map(of_split));
-    lines.extend(why.own_word.iter().flat_map(of_own_word));
-    let missing = why.missing.iter().take(3);
-    lines.extend(missing.flat_map(|how| paragraph("  would tell: ", how, 2)));
-    lines.extend(why.notes.iter().flat_map(|note| paragraph("  note: ", note, 1)));
-    let refused = why.split_refused.iter();
-    lines.extend(refused.flat_map(|reason| paragraph("  no split: ", reason, 2)));
+    let mut lines = match &why.finding {
+        Some(finding) => {
+            let mut lines = wrap_at_most(&finding.text(), WIDTH, 3);
+            lines.extend(labelled("fix", &finding.fix()));
+            lines
+        }
+        None if why.load.is_none() => vec!["No finished stage to judge.".to_owned()],
+        None => vec!["No bottleneck found.".to_owned()],
+    };
+    lines.extend(why.load.iter().flat_map(|load| shown(&of_load(load))));
+    lines.extend(shown(&of_processes(&why.observed)));
+    let more = why.observed.len().saturating_sub(LISTED);
+    lines.extend((more > 0).then(|| format!("  {more} more")));
+    lines.extend(why.split.iter().flat_map(|split| shown(&of_split(split))));
+    let reason = why.no_split.map(|reason| reason.name().replace('_', " "));
+    lines.extend(reason.iter().flat_map(|reason| labelled("no split", reason)));
+    lines.extend(why.own_word.iter().flat_map(|own| shown(&of_own_word(own))));
     lines.truncate(LINES);
     printable(&(lines.join("\n") + "\n")).into_owned()
 }
 
-fn of_finding(found: &Finding, most: usize) -> Vec<String> {
-    let state = match found.state {
-        State::Saturated => "SATURATED",
-        State::Clear => "clear",
-        State::Unknown => "unknown",
-    };
-    let suspect = found.suspect.name();
-    let named = found.process.as_deref().filter(|name| *name != suspect);
-    let named = named.map_or_else(String::new, |name| format!("`{}`: ", cut(name, NAME)));
-    let evidence = format!("{named}{}", found.evidence.join(", "));
-    paragraph(&format!("  {suspect:<9}  {state:<9}  "), &evidence, most)
+fn labelled(label: &str, text: &str) -> Vec<String> {
+    let lead = format!("  {label}: ");
+    let lines = wrap_at_most(text, WIDTH - lead.len(), 2).into_iter();
+    lines.map(|line| format!("{}{line}", if line.is_empty() { "" } else { &lead })).collect()
 }
 
-fn of_split(split: &Split) -> Vec<String> {
-    let parts: Vec<_> = split
-        .parts
-        .iter()
-        .map(|part: &crate::result::Part| format!("{} {}", part.place, digits(part.in_flight)))
-        .collect();
-    let words = format!("{} (adds up to {})", parts.join(", "), percent(split.adds_up_to));
-    let mut lines = paragraph(&format!("  of {} in flight: ", digits(split.in_flight)), &words, 3);
-    let by = split.evidence.iter();
-    lines.extend(by.flat_map(|evidence| paragraph("  told by: ", evidence, 2)));
-    lines
+fn shown(table: &Table) -> Vec<String> {
+    if table.rows.is_empty() {
+        return Vec::new();
+    }
+    table.lines(&Layout { drops_dashes: true, drops_columns: true, ..Layout::new(WIDTH) })
 }
 
-fn of_own_word(own_word: &OwnWord) -> Vec<String> {
-    let parts = own_word.parts.iter();
-    let parts = parts.map(|part| format!("{} {}", cut(&part.name, NAME), time(part.mean_ms)));
-    let parts: Vec<_> = parts.collect();
-    let words = format!(
-        "{}, network and rest {} (by the target's own headers, {} responses)",
-        parts.join(", "),
-        time(own_word.rest_ms),
-        count(own_word.responses)
-    );
-    paragraph(&format!("  of {} to the first byte: ", time(own_word.ttfb_ms)), &words, 3)
+fn of_load(load: &Load) -> Table {
+    let mut table = Table::new(["stage", "users", "sent/s", "completed/s", "in flight", "backlog"]);
+    let backlog = Some(load.backlog).filter(|_| load.model == LoadModel::Open);
+    table.row([
+        cut(&load.stage, NAME),
+        or_dash(load.users, digits),
+        rate(Some(load.sent_per_s)),
+        rate(Some(load.throughput_per_s)),
+        or_dash(load.in_flight, digits),
+        or_dash(backlog, digits),
+    ]);
+    table
 }
 
-/// A text behind a lead; its further lines are indented as far, but not beyond the column of
-/// evidence.
-fn paragraph(lead: &str, text: &str, most: usize) -> Vec<String> {
-    let lead_width = lead.chars().count();
-    let indent = lead_width.min(COLUMN);
-    let lines = wrap_at_most(text, WIDTH - lead_width, most);
-    lines
-        .into_iter()
-        .enumerate()
-        .map(|(number, line): (usize, String)| match number {
-            0 => format!("{lead}{line}"),
-            _ => format!("{:indent$}{line}", ""),
-        })
-        .collect()
+fn of_processes(observed: &[Observed]) -> Table {
+    let head = ["part", "process", "state", "CPUs", "of", "waits", "busiest thread"];
+    let mut table = Table::new(head);
+    for one in observed.iter().take(LISTED) {
+        let load = one.process.as_ref();
+        let state = match one.state {
+            State::Full => "FULL",
+            State::Starved => "STARVED",
+            State::Clear => "clear",
+            State::Unknown => "unknown",
+        };
+        let number = |of: fn(&ProcessLoad) -> Option<f64>| {
+            or_dash(load.filter(|load| !load.gone).and_then(of), |number| format!("{number:.2}"))
+        };
+        table.row([
+            one.suspect.name().to_owned(),
+            or_dash(load, |load| cut(&load.name, NAME)),
+            state.to_owned(),
+            number(|load| Some(load.cores)),
+            or_dash(load.and_then(cpu::limit), |cpus| {
+                format!("{}", (cpus * 100.0).round() / 100.0)
+            }),
+            number(|load| load.waiting),
+            load.and_then(|load| load.threads.first()).map_or_else(
+                || DASH.to_owned(),
+                |thread| format!("{} {:.2}", cut(&thread.name, NAME), thread.cores),
+            ),
+        ]);
+    }
+    table
+}
+
+fn of_split(split: &Split) -> Table {
+    let mut table = Table::new(["in flight", "requests", "share"]);
+    for part in &split.parts {
+        let share = percent(part.in_flight / split.in_flight);
+        table.row([part.place.clone(), digits(part.in_flight), share]);
+    }
+    table
+}
+
+fn of_own_word(own: &OwnWord) -> Table {
+    let responses = format!("{} responses", count(own.responses));
+    let mut table = Table::new(["target's headers", &responses]);
+    for part in &own.parts {
+        table.row([cut(&part.name, NAME), time(part.mean_ms)]);
+    }
+    table.row(["network, rest".to_owned(), time(own.rest_ms)]);
+    table
 }

@@ -29,6 +29,8 @@ pub struct Environment {
     pub fd_limit: Option<u64>,
     /// First and last local port for outgoing connections.
     pub port_range: Option<(u16, u16)>,
+    /// Speed of the fastest network link, in Mbit/s.
+    pub link_mbit: Option<f64>,
     /// Load average of 1, 5 and 15 minutes at the start.
     pub load_average: Option<(f64, f64, f64)>,
     /// Share of CPU time that the hypervisor withheld, shortly before the start.

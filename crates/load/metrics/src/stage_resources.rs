@@ -111,12 +111,11 @@ pub struct HostLoad {
     pub stolen: f64,
 }
 
-/// What limited the load of a run, as a judge of its evidence says.
+/// The bottleneck of a run, where its load was at its limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bottleneck {
-    /// `generator`, `target`, `gateway`, `provider`, `store`, `nothing_saturated` or
-    /// `cannot_be_told`.
+    /// `generator`, `target`, `gateway`, `upstream`, `store`, `host`, `network` or `unknown`.
     pub answer: String,
-    /// The same in a sentence, with its main figure.
+    /// The statement of its rule, 501 to 507.
     pub text: String,
 }

@@ -70,11 +70,10 @@ fn details(summary: &RunSummary) -> Vec<String> {
     std::iter::once(figures).chain(bottleneck(summary, false)).collect()
 }
 
-/// What limited the load: where that is known, or where it is not.
+/// The bottleneck: where it is known, or where it is not.
 fn bottleneck(summary: &RunSummary, is_known: bool) -> Option<String> {
     let found = summary.bottleneck.as_ref();
-    let found = found.filter(|found| (found.answer != "cannot_be_told") == is_known)?;
-    Some(format!("why: {}", found.text))
+    found.filter(|found| (found.answer != "unknown") == is_known).map(|found| found.text.clone())
 }
 
 /// The tasks of an agent: their ends, and the median and 95th percentile of their loop time.

@@ -1,11 +1,8 @@
-//! Answers from constructed evidence: expected values are computed by hand.
-#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+//! Tests of the bottleneck.
 
-mod answers;
 mod joined;
-mod levels;
 mod load;
 mod own_word;
-mod processes;
+mod rules;
 mod shown;
 mod support;

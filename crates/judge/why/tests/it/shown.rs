@@ -15,22 +15,24 @@ fn saturated() -> Case {
         let gateway = case.process("gateway");
         gateway.cpus = Some(1);
         threads(gateway, &[(0.97, 0.11), (0.02, 0.0)]);
-        "provider-\u{1b}[31m".clone_into(&mut case.process("provider").name);
+        "upstream-\u{1b}[31m".clone_into(&mut case.process("upstream").name);
     })
 }
 
 #[test]
 fn the_text_has_the_answer_first_and_each_suspect_with_its_figures() {
-    let expected = "\
-why: the gateway limits at 100/s: 0.99 of 1 CPU
-  50:10s: a closed loop of 50 users, 49.0 in flight on average
-  generator  clear      0.20 of 4 CPUs, late by 300us at p99
-  gateway    SATURATED  0.99 of 1 CPU, waits 0.11, busiest thread `worker` 0.97
-  provider   clear      `provider-\\u{1b}[31m`: 0.10 of 4 CPUs
-  no split: nothing tells the provider's part; `plimsoll versus --direct URL`
-            measures it, or `plimsoll join` reads it from the gateway's log
-";
-    assert_eq!(text(&saturated().why()), expected);
+    expect_test::expect![[r#"
+        Bottleneck at 100/s: the gateway, 0.99 of 1 CPU.
+          fix: give it more CPUs, or lower the rate
+          stage   users  sent/s  completed/s  in flight
+          50:10s   50.0     100          100       49.0
+          part              process  state  CPUs  of  waits      busiest thread
+          generator        plimsoll  clear  0.20   4   0.00  plimsoll-main 0.20
+          gateway           gateway   FULL  0.99   1   0.11         worker 0.97
+          upstream   upstream-\u{1b}[31m  clear  0.10   4   0.00  upstream-main 0.10
+          no split: no source
+    "#]]
+    .assert_eq(&text(&saturated().why()));
 }
 
 #[test]
@@ -45,11 +47,12 @@ fn the_text_fits_a_terminal_however_much_was_watched() {
         case.counters().rejected = 900;
         case.counters().failed = 100;
     });
-    for case in [crowded, saturated(), Case::empty(), Case::closed(1).without("provider")] {
+    for case in [crowded, saturated(), Case::empty(), Case::level(1).without("upstream")] {
         let shown = text(&case.why());
         let wide = shown.lines().find(|line| line.chars().count() > 80);
         assert!(shown.lines().count() <= 24 && wide.is_none(), "{wide:?}\n{shown}");
-        assert!(shown.starts_with("why: "));
+        let first = ["Bottleneck at ", "No bottleneck found.", "No finished stage to judge."];
+        assert!(first.iter().any(|first| shown.starts_with(first)), "{shown}");
     }
 }
 
@@ -63,7 +66,7 @@ fn the_schema_of_why_json_equals_its_type() {
 #[test]
 fn answers_keep_the_schema_and_are_read_back() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
-    for case in [saturated(), Case::open(100), Case::empty(), Case::closed(1).without("gateway")] {
+    for case in [saturated(), Case::open(100), Case::empty(), Case::level(1).without("gateway")] {
         let why = case.why();
         let json = serde_json::to_value(&why).unwrap();
         let errors: Vec<_> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
@@ -74,42 +77,19 @@ fn answers_keep_the_schema_and_are_read_back() {
     }
 }
 
-/// Summaries of earlier versions have no evidence of processes: they are read, and say so.
+/// A summary without evidence of processes is read, and names what to watch.
 #[test]
-fn a_summary_without_evidence_is_read_and_names_what_is_missing() {
+fn a_summary_without_evidence_is_unknown() {
     let mut json = serde_json::to_value(Case::level(50).summary()).unwrap();
     assert!(json.as_object_mut().unwrap().remove("resources").is_some());
     let summary: RunSummary = serde_json::from_value(json).unwrap();
-    let why = why(&summary);
-    assert_eq!(why.answer.name(), "cannot_be_told");
-    assert!(why.missing.iter().any(|how| how.contains("--watch provider=:9000")), "{why:?}");
-}
-
-/// Earlier versions stored TCP counters of the whole host, of other programs too: they name nobody.
-#[test]
-fn counters_of_the_whole_host_accuse_nobody() {
-    for mut case in [Case::open(100), Case::closed(50)] {
-        let group = case.0.results.by_stage.last_mut().unwrap();
-        let mut slow = serde_json::to_value(&group.distributions["service_time_ms"]).unwrap();
-        slow["max"] = json!(700.0);
-        let slow = serde_json::from_value(slow).unwrap();
-        group.distributions.insert("service_time_ms".to_owned(), slow);
-        let mut json = serde_json::to_value(case.summary()).unwrap();
-        json["resources"].as_array_mut().unwrap().iter_mut().for_each(|stage| {
-            let link = json!({"name": "eth0", "mbit_per_s": 1_000, "received": 0.0, "sent": 0.99});
-            stage["network"] = json!({
-                "segments": 200_000, "retransmitted": 5_000, "listen_overflows": 90, "link": link,
-            });
-        });
-        let why = why(&serde_json::from_value(json).unwrap());
-        assert_eq!(why.answer.name(), "nothing_saturated", "{}", why.sentence);
-        assert!(!text(&why).contains("network"), "{}", text(&why));
-    }
+    let finding = why(&summary).finding.unwrap();
+    assert_eq!((finding.code, &*finding.fix()), (507, "--watch target=:PORT shows more"));
 }
 
 #[test]
-fn the_line_of_reports_is_the_sentence() {
+fn the_line_of_reports_is_the_statement() {
     let why = saturated().why();
-    let line = why.bottleneck();
-    assert_eq!((line.answer.as_str(), line.text.as_str()), ("gateway", why.sentence.as_str()));
+    let line = why.bottleneck().unwrap();
+    assert_eq!((line.answer.as_str(), line.text), ("gateway", why.finding.unwrap().text()));
 }

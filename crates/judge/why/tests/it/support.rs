@@ -5,7 +5,7 @@ use plimsoll_metrics::{
     Rates, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot, StageInfo, StageResources,
     TargetInfo, ThreadLoad,
 };
-use plimsoll_why::{Finding, Suspect, Why, why};
+use plimsoll_why::{Observed, Suspect, Why, why};
 use serde_json::json;
 
 /// Seconds of each stage.
@@ -32,9 +32,14 @@ impl Case {
         case
     }
 
-    /// Closed stages with a fifth of the users and with all of them, whose times are the same.
+    /// Closed stages with a fifth of the users and with all of them, whose times grow as much.
     /// Every user always waits, at 100 requests/s, and everything is watched and idle.
     pub(crate) fn closed(users: u32) -> Self {
+        Self::level(users / 5).with_closed(users, 25.0)
+    }
+
+    /// The same with times that do not grow.
+    pub(crate) fn flat(users: u32) -> Self {
         Self::level(users / 5).with_closed(users, 5.0)
     }
 
@@ -152,14 +157,14 @@ impl Case {
         summary
     }
 
-    /// The word of the answer.
-    pub(crate) fn answer(&self) -> &'static str {
-        self.why().answer.name()
+    /// The code of the rule that fired.
+    pub(crate) fn code(&self) -> Option<u16> {
+        self.why().finding.map(|finding| finding.code)
     }
 
-    pub(crate) fn finding(&self, suspect: Suspect) -> Finding {
-        let findings = self.why().findings;
-        findings.into_iter().find(|finding| finding.suspect == suspect).unwrap()
+    pub(crate) fn observed(&self, suspect: Suspect) -> Observed {
+        let mut observed = self.why().observed.into_iter();
+        observed.find(|observed| observed.suspect == suspect).unwrap()
     }
 }
 
@@ -172,13 +177,13 @@ pub(crate) fn times(count: u64, ms: f64) -> plimsoll_metrics::DistributionSummar
     serde_json::from_value(json).unwrap()
 }
 
-/// A gateway, a provider and the generator that have little to do, on four CPUs.
+/// A gateway, an upstream and the generator that have little to do, on four CPUs.
 fn idle(stage: &str) -> StageResources {
     let own = ProcessLoad { place: ProcessPlace::Plimsoll, ..process("plimsoll", 1, 0.2) };
     StageResources {
         stage: stage.to_owned(),
         wall_s: SECONDS,
-        processes: vec![process("gateway", 2, 0.3), process("provider", 3, 0.1), own],
+        processes: vec![process("gateway", 2, 0.3), process("upstream", 3, 0.1), own],
         host: Some(HostLoad { cpus: 4, busy: 0.2, stolen: 0.0 }),
     }
 }
