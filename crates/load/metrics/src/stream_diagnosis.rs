@@ -287,7 +287,7 @@ impl StreamDiagnosis {
     /// Streams that were read late tell nothing of the target. They decide only where the others
     /// show no fault.
     pub fn shape(&self) -> StreamWord {
-        let told = self.judged - self.read_late;
+        let told = self.judged.saturating_sub(self.read_late);
         let changed = [
             (self.merged, StreamWord::Merged),
             (self.buffered_whole, StreamWord::BufferedWhole),

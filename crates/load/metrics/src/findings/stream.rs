@@ -58,7 +58,7 @@ fn stalled(seen: &Seen<'_>, streams: &StreamDiagnosis) -> Option<Finding> {
 
 fn shape(seen: &Seen<'_>, streams: &StreamDiagnosis) -> Option<Finding> {
     let in_lumps = streams.merged + streams.buffered_whole;
-    let told = streams.judged - streams.read_late;
+    let told = streams.judged.saturating_sub(streams.read_late);
     match streams.shape() {
         StreamWord::Stalled => Some(of(seen, 303, streams.stalled, streams.judged)),
         StreamWord::Merged | StreamWord::BufferedWhole | StreamWord::Mixed

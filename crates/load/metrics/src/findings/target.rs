@@ -71,7 +71,7 @@ impl Seen<'_> {
             return finding;
         };
         match until {
-            Some(until) => finding.with("from", seconds(since)).with("to", seconds(until)),
+            Some(until) => finding.with("from", seconds(since)).with("until", seconds(until)),
             None => finding.with("since", seconds(since)),
         }
     }

@@ -10,6 +10,7 @@ mod policy;
 mod rates;
 mod recording;
 mod reference;
+mod rules;
 mod server_report;
 mod server_timing;
 mod summary;

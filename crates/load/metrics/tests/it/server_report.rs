@@ -53,16 +53,14 @@ fn hits_are_a_warning_only_where_no_cache_should_answer() {
     use CacheState::{Hit, Miss};
     let samples =
         [said(0, Some(Hit), 0, None), said(0, Some(Miss), 0, None), said(1, Some(Hit), 0, None)];
-    let warning = |busting: &[&str], samples: &[Sample]| {
-        let warnings = summary(samples, busting).warnings;
-        let found = warnings.into_iter().find(|reason| reason.what.contains("cache hits"));
-        found.map(|reason| reason.measured)
+    let found = |busting: &[&str], samples: &[Sample]| {
+        let findings = summary(samples, busting).findings;
+        findings.into_iter().find(|finding| finding.code == 309).map(|finding| finding.text())
     };
-    let text = |hits, said| {
-        Some(format!("{hits} of the {said} responses that name their cache state are hits"))
-    };
-    assert_eq!(warning(&["unique"], &samples), text(1, 2));
-    assert_eq!(warning(&["unique", "shared"], &samples), text(2, 3));
-    assert_eq!(warning(&[], &samples), None);
-    assert_eq!(warning(&["unique"], &samples[1..]), None);
+    let text =
+        |hits, all| Some(format!("A cache answered {hits} of {all} requests with unique prompts."));
+    assert_eq!(found(&["unique"], &samples), text(1, 2));
+    assert_eq!(found(&["unique", "shared"], &samples), text(2, 3));
+    assert_eq!(found(&[], &samples), None);
+    assert_eq!(found(&["unique"], &samples[1..]), None);
 }
