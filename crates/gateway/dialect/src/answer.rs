@@ -20,6 +20,8 @@ struct Answer {
     #[serde(default)]
     stop_reason: Value,
     #[serde(default)]
+    incomplete_details: Value,
+    #[serde(default)]
     status: Value,
     #[serde(default)]
     output: Value,
@@ -33,6 +35,8 @@ struct Choice {
     finish_reason: Value,
     #[serde(default)]
     message: Value,
+    #[serde(default)]
+    error: Value,
 }
 
 /// Members of a message that are content.
@@ -56,11 +60,15 @@ pub fn is_answer(endpoint: Endpoint, body: &[u8]) -> bool {
                 !answer.choices.is_empty() && answer.choices.iter().all(Choice::is_whole)
             }
             Endpoint::Messages => {
-                answer.kind == "message" && has(&answer.content) && has(&answer.stop_reason)
+                answer.kind == "message"
+                    && has(&answer.content)
+                    && has(&answer.stop_reason)
+                    && !is_bad(&answer.stop_reason)
             }
             Endpoint::Responses => {
                 (answer.status == "completed" || answer.status == "incomplete")
                     && has(&answer.output)
+                    && !is_bad(&answer.incomplete_details["reason"])
             }
             Endpoint::Embeddings => has(&answer.data),
         }
@@ -68,8 +76,20 @@ pub fn is_answer(endpoint: Endpoint, body: &[u8]) -> bool {
 
 impl Choice {
     fn is_whole(&self) -> bool {
-        has(&self.finish_reason) && CONTENTS.iter().any(|name| has(&self.message[*name]))
+        has(&self.finish_reason)
+            && !is_bad(&self.finish_reason)
+            && self.error.is_null()
+            && CONTENTS.iter().any(|name| has(&self.message[*name]))
     }
+}
+
+/// Whether a model stopped for a reason that spoils the answer: it failed, or a filter cut it.
+pub(crate) fn is_bad_reason(reason: &[u8]) -> bool {
+    [&b"error"[..], b"content_filter", b"refusal"].contains(&reason)
+}
+
+fn is_bad(reason: &Value) -> bool {
+    reason.as_str().is_some_and(|reason| is_bad_reason(reason.as_bytes()))
 }
 
 /// Whether a value is there and not empty.
@@ -121,6 +141,13 @@ mod tests {
             (Endpoint::Chat, true, chat(r#"[{"finish_reason":"tool_calls","message":{"content":null,"tool_calls":[{}]}}]"#)),
             (Endpoint::Chat, false, chat(r#"[{"finish_reason":"stop","message":{"content":""}}]"#)),
             (Endpoint::Chat, false, chat(r#"[{"finish_reason":null,"message":{"content":"hi"}}]"#)),
+            (Endpoint::Chat, false, chat(r#"[{"finish_reason":"error","message":{"content":"hi"}}]"#)),
+            (Endpoint::Chat, false, chat(r#"[{"finish_reason":"content_filter","message":{"content":"hi"}}]"#)),
+            (Endpoint::Chat, false, chat(r#"[{"finish_reason":"stop","error":{"code":502},"message":{"content":"hi"}}]"#)),
+            (Endpoint::Chat, true, chat(r#"[{"finish_reason":"length","message":{"content":"hi"}}]"#)),
+            (Endpoint::Chat, false, chat(r#"[{"finish_reason":"stop","message":{"content":"a"}},{"message":{"content":"b"}}]"#)),
+            (Endpoint::Messages, false, message.replace("end_turn", "refusal")),
+            (Endpoint::Responses, false, r#"{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[{}]}"#.to_owned()),
             (Endpoint::Chat, false, chat("[]")),
             (Endpoint::Chat, false, r#"{"error":{"message":"ill"},"choices":[{"finish_reason":"stop","message":{"content":"hi"}}]}"#.to_owned()),
             (Endpoint::Chat, false, "{}".to_owned()),

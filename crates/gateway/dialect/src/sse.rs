@@ -9,8 +9,10 @@
 //! copy nothing for an event within one chunk.
 
 use std::borrow::Cow;
+use std::mem;
 
 use memchr::{memchr, memchr_iter};
+use serde::de::IgnoredAny;
 
 use crate::error::DialectError;
 
@@ -66,6 +68,28 @@ impl EventSplitter {
             return Err(DialectError::EventTooLong { most: MAX_EVENT_BYTES });
         }
         Ok(())
+    }
+
+    /// Ends the stream. A last event whose data is complete may lack its empty line and its line
+    /// end, which it gets.
+    ///
+    /// # Errors
+    /// Those of `on_event`, and [`DialectError::Truncated`] for a stream that ends within an event.
+    pub fn finish(
+        &mut self,
+        on_event: impl FnOnce(&[u8]) -> Result<(), DialectError>,
+    ) -> Result<(), DialectError> {
+        let mut event = mem::take(&mut self.carry);
+        self.line = LineState::Empty;
+        if event.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let lacking: &[u8] = if event.ends_with(b"\n") { b"\n" } else { b"\n\n" };
+        event.extend_from_slice(lacking);
+        let data = event_data(&event).unwrap_or_default();
+        let is_complete =
+            data.trim_ascii() == b"[DONE]" || serde_json::from_slice::<IgnoredAny>(&data).is_ok();
+        if is_complete { on_event(&event) } else { Err(DialectError::Truncated) }
     }
 
     /// The bytes of the incomplete event.
@@ -204,6 +228,36 @@ mod tests {
         ];
         for (event, expected) in expected {
             assert_eq!(event_data(event).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn a_last_event_without_its_empty_line_is_completed() {
+        for (stream, last) in [
+            ("data: a\n\ndata: {}", Ok(Some("data: {}\n\n"))),
+            ("data: a\n\ndata: [DONE]\n", Ok(Some("data: [DONE]\n\n"))),
+            ("event: x\r\ndata: {}\r\n", Ok(Some("event: x\r\ndata: {}\r\n\n"))),
+            ("data: a\n\n", Ok(None)),
+            ("data: a\n\n \r", Ok(None)),
+            ("", Ok(None)),
+            ("data: {\"a\":1", Err(DialectError::Truncated)),
+            ("data: [DON", Err(DialectError::Truncated)),
+            ("event: message_stop\nda", Err(DialectError::Truncated)),
+        ] {
+            for size in [1, 3, 100] {
+                let mut splitter = EventSplitter::default();
+                for chunk in stream.as_bytes().chunks(size) {
+                    splitter.feed(chunk, |_| Ok(())).unwrap();
+                }
+                let mut found = None;
+                let finished = splitter.finish(|event| {
+                    found = Some(String::from_utf8(event.to_vec()).unwrap());
+                    Ok(())
+                });
+                let found = finished.map(|()| found.as_deref());
+                assert_eq!(found, last, "{stream:?} in chunks of {size}");
+                assert!(splitter.incomplete().is_empty());
+            }
         }
     }
 

@@ -65,6 +65,18 @@ struct Observed {
     status: StreamStatus,
     /// A whole and good answer, see [`UsageObserver::is_answer`].
     is_answer: bool,
+    /// Whether an event gave a reason for the end, and whether every reason is one of an answer.
+    reason: Reason,
+}
+
+/// What the events of a stream say about why the model stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reason {
+    #[default]
+    Missing,
+    Good,
+    /// An error, or a filter that cut the answer.
+    Bad,
 }
 
 impl UsageObserver {
@@ -104,6 +116,9 @@ impl UsageObserver {
 
     /// Ends the response and returns its final status. A whole body is parsed now.
     pub fn finish(&mut self) -> StreamStatus {
+        if let Source::Stream(source) = &mut self.source {
+            source.finish(&mut self.observed);
+        }
         if let Source::Body { endpoint, buffered } = &self.source
             && let Ok(usage) = Usage::from_body(*endpoint, buffered)
         {
@@ -114,6 +129,7 @@ impl UsageObserver {
                 bytes: buffered.len() as u64,
                 content_bytes,
                 status: StreamStatus::Finished,
+                reason: Reason::Missing,
                 is_answer: answer::is_answer(*endpoint, buffered),
             };
         }
@@ -174,7 +190,16 @@ impl Observed {
             content_bytes: 0,
             status: StreamStatus::Truncated,
             is_answer: false,
+            reason: Reason::Missing,
         }
+    }
+
+    /// Takes the reason why the model stopped: the value of a member, as JSON.
+    fn stopped_by(&mut self, value: &[u8]) {
+        let [b'"', reason @ ..] = value else { return };
+        let reason = &reason[..memchr::memchr(b'"', reason).unwrap_or(reason.len())];
+        let is_good = !answer::is_bad_reason(reason) && self.reason != Reason::Bad;
+        self.reason = if is_good { Reason::Good } else { Reason::Bad };
     }
 
     /// Counts an event with content.
@@ -190,7 +215,9 @@ impl Observed {
             StreamStatus::Truncated => status,
             StreamStatus::Finished | StreamStatus::Failed => StreamStatus::Failed,
         };
-        self.is_answer = self.status == StreamStatus::Finished && self.content_events > 0;
+        self.is_answer = self.status == StreamStatus::Finished
+            && self.content_events > 0
+            && self.reason == Reason::Good;
     }
 }
 
@@ -205,6 +232,16 @@ impl StreamSource {
             })
             .is_err()
     }
+
+    /// Observes a last event that lacks its empty line.
+    fn finish(&mut self, observed: &mut Observed) {
+        let Self { splitter, matcher } = self;
+        // A stream that ends within an event stays truncated.
+        let _ = splitter.finish(|event| {
+            matcher.observe(event, observed);
+            Ok(())
+        });
+    }
 }
 
 /// Classifies events by literals, without parsing them.
@@ -218,6 +255,8 @@ struct EventMatcher {
     content: Finder<'static>,
     other_content: [Finder<'static>; 4],
     error: Finder<'static>,
+    /// The member that says why the model stopped.
+    reason: Finder<'static>,
 }
 
 impl EventMatcher {
@@ -229,6 +268,11 @@ impl EventMatcher {
             content: Finder::new("\"content\""),
             other_content: other.map(Finder::new),
             error: Finder::new("\"error\""),
+            reason: Finder::new(match endpoint {
+                Endpoint::Messages => "\"stop_reason\"",
+                Endpoint::Responses => "\"incomplete_details\"",
+                Endpoint::Chat | Endpoint::Embeddings => "\"finish_reason\"",
+            }),
         }
     }
 
@@ -241,6 +285,7 @@ impl EventMatcher {
     }
 
     fn observe_chunk(&self, event: &[u8], observed: &mut Observed) {
+        self.reasons(event).for_each(|value| observed.stopped_by(value));
         let is_error = event_name(event) == Some(b"error")
             || value_after(&self.error, event).is_some_and(|value| !value.starts_with(b"null"));
         if let Some(bytes) = self.content_bytes(event) {
@@ -260,6 +305,12 @@ impl EventMatcher {
         }
     }
 
+    /// The reasons of an event, as JSON: each choice has its own.
+    fn reasons<'e>(&self, event: &'e [u8]) -> impl Iterator<Item = &'e [u8]> {
+        let length = self.reason.needle().len();
+        self.reason.find_iter(event).filter_map(move |at| value_at(event, at + length))
+    }
+
     /// The bytes of the event's content; `None` if it has none.
     fn content_bytes(&self, event: &[u8]) -> Option<usize> {
         let found = value_after(&self.content, event).and_then(text_bytes);
@@ -270,6 +321,7 @@ impl EventMatcher {
     }
 
     fn observe_message_event(&self, event: &[u8], observed: &mut Observed) {
+        self.reasons(event).for_each(|value| observed.stopped_by(value));
         match event_type(event) {
             b"content_block_delta" => observed.content(delta_bytes(event)),
             b"message_stop" => observed.end_with(StreamStatus::Finished),
@@ -288,6 +340,11 @@ impl EventMatcher {
     fn observe_response_event(&self, event: &[u8], observed: &mut Observed) {
         match event_type(event) {
             b"response.completed" | b"response.incomplete" => {
+                let details = value_after(&self.reason, event).unwrap_or_default();
+                let reason = memchr::memmem::find(details, b"\"reason\"")
+                    .filter(|_| details.starts_with(b"{"))
+                    .and_then(|at| value_at(details, at + 8));
+                observed.stopped_by(reason.unwrap_or(b"\"completed\""));
                 observed.end_with(StreamStatus::Finished);
             }
             b"response.failed" | b"error" => observed.end_with(StreamStatus::Failed),

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::error::Unreadable;
 use crate::json_string::decode;
+use crate::names::is_media_type;
 use crate::walk::{Kind, Leaf, Source, Step, Walk};
 
 /// All texts of a document.
@@ -38,7 +39,7 @@ struct Node<'a> {
     name: Option<&'a str>,
     start: usize,
     parent: Option<usize>,
-    /// Its `media_type`.
+    /// The type that one of its members declares for another.
     media_type: Option<&'a str>,
     /// Its members that say what one of its texts says, and what they become if that is redacted.
     copies: Vec<(Range<usize>, &'static str)>,
@@ -70,16 +71,21 @@ impl<'a> Document<'a> {
                     open = Some(document.nodes.len() - 1);
                 }
                 Step::Close { end } => open = document.close(open, end),
-                Step::Text(leaf) => document.add(leaf, open),
-                Step::Other { name: Some("media_type"), json } => document.note_type(open, json),
-                Step::Other { .. } => {}
+                Step::Text(leaf) => {
+                    document.note_type(open, leaf.name, leaf.inside);
+                    document.add(leaf, open);
+                }
+                Step::Other { name, json } => document.note_type(open, name, json),
             }
         }
         Ok(document)
     }
 
-    fn note_type(&mut self, open: Option<usize>, media_type: &'a str) {
-        if let Some(node) = open.and_then(|open| self.nodes.get_mut(open)) {
+    /// Notes a member that declares a type.
+    fn note_type(&mut self, open: Option<usize>, name: Option<&str>, media_type: &'a str) {
+        if name.is_some_and(is_media_type)
+            && let Some(node) = open.and_then(|open| self.nodes.get_mut(open))
+        {
             node.media_type = Some(media_type);
         }
     }
@@ -114,7 +120,7 @@ impl<'a> Document<'a> {
         outwards.any(|node| self.nodes.get(node).is_some_and(|n| n.name == Some("top_logprobs")))
     }
 
-    /// The `media_type` beside a text.
+    /// The type that is declared beside a text.
     pub(crate) fn media_type(&self, text: &Text<'_>) -> Option<&'a str> {
         self.nodes.get(text.node?)?.media_type
     }

@@ -125,19 +125,24 @@ impl EventScrubber {
         self.scrubbing.waiting.bytes + self.splitter.incomplete().len()
     }
 
-    /// Ends the stream and appends what still waited.
+    /// Ends the stream and appends what still waited. A last event without its empty line gets it.
     ///
     /// # Errors
     /// [`Unreadable::Truncated`] if the stream ended within an event, which is left out.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), Unreadable> {
-        self.scrubbing.end_all();
-        self.scrubbing.release(out);
-        let rest = self.splitter.incomplete();
-        if rest.iter().all(u8::is_ascii_whitespace) {
-            out.extend_from_slice(rest);
-            return Ok(());
-        }
-        Err(Unreadable::Truncated)
+        let Self { inspector, splitter, scrubbing } = self;
+        let rest = splitter.incomplete();
+        let blank = if rest.trim_ascii().is_empty() { rest.to_vec() } else { Vec::new() };
+        let mut read = Ok(());
+        let last = splitter.finish(|event| {
+            read = scrubbing.event(inspector, event, out);
+            Ok(())
+        });
+        scrubbing.end_all();
+        scrubbing.release(out);
+        out.extend_from_slice(&blank);
+        last.map_err(|_| Unreadable::Truncated)?;
+        read
     }
 }
 
@@ -312,6 +317,10 @@ impl WaitingEvents {
 /// What is personal data in a text whatever the other events say.
 fn by_itself(inspector: &Inspector, text: &EventText, content: &str) -> Masks {
     let mut masks = Masks::default();
+    if text.form == Form::String && inspector.redacts_base64(content) {
+        masks.hide(0..content.len());
+        return masks;
+    }
     if text.path.is_some() && content.len() < LONG_TEXT {
         return masks;
     }

@@ -12,7 +12,7 @@ use crate::error::Unreadable;
 use crate::files::FileRule;
 use crate::groups::{Joined, groups};
 use crate::mask::Masks;
-use crate::names::{is_file_data, is_protocol_name};
+use crate::names::{is_file_data, is_protocol_name, is_untyped_file};
 use crate::nested::{self, DataUrl, File};
 use crate::walk::{Kind, Source};
 
@@ -21,6 +21,9 @@ const FEWEST_DIGITS: usize = 6;
 
 /// Base64 that is longer than this, and no text, is not searched for words.
 const LONG_BASE64: usize = 256;
+
+/// Base64 of less is a word, unless its name says that it is a file.
+const SHORTEST_BASE64: usize = 16;
 
 /// Judges texts by a policy.
 #[derive(Clone, Debug)]
@@ -75,6 +78,18 @@ impl Inspector {
         let mut matches = Vec::new();
         let document = self.judge(document, source, 0, &mut matches)?;
         Ok(Judgement { matches, document })
+    }
+
+    /// Whether the text that base64 stands for has something to be redacted.
+    pub(crate) fn redacts_base64(&self, base64: &str) -> bool {
+        base64.len() >= SHORTEST_BASE64
+            && nested::is_base64(base64)
+            && match nested::from_base64(base64) {
+                File::Text(content) => {
+                    self.text(&content).1.iter().any(|found| found.action == Action::Redact)
+                }
+                File::Bytes => false,
+            }
     }
 
     /// Judges one text.
@@ -142,8 +157,8 @@ impl Inspector {
         if let Some(url) = DataUrl::parse(&text.decoded) {
             return self.data_url(&url, nesting, found);
         }
-        if text.leaf.name.is_some_and(is_file_data) && nested::is_base64(&text.decoded) {
-            return self.file(&text.decoded, document.media_type(text), nesting, found);
+        if nested::is_base64(&text.decoded) {
+            return self.file(text, document.media_type(text), nesting, found);
         }
         let inner = self.inner_document(&text.decoded, nesting, found);
         Ok(Inner::Searched(inner))
@@ -180,24 +195,39 @@ impl Inspector {
         }
     }
 
-    /// Judges a member that may hold a file in base64.
+    /// Judges a string of base64: the content of a file, if its name or a type beside it says so
+    /// or if it is text; else a word.
     fn file(
         &self,
-        base64: &str,
+        text: &Text<'_>,
         media_type: Option<&str>,
         nesting: usize,
         found: &mut Vec<Match>,
     ) -> Result<Inner, Unreadable> {
+        let base64 = &*text.decoded;
+        let (name, is_long) = (text.leaf.name.unwrap_or_default(), base64.len() > LONG_BASE64);
+        let is_file = is_file_data(name);
+        let media_type = media_type.filter(|_| is_file || is_long);
         if let Some(media_type) = media_type.filter(|name| !FileRule::is_text(name)) {
             return self.files.check(media_type).map(|()| Inner::Opaque(None));
         }
-        match nested::from_base64(base64) {
-            File::Text(content) => {
+        if !is_file && base64.len() < SHORTEST_BASE64 {
+            return Ok(Inner::Searched(None));
+        }
+        match (nested::from_base64(base64), media_type) {
+            (File::Text(content), _) => {
                 let content = self.content(&content, nesting, found);
                 Ok(Inner::Searched(content.map(|content| nested::to_base64(&content))))
             }
-            File::Bytes if base64.len() > LONG_BASE64 => Ok(Inner::Opaque(None)),
-            File::Bytes => Ok(Inner::Searched(None)),
+            // Declared as text, it is none.
+            (File::Bytes, Some(media_type)) => {
+                self.files.check(media_type).map(|()| Inner::Opaque(None))
+            }
+            (File::Bytes, None) if is_long && is_untyped_file(name) => {
+                self.files.check("application/octet-stream").map(|()| Inner::Opaque(None))
+            }
+            (File::Bytes, None) if is_long => Ok(Inner::Opaque(None)),
+            (File::Bytes, None) => Ok(Inner::Searched(None)),
         }
     }
 

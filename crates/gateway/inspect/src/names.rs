@@ -75,9 +75,19 @@ pub(crate) fn is_token(key: &str) -> bool {
     key == "token"
 }
 
-/// Whether a member holds a file in base64.
+/// Whether a member holds a file in base64. What cannot be read in the first four is refused even
+/// if no type is declared; in the others it may be an image, or thoughts that the provider hides.
 pub(crate) fn is_file_data(key: &str) -> bool {
-    matches!(key, "data" | "file_data" | "b64_json")
+    is_untyped_file(key) || matches!(key, "data" | "b64_json")
+}
+
+pub(crate) fn is_untyped_file(key: &str) -> bool {
+    matches!(key, "blob" | "bytes" | "file_data" | "raw")
+}
+
+/// Whether a member declares the type of the file beside it.
+pub(crate) fn is_media_type(key: &str) -> bool {
+    matches!(key, "contentType" | "mediaType" | "media_type" | "mimeType" | "mime_type")
 }
 
 /// Whether a member's name is a word of a protocol. Others may be chosen by the client, and are

@@ -41,14 +41,7 @@ impl StreamTranslator {
     /// valid; send the caller the error and nothing more.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), DialectError> {
         let Self { splitter, translation, progress } = self;
-        let fed = splitter.feed(chunk, |event| {
-            if *progress == Progress::Open
-                && let Some(event) = SseEvent::parse(event)
-            {
-                *progress = translation.translate_event(&event, out)?;
-            }
-            Ok(())
-        });
+        let fed = splitter.feed(chunk, |event| translation.translate(progress, event, out));
         if fed.is_err() {
             self.progress = Progress::Failed;
         }
@@ -79,8 +72,10 @@ impl StreamTranslator {
     /// # Errors
     /// [`DialectError::Truncated`] if the answer's reason, its usage or an error has not arrived.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
-        let is_between = self.splitter.incomplete().trim_ascii().is_empty();
-        if self.progress == Progress::Open && is_between {
+        let Self { splitter, translation, progress } = self;
+        let last = splitter.finish(|event| translation.translate(progress, event, out));
+        // What ends within an event is no event.
+        if self.progress == Progress::Open && last.is_ok() {
             self.progress = self.translation.end(out)?;
         }
         if self.progress == Progress::Open { Err(DialectError::Truncated) } else { Ok(()) }
@@ -93,6 +88,21 @@ impl StreamTranslator {
 }
 
 impl Translation {
+    /// Translates an event of a stream that is still open.
+    fn translate(
+        &mut self,
+        progress: &mut Progress,
+        event: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), DialectError> {
+        if *progress == Progress::Open
+            && let Some(event) = SseEvent::parse(event)
+        {
+            *progress = self.translate_event(&event, out)?;
+        }
+        Ok(())
+    }
+
     fn end(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
         match self {
             Self::OpenAi(stream) => stream.end(out),

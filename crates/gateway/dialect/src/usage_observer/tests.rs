@@ -81,8 +81,51 @@ fn a_stream_without_its_last_event_is_truncated() {
     for (endpoint, stream) in
         [(Endpoint::Chat, CHAT), (Endpoint::Messages, MESSAGES), (Endpoint::Responses, RESPONSES)]
     {
-        let cut = &stream.as_bytes()[..stream.len() - 1];
-        assert_eq!(observe(endpoint, cut, 50).2, StreamStatus::Truncated, "{endpoint:?}");
+        let bytes = stream.as_bytes();
+        let status = |lacking: usize| {
+            let mut observer = UsageObserver::stream(endpoint);
+            bytes[..bytes.len() - lacking].chunks(50).for_each(|bytes| _ = observer.feed(bytes));
+            (observer.finish(), observer.is_answer())
+        };
+        for lacking in 0..3 {
+            assert_eq!(status(lacking), (StreamStatus::Finished, true), "{endpoint:?} {lacking}");
+        }
+        assert_eq!(status(3), (StreamStatus::Truncated, false), "{endpoint:?}");
+    }
+}
+
+#[test]
+fn a_stream_without_a_good_reason_for_its_end_is_no_answer() {
+    let is_answer = |endpoint, stream: &str| {
+        let mut observer = UsageObserver::stream(endpoint);
+        observer.feed(stream.as_bytes());
+        assert_eq!(observer.finish(), StreamStatus::Finished, "{stream}");
+        observer.is_answer()
+    };
+    for (reason, expected) in [
+        (r#""finish_reason":"stop""#, true),
+        (r#""finish_reason": "length""#, true),
+        (r#""finish_reason":"content_filter""#, false),
+        (r#""finish_reason":"error""#, false),
+        (r#""finish_reason":null"#, false),
+        (r#""index":0"#, false),
+        (r#""finish_reason":"error"},{"finish_reason":"stop""#, false),
+    ] {
+        let stream = CHAT.replace(r#""finish_reason":"stop""#, reason);
+        assert_eq!(is_answer(Endpoint::Chat, &stream), expected, "{reason}");
+    }
+    for (reason, expected) in [("\"max_tokens\"", true), ("\"refusal\"", false), ("null", false)] {
+        let stream = MESSAGES.replace("\"end_turn\"", reason);
+        assert_eq!(is_answer(Endpoint::Messages, &stream), expected, "{reason}");
+    }
+    for (details, expected) in [
+        ("null", true),
+        (r#"{"reason":"max_output_tokens"}"#, true),
+        (r#"{"reason":"content_filter"}"#, false),
+    ] {
+        let response = format!(r#""response":{{"incomplete_details":{details},"usage":{{"input"#);
+        let stream = RESPONSES.replace(r#""response":{"usage":{"input"#, &response);
+        assert_eq!(is_answer(Endpoint::Responses, &stream), expected, "{details}");
     }
 }
 

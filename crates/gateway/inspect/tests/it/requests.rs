@@ -179,3 +179,61 @@ fn documents_inside_documents_are_read_to_a_depth() {
     let deep = ["[".repeat(200), "]".repeat(200)].concat();
     assert_eq!(policy().document(&deep, Source::Protocol), Err(Unreadable::TooDeep));
 }
+
+/// Files in base64 as A2A, MCP and others hold them: the member, and the type beside it.
+#[test]
+fn base64_is_read_in_any_member_or_refused() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+    let (attack, bytes) = (STANDARD.encode(ATTACK), STANDARD.encode([0xff; 300]));
+    let harmless = STANDARD.encode(HARMLESS);
+    let unpadded = URL_SAFE_NO_PAD.encode(ATTACK);
+    let inspector = policy();
+    for (name, file) in [
+        ("A2A 0.3", r#"{"kind":"file","file":{"name":"a.txt","mimeType":"text/plain","bytes":"{}"}}"#),
+        ("A2A 0.3, no type", r#"{"kind":"file","file":{"name":"a.txt","bytes":"{}"}}"#),
+        ("A2A 1.0", r#"{"raw":"{}","mediaType":"text/plain","filename":"a"}"#),
+        ("MCP", r#"{"type":"resource","resource":{"uri":"x://a","mimeType":"text/plain","blob":"{}"}}"#),
+        ("MCP, no type", r#"{"type":"resource","resource":{"uri":"x://a","blob":"{}"}}"#),
+        ("a member of any name", r#"{"arguments":{"note":["{}"]}}"#),
+        ("type after the file", r#"{"data":"{}","contentType":"text/markdown"}"#),
+        ("Gemini", r#"{"inline_data":{"mime_type":"text/plain","data":"{}"}}"#),
+    ] {
+        for source in [Source::Protocol, Source::Tool, Source::Data] {
+            let action = |data: &str| {
+                let judged = inspector.document(&file.replace("{}", data), source);
+                judged.map(|judged| judged.action())
+            };
+            assert_eq!(action(&attack), Ok(Action::Block), "{name} {source:?}");
+            assert_eq!(action(&unpadded), Ok(Action::Block), "{name} {source:?}, no padding");
+            assert_eq!(action(&harmless), Ok(Action::Allow), "{name} {source:?}");
+            let refused = match name {
+                "a member of any name" => None,
+                "type after the file" => Some("text/markdown"),
+                name if name.ends_with("no type") => Some("application/octet-stream"),
+                _ => Some("text/plain"),
+            };
+            let expected = refused.map_or(Ok(Action::Allow), |kind| {
+                Err(Unreadable::File(kind.to_owned()))
+            });
+            assert_eq!(action(&bytes), expected, "{name} {source:?}, no text");
+        }
+    }
+    for neighbour in [
+        r#"{"raw":"c2hvcnQ","bytes":"/w==","data":"deadbeef"}"#.to_owned(),
+        format!(r#"{{"type":"redacted_thinking","data":"{bytes}"}}"#),
+        format!(r#"{{"embedding":"{bytes}","b64_json":"{bytes}"}}"#),
+        format!(r#"{{"mimeType":"image/png","data":"{bytes}"}}"#),
+        r#"{"mimeType":"application/pdf","name":"Report","uri":"https://a.example/b"}"#.to_owned(),
+        r#"{"a":"InternationalizationAndLocalization","b":"550e8400e29b41d4a716446655440000"}"#.to_owned(),
+    ] {
+        let judged = inspector.document(&neighbour, Source::Data).unwrap();
+        assert_eq!((judged.matches, judged.document), (vec![], None), "{neighbour}");
+    }
+    let file = format!(r#"{{"mimeType":"application/pdf","blob":"{harmless}"}}"#);
+    assert!(inspector.document(&file, Source::Tool).is_err(), "declared as no text");
+    let card = STANDARD.encode(CARD);
+    let redacted = inspector.document(&format!(r#"{{"blob":"{card}"}}"#), Source::Tool).unwrap();
+    let expected = STANDARD.encode("my card [REDACTED] is here");
+    assert_eq!(redacted.document, Some(format!(r#"{{"blob":"{expected}"}}"#)));
+}

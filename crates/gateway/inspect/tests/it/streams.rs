@@ -245,6 +245,10 @@ fn events_that_cannot_be_read_are_refused_or_pass() {
     }
     let latin1 = b"data: {\"a\":\"\xe9\"}\n\n";
     assert_eq!(run(&closed, [&latin1[..]]), Err(Unreadable::NotUtf8));
-    let cut = [delta("x "), delta("ann@exam").trim_end().to_owned()].concat();
+    let last = delta("to ann@example.com");
+    let whole_last = [delta("x "), last.trim_end().to_owned()].concat();
+    let scrubbed = run(&closed, [whole_last.as_bytes()]).unwrap();
+    assert!(scrubbed.ends_with("}\n\n") && !scrubbed.contains("ann@"), "{scrubbed}");
+    let cut = [delta("x "), last.trim_end_matches("}\n\n").to_owned()].concat();
     assert_eq!(run(&closed, [cut.as_bytes()]), Err(Unreadable::Truncated));
 }
