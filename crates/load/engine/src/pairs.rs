@@ -161,6 +161,8 @@ fn paired_turn(sample: &Sample) -> PairedTurn {
         status: sample.status,
         finish_reason: sample.finish_reason,
         content_bytes: sample.content.total(),
+        content_digest: sample.content.digest,
+        model: sample.content.model,
         reasoning: sample.content.reasoning > 0,
         tool_calls: sample.content.tool_calls > 0,
         reused: sample.reused,

@@ -62,6 +62,10 @@ pub struct PairedTurn {
     pub finish_reason: Option<FinishReason>,
     /// Bytes of text, reasoning and tool calls; 0 if unknown.
     pub content_bytes: u32,
+    /// Digest of these; 0 if unknown.
+    pub content_digest: u32,
+    /// Digest of the model that the answer names; 0 if it names none.
+    pub model: u32,
     /// Whether the answer had reasoning.
     pub reasoning: bool,
     /// Whether it called tools.

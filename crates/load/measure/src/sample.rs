@@ -147,7 +147,7 @@ pub struct FlowControl {
     pub receive_stall: bool,
 }
 
-/// The parts of an answer, in bytes.
+/// The parts of an answer, in bytes, and digests by which two answers can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnswerContent {
     /// Text for the reader.
@@ -156,6 +156,10 @@ pub struct AnswerContent {
     pub reasoning: u32,
     /// Names and arguments of tool calls.
     pub tool_calls: u32,
+    /// CRC-32 of all parts in their order, however the stream cut them; 0 if unknown.
+    pub digest: u32,
+    /// Digest of the model that the answer names, without provider and date; 0 if it names none.
+    pub model: u32,
 }
 
 impl AnswerContent {

@@ -1,5 +1,6 @@
 //! Decodes response bodies incrementally.
 
+mod answer_model;
 mod anthropic;
 mod chat;
 mod content_encoding;
@@ -470,6 +471,7 @@ impl Decoder {
                     .map_err(|_| DecodeError::no_text(&self.buffered))?;
                 // Some servers begin with a byte order mark, which RFC 8259 lets a reader skip.
                 let text = text.strip_prefix(sse::BYTE_ORDER_MARK).unwrap_or(text);
+                self.state.note_model(text);
                 read_whole(self.dialect, &mut self.state, text)?;
                 let failed = self.state.hidden_failure();
                 // A whole answer says by its members that it is one, even if it has no content.
@@ -579,6 +581,7 @@ fn read_event(
     if is_keep_alive(event) {
         return Ok(());
     }
+    state.note_model(event.data);
     let kind = shape::Kind { dialect, event: Some(event.name) };
     if shape::read(kind, event.data, state, on_delta) {
         return Ok(());

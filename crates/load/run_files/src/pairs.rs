@@ -16,11 +16,11 @@ use plimsoll_measure::{Nanos, Seed};
 /// The first bytes of a file.
 const MAGIC: &[u8; 8] = b"plimpair";
 /// The version of the layout.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of a block, without its turns.
 const BLOCK_BYTES: usize = 32;
 /// Bytes of a turn.
-const TURN_BYTES: usize = 120;
+const TURN_BYTES: usize = 128;
 /// What stands for a time that there is not.
 const NO_TIME: u64 = u64::MAX;
 /// What stands for a window that there is not.

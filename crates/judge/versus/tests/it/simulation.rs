@@ -130,6 +130,8 @@ pub(crate) fn turn(position: u8, time: Nanos) -> PairedTurn {
         status: 200,
         finish_reason: None,
         content_bytes: 0,
+        content_digest: 0,
+        model: 0,
         reasoning: false,
         tool_calls: false,
         reused: true,

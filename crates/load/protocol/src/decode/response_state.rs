@@ -3,6 +3,7 @@
 use plimsoll_measure::{AnswerContent, ErrorClass, Usage};
 use serde::de::IgnoredAny;
 
+use super::answer_model;
 use super::delta::{Delta, DeltaKind, OnDelta};
 use super::error_detail::{self, ErrorDetail};
 use super::json_reader::{FromJson, JsonError, Raw, from_str};
@@ -203,7 +204,7 @@ impl ResponseState {
             sent: Sent::default(),
             tool_calls: Vec::new(),
             tool_positions: Vec::new(),
-            content: AnswerContent { text: 0, reasoning: 0, tool_calls: 0 },
+            content: AnswerContent::default(),
             after_content: false,
             finish_reason: String::new(),
             ended: false,
@@ -360,6 +361,16 @@ impl ResponseState {
             DeltaKind::ToolCall => &mut self.content.tool_calls,
         };
         *bytes = bytes.saturating_add(u32::try_from(text.len()).unwrap_or(u32::MAX));
+        let mut hasher = crc32fast::Hasher::new_with_initial(self.content.digest);
+        hasher.update(text.as_bytes());
+        self.content.digest = hasher.finalize();
+    }
+
+    /// Notes the model that an event or a body names, unless the answer has named one or begun.
+    pub(super) fn note_model(&mut self, json: &str) {
+        if self.content.model == 0 && self.is_silent() {
+            self.content.model = answer_model::digest(json);
+        }
     }
 
     /// How much of each kind has come.

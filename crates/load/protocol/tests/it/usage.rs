@@ -1,6 +1,6 @@
 //! Usage that cannot be true is refused, and the rest of the answer stays good.
 
-use plimsoll_measure::{AnswerContent, Outcome};
+use plimsoll_measure::Outcome;
 use plimsoll_protocol::{Decoder, Dialect};
 
 use crate::support::{EVENTS, JSON, Read, decoder, read, usage};
@@ -226,9 +226,11 @@ fn the_parts_of_an_answer_are_counted_in_bytes() {
     for (dialect, body) in [(chat, &*whole), (chat, &*stream), (messages, message)] {
         let (decoder, read) = decode(dialect, body);
         assert_eq!(read.outcome, Outcome::Completed, "{body}");
-        let parts = AnswerContent { text: 3, reasoning: 2, tool_calls: 3 };
-        assert_eq!(decoder.content(), parts, "{body}");
-        assert_eq!(parts.total(), 8);
+        let content = decoder.content();
+        assert_eq!((content.text, content.reasoning, content.tool_calls), (3, 2, 3), "{body}");
+        assert_eq!(content.total(), 8);
+        // `crc32(b"abcdef{}")` of Python's zlib, for a stream and a whole answer.
+        assert_eq!(content.digest, 0x2545_93e6, "{body}");
     }
     let (decoder, _) = decode(Dialect::Http, "any bytes");
     assert_eq!(decoder.content().text, 9);

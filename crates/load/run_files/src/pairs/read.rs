@@ -145,6 +145,7 @@ fn turn(rest: &mut Bytes<'_>, classes: &[String]) -> Option<(PairedTurn, bool)> 
     }
     let [gaps, output_tokens, input_tokens, content_bytes] =
         [rest.u32()?, rest.u32()?, rest.u32()?, rest.u32()?];
+    let [content_digest, model] = [rest.u32()?, rest.u32()?];
     let turn = PairedTurn {
         position,
         outcome,
@@ -162,6 +163,8 @@ fn turn(rest: &mut Bytes<'_>, classes: &[String]) -> Option<(PairedTurn, bool)> 
         status: if matches!(outcome, Outcome::Failed(_)) { 0 } else { detail },
         finish_reason: value(&FinishReason::ALL, finish_reason),
         content_bytes,
+        content_digest,
+        model,
         reasoning: flags & REASONING != 0,
         tool_calls: flags & TOOL_CALLS != 0,
         reused: flags & REUSED != 0,

@@ -140,7 +140,8 @@ fn put_turn(turn: &PairedTurn, out: &mut Vec<u8>) {
     for part in turn.generator.parts() {
         out.extend_from_slice(&part.as_u64().to_le_bytes());
     }
-    for count in [turn.gaps, turn.output_tokens, turn.input_tokens, turn.content_bytes] {
+    let counts = [turn.gaps, turn.output_tokens, turn.input_tokens, turn.content_bytes];
+    for count in counts.into_iter().chain([turn.content_digest, turn.model]) {
         out.extend_from_slice(&count.to_le_bytes());
     }
 }

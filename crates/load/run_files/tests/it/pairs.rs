@@ -59,6 +59,8 @@ fn turn() -> impl Strategy<Value = PairedTurn> {
                 status: if let Outcome::Rejected(status) = outcome { status } else { 0 },
                 finish_reason: FinishReason::ALL.get(usize::from(position)).copied(),
                 content_bytes: gaps ^ input_tokens,
+                content_digest: input_tokens.rotate_left(7),
+                model: output_tokens ^ 5,
                 reasoning: position % 2 == 0,
                 tool_calls: position % 3 == 0,
                 reused,
@@ -119,6 +121,8 @@ fn a_record_stands_where_the_documentation_says() {
         status: 429,
         finish_reason: Some(FinishReason::ToolCalls),
         content_bytes: 12,
+        content_digest: 13,
+        model: 14,
         reasoning: true,
         tool_calls: true,
         reused: true,
@@ -133,17 +137,18 @@ fn a_record_stands_where_the_documentation_says() {
     let names: usize = header().targets.iter().map(|name| 2 + name.len()).sum();
     let classes: usize = ErrorClass::ALL.iter().map(|class| 2 + class.name().len()).sum();
     assert_eq!(&bytes[..8], b"plimpair");
-    assert_eq!(bytes[8..16], [1, 0, 0, 0, 3, 0, 136, 1]);
+    assert_eq!(bytes[8..16], [2, 0, 0, 0, 3, 0, 160, 1]);
     let record = &bytes[32 + names + 2 + classes..];
-    assert_eq!(record.len(), 32 + 3 * 120);
+    assert_eq!(record.len(), 32 + 3 * 128);
     let number = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().unwrap());
     assert_eq!((number(0), number(8)), (8, 8_000_000));
     assert_eq!(record[16..32], [4, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    let turn = &record[32 + 120..];
+    let turn = &record[32 + 128..];
     assert_eq!(turn[..8], [15, 2, 1, 2, 0, 3, 173, 1]);
     let number = |at: usize| u64::from_le_bytes(turn[at..at + 8].try_into().unwrap());
     assert_eq!((number(8), number(16), number(48), number(96)), (5, u64::MAX, 6, 12));
     assert_eq!(turn[104..120], [9, 0, 0, 0, 10, 0, 0, 0, 11, 0, 0, 0, 12, 0, 0, 0]);
+    assert_eq!(turn[120..128], [13, 0, 0, 0, 14, 0, 0, 0]);
 }
 
 #[test]
@@ -152,7 +157,7 @@ fn of_a_long_run_whole_seconds_are_kept_with_the_same_probability() {
     let blocks: Vec<_> = (0..400_000).map(|n| plain(Nanos::from_millis(n * 10))).collect();
     let bytes = file(&blocks, 50_000);
     let pairs = read_pairs(&mut bytes.as_slice()).unwrap();
-    assert!(bytes.len() < 100_000 * (32 + 3 * 120) + 2_000, "{} bytes", bytes.len());
+    assert!(bytes.len() < 100_000 * (32 + 3 * 128) + 2_000, "{} bytes", bytes.len());
     assert!(pairs.one_in > 1);
     let mut seconds: Vec<_> =
         pairs.blocks.iter().map(|block| block.start.as_u64() / 1_000_000_000).collect();

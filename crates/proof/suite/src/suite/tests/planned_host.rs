@@ -272,6 +272,8 @@ impl PlannedHost {
             status: 200,
             finish_reason: None,
             content_bytes: 0,
+            content_digest: 0,
+            model: 0,
             reasoning: false,
             tool_calls: false,
             reused: true,
