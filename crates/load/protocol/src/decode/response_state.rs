@@ -326,6 +326,7 @@ impl ResponseState {
         if text.is_empty() {
             return;
         }
+        let kind = self.sent.kind_of(kind, text);
         self.sent.add(kind, text);
         self.after_content = true;
         if kind == DeltaKind::Text {

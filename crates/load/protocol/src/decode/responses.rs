@@ -84,6 +84,9 @@ pub(super) fn read_event(
                     state.begin_tool_call([&text(item.call_id), &name, ""]);
                     state.push_delta(DeltaKind::ToolCall, &name, on_delta);
                 }
+                "custom_tool_call" => {
+                    state.push_delta(DeltaKind::ToolCall, &text(item.name), on_delta);
+                }
                 _ => {}
             }
             Ok(())
@@ -115,12 +118,13 @@ const FUNCTION_CALL: &str = "function_call";
 /// The kind of content in events of this type; `None` for events without content.
 fn delta_kind(kind: &str) -> Option<DeltaKind> {
     match kind.strip_prefix("response.")?.strip_suffix(".delta")? {
-        "output_text" | "refusal" => Some(DeltaKind::Text),
+        "output_text" | "refusal" | "audio.transcript" => Some(DeltaKind::Text),
         "reasoning_text" | "reasoning_summary_text" => Some(DeltaKind::Reasoning),
         "function_call_arguments"
         | "custom_tool_call_input"
         | "mcp_call_arguments"
-        | "code_interpreter_call_code" => Some(DeltaKind::ToolCall),
+        | "code_interpreter_call_code"
+        | "shell_call_command" => Some(DeltaKind::ToolCall),
         _ => None,
     }
 }

@@ -78,6 +78,8 @@ pub(super) struct Sent {
     answer: Events,
     /// Whether the target says that the model thinks.
     thinks: bool,
+    /// Whether the last text is reasoning between tags.
+    is_in_tags: bool,
     /// Since the last event of the answer.
     pause: Pause,
     /// Between two events of the answer.
@@ -88,6 +90,17 @@ impl Sent {
     /// Content events.
     pub(super) const fn events(&self) -> u32 {
         self.reasoning.count.saturating_add(self.answer.count)
+    }
+
+    /// The kind of a part that is sent as this one. Servers without a parser send reasoning as text,
+    /// from a leading `<think>` to `</think>`.
+    pub(super) fn kind_of(&mut self, kind: DeltaKind, text: &str) -> DeltaKind {
+        let opens = || self.events() == 0 && text.trim_start().starts_with("<think>");
+        if kind != DeltaKind::Text || !(self.is_in_tags || opens()) {
+            return kind;
+        }
+        self.is_in_tags = !text.contains("</think>");
+        DeltaKind::Reasoning
     }
 
     #[inline]

@@ -590,3 +590,18 @@ fn the_name_of_a_call_is_its_first_content_in_every_dialect() {
         assert_eq!(calls[0], (at, first.to_owned()), "{name}");
     }
 }
+
+#[test]
+fn text_between_leading_think_tags_is_reasoning() {
+    use DeltaKind::{Reasoning, Text};
+    for (texts, kinds) in [
+        (["<think>", "so", "</think>", "yes"], [Reasoning, Reasoning, Reasoning, Text]),
+        (["\n<think>so</think>", "yes", "or", "no"], [Reasoning, Text, Text, Text]),
+        (["The tag", "<think>", "opens", "</think>"], [Text; 4]),
+    ] {
+        let lines = texts.iter().map(|text| (0, delta(json!({ "content": text }))));
+        let mut found = Vec::new();
+        decode(&variant("tags", CHAT, lines.collect()), |_, delta| found.push(delta.kind));
+        assert_eq!(found, kinds, "{texts:?}");
+    }
+}
