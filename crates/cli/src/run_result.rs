@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use plimsoll_metrics::{Judgement, RunExemplars, RunSummary, TimeRecord};
+use plimsoll_metrics::{RunExemplars, RunSummary, TimeRecord};
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::{Style, csv, prometheus, run_screen, stages_csv, text};
 use plimsoll_run_files::{exemplars_json, interval_log, summary_json, timeline_json};
 use plimsoll_runner::folder::{RunDir, file};
-use plimsoll_versus::{AddedThreshold, Versus};
+use plimsoll_versus::{AddedThreshold, Conclusion, Versus};
 
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 
-/// Columns of report.txt, and of the part about a comparison.
+/// Columns of report.txt.
 const WIDTH: usize = 120;
-const VERSUS_WIDTH: usize = 80;
 
 /// What came of a run.
 #[derive(Clone, Copy)]
@@ -41,8 +40,7 @@ impl RunResult<'_> {
         match show {
             Show::Screen => console::print_screen(screen)?,
             Show::Full => {
-                let [versus, run] = [VERSUS_WIDTH, WIDTH].map(console::full_style);
-                console::print(&self.text(versus.width, run))?;
+                console::print(&self.text(console::full_style(WIDTH)))?;
             }
             Show::Json => console::print(&match self.versus {
                 Some(versus) => plimsoll_versus::json(versus)?,
@@ -59,7 +57,7 @@ impl RunResult<'_> {
         let contents = summary_json(summary)?;
         folder.release_space();
         folder.write(file::SUMMARY, contents.as_bytes())?;
-        folder.write(file::TEXT, self.text(VERSUS_WIDTH, Style::plain(WIDTH)).as_bytes())?;
+        folder.write(file::TEXT, self.text(Style::plain(WIDTH)).as_bytes())?;
         folder.write(file::CSV, csv(summary)?.as_bytes())?;
         folder.write(file::STAGES_CSV, stages_csv(summary)?.as_bytes())?;
         folder.write(file::PROMETHEUS, self.figures().as_bytes())?;
@@ -83,30 +81,24 @@ impl RunResult<'_> {
         prometheus(self.summary) + &of_versus.unwrap_or_default()
     }
 
-    /// The whole report; that of a comparison stands above that of its run.
-    fn text(&self, width: usize, style: Style) -> String {
-        let run = text(self.summary, style);
+    /// The whole report, with one verdict; a comparison has the chapters of its run at its end.
+    fn text(&self, style: Style) -> String {
         match self.versus {
-            Some(versus) => {
-                format!("{}\n{run}", plimsoll_versus::text(versus, self.summary, width))
-            }
-            None => run,
+            Some(versus) => plimsoll_versus::report(versus, self.summary).report(style),
+            None => text(self.summary, style),
         }
     }
 
-    /// The exit code: that of the run, and that of the comparison.
+    /// The exit code: that of the run; of a comparison, that of its verdict.
     pub(crate) fn exit(&self, allow_invalid: bool) -> Exit {
         let Some(versus) = self.versus else { return Exit::of_run(self.summary, allow_invalid) };
-        let judgement =
-            if allow_invalid { versus.judgement_of_bounds() } else { versus.judgement() };
-        let of_versus = match judgement {
-            Judgement::Pass => Exit::Pass,
-            Judgement::Fail => Exit::Fail,
-            Judgement::Inconclusive(_) if allow_invalid => Exit::Pass,
-            Judgement::Inconclusive(_) => Exit::Invalid,
-        };
-        // Whether the run is valid is in the comparison's own judgement.
-        Exit::of_run(self.summary, true).worst(of_versus)
+        match versus.conclusion(self.summary, allow_invalid) {
+            Conclusion::Interrupted => Exit::Interrupted,
+            Conclusion::Fail(_) => Exit::Fail,
+            Conclusion::Inconclusive(_) if allow_invalid => Exit::of_run(self.summary, true),
+            Conclusion::Invalid(_) | Conclusion::Inconclusive(_) => Exit::Invalid,
+            Conclusion::OtherAnswers | Conclusion::Pass => Exit::Pass,
+        }
     }
 }
 

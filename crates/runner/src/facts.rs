@@ -4,13 +4,13 @@ use plimsoll_engine::{ProbeAnswer, ProbeReport, Run, substrate};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
     Level, LoadModel, ProcessTrack, ProcessUse, RunSummary, ServerTiming, StageInfo,
-    StreamDiagnosis, StreamWord,
 };
 use plimsoll_plan::{Plan, Target, TargetRole, VersusPlan};
+use plimsoll_rules::Finding;
 use plimsoll_schedule::{Load, PairMode};
 use plimsoll_versus::{
-    AddedThreshold, CpuReading, Facts, Looks, Role, Schedule, StageFacts, Stalls, Stated, TakenOut,
-    TargetFacts, Versus,
+    AddedThreshold, CpuReading, Facts, Looks, Role, Schedule, StageFacts, Stated, Streams,
+    TakenOut, TargetFacts, Versus,
 };
 
 /// Why a target is taken out of a comparison.
@@ -86,7 +86,7 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
         target.failure =
             summary.metadata.targets.get(index).and_then(|known| known.failure.clone());
         if let Some(group) = summary.results.by_target.get(index) {
-            target.stalls = group.streams.as_ref().and_then(stalls);
+            target.streams = group.streams.as_ref().map(Streams::from);
             target.stated = group.server_timing.as_ref().and_then(stated);
             // A run that ends early ends for all targets.
             let rate = group.rates.throughput_per_s.filter(|_| loaded > 0.0 && out.is_none());
@@ -100,21 +100,12 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
 }
 
 /// An invalid run invalidates the comparison. A late or disturbed generator does not: it disturbs
-/// all targets, and each difference is judged without the generator's part.
+/// all targets, and each difference is judged without the part of the generator.
 pub fn take_over(summary: &RunSummary, result: &mut Versus) {
-    for finding in summary.of_level(Level::Invalid) {
-        if matches!(finding.code, 101 | 102) {
-            result.warnings.push(finding.text());
-        } else {
-            result.invalidate(finding.text());
-        }
+    let findings = summary.of_level(Level::Invalid);
+    for finding in findings.filter(|finding| !matches!(finding.code, 101 | 102)) {
+        result.invalidate(finding.text());
     }
-}
-
-/// The streams of a target, if they stood for 40 ms again and again.
-fn stalls(streams: &StreamDiagnosis) -> Option<Stalls> {
-    let StreamDiagnosis { stalled, judged, .. } = *streams;
-    (streams.shape() == StreamWord::Stalled).then_some(Stalls { stalled, judged })
 }
 
 /// What a target states in the headers of its answers; `None` where nothing of it may be true.
@@ -193,16 +184,19 @@ fn substrates(plan: &Plan) -> Vec<Substrate> {
         .collect()
 }
 
+/// What differs between a target and another one before the load.
+fn differs(target: &Target, what: &str, own: &str, other: (&str, &str)) -> Finding {
+    let (reference, of_reference) = other;
+    let finding = Finding::new(402).with("target", &target.name).with("what", what);
+    finding.with("own", own).with("reference", reference).with("other", of_reference)
+}
+
 /// How a target's substrate differs from that of the first compared one.
-fn unlike_substrate(target: &Target, all: &[Substrate]) -> Option<String> {
+fn other_substrate(target: &Target, all: &[Substrate]) -> Option<Finding> {
     let first = all.first()?;
     let own = all.iter().find(|other: &&Substrate| other.target == target.name)?;
-    (own.runs != first.runs).then(|| {
-        format!(
-            "runs {}, {} {}: the difference is also that of these",
-            own.runs, first.target, first.runs
-        )
-    })
+    (own.runs != first.runs)
+        .then(|| differs(target, "runs", &own.runs, (&first.target, &first.runs)))
 }
 
 fn target_facts(
@@ -224,9 +218,9 @@ fn target_facts(
             TargetRole::Candidate => Role::Target,
         },
         direct: target.direct,
-        differs: differs(plan, target, probe)
+        setup: setup(plan, target, probe)
             .into_iter()
-            .chain(unlike_substrate(target, substrates))
+            .chain(other_substrate(target, substrates))
             .collect(),
         ..TargetFacts::default()
     }
@@ -238,51 +232,43 @@ fn protocol(plan: &Plan, target: &Target) -> &'static str {
     target.protocol.or(of_scenarios).unwrap_or_default().name()
 }
 
-/// How a target differs from the reference beyond what is compared. Gateways put the provider
-/// before the name of a model: `openai/gpt-4o-mini` is `gpt-4o-mini`.
-fn differs(plan: &Plan, target: &Target, probe: Option<&ProbeReport>) -> Vec<String> {
+/// How a target differs from the reference before the load. Gateways put the provider before the
+/// name of a model: `openai/gpt-4o-mini` is `gpt-4o-mini`.
+fn setup(plan: &Plan, target: &Target, probe: Option<&ProbeReport>) -> Vec<Finding> {
     let Some(reference) = plan.targets.iter().find(|other| other.role == TargetRole::Reference)
     else {
         return Vec::new();
     };
-    let own_model = target.model.rsplit('/').next().unwrap_or_default();
-    let facts = [
-        ("model", own_model, reference.model.rsplit('/').next().unwrap_or_default()),
-        ("protocol", protocol(plan, target), protocol(plan, reference)),
-        ("scheme", target.url.scheme().name(), reference.url.scheme().name()),
-    ];
-    let facts = facts.into_iter().filter(|(_, own, other)| own != other);
-    facts
-        .map(|(what, own, other)| format!("{what} {own}, {} {other}", reference.name))
-        .chain(probe.into_iter().flat_map(|probe| answers_differ(plan, target, reference, probe)))
+    let facts = |target: &Target| {
+        let model = target.model.rsplit('/').next().unwrap_or_default().to_owned();
+        let protocol = protocol(plan, target).to_owned();
+        [
+            ("model", model),
+            ("protocol", protocol),
+            ("scheme", target.url.scheme().name().to_owned()),
+        ]
+    };
+    let known = facts(target).into_iter().zip(facts(reference));
+    let of_answers = probe.into_iter().flat_map(|probe| {
+        let own = answers_of(plan, target, probe);
+        own.flat_map(|own| {
+            let mut others = answers_of(plan, reference, probe);
+            let other = others.find(|other| other.scenario == own.scenario);
+            other.into_iter().flat_map(|other| of_answer(own).into_iter().zip(of_answer(other)))
+        })
+    });
+    let tokens = of_answers.filter(|(own, other)| !own.1.is_empty() && !other.1.is_empty());
+    known
+        .chain(tokens)
+        .filter(|((_, own), (_, other))| own != other)
+        .map(|((what, own), (_, other))| differs(target, what, &own, (&reference.name, &other)))
         .collect()
 }
 
-/// How the answers to the same prompt differ, status and token counts.
-fn answers_differ(
-    plan: &Plan,
-    target: &Target,
-    reference: &Target,
-    probe: &ProbeReport,
-) -> Vec<String> {
-    let mut found = Vec::new();
-    for own in answers_of(plan, target, probe) {
-        let mut others = answers_of(plan, reference, probe);
-        let Some(other) = others.find(|other| other.scenario == own.scenario) else { continue };
-        if own.status != other.status {
-            let (status, of_reference) = (own.status, other.status);
-            found.push(format!("answers {status}, {} {of_reference}", reference.name));
-        }
-        if let (Some(tokens), Some(of_reference)) = (own.input_tokens, other.input_tokens)
-            && tokens != of_reference
-        {
-            let name = &reference.name;
-            found.push(format!(
-                "counts {tokens} input tokens where {name} counts {of_reference} for the same prompt"
-            ));
-        }
-    }
-    found
+/// Status and input tokens of the answer to the prompt of the probe.
+fn of_answer(answer: &ProbeAnswer) -> [(&'static str, String); 2] {
+    let tokens = answer.input_tokens.map(|tokens| tokens.to_string()).unwrap_or_default();
+    [("answers", answer.status.to_string()), ("input tokens of the same prompt", tokens)]
 }
 
 /// The answers of a target.

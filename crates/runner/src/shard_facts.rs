@@ -57,8 +57,8 @@ impl ShardFacts {
         facts.rate = facts.rate.zip(other.facts.rate).map(|rates| rates.0 + rates.1);
         facts.same_host &= other.facts.same_host;
         for (target, other) in facts.targets.iter_mut().zip(other.facts.targets) {
-            let new = other.differs.into_iter().filter(|how| !target.differs.contains(how));
-            target.differs.extend(new.collect::<Vec<_>>());
+            let new = other.setup.into_iter().filter(|how| !target.setup.contains(how));
+            target.setup.extend(new.collect::<Vec<_>>());
         }
         for (out, other) in self.taken_out.iter_mut().zip(other.taken_out) {
             *out = [*out, other].into_iter().flatten().min();
@@ -138,14 +138,15 @@ impl ComparedShards {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_rules::Finding;
     use plimsoll_versus::TargetFacts;
 
     use super::*;
 
-    fn shard(differs: &[&str], out_s: Option<u64>, readings: u64) -> ShardFacts {
+    fn shard(setup: &[&str], out_s: Option<u64>, readings: u64) -> ShardFacts {
         let target = TargetFacts {
             name: "a".to_owned(),
-            differs: differs.iter().map(|how| (*how).to_owned()).collect(),
+            setup: setup.iter().map(|what| Finding::new(402).with("what", what)).collect(),
             ..TargetFacts::default()
         };
         let second = Nanos::from_secs;
@@ -167,11 +168,12 @@ mod tests {
 
     #[test]
     fn plans_add_up_and_what_one_shard_saw_holds_for_the_whole() {
-        let mut all = shard(&["model x, d y"], None, 0);
-        all.add(shard(&["model x, d y", "answers 500, d 200"], Some(9), 4));
+        let mut all = shard(&["model"], None, 0);
+        all.add(shard(&["model", "answers"], Some(9), 4));
         all.add(shard(&[], Some(7), 2));
         assert_eq!((all.facts.planned_blocks, all.facts.rate), (300, Some(15.0)));
-        assert_eq!(all.facts.targets[0].differs, ["model x, d y", "answers 500, d 200"]);
+        let setup = all.facts.targets[0].setup.iter().map(|finding| &*finding.values["what"]);
+        assert_eq!(setup.collect::<Vec<_>>(), ["model", "answers"]);
         assert_eq!(all.taken_out, [Some(Nanos::from_secs(7))]);
         assert_eq!((all.tracks.len(), all.tracks[0].readings.len()), (1, 4));
         assert!(!all.facts.same_host);

@@ -5,6 +5,7 @@ mod answers;
 mod audit;
 mod bisect;
 mod cache;
+mod changed_answers;
 mod compare;
 mod comparison;
 mod completions;

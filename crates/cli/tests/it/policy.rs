@@ -205,3 +205,28 @@ fn invalid_expectations_are_errors_before_the_load() {
     }
     assert!(gateway.log().is_empty());
 }
+
+/// One of two gateways blocks nothing: each has its matrix, and the broken threshold of the run is
+/// the one verdict.
+#[test]
+fn a_comparison_of_policies_has_one_verdict_and_a_matrix_for_each_target() {
+    let fixture = Fixture::with(FAST);
+    let on = PolicyServer::spawn(&BLOCKED_WORDS, ReplyStyle::Status);
+    let off = PolicyServer::spawn(&[], ReplyStyle::Status);
+    let [on, off] =
+        [("on", on.addr), ("off", off.addr)].map(|(name, at)| format!("{name}=http://{at}"));
+    let load = ["versus", "policy", "--target", &on, "--target", &off, "--stages", "@50:2s"];
+    let more = ["--quiet", "--allow-invalid", "--set", "versus.alone=0s"];
+    fixture.plimsoll(&[&load[..], &more, &BOUNDS].concat()).expect(1);
+    let report = fs::read_to_string(fixture.only_run().join("report.txt")).unwrap();
+    let words = ["PASS: ", "FAIL: ", "VALID", "INVALID: ", "INCONCLUSIVE: "];
+    let verdicts = report.lines().filter(|line| words.iter().any(|word| line.starts_with(word)));
+    assert_eq!(verdicts.count(), 1, "{report}");
+    let table = report.split("\nPolicy decisions\n").nth(1).unwrap();
+    let blocked = |name: &str| {
+        let rows = table.lines().filter(|line| line.trim_start().starts_with(&format!("{name} ")));
+        let row = rows.into_iter().find(|row| row.split_whitespace().nth(1) == Some("block"));
+        row.unwrap().split_whitespace().last().unwrap().to_owned()
+    };
+    assert_eq!((&*blocked("on"), &*blocked("off")), ("100%", "0%"), "{table}");
+}

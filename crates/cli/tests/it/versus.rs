@@ -32,14 +32,11 @@ fn gateways_on_unlike_substrates_are_told_apart_before_and_after_the_load() {
     let args = ["--target", &targets[0], "--target", &targets[1], "--rate", "20", "--for", "4s"];
     let output = versus(&fixture, &args);
     let cpus = std::thread::available_parallelism().unwrap();
-    let warned = "runs as a process of this host, on 1 CPU, wide as a process of this host, on";
-    let unlike = json(&fixture)["unlike"].to_string();
-    assert_eq!(
-        unlike.contains(&format!("narrow: {warned} {cpus} CPU")),
-        cpus.get() > 1,
-        "{unlike}"
-    );
-    assert_eq!(output.stderr.contains(warned), cpus.get() > 1, "{}", output.stderr);
+    let warned = "runs as a process of this host, on 1 CPU, wide: as a process of this host, on";
+    let warned = format!("narrow: {warned} {cpus} CPU");
+    assert_eq!(output.stderr.contains(&warned), cpus.get() > 1, "{}", output.stderr);
+    let setup = json(&fixture)["targets"][2]["setup"].to_string();
+    assert_eq!(setup.contains("on 1 CPU"), cpus.get() > 1, "{setup}");
 }
 
 /// Compares with the mock itself; tests share the machine, so their runs may be invalid.
@@ -90,7 +87,7 @@ fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
     let verdict = output.expect_screen();
     assert!(verdict.starts_with("VALID: ") || verdict.starts_with("INVALID: "), "{verdict}");
     let versus = json(&fixture);
-    assert_eq!(versus["schema"], "plimsoll.versus/1");
+    assert_eq!(versus["schema"], "plimsoll.versus/2");
     let names: Vec<_> =
         versus["targets"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["direct", "a"]);
@@ -147,7 +144,7 @@ fn a_slow_target_breaks_a_margin_and_a_bound_on_what_is_added() {
     let args = ["--target", &targets[0], "--target", &targets[1], "--margin", "50%", "--full"];
     let output = versus(&fixture, &[&args[..], &load, &["--set", bounds]].concat()).expect(1);
     // On a busy host the run may be invalid, and then nothing is said.
-    let said = output.stdout.contains("b is slower than a");
+    let said = output.stdout.contains("b: +");
     let versus = json(&fixture);
     assert!(said != versus["invalid"].is_array(), "{}", output.stdout);
     let judged = versus["thresholds"].to_string();
@@ -236,7 +233,7 @@ fn a_gateway_that_dies_under_the_load_is_named_with_the_time_and_its_words() {
     let output: ProcessOutput = child.wait_with_output().unwrap().into();
     let output = output.expect(1);
     let verdict = output.expect_screen();
-    assert!(verdict.starts_with("FAIL: a failed 1") && verdict.contains(" of 160 "), "{verdict}");
+    assert!(verdict.starts_with("FAIL: a: 1") && verdict.contains(" of 160 "), "{verdict}");
     let versus = json(&fixture);
     let a = &versus["targets"][1];
     let (down, failed) = (&a["outage"], a["failed"].as_u64().unwrap());
@@ -245,7 +242,6 @@ fn a_gateway_that_dies_under_the_load_is_named_with_the_time_and_its_words() {
     assert!(failed >= down["failed_since"].as_u64().unwrap(), "{a}");
     assert!(a["failure"].as_str().unwrap().contains("refused"), "{a}");
     assert!(versus["targets"][0]["outage"].is_null(), "{versus}");
-    assert!(!output.stdout.contains("no difference is proven"), "{}", output.stdout);
     assert!(!output.stdout.contains("too short"), "{}", output.stdout);
 }
 
@@ -305,10 +301,6 @@ fn wrong_usage_and_unlike_targets_are_named_before_the_load() {
         &fixture,
         &["--target", &model, "--rate", "20", "--for", "1s", "--set", "versus.alone=0s"],
     );
-    assert!(
-        output.stderr.contains("a is unlike the reference: model big, direct mock"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("a: model big, direct: mock."), "{}", output.stderr);
     assert!(output.stdout.contains("model big"), "{}", output.stdout);
 }

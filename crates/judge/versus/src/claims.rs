@@ -1,168 +1,149 @@
-//! The sentences that may be said, tested together.
+//! The differences that are tested together.
 //!
-//! All of them hold together with 95 % confidence: p values are adjusted by Holm over each two
+//! All that hold do so together with 95 % confidence: p values are adjusted by Holm over each two
 //! targets and the headline figures.
 
 use plimsoll_report::format;
+use plimsoll_rules::Finding;
 use plimsoll_stats::multiple::holm;
 
 use crate::result::{Claim, CpuDifference, Difference, ErrorDifference, Kind, Versus};
 
-/// Sentences hold at this level.
+/// Differences hold at this level.
 const LEVEL: f64 = 0.05;
 
-/// What sentences on failures are about.
+/// What a difference in failures is about.
 pub(crate) const FAILURES: &str = "failures";
+const CPU: &str = "cpu";
 
-/// A sentence before its p value is adjusted.
-struct Tested {
-    target: String,
-    reference: String,
-    about: String,
-    p: f64,
-    /// Whether it may hold: the generator alone cannot have made it.
-    beyond_generator: bool,
-    /// What is said if it holds.
-    holds: String,
-    /// What is said if it does not.
-    open: String,
-}
-
-/// All sentences of `versus`, those that hold first, and of these the ones on failures: a target
-/// that fails is not chosen for its times.
+/// All differences of `versus` that are tested, those that hold first, and of these the ones in
+/// failures, because a target that fails is not chosen for its times, then the headline figure.
 pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
-    let mut tested = Vec::new();
-    for (target, reference) in pairs(versus) {
-        let headline = versus.difference(target, reference, versus.headline, Kind::Added, "p50");
-        let other = versus.difference(target, reference, versus.whole, Kind::Added, "p50");
-        let other = other.filter(|_| versus.whole != versus.headline);
-        // The tail that the samples allow.
-        let tail = versus.tail();
-        let tail = tail
-            .and_then(|q| versus.difference(target, reference, versus.headline, Kind::Shift, q));
-        tested.extend([headline, other, tail].into_iter().flatten().filter_map(time));
+    let mut claims: Vec<Claim> = pairs(versus).flat_map(|two| times(versus, two)).collect();
+    claims.extend(versus.errors.iter().filter_map(failures));
+    claims.extend(versus.cpu.iter().filter_map(cpu));
+    let p: Vec<f64> = claims.iter().map(|claim| claim.p).collect();
+    for (claim, p_holm) in claims.iter_mut().zip(holm(&p)) {
+        claim.holds &= p_holm < LEVEL;
+        claim.p_holm = p_holm;
+        claim.other_answers =
+            claim.about != FAILURES && versus.is_mismatch(&claim.target, &claim.reference);
     }
-    tested.extend(versus.errors.iter().filter_map(failures));
-    tested.extend(versus.cpu.iter().filter_map(cpu));
-    let p: Vec<f64> = tested.iter().map(|claim| claim.p).collect();
-    let claims = tested.into_iter().zip(holm(&p)).map(|(claim, p_holm)| {
-        let holds = p_holm < LEVEL && claim.beyond_generator;
-        let text = if holds { claim.holds } else { claim.open };
-        let is_unlike = versus.is_mismatch(&claim.target, &claim.reference);
-        let mark = if is_unlike && claim.about != FAILURES { ", for other answers" } else { "" };
-        Claim {
-            target: claim.target,
-            reference: claim.reference,
-            about: claim.about,
-            text: format!("{text}{mark}"),
-            p_holm,
-            holds,
-        }
+    let (headline, reference) = (versus.headline.name(), versus.reference());
+    claims.sort_by_key(|claim| {
+        let rank = [claim.about != FAILURES, claim.about != headline, claim.reference != reference];
+        (!claim.holds, rank)
     });
-    let (mut hold, open): (Vec<Claim>, Vec<Claim>) = claims.partition(|claim| claim.holds);
-    hold.sort_by_key(|claim| claim.about != FAILURES);
-    hold.into_iter().chain(open).collect()
+    claims
 }
 
 /// Each compared target with the reference, then each two of them.
-fn pairs(versus: &Versus) -> Vec<(&str, &str)> {
-    let compared = versus.compared();
-    let reference = versus.reference();
-    let with_reference = compared.iter().map(|&target| (target, reference));
-    let each_two = compared
-        .iter()
-        .enumerate()
-        .flat_map(|(position, &target)| compared[..position].iter().map(move |&r| (target, r)));
-    with_reference.chain(each_two).collect()
+fn pairs(versus: &Versus) -> impl Iterator<Item = (&str, &str)> {
+    let (compared, reference) = (versus.compared(), versus.reference());
+    let with_reference = compared.clone().into_iter().map(move |target| (target, reference));
+    let each_two = (0..compared.len()).flat_map(move |later| {
+        (0..later).map(|earlier| (compared[later], compared[earlier])).collect::<Vec<_>>()
+    });
+    with_reference.chain(each_two)
 }
 
-fn time(difference: &Difference) -> Option<Tested> {
-    let Difference { target, reference, figure, .. } = difference;
-    let (value, low, high) = difference.limited()?;
-    let (about, figure) = match difference.kind {
-        Kind::Added => (figure.name().to_owned(), figure.title().to_owned()),
-        Kind::Shift | Kind::ShiftWithFailures => {
-            let quantile = &difference.quantile;
-            let name = format!("{}.{quantile}", figure.name());
-            (name, format!("the {quantile} of {}", figure.title()))
-        }
-    };
-    let by = by_time(value, low, high);
-    let word = if value > 0.0 { "slower" } else { "faster" };
-    let open = not_significant(target, reference, &figure);
-    Some(Tested {
-        target: target.clone(),
-        reference: reference.clone(),
-        about,
-        p: difference.p?,
-        beyond_generator: difference.is_beyond_generator(),
-        holds: format!("{target} is {word} than {reference} in {figure}, by {by}"),
-        open: if difference.is_beyond_generator() || is_by_chance(difference) {
-            open
-        } else {
-            let part = format::time(difference.generator_ns.unwrap_or_default() / 1e6);
-            format!("{open}: up to {part} of the difference may be the generator's")
+/// The headline figure, that of the whole request, and the tail that the samples allow.
+fn times(versus: &Versus, (target, reference): (&str, &str)) -> Vec<Claim> {
+    let (headline, whole) = (versus.headline, versus.whole);
+    let other = (whole != headline).then_some((whole, Kind::Added, "p50"));
+    let tail = versus.tail().map(|quantile| (headline, Kind::Shift, quantile));
+    [Some((headline, Kind::Added, "p50")), other, tail]
+        .into_iter()
+        .flatten()
+        .filter_map(|(figure, kind, q)| versus.difference(target, reference, figure, kind, q))
+        .filter_map(time)
+        .collect()
+}
+
+fn time(found: &Difference) -> Option<Claim> {
+    let (value, low, high) = found.limited()?;
+    let name = found.figure.name();
+    Some(Claim {
+        target: found.target.clone(),
+        reference: found.reference.clone(),
+        about: match found.kind {
+            Kind::Added => name.to_owned(),
+            Kind::Shift => format!("{name}.{}", found.quantile),
         },
+        figure: match found.kind {
+            Kind::Added => found.figure.title().to_owned(),
+            Kind::Shift => {
+                format!("{} of {}", found.quantile, found.figure.title())
+            }
+        },
+        values: [value, low, high],
+        p: found.p?,
+        // The generator alone cannot have made it.
+        holds: found.is_beyond_generator(),
+        ..Claim::default()
     })
 }
 
-/// Whether the interval holds 0 without what may be the generator's.
-fn is_by_chance(difference: &Difference) -> bool {
-    difference.measured().is_some_and(|(_, low, high)| low <= 0.0 && high >= 0.0)
-}
-
-fn failures(errors: &ErrorDifference) -> Option<Tested> {
+/// The target that fails more often comes first.
+fn failures(errors: &ErrorDifference) -> Option<Claim> {
     let ErrorDifference { target, reference, only_target, only_reference, .. } = errors;
-    if only_target + only_reference == 0 {
-        return None;
-    }
     let (more, less, most, least) = if only_target >= only_reference {
-        (target, reference, only_target, only_reference)
+        (target, reference, *only_target, *only_reference)
     } else {
-        (reference, target, only_reference, only_target)
+        (reference, target, *only_reference, *only_target)
     };
-    let counts = format!(
-        "{} to {} pairs{}",
-        format::count(*most),
-        format::count(*least),
-        if errors.by_batch { ", in bursts" } else { "" }
-    );
-    Some(Tested {
-        target: target.clone(),
-        reference: reference.clone(),
+    (most > 0).then(|| Claim {
+        target: more.clone(),
+        reference: less.clone(),
         about: FAILURES.to_owned(),
+        counts: [most, least, errors.pairs],
+        by_batch: errors.by_batch,
         p: errors.p,
-        beyond_generator: true,
-        holds: format!("{more} fails more often than {less} ({counts})"),
-        open: format!(
-            "{more} does not fail significantly more often than {less} ({counts}, {})",
-            format::p_value(errors.p)
-        ),
+        holds: true,
+        ..Claim::default()
     })
 }
 
-fn cpu(cpu: &CpuDifference) -> Option<Tested> {
-    let CpuDifference { target, reference, .. } = cpu;
-    let (value, low, high) = (cpu.value_ns?, cpu.low_ns?, cpu.high_ns?);
-    let by = by_time(value, low, high);
-    let word = if value > 0.0 { "more" } else { "less" };
-    Some(Tested {
-        target: target.clone(),
-        reference: reference.clone(),
-        about: "cpu".to_owned(),
+fn cpu(cpu: &CpuDifference) -> Option<Claim> {
+    Some(Claim {
+        target: cpu.target.clone(),
+        reference: cpu.reference.clone(),
+        about: CPU.to_owned(),
+        figure: "CPU per request".to_owned(),
+        values: [cpu.value_ns?, cpu.low_ns?, cpu.high_ns?],
         p: cpu.p?,
-        beyond_generator: true,
-        holds: format!("{target} takes {word} CPU per request than {reference}, by {by}"),
-        open: not_significant(target, reference, "CPU per request"),
+        holds: true,
+        ..Claim::default()
     })
 }
 
-fn not_significant(target: &str, reference: &str, figure: &str) -> String {
-    format!("{target} and {reference} do not differ significantly in {figure}")
-}
+impl Claim {
+    /// The statement, of a difference that holds.
+    pub fn finding(&self) -> Finding {
+        let code = if self.about == FAILURES { 403 } else { 404 };
+        let finding =
+            Finding::new(code).with("target", &self.target).with("reference", &self.reference);
+        if code == 404 {
+            return finding
+                .with("figure", &self.figure)
+                .with("difference", self.difference())
+                .with_some("answers", self.other_answers.then_some("other"));
+        }
+        let [most, least, pairs] = self.counts.map(format::count);
+        finding
+            .with("most", most)
+            .with("least", least)
+            .with("pairs", pairs)
+            .with_some("how", self.by_batch.then_some("in bursts"))
+    }
 
-/// The size of a difference in nanoseconds, with its interval.
-fn by_time(value: f64, low: f64, high: f64) -> String {
-    let (low, high) = if value > 0.0 { (low, high) } else { (-high, -low) };
-    format::with_interval(value.abs() / 1e6, low / 1e6, high / 1e6)
+    /// The values in a cell: of failures `40 to 0 pairs`, else the difference with its interval.
+    pub(crate) fn difference(&self) -> String {
+        if self.about == FAILURES {
+            let [most, least, _] = self.counts.map(format::count);
+            return format!("{most} to {least} pairs");
+        }
+        let [value, low, high] = self.values.map(|nanos| nanos / 1e6);
+        format::difference(value, low, high)
+    }
 }

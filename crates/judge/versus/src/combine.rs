@@ -3,23 +3,22 @@
 //! The interval of one round speaks of its window of time only. Over rounds, differences are means
 //! whose intervals contain what differs between windows (Hartung and Knapp).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use plimsoll_stats::Looks;
 use plimsoll_stats::rounds::{OverRounds, Round, hartung_knapp};
 use plimsoll_stats::sign_test::sign_p;
 use plimsoll_stats::student_t::critical_95;
 
-use crate::added_distribution;
 use crate::disturbance::matters;
-use crate::judge::{conclude, warnings};
+use crate::judge::conclude;
 use crate::own_times::{self, mean};
 use crate::result::{
-    BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Kind, Lost, Outage,
-    OwnTimes, TargetResult, Verdicts, Versus,
+    BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Kind, Outage, OwnTimes,
+    RoundResult, TargetResult, Verdicts, Versus, WorkloadMismatch,
 };
-use crate::stalls;
 use crate::stated;
+use crate::streams::Streams;
 use crate::threshold::AddedThreshold;
 
 /// Why there is no mean over rounds.
@@ -43,21 +42,15 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
         blocks: blocks(rounds),
         targets: targets(rounds),
         differences: last.differences.iter().map(|found| difference(rounds, found)).collect(),
-        added: added_distribution::of_rounds(rounds.iter().flat_map(|round| &round.added)),
-        errors: last.errors.iter().map(|found| errors(rounds, found, |r| &r.errors)).collect(),
+        errors: last.errors.iter().map(|found| errors(rounds, found)).collect(),
         verdicts: verdicts(rounds),
         cpu: last.cpu.iter().map(|found| cpu(rounds, found)).collect(),
-        unlike: union(rounds, |round| &round.unlike, String::clone),
-        workload_mismatch: union(
-            rounds,
-            |round| &round.workload_mismatch,
-            |found| (found.target.clone(), found.reference.clone(), found.about.clone()),
-        ),
+        workload_mismatch: mismatches(rounds),
         ..last.clone()
     };
     versus.disturbance =
         last.disturbance.iter().map(|found| disturbance(rounds, &versus, found)).collect();
-    versus.warnings = warnings(&versus);
+    versus.by_round = by_round(rounds);
     conclude(&mut versus, &thresholds(last));
     versus.invalid.clear();
     for why in invalid(rounds) {
@@ -100,6 +93,12 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
             round.difference(target, reference, like.figure, like.kind, &like.quantile)
         })
         .collect();
+    let pairs = found.iter().map(|found| found.pairs).sum();
+    let mut known = found.iter().filter(|found| found.value_ns.is_some());
+    if let (Some(only), None) = (known.next(), known.next()) {
+        // The value of one window is shown, and nothing is tested over rounds.
+        return Difference { pairs, p: None, ..(*only).clone() };
+    }
     let measured = found.iter().filter_map(|found| {
         let (value, low, high) = found.measured()?;
         Some((value, low, high, found.degrees_of_freedom))
@@ -113,7 +112,7 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
         .zip(generator)
         .map(|(over, most)| (over.interval.low - most, over.interval.high + most));
     Difference {
-        pairs: found.iter().map(|found| found.pairs).sum(),
+        pairs,
         at_least_ns: limits.map(|limits| limits.0),
         at_most_ns: limits.map(|limits| limits.1),
         value_ns: over.map(|over| over.value),
@@ -130,15 +129,30 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
     }
 }
 
-fn errors(
-    rounds: &[Versus],
-    like: &ErrorDifference,
-    of: impl Fn(&Versus) -> &[ErrorDifference],
-) -> ErrorDifference {
+/// The headline figure of each target, by round.
+fn by_round(rounds: &[Versus]) -> Vec<RoundResult> {
+    let numbered = (1_u32..).zip(rounds);
+    let rows = numbered.flat_map(|(round, versus)| {
+        versus.targets.iter().map(move |target| {
+            let added = versus.headline_added().find(|found| found.target == target.name);
+            let added = added.and_then(Difference::limited);
+            RoundResult {
+                round,
+                target: target.name.clone(),
+                failed: target.failed,
+                p50_ns: target.own(versus.headline).and_then(|own| own.p50_ns),
+                added_ns: added.map(|(value, low, high)| [value, low, high]),
+            }
+        })
+    });
+    rows.collect()
+}
+
+fn errors(rounds: &[Versus], like: &ErrorDifference) -> ErrorDifference {
     let found: Vec<_> = rounds
         .iter()
         .filter_map(|round| {
-            of(round).iter().find(|found: &&ErrorDifference| {
+            round.errors.iter().find(|found: &&ErrorDifference| {
                 (&found.target, &found.reference) == (&like.target, &like.reference)
             })
         })
@@ -206,8 +220,6 @@ fn disturbance(rounds: &[Versus], whole: &Versus, like: &Disturbance) -> Disturb
 
 fn blocks(rounds: &[Versus]) -> BlockCounts {
     let blocks = rounds.iter().map(|round| &round.blocks);
-    let names: BTreeSet<&str> =
-        rounds.iter().flat_map(|round| &round.blocks.lost).map(|lost| &*lost.target).collect();
     BlockCounts {
         planned: blocks.clone().map(|blocks| blocks.planned).sum(),
         recorded: blocks.clone().map(|blocks| blocks.recorded).sum(),
@@ -215,17 +227,7 @@ fn blocks(rounds: &[Versus]) -> BlockCounts {
         alone: blocks.clone().map(|blocks| blocks.alone).sum(),
         refused_as_expected: blocks.clone().map(|blocks| blocks.refused_as_expected).sum(),
         one_in: blocks.map(|blocks| blocks.one_in).max().unwrap_or(1),
-        lost: names.into_iter().map(|name| lost_by(rounds, name)).collect(),
     }
-}
-
-/// What one target lost, over all rounds.
-fn lost_by(rounds: &[Versus], name: &str) -> Lost {
-    let lost = rounds.iter().flat_map(|round| &round.blocks.lost);
-    let pairs: u64 = lost.filter(|lost| lost.target == name).map(|lost| lost.pairs).sum();
-    let targets = rounds.iter().flat_map(|round| &round.targets);
-    let turns: u64 = targets.filter(|target| target.name == name).map(|target| target.turns).sum();
-    Lost { target: name.to_owned(), pairs, share: pairs as f64 / turns.max(1) as f64 }
 }
 
 /// Counts are added up; of shares and percentiles the mean over the rounds is given.
@@ -252,7 +254,7 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
                 cpu_high_ns: None,
                 stated: stated::combine(all.iter().filter_map(|target| target.stated.as_ref())),
                 taken_out: all.iter().find_map(|target| target.taken_out.clone()),
-                stalls: stalls::combine(all.iter().filter_map(|target| target.stalls)),
+                streams: Streams::combine(all.iter().filter_map(|target| target.streams)),
                 failure: all.iter().find_map(|target| target.failure.clone()),
                 // Of which round the time is, a reader would not know.
                 outage: all.iter().any(|target| target.outage.is_some()).then(Outage::default),
@@ -290,31 +292,21 @@ fn verdicts(rounds: &[Versus]) -> Option<Verdicts> {
             }
         }
     }
-    Some(Verdicts {
-        matrix,
-        differences: last
-            .differences
-            .iter()
-            .map(|found| errors(rounds, found, decisions))
-            .collect(),
-        different: all.iter().map(|verdicts| verdicts.different).sum(),
-        turns: all.iter().flat_map(|verdicts| &verdicts.turns).take(1_000).cloned().collect(),
-    })
+    Some(Verdicts { matrix, different: all.iter().map(|verdicts| verdicts.different).sum() })
 }
 
-/// A round without expectations has no differences either.
-fn decisions(round: &Versus) -> &[ErrorDifference] {
-    round.verdicts.as_ref().map_or(&[], |verdicts| &verdicts.differences)
-}
-
-/// What any round has; of several with the same key, the first.
-fn union<T: Clone, K: Ord>(
-    rounds: &[Versus],
-    of: impl Fn(&Versus) -> &Vec<T>,
-    key: impl Fn(&T) -> K,
-) -> Vec<T> {
-    let mut seen = BTreeSet::new();
-    rounds.iter().flat_map(of).filter(|found| seen.insert(key(found))).cloned().collect()
+/// What any round has; of several about the same, the first.
+fn mismatches(rounds: &[Versus]) -> Vec<WorkloadMismatch> {
+    let mut all: Vec<WorkloadMismatch> = Vec::new();
+    for found in rounds.iter().flat_map(|round| &round.workload_mismatch) {
+        let is_known = |known: &WorkloadMismatch| {
+            known.about == found.about && known.is_of(&found.target, &found.reference)
+        };
+        if !all.iter().any(is_known) {
+            all.push(found.clone());
+        }
+    }
+    all
 }
 
 fn invalid(rounds: &[Versus]) -> Vec<String> {

@@ -1,7 +1,9 @@
 //! The reference against itself: does the instrument find a difference that is not there?
 
-use crate::figure::Figure;
-use crate::result::{Control, Difference, Kind};
+use plimsoll_report::format;
+use plimsoll_rules::{Finding, Level};
+
+use crate::result::{Control, Difference, Versus};
 
 /// At this level the control target must not differ: one valid comparison in a thousand is called
 /// invalid.
@@ -10,77 +12,46 @@ const LEVEL: f64 = 0.001;
 const UNCLEAR_LEVEL: f64 = 0.05;
 
 /// The check, from the difference of the `control` target.
-pub(crate) fn control(
-    control: &str,
-    reference: &str,
-    figure: Figure,
-    differences: &[Difference],
-) -> Control {
+pub(crate) fn control(control: &str, versus: &Versus) -> Control {
     let empty = Control { target: control.to_owned(), ..Control::default() };
-    let found = differences.iter().find(|difference| {
-        difference.is_of(control, reference)
-            && (difference.figure, difference.kind) == (figure, Kind::Added)
-            && difference.quantile == "p50"
-    });
-    match found {
-        None => Control { refused: Some("it has no complete pair".to_owned()), ..empty },
-        Some(Difference { refused: Some(why), .. }) => {
-            Control { refused: Some(why.clone()), ..empty }
-        }
-        Some(difference) => Control {
-            value_ns: difference.value_ns,
-            p: difference.p,
-            differs: difference.p.is_some_and(|p| p < LEVEL) && difference.is_beyond_generator(),
-            unclear: unclear(difference, differences),
-            ..empty
-        },
+    let Some(found) = versus.headline_added().find(|found| found.target == control) else {
+        return Control { refused: Some("it has no complete pair".to_owned()), ..empty };
+    };
+    Control {
+        value_ns: found.value_ns,
+        p: found.p,
+        differs: found.p.is_some_and(|p| p < LEVEL) && found.is_beyond_generator(),
+        refused: found.refused.clone(),
+        ..empty
     }
 }
 
-/// Why the control shows nothing: it may differ, or its interval reaches as far as what is found
-/// between other targets.
-fn unclear(control: &Difference, differences: &[Difference]) -> Option<String> {
-    let p = control.p?;
-    if p < LEVEL {
-        return None;
+/// The statement on a control that differs, or of which that is unclear: it may differ, or its
+/// interval reaches as far as the difference of another target.
+pub(crate) fn finding(versus: &Versus) -> Option<Finding> {
+    let control = versus.control.as_ref()?;
+    let found = versus.headline_added().find(|found| found.target == control.target)?;
+    let (value, low, high) = found.measured()?;
+    let p = found.p?;
+    let finding = Finding::new(406)
+        .with("control", &control.target)
+        .with("reference", versus.reference())
+        .with("difference", format::difference(value / 1e6, low / 1e6, high / 1e6));
+    if control.differs {
+        return Some(finding.at(Level::Invalid));
     }
-    let (value, low, high) = control.measured()?;
-    let interval = plimsoll_report::format::difference(value / 1e6, low / 1e6, high / 1e6);
-    let name = &control.target;
-    if p < UNCLEAR_LEVEL {
-        return Some(format!("{name} differs by {interval}, as one in twenty would by chance"));
-    }
-    let reach = low.abs().max(high.abs());
-    let found = differences
-        .iter()
-        .filter(|found: &&Difference| {
-            (found.figure, found.kind, &found.quantile)
-                == (control.figure, control.kind, &control.quantile)
-                && found.reference == control.reference
-                && found.target != *name
-        })
-        .find(|found| {
-            found.p.is_some_and(|p| p < UNCLEAR_LEVEL)
-                && found.value_ns.is_some_and(|value| value.abs() <= reach)
-        })?;
-    Some(format!("{name} may differ by {interval}, which is as much as {} adds", found.target))
+    let like = (p >= LEVEL).then(|| within_reach(versus, found, low.abs().max(high.abs())));
+    let like = like.flatten();
+    ((LEVEL..UNCLEAR_LEVEL).contains(&p) || like.is_some())
+        .then(|| finding.with_some("target", like))
 }
 
-/// What a reader must know of it.
-pub(crate) fn warning(control: &Control) -> Option<String> {
-    let why = control.unclear.as_ref()?;
-    Some(format!(
-        "the control is unclear: {why}. Measure for longer, or on an idler host, before you rely \
-         on small differences"
-    ))
-}
-
-/// Why the comparison is invalid, if the control target differs.
-pub(crate) fn invalid(control: &Control, reference: &str) -> Option<String> {
-    let value = control.value_ns.filter(|_| control.differs)?;
-    let time = plimsoll_report::format::time(value / 1e6);
-    Some(format!(
-        "the control differs: {} is {time} off {reference}, where nothing should differ",
-        control.target
-    ))
+/// A target that is found to differ by no more than the control may.
+fn within_reach<'v>(versus: &'v Versus, control: &Difference, reach: f64) -> Option<&'v String> {
+    let mut others = versus.headline_added().filter(|found| found.target != control.target);
+    let is_like = |found: &&Difference| {
+        found.p.is_some_and(|p| p < UNCLEAR_LEVEL)
+            && found.value_ns.is_some_and(|value| value.abs() <= reach)
+    };
+    others.find(is_like).map(|found| &found.target)
 }

@@ -5,20 +5,24 @@ use std::fmt::Write as _;
 use crate::result::Versus;
 
 const HEAD: &str = "target,reference,figure,kind,quantile,value_ns,low_ns,high_ns,at_least_ns,\
-                    at_most_ns,pairs,p,refused,interval\n";
+                    at_most_ns,pairs,p,refused,interval,answers,streams\n";
 
 /// The differences as CSV, with a line of headings. What is refused has empty cells and its reason.
 /// `at_least_ns` and `at_most_ns` are the interval with what may be the generator's. `interval` is
-/// `fixed`, or `always_valid` where the run could end at any moment.
+/// `fixed`, or `always_valid` where the run could end at any moment; `answers` is `differ` where
+/// the times are not those of the same work, `streams` the shape of the target's streams.
 pub fn csv(versus: &Versus) -> String {
     let mut out = HEAD.to_owned();
     let interval = if versus.stopping.is_some() { "always_valid" } else { "fixed" };
     for found in &versus.differences {
         let kind = found.kind.name();
+        let answers = if found.other_answers { "differ" } else { "alike" };
+        let target = versus.targets.iter().find(|target| target.name == found.target);
+        let streams = target.and_then(|target| target.streams);
         // Writing to a string does not fail.
         let _ = writeln!(
             out,
-            "{},{},{},{kind},{},{},{},{},{},{},{},{},{},{interval}",
+            "{},{},{},{kind},{},{},{},{},{},{},{},{},{},{interval},{answers},{}",
             cell(&found.target),
             cell(&found.reference),
             found.figure.name(),
@@ -31,6 +35,7 @@ pub fn csv(versus: &Versus) -> String {
             found.pairs,
             number(found.p),
             cell(found.refused.as_deref().unwrap_or_default()),
+            cell(&streams.map(|streams| streams.cell()).unwrap_or_default()),
         );
     }
     out

@@ -7,12 +7,8 @@ use crate::facts::Facts;
 use crate::figure::{Figure, QUANTILES};
 use crate::generator::WithoutGenerator;
 use crate::outage;
-use crate::pairs::{Run, Two, failed};
+use crate::pairs::{Run, Two};
 use crate::result::{Difference, Kind};
-
-/// From this share of pairs that only one side failed, percentiles are also given with failures as
-/// infinitely slow.
-const FAILURES_MATTER: f64 = 0.001;
 
 /// All differences, in the order of reports: those to the reference in every figure, and those of
 /// each two compared targets in the figures of which something may be said.
@@ -29,7 +25,6 @@ pub(crate) fn differences(facts: &Facts, run: Run<'_>, headline: Figure) -> Vec<
 }
 
 fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<Difference> {
-    let with_failures = failures_matter(run, two);
     let mut differences = Vec::new();
     for &figure in figures {
         let row = Row { facts, run, two, figure };
@@ -46,34 +41,13 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<
             }
             differences.push(found);
         }
-        if with_failures && of_whole_request(figure) {
-            let shift = run.shift_with_failures(two, figure);
-            for (name, q) in QUANTILES {
-                let found = row.of(Kind::ShiftWithFailures, name, shift.pairs(), shift.estimate(q));
-                differences.push(found);
-            }
-        }
     }
     differences
-}
-
-/// A failure has no gaps: it can be infinitely slow in the times of the whole request alone.
-const fn of_whole_request(figure: Figure) -> bool {
-    matches!(figure, Figure::Ttft | Figure::ResponseTime | Figure::ServiceTime)
 }
 
 /// To whole nanoseconds, which is what was measured; never a negative zero.
 fn whole(nanos: f64) -> f64 {
     nanos.round() + 0.0
-}
-
-fn failures_matter(run: Run<'_>, two: Two) -> bool {
-    let (mut discordant, mut pairs) = (0_u64, 0_u64);
-    for (target, reference) in run.pairs(two) {
-        pairs += 1;
-        discordant += u64::from(failed(target) != failed(reference));
-    }
-    discordant as f64 > FAILURES_MATTER * pairs as f64
 }
 
 /// What is the same for all differences of two targets in one figure.

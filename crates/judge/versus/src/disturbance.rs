@@ -1,11 +1,13 @@
 //! What targets do to each other: what is added beside the others, less what is added alone.
 
-use plimsoll_stats::{Estimate, Looks, NoIntervalReason};
+use plimsoll_report::format;
+use plimsoll_rules::Finding;
+use plimsoll_stats::{Estimate, Looks};
 
 use crate::facts::Facts;
 use crate::figure::Figure;
 use crate::pairs::{Run, Two};
-use crate::result::Disturbance;
+use crate::result::{Disturbance, Versus};
 
 /// A disturbance matters from this share of what the target adds.
 const MATTERS: f64 = 0.1;
@@ -36,10 +38,6 @@ fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> Disturban
                 ..empty
             }
         }
-        Err(NoIntervalReason::TooFewBatches) => Disturbance {
-            refused: Some("the windows in which each target was alone are too few".to_owned()),
-            ..empty
-        },
         Err(why) => Disturbance { refused: Some(run.words(why)), ..empty },
     }
 }
@@ -68,25 +66,29 @@ fn variance(estimate: &Estimate, looks: Looks) -> f64 {
     (estimate.interval.half_width() / critical).powi(2)
 }
 
-/// One warning for each target that is disturbed.
-pub(crate) fn warnings<'d>(
-    same_host: bool,
-    found: impl Iterator<Item = &'d Disturbance>,
-) -> Vec<String> {
-    let expected = if same_host { "on one host this is expected; " } else { "" };
-    let disturbed = found.filter(|disturbance| disturbance.matters);
-    disturbed
-        .filter_map(|found| {
-            let (value, low, high) = (found.value_ns?, found.low_ns?, found.high_ns?);
-            let (word, sign) = if value > 0.0 { ("slower", 1.0) } else { ("faster", -1.0) };
-            let (from, to) = if value > 0.0 { (low, high) } else { (-high, -low) };
-            let by =
-                plimsoll_report::format::with_interval(value * sign / 1e6, from / 1e6, to / 1e6);
-            Some(format!(
-                "targets disturb each other: {} is {word} by {by} beside the others than alone \
-                 (compared with the reference); {expected}--schedule turns loads each alone",
-                found.target
-            ))
-        })
-        .collect()
+/// The statements on targets that are disturbed. A difference that stalls of 40 ms explain is no
+/// disturbance by other targets.
+pub(crate) fn findings(versus: &Versus) -> impl Iterator<Item = Finding> {
+    let reference = versus.reference();
+    let has_stalls = |name: &str| {
+        let target = versus.targets.iter().find(|target| target.name == name);
+        target.and_then(|target| target.streams).is_some_and(|streams| streams.has_stalls())
+    };
+    let found = versus.disturbance.iter().filter(|found| found.matters);
+    found.filter(move |found| ![&found.target, reference].into_iter().any(has_stalls)).filter_map(
+        |found| {
+            let [value, low, high] =
+                [found.value_ns?, found.low_ns?, found.high_ns?].map(|nanos| nanos / 1e6);
+            let (word, low, high) =
+                if value > 0.0 { ("slower", low, high) } else { ("faster", -high, -low) };
+            let expected = versus.same_host.then_some("expected on one host");
+            Some(
+                Finding::new(407)
+                    .with("target", &found.target)
+                    .with("by", format::with_interval(value.abs(), low, high))
+                    .with("word", word)
+                    .with_some("expected", expected),
+            )
+        },
+    )
 }

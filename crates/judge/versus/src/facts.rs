@@ -2,12 +2,13 @@
 
 use plimsoll_measure::{Block, Nanos};
 use plimsoll_metrics::LoadModel;
+use plimsoll_rules::Finding;
 use plimsoll_stats::Looks;
 use serde::{Deserialize, Serialize};
 
 use crate::role::Role;
-use crate::stalls::Stalls;
 use crate::stated::Stated;
+use crate::streams::Streams;
 use crate::threshold::AddedThreshold;
 
 /// A run on several targets. A shard keeps them in its folder, without what the plan says again.
@@ -133,14 +134,14 @@ pub struct TargetFacts {
     pub stated: Option<Stated>,
     /// Turns that it completed per second while it was loaded.
     pub throughput: Option<f64>,
-    /// How it differs from the reference beyond what is compared.
-    pub differs: Vec<String>,
+    /// How it differs from the reference before the load.
+    pub setup: Vec<Finding>,
     /// Set if it was taken out of the run.
     pub taken_out: Option<TakenOut>,
     /// What it said when requests to it failed.
     pub failure: Option<String>,
-    /// Its streams, where they stood for 40 ms again and again.
-    pub stalls: Option<Stalls>,
+    /// How its streams came.
+    pub streams: Option<Streams>,
 }
 
 /// A target that was taken out of the run.

@@ -54,7 +54,6 @@ impl WithoutGenerator {
             .filter_map(|(added, shift)| match found.kind {
                 Kind::Added => added.value(q),
                 Kind::Shift => shift.value(q),
-                Kind::ShiftWithFailures => None,
             })
             .map(|without| without - value)
             .collect();

@@ -1,17 +1,18 @@
 //! One round: from blocks to what can be said of the targets.
 
 use plimsoll_measure::{Block, Nanos};
+use plimsoll_rules::{Finding, Level};
 use plimsoll_stats::Looks;
 
 use crate::batching::Batching;
 use crate::comparisons::{headline, whole_time};
-use crate::facts::{Facts, Schedule, TargetFacts};
+use crate::facts::{Facts, Schedule};
 use crate::pairs::Run;
-use crate::result::{BlockCounts, SCHEMA, Stopping, Versus};
+use crate::result::{SCHEMA, Stopping, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
-    added_distribution, claims, control, cpu, detectable, differences, disturbance, errors, margin,
-    policy, stalls, targets, workload_mismatch,
+    answers, claims, control, cpu, differences, disturbance, errors, findings, margin, policy,
+    targets,
 };
 
 /// Judges the targets of a run by its blocks. Blocks may come in any order; warm-up is not among
@@ -33,27 +34,27 @@ fn judge_all(facts: &Facts, blocks: &[Block]) -> Versus {
     let batching = Batching::of(blocks, facts.looks);
     let run = Run { blocks, batching: &batching };
     let headline = headline(facts, blocks);
-    let blocks =
-        BlockCounts { lost: errors::lost(facts, run), ..targets::count_blocks(facts, run) };
+    let blocks = targets::count_blocks(facts, run);
     let found = targets::targets(facts, run);
     let disturbance = disturbance::disturbances(facts, run, headline);
     let mut versus = Versus {
         differences: differences::differences(facts, run, headline),
-        added: added_distribution::distributions(facts, run, headline),
         errors: errors::errors(facts, run),
         verdicts: policy::verdicts(facts, run),
         cpu: cpu::differences(facts, run),
-        unlike: unlike(facts),
-        workload_mismatch: workload_mismatch::mismatches(facts, run),
+        workload_mismatch: answers::mismatches(facts, run),
         targets: found,
         blocks,
         headline,
         disturbance,
         ..head(facts)
     };
-    versus.warnings = warnings(&versus);
-    conclude(&mut versus, &facts.thresholds);
     check_control(facts, &mut versus);
+    conclude(&mut versus, &facts.thresholds);
+    let control = versus.findings.iter().find(|finding| finding.level == Level::Invalid);
+    if let Some(why) = control.map(Finding::text) {
+        versus.invalidate(why);
+    }
     if versus.blocks.recorded == 0 {
         versus.invalidate("no block was recorded: nothing can be compared".to_owned());
     }
@@ -84,52 +85,22 @@ fn head(facts: &Facts) -> Versus {
     }
 }
 
-/// How targets differ by what was known before the load.
-fn unlike(facts: &Facts) -> Vec<String> {
-    let targets = facts.targets.iter();
-    let differs = targets.flat_map(|target: &TargetFacts| {
-        target.differs.iter().map(move |how| format!("{}: {how}", target.name))
-    });
-    differs.collect()
-}
-
 fn check_control(facts: &Facts, versus: &mut Versus) {
     let Some(control) = facts.control() else { return };
-    let (control, reference) = (facts.name(control), facts.name(facts.reference()));
-    let found = control::control(control, reference, versus.headline, &versus.differences);
-    if let Some(why) = control::invalid(&found, reference) {
-        versus.invalidate(why);
-    }
-    versus.warnings.extend(control::warning(&found));
-    versus.control = Some(found);
+    versus.control = Some(control::control(facts.name(control), versus));
 }
 
-/// What a reader must know.
-pub(crate) fn warnings(versus: &Versus) -> Vec<String> {
-    let reference = versus.reference();
-    let targets = versus.targets.iter();
-    let stalls: Vec<_> =
-        targets.filter_map(|target| Some((&*target.name, target.stalls?))).collect();
-    // A difference that stalls explain is no disturbance by other targets.
-    let disturbed = versus
-        .disturbance
-        .iter()
-        .filter(|found| stalls.iter().all(|(name, _)| *name != found.target && *name != reference));
-    disturbance::warnings(versus.same_host, disturbed)
-        .into_iter()
-        .chain(stalls::warning(&stalls, reference))
-        .chain(workload_mismatch::connections(&versus.targets))
-        .collect()
-}
-
-/// What follows from the differences: sentences, thresholds, the margin, and what could have been
-/// seen. Also of several rounds.
+/// What follows from the differences: statements, thresholds and the margin. Also of several rounds.
 pub(crate) fn conclude(versus: &mut Versus, thresholds: &[AddedThreshold]) {
+    let mismatches = &versus.workload_mismatch;
+    for found in &mut versus.differences {
+        let (target, reference) = (&found.target, &found.reference);
+        found.other_answers = mismatches.iter().any(|other| other.is_of(target, reference));
+    }
     versus.claims = claims::claims(versus);
-    versus.detectable =
-        detectable::of(versus.headline, versus.looks(), &versus.differences, &versus.errors);
     versus.thresholds = thresholds.iter().flat_map(|bound| bound.judge(versus)).collect();
     if let Some(share) = versus.margin {
         (versus.worse_than_margin, versus.margin_unknown) = margin::worse(versus, share);
     }
+    versus.findings = findings::findings(versus);
 }

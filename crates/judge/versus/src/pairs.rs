@@ -80,14 +80,6 @@ impl<'a> Run<'a> {
         self.shift_of(two, |turn| value(turn, figure), |turn| value(turn, figure))
     }
 
-    /// The same with failures as infinitely slow.
-    pub(crate) fn shift_with_failures(self, two: Two, figure: Figure) -> Shift {
-        let value = |turn: &PairedTurn| {
-            if failed(turn) { Some(f64::INFINITY) } else { value(turn, figure) }
-        };
-        self.shift_of(two, value, value)
-    }
-
     /// The same by values of each, which a turn may not have.
     pub(crate) fn shift_of(
         self,

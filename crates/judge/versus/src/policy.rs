@@ -1,17 +1,12 @@
-//! Policy decisions: what each target decided, and where they disagree.
+//! Policy decisions: what each target decided, and how often they disagree.
 
 use plimsoll_measure::Block;
 use plimsoll_metrics::ConfusionMatrix;
 use plimsoll_metrics::confusion_matrix::Matrix;
 
-use crate::comparisons::comparisons;
-use crate::errors::compare;
 use crate::facts::Facts;
 use crate::pairs::{Run, turn};
-use crate::result::{DifferentDecision, TargetMatrix, Verdicts};
-
-/// Most turns that are listed.
-const LISTED: usize = 1_000;
+use crate::result::{TargetMatrix, Verdicts};
 
 /// The policy decisions; `None` if no scenario expects one.
 pub(crate) fn verdicts(facts: &Facts, run: Run<'_>) -> Option<Verdicts> {
@@ -27,19 +22,9 @@ pub(crate) fn verdicts(facts: &Facts, run: Run<'_>) -> Option<Verdicts> {
     }
     // The provider itself decides nothing: only those that are compared can disagree.
     let judged = facts.compared();
-    let differences: Vec<_> = comparisons(facts)
-        .into_iter()
-        .filter(|two| judged.contains(&two.reference))
-        .map(|two| compare(facts, run, two, |turn| turn.as_expected().map(|right| !right)))
-        .collect();
-    let different: Vec<&Block> =
-        run.batching.measured(run.blocks).filter(|block| differ(block, &judged)).collect();
-    Some(Verdicts {
-        matrix,
-        differences,
-        different: different.len() as u64,
-        turns: different.iter().take(LISTED).map(|block| listed(facts, block)).collect(),
-    })
+    let measured = run.batching.measured(run.blocks);
+    let different = measured.filter(|block| differ(block, &judged)).count() as u64;
+    Some(Verdicts { matrix, different })
 }
 
 fn matrix(run: Run<'_>, target: usize) -> Matrix {
@@ -55,19 +40,4 @@ fn differ(block: &Block, judged: &[usize]) -> bool {
         turns.filter(|turn| turn.expected.is_some()).filter_map(|turn| turn.decision);
     let Some(first) = decisions.next() else { return false };
     decisions.any(|decision| decision != first)
-}
-
-fn listed(facts: &Facts, block: &Block) -> DifferentDecision {
-    let turns: Vec<_> = (0..facts.targets.len()).map(|index| turn(block, index)).collect();
-    let expected = turns.iter().flatten().find_map(|turn| turn.expected);
-    let decisions = turns.iter().map(|turn| turn.and_then(|turn| turn.decision));
-    DifferentDecision {
-        index: block.index,
-        turn: block.turn,
-        scenario: block.scenario.0,
-        expected: expected.map(|decision| decision.name().to_owned()),
-        decisions: decisions
-            .map(|decision| decision.map(|decision| decision.name().to_owned()))
-            .collect(),
-    }
 }

@@ -17,6 +17,23 @@ pub fn prometheus(versus: &Versus) -> String {
         let help = "The difference of the percentiles of two targets.";
         family(&mut out, versus, Kind::Shift, "shift", help);
     }
+    let differing = versus.compared().into_iter().map(|target| {
+        let differs = versus.is_mismatch(target, versus.reference());
+        (vec![("target", target.into())], u8::from(differs))
+    });
+    let help = "1 if the answers differ from those of the reference: times are not comparable.";
+    out.family("plimsoll_versus_answers_differ", Metric::Gauge, help, differing);
+    let shapes = versus.targets.iter().flat_map(|target| {
+        let shapes = target.streams.into_iter().flat_map(|streams| streams.shapes());
+        shapes.map(|(shape, count)| {
+            (vec![("target", target.name.as_str().into()), ("shape", shape.into())], count)
+        })
+    });
+    let mut shapes = shapes.peekable();
+    if shapes.peek().is_some() {
+        let help = "Streams of a target that did not come as they should, by shape.";
+        out.family("plimsoll_versus_streams", Metric::Gauge, help, shapes);
+    }
     let name: Labels<'_> = vec![("name", versus.name.as_str().into())];
     let valid = u8::from(versus.invalid.is_empty());
     let help = "1 if the comparison is valid; else 0: do not use it.";

@@ -4,23 +4,24 @@ use plimsoll_measure::named_enum;
 use std::collections::BTreeMap;
 
 use plimsoll_metrics::{Judgement, ThresholdResult, confusion_matrix::Matrix};
+use plimsoll_rules::Finding;
 use plimsoll_stats::Looks;
+use plimsoll_stats::power::detectable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::added_distribution::AddedDistribution;
 use crate::figure::Figure;
 use crate::role::Role;
-use crate::stalls::Stalls;
 use crate::stated::Stated;
+use crate::streams::Streams;
 
 /// The layout of `versus.json`.
-pub const SCHEMA: &str = "plimsoll.versus/1";
+pub const SCHEMA: &str = "plimsoll.versus/2";
 
 /// Targets that carried out the same requests, compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Versus {
-    /// The layout of this file: `plimsoll.versus/1`.
+    /// The layout of this file: `plimsoll.versus/2`.
     pub schema: String,
     /// Name of the run.
     pub name: String,
@@ -55,9 +56,6 @@ pub struct Versus {
     pub targets: Vec<TargetResult>,
     /// The differences: of each target to the reference, and of each two targets.
     pub differences: Vec<Difference>,
-    /// How what targets add is distributed over the pairs, in the headline figure.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub added: Vec<AddedDistribution>,
     /// The check of the instrument: the reference against itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
@@ -72,10 +70,14 @@ pub struct Versus {
     /// CPU time per request, target against target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<CpuDifference>,
-    /// The sentences that were tested, together at 5 %; none of an invalid comparison.
+    /// The differences that were tested, together at 5 %; none of an invalid comparison.
     pub claims: Vec<Claim>,
-    /// What could have been seen.
-    pub detectable: Vec<Detectable>,
+    /// The statements that follow, those to act on first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+    /// Several rounds: the headline figure of each target in each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_round: Vec<RoundResult>,
     /// Thresholds on what targets add, judged by the interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<ThresholdResult>,
@@ -92,12 +94,6 @@ pub struct Versus {
     /// the same work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workload_mismatch: Vec<WorkloadMismatch>,
-    /// How targets differ beyond what is compared.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unlike: Vec<String>,
-    /// What a reader must know.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
     /// Why the comparison is invalid; empty if it is valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<String>,
@@ -134,20 +130,6 @@ pub struct BlockCounts {
     pub refused_as_expected: u64,
     /// Seconds were left out by sampling: one in so many was kept.
     pub one_in: u32,
-    /// Turns that did not complete, by target.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub lost: Vec<Lost>,
-}
-
-/// Turns of a target that did not complete, and were not refused as their scenario expects.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Lost {
-    /// The target on which the turn did not complete.
-    pub target: String,
-    /// Number of pairs.
-    pub pairs: u64,
-    /// Their share of all.
-    pub share: f64,
 }
 
 /// A target.
@@ -210,9 +192,12 @@ pub struct TargetResult {
     /// What it states of its own time in the headers of its answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<Stated>,
-    /// Present if its streams stood for 40 ms again and again.
+    /// How its streams came, if it sent any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stalls: Option<Stalls>,
+    pub streams: Option<Streams>,
+    /// How it differed from the reference before the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<Finding>,
     /// Why it was taken out of the run, and when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_out: Option<String>,
@@ -224,6 +209,22 @@ pub struct TargetResult {
     /// on every one to the end. Then the comparison fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
+}
+
+/// The headline figure of a target in one of several rounds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundResult {
+    /// The round, from 1.
+    pub round: u32,
+    /// The target.
+    pub target: String,
+    /// Turns that failed.
+    pub failed: u64,
+    /// Its own median.
+    pub p50_ns: Option<f64>,
+    /// What it adds to the reference at the median, and the ends of the interval with the
+    /// generator's part.
+    pub added_ns: Option<[f64; 3]>,
 }
 
 /// When a target was down.
@@ -295,8 +296,6 @@ named_enum! {
         Added => "added",
         /// The difference of the percentiles of both targets.
         Shift => "shift",
-        /// The same, with failures as infinitely slow.
-        ShiftWithFailures => "shift_with_failures",
     }
 }
 
@@ -343,6 +342,9 @@ pub struct Difference {
     /// And no more than this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most_ns: Option<f64>,
+    /// Whether the answers of the two differ, so that it is not about the same work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub other_answers: bool,
     /// Why there is no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -369,6 +371,13 @@ impl Difference {
     pub fn limited(&self) -> Option<(f64, f64, f64)> {
         let (low, high) = self.lies_between()?;
         Some((self.value_ns?, low, high))
+    }
+
+    /// The smallest difference that could have been detected in 80 % of the cases.
+    pub(crate) fn detectable_ns(&self, looks: Looks) -> Option<f64> {
+        let (_, low, high) = self.measured()?;
+        let half = (high - low) / 2.0;
+        Some(detectable(half, self.batches?, self.degrees_of_freedom?, looks))
     }
 
     /// Whether equal targets have none, so that it has a p value.
@@ -459,19 +468,6 @@ impl Versus {
         Some(format!("no difference could be measured: {why}"))
     }
 
-    /// The judgement on the whole: that of its bounds, and inconclusive if the comparison is
-    /// invalid or measured nothing.
-    pub fn judgement(&self) -> Judgement {
-        let invalid = self.invalid.first().cloned();
-        if let Some(why) = invalid {
-            return Judgement::Inconclusive(why);
-        }
-        match (self.judgement_of_bounds(), self.nothing_measured()) {
-            (Judgement::Pass, Some(why)) => Judgement::Inconclusive(why),
-            (judgement, _) => judgement,
-        }
-    }
-
     /// The judgement by thresholds and margin, whether or not the comparison is invalid: a broken
     /// one fails, as a target that was down does, and what cannot be judged is inconclusive. That
     /// targets differ is a finding, and not a failure.
@@ -487,8 +483,10 @@ impl Versus {
         });
         let doubtful = doubtful.or_else(|| self.margin_unknown.first().cloned());
         let is_bounded = self.margin.is_some() || !self.thresholds.is_empty();
-        let unlike = self.unlike_work().into_iter().next().filter(|_| is_bounded);
-        doubtful.or(unlike).map_or(Judgement::Pass, Judgement::Inconclusive)
+        let unlike = self.other_answers().next().filter(|_| is_bounded);
+        doubtful
+            .or(unlike.map(|finding| finding.text()))
+            .map_or(Judgement::Pass, Judgement::Inconclusive)
     }
 }
 
@@ -523,9 +521,6 @@ pub struct Control {
     pub p: Option<f64>,
     /// Whether it differs, at 99.9 % confidence: then the comparison is invalid.
     pub differs: bool,
-    /// Why it neither differs nor shows that the instrument finds nothing where there is nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unclear: Option<String>,
     /// Why it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -575,12 +570,8 @@ pub struct ErrorDifference {
 pub struct Verdicts {
     /// Turns by target, expected and actual policy decision.
     pub matrix: Vec<TargetMatrix>,
-    /// Turns in which only one of two targets made the expected decision.
-    pub differences: Vec<ErrorDifference>,
     /// Turns that targets judged differently.
     pub different: u64,
-    /// The first 1,000 of them.
-    pub turns: Vec<DifferentDecision>,
 }
 
 /// The policy decisions of one target.
@@ -590,22 +581,6 @@ pub struct TargetMatrix {
     pub target: String,
     /// Turns by the expected policy decision, then by the actual one.
     pub turns: Matrix,
-}
-
-/// A turn that targets judged differently.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DifferentDecision {
-    /// The conversation of the plan.
-    pub index: u64,
-    /// The turn in it.
-    pub turn: u16,
-    /// The position of its scenario in the plan.
-    pub scenario: u16,
-    /// The decision that its scenario expects, if it states one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expected: Option<String>,
-    /// The decision of each target, in their order; `null` without a response.
-    pub decisions: Vec<Option<String>>,
 }
 
 /// CPU time per request of two targets.
@@ -630,33 +605,31 @@ pub struct CpuDifference {
     pub refused: Option<String>,
 }
 
-/// A sentence that was tested.
+/// A difference that was tested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
-    /// One target.
+    /// One target: of failures the one that fails more often.
     pub target: String,
     /// The other.
     pub reference: String,
     /// What it is about: the name of a figure for what is added, `FIGURE.p99` for a shift,
     /// `failures` or `cpu`.
     pub about: String,
-    /// The sentence; if it does not hold, what could not be told apart.
-    pub text: String,
-    /// p value, adjusted for all sentences by Holm.
+    /// The figure as reports name it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub figure: String,
+    /// The difference and the ends of its interval, with the generator's part, in nanoseconds.
+    pub values: [f64; 3],
+    /// Of failures: pairs that only the target failed, that only the reference failed, and all.
+    pub counts: [u64; 3],
+    /// Whether failures came in bursts, so that batches were counted.
+    pub by_batch: bool,
+    /// Two-sided p value of "there is no difference".
+    pub p: f64,
+    /// p value, adjusted for all differences by Holm.
     pub p_holm: f64,
-    /// Whether it holds: `p_holm` is below 5 %.
+    /// Whether it holds: `p_holm` is below 5 %, and the generator alone cannot have made it.
     pub holds: bool,
-}
-
-/// What could have been seen in 80 % of the cases.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Detectable {
-    /// The target.
-    pub target: String,
-    /// What it is compared with.
-    pub reference: String,
-    /// Of the headline figure: time added to the median request.
-    pub added_ns: Option<f64>,
-    /// One failure in so many turns, where the other target has none.
-    pub one_failure_in: Option<f64>,
+    /// Whether the answers of the two differ, so that it is not about the same work.
+    pub other_answers: bool,
 }

@@ -53,7 +53,8 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
         stated: known.stated.clone(),
         taken_out: known.taken_out.as_ref().map(taken_out),
         failure: known.failure.clone(),
-        stalls: known.stalls,
+        streams: known.streams,
+        setup: known.setup.clone(),
         outage: outage::outage(run, index),
     }
 }

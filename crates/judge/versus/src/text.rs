@@ -1,23 +1,24 @@
 //! The result for people.
 
-mod notes;
-mod other;
 mod screen;
-mod stated;
+mod tables;
 mod times;
 
 use plimsoll_metrics::RunSummary;
-use plimsoll_report::screen::Rest;
-use plimsoll_report::{Style, format};
+use plimsoll_report::screen::{Rest, Screen};
+use plimsoll_report::{format, run_screen};
 
-use crate::result::{Difference, Stopping, Versus};
+use crate::result::{Stopping, Versus};
 
 pub use screen::screen;
 
-/// The result as a file has it: all of its screen, with what a screen has no room for. Lines are at
-/// most `width` columns wide where words can be broken. `summary` is that of its last run.
-pub fn text(versus: &Versus, summary: &RunSummary, width: usize) -> String {
-    screen(versus, summary, Rest::Flag).report(Style::plain(width))
+/// The result as a file and a page have it: its screen, with the chapters of its last run, whose
+/// summary this is.
+pub fn report(versus: &Versus, summary: &RunSummary) -> Screen {
+    let mut screen = screen(versus, summary, Rest::Flag);
+    let run = run_screen(summary, Rest::Flag);
+    run.chapters().iter().for_each(|chapter| screen.chapter(chapter.clone()));
+    screen
 }
 
 /// What was compared, and how.
@@ -53,45 +54,27 @@ fn ended(versus: &Versus, stopping: &Stopping) -> String {
         }
         None => format!("Not decided within {planned}."),
     };
-    format!("{ended} Intervals are always-valid: they hold at every look, and are wider.")
+    format!("{ended} Intervals are always-valid.")
 }
 
-/// From the planned blocks to the pairs of each difference, so that a reader can follow the counts.
+/// From the planned blocks to the complete ones.
 fn blocks(versus: &Versus) -> String {
     let blocks = &versus.blocks;
-    let [recorded, complete] = [blocks.recorded, blocks.complete].map(format::count);
-    let planned = match blocks.planned.saturating_sub(blocks.recorded) {
-        0 => String::new(),
-        missing => format!(
-            "of {} planned, {} did not begin or were not kept; ",
-            format::count(blocks.planned),
-            format::count(missing)
-        ),
-    };
-    let mut parts = vec![format!("{recorded} blocks, {planned}{complete} complete")];
-    parts.extend(blocks.lost.iter().map(|lost| {
-        let share = format::share(lost.share);
-        format!("{} lost {} ({share})", lost.target, format::count(lost.pairs))
-    }));
-    if blocks.refused_as_expected > 0 {
-        let refused = format::count(blocks.refused_as_expected);
-        parts.push(format!("{refused} refused as expected"));
-    }
-    parts.extend(versus.headline_added().filter(|found| found.pairs < blocks.complete).map(
-        |found: &Difference| {
-            let figure = versus.headline.title();
-            format!("{} has a {figure} in {} pairs", found.target, format::count(found.pairs))
-        },
-    ));
-    if blocks.alone > 0 {
-        let alone = format::count(blocks.alone);
-        parts.push(format!("{alone} more with each target alone"));
-    }
+    let all = [
+        (blocks.complete, "complete"),
+        (blocks.planned.saturating_sub(blocks.recorded), "not begun or not kept"),
+        (blocks.refused_as_expected, "refused as expected"),
+        (blocks.alone, "more with each target alone"),
+    ];
+    let recorded = (blocks.recorded > 0).then(|| format::count(blocks.recorded) + " blocks");
+    let mut parts: Vec<_> = recorded.into_iter().collect();
+    let known = all.into_iter().filter(|(count, _)| *count > 0);
+    parts.extend(known.map(|(count, what)| format!("{} {what}", format::count(count))));
     if blocks.one_in > 1 {
-        parts.push(format!("a sample: 1 second in {} was kept", blocks.one_in));
+        parts.push(format!("1 second in {} kept", blocks.one_in));
     }
     if versus.rounds > 1 {
         parts.push(format!("mean of {} rounds", versus.rounds));
     }
-    parts.join("; ")
+    parts.join(", ")
 }

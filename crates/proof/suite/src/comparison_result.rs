@@ -1,7 +1,7 @@
 //! The result of a comparison: what its judge says, as tables and findings need it.
 
 use plimsoll_report::format::{self, DASH, or_dash};
-use plimsoll_versus::{CpuDifference, Difference, Kind, Versus};
+use plimsoll_versus::{Claim, CpuDifference, Difference, Kind, Versus};
 use serde::{Deserialize, Serialize};
 
 use crate::finding::Finding;
@@ -130,14 +130,12 @@ impl ComparisonResult {
 
     /// What a target adds, for a row that has the mark of this comparison.
     pub(crate) fn added_cell(&self, target: &str) -> String {
-        let found = self.difference(target, Kind::Added, "p50");
-        cell(in_millis(found.and_then(Difference::limited)))
+        difference_cell(self.difference(target, Kind::Added, "p50"))
     }
 
     /// The shift of the p99, for such a row.
     pub(crate) fn tail_cell(&self, target: &str) -> String {
-        let found = self.difference(target, Kind::Shift, "p99");
-        cell(in_millis(found.and_then(Difference::limited)))
+        difference_cell(self.difference(target, Kind::Shift, "p99"))
     }
 
     /// CPU time per request that a variant adds, for such a row.
@@ -151,15 +149,15 @@ impl ComparisonResult {
         if cell == DASH { cell } else { format!("{}{cell}", self.marker()) }
     }
 
-    /// The sentences that were tested and hold, together at 5 %; which targets do not differ
-    /// apart; of which nothing is said, with the reason; and what a reader must know.
+    /// The differences that hold, together at 5 %; of which targets nothing is said, with the
+    /// reason; and what a reader must know.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let Some(versus) = &self.versus else { return Vec::new() };
         let label = &self.label;
-        let headline = versus.headline.name();
-        let said = versus.claims.iter().filter(|claim| claim.holds || claim.about == headline);
+        let said = versus.claims.iter().filter(|claim| claim.holds).map(Claim::finding);
+        let said = said.filter(|finding| finding.code == 404);
         let mut findings: Vec<_> =
-            said.map(|claim| Finding::note(format!("{label}: {}", claim.text))).collect();
+            said.map(|finding| Finding::note(format!("{label}: {}", finding.text()))).collect();
         let mut unknown: Vec<(String, Vec<&str>)> = Vec::new();
         for target in versus.compared() {
             let Err(why) = self.added(target) else { continue };
@@ -171,13 +169,8 @@ impl ComparisonResult {
         findings.extend(unknown.into_iter().map(|(why, targets)| {
             Finding::warning(format!("{label}: no cost is given for {}: {why}", targets.join(", ")))
         }));
-        let unlike = versus.unlike.iter().map(|how| format!("unlike: {how}"));
-        let unlike = versus.unlike_work().into_iter().chain(unlike);
-        // The flag is that of another command.
-        let own = versus.warnings.iter();
-        let own = own.map(|text| text.replace("--schedule turns", "`versus --schedule turns`"));
-        let warnings = unlike.chain(own);
-        findings.extend(warnings.map(|text| Finding::warning(format!("{label}: {text}"))));
+        let known = versus.findings.iter();
+        findings.extend(known.map(|found| Finding::warning(format!("{label}: {}", found.text()))));
         findings
     }
 }
@@ -188,6 +181,12 @@ fn in_millis(measured: Option<(f64, f64, f64)>) -> Option<Interval> {
 
 fn cpu_interval(found: &CpuDifference) -> Option<Interval> {
     Some([found.value_ns?, found.low_ns?, found.high_ns?])
+}
+
+/// A difference; `*` marks that the answers differ, so that it is not about the same work.
+fn difference_cell(found: Option<&Difference>) -> String {
+    let mark = if found.is_some_and(|found| found.other_answers) { " *" } else { "" };
+    cell(in_millis(found.and_then(Difference::limited))) + mark
 }
 
 fn cell(measured: Option<Interval>) -> String {

@@ -10,11 +10,10 @@ use crate::{cards, outcome};
 /// The result that the page shows: of a comparison, that of its targets with the chapters of its
 /// run. What the run's own validity means for it is among its reasons and warnings.
 pub(crate) fn screen(input: &Input<'_>) -> Screen {
-    let run = run_screen(input.summary, Rest::Flag);
-    let Some(versus) = input.versus else { return run };
-    let mut screen = plimsoll_versus::screen(versus, input.summary, Rest::Flag);
-    run.chapters().iter().for_each(|chapter| screen.chapter(chapter.clone()));
-    screen
+    match input.versus {
+        Some(versus) => plimsoll_versus::report(versus, input.summary),
+        None => run_screen(input.summary, Rest::Flag),
+    }
 }
 
 /// The verdict, what speaks for it, and the figures by stage; of a comparison, by target.

@@ -12,9 +12,7 @@ use plimsoll_report::screen::Screen;
 use plimsoll_runner::ShardFacts;
 use plimsoll_runner::facts::{self, After};
 use plimsoll_runner::folder::{BlockWatcher, RunDir, read_blocks};
-use plimsoll_versus::{
-    AddedThreshold, Decider, DifferenceSoFar, Facts, Versus, combine, judge, outlook,
-};
+use plimsoll_versus::{AddedThreshold, Decider, DifferenceSoFar, Facts, Versus, combine, judge};
 
 use crate::exit::Exit;
 use crate::progress::Steps;
@@ -104,11 +102,10 @@ fn measure_round(
     let mut prepared = session.prepare(plan, &settings.options)?;
     let (run, status) = (prepared.runner.prepared(), session.status());
     let mut known = facts::before(run, versus, prepared.runner.probed(), &settings.thresholds);
-    for line in unlike(&known).iter().chain(&facts::short_turns(run, versus)) {
-        status.warn(line);
-    }
-    for line in &outlook(&known) {
-        status.info(line);
+    let setup = known.targets.iter().flat_map(|target| &target.setup);
+    let setup = setup.map(|finding| finding.text());
+    for line in setup.chain(facts::short_turns(run, versus)) {
+        status.warn(&line);
     }
     if let (true, Some(folder)) = (run.plan().shard != Stripe::WHOLE, prepared.runner.folder()) {
         ShardFacts { facts: known.clone(), ..ShardFacts::default() }.store(folder)?;
@@ -184,20 +181,4 @@ fn show_so_far(decider: &Decider, view: Option<&View>) {
         })
         .collect();
     view.change(|model| model.compare(differences));
-}
-
-/// How targets differ from the reference, in words.
-fn unlike(facts: &Facts) -> Vec<String> {
-    facts
-        .targets
-        .iter()
-        .flat_map(|target: &plimsoll_versus::TargetFacts| {
-            let name = target.name.clone();
-            target
-                .differs
-                .iter()
-                .map(move |how| format!("{name} is unlike the reference: {how}"))
-                .collect::<Vec<_>>()
-        })
-        .collect()
 }

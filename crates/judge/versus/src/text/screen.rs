@@ -1,144 +1,163 @@
-//! The end of a comparison on a screen: the targets with the headline differences, what may be
-//! said, what stands out, and the verdict.
+//! The end of a comparison on a screen: what to act on, the targets with the headline differences,
+//! and the verdict.
 
-use plimsoll_metrics::{Judgement, RunEnd, RunJudgement, RunSummary};
-use plimsoll_report::format;
+use plimsoll_metrics::{Judgement, RunSummary};
+use plimsoll_report::{format, run_notes};
 use plimsoll_report::screen::{Chapter, Item, Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
-use plimsoll_report::{run_notes, run_verdict};
+use plimsoll_rules::{Finding, Level};
 
-use super::{blocks, ended, notes, other, times, title};
-use crate::figure::Figure;
-use crate::outage;
+use super::{blocks, ended, tables, times, title};
+use crate::conclusion::Conclusion;
 use crate::result::{Claim, TargetResult, Versus};
 use crate::role::Role;
 
-/// Sentences that are left out last: the tables say the same of every target.
+/// Statements that are left out last.
 const LEAST: usize = 1;
 
+/// Targets that are left out last: eight gateways and what they are compared with.
+const LEAST_TARGETS: usize = 10;
+
 /// The most targets that are shown.
-const MOST: usize = 10;
-
-/// Targets that are left out last: five gateways and what they are compared with.
-const LEAST_TARGETS: usize = 6;
-
-/// The verdict where every answer came in time, and targets answered differently.
-const UNLIKE_WORK: &str = "VALID load, but not the same work: times marked * are not comparable";
+const MOST: usize = 12;
 
 /// The screen of a comparison; `summary` is that of its last run, `rest` where the report is.
 pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
     let mut screen = Screen::new(rest);
     let build = debug_build(&summary.metadata.environment);
     screen.title(&format!("{}{build}", title(versus)));
-    let unlike = versus.unlike_work();
-    let unlike: Vec<_> = unlike.iter().map(|how| Item::judged(Tone::Unsure, "*", how)).collect();
-    screen.judged("", "targets", unlike, LEAST_TARGETS);
-    targets(&mut screen, versus);
+    let (urgent, others): (Vec<&Finding>, Vec<&Finding>) =
+        versus.findings.iter().partition(|finding| is_urgent(finding));
+    let urgent: Vec<_> = urgent.into_iter().map(item).collect();
+    let count = urgent.len();
+    screen.judged("", "warnings", urgent, count);
     bounds(&mut screen, versus);
+    targets(&mut screen, versus);
+    rounds(&mut screen, versus);
     claims(&mut screen, versus);
-    for (heading, table) in
-        [("Every figure", times::table(versus)), ("The targets", other::table(versus))]
-    {
+    for (heading, table) in [
+        ("Every figure", times::table(versus)),
+        ("The targets", tables::targets(versus)),
+        ("Streams", tables::streams(versus)),
+        ("Policy decisions", tables::decisions(versus)),
+        ("Tested differences", tables::tested(versus)),
+        ("Own times as targets state them in headers", tables::stated(versus)),
+    ] {
         let mut chapter = Chapter::new(heading);
         chapter.table(&table);
         screen.chapter(chapter);
     }
-    screen.details(notes::details(versus));
-    screen.stands_out(stands_out(versus, summary));
+    screen.stands_out(stands_out(versus, summary, &others));
     screen.fact(&blocks(versus));
     if let Some(stopping) = &versus.stopping {
         screen.fact(&ended(versus, stopping));
     }
-    let (tone, text) = verdict(versus, summary);
-    screen.verdict(tone, &text);
+    let tone = match versus.conclusion(summary, false) {
+        Conclusion::Invalid(_) | Conclusion::Fail(_) => Tone::Bad,
+        Conclusion::Pass => Tone::Good,
+        Conclusion::Interrupted | Conclusion::Inconclusive(_) | Conclusion::OtherAnswers => {
+            Tone::Unsure
+        }
+    };
+    screen.verdict(tone, &versus.last_line(summary));
     screen
 }
 
-/// What each target did by itself, then what it adds to the reference.
+/// What stands above all figures: a target that was down or fails more, and other answers.
+fn is_urgent(finding: &Finding) -> bool {
+    finding.level == Level::Fail || [401, 403].contains(&finding.code)
+}
+
+fn item(finding: &Finding) -> Item {
+    let tone = if finding.level == Level::Fail { Tone::Bad } else { Tone::Unsure };
+    Item::judged(tone, &format!("PL{}", finding.code), &finding.text()).fix(&finding.fix())
+}
+
+/// What each target did by itself, and what it adds to the reference.
 fn targets(screen: &mut Screen, versus: &Versus) {
     let (headline, reference) = (versus.headline, versus.reference());
-    let mut figures = vec![headline];
-    if versus.whole != headline {
-        figures.push(versus.whole);
+    let tail = times::tail_title(versus);
+    let head = ["", "p50", "added, median", "failed", "streams", "p95", tail, "per s", "CPU/req"];
+    let mut table = Table::new(head);
+    let shown: Vec<&TargetResult> = with_room(versus);
+    for target in &shown {
+        let [p50, p95] = times::own(target, headline);
+        let [added, tail] = if target.name == reference {
+            [String::new(), String::new()]
+        } else {
+            times::added(versus, target, headline)
+        };
+        let rate = target.throughput.map(format::digits).unwrap_or_default();
+        let cpu = target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6));
+        let streams = target.streams.map(|streams| streams.cell()).unwrap_or_default();
+        let failed = tables::failed(target);
+        let name = target.name.clone();
+        table.row([name, p50, added, failed, streams, p95, tail, rate, cpu.unwrap_or_default()]);
     }
-    let titles: Vec<_> = figures.iter().map(|figure| figure.title()).collect();
-    let head = figures.iter().flat_map(|figure| {
-        ["p50", "p95"].map(|quantile| match figure {
-            Figure::Ttft => format!("TTFT {quantile}"),
-            _ => quantile.to_owned(),
-        })
-    });
-    let rest = ["per s", "failed", "CPU/req"].map(str::to_owned);
-    let mut table = Table::new([String::new()].into_iter().chain(head).chain(rest));
-    let mut differences = Table::new(["", "added, median", times::tail_title(versus)]);
-    let on_screen = with_room(versus);
-    for target in &on_screen {
-        let own = figures.iter().flat_map(|figure| times::own(target, *figure));
-        table.row([target.name.clone()].into_iter().chain(own).chain(rarer(target)));
-        if target.role != Role::Reference && target.name != reference {
-            let added = times::added(versus, target, headline);
-            differences.row([target.name.clone()].into_iter().chain(added));
-        }
-    }
-    let others = on_screen.iter().filter(|target| target.name != reference).enumerate();
-    let first =
-        others.filter(|(_, target)| target.role == Role::Target).map(|(row, _)| row).collect();
     // The control is the first that has no room.
     let (control, other): (Vec<usize>, Vec<usize>) =
-        (0..on_screen.len()).partition(|row| on_screen[*row].role == Role::Control);
-    let order = other.into_iter().chain(control).collect();
+        (0..shown.len()).partition(|row| shown[*row].role == Role::Control);
     let rows = Rows {
         table,
         unit: "targets",
-        first: order,
+        first: other.into_iter().chain(control).collect(),
         most: MOST,
         least: LEAST_TARGETS,
+        drops_columns: true,
         ..Rows::default()
     };
-    let notation = if times::shows_limits(versus, &figures) {
-        "; (-): so much may be the generator's"
-    } else {
-        ""
-    };
-    screen.rows(&format!("{}{notation}", titles.join(" and ")), rows);
-    let heading = format!("{}: difference to {reference}, with 95 % intervals", headline.title());
-    let rows = Rows {
-        table: differences,
-        unit: "targets",
-        first,
-        most: MOST,
-        least: LEAST_TARGETS,
-        ..Rows::default()
-    };
-    screen.rows(&heading, rows);
+    let notation =
+        if times::shows_limits(versus, headline) { "; (-x): measurement error" } else { "" };
+    let figure = headline.title();
+    screen.rows(
+        &format!("{figure}, and its difference to {reference} [95 % interval]{notation}"),
+        rows,
+    );
 }
 
 /// The targets in their order; of many, without the control, whose verdict says enough.
 fn with_room(versus: &Versus) -> Vec<&TargetResult> {
-    let many = versus.targets.len() > LEAST_TARGETS;
+    let many = versus.targets.len() > LEAST_TARGETS / 2;
     versus.targets.iter().filter(|target| !many || target.role != Role::Control).collect()
 }
 
-/// Completed turns per second, failed turns, and the CPU time of a request.
-fn rarer(target: &TargetResult) -> [String; 3] {
-    let rate = target.throughput.map(format::digits);
-    let cpu = target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6));
-    [rate.unwrap_or_default(), format::count(target.failed), cpu.unwrap_or_default()]
+/// The headline figure by round, the last one first where there is no room for all.
+fn rounds(screen: &mut Screen, versus: &Versus) {
+    let mut table = Table::new(["", "p50", "added, median", "failed"]);
+    let shown = versus.by_round.iter().filter(|row| row.target != versus.reference());
+    for row in shown {
+        let [value, low, high] = row.added_ns.map_or([None; 3], |all| all.map(Some));
+        let added = value
+            .zip(low)
+            .zip(high)
+            .map(|((value, low), high)| format::difference(value / 1e6, low / 1e6, high / 1e6));
+        table.row([
+            format!("{} {}", row.round, row.target),
+            format::time_or_dash(row.p50_ns.map(|nanos| nanos / 1e6)),
+            format::or_dash(added, |added| added),
+            format::count(row.failed),
+        ]);
+    }
+    let first = (0..table.rows.len()).rev().collect();
+    let rows = Rows { table, unit: "rows", first, most: usize::MAX, ..Rows::default() };
+    screen.rows(&format!("{} by round", versus.headline.title()), rows);
 }
 
 /// Thresholds and the margin, those that are broken first.
 fn bounds(screen: &mut Screen, versus: &Versus) {
     let mut found: Vec<(Tone, &str, String)> = Vec::new();
     found.extend(versus.thresholds.iter().map(|threshold| {
-        let tone = match threshold.judgement {
-            Judgement::Pass => Tone::Good,
-            Judgement::Fail => Tone::Bad,
-            Judgement::Inconclusive(_) => Tone::Unsure,
-        };
-        let (word, what) = notes::judged(threshold);
-        (tone, word, what)
+        let every = threshold.of_every_value().map(str::to_owned);
+        let measured = every.unwrap_or_else(|| format::time_or_dash(threshold.measured));
+        let what = format!("{} {}: {measured}", threshold.metric, threshold.expression);
+        match &threshold.judgement {
+            Judgement::Pass => (Tone::Good, "PASS", what),
+            Judgement::Fail => (Tone::Bad, "FAIL", what),
+            Judgement::Inconclusive(why) => {
+                (Tone::Unsure, "INCONCLUSIVE", format!("{what}; {why}"))
+            }
+        }
     }));
-    found.extend(outage::sentences(versus).into_iter().map(|why| (Tone::Bad, "FAIL", why)));
     found.extend(versus.worse_than_margin.iter().map(|why| (Tone::Bad, "FAIL", why.clone())));
     found.extend(versus.margin_unknown.iter().map(|w| (Tone::Unsure, "INCONCLUSIVE", w.clone())));
     found.sort_by_key(|(tone, ..)| std::cmp::Reverse(*tone));
@@ -153,96 +172,31 @@ fn bounds(screen: &mut Screen, versus: &Versus) {
     );
 }
 
-/// The sentences that hold; nothing of an invalid comparison.
+/// The differences that hold; nothing of an invalid comparison.
 fn claims(screen: &mut Screen, versus: &Versus) {
-    if !versus.invalid.is_empty() || versus.claims.is_empty() {
-        return;
-    }
-    let (hold, open): (Vec<&Claim>, Vec<&Claim>) = versus.claims.iter().partition(|c| c.holds);
-    let (shown, more) = notes::chosen(versus, hold);
-    let mut items: Vec<_> =
-        shown.iter().map(|claim: &&Claim| Item::judged(Tone::Good, "", &claim.text)).collect();
-    if more > 0 {
-        let text = format!("and {more} more: see versus.json, claims");
-        items.push(Item::judged(Tone::Good, "", &text));
-    }
-    if items.is_empty() {
-        items.push(Item::judged(Tone::Unsure, "", notes::none_proven(versus)));
-    }
-    screen.judged(&notes::scope(versus), "differences", items, LEAST);
-    if !open.is_empty() {
-        let (s, are) = if open.len() == 1 { ("", "is") } else { ("s", "are") };
-        screen.fact(&format!("{} other difference{s} {are} not significant", open.len()));
-    }
-}
-
-fn stands_out(versus: &Versus, summary: &RunSummary) -> Vec<Item> {
-    let mut items: Vec<_> = versus
-        .invalid
-        .iter()
-        .map(|why| {
-            let text = format!("INVALID, and nothing is said of the targets: {why}");
-            Item::new(Tone::Bad, &text).fix("look what else runs on these hosts, and repeat it")
-        })
+    let times = versus.claims.iter().filter(|claim| claim.holds);
+    let items: Vec<_> = times
+        .map(Claim::finding)
+        .filter(|finding| finding.code == 404)
+        .map(|finding| Item::judged(Tone::Good, "", &finding.text()))
         .collect();
+    let rounds = match versus.rounds {
+        0 | 1 => String::new(),
+        rounds => format!(", over {rounds} rounds"),
+    };
+    let tested = versus.claims.len();
+    let s = if tested == 1 { "" } else { "s" };
+    let heading =
+        format!("Statistically significant (5 %, corrected for {tested} comparison{s}){rounds}:");
+    screen.judged(&heading, "differences", items, LEAST);
+}
+
+fn stands_out(versus: &Versus, summary: &RunSummary, findings: &[&Finding]) -> Vec<Item> {
+    let invalid = versus.invalid.iter().map(|why| Item::new(Tone::Bad, &format!("INVALID: {why}")));
+    // Why the comparison is invalid is said already.
+    let findings = findings.iter().filter(|finding| finding.level != Level::Invalid);
     let reasons = times::reasons(versus, &[versus.headline]);
-    if !reasons.is_empty() {
-        items.push(Item::new(Tone::Unsure, &format!("-: {}", reasons.join("; "))));
-    }
-    let unlike = versus.unlike.iter().map(|how| format!("unlike: {how}"));
-    let sentences = unlike
-        .chain(other::failures(versus))
-        .chain(times::other_signs(versus))
-        .chain(versus.warnings.iter().cloned());
-    items.extend(sentences.map(|text| Item::new(Tone::Unsure, &text)));
-    items.extend(run_notes(summary));
-    items
-}
-
-/// The last line. That the comparison is invalid is said however it ended.
-fn verdict(versus: &Versus, summary: &RunSummary) -> (Tone, String) {
-    if let Some(why) = versus.invalid.first() {
-        return (Tone::Bad, format!("INVALID: {why}"));
-    }
-    match summary.judgement(true) {
-        RunJudgement::Interrupted => {
-            return (Tone::Unsure, "INTERRUPTED: compared is what there was until then".to_owned());
-        }
-        RunJudgement::Inconclusive(why) => {
-            let why = std::iter::once(why).chain(outage::short(versus)).collect::<Vec<_>>();
-            return (Tone::Unsure, format!("INCONCLUSIVE: {}", why.join("; ")));
-        }
-        RunJudgement::TargetFailed => return run_verdict(summary),
-        RunJudgement::Failed(_) | RunJudgement::Invalid | RunJudgement::Passed => {}
-    }
-    match versus.judgement_of_bounds() {
-        Judgement::Fail => (Tone::Bad, format!("FAIL: {}", broken(versus))),
-        Judgement::Inconclusive(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
-        Judgement::Pass => match versus.nothing_measured() {
-            Some(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
-            None if !versus.workload_mismatch.is_empty() => (Tone::Unsure, UNLIKE_WORK.to_owned()),
-            None => (Tone::Good, passed(versus, summary)),
-        },
-    }
-}
-
-fn broken(versus: &Versus) -> String {
-    let failed = versus.thresholds.iter().filter(|found| found.judgement == Judgement::Fail);
-    let failed = failed.map(|found| format!("{} {}", found.metric, found.expression));
-    let down = outage::short(versus);
-    down.chain(versus.worse_than_margin.iter().cloned())
-        .chain(failed)
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-fn passed(versus: &Versus, summary: &RunSummary) -> String {
-    const VALID: &str = "VALID: the differences describe the targets";
-    let bounds =
-        versus.thresholds.len() + versus.compared().len() * usize::from(versus.margin.is_some());
-    match (bounds, summary.metadata.run.ended) {
-        (0, RunEnd::Decided) => format!("{VALID}; ended early, as it was decided"),
-        (0, _) => VALID.to_owned(),
-        _ => format!("PASS: every bound is kept. {VALID}"),
-    }
+    let reasons = reasons.iter().map(|why| Item::new(Tone::Unsure, &format!("-: {why}")));
+    let findings = findings.map(|finding| item(finding));
+    invalid.chain(findings).chain(reasons).chain(run_notes(summary)).collect()
 }

@@ -5,26 +5,20 @@ use plimsoll_report::format;
 use plimsoll_report::table::Table;
 
 use crate::figure::Figure;
-use crate::result::{Difference, Kind, TargetResult, Versus};
+use crate::result::{Kind, TargetResult, Versus};
 
 /// Each target's own times in every figure, what it adds, and the shift of its tail.
 pub(super) fn table(versus: &Versus) -> Table {
-    let mut table = Table::new(head(versus));
+    let mut table = Table::new(["", "p50", "p95", "added, median", tail_title(versus)]);
     for figure in shown(versus) {
         table.row([figure.title()]);
         for target in &versus.targets {
-            let [name, figures @ ..] = row(versus, target, figure);
-            table.row([format!("  {name}")].into_iter().chain(figures));
+            let [p50, p95] = own(target, figure);
+            let [added, tail] = added(versus, target, figure);
+            table.row([format!("  {}", target.name), p50, p95, added, tail]);
         }
     }
     table
-}
-
-/// Why figures of the table have no value, but for those of the headline, which are on the screen.
-pub(super) fn other_reasons(versus: &Versus) -> impl Iterator<Item = String> {
-    let mut others = shown(versus);
-    others.retain(|figure| *figure != versus.headline);
-    reasons(versus, &others).into_iter().map(|reason| format!("-: {reason}."))
 }
 
 /// The figures of the table: the headline, and what else the targets have. Of response and service
@@ -41,18 +35,6 @@ fn shown(versus: &Versus) -> Vec<Figure> {
     std::iter::once(versus.headline).chain(rest).collect()
 }
 
-/// The columns of [`row`].
-fn head(versus: &Versus) -> [&'static str; 5] {
-    ["", "p50", "p95", "added, median", tail_title(versus)]
-}
-
-/// A target's own times, what it adds, and the shift of its tail.
-fn row(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 5] {
-    let [p50, p95] = own(target, figure);
-    let [added, tail] = added(versus, target, figure);
-    [target.name.clone(), p50, p95, added, tail]
-}
-
 /// The heading of the shift of the rarest percentile that the samples give.
 pub(super) fn tail_title(versus: &Versus) -> &'static str {
     match versus.tail() {
@@ -66,10 +48,9 @@ pub(super) fn own(target: &TargetResult, figure: Figure) -> [String; 2] {
     limited(target, figure).map(format::limited_time)
 }
 
-/// Whether a limit is shown of one of these figures, so that its notation needs a word.
-pub(super) fn shows_limits(versus: &Versus, figures: &[Figure]) -> bool {
-    let of_target = |target| figures.iter().flat_map(move |figure| limited(target, *figure));
-    let all = versus.targets.iter().flat_map(of_target).flatten();
+/// Whether a measurement error is shown of the figure, so that its notation needs a word.
+pub(super) fn shows_limits(versus: &Versus, figure: Figure) -> bool {
+    let all = versus.targets.iter().flat_map(|target| limited(target, figure)).flatten();
     all.filter(|figure| figure.refused.is_none()).any(|figure| figure.has_notable_bound())
 }
 
@@ -95,54 +76,12 @@ pub(super) fn added(versus: &Versus, target: &TargetResult, figure: Figure) -> [
     let tail = versus.tail().unwrap_or("p99");
     [(Kind::Added, "p50"), (Kind::Shift, tail)].map(|(kind, quantile)| {
         let found = versus.difference(&target.name, versus.reference(), figure, kind, quantile);
-        format::or_dash(found.and_then(Difference::limited), |(value, low, high)| {
-            let mark = if versus.is_mismatch(&target.name, versus.reference()) { " *" } else { "" };
+        format::or_dash(found.and_then(|found| Some((found, found.limited()?))), |shown| {
+            let (found, (value, low, high)) = shown;
+            let mark = if found.other_answers { " *" } else { "" };
             format!("{}{mark}", format::difference(value / 1e6, low / 1e6, high / 1e6))
         })
     })
-}
-
-/// What the control shows, in a sentence.
-pub(super) fn control_line(versus: &Versus) -> Option<String> {
-    let found = versus.control.as_ref()?;
-    Some(format!("{}: {} (at the median)", control(versus), found.target))
-}
-
-fn control(versus: &Versus) -> String {
-    match &versus.control {
-        Some(control) if control.differs => "CONTROL DIFFERS".to_owned(),
-        Some(control) if control.unclear.is_some() => "control unclear".to_owned(),
-        Some(control) if control.refused.is_none() => "control ok".to_owned(),
-        _ => "control unknown".to_owned(),
-    }
-}
-
-/// That a target's median request pays although its median is the lower one, or the other way
-/// round: a reader who subtracts the medians of the table would take one of them for wrong.
-pub(super) fn other_signs(versus: &Versus) -> Vec<String> {
-    let (figure, reference) = (versus.headline, versus.reference());
-    let own = |name: &str| {
-        let target = versus.targets.iter().find(|target| target.name == name)?;
-        target.own(figure)?.p50_ns
-    };
-    let Some(median) = own(reference) else { return Vec::new() };
-    let signs = versus.headline_added().filter_map(|found| {
-        let (value, low, high) = found.limited()?;
-        let apart = own(&found.target)? - median;
-        let proven = low > 0.0 || high < 0.0;
-        (proven && apart * value < 0.0).then_some((found, value, apart))
-    });
-    signs
-        .map(|(found, value, apart): (&Difference, f64, f64)| {
-            let name = &found.target;
-            let [added, apart] = [value, apart].map(|nanos| format::signed_time(nanos / 1e6));
-            format!(
-                "{name} adds {added} to the median request, although the two medians differ by \
-                 {apart}: what is added is the median of the differences of equal requests, and \
-                 requests differ by more than that from each other"
-            )
-        })
-        .collect()
 }
 
 /// Why figures of the table are refused, each reason once.

@@ -6,7 +6,7 @@ use plimsoll_report::Style;
 use plimsoll_report::screen::Rest;
 use plimsoll_versus::{Figure, Kind, TakenOut, Versus, combine, judge, screen};
 
-use crate::screens::{full, summary};
+use crate::screens::{full, summary, texts};
 use crate::simulation::{Simulation, direct, target};
 
 fn simulation() -> Simulation {
@@ -27,17 +27,11 @@ fn single_failures_are_proven_and_a_burst_is_not() {
         let versus = judge(&simulation.facts(), &blocks);
         let claim = versus.claims.iter().find(|claim| claim.about == "failures").unwrap();
         assert_eq!(claim.holds, proven, "{claim:?}");
-        assert!(claim.text.contains("40 to 0 pairs"), "{claim:?}");
-        assert_eq!(versus.blocks.lost[0].pairs, 40);
+        assert_eq!(claim.counts, [40, 0, 6_000], "{claim:?}");
+        let said = "b fails more often than direct: 40 pairs against 0 of 6,000.";
+        assert_eq!(texts(&versus).contains(&said.to_owned()), proven, "{:?}", texts(&versus));
         assert_eq!(versus.targets[3].failures["reset"], 40);
         assert_eq!(versus.blocks.complete, 5_960);
-        // More than one in a thousand: the tail is also given with failures as infinitely slow.
-        let plain = versus.difference("b", "direct", Figure::Ttft, Kind::Shift, "p50").unwrap();
-        let with =
-            versus.difference("b", "direct", Figure::Ttft, Kind::ShiftWithFailures, "p50").unwrap();
-        assert!(with.value_ns >= plain.value_ns && with.pairs == 6_000, "{with:?} {plain:?}");
-        let none = versus.difference("a", "direct", Figure::Ttft, Kind::ShiftWithFailures, "p50");
-        assert!(none.is_none());
     }
 }
 
@@ -51,7 +45,7 @@ fn what_the_generator_did_is_no_failure_of_the_target() {
     }
     let versus = judge(&simulation.facts(), &blocks);
     assert_eq!(versus.targets[2].failed, 0);
-    assert_eq!(versus.blocks.lost[0].pairs, 600);
+    assert_eq!(versus.blocks.complete, 5_400);
 }
 
 #[test]
@@ -87,41 +81,39 @@ fn down_from(from: usize, seconds: u64) -> Versus {
 #[test]
 fn a_target_that_dies_fails_the_comparison_with_the_time_and_its_own_words() {
     let versus = down_from(2_000, 60);
-    assert_eq!(versus.judgement(), Judgement::Fail);
+    assert_eq!(versus.judgement_of_bounds(), Judgement::Fail);
     let outage = versus.targets[3].outage.as_ref().unwrap();
     assert_eq!((outage.since_s, outage.failed_since), (Some(20.0), Some(4_000)));
     assert!(versus.targets[..3].iter().all(|target| target.outage.is_none()));
-    let said = "b failed 4,000 of 6,000 requests, all of the last 4,000 (from 20s on): \
-                connect_refused; 127.0.0.1:8080: Connection refused";
+    let said = "b: 4,000 of 6,000 requests failed, all of them since 20s: connect_refused: \
+                127.0.0.1:8080: Connection refused.";
     for shown in [full(&versus, 400), on_screen(&versus)] {
-        assert!(shown.contains(said), "{shown}");
+        let at = shown.find(&format!("PL201  {said}")).expect(&shown);
+        assert!(at < shown.find("added, median").unwrap(), "{shown}");
         // What was measured before is still said.
-        assert!(shown.contains("b is slower than direct in TTFT"), "{shown}");
+        assert!(shown.contains("TTFT of b: +"), "{shown}");
     }
-    let last = "\nFAIL: b failed 4,000 of 6,000 requests, all of the last 4,000 (from 20s on)\n";
-    assert!(on_screen(&versus).ends_with(last), "{}", on_screen(&versus));
+    assert!(on_screen(&versus).ends_with(&format!("\nFAIL: {said}\n")), "{}", on_screen(&versus));
 }
 
 #[test]
 fn a_target_that_failed_everything_is_named_and_no_short_stage_is_blamed() {
     for (from, said) in [
-        (0, "b failed all of its 6,000 requests: connect_refused"),
-        (300, "b failed 5,700 of 6,000 requests, all of the last 5,700 (from 3s on)"),
+        (0, "b: 6,000 of 6,000 requests failed: connect_refused"),
+        (300, "b: 5,700 of 6,000 requests failed, all of them since 3s"),
     ] {
         let versus = down_from(from, 60);
-        assert_eq!(versus.judgement(), Judgement::Fail);
+        assert_eq!(versus.judgement_of_bounds(), Judgement::Fail);
         let shown = on_screen(&versus);
         assert!(shown.contains(said), "{shown}");
         assert!(!shown.contains("too short"), "{shown}");
         if from > 0 {
-            let why = "b failed 5,700 of 6,000 requests: too few are left to compare";
-            assert!(shown.contains(why), "{shown}");
+            assert!(shown.contains("-: b was down"), "{shown}");
         }
     }
     // In six seconds nothing can be proven, and all of it is known.
     let shown = on_screen(&down_from(0, 6));
-    assert!(shown.contains("b failed all of its 600 requests"), "{shown}");
-    assert!(!shown.contains("no difference is proven"), "{shown}");
+    assert!(shown.contains("b: 600 of 600 requests failed"), "{shown}");
 }
 
 #[test]
@@ -138,7 +130,7 @@ fn failures_of_a_target_that_works_do_not_fail_the_comparison() {
         }
         let versus = judge(&simulation.facts(), &blocks);
         assert_eq!(versus.targets[3].outage, None);
-        assert_eq!(versus.judgement(), Judgement::Pass);
+        assert_eq!(versus.judgement_of_bounds(), Judgement::Pass);
     }
 }
 
@@ -146,9 +138,9 @@ fn failures_of_a_target_that_works_do_not_fail_the_comparison() {
 fn a_target_that_was_down_in_one_round_fails_all_rounds() {
     let rounds = [down_from(6_000, 60), down_from(2_000, 60)];
     let all = combine(&rounds).unwrap();
-    assert_eq!(all.judgement(), Judgement::Fail);
+    assert_eq!(all.judgement_of_bounds(), Judgement::Fail);
     let shown = on_screen(&all);
-    assert!(shown.contains("b failed 4,000 of 12,000 requests: connect_refused"), "{shown}");
+    assert!(shown.contains("b: 4,000 of 12,000 requests failed: connect_refused"), "{shown}");
 }
 
 fn on_screen(versus: &Versus) -> String {

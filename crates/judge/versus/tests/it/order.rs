@@ -17,7 +17,7 @@ fn a_balanced_order_cancels_out() {
     let added = versus.difference("a", "direct", Figure::Ttft, Kind::Added, "p50").unwrap();
     let (low, high) = (microseconds(added.low_ns), microseconds(added.high_ns));
     assert!(low < 143.0 && 143.0 < high, "{low} {high}");
-    assert!(versus.warnings.is_empty(), "{:?}", versus.warnings);
+    assert!(versus.findings.is_empty(), "{:?}", versus.findings);
 }
 
 /// The control target is always second: its difference of 40 us is the order's.

@@ -3,6 +3,7 @@
 use plimsoll_measure::{Outcome, PolicyDecision};
 use plimsoll_versus::judge;
 
+use crate::screens::full;
 use crate::simulation::{Simulation, direct, target};
 
 #[test]
@@ -32,15 +33,12 @@ fn decisions_are_counted_compared_and_listed() {
     let allow = &verdicts.matrix[3].turns["allow"];
     assert_eq!((allow["allow"], allow["block"], allow["unanswered"]), (5_935, 60, 5));
     assert_eq!(verdicts.matrix[2].turns["allow"]["allow"], 6_000);
-    // Between the gateways alone: the provider decides nothing.
-    assert_eq!(verdicts.differences.len(), 1);
-    let found = &verdicts.differences[0];
-    assert_eq!((found.pairs, found.only_target, found.only_reference), (5_995, 60, 0));
-    assert!(found.p < 1e-6);
-    assert_eq!((verdicts.different, verdicts.turns.len()), (60, 60));
-    let first = &verdicts.turns[0];
-    assert_eq!((first.index, first.expected.as_deref()), (0, Some("allow")));
-    assert_eq!(first.decisions[3].as_deref(), Some("block"));
+    assert_eq!(verdicts.different, 60);
+    let page = full(&versus, 120);
+    let table = page.split("\nPolicy decisions\n").nth(1).unwrap();
+    let row = table.lines().find(|line| line.starts_with("  b ")).unwrap();
+    let cells: Vec<_> = row.split_whitespace().collect();
+    assert_eq!((cells[1], cells[2], cells[3]), ("allow", "5,935", "60"), "{table}");
     assert!((versus.targets[3].correct.unwrap() - 5_935.0 / 5_995.0).abs() < 1e-12);
     // A refusal that is judged as a decision is no failure; a timeout is.
     assert_eq!(versus.targets[3].failed, 5);
@@ -65,5 +63,5 @@ fn what_is_refused_as_expected_is_not_lost() {
     }
     let versus = judge(&simulation.facts(), &blocks);
     assert_eq!((versus.blocks.complete, versus.blocks.refused_as_expected), (5_400, 600));
-    assert!(versus.blocks.lost.is_empty() && versus.targets[2].failed == 0, "{:?}", versus.blocks);
+    assert_eq!(versus.targets[2].failed, 0);
 }

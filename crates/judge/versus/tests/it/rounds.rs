@@ -2,6 +2,7 @@
 
 use plimsoll_versus::{Figure, Kind, Versus, combine, judge};
 
+use crate::screens::full;
 use crate::simulation::{Simulation, direct, microseconds, target};
 
 /// Rounds in which a adds so many microseconds.
@@ -36,7 +37,12 @@ fn the_interval_over_rounds_is_that_of_their_means() {
     assert!(((high - low) / 2.0 - half).abs() < 4.0, "{low} {high} {half}");
     assert_eq!((versus.rounds, versus.blocks.recorded), (4, 8_000));
     assert!((versus.duration_s - 80.0).abs() < 1e-9);
-    assert!(versus.claims.iter().any(|claim| claim.holds && claim.text.contains("a is slower")));
+    assert!(
+        versus
+            .claims
+            .iter()
+            .any(|claim| claim.holds && claim.target == "a" && claim.values[0] > 0.0)
+    );
 }
 
 #[test]
@@ -59,4 +65,24 @@ fn one_round_stays_as_it_is_and_an_invalid_one_makes_all_invalid() {
     let versus = combine(&rounds).unwrap();
     assert_eq!(versus.invalid, ["round 2: the control differs"]);
     assert!(versus.claims.is_empty());
+}
+
+/// A round that was too short for an interval does not hide the other one.
+#[test]
+fn a_value_of_one_round_is_shown_and_every_round_has_its_row() {
+    let mut rounds = rounds(&[90.0, 90.0]);
+    for found in &mut rounds[1].differences {
+        (found.value_ns, found.low_ns, found.high_ns, found.p) = (None, None, None, None);
+        found.refused = Some("a stage is too short".to_owned());
+    }
+    let versus = combine(&rounds).unwrap();
+    assert_eq!(added(&versus), added(&rounds[0]));
+    assert_eq!(versus.nothing_measured(), None);
+    // Over rounds nothing is tested.
+    assert!(versus.claims.iter().all(|claim| claim.about == "failures"), "{:?}", versus.claims);
+    let page = full(&versus, 100);
+    let table = page.split("TTFT by round").nth(1).unwrap();
+    let row = |start: &str| table.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
+    assert!(row("1 a ").contains("+9") || row("1 a ").contains("+8"), "{table}");
+    assert!(row("2 a ").contains("  -  "), "{table}");
 }

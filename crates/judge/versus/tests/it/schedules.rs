@@ -1,8 +1,9 @@
 //! By turns, and what targets do to each other.
 
 use plimsoll_measure::{Block, Nanos};
-use plimsoll_versus::{Figure, Kind, Stalls, judge, outlook};
+use plimsoll_versus::{Figure, Kind, Streams, csv, judge, prometheus};
 
+use crate::screens::{full, texts};
 use crate::simulation::{Simulation, direct, microseconds, target};
 
 fn simulation() -> Simulation {
@@ -54,48 +55,36 @@ fn targets_that_disturb_each_other_are_named() {
     let found = &versus.disturbance[0];
     let (low, high) = (microseconds(found.low_ns), microseconds(found.high_ns));
     assert!(found.matters && low < 60.0 && 60.0 < high && low > 40.0, "{found:?}");
+    let text = &texts(&versus)[0];
     assert!(
-        versus.warnings[0].contains("targets disturb each other: a is slower by"),
-        "{versus:?}"
+        text.starts_with("a is ") && text.contains(" slower beside the other targets"),
+        "{text}"
     );
     // The windows are not part of the headline.
     assert_eq!(versus.blocks.recorded, 5_100);
     let added = versus.difference("a", "direct", Figure::Ttft, Kind::Added, "p50").unwrap();
     assert!((microseconds(added.value_ns) - 143.0).abs() < 3.0);
     let quiet = judge(&simulation().facts(), &with_windows(0));
-    assert!(!quiet.disturbance[0].matters && quiet.warnings.is_empty(), "{quiet:?}");
+    assert!(!quiet.disturbance[0].matters && quiet.findings.is_empty(), "{quiet:?}");
 }
 
 /// Nagle's algorithm waits or not, as the requests come: no other target does that.
 #[test]
 fn stalls_of_40_ms_are_not_put_on_the_other_targets() {
     let mut facts = simulation().facts();
-    let stalls = Stalls { stalled: 4_000, judged: 5_100 };
-    facts.targets[2].stalls = Some(stalls);
+    let streams = Streams { begun: 5_200, judged: 5_100, stalled: 4_000, ..Streams::default() };
+    facts.targets[2].streams = Some(streams);
     let versus = judge(&facts, &with_windows(60));
-    let [warning] = &versus.warnings[..] else { panic!("{:?}", versus.warnings) };
-    let says = "streams stood for 40 ms: 4,000 of 5,100 of a. That is Nagle's algorithm with \
-                delayed acknowledgements; set TCP_NODELAY at these targets.";
-    assert!(warning.starts_with(says), "{warning}");
+    assert!(versus.findings.is_empty(), "{:?}", versus.findings);
     // What is measured stays in the file.
     assert!(versus.disturbance[0].matters);
-    facts.targets[0].stalls = Some(stalls);
-    let behind = judge(&facts, &with_windows(60));
-    let warning = &behind.warnings[0];
-    assert!(warning.contains("4,000 of 5,100 of direct, 4,000 of 5,100 of a."), "{warning}");
-    assert!(warning.contains("TCP_NODELAY at direct or what is behind it"), "{warning}");
-}
-
-#[test]
-fn what_is_out_of_reach_is_said_before_the_run() {
-    let mut facts = simulation().facts();
-    let says = |facts: &plimsoll_versus::Facts, text: &str| {
-        outlook(facts).iter().any(|line| line.contains(text))
-    };
-    assert!(says(&facts, "failures rarer than 1 in 759"), "{:?}", outlook(&facts));
-    assert!(!says(&facts, "too short"));
-    facts.duration_s = 5.0;
-    assert!(says(&facts, "5s are too short"), "{:?}", outlook(&facts));
-    facts.targets.truncate(2);
-    assert!(says(&facts, "only one target"), "{:?}", outlook(&facts));
+    // The shape is in every output, by target.
+    let cell = "4,000 stalled";
+    assert!(full(&versus, 120).contains(cell) && full(&versus, 120).contains("\nStreams\n"));
+    assert!(csv(&versus).lines().any(|line| line.starts_with("a,direct,") && line.contains(cell)));
+    let line = "plimsoll_versus_streams{target=\"a\",shape=\"stalled\"} 4000";
+    assert!(prometheus(&versus).contains(line), "{}", prometheus(&versus));
+    // Few stalls explain no difference.
+    facts.targets[2].streams = Some(Streams { stalled: 40, ..streams });
+    assert_eq!(judge(&facts, &with_windows(60)).findings.len(), 1);
 }

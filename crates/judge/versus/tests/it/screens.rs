@@ -1,11 +1,10 @@
 //! The end of a comparison on a terminal of 24 lines.
 
-use plimsoll_metrics::{
-    InstrumentHealth, Judgement, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot,
-};
+use plimsoll_measure::{ErrorClass, Outcome};
+use plimsoll_metrics::{InstrumentHealth, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot};
 use plimsoll_report::Style;
 use plimsoll_report::screen::Rest;
-use plimsoll_versus::{Versus, judge, screen, text};
+use plimsoll_versus::{Claim, Streams, Versus, judge, report, screen};
 
 use crate::formats::{stored, versus};
 use crate::simulation::{Simulation, direct, target};
@@ -22,7 +21,18 @@ pub(crate) fn summary(ended: RunEnd) -> RunSummary {
 
 /// What report.txt has.
 pub(crate) fn full(versus: &Versus, width: usize) -> String {
-    text(versus, &summary(RunEnd::Complete), width)
+    report(versus, &summary(RunEnd::Complete)).report(Style::plain(width))
+}
+
+/// The statements that are made beside the figures.
+pub(crate) fn texts(versus: &Versus) -> Vec<String> {
+    versus.findings.iter().map(plimsoll_rules::Finding::text).collect()
+}
+
+/// The statements on differences that hold.
+pub(crate) fn claims(versus: &Versus) -> Vec<String> {
+    let hold = versus.claims.iter().filter(|claim| claim.holds).map(Claim::finding);
+    hold.map(|finding| finding.text()).collect()
 }
 
 fn shown(versus: &Versus, ended: RunEnd, width: usize) -> String {
@@ -66,8 +76,8 @@ fn a_refused_comparison_says_why_and_claims_nothing() {
     assert!(text.contains("! -: a stage is too short: an interval needs 8 batches"), "{text}");
     let off = Simulation::new(targets);
     let text = check("invalid", &judge(&off.facts(), &off.blocks()), RunEnd::Complete);
-    assert!(last(&text).starts_with("INVALID: the control"), "{text}");
-    assert!(!text.contains("is slower than"), "{text}");
+    assert!(last(&text).starts_with("INVALID: direct' and direct are the same target"), "{text}");
+    assert!(!text.contains("Statistically significant"), "{text}");
 }
 
 #[test]
@@ -91,18 +101,37 @@ fn of_many_targets_the_others_are_counted() {
     assert!(text.contains("more targets in report.txt"), "{text}");
 }
 
-/// Who compares five gateways sees all of them.
+/// All targets are shown, with failures and stream shapes, also where no terminal is known.
 #[test]
-fn five_gateways_and_what_they_are_compared_with_have_room() {
-    let mut targets = direct(0.0);
-    targets.extend(
-        (1_u32..)
-            .zip(["b", "c", "d", "e", "f"])
-            .map(|(n, name)| target(name, f64::from(n) * 100.0)),
-    );
-    let five = Simulation { seconds: 20, ..Simulation::new(targets) };
-    let text = check("five", &judge(&five.facts(), &five.blocks()), RunEnd::Complete);
-    assert!(!text.contains("more targets"), "{text}");
+fn up_to_eight_targets_have_room() {
+    for count in 2..=8 {
+        let mut targets = vec![direct(0.0)[0].clone()];
+        let names = ["b", "c", "d", "e", "f", "g", "h"];
+        targets.extend(
+            (1_u32..).zip(&names[..count - 1]).map(|(n, name)| target(name, f64::from(n) * 100.0)),
+        );
+        let all = Simulation { seconds: 20, ..Simulation::new(targets) };
+        let mut facts = all.facts();
+        let streams = Streams { begun: 2_000, judged: 2_000, stalled: 900, ..Streams::default() };
+        facts.targets[1].streams = Some(streams);
+        let mut blocks = all.blocks();
+        for block in &mut blocks {
+            let last = block.turns.last_mut().unwrap().as_mut().unwrap();
+            last.outcome = Outcome::Failed(ErrorClass::ConnectRefused);
+        }
+        let versus = judge(&facts, &blocks);
+        let text = match count {
+            8 => check("eight", &versus, RunEnd::Complete),
+            _ => shown(&versus, RunEnd::Complete, 80),
+        };
+        assert!(text.lines().count() <= 23 && !text.contains("more targets"), "{text}");
+        let begins = |start: String| text.lines().any(|line| line.starts_with(&start));
+        assert!(names[..count - 1].iter().all(|name| begins(format!("{name}  "))), "{text}");
+        assert!(count == 2 || text.contains("900 stalled"), "{text}");
+        let failed = format!("PL201  {}: 2,000 of 2,000 requests failed", names[count - 2]);
+        assert!(text.lines().nth(2).unwrap().starts_with(&failed) || begins(failed), "{text}");
+        assert!(text.contains("2,000 connect_refused"), "{text}");
+    }
 }
 
 /// A comparison that could compare nothing does not say that it describes the targets.
@@ -113,11 +142,11 @@ fn without_any_difference_nothing_is_concluded() {
         ..Simulation::new(vec![direct(0.0)[0].clone(), target("a", 9.0)])
     };
     let versus = judge(&short.facts(), &short.blocks());
-    assert!(matches!(versus.judgement(), Judgement::Inconclusive(_)));
+    assert!(versus.nothing_measured().is_some());
     let text = shown(&versus, RunEnd::Complete, 200);
     assert!(last(&text).starts_with("INCONCLUSIVE: no difference could be measured"), "{text}");
     // What is known is shown all the same: medians and failures of both.
-    assert!(text.contains("TTFT p95") && text.contains("19.7ms"), "{text}");
+    assert!(text.contains("p95") && text.contains("19.7ms"), "{text}");
 }
 
 /// A target's own times have their limits on the screen: a tenth of a median that may be the
@@ -135,6 +164,6 @@ fn a_targets_own_times_have_their_limits() {
     }
     target.failures.insert("in_flight".to_owned(), count / 9);
     let text = shown(&versus, RunEnd::Complete, 200);
-    assert!(text.contains("(-): so much may be the generator's"), "{text}");
+    assert!(text.contains("(-x): measurement error"), "{text}");
     assert!(text.contains(">= 4.00ms"), "{text}");
 }

@@ -40,12 +40,12 @@ fn a_bound_is_kept_broken_or_neither() {
     // Without a target, the bound is on each.
     assert_eq!(states, ["pass", "fail", "inconclusive", "pass", "fail", "inconclusive"]);
     assert_eq!(versus.thresholds[4].metric, "added.response_time{target:b}");
-    assert_eq!(versus.judgement(), Judgement::Fail);
+    assert_eq!(versus.judgement_of_bounds(), Judgement::Fail);
     let kept = thresholds(&[("added.ttft{target:a}", "p(50)<200us")]);
-    assert_eq!(judge(&kept, &simulation().blocks()).judgement(), Judgement::Pass);
+    assert_eq!(judge(&kept, &simulation().blocks()).judgement_of_bounds(), Judgement::Pass);
     let unknown = thresholds(&[("added.ttft{target:a}", "p(50)<143us")]);
     let unknown = judge(&unknown, &simulation().blocks());
-    assert!(matches!(unknown.judgement(), Judgement::Inconclusive(_)));
+    assert!(matches!(unknown.judgement_of_bounds(), Judgement::Inconclusive(_)));
 }
 
 /// a adds 143 us, and the generator sent its requests 400 us late: it lies between 143 us (all of
@@ -96,7 +96,7 @@ fn a_margin_is_about_the_best_target() {
         let versus = judge(&facts, &blocks);
         assert_eq!(versus.worse_than_margin.len(), worse, "{margin}: {versus:?}");
         assert!(versus.margin_unknown.is_empty());
-        assert_eq!(versus.judgement() == Judgement::Fail, worse > 0);
+        assert_eq!(versus.judgement_of_bounds() == Judgement::Fail, worse > 0);
     }
 }
 
@@ -119,7 +119,7 @@ fn a_margin_judges_every_target_but_the_best_whatever_their_order() {
         }
         let versus = judge(&Facts { margin: Some(0.05), ..simulation.facts() }, &blocks);
         let worse = versus.worse_than_margin.iter().map(|text| &text[..1]).collect::<String>();
-        (worse, versus.margin_unknown.len(), versus.judgement() == Judgement::Pass)
+        (worse, versus.margin_unknown.len(), versus.judgement_of_bounds() == Judgement::Pass)
     };
     for (adds_ms, worse, unknown) in [
         (&[Some(20.0), Some(0.0)][..], "x", 0),

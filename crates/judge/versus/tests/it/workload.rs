@@ -4,7 +4,7 @@ use plimsoll_measure::{FinishReason, PairedTurn, Rng, Seed};
 use plimsoll_metrics::{Judgement, RunEnd};
 use plimsoll_report::Style;
 use plimsoll_report::screen::Rest;
-use plimsoll_versus::{Facts, Versus, combine, judge, screen};
+use plimsoll_versus::{Facts, Versus, combine, csv, judge, prometheus, screen};
 
 use crate::screens::{full, summary};
 use crate::simulation::{Simulation, direct, target};
@@ -95,8 +95,8 @@ fn lost_content_is_named_before_any_time_and_times_are_marked() {
     let versus = compared(&simulation(0), fixed, |turn| {
         (turn.reasoning, turn.content_bytes) = (false, 200);
     });
-    let sentence = "g and direct did not do the same work: reasoning in 0% of the answers \
-                    (direct 100%), 200 content bytes an answer (direct 400)";
+    let sentence = "g returns other answers than direct: reasoning in 0% instead of 100%, 200 \
+                    content bytes instead of 400.";
     let shown = screen(&versus, &summary(RunEnd::Complete), Rest::Flag).whole(Style::plain(400));
     for text in [&shown, &full(&versus, 400)] {
         let named = text.find(sentence).expect(text);
@@ -104,8 +104,11 @@ fn lost_content_is_named_before_any_time_and_times_are_marked() {
     }
     assert!(shown.contains("] *"), "{shown}");
     let slower = versus.claims.iter().find(|claim| claim.about == "ttft" && claim.holds).unwrap();
-    assert!(slower.text.ends_with("], for other answers"), "{slower:?}");
-    let verdict = "VALID load, but not the same work: times marked * are not comparable\n";
+    assert!(slower.finding().text().ends_with(" against direct, for other answers."), "{slower:?}");
+    assert!(versus.differences.iter().all(|found| found.other_answers));
+    assert!(csv(&versus).lines().skip(1).all(|line| line.contains(",differ,")));
+    assert!(prometheus(&versus).contains("plimsoll_versus_answers_differ{target=\"g\"} 1"));
+    let verdict = "VALID load, but answers differ: times marked * are not comparable\n";
     assert!(shown.ends_with(verdict), "{shown}");
     // A bound on times is kept by other answers only, and a broken one is broken.
     let simulation = simulation(0);
@@ -115,11 +118,85 @@ fn lost_content_is_named_before_any_time_and_times_are_marked() {
         for block in &mut blocks {
             block.turns[1].as_mut().unwrap().input_tokens = 40;
         }
-        let judged = judge(&known, &blocks).judgement();
+        let judged = judge(&known, &blocks).judgement_of_bounds();
         assert_eq!(judged == Judgement::Pass, passes);
         assert_eq!(matches!(judged, Judgement::Inconclusive(_)), margin > 0.5, "{judged:?}");
     }
     // Several rounds name it once.
     let all = combine(&[versus.clone(), versus.clone()]).unwrap();
     assert_eq!(all.workload_mismatch, versus.workload_mismatch);
+}
+
+/// Answers as of a model with a name, whose text depends on the block alone.
+fn compared_texts(targets: &[&'static str], gateway: impl Fn(u64, &mut [PairedTurn])) -> Versus {
+    let mut all = vec![direct(0.0)[0].clone()];
+    all.extend(targets.iter().map(|name| target(name, 100.0)));
+    let simulation = Simulation { seconds: 22, rate: 4, ..Simulation::new(all) };
+    let mut blocks = simulation.blocks();
+    for block in &mut blocks {
+        let mut turns: Vec<PairedTurn> = block.turns.iter().flatten().copied().collect();
+        for turn in &mut turns {
+            (turn.content_bytes, turn.model) = (40, 77);
+            turn.content_digest = u32::try_from(block.index).unwrap() + 1_000;
+        }
+        gateway(block.index, &mut turns);
+        block.turns = turns.into_iter().map(Some).collect();
+    }
+    judge(&simulation.facts(), &blocks)
+}
+
+#[test]
+fn another_model_or_text_is_named_where_it_is_proven() {
+    let named = |targets: &[&'static str], gateway: fn(u64, &mut [PairedTurn])| {
+        about(&compared_texts(targets, gateway))
+    };
+    let model = "the `model` of direct";
+    assert_eq!(named(&["g"], |_, turns| turns[1].model = 5), model);
+    // One answer in four falls back to another model.
+    assert_eq!(named(&["g"], |n, turns| turns[1].model += u32::from(n % 4 == 0)), model);
+    // Both fall back at random, or one names no model.
+    assert_eq!(named(&["g"], |n, turns| turns[usize::from(n % 2 == 0)].model = 5), "");
+    assert_eq!(named(&["g"], |_, turns| turns[1].model = 0), "");
+    // The text is compared where two targets return the same.
+    let text = "the text of direct";
+    assert_eq!(
+        named(&["g", "h"], |_, turns| turns[2].content_digest += 1),
+        text.to_owned() + ", the text of g"
+    );
+    assert_eq!(
+        named(&["g", "h"], |n, turns| turns[2].content_digest += u32::from(n % 4 == 0)),
+        text.to_owned() + ", the text of g"
+    );
+    assert_eq!(named(&["g"], |_, turns| turns[1].content_digest += 1), "");
+    let vary = |n: u64, turns: &mut [PairedTurn]| {
+        for (target, turn) in (0..).zip(turns) {
+            turn.content_digest = u32::try_from(n).unwrap() * 10 + target;
+        }
+    };
+    assert_eq!(named(&["g", "h"], vary), "");
+    // A text that lacks a part is not named twice.
+    assert_eq!(
+        named(&["g", "h"], |_, turns| {
+            (turns[2].content_digest, turns[2].content_bytes) = (1, 20);
+        }),
+        "content bytes, content bytes"
+    );
+}
+
+/// A target that is asked for another model answers with it.
+#[test]
+fn a_model_that_was_asked_for_is_no_other_answer() {
+    let simulation = simulation(0);
+    let mut facts = simulation.facts();
+    let mut blocks = simulation.blocks();
+    for block in &mut blocks {
+        for (model, turn) in (1..).zip(block.turns.iter_mut().flatten()) {
+            turn.model = model;
+        }
+    }
+    facts.targets[0].model = "openai/m".to_owned();
+    facts.targets[1].model = "m".to_owned();
+    assert_eq!(about(&judge(&facts, &blocks)), "the `model` of direct");
+    facts.targets[1].model = "big".to_owned();
+    assert_eq!(about(&judge(&facts, &blocks)), "");
 }

@@ -29,7 +29,8 @@ pub(crate) fn added(title: String, comparisons: &[(&str, &Versus)]) -> Option<Ch
     let text = "Each difference is between paired requests, with its 95 % interval; the pale one \
                 contains the measurement error. An interval that includes 0 shows no difference. The median \
                 of the differences is what the median request pays; the difference of the two \
-                medians may differ from it.";
+                medians may differ from it. Answers of targets with * differ from those of the \
+                reference, so these times are not of the same work.";
     drawn.then(|| {
         let spec = include_str!("../../assets/charts/added.json");
         Chart::new("added", spec, title, text.to_owned(), &rows)
@@ -48,7 +49,8 @@ fn row(comparison: &str, versus: &Versus, found: &Difference) -> Vec<Cell> {
     let measured = found.measured().filter(|_| limited.is_some());
     let what = if found.kind == Kind::Added { "median" } else { "p99" };
     let place = if comparison.is_empty() { String::new() } else { format!("{comparison}: ") };
-    let words = in_words(found);
+    let mark = if found.other_answers { " *" } else { "" };
+    let words = format!("{}{mark}", in_words(found));
     let mut row = vec![
         Cell::text(&found.target),
         Cell::text(&found.reference),

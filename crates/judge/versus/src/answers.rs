@@ -1,0 +1,242 @@
+//! Whether the targets returned the same answers. Where answers differ by more than chance, times
+//! are not those of the same work.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_measure::{FinishReason, Outcome, PairedTurn};
+use plimsoll_report::format;
+use plimsoll_rules::Finding;
+use plimsoll_stats::sign_test::sign_p;
+
+use crate::comparisons::{comparisons, control};
+use crate::facts::Facts;
+use crate::pairs::{Run, Turns, Two};
+use crate::result::{Versus, WorkloadMismatch};
+
+/// Equal targets have a mismatch with this probability at most, however much their answers vary:
+/// the level of all tests together, by Bonferroni.
+const LEVEL: f64 = 0.001;
+/// Shares that differ by fewer points, and means by a smaller part, are not named.
+const NOTABLE: f64 = 0.01;
+/// A share of changed texts is named from so many standard errors.
+const STANDARD_ERRORS: f64 = 4.0;
+
+/// The value of a feature.
+type ValueOf = dyn Fn(&PairedTurn) -> Option<f64>;
+
+/// A feature of an answer: 1 or 0 for having it, or a count; `None` if unknown.
+struct Feature {
+    about: String,
+    is_share: bool,
+    of: Box<ValueOf>,
+}
+
+impl Feature {
+    fn share(about: &str, has: impl Fn(&PairedTurn) -> bool + 'static) -> Self {
+        let of = Box::new(move |turn: &PairedTurn| Some(f64::from(has(turn))));
+        Self { about: about.to_owned(), is_share: true, of }
+    }
+
+    fn count(about: &str, count: fn(&PairedTurn) -> u32) -> Self {
+        let of =
+            Box::new(move |turn: &PairedTurn| Some(f64::from(count(turn))).filter(|n| *n > 0.0));
+        Self { about: about.to_owned(), is_share: false, of }
+    }
+
+    /// The model that most answers of the reference name; `None` if none does, or if the targets
+    /// are asked for different ones.
+    fn model(facts: &Facts, run: Run<'_>, two: Two) -> Option<Self> {
+        let asked = |target: usize| facts.targets[target].model.rsplit('/').next();
+        if asked(two.target) != asked(two.reference) {
+            return None;
+        }
+        let mut named: BTreeMap<u32, u64> = BTreeMap::new();
+        for (_, reference) in completed(run, two).filter(|(_, turn)| turn.model != 0) {
+            *named.entry(reference.model).or_default() += 1;
+        }
+        let (model, _) = named.into_iter().max_by_key(|(_, count)| *count)?;
+        Some(Self {
+            about: format!("the `model` of {}", facts.name(two.reference)),
+            is_share: true,
+            of: Box::new(move |turn| (turn.model != 0).then_some(f64::from(turn.model == model))),
+        })
+    }
+
+    /// Compares the feature in the answers of each pair that both targets completed. Equal targets
+    /// have more of it equally often (McNemar, 1947; the sign test).
+    fn compare(&self, run: Run<'_>, two: Two) -> (f64, [f64; 2], u64) {
+        let (mut more, mut fewer, mut pairs, mut sums) = (0, 0, 0_u64, [0.0; 2]);
+        for (target, reference) in completed(run, two) {
+            let Some((target, reference)) = (self.of)(target).zip((self.of)(reference)) else {
+                continue;
+            };
+            (more, fewer) =
+                (more + u64::from(target > reference), fewer + u64::from(target < reference));
+            (pairs, sums) = (pairs + 1, [sums[0] + target, sums[1] + reference]);
+        }
+        (sign_p(more, fewer, run.batching.looks), sums.map(|sum| sum / pairs.max(1) as f64), pairs)
+    }
+}
+
+/// Pairs that both targets completed.
+fn completed(run: Run<'_>, two: Two) -> impl Iterator<Item = Turns<'_>> {
+    run.pairs(two).filter(|(target, reference)| {
+        [target, reference].iter().all(|turn| turn.outcome == Outcome::Completed)
+    })
+}
+
+/// The features in which the answers of each two targets differ.
+pub(crate) fn mismatches(facts: &Facts, run: Run<'_>) -> Vec<WorkloadMismatch> {
+    let (features, all) = (features(facts, run), comparisons(facts));
+    let level = LEVEL / ((features.len() + 1) * all.len()).max(1) as f64;
+    let fixed = fixed_texts(facts, run);
+    let mut found = Vec::new();
+    for two in all {
+        let model = Feature::model(facts, run, two);
+        let own: Vec<_> = features
+            .iter()
+            .chain(&model)
+            .filter_map(|feature| {
+                let (p, [of_target, of_reference], pairs) = feature.compare(run, two);
+                let least = if feature.is_share { NOTABLE } else { NOTABLE * of_reference };
+                (p < level && (of_target - of_reference).abs() > least).then(|| {
+                    let (about, is_share) = (feature.about.clone(), feature.is_share);
+                    mismatch(facts, two, (about, is_share), [of_target, of_reference], pairs)
+                })
+            })
+            .collect();
+        // A text that is shorter, or lacks a part, is another one anyway.
+        let text = fixed.filter(|_| own.is_empty()).and_then(|fixed| text(facts, run, two, fixed));
+        found.extend(own.into_iter().chain(text));
+    }
+    found
+}
+
+fn mismatch(
+    facts: &Facts,
+    two: Two,
+    (about, is_share): (String, bool),
+    [of_target, of_reference]: [f64; 2],
+    pairs: u64,
+) -> WorkloadMismatch {
+    let (target, reference) =
+        (facts.name(two.target).to_owned(), facts.name(two.reference).to_owned());
+    WorkloadMismatch { target, reference, about, is_share, of_target, of_reference, pairs }
+}
+
+/// The share of pairs with the same text, and the variance of that share.
+#[derive(Clone, Copy)]
+struct SameText {
+    share: f64,
+    variance: f64,
+    pairs: u64,
+}
+
+impl SameText {
+    fn of(run: Run<'_>, two: Two) -> Self {
+        let (mut pairs, mut same) = (0_u64, 0_u64);
+        let known = completed(run, two).filter(|(target, reference)| {
+            target.content_digest != 0 && reference.content_digest != 0
+        });
+        for (target, reference) in known {
+            (pairs, same) =
+                (pairs + 1, same + u64::from(target.content_digest == reference.content_digest));
+        }
+        let count = pairs.max(1) as f64;
+        let share = same as f64 / count;
+        // With a success and a failure more, as one pair is not certain.
+        let smooth = (same as f64 + 1.0) / (count + 2.0);
+        Self { share, variance: smooth * (1.0 - smooth) / (count + 2.0), pairs }
+    }
+}
+
+/// How often two targets return the same text, if some two nearly always do: else the texts of a
+/// model vary, and say nothing of a target.
+fn fixed_texts(facts: &Facts, run: Run<'_>) -> Option<SameText> {
+    let all = control(facts).into_iter().chain(comparisons(facts));
+    let same = all.map(|two| SameText::of(run, two)).filter(|same| same.pairs > 0);
+    let most = same.max_by(|one, other| one.share.total_cmp(&other.share))?;
+    (most.share >= 1.0 - NOTABLE).then_some(most)
+}
+
+fn text(facts: &Facts, run: Run<'_>, two: Two, fixed: SameText) -> Option<WorkloadMismatch> {
+    let own = SameText::of(run, two);
+    let error = (own.variance + fixed.variance).sqrt();
+    let about = format!("the text of {}", facts.name(two.reference));
+    (own.pairs > 0 && fixed.share - own.share > NOTABLE.max(STANDARD_ERRORS * error))
+        .then(|| mismatch(facts, two, (about, true), [own.share, fixed.share], own.pairs))
+}
+
+fn features(facts: &Facts, run: Run<'_>) -> Vec<Feature> {
+    let turns = run.batching.measured(run.blocks).flat_map(|block| block.turns.iter().flatten());
+    let turns = turns.filter(|turn| turn.outcome == Outcome::Completed);
+    let seen: BTreeSet<(u16, Option<FinishReason>)> =
+        turns.map(|turn| (turn.status, turn.finish_reason)).collect();
+    let statuses: BTreeSet<u16> = seen.iter().map(|(status, _)| *status).collect();
+    let statuses = statuses.into_iter().map(|status| {
+        Feature::share(&format!("status {status}"), move |turn| turn.status == status)
+    });
+    // Dialects have different words for the same reason.
+    let mut protocols = facts.targets.iter().map(|target| &target.protocol);
+    let first = protocols.next();
+    let reasons: BTreeSet<FinishReason> = seen
+        .into_iter()
+        .filter_map(|(_, reason)| reason)
+        .filter(|_| protocols.clone().all(|protocol| Some(protocol) == first))
+        .collect();
+    let reasons = reasons.into_iter().map(|reason| {
+        let about = format!("finish reason `{}`", reason.name());
+        Feature::share(&about, move |turn| turn.finish_reason == Some(reason))
+    });
+    let parts = [
+        Feature::share("content", |turn| turn.content_bytes > 0),
+        Feature::share("token counts", |turn| turn.output_tokens > 0),
+        Feature::share("reasoning", |turn| turn.reasoning),
+        Feature::share("tool calls", |turn| turn.tool_calls),
+        Feature::count("content bytes", |turn| turn.content_bytes),
+        Feature::count("output tokens", |turn| turn.output_tokens),
+        Feature::count("input tokens", |turn| turn.input_tokens),
+    ];
+    statuses.chain(parts).chain(reasons).collect()
+}
+
+impl Versus {
+    /// The statements on targets that return other answers than the reference.
+    pub(crate) fn other_answers(&self) -> impl Iterator<Item = Finding> {
+        let reference = self.reference();
+        self.compared().into_iter().filter_map(move |target| {
+            let own = self.workload_mismatch.iter().filter(|found| found.is_of(target, reference));
+            let parts: Vec<_> = own.map(WorkloadMismatch::words).collect();
+            (!parts.is_empty()).then(|| {
+                let finding = Finding::new(401).with("target", target).with("reference", reference);
+                finding.with("what", parts.join(", "))
+            })
+        })
+    }
+
+    /// Whether the answers of two targets differ, so that their times are not those of the same
+    /// work.
+    pub(crate) fn is_mismatch(&self, target: &str, reference: &str) -> bool {
+        self.workload_mismatch.iter().any(|found| found.is_of(target, reference))
+    }
+}
+
+impl WorkloadMismatch {
+    /// Whether it is that of these two targets, in any order.
+    pub(crate) fn is_of(&self, target: &str, reference: &str) -> bool {
+        let own = (&*self.target, &*self.reference);
+        own == (target, reference) || own == (reference, target)
+    }
+
+    /// `reasoning in 0% instead of 100%`, `200 content bytes instead of 400`.
+    fn words(&self) -> String {
+        let Self { about, of_target, of_reference, .. } = self;
+        if self.is_share {
+            let [own, other] = [of_target, of_reference].map(|share| format::share(*share));
+            format!("{about} in {own} instead of {other}")
+        } else {
+            let [own, other] = [of_target, of_reference].map(|mean| format::digits(*mean));
+            format!("{own} {about} instead of {other}")
+        }
+    }
+}

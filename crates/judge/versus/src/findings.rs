@@ -1,0 +1,87 @@
+//! The statements on a comparison, the ones to act on first.
+
+use plimsoll_report::format;
+use plimsoll_rules::Finding;
+
+use crate::claims::FAILURES;
+use crate::result::{TargetResult, Versus};
+use crate::{control, disturbance, outage};
+
+/// Shares of used connections that differ by less are not named.
+const REUSED_DIFFER: f64 = 0.01;
+/// Nor are those that differ by fewer standard errors of two shares: chance does that.
+const STANDARD_ERRORS: f64 = 3.0;
+
+/// All statements but those on single differences: targets that were down, other answers, and the
+/// rest by code.
+pub(crate) fn findings(versus: &Versus) -> Vec<Finding> {
+    // How much a target that was down failed is said already.
+    let is_down = |name: &str| {
+        let target = versus.targets.iter().find(|target| target.name == name);
+        target.is_some_and(|target| target.outage.is_some())
+    };
+    let failures = versus.claims.iter().filter(|claim| claim.holds && claim.about == FAILURES);
+    let failures = failures.filter(|claim| !is_down(&claim.target));
+    let setup = versus.targets.iter().flat_map(|target| target.setup.iter().cloned());
+    versus
+        .targets
+        .iter()
+        .filter_map(outage::finding)
+        .chain(versus.other_answers())
+        .chain(failures.map(crate::result::Claim::finding))
+        .chain(control::finding(versus))
+        .chain(setup)
+        .chain(connections(&versus.targets))
+        .chain(disturbance::findings(versus))
+        .collect()
+}
+
+/// Targets that used their connections again in different shares.
+fn connections(targets: &[TargetResult]) -> Option<Finding> {
+    let mut reused: Vec<(&TargetResult, f64)> =
+        targets.iter().filter_map(|target| Some((target, target.reused?))).collect();
+    let shares: Vec<_> = reused
+        .iter()
+        .map(|(target, share)| format!("{} {}", target.name, format::share(*share)))
+        .collect();
+    reused.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let ((least, low), (most, high)) = (reused.first()?, reused.last()?);
+    let error = (variance(*low, least.turns) + variance(*high, most.turns)).sqrt();
+    (high - low > REUSED_DIFFER.max(STANDARD_ERRORS * error))
+        .then(|| Finding::new(405).with("shares", shares.join(", ")).with("least", &least.name))
+}
+
+/// The variance of a share of so many turns, with a success and a failure more, so that a share of
+/// one turn is not certain (Agresti and Caffo, 2000).
+fn variance(share: f64, turns: u64) -> f64 {
+    let turns = turns as f64;
+    let share = (share * turns + 1.0) / (turns + 2.0);
+    share * (1.0 - share) / (turns + 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str, turns: u64, reused: f64) -> TargetResult {
+        TargetResult {
+            name: name.to_owned(),
+            turns,
+            reused: Some(reused),
+            ..TargetResult::default()
+        }
+    }
+
+    #[test]
+    fn shares_that_chance_explains_are_not_named() {
+        // 17 of 21 and 16 of 20: one connection more or less.
+        assert_eq!(connections(&[target("a", 21, 0.809), target("b", 20, 0.8)]), None);
+        assert_eq!(connections(&[target("a", 1, 1.0), target("b", 1, 0.0)]), None);
+        assert_eq!(connections(&[target("a", 60, 0.9), target("b", 60, 0.8)]), None);
+        // 100 of 1,000 less: the standard error is 1.6 %.
+        let found = connections(&[target("a", 1_000, 0.9), target("b", 1_000, 0.8)]).unwrap();
+        assert!(found.text().contains("(a 90.00%, b 80.00%)"), "{}", found.text());
+        assert!(found.fix().contains("keep-alive at b"), "{}", found.fix());
+        assert!(connections(&[target("a", 1_000, 1.0), target("b", 1_000, 0.0)]).is_some());
+    }
+}
