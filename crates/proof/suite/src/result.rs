@@ -80,7 +80,8 @@ impl Default for MeasurementResult {
 }
 
 impl MeasurementResult {
-    fn gate(&self) -> f64 {
+    /// The highest share of errors with which its figures may be used.
+    pub(crate) fn gate(&self) -> f64 {
         if self.errors_expected { 1.0 } else { self.error_gate }
     }
 

@@ -170,7 +170,7 @@ fn busy_finding(result: &MeasurementResult) -> Option<Finding> {
     let why = result
         .passes
         .iter()
-        .find_map(|pass: &Figures| pass.invalid.clone().or_else(|| pass.gated(result.error_gate)))
+        .find_map(|pass: &Figures| pass.invalid.clone().or_else(|| pass.gated(result.gate())))
         .filter(|_| left_out > 0)?;
     Some(Finding::warning(format!("{label}: {left_out} of {all} passes are left out: {why}")))
 }

@@ -17,7 +17,8 @@ impl SuiteRunner<'_> {
     pub(super) fn report_pass(&mut self, measurement: &Measurement, pass: u32, figures: &Figures) {
         let invalid = figures.invalid.as_ref().map(|why| format!("  INVALID: {why}"));
         let invalid = invalid.or_else(|| {
-            figures.gated(measurement.error_gate).map(|why| format!("  NOT USABLE: {why}"))
+            let gate = if measurement.errors_expected { 1.0 } else { measurement.error_gate };
+            figures.gated(gate).map(|why| format!("  NOT USABLE: {why}"))
         });
         let line = format!(
             "{}, pass {}: {}, p99 {}, {} errors{}",

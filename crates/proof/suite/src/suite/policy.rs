@@ -3,19 +3,17 @@
 
 mod ladder;
 mod tables;
-mod trends;
 mod unhealthy;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{BandLevel, BandResult, Disturbance, Figure, Judgement, Metric, RunSummary};
-use plimsoll_report::format::{digits, limited_rate, or_dash, percent, time};
+use plimsoll_report::format::{digits, or_dash, percent, time};
 
 use super::certificate;
 use super::columns;
 use crate::bound::{BoundResult, Quantity, judge};
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
-use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
 use crate::report::{Contents, Section, published};
 use crate::result::MeasurementResult;
@@ -87,16 +85,22 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
     let mode = if is_ours { "LLM on, healthy provider" } else { "LLM on" };
     let (target, topology) = (&gateway.target, &*plain.topology);
     let load = LlmLoad { target, topology, mode, errors_expected: false };
-    let model = load.at(runner, WITH_LLM_PER_S);
+    let model = unhealthy::expected(load.at(runner, WITH_LLM_PER_S));
     let mut unhealthy = Contents::default();
     unhealthy::measure(runner, &plain.topology, &mut unhealthy)?;
     let capacity = pairs.len().checked_sub(1);
+    if model.mode == unhealthy::MODE {
+        unhealthy::add(&mut unhealthy, std::slice::from_ref(&model));
+    }
     secure(runner, provider.as_ref(), &mut pairs, &mut ladders)?;
     let warm = pairs.iter().map(|pair| &pair.warm);
     let rows: Vec<_> = warm.chain(&others).chain([&full, &model]).collect();
-    let capacity = capacity.map(|index| &pairs[index].warm);
+    // Of each target the row at the highest rate; the first is that of the headline.
+    let judged = capacity.map(|index| &pairs[index].warm);
+    let judged: Vec<_> =
+        judged.into_iter().chain(others.iter().filter(|row| is_capacity(row))).collect();
     let mut contents = Contents {
-        load_test: capacity.map(|row| load_test(runner, row)).unwrap_or_default(),
+        load_test: judged.first().map(|row| load_test(runner, row)).unwrap_or_default(),
         sizing: "Nodes for a rate",
         capacities: vec![sizing::capacity("policy node, skip_llm=true", &[&full.result])],
         references: ["Reference: 5 agents", "Reference, cold and warm"].map(published).into(),
@@ -108,17 +112,26 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
     if pairs.iter().any(|pair| pair.cold.is_some()) {
         contents.sections.push(tables::cold_and_warm(&pairs, is_ours));
     }
-    contents.findings.extend(trends::findings(&rows));
-    contents.findings.extend(pairs.iter().filter_map(trends::cold_start));
-    if let Some(capacity) = capacity {
-        contents.sections.extend(tables::decisions(capacity));
-        contents.bounds.extend(bands(capacity));
-        contents.findings.extend(signs(capacity));
+    for row in judged {
+        contents.sections.extend(tables::decisions(row));
+        contents.bounds.extend(bands(row));
+        contents.bounds.push(Quantity::CORRECTNESS.bound(1.0).judge(&row.name(), &row.result));
     }
     contents.sections.extend(unhealthy.sections);
-    contents.findings.extend(of_full(&full).into_iter().chain(unhealthy.findings));
     contents.bounds.extend(bounds(&full, &ladder));
     Ok(contents)
+}
+
+/// Whether a row has the highest rate of the profiles.
+fn is_capacity(row: &PolicyRow) -> bool {
+    PROFILES.last().is_some_and(|profile| row.result.rate == Some(profile.rate))
+}
+
+impl PolicyRow {
+    /// What distinguishes it from all other rows: `loopback, HTTP/1.1, 100/s, skip_llm=true, warm`.
+    fn name(&self) -> String {
+        format!("{}, {}/s, {}", self.topology, self.rate, self.mode)
+    }
 }
 
 /// Says what is not measured of the user's gateways.
@@ -426,7 +439,7 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
                 _ => digits(value),
             });
             let judged = BoundResult::new(
-                &format!("warm, 100/s: {}", banded(&band.metric)),
+                &format!("{}: {}", row.name(), banded(&band.metric)),
                 or_dash(measured, |measured| format!("{measured} {level}")),
                 band.expression.clone(),
                 judgement,
@@ -459,28 +472,4 @@ fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
         [Quantity::P95.bound(10.0), Quantity::P99.bound(25.0), Quantity::ERRORS.bound(0.001)];
     let fast = judge("one node, as fast as it goes", &full.result, &fast);
     fast.into_iter().chain(judge("ladder", ladder, &steps)).collect()
-}
-
-/// What the target did in a run, if its figures are usable.
-fn signs(row: &PolicyRow) -> Vec<Finding> {
-    let usable = row.result.why_unusable().is_none() && row.result.busy_host().is_none();
-    let summary = row.summary.as_ref().filter(|_| usable);
-    let found = summary.into_iter().flat_map(|summary| &summary.findings);
-    let of_target = found.filter(|finding| finding.code / 100 == 2);
-    of_target.map(|finding| Finding::warning(finding.text())).collect()
-}
-
-fn of_full(row: &PolicyRow) -> Option<Finding> {
-    let figures = row.result.figures()?;
-    let correct = figures.policy_correctness?;
-    let limit = figures.busy.sentence();
-    let rate = limited_rate(row.result.throughput());
-    let text = format!(
-        "as fast as it goes: {rate}/s with {} policy correctness; {limit}",
-        percent(correct)
-    );
-    if let Some(why) = row.result.busy_host() {
-        return Some(finding::no_conclusion(&text, &why));
-    }
-    Some(if correct >= 1.0 { Finding::good(text) } else { Finding::warning(text) })
 }

@@ -62,7 +62,7 @@ pub(super) fn rates(timeline: &RunTimeline) -> Chart {
         |group| group.due,
         |group| group.sent,
         |group| group.counters.completed,
-        |group| group.counters.rejected + group.counters.failed + group.counters.timed_out,
+        |group| group.counters.failures(),
     ];
     let mut rows = Rows::new(["second", "planned", "sent", "completed", "errors"], []);
     // The last interval may be too short to divide by its length.

@@ -40,10 +40,8 @@ fn within_10ms(summary: &RunSummary) -> Option<f64> {
 }
 
 pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
-    let columns: [Column<&PolicyRow>; 13] = [
-        ("RPS", |row| columns::marked(&row.result, &row.rate)),
-        ("Topology", |row| row.topology.clone()),
-        ("LLM mode", |row| row.mode.to_owned()),
+    let columns: [Column<&PolicyRow>; 11] = [
+        ("Topology, rate, mode", |row| columns::marked(&row.result, &row.name())),
         ("achieved", |row| columns::throughput(&row.result)),
         ("P50", |row| P50.1(&row.result)),
         ("P95", |row| P95.1(&row.result)),
@@ -105,25 +103,23 @@ fn way(pair: &ColdWarm) -> String {
 /// The confusion matrix, and the figures by category, of the warm run at the highest rate.
 pub(super) fn decisions(row: &PolicyRow) -> Vec<Section> {
     let summary = row.summary.as_ref();
-    summary.map_or_else(Vec::new, |summary| {
-        vec![confusion(&row.result, summary), categories(&row.result, summary)]
-    })
+    summary.map_or_else(Vec::new, |summary| vec![confusion(row, summary), categories(row, summary)])
 }
 
-fn confusion(result: &MeasurementResult, summary: &RunSummary) -> Section {
+fn confusion(row: &PolicyRow, summary: &RunSummary) -> Section {
     let policy_decisions = &summary.results.total.policy_decisions;
     let actual: BTreeSet<_> =
         policy_decisions.values().flat_map(|row| row.keys()).cloned().collect();
     let heads =
         std::iter::once("Expected".to_owned()).chain(actual.iter().map(|a| format!("was {a}")));
     let mut table = Table::new(heads);
-    for (expected, row) in policy_decisions {
+    for (expected, decided) in policy_decisions {
         let counts = actual
             .iter()
-            .map(|policy_decision| count(row.get(policy_decision).copied().unwrap_or(0)));
-        table.row(std::iter::once(columns::marked(result, expected)).chain(counts));
+            .map(|policy_decision| count(decided.get(policy_decision).copied().unwrap_or(0)));
+        table.row(std::iter::once(columns::marked(&row.result, expected)).chain(counts));
     }
-    Section::new("Confusion matrix of the warm run at 100/s", table)
+    Section::new(format!("Confusion matrix: {}", row.name()), table)
 }
 
 /// The number of scenarios of each category, as the load had them.
@@ -132,7 +128,7 @@ fn scenarios(summary: &RunSummary) -> String {
     format!("{} scenarios in the mix", count(scenarios.len() as u64))
 }
 
-fn categories(result: &MeasurementResult, summary: &RunSummary) -> Section {
+fn categories(row: &PolicyRow, summary: &RunSummary) -> Section {
     let mut table = Table::new([
         "Category",
         "requests",
@@ -148,7 +144,7 @@ fn categories(result: &MeasurementResult, summary: &RunSummary) -> Section {
         let figures = Figures::of_group(group, TimedResponses::All, time).unwrap_or_default();
         let counters = &group.counters;
         table.row([
-            columns::marked(result, group.category.as_deref().unwrap_or_default()),
+            columns::marked(&row.result, group.category.as_deref().unwrap_or_default()),
             count(counters.scheduled),
             count(counters.allowed),
             count(counters.blocked),
@@ -158,7 +154,7 @@ fn categories(result: &MeasurementResult, summary: &RunSummary) -> Section {
             time_with_share(figures.p99_ms),
         ]);
     }
-    Section::new("By category (warm, 100/s)", table).note(format!(
+    Section::new(format!("By category: {}", row.name()), table).note(format!(
         "{}; expected: normal and pii allowed (200), injections and destructive statements blocked (403)",
         scenarios(summary)
     ))
@@ -180,7 +176,8 @@ pub(super) fn unhealthy(row: &PolicyRow) -> Section {
             percent(useful),
         ]);
     }
-    Section::new("Provider unhealthy: it answers every call with 503 (20/s, skip_llm=false)", table)
+    let title = "Provider unhealthy: it answers every call with an error (20/s, skip_llm=false)";
+    Section::new(title, table)
 }
 
 /// The same at rising rates, up to saturation.
