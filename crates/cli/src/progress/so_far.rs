@@ -4,7 +4,8 @@ use plimsoll_engine::Progress;
 use plimsoll_live::SoFar;
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use plimsoll_metrics::{
-    InstrumentHealth, Level, RunEnd, RunMetadata, RunSummary, StageInfo, Threshold,
+    Counters, InstrumentHealth, Judgement, Level, RunEnd, RunMetadata, RunSummary, StageInfo,
+    Threshold, ThresholdResult,
 };
 
 /// Time between two looks, at least.
@@ -39,8 +40,23 @@ impl Judge {
         let summary = RunSummary::build(metadata, health, progress.before, &self.thresholds).ok();
         let took = self.clock.now().since(began).as_u64();
         self.next = progress.elapsed + LOOK.max(Nanos::new(took.saturating_mul(SHARE)));
-        summary.map(|summary| SoFar { invalid: invalid(&summary), thresholds: summary.thresholds })
+        summary.map(|summary| SoFar {
+            invalid: invalid(&summary),
+            thresholds: still_open(summary.thresholds, &summary.results.total.counters),
+        })
     }
+}
+
+/// The thresholds without failures for want of answers: requests in flight lower the share of good
+/// ones, and may still get one.
+fn still_open(mut thresholds: Vec<ThresholdResult>, total: &Counters) -> Vec<ThresholdResult> {
+    let over = total.ended() + total.in_flight + total.never_sent;
+    let shares = thresholds.iter_mut().filter(|found| found.metric.starts_with("success_rate"));
+    let broken = shares.filter(|found| found.judgement == Judgement::Fail);
+    for found in broken.filter(|_| total.scheduled > over) {
+        found.judgement = Judgement::Inconclusive("requests are in flight".to_owned());
+    }
+    thresholds
 }
 
 /// The stages as they would be if the run had ended at `seconds`.
@@ -82,6 +98,24 @@ mod tests {
         };
         assert_eq!(lengths(5.0), [2.0, 3.0, 0.0]);
         assert_eq!(lengths(99.0), [2.0, 10.0, 5.0]);
+    }
+
+    #[test]
+    fn requests_in_flight_break_no_share_of_good_answers() {
+        let judged = |metric: &str, scheduled: u64| {
+            let threshold = ThresholdResult {
+                metric: metric.to_owned(),
+                expression: "rate>99%".to_owned(),
+                measured: Some(0.9),
+                generator: None,
+                unit: plimsoll_metrics::Unit::Share,
+                judgement: Judgement::Fail,
+            };
+            let total = Counters { scheduled, completed: 90, ..Counters::default() };
+            still_open(vec![threshold], &total)[0].judgement == Judgement::Fail
+        };
+        assert!(!judged("success_rate", 100) && judged("success_rate", 90));
+        assert!(judged("error_rate", 100));
     }
 
     #[test]
