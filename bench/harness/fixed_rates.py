@@ -94,7 +94,7 @@ class Truth:
         found = self.rates.setdefault(rate, Rate(rate))
         due, kept = count(run, self.within_ms)
         found.runs.append((due, kept))
-        found.invalid += summary(run)["validity"]["state"] != "valid"
+        found.invalid += any(f["level"] == "invalid" for f in summary(run)["findings"])
         self.tell(f"    {rate:8,.1f}/s for {self.seconds} s: {kept / due:.3%} of {due:,} kept")
 
     def smooth(self):

@@ -117,7 +117,7 @@ class Result:
 
     @property
     def valid(self):
-        return self.summary["validity"]["state"] == "valid"
+        return not self.reasons()
 
     def stages(self):
         """The measured ones: their description and their figures."""
@@ -125,7 +125,7 @@ class Result:
         return [(stage, groups[stage["name"]]) for stage in self.summary["stages"] if not stage["warmup"]]
 
     def reasons(self):
-        return [reason["what"] for reason in self.summary["validity"].get("reasons", ())]
+        return [f"PL{f['code']}" for f in self.summary["findings"] if f["level"] == "invalid"]
 
 
 @dataclass

@@ -17,6 +17,7 @@ pub(crate) mod merge;
 pub(crate) mod mock;
 pub(crate) mod profile;
 pub(crate) mod report;
+pub(crate) mod rule;
 pub(crate) mod run;
 pub(crate) mod suite;
 mod suite_page;
@@ -75,6 +76,8 @@ pub(crate) enum Command {
     Merge(merge::Flags),
     /// Print the report of a stored run, suite or comparison, also of a run that was killed
     Report(report::Flags),
+    /// Explain a finding by its code: what it proves, and what to do
+    Rule(rule::Flags),
     /// What a load needs in hosts, ports, files, network and money
     Fleet(fleet::Flags),
     /// Check this host for anything that would distort a measurement

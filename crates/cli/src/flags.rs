@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use plimsoll_engine::{MetricsPageError, ProcessStat, WatchedPage, WatchedProcess, listener};
 use plimsoll_measure::Nanos;
+use plimsoll_metrics::{Level, Rule};
 use plimsoll_profile::Profile;
 use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
@@ -69,6 +70,10 @@ pub(crate) struct RunFlags {
     /// says so
     #[arg(long)]
     allow_invalid: bool,
+    /// Leave out warnings and notes by their codes, like PL204 (repeatable, comma-separated);
+    /// `plimsoll rule` lists them
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = ignored)]
+    ignore: Vec<u16>,
     /// Report the CPU and memory use of a process on this host and its children, by its ID like
     /// `gateway=4711` or by the port that it listens on like `gateway=:8080`; on another host its
     /// CPU use, by a page of metrics like `gateway=http://10.0.0.2:9100/metrics` (repeatable). For
@@ -88,6 +93,27 @@ pub(crate) struct JsonFlag {
     /// Print summary.json instead of the main figures
     #[arg(long, conflicts_with = "full")]
     json: bool,
+}
+
+/// Reads the code of a rule that may be left out.
+fn ignored(text: &str) -> Result<u16, String> {
+    let rule = Rule::find(text).ok_or_else(|| unknown_rule(text))?;
+    match rule.level {
+        Level::Warning | Level::Note => Ok(rule.code),
+        Level::Invalid => Err(format!(
+            "{} makes a run invalid and cannot be ignored; --allow-invalid accepts it",
+            rule.label()
+        )),
+        Level::Fail => Err(format!(
+            "{} fails a run and cannot be ignored; --allow-failures accepts failed requests",
+            rule.label()
+        )),
+    }
+}
+
+/// What is wrong with the name of a rule, and what would be right.
+pub(crate) fn unknown_rule(text: &str) -> String {
+    format!("there is no rule `{text}`: expected a code such as PL204 (`plimsoll rule` lists them)")
 }
 
 /// Reads `NAME=PID`, `NAME=:PORT` or `NAME=URL`.
@@ -234,6 +260,7 @@ impl RunFlags {
             output,
             probe: !self.no_probe,
             allow_invalid: self.allow_invalid,
+            ignored: self.ignore.clone(),
             watch,
             launch: Launch::default(),
             profile: None,

@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         Command::Why(flags) => command::why::run(flags),
         Command::Join(flags) => command::join::run(flags),
         Command::Report(flags) => command::report::run(flags),
+        Command::Rule(flags) => command::rule::run(flags),
         Command::Fleet(flags) => command::fleet::run(flags),
         Command::Doctor => command::doctor::run(),
         Command::Calibrate(flags) => command::calibrate::run(flags),

@@ -69,6 +69,7 @@ fn run(
     let mut whole =
         merge::merge(std::slice::from_ref(&place.run), Some(count), None, place.keep.as_ref())?;
     drop(adding);
+    whole.summary.ignore(&options.ignored);
     whole.print(options.show)?;
     whole.check_written()?;
     place.tidy(&whole)?;

@@ -49,6 +49,8 @@ pub(crate) struct RunOptions {
     pub(crate) probe: bool,
     /// Whether the exit code ignores that the run is invalid.
     pub(crate) allow_invalid: bool,
+    /// Codes of rules that are left out.
+    pub(crate) ignored: Vec<u16>,
     /// Processes whose CPU and memory use is reported.
     pub(crate) watch: Vec<Watch>,
     /// As a shard: what started it.
@@ -187,7 +189,8 @@ impl Session {
     /// The run could not be carried out. Errors of the target are in the summary instead.
     pub(crate) fn run_plan(&mut self, plan: Plan, options: &RunOptions) -> Result<FinishedRun> {
         let prepared = self.prepare(plan, options)?;
-        let measured = self.measure(prepared)?;
+        let mut measured = self.measure(prepared)?;
+        measured.summary.ignore(&options.ignored);
         self.report(&measured, None, options)?;
         let (exit, rest) = (measured.result(None).exit(options.allow_invalid), measured.rest());
         Ok(FinishedRun { summary: measured.summary, exit, rest })

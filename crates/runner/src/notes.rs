@@ -117,16 +117,15 @@ mod tests {
             },
         };
         let causes = [cause("status 401", "bad\nkey sk-1234"), cause("reset", "")];
-        let notes = for_failures(&causes, &secrets());
-        assert_eq!(notes, ["3 x status 401; the first message: bad key <redacted>"]);
-        let refused = [cause(REFUSED_USAGE, "completion_tokens -5")];
-        assert_eq!(
-            for_failures(&refused, &secrets()),
-            [
-                "3 answers report usage that cannot be true (completion_tokens -5): it is taken as not \
-              reported"
-            ]
-        );
+        let targets = [TargetInfo { name: "gw".to_owned(), ..TargetInfo::default() }];
+        let found = failures(&causes, &targets, &secrets());
+        let messages: Vec<_> = found.iter().map(|kind| kind.messages.get("gw")).collect();
+        assert_eq!(messages, [Some(&"bad key <redacted>".to_owned()), None]);
+        assert_eq!((found[0].kind.as_str(), found[0].count), ("status 401", 3));
+        let redirects = [cause(FOLLOWED_REDIRECTS, "http://there/")];
+        assert!(failures(&redirects, &targets, &secrets()).is_empty());
+        let note = for_redirects(&redirects, &secrets());
+        assert_eq!(note.as_deref(), Some("3 redirects followed, the first to http://there/"));
     }
 
     #[test]
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn every_report_has_a_note_about_the_probe() {
+    fn findings_of_the_probe_are_notes() {
         let finding = ProbeFinding {
             target: "a:1".to_owned(),
             scenario: "s".to_owned(),
@@ -177,7 +176,7 @@ mod tests {
             ("realistic", "probe of a:1 (scenario s): 429 (<redacted>)"),
         ] {
             let notes = for_probe(&probe, &plan(profile), &secrets());
-            assert_eq!(notes, ["1 probe request before the load, not counted", note]);
+            assert_eq!(notes, [note]);
         }
     }
 }

@@ -111,7 +111,7 @@ class Run(Result):
             return Verdict.INTERRUPTED
         if ended == "too_many_errors":
             return Verdict.FAIL
-        if self.summary["validity"]["state"] != "valid":
+        if any(finding["level"] == "invalid" for finding in self.summary["findings"]):
             return Verdict.INVALID
         states = [found["judgement"]["state"] for found in self.summary["thresholds"]]
         levels = [found["level"]["state"] for found in self.summary.get("bands", [])]

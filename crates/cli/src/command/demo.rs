@@ -72,6 +72,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         output: Some(flags.output.options()),
         probe: true,
         allow_invalid: true,
+        ignored: Vec::new(),
         watch: Vec::new(),
         launch: Launch::default(),
         profile: None,

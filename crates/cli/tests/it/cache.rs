@@ -85,13 +85,13 @@ fn a_run_id_repeats_a_run_exactly_and_its_cache_hits_are_named() {
     let args = ["--stages", "@50:400ms", "--run-id", "again"];
     let (first, ids) = cached.run("minimal", "first", &args);
     assert_eq!((hits_and_misses(&first).0, ids.len()), (0, 21));
-    assert!(first.warnings.is_empty() || !format!("{:?}", first.warnings).contains("cache hits"));
+    assert!(first.findings.iter().all(|finding| finding.code != 309), "{:?}", first.findings);
     let (second, ids) = cached.run("minimal", "second", &args);
     assert_eq!(ids, Vec::<String>::new(), "nothing reached the mock, not even the probe");
     assert_eq!(hits_and_misses(&second), (20, 0));
     assert_eq!(second.metadata.run.run_id, "again");
-    let warning = second.warnings.iter().find(|reason| reason.what.contains("cache hits"));
-    assert!(warning.unwrap().measured.starts_with("20 of the 20 responses"), "{warning:?}");
+    let found = second.findings.iter().find(|finding| finding.code == 309);
+    assert!(found.unwrap().text().starts_with("A cache answered 20 of 20"), "{found:?}");
     let runs = cached.fixture.runs();
     let report = fs::read_to_string(runs[1].join("report.txt")).unwrap();
     assert!(report.contains("Caches, by response headers: 20 hits"), "{report}");
@@ -122,7 +122,7 @@ fn hits_that_are_wanted_are_counted_without_a_warning_and_headers_are_recorded()
     let (hits, misses) = hits_and_misses(&summary);
     // The pool has three prompts; the probe asks for fewer tokens, which is another request.
     assert!(ids.len() <= 4 && misses <= 3 && hits + misses == 20, "{hits} {misses}");
-    assert!(!format!("{:?}", summary.warnings).contains("cache hits"));
+    assert!(summary.findings.iter().all(|finding| finding.code != 309));
     let runs = cached.fixture.runs();
     let rows = fs::read_to_string(runs[0].join("results.jsonl")).unwrap();
     let recorded = rows.matches(r#""response_headers":{"x-cache":"hit"}"#).count();

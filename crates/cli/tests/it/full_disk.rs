@@ -36,8 +36,7 @@ fn a_full_disk_does_not_lose_the_summary() {
         for file in ["report.txt", "report.csv", "metrics.prom"] {
             assert!(folder.join(file).exists(), "{file}: {stdout} {stderr}");
         }
-        let notes = &summary.metadata.notes;
-        let is_full = notes.iter().any(|note| note.contains("results.jsonl is incomplete"));
+        let is_full = summary.findings.iter().any(|finding| finding.code == 105);
         if is_full { Ok(()) } else { Err(format!("the disk was not full: {stdout} {stderr}")) }
     });
     // A disk that is full already is an error before any request.

@@ -14,10 +14,9 @@ fn try_profile(name: &str, args: &[&str]) {
     let accounting = summary.results.accounting();
     assert!(accounting.balanced(), "{accounting}");
     assert!(accounting.completed > 0, "{accounting}");
-    let notes = summary.metadata.notes.join("\n");
     let sent = accounting.scheduled - accounting.never_sent;
-    let before = probes(&notes) + discovery(name);
-    assert_eq!(fixture.mock.stats().requests, sent + before, "{accounting}\n{notes}");
+    let before = u64::from(summary.metadata.run.probes) + discovery(name);
+    assert_eq!(fixture.mock.stats().requests, sent + before, "{accounting}");
 }
 
 /// The requests that ask a tool server for its tools: a session with a list, or a list alone.
@@ -27,12 +26,6 @@ fn discovery(profile: &str) -> u64 {
         "agent-loop" => 1,
         _ => 0,
     }
-}
-
-/// The number of probe requests in the notes.
-fn probes(notes: &str) -> u64 {
-    let line = notes.lines().find(|line| line.contains("before the load, not counted")).unwrap();
-    line.split(' ').next().unwrap().parse().unwrap()
 }
 
 macro_rules! profiles {

@@ -58,15 +58,14 @@ fn a_run_within_its_thresholds_passes_and_writes_every_file() {
     let accounting = summary.results.accounting();
     assert!(accounting.balanced(), "{accounting}");
     // The host decides whether the run is valid; the report must say the same as the summary.
-    let verdict = if summary.validity.is_valid() { "PASS: 2 of 2" } else { "INVALID: " };
+    let verdict = if summary.is_valid() { "PASS: 2 of 2" } else { "INVALID: " };
     for line in [output.stdout.lines().nth(1), output.stdout.lines().last()] {
         assert!(line.unwrap().starts_with(verdict), "{}", output.stdout);
     }
     assert_eq!(summary.metadata.run.ended, RunEnd::Complete);
     // The mock's own count: the load, and one probe.
     assert_eq!(fixture.mock.stats().requests, accounting.scheduled - accounting.never_sent + 1);
-    let notes = summary.metadata.notes.join("\n");
-    assert!(notes.contains("1 probe request before the load, not counted"), "{notes}");
+    assert_eq!(summary.metadata.run.probes, 1);
     assert!(
         summary.metadata.environment.kernel.is_some()
             && summary.metadata.environment.fd_limit.is_some()
@@ -148,7 +147,7 @@ fn shards_together_make_up_the_whole_schedule_and_are_merged_into_one_run() {
     let folders = folders.map(|name| fixture.folder.path().join("runs/both").join(name));
     let scheduled = folders.each_ref().map(|run| summary(run).results.accounting().scheduled);
     assert_eq!(scheduled, [30, 30]);
-    assert!(summary(&folders[0]).metadata.notes.iter().any(|note| note.contains("shard 0/2")));
+    assert_eq!(summary(&folders[0]).metadata.run.shard, "0/2");
     let again = ["minimal", "--stages", "@60:1s", "--shard", "0/2", "--run-id", "both"];
     let refused = fixture.run(&again).expect(2).stderr;
     assert!(refused.contains("this shard has run"), "{refused}");

@@ -98,7 +98,7 @@ impl Fixture {
     pub(crate) fn run_as_its_summary_says(&self, args: &[&str]) -> ProcessOutput {
         let output = self.plimsoll(args);
         let summary = self.summary();
-        let sound = summary.validity.is_valid()
+        let sound = summary.is_valid()
             && summary.thresholds.iter().all(|threshold: &ThresholdResult| {
                 !matches!(threshold.judgement, Judgement::Inconclusive(_))
             });

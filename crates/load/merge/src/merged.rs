@@ -2,7 +2,7 @@
 
 use plimsoll_measure::{StageId, Stripe};
 use plimsoll_metrics::{
-    Band, RunExemplars, RunSummary, ShardState, Snapshot, StageInfo, TaskTally, Threshold,
+    Band, RunEnd, RunExemplars, RunSummary, ShardState, Snapshot, StageInfo, TaskTally, Threshold,
     TimeRecord, TimeSeries,
 };
 use plimsoll_run_files::Counts;
@@ -119,6 +119,9 @@ impl ShardSet {
         let series = sum.series.unwrap_or_default();
         let record = TimeRecord::build(&series, &summary.metadata, &summary.health, &[])?;
         summary.time_facts = record.facts.clone();
+        if stopped {
+            summary.metadata.run.ended = RunEnd::Interrupted;
+        }
         verdict::apply(&mut summary);
         let kept = self.shards.iter().map(Shard::exemplars);
         let kept: Vec<_> = kept.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();

@@ -81,6 +81,11 @@ impl Rule {
         format!("PL{}", self.code)
     }
 
+    /// A line of a list: `PL204  warning  server-errors`.
+    pub fn line(&self) -> String {
+        format!("{}  {:7}  {}\n", self.label(), self.level.name(), self.name)
+    }
+
     /// The page of the rule, in Markdown.
     pub fn page(&self) -> String {
         let Self { code, name, level, text, fix, proves, not } = self;

@@ -115,7 +115,8 @@ fn measure_round(
         let decided = versus.decide.then(|| (control, Arc::clone(&decided_at)));
         prepared.runner.watch_blocks(watcher(&known, decided, view));
     }
-    let measured = session.measure(prepared)?;
+    let mut measured = session.measure(prepared)?;
+    measured.summary.ignore(&settings.options.ignored);
     if measured.summary.metadata.run.ended == RunEnd::Decided {
         known.decided_at = decided_at.get().copied();
     }

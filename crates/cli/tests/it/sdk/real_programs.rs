@@ -20,7 +20,7 @@ fn tokens_through_the_proxy_of_litellm_are_those_that_the_provider_sent() {
         mock.take_log();
         let own = ["minimal", "--model", "m", "--stages", "4:5s", "--set", stream];
         let summary = load(&fixture, &own, &url);
-        assert!(summary.validity.is_valid(), "{stream}: {:?}", summary.validity);
+        assert!(summary.is_valid(), "{stream}: {:?}", summary.findings);
         let log = mock.take_log();
         let total = &summary.results.total.counters;
         assert_eq!(
@@ -48,7 +48,7 @@ fn the_built_in_profile_fits_the_reference_server_of_mcp() {
     let url = format!("http://127.0.0.1:{}", server.port);
     let own = ["--stages", "4:4s", "--set", "think_time=10ms", "--set", "thresholds={}"];
     let summary: RunSummary = load(&fixture, &[&["mcp-tools"][..], &own].concat(), &url);
-    assert!(summary.validity.is_valid(), "{:?}", summary.validity);
+    assert!(summary.is_valid(), "{:?}", summary.findings);
     let total = &summary.results.total;
     assert!(total.errors.is_empty(), "{:?}", total.errors);
     let called = group(&summary, "tools/call").map_or(0, |calls| calls.counters.completed);
@@ -84,7 +84,7 @@ fn tokens_of_llama_cpp_are_those_that_it_counts_itself_in_every_dialect() {
             fixture.plimsoll(&[&fixed[..], &own, &more].concat()).expect(0);
             let summary = fixture.summary();
             let case = format!("{protocol}, {stream}");
-            assert!(summary.validity.is_valid(), "{case}: {:?}", summary.validity);
+            assert!(summary.is_valid(), "{case}: {:?}", summary.findings);
             let total = &summary.results.total;
             assert!(total.errors.is_empty(), "{case}: {:?}", total.errors);
             let counts = server.counts();
@@ -112,7 +112,7 @@ fn the_built_in_profile_fits_fastmcp_and_the_reference_servers_behind_it() {
     let url = format!("http://127.0.0.1:{}", server.port);
     let own = ["--stages", "2:5s", "--set", "think_time=10ms", "--set", "thresholds={}"];
     let summary = load(&fixture, &[&["mcp-tools"][..], &own].concat(), &url);
-    assert!(summary.validity.is_valid(), "{:?}", summary.validity);
+    assert!(summary.is_valid(), "{:?}", summary.findings);
     let total = &summary.results.total;
     assert!(total.errors.is_empty(), "{:?}", total.errors);
     let counts = server.counts();

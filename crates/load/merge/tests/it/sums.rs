@@ -4,7 +4,7 @@ use std::fs;
 
 use plimsoll_measure::Stripe;
 use plimsoll_merge::{Judges, Merged, Shard, ShardSet, merge_rows};
-use plimsoll_metrics::{Metric, Results, TimeRecord, Validity};
+use plimsoll_metrics::{Metric, Results, TimeRecord};
 use serde_json::Value;
 
 use crate::support::{REQUESTS, count, metadata, service_us, shards, summary};
@@ -44,7 +44,7 @@ fn the_results_of_n_shards_equal_those_of_one_process_that_counted_everything() 
         // A shard without a request in a second is a batch behind; so of 64 shards the confidence
         // intervals may be others.
         assert!(merged.results == whole.results || n == 64, "intervals of {n} shards");
-        assert_eq!(merged.validity, whole.validity, "{n} shards");
+        assert_eq!(merged.findings, whole.findings, "{n} shards");
         assert_eq!(merged.metadata.run.shard, "0/1");
         assert_eq!(merged.shards.len() as u64, n);
         let scheduled: u64 = merged.shards.iter().map(|shard| shard.scheduled).sum();
@@ -76,7 +76,7 @@ fn percentiles_of_the_whole_are_those_of_all_values_together() {
         (0..REQUESTS).filter(|n| n % 10 != 9).map(|n| service_us(n) + 5).collect();
     values.sort_unstable();
     let merged = merge(3).summary;
-    assert_eq!(merged.validity, Validity::Valid);
+    assert!(merged.is_valid(), "{:?}", merged.findings);
     let times = &merged.results.total.distributions[Metric::ResponseTime.key()];
     let restored = times.restore().unwrap();
     assert_eq!(

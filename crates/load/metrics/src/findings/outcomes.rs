@@ -141,6 +141,8 @@ fn rate_limited(seen: &Seen<'_>) -> Option<Finding> {
     let conversations = seen.summary.health.conversations.as_ref();
     let waits = conversations.map_or(0, |all| all.retry_after_waits);
     let retry_after = match (seen.group.counters.retry_after_seen, waits) {
+        // Rows do not have it.
+        (0, _) if seen.summary.metadata.run.ended == RunEnd::Unfinished => "is unknown",
         (0, _) => "was absent",
         (_, 0) => "was ignored",
         _ => "was honored",

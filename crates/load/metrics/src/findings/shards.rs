@@ -60,7 +60,10 @@ fn describe(part: &ShardPart) -> String {
     };
     let late = part.late_by_s.map(|late| format!(" by {}", seconds(late)));
     let counted = part.counted_s.filter(|_| part.state == ShardState::Partial);
-    let counted = counted.map(|counted| format!(", counted {}", seconds(counted)));
+    let counted = counted.map(|counted| {
+        let until = format!(", counted {}", seconds(counted));
+        if part.counted_all { ", its whole load counted".to_owned() } else { until }
+    });
     let (late, counted) = (late.unwrap_or_default(), counted.unwrap_or_default());
     format!("shard {} {state}{late}{counted}", part.shard)
 }
@@ -87,10 +90,12 @@ fn of_shard(part: &ShardPart, figure: &str) -> Finding {
     Finding::new(111).with("k", &part.shard).with("figure", figure)
 }
 
+/// A figure of a shard: its name, its value, and how it is printed.
+type Figure<'f> = (&'f str, &'f dyn Fn(&ShardPart) -> Option<f64>, fn(f64) -> String);
+
 /// What is unlike in a shard. Of two shards it is unknown which one is odd.
 fn unlike(part: &ShardPart, all: &[&ShardPart]) -> Vec<Finding> {
     let failed = |part: &ShardPart| share_of(part.unexpected, part.scheduled);
-    type Figure<'f> = (&'f str, &'f dyn Fn(&ShardPart) -> Option<f64>, fn(f64) -> String);
     let figures: [Figure<'_>; 3] = [
         ("p50", &|part| part.p50_ms, time),
         ("p99", &|part| part.p99_ms, time),

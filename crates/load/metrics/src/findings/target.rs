@@ -72,6 +72,8 @@ impl Seen<'_> {
         };
         match until {
             Some(until) => finding.with("from", seconds(since)).with("until", seconds(until)),
+            // From the start on needs no moment.
+            None if since < self.summary.metadata.measured_from_s() + 1.0 => finding,
             None => finding.with("since", seconds(since)),
         }
     }

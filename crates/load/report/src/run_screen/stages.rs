@@ -11,8 +11,8 @@ use crate::table::Table;
 const P95: usize = 2;
 /// The place of the 99th percentile.
 const P99: usize = 3;
-/// Completed and sent requests per second that differ by more are both shown.
-const DIFFERS: f64 = 0.02;
+/// Good responses per second that lag behind the requests sent by more are shown.
+const DIFFERS: f64 = 0.05;
 
 /// The most stages: first, worst, last.
 const MOST: usize = 10;
@@ -45,9 +45,9 @@ fn measured_stages(summary: &RunSummary) -> impl Iterator<Item = &Group> {
 fn completed(stage: &Group) -> String {
     let rate = |name| stage.named_rate(name);
     let values = rate("achieved_rate").zip(rate("throughput"));
-    let differs = values.is_some_and(|(sent, done)| {
-        (sent.value - done.value).abs() > DIFFERS * sent.value.max(done.value)
-    });
+    // What failed is in the column of its own.
+    let ok = stage.counters.ok_share().unwrap_or(1.0);
+    let differs = values.is_some_and(|(sent, done)| done.value < sent.value * ok * (1.0 - DIFFERS));
     if differs { format::limited_rate(rate("throughput")) } else { String::new() }
 }
 

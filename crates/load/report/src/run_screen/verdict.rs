@@ -11,6 +11,10 @@ const CODES: usize = 2;
 /// The verdict of a run. An invalid run is called so however it ended.
 pub fn run_verdict(summary: &RunSummary) -> (Tone, String) {
     let (tone, text) = match summary.judgement(false) {
+        RunJudgement::Interrupted if !summary.is_valid() => {
+            let invalid = main_finding(summary, Level::Invalid, "INVALID");
+            return (Tone::Bad, format!("{invalid}; interrupted"));
+        }
         RunJudgement::Interrupted => {
             (Tone::Unsure, "INTERRUPTED: results up to the interruption".to_owned())
         }
@@ -22,12 +26,11 @@ pub fn run_verdict(summary: &RunSummary) -> (Tone, String) {
         RunJudgement::Inconclusive(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
         RunJudgement::Passed => (Tone::Good, passed(summary)),
     };
-    match summary.is_valid() {
-        true => (tone, text),
-        false => {
-            (Tone::Bad, format!("{text}; {}", main_finding(summary, Level::Invalid, "INVALID")))
-        }
+    if summary.is_valid() {
+        return (tone, text);
     }
+    let invalid = main_finding(summary, Level::Invalid, "INVALID");
+    (Tone::Bad, format!("{text}; {invalid}"))
 }
 
 /// `FAIL: 40 of 40 requests failed: connect_refused (PL201, and 1 more)`.

@@ -1,9 +1,7 @@
 //! Policy decisions, bands, labels and processes in every format.
 
 use plimsoll_measure::{Outcome, PolicyDecision, Sample};
-use plimsoll_metrics::{
-    Band, Expectation, ProcessUse, Recorder, RunMetadata, RunSummary, Validity,
-};
+use plimsoll_metrics::{Band, Expectation, Finding, ProcessUse, Recorder, RunMetadata, RunSummary};
 use plimsoll_report::{Style, csv, prometheus, text};
 use plimsoll_run_files::{read_summary, summary_json};
 
@@ -81,7 +79,7 @@ fn the_text_has_the_matrix_the_bands_and_their_interpretation() {
     assert_eq!(line(&text, &["TARGET"]).last(), Some(&"18.00%"));
     assert_eq!(line(&text, &["DEGRADED"]).last(), Some(&"94.00%"));
     assert!(text.contains("Policy correctness 94.00%: 47 of 50"), "{text}");
-    assert!(text.contains("3 of 50 policy decisions are not the expected ones"), "{text}");
+    assert!(text.contains("3 of 50 policy decisions are wrong"), "{text}");
     assert_eq!(
         line(&text, &["gateway", "7"]),
         ["gateway", "7", "whole", "run", "0.97", "12.3us", "20.0", "MB", "1", "3"]
@@ -90,7 +88,7 @@ fn the_text_has_the_matrix_the_bands_and_their_interpretation() {
 
 #[test]
 fn prometheus_has_the_labels_on_every_line_and_the_second_family() {
-    let valid = RunSummary { validity: Validity::Valid, ..policy() };
+    let valid = RunSummary { findings: Vec::new(), ..policy() };
     let page = prometheus(&valid);
     let label = r#"client="a \"quoted\" one"}"#;
     for line in page.lines().filter(|line| !line.starts_with('#')) {
@@ -120,7 +118,7 @@ fn prometheus_has_the_labels_on_every_line_and_the_second_family() {
         assert!(hourly.contains(&line), "{line} in {hourly}");
     }
     // Whoever reads these names does not know whether the run is valid.
-    named.validity = Validity::Invalid(Vec::new());
+    named.findings = vec![Finding::new(107)];
     let invalid = prometheus(&named);
     assert!(
         invalid.contains("load_test_requests_total{") && !invalid.contains("load_test_latency_ms{")

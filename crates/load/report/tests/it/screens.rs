@@ -2,8 +2,8 @@
 
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, PolicyDecision, Sample, StageId, StreamShape};
 use plimsoll_metrics::{
-    Band, InstrumentHealth, LoadModel, Reason, Recorder, RunEnd, RunMetadata, RunSummary,
-    StageInfo, Threshold,
+    Band, FailureKind, Finding, InstrumentHealth, LoadModel, Recorder, RunEnd, RunMetadata,
+    RunSummary, StageInfo, Threshold,
 };
 use plimsoll_report::screen::{Chapter, Item, LINES, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
@@ -121,16 +121,10 @@ fn a_number_of_requests_names_the_stage_that_it_ended() {
     assert!(report.matches("8, -n 4000 ").count() > 3 && !report.contains("1h"), "{report}");
     // Sentences name it so, too.
     let mut warned = summary.clone();
-    warned.warnings = vec![Reason {
-        what: "requests that opened a connection".to_owned(),
-        measured: "47 of 400 requests of 8:1h (11.8 %)".to_owned(),
-        bound: "at most 1 %".to_owned(),
-        fix: String::new(),
-        causes: Vec::new(),
-        figure: None,
-    }];
+    let found = Finding::new(212).with("n", 47).with("all", 400).with("share", "11.8%");
+    warned.findings = vec![found.with("stage", "8:1h")];
     let warned = shown(&warned, 120);
-    assert!(warned.contains("47 of 400 requests of 8, -n 4000 (11.8 %)"), "{warned}");
+    assert!(warned.contains("47 of 400 requests (11.8%) of 8, -n 4000 opened"), "{warned}");
     // Ctrl-C ended it, or time.
     summary.metadata.max_requests = Some(4_001);
     assert!(shown(&summary, 80).contains("\n8, -n 4001 "), "{}", shown(&summary, 80));
@@ -144,10 +138,13 @@ fn a_rate_that_was_not_kept_is_told() {
     let mut summary = of_stages(1);
     let counters = &mut summary.results.by_stage[0].counters;
     (counters.arrivals_planned, counters.arrivals_in_stage) = (600, 390);
+    summary.find();
     let text = shown(&summary, 120);
-    assert!(text.contains("! 35.0% of the arrivals of @10:10s were sent after its end"), "{text}");
-    summary.results.by_stage[0].counters.arrivals_late_by_generator = 200;
-    assert!(!shown(&summary, 120).contains("of the arrivals"));
+    let said = "PL104  210 of 600 requests (35.00%) of @10:10s waited for a free slot";
+    assert!(text.contains(said), "{text}");
+    summary.results.by_stage[0].counters.arrivals_late_by_generator = 210;
+    summary.find();
+    assert!(!shown(&summary, 120).contains("PL104"));
 }
 
 #[test]
@@ -168,9 +165,9 @@ fn of_sixty_stages_the_first_the_last_and_the_worst_are_shown() {
     for stage in ["@10:10s", "@30:10s", "@310:10s", "@600:10s"] {
         assert!(text.contains(&format!("\n{stage} ")), "{stage}:\n{text}");
     }
-    assert!(text.contains(" (10 of 60 stages, all in report.txt)\n"), "{text}");
+    assert!(text.contains(" of 60 stages, all in report.txt)\n"), "{text}");
     // Where the heading has no room, a line below the table says it.
-    assert!(shown(&summary, 60).contains("\n55 more stages in report.txt\n"), "{text}");
+    assert!(shown(&summary, 60).contains(" more stages in report.txt\n"), "{text}");
 }
 
 #[test]
@@ -183,7 +180,7 @@ fn an_invalid_run_says_so_in_its_last_line() {
     check("invalid", &summary);
     let text = shown(&summary, 80);
     let last = text.lines().last().unwrap();
-    assert!(last.starts_with("INVALID: results.jsonl: 12 rows lost"), "{text}");
+    assert!(last.starts_with("INVALID: results.jsonl lacks 12 of 2,080 rows"), "{text}");
     // The median TTFT of the closed stage stands there with its limit.
     assert!(text.contains("6.25ms (-2.00ms)"), "{text}");
 }
@@ -194,7 +191,7 @@ fn an_interrupted_run_and_one_that_was_stopped() {
     check("stopped", &ended_by(RunEnd::TooManyErrors));
     let aborted = ended_by(RunEnd::Aborted);
     check("aborted", &aborted);
-    assert!(shown(&aborted, 80).contains("\nINVALID: end of the run: aborted"));
+    assert!(shown(&aborted, 80).contains("\nINVALID: Stopped early after 21s: aborted (PL108"));
 }
 
 fn ended_by(end: RunEnd) -> RunSummary {
@@ -209,7 +206,10 @@ fn a_target_that_nobody_reaches_is_no_pass() {
     check("unreachable", &summary);
     let text = shown(&summary, 80);
     assert!(text.contains("fix: start the target, or correct its URL"), "{text}");
-    assert!(text.ends_with("FAIL: 100.0 % of requests failed (connect_refused)\n"), "{text}");
+    assert!(
+        text.ends_with("FAIL: 4,000 of 4,000 requests failed: connect_refused (PL201)\n"),
+        "{text}"
+    );
 }
 
 /// Of 4,000 requests: half may fail, one more may not, and refusals that are expected are answers.
@@ -228,15 +228,19 @@ fn a_target_that_fails_most_requests_fails_the_run_before_all_other_judgements()
     let half = plain_http(refused(2_000));
     assert!(!verdict(&half).starts_with("FAIL"), "{}", verdict(&half));
     let mut most = plain_http(refused(3_520));
-    assert_eq!(verdict(&most), "FAIL: 88.0 % of requests failed (server_error)");
+    assert_eq!(verdict(&most), "FAIL: 3,520 of 4,000 requests failed: server_error (PL201)");
     most.metadata.run.ended = RunEnd::TooManyErrors;
-    assert_eq!(verdict(&most), "FAIL: 88.0 % of requests failed (server_error); stopped early");
+    most.find();
+    assert!(verdict(&most).starts_with("FAIL: ") && verdict(&most).contains("and 1 more"));
     most.metadata.run.ended = RunEnd::Complete;
     // Where the generator itself had no files left, the target is not to blame.
-    most.health.generator_errors.insert("gen_fd_exhaustion".to_owned(), 3_520);
-    assert!(!verdict(&most).starts_with("FAIL"), "{}", verdict(&most));
-    most.health.generator_errors.clear();
+    let mut own = most.clone();
+    let groups = own.results.by_target.iter_mut().chain([&mut own.results.total]);
+    groups.for_each(|group| group.errors = [("gen_fd_exhaustion".to_owned(), 3_520)].into());
+    own.find();
+    assert!(!verdict(&own).starts_with("FAIL"), "{}", verdict(&own));
     most.metadata.allow_failures = true;
+    most.find();
     assert_eq!(verdict(&most).split(':').next(), verdict(&half).split(':').next());
     let blocked = plain_http(|_, one| {
         let block = Some(PolicyDecision::Block);
@@ -252,11 +256,13 @@ fn a_target_that_fails_most_requests_fails_the_run_before_all_other_judgements()
 #[test]
 fn what_nobody_may_answer_is_said_with_the_first_message_and_the_fix() {
     let mut summary = plain_http(|_, one| ended(one, Outcome::Rejected(401), 401));
-    summary.metadata.notes =
-        vec!["4000 x status 401; the first message: \x1b[2JIncorrect key".to_owned()];
+    let messages = [("gateway".to_owned(), "\x1b[2JIncorrect key".to_owned())].into();
+    let (kind, count) = ("status 401".to_owned(), 4_000);
+    summary.metadata.failures = vec![FailureKind { kind, count, messages }];
+    summary.find();
     check("refused", &summary);
     let text = shown(&summary, 80);
-    assert!(text.contains("401 x 4,000; \\u{1b}[2JIncorrect"), "{text}");
+    assert!(text.contains("status 401: \\u{1b}[2JIncorrect"), "{text}");
     assert!(text.contains("0 ok, 4,000 refused (4xx), 0 failed"), "{text}");
 }
 
@@ -305,7 +311,7 @@ fn colours_are_those_of_the_words_and_a_target_has_none() {
 #[test]
 fn without_files_the_rest_is_behind_a_flag() {
     let text = run_screen(&of_stages(60), Rest::Flag).text(PLAIN);
-    assert!(text.contains(" (10 of 60 stages, all with --full)\n"), "{text}");
+    assert!(text.contains(" of 60 stages, all with --full)\n"), "{text}");
     assert!(!text.contains("files: "), "{text}");
 }
 

@@ -101,7 +101,7 @@ fn a_stage_without_rows_of_its_own_has_no_rates() {
 fn a_rebuilt_summary_has_a_note_and_is_never_valid() {
     let rebuilt = rebuilt(&file());
     assert_eq!(rebuilt.metadata.run.ended, RunEnd::Unfinished);
-    assert!(!rebuilt.validity.is_valid());
+    assert!(!rebuilt.is_valid());
     let notes = rebuilt.metadata.notes.join("\n");
     assert!(notes.contains("rebuilt from results.jsonl (the run did not finish)"), "{notes}");
     assert!(notes.contains("ITL is not available"), "{notes}");

@@ -5,9 +5,9 @@ use plimsoll_measure::{
     Outcome, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, Usage,
 };
 use plimsoll_metrics::{
-    InstrumentHealth, LoadModel, Reason, Recorder, RunInfo, RunMetadata, RunSummary, RunTimeline,
+    Finding, InstrumentHealth, LoadModel, Recorder, RunInfo, RunMetadata, RunSummary, RunTimeline,
     ShardPart, ShardState, Snapshot, StageInfo, TargetInfo, TimeRecord, TimeSeries, TimelineGroup,
-    TimelineInterval, TimelineTimes, Validity,
+    TimelineInterval, TimelineTimes,
 };
 use plimsoll_page::{Input, page};
 use plimsoll_versus::{BlockCounts, Difference, Figure, Kind, Role, TargetResult, Versus};
@@ -181,17 +181,10 @@ fn texts_of_targets_stay_texts_and_nothing_is_loaded() {
 #[test]
 fn the_verdict_of_a_comparison_is_its_own() {
     let (mut summary, record) = run(2, 4, &["direct", "gateway"], 40);
-    let reason = Reason {
-        what: "the median response time".to_owned(),
-        measured: "25 ms".to_owned(),
-        bound: "5 %".to_owned(),
-        fix: "idler cores".to_owned(),
-        causes: Vec::new(),
-        figure: Some("response_time".to_owned()),
-    };
-    summary.validity = Validity::Invalid(vec![reason]);
+    let late = Finding::new(101).with("late", 25).with("planned", 40).with("stage", "@2:2s");
+    summary.findings = vec![late.with("share", "62.5%")];
     let made = (summary, record);
-    assert!(html_of(&made, None).contains(": the median response time: 25 ms"));
+    assert!(html_of(&made, None).contains("Plimsoll sent 25 of 40 requests"));
     let mut versus = versus(&["direct", "gateway"]);
     let html = html_of(&made, Some(&versus));
     assert!(!html.contains("INVALID") && html.contains("the differences describe the targets"));
@@ -372,11 +365,12 @@ fn the_page_of_a_merged_run_has_its_shards_side_by_side_and_names_the_odd_one() 
         ..ShardPart::default()
     };
     summary.shards = vec![shard(0, 5.0), shard(1, 20.0), shard(2, 5.5)];
+    summary.find();
     let html = page(&summary);
     let (head, section) = html.split_once(shards).unwrap();
     let (section, _) = section.split_once("</details>").unwrap();
     assert_eq!(section.matches("<tr>").count(), 4, "{section}");
-    assert!(head.contains("shard 1/3 is unlike the others: p50 20.0ms"), "{head}");
+    assert!(head.contains("Shard 1/3 differs: p50 20.0ms, the others 5.00ms to 5.50ms."), "{head}");
 }
 
 #[test]
