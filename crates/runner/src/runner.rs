@@ -172,6 +172,7 @@ impl Runner {
     /// As [`Run::probe`].
     pub fn probe(&mut self) -> Result<&ProbeReport, RunnerError> {
         let report = self.run.probe()?;
+        self.metadata.stages = self.run.metadata().stages;
         let found = notes::for_probe(&report, self.run.plan(), &self.secrets);
         self.metadata.notes.extend(found);
         self.metadata.run.probes = report.requests;

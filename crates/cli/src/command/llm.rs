@@ -62,7 +62,7 @@ struct Load {
     /// Double the users from one on, until the throughput grows by less than 5 %
     #[arg(long)]
     sweep: bool,
-    /// Duration of each level
+    /// Duration of each level, extended to four answers of every user with -c or --sweep
     #[arg(short, long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
     duration: Nanos,
     /// Duration of the warm-up before the first level, which is not counted; 0 for none

@@ -60,6 +60,24 @@ pub(crate) struct PreparedRun {
 }
 
 impl PreparedRun {
+    /// Lengthens closed stages so that each user gets the answers that the plan asks for. A stage
+    /// of a few answers would leave its rate unknown.
+    pub(crate) fn last_for_answers(&mut self) -> Result<(), EngineError> {
+        let answer = self.answer_times.get().and_then(|times| times.iter().flatten().max());
+        let Some((answers, answer)) = self.plan.limits.answers_per_user.zip(answer.copied()) else {
+            return Ok(());
+        };
+        for stage in &mut self.plan.stages.0 {
+            if let (Load::Closed { .. }, Some(length)) = (stage.load, &mut stage.duration) {
+                let needed = length_for(stage.warmup, answers, answer);
+                *length = needed.max(*length);
+            }
+        }
+        let plan = &self.plan;
+        self.schedule = Schedule::new(&plan.stages, plan.arrivals, plan.seed, None)?;
+        Ok(())
+    }
+
     /// Loads what the plan names (trace, tokenizer, roots) and prepares every route. A plan without
     /// a run id gets a random one.
     pub(crate) fn new(mut plan: Plan) -> Result<Self, EngineError> {
@@ -293,6 +311,13 @@ fn tunnels_plain(plan: &Plan) -> bool {
 fn plain_proxy(plan: &Plan) -> Option<&ProxyUrl> {
     let proxy = plan.reach.proxy.as_ref().filter(|proxy| proxy.scheme == ProxyScheme::Http);
     proxy.filter(|_| !tunnels_plain(plan) && plan.reach.unix_socket.is_none())
+}
+
+/// The length of a closed stage for so many answers of each user, the ones that its edges cut
+/// included; a warm-up needs one whole answer.
+fn length_for(is_warmup: bool, answers: u32, answer: Nanos) -> Nanos {
+    let answers = if is_warmup { 1 } else { u64::from(answers) };
+    Nanos::new(answer.as_u64().saturating_mul(answers) / 16 * 17)
 }
 
 /// The schedule of a comparison.

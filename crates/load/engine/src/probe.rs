@@ -32,6 +32,8 @@ use crate::worker_share::WorkerShare;
 /// How long a probe waits for an answer, if `timeout` is not shorter. It asks for what the load
 /// asks for, limits included: a server may refuse other limits.
 const TIME_CAP: Nanos = Nanos::from_secs(10);
+/// The same where the load is to last for answers: how long one takes must be known.
+const WHOLE_ANSWER: Nanos = Nanos::from_secs(60);
 
 /// A connection that its target closes so soon after an answer was not closed because it was idle.
 /// Its next request would have met the close on its way.
@@ -93,7 +95,7 @@ pub(crate) fn probe(
         let looks = Arc::default();
         let connections = WorkerConnections::new(run, WorkerShare::WHOLE, &timer.clock(), &looks)?;
         let mut worker = Worker::new(Arc::clone(run), timer, origin, connections, rows);
-        worker.time_cap = Some(TIME_CAP);
+        worker.time_cap = Some(time_cap(run));
         let worker = Rc::new(worker);
         let driver = Rc::clone(&worker);
         spawn_local(async move { driver.timer.drive().await });
@@ -119,6 +121,10 @@ pub(crate) fn probe(
         let _ = run.answer_times.set(times);
         Ok(report)
     })
+}
+
+fn time_cap(run: &PreparedRun) -> Nanos {
+    if run.plan.limits.answers_per_user.is_some() { WHOLE_ANSWER } else { TIME_CAP }
 }
 
 /// The first scenario of each dialect and model, for each target.
@@ -266,7 +272,7 @@ impl Route {
             request: turn
                 .map(|turn| run.route(scenario, target).request_line(&turn))
                 .unwrap_or_default(),
-            is_capped: TIME_CAP < run.plan.limits.timeout,
+            is_capped: time_cap(run) < run.plan.limits.timeout,
             dialect: run.route(scenario, target).encoder.dialect(),
             h2c: plain && run.plan.http.version == HttpVersion::Http2,
         }
@@ -343,9 +349,7 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
         Outcome::TimedOut if route.is_capped && turn.sample().events > 0 => None,
         Outcome::TimedOut if route.is_capped => Some((
             false,
-            format!(
-                "{request} has no complete answer within 10 s, where the probe ends; the load goes on"
-            ),
+            format!("{request} has no complete answer where the probe ends; the load goes on"),
         )),
         Outcome::TimedOut => {
             let cause = "has no complete response within `timeout`; is the target alive?";

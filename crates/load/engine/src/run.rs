@@ -132,12 +132,17 @@ impl Run {
     }
 
     /// Sends one request per target and dialect, and reports what would make the load pointless.
-    /// These requests are counted nowhere.
+    /// These requests are counted nowhere. Closed stages get as long as their answers need.
     ///
     /// # Errors
     /// Where the generator itself fails.
-    pub fn probe(&self) -> Result<ProbeReport, EngineError> {
-        probe::probe(&self.prepared, self.clock)
+    pub fn probe(&mut self) -> Result<ProbeReport, EngineError> {
+        let report = probe::probe(&self.prepared, self.clock)?;
+        // Nothing else holds it before the load.
+        if let Some(prepared) = Arc::get_mut(&mut self.prepared) {
+            prepared.last_for_answers()?;
+        }
+        Ok(report)
     }
 
     /// Carries the run out, and returns when it is over. `observe` is called about once a second.

@@ -94,6 +94,10 @@ pub struct Limits {
     /// What the run may spend, over all workers of all shards; `None` for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetPlan>,
+    /// How many answers of each virtual user a closed stage lasts for at least, if the probe shows
+    /// how long an answer takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers_per_user: Option<u32>,
     /// The share of requests without a good answer beyond which the run ends.
     pub abort_on_error_rate: Option<f64>,
     /// Whether most requests may fail.
@@ -116,6 +120,7 @@ impl Limits {
         max_body: 16 << 20,
         max_requests: None,
         budget: None,
+        answers_per_user: None,
         abort_on_error_rate: None,
         allow_failures: false,
         honour_retry_after: false,

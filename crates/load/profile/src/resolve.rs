@@ -295,6 +295,7 @@ fn reach(file: &ProfileFile) -> ReachPlan {
 
 const fn limits(file: &ProfileFile) -> Limits {
     Limits {
+        answers_per_user: None,
         max_in_flight: file.max_in_flight,
         overflow: file.overflow,
         timeout: file.timeout,

@@ -14,6 +14,8 @@ use crate::flags::{Part, command_line_profile, literal, with_scheme};
 const USERS: [u32; 4] = [1, 2, 4, 8];
 const INPUT_TOKENS: u32 = 550;
 const NAME: &str = "llm";
+/// Answers of one length give the rate of their user to 10 % from so many on.
+const ANSWERS_PER_USER: u32 = 4;
 
 /// A profile that lacks nothing but its stages.
 pub(super) struct LlmProfile {
@@ -35,7 +37,10 @@ impl LlmProfile {
     pub(super) fn plan(&mut self, stages: &str) -> Result<Plan> {
         let profile = self.profile(stages);
         // The environment is meant for profiles: PLIMSOLL_TARGET must not override the URL.
-        Ok(load(&profile, &EnvVars::default(), &self.overrides, Purpose::Run)?)
+        let mut plan = load(&profile, &EnvVars::default(), &self.overrides, Purpose::Run)?;
+        // Shards are planned apart, and probe apart.
+        plan.limits.answers_per_user = (plan.shard.count() == 1).then_some(ANSWERS_PER_USER);
+        Ok(plan)
     }
 
     /// The profile with these stages, as `plimsoll profile show` prints one.

@@ -125,7 +125,7 @@ fn connections_that_a_target_closes_after_an_answer_are_not_used_again() {
         {\"choices\":[{\"message\":{\"content\":\"hi\"}}],\"usage\":{\"a\":  1}}";
     let target = answering(&[HASTY]);
     let profile = format!("{CHAT}stages: '4:400ms'\n");
-    let run = Run::prepare(plan(&target, &profile)).unwrap();
+    let mut run = Run::prepare(plan(&target, &profile)).unwrap();
     let found = run.probe().unwrap().findings;
     let [found] = &found[..] else { unreachable!("{found:?}") };
     assert!(!found.fatal && found.message.contains("closes its connections after an answer"));
@@ -134,8 +134,31 @@ fn connections_that_a_target_closes_after_an_answer_are_not_used_again() {
     assert!(ran.sent() > 20 && ran.samples.iter().all(|sample| !sample.reused));
     // A target that keeps them is not suspected.
     let kept = mock("");
-    let run = Run::prepare(plan(&url(&kept), &profile)).unwrap();
+    let mut run = Run::prepare(plan(&url(&kept), &profile)).unwrap();
     assert_eq!(run.probe().unwrap().findings, []);
     let ran = run_prepared(run, &Control::new(), &mut |_| {});
     assert!(ran.samples.iter().any(|sample| sample.reused));
+}
+
+#[test]
+fn levels_last_for_answers_of_every_user() {
+    let mock = mock("");
+    // An answer of 200 ms: a response head after 200 ms, and no tokens to wait for.
+    let profile =
+        format!("{CHAT}headers: {{x-mock-ttft: '200ms'}}\nstages: 'w1:100ms,1:400ms,2:5s'\n");
+    let lengths = |answers: Option<u32>| {
+        let mut plan = plan(&url(&mock), &profile);
+        plan.limits.answers_per_user = answers;
+        let mut run = Run::prepare(plan).unwrap();
+        run.probe().unwrap();
+        let stages = run.schedule().stages().iter();
+        stages
+            .map(|stage| (stage.end.saturating_sub(stage.start)).as_secs_f64())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(lengths(None), [0.1, 0.4, 5.0]);
+    let [warm_up, short, long] = lengths(Some(4))[..] else { panic!("three stages") };
+    assert!((0.2..0.4).contains(&warm_up), "{warm_up}");
+    assert!((0.8..1.6).contains(&short), "{short}");
+    assert!((long - 5.0).abs() < 1e-9, "{long}");
 }

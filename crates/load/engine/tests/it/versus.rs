@@ -228,7 +228,7 @@ fn a_dead_target_is_taken_out_and_the_others_go_on() {
 #[test]
 fn the_probe_asks_every_target_for_the_same_prompt() {
     let mock = mock();
-    let run = Run::prepare(plan(&mock, "", "stages: '@10:20s'")).unwrap();
+    let mut run = Run::prepare(plan(&mock, "", "stages: '@10:20s'")).unwrap();
     let report = run.probe().unwrap();
     assert_eq!((report.requests, report.findings.len(), report.answers.len()), (2, 0, 2));
     // The mock notes a request after its answer.
