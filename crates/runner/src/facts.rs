@@ -77,7 +77,9 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
     for (index, target) in facts.targets.iter_mut().enumerate() {
         let out = after.taken_out.get(index).copied().flatten();
         target.taken_out = out.map(|at| TakenOut { at, why: FAILING.to_owned() });
-        let track = after.tracks.iter().find(|track| track.name == target.name);
+        // The process of the upstream also serves the gateways: its CPU time is not that of its own
+        // requests.
+        let track = after.tracks.iter().find(|track| track.name == target.name && !target.direct);
         let readings = track.iter().flat_map(|track| &track.readings);
         target.cpu = readings.map(|(at, cpu)| CpuReading { at: *at, cpu: *cpu }).collect();
         let mut whole_run = summary.processes.iter().filter(|used| used.stage.is_none());
@@ -93,7 +95,7 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
             target.throughput = rate.map(|rate| rate / loaded);
             let sent = group.counters.dispatched_in_stage;
             let cpu_s = cpu_of_measured_stages(summary, &target.name);
-            let cpu_s = cpu_s.filter(|_| is_known && sent > 0);
+            let cpu_s = cpu_s.filter(|_| is_known && sent > 0 && !target.direct);
             target.cpu_us_per_request = cpu_s.map(|cpu_s| cpu_s * 1e6 / sent as f64);
         }
     }
