@@ -10,6 +10,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::IpBindAddressNoPort;
 use plimsoll_measure::{Clock, ErrorClass, Moment, Nanos, Side};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -179,6 +181,9 @@ async fn connect_from(address: SocketAddr, source: Option<IpAddr>) -> io::Result
         Some(source) => {
             let socket =
                 if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+            // The port is chosen with the address of the target: each pair of addresses has all of
+            // the ports. Kernels before Linux 4.2 cannot do it.
+            let _ = setsockopt(&socket, IpBindAddressNoPort, &true);
             socket.bind(SocketAddr::new(source, 0))?;
             socket.connect(address).await?
         }
@@ -237,6 +242,15 @@ mod tests {
             client
         };
         (socket.into(), (0..6).map(fill).collect())
+    }
+
+    #[test]
+    fn a_source_address_leaves_the_port_to_the_connect() {
+        let (_listener, target) = listeners(0);
+        let source = "127.0.0.2".parse().unwrap();
+        let tcp = run(connect_from(target, Some(source))).unwrap();
+        assert_eq!(tcp.local_addr().unwrap().ip(), source);
+        assert!(nix::sys::socket::getsockopt(&tcp, IpBindAddressNoPort).unwrap());
     }
 
     #[test]
