@@ -414,7 +414,7 @@ impl OpenTurn {
             }
             if let Some(refused) = decoder.refused_usage() {
                 sample.usage_refused = true;
-                self.worker.stats().note_refused_usage(sample.target, refused);
+                self.worker.stats().note_refused_usage(sample, refused);
             }
             decoder.text().clone_into(&mut reply);
             tool_calls.extend_from_slice(decoder.tool_calls());

@@ -185,13 +185,20 @@ impl WorkerStats {
 
     /// Counts an answer with usage that cannot be true; `example` is one of its counts.
     #[cold]
-    pub(crate) fn note_refused_usage(&mut self, target: TargetId, example: &str) {
-        self.causes.entry(REFUSED_USAGE.to_owned()).or_default().add(target, example);
+    pub(crate) fn note_refused_usage(&mut self, sample: &Sample, example: &str) {
+        self.add_cause(REFUSED_USAGE, sample, example);
     }
 
     /// Counts a redirect that is followed, to this URL.
-    pub(crate) fn note_redirect(&mut self, target: TargetId, to: &str) {
-        self.causes.entry(FOLLOWED_REDIRECTS.to_owned()).or_default().add(target, to);
+    pub(crate) fn note_redirect(&mut self, sample: &Sample, to: &str) {
+        self.add_cause(FOLLOWED_REDIRECTS, sample, to);
+    }
+
+    /// Counts a request of a measured stage.
+    fn add_cause(&mut self, kind: &str, sample: &Sample, message: &str) {
+        if !sample.warmup {
+            self.causes.entry(kind.to_owned()).or_default().add(sample.target, message);
+        }
     }
 
     fn count_cause(&mut self, sample: &Sample, detail: Option<&str>) {
@@ -201,7 +208,7 @@ impl WorkerStats {
             Outcome::Rejected(status) => format!("status {status}"),
             _ => return,
         };
-        self.causes.entry(cause).or_default().add(sample.target, detail.unwrap_or_default());
+        self.add_cause(&cause, sample, detail.unwrap_or_default());
     }
 
     /// Counts the requests of users that a warm-up left in flight; `apart` to the warm-up alone.
@@ -220,7 +227,7 @@ impl WorkerStats {
         self.counted_from
     }
 
-    /// Reasons why requests did not complete, over the whole run.
+    /// Reasons why requests of the measured stages did not complete.
     pub(crate) fn take_causes(&mut self) -> Causes {
         std::mem::take(&mut self.causes)
     }

@@ -57,7 +57,7 @@ impl OpenTurn {
                 break;
             };
             conversation.release_text();
-            worker.stats().note_redirect(self.measurement.sample.target, &hop.shown());
+            worker.stats().note_redirect(&self.measurement.sample, &hop.shown());
             self.begin_hop();
             self.measurement.sample.bytes_out += encoded.wire.len() as u64;
             demand = demand.again(worker.clock.now(), false);
