@@ -34,7 +34,8 @@ pub struct BoundedFigure {
     pub value: f64,
     /// How much of it the generator itself may have added (or, of a rate, taken away).
     pub bound: f64,
-    /// Of a rate: its 95 % interval, where that is wider than 5 %.
+    /// Of a rate: its 95 % interval, where that is wider than 5 %. Of gaps around late reads: from
+    /// the value to the most that they may be.
     pub interval: Option<[f64; 2]>,
     /// Why its value alone carries no statement, if so: only its limits do.
     pub refused: Option<Refusal>,
@@ -119,7 +120,8 @@ impl BoundedFigure {
     /// requests that had no end, and within its interval.
     pub fn limits(&self, bias: Bias) -> [f64; 2] {
         let low = if bias == Bias::Takes { 0.0 } else { self.bound };
-        let high = if bias == Bias::Adds { 0.0 } else { self.bound };
+        let is_open = bias == Bias::Both && self.interval.is_some();
+        let high = if bias == Bias::Adds || is_open { 0.0 } else { self.bound };
         let longer = if self.refused == Some(Refusal::Censored) { f64::INFINITY } else { high };
         let [least, most] = self.interval.unwrap_or([self.value; 2]);
         [(least - low).max(0.0), most + longer]

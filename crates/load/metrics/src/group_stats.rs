@@ -214,10 +214,15 @@ impl GroupStats {
         self.distributions[metric as usize].as_deref()
     }
 
-    /// A distribution as it would be without the generator's part; `None` if that would be the
-    /// same.
+    /// A distribution as it would be without the generator's part, or the least that gaps can be;
+    /// `None` if that would be the same.
     pub fn undisturbed(&self, metric: Metric) -> Option<Distribution> {
         self.moved.as_ref()?.undisturbed(metric, self.distribution(metric)?)
+    }
+
+    /// The most that gaps can be without the generator's part; `None` if that would be the same.
+    pub(crate) fn prolonged(&self, metric: Metric) -> Option<Distribution> {
+        self.moved.as_ref()?.prolonged(metric, self.distribution(metric)?)
     }
 
     /// How much earlier a generator that is never late would have dispatched the arrivals; `None`

@@ -1,7 +1,7 @@
 //! The measured results of a run: groups of requests, rolled up from what was counted.
 
 mod count_limits;
-mod distribution_summary;
+pub(crate) mod distribution_summary;
 mod group;
 mod limited;
 mod lost_rate;

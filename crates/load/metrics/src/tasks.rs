@@ -10,6 +10,7 @@ use crate::catalog::Metric;
 use crate::distribution::Distribution;
 use crate::error::MetricsError;
 use crate::results::DistributionSummary;
+use crate::results::distribution_summary::Ends;
 use crate::run_metadata::RunMetadata;
 
 /// The times of a task, in the order in which reports have them.
@@ -206,10 +207,11 @@ impl TaskStats {
         for (time, values) in TaskTime::ALL.into_iter().zip(&self.times) {
             let Some(values) = values else { continue };
             let mut summary = DistributionSummary::from_distribution(&values.measured)?;
-            let without = values.is_disturbed.then_some(&values.without);
+            let least = values.is_disturbed.then(|| values.without.clone());
             // As the time of a request that has no end, that of a task which was cut is longer.
             let like = Metric::ResponseTime;
-            summary.add_bounds(like, &values.measured, without, self.cut(time))?;
+            let ends = Ends { least, most: None };
+            summary.add_bounds(like, &values.measured, &ends, self.cut(time))?;
             distributions.insert(time.key().to_owned(), summary);
         }
         Ok(distributions)

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::Metric;
 use crate::distribution::Distribution;
 
-mod late_reads;
+mod read_windows;
 
-use self::late_reads::Run;
+use self::read_windows::ReadWindow;
 
 /// The moved values of a group of requests, by metric.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -19,8 +19,11 @@ pub(crate) struct MovedValues([Option<Box<Moved>>; Metric::COUNT]);
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Moved {
     measured: Distribution,
-    /// The same values without the generator's part. For gaps there may be more of them.
+    /// The same values without the generator's part. For gaps there may be more of them, and these
+    /// are the least that they can be.
     without: Distribution,
+    /// Of gaps, the most that they can be.
+    most: Distribution,
 }
 
 impl MovedValues {
@@ -84,16 +87,13 @@ impl MovedValues {
         }
     }
 
-    /// The gaps of late reads, as they were measured and as they may have been.
+    /// The gaps around late reads, as they were measured and at both ends of what they may be.
     fn gaps(&mut self, gaps: &[Nanos], late_reads: &[LateRead]) {
         let values = self.values(Metric::Itl);
-        for run in Run::all(gaps, late_reads) {
-            for gap in &run.measured {
-                values.measured.record(*gap);
-            }
-            for gap in run.otherwise() {
-                values.without.record(Nanos::new(gap));
-            }
+        for window in ReadWindow::all(gaps, late_reads) {
+            window.measured.iter().for_each(|gap| values.measured.record(*gap));
+            window.least().for_each(|gap| values.without.record(gap));
+            window.most().for_each(|gap| values.most.record(gap));
         }
     }
 
@@ -103,14 +103,22 @@ impl MovedValues {
                 let mine = mine.get_or_insert_default();
                 mine.measured.merge(&theirs.measured);
                 mine.without.merge(&theirs.without);
+                mine.most.merge(&theirs.most);
             }
         }
     }
 
-    /// `all` values of a metric as they would be; `None` if none moved.
+    /// `all` values of a metric as they would be, or the least that gaps can be; `None` if none
+    /// moved.
     pub(crate) fn undisturbed(&self, metric: Metric, all: &Distribution) -> Option<Distribution> {
         let moved = self.0[metric as usize].as_ref()?;
         Some(all.replaced(&moved.measured, &moved.without))
+    }
+
+    /// The most that all gaps can be; `None` for another metric, and if none moved.
+    pub(crate) fn prolonged(&self, metric: Metric, all: &Distribution) -> Option<Distribution> {
+        let moved = self.0[metric as usize].as_ref()?;
+        (moved.most.count() > 0).then(|| all.replaced(&moved.measured, &moved.most))
     }
 
     fn values(&mut self, metric: Metric) -> &mut Moved {
@@ -159,58 +167,6 @@ mod tests {
     use super::*;
     use plimsoll_measure::{ErrorClass, GeneratorShare, Moment, Timeline, TokenCount, Usage};
     use proptest::prelude::*;
-
-    fn ms(ms: u64) -> Nanos {
-        Nanos::from_millis(ms)
-    }
-
-    /// Gaps of a stream as they would be, in whole milliseconds, ascending.
-    fn undisturbed(gaps: &[u64], late_reads: &[LateRead]) -> Vec<u64> {
-        let gaps: Vec<_> = gaps.iter().map(|gap| ms(*gap)).collect();
-        let mut all = Distribution::default();
-        for gap in &gaps {
-            all.record(*gap);
-        }
-        let stream = Sample { outcome: Outcome::Completed, ..Sample::unsent(Moment::EPOCH) };
-        let mut moved = MovedValues::default();
-        moved.record(&stream, &gaps, late_reads);
-        let without = moved.undisturbed(Metric::Itl, &all).unwrap();
-        let rank = |k: u64| without.nearest_rank((k as f64 - 0.5) / without.count() as f64);
-        let values = (1..=without.count()).map(|k| rank(k).unwrap().as_u64());
-        values.map(|nanos| (nanos + 500_000) / 1_000_000).collect()
-    }
-
-    fn read(gap: Option<u32>, events: u32, earlier: u64) -> LateRead {
-        let last_earlier_by = if events == 1 { ms(earlier) } else { Nanos::ZERO };
-        LateRead { gap, events, earlier_by: ms(earlier), last_earlier_by }
-    }
-
-    #[test]
-    fn events_of_a_late_read_are_spread_over_it() {
-        // Events each 10 ms; the generator slept through five of them.
-        assert_eq!(undisturbed(&[10, 50, 10], &[read(Some(1), 5, 40)]), [10; 7]);
-        // The same where the generator last looked at the end of the event before.
-        assert_eq!(undisturbed(&[10, 50, 10], &[read(Some(1), 5, 48)]), [10; 7]);
-        // Where nothing stamps what arrives, the last event may have come earlier as well.
-        let unstamped = LateRead { last_earlier_by: ms(10), ..read(Some(1), 3, 30) };
-        assert_eq!(undisturbed(&[10, 40, 5], &[unstamped]), [10, 11, 11, 11, 11]);
-        // The same with the first content of the stream.
-        assert_eq!(undisturbed(&[10, 10], &[read(None, 4, 30)]), [10; 5]);
-    }
-
-    #[test]
-    fn one_event_read_late_makes_one_gap_shorter_and_the_next_longer() {
-        assert_eq!(undisturbed(&[10, 18, 2, 10], &[read(Some(1), 1, 8)]), [10; 4]);
-        // The next one is late too, by as much; and the last of all has no gap behind it.
-        let both = [read(Some(1), 1, 8), read(Some(2), 1, 8), read(Some(3), 1, 4)];
-        assert_eq!(undisturbed(&[10, 18, 10, 6], &both), [10; 4]);
-        assert_eq!(undisturbed(&[2, 10], &[read(None, 1, 8)]), [10; 2]);
-    }
-
-    #[test]
-    fn a_gap_is_never_shorter_than_nothing() {
-        assert_eq!(undisturbed(&[10, 6], &[read(Some(1), 2, 40)]), [3, 3, 10]);
-    }
 
     /// The values that a way of recording finds moved, by metric.
     fn recorded(record: impl FnOnce(&mut MovedValues)) -> Vec<(Metric, [(u64, u128); 2])> {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded_figure::{
-    BoundedFigure, HalfInterval, Refusal, by_censoring, by_generator, mean_half_interval,
+    Bias, BoundedFigure, HalfInterval, Refusal, by_censoring, by_generator, mean_half_interval,
 };
 use crate::catalog::Metric;
 use crate::confidence::Interval;
@@ -54,6 +54,9 @@ pub struct DistributionSummary {
     /// `min`, `max`, or a percentile like `p99`. Figures to which it added nothing are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bound_ms: BTreeMap<String, f64>,
+    /// The most that a figure of gaps may be, where the generator read late.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub most_ms: BTreeMap<String, f64>,
     /// The figures whose value alone proves nothing, with the reason: `generator` (it may have
     /// added more than 5 % and half of the 95 % interval: see `bound_ms`) or `censored` (too many
     /// requests had no end, and may be longer).
@@ -65,10 +68,22 @@ pub struct DistributionSummary {
     pub unfinished: u64,
     /// HDR histogram in nanoseconds: V2 encoding, deflated, base64.
     pub histogram: String,
-    /// The histogram as it would be without what the generator may have added; left out if that is
-    /// the same.
+    /// The histogram as it would be without what the generator may have added, or the least that
+    /// gaps can be; left out if that is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undisturbed_histogram: Option<String>,
+    /// The most that gaps can be; left out if that is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prolonged_histogram: Option<String>,
+}
+
+/// The values of a distribution at both ends of what they may be without the generator, as far as
+/// they differ from the measured ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ends {
+    pub(crate) least: Option<Distribution>,
+    /// Of gaps; other times lie as far above as below, or are never longer.
+    pub(crate) most: Option<Distribution>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -169,7 +184,7 @@ impl DistributionSummary {
         if printed.iter().all(Option::is_some) {
             return Ok(printed.iter().map(|known| self.figure((*known)?)).collect());
         }
-        let (whole, without) = (self.restore()?, self.undisturbed()?);
+        let (whole, ends) = (self.restore()?, self.ends()?);
         Ok(quantiles
             .iter()
             .zip(printed)
@@ -179,72 +194,83 @@ impl DistributionSummary {
                 }
                 whole.quantile(*q)?;
                 let interval = HalfInterval::independent(&whole, *q);
-                Some(percentile(&whole, without.as_ref(), *q, &interval, self.unfinished))
+                Some(percentile(&whole, &ends, *q, &interval, self.unfinished))
             })
             .collect())
     }
 
     fn bounded(&self, key: &str, value: f64) -> BoundedFigure {
         let bound = self.bound_ms.get(key).copied().unwrap_or_default();
-        BoundedFigure { value, bound, interval: None, refused: self.refused.get(key).copied() }
+        let interval = self.most_ms.get(key).map(|most| [value, *most]);
+        BoundedFigure { value, bound, interval, refused: self.refused.get(key).copied() }
     }
 
-    /// Adds the bound of each figure, and decides which of them are refused. `without`: the
-    /// distribution without the generator's part, if that is another one; `unfinished`: the
-    /// requests without an end, if they are missing in this distribution.
+    /// Adds the bound of each figure, and decides which of them are refused. `ends`: the
+    /// distribution without the generator's part; `unfinished`: the requests without an end, if
+    /// they are missing in this distribution.
     pub(crate) fn add_bounds(
         &mut self,
         metric: Metric,
         whole: &Distribution,
-        without: Option<&Distribution>,
+        ends: &Ends,
         unfinished: u64,
     ) -> Result<(), MetricsError> {
         self.unfinished = unfinished;
-        self.undisturbed_histogram = without.map(Distribution::encode).transpose()?;
+        self.undisturbed_histogram = ends.least.as_ref().map(Distribution::encode).transpose()?;
+        self.prolonged_histogram = ends.most.as_ref().map(Distribution::encode).transpose()?;
         for quantile in &QUANTILES {
             let Some(value) = whole.quantile(quantile.q) else { continue };
             let half = self.interval(quantile).map_or_else(
                 || HalfInterval::independent(whole, quantile.q),
                 |ci| HalfInterval::new(value.as_millis_f64(), ci.low, ci.high),
             );
-            let figure = percentile(whole, without, quantile.q, &half, unfinished);
+            let figure = percentile(whole, ends, quantile.q, &half, unfinished);
             self.note(quantile.key, figure);
         }
         // An unfinished request is longer than all, but its parts need not be.
         let is_whole = matches!(metric, Metric::ResponseTime | Metric::ServiceTime);
         let unknown = (unfinished > 0 && is_whole).then_some(Refusal::Censored);
-        self.add_exact_bounds(whole, without, unknown);
+        self.add_exact_bounds(whole, ends, unknown);
         Ok(())
     }
 
     /// The bounds of mean, smallest and largest value. `unknown`: an unfinished request may be
     /// longer than all others without any bound, so that one of them opens the mean like the
     /// maximum. Of a part of a request, the unfinished are taken to be as long as the longest.
-    fn add_exact_bounds(
-        &mut self,
-        whole: &Distribution,
-        without: Option<&Distribution>,
-        unknown: Option<Refusal>,
-    ) {
+    fn add_exact_bounds(&mut self, whole: &Distribution, ends: &Ends, unknown: Option<Refusal>) {
         let (unfinished, all) = (self.unfinished as f64, (self.count + self.unfinished) as f64);
         let half = mean_half_interval(whole);
         let longer = (self.sum + self.max * unfinished) / all.max(1.0) - self.mean;
         let moved = by_generator(self.mean, longer, half).map(|_| Refusal::Censored);
+        let (least, most) = (ends.least.as_ref(), ends.most.as_ref());
+        // However the gaps of a window came, they add up to its length.
+        let mean = |least: &Distribution| match most {
+            Some(_) => self.sum / least.count().max(1) as f64,
+            None => mean_of(least),
+        };
         let figures = [
-            ("mean", self.mean, without.map(mean_of), half, unknown.or(moved)),
-            ("min", self.min, without.map(|w| millis(w.min())), 0.0, None),
-            ("max", self.max, without.map(|w| millis(w.max())), 0.0, unknown),
+            ("mean", self.mean, least.map(mean), None, half, unknown.or(moved)),
+            ("min", self.min, least.map(|w| millis(w.min())), None, 0.0, None),
+            (
+                "max",
+                self.max,
+                least.map(|w| millis(w.max())),
+                most.map(|w| millis(w.max())),
+                0.0,
+                unknown,
+            ),
         ];
-        for (key, value, without, half, censored) in figures {
-            let bound = without.map_or(0.0, |without| (value - without).abs());
-            let refused = censored.or_else(|| by_generator(value, bound, half));
-            self.note(key, BoundedFigure { value, bound, interval: None, refused });
+        for (key, value, least, most, half, censored) in figures {
+            self.note(key, bounded(value, least, most, half, censored));
         }
     }
 
     fn note(&mut self, key: &str, figure: BoundedFigure) {
         if figure.bound > 0.0 {
             self.bound_ms.insert(key.to_owned(), figure.bound);
+        }
+        if let Some([_, most]) = figure.interval {
+            self.most_ms.insert(key.to_owned(), most);
         }
         if let Some(why) = figure.refused {
             self.refused.insert(key.to_owned(), why);
@@ -263,32 +289,43 @@ impl DistributionSummary {
     /// [`MetricsError::DecodeHistogram`] if a histogram was damaged.
     pub fn merged(&self, other: &Self, metric: Metric) -> Result<Self, MetricsError> {
         let (mut whole, theirs) = (self.restore()?, other.restore()?);
-        let without = match (self.undisturbed()?, other.undisturbed()?) {
-            (None, None) => None,
-            (mine, disturbed) => {
-                let mut without = mine.unwrap_or_else(|| whole.clone());
-                without.merge(disturbed.as_ref().unwrap_or(&theirs));
-                Some(without)
+        let (mine, other_ends) = (self.ends()?, other.ends()?);
+        let merged = |mine: Option<Distribution>, other: Option<Distribution>| {
+            if mine.is_none() && other.is_none() {
+                return None;
             }
+            let mut merged = mine.unwrap_or_else(|| whole.clone());
+            merged.merge(other.as_ref().unwrap_or(&theirs));
+            Some(merged)
+        };
+        let ends = Ends {
+            least: merged(mine.least, other_ends.least),
+            most: merged(mine.most, other_ends.most),
         };
         whole.merge(&theirs);
         let mut merged = Self::from_distribution(&whole)?;
-        let unfinished = self.unfinished + other.unfinished;
-        merged.add_bounds(metric, &whole, without.as_ref(), unfinished)?;
+        merged.add_bounds(metric, &whole, &ends, self.unfinished + other.unfinished)?;
         Ok(merged)
     }
 
-    /// The distribution without the generator's part; `None` if that is the same.
-    fn undisturbed(&self) -> Result<Option<Distribution>, MetricsError> {
-        let Some(histogram) = &self.undisturbed_histogram else { return Ok(None) };
-        let max = nanos(self.max_figure().without_generator());
+    /// The distribution without the generator's part, as far as it differs.
+    fn ends(&self) -> Result<Ends, MetricsError> {
+        let max = self.max_figure();
+        let least = nanos(max.without_generator());
         let exact = ExactFigures {
             sum: nanos(self.mean_figure().without_generator() * self.count as f64).into(),
             // Each bound is that of its own figure: the smallest value may have more of it.
-            min: nanos(self.min_figure().without_generator()).min(max),
-            max,
+            min: nanos(self.min_figure().without_generator()).min(least),
+            max: least,
         };
-        Distribution::decode(histogram, &exact).map(Some)
+        let longest = ExactFigures { max: nanos(max.limits(Bias::Both)[1]), ..exact };
+        let decode = |histogram: &Option<String>, exact: &ExactFigures| {
+            histogram.as_ref().map(|text| Distribution::decode(text, exact)).transpose()
+        };
+        Ok(Ends {
+            least: decode(&self.undisturbed_histogram, &exact)?,
+            most: decode(&self.prolonged_histogram, &longest)?,
+        })
     }
 
     /// Adds an interval to every percentile that is given, or the reason why there is none.
@@ -325,18 +362,32 @@ impl DistributionSummary {
 /// A percentile (its share and value) with its bound, and whether it may be used.
 fn percentile(
     whole: &Distribution,
-    without: Option<&Distribution>,
+    ends: &Ends,
     q: f64,
     interval: &HalfInterval,
     unfinished: u64,
 ) -> BoundedFigure {
-    let value = whole.nearest_rank(q).map_or(0.0, Nanos::as_millis_f64);
-    let undisturbed = without.and_then(|without| without.nearest_rank(q));
-    let bound = undisturbed.map_or(0.0, |at| (value - at.as_millis_f64()).abs());
+    let at = |times: &Distribution| millis(times.nearest_rank(q));
+    let (least, most) = (ends.least.as_ref().map(at), ends.most.as_ref().map(at));
     // Requests without an end open the figure upwards, whatever the generator added to it.
-    let refused = by_censoring(whole, q, unfinished, interval)
-        .or_else(|| by_generator(value, bound, interval.half));
-    BoundedFigure { value, bound, interval: None, refused }
+    let censored = by_censoring(whole, q, unfinished, interval);
+    bounded(at(whole), least, most, interval.half, censored)
+}
+
+/// A figure whose value would be `least` without the generator, or between these.
+fn bounded(
+    value: f64,
+    least: Option<f64>,
+    most: Option<f64>,
+    half_interval: f64,
+    censored: Option<Refusal>,
+) -> BoundedFigure {
+    let most = most.map(|most| most.max(value));
+    let least = least.map(|least| if most.is_some() { least.min(value) } else { least });
+    let bound = least.map_or(0.0, |least| (value - least).abs());
+    let largest = most.map_or(bound, |most| bound.max(most - value));
+    let refused = censored.or_else(|| by_generator(value, largest, half_interval));
+    BoundedFigure { value, bound, interval: most.map(|most| [value, most]), refused }
 }
 
 fn millis(value: Option<Nanos>) -> f64 {
@@ -380,7 +431,7 @@ mod tests {
         summary.undisturbed_histogram = Some(times.encode().unwrap());
         let bound = BTreeMap::from([("max".to_owned(), 0.04)]);
         summary.bound_ms = bound;
-        let without = summary.undisturbed().unwrap().unwrap();
+        let without = summary.ends().unwrap().least.unwrap();
         assert_eq!(without.min(), without.max());
         assert_eq!(without.nearest_rank(0.5), without.max());
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_measure::{Operation, StageId};
 
 use super::count_limits::CountLimits;
+use super::distribution_summary::Ends;
 use super::lost_rate::{LostRate, MissingRates};
 use super::{Group, Results, ServerTiming};
 use crate::catalog::Metric;
@@ -93,9 +94,8 @@ impl Rollup<'_> {
                 summary.add_intervals(|q| self.snapshot.interval(whole, metric, q, filter));
             }
             if metric.is_bounded() {
-                let unfinished = stats.unfinished(metric);
-                let without = stats.undisturbed(metric);
-                summary.add_bounds(metric, whole, without.as_ref(), unfinished)?;
+                let ends = Ends { least: stats.undisturbed(metric), most: stats.prolonged(metric) };
+                summary.add_bounds(metric, whole, &ends, stats.unfinished(metric))?;
             }
         }
         self.bound_rates(&mut group, filter);

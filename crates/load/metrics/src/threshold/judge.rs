@@ -168,7 +168,7 @@ impl Threshold {
     pub(super) fn undecided(&self, figure: &BoundedFigure) -> String {
         let value = self.unit().value_words(figure.value);
         let bound = self.unit().value_words(figure.bound);
-        if let Some(ends) = figure.interval {
+        if let Some(ends) = figure.interval.filter(|_| self.bias() == Bias::Takes) {
             let [low, high] = ends.map(|end| self.unit().value_words(end));
             return format!("{value}, 95 % interval {low} to {high}: too few responses to decide");
         }
@@ -180,7 +180,10 @@ impl Threshold {
                 format!("{value}; without the generator up to {bound} more, which decides")
             }
             (_, Bias::Adds) => format!("{value}, up to {bound} ours, which decides"),
-            (_, Bias::Both) => format!("{value}, {bound} more or less ours, which decides"),
+            (_, bias @ Bias::Both) => {
+                let [low, high] = figure.limits(bias).map(|end| self.unit().value_words(end));
+                format!("{value}, {low} to {high} without what may be ours, which decides")
+            }
         }
     }
 

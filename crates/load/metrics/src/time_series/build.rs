@@ -15,6 +15,7 @@ use crate::health::{DisturbedWindow, InstrumentHealth, Lag};
 use crate::process_track::ProcessTrack;
 use crate::quantile::QUANTILES;
 use crate::results::DistributionSummary;
+use crate::results::distribution_summary::Ends;
 use crate::run_metadata::RunMetadata;
 use crate::time_facts::TimeFacts;
 use crate::timeline::{
@@ -196,9 +197,9 @@ fn summarize(
     whole: &Distribution,
     unfinished: u64,
 ) -> Result<DistributionSummary, MetricsError> {
-    let without = times.undisturbed.as_ref().map(CompactDistribution::restore);
+    let least = times.undisturbed.as_ref().map(CompactDistribution::restore);
     let mut summary = DistributionSummary::from_distribution(whole)?;
-    summary.add_bounds(metric, whole, without.as_ref(), unfinished)?;
+    summary.add_bounds(metric, whole, &Ends { least, most: None }, unfinished)?;
     Ok(summary)
 }
 
