@@ -245,6 +245,12 @@ impl Sample {
         self.conversation.is_arrival() && self.turn == 0
     }
 
+    /// How late the generator dispatched it. The wait for a connection of its own is no lateness:
+    /// it may be the target's, which answers no handshake.
+    pub fn pacing_lag(&self) -> Nanos {
+        self.generator.dispatch.saturating_sub(self.connect.wait.unwrap_or_default())
+    }
+
     /// A turn that is scheduled and has not been sent, with everything else zero or unknown.
     #[inline]
     pub fn unsent(intended: Moment) -> Self {

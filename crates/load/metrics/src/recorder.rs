@@ -102,7 +102,7 @@ impl Recorder {
         if sample.is_arrival() {
             cell.counters.arrival(sample, stage_end);
             if timeline.dispatched.is_some() {
-                cell.record_pacing_lag(sample.generator.dispatch);
+                cell.record_pacing_lag(sample.pacing_lag());
             }
         }
         if whole {

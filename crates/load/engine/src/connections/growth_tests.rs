@@ -333,16 +333,6 @@ fn what_the_pool_adds_is_bounded() {
     }
 }
 
-/// A target's pause is no doubt about the pool, once a probe has shown it.
-#[test]
-fn pauses_of_the_target_are_not_taken_for_the_pools() {
-    for case in &serial(0)[1..4] {
-        let run = run(&case.load, case.target.script());
-        let (least, measured) = (run.least_response_us(99), run.response_us(99));
-        assert!(least * 100 >= measured * 80, "{}: {least} of {measured} us", case.name);
-    }
-}
-
 /// `cargo test -p plimsoll-engine --lib every_case -- --ignored --nocapture`: the evidence for the
 /// constants of the rule.
 #[test]

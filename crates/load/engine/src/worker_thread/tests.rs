@@ -25,6 +25,38 @@ fn after_the_last_stage_responses_are_awaited() {
     assert_eq!(run.output.end, at(100));
 }
 
+/// The first and the last second of each stage included.
+#[test]
+fn every_second_of_a_rate_has_its_arrivals() {
+    for (stages, expected) in [
+        ("@100:3s", [100, 100, 100]),
+        ("w@50:1s,@100:2s", [50, 100, 100]),
+        ("@100:2s,@20:1s", [100, 100, 20]),
+        ("2:1s,@100:2s", [10, 100, 100]),
+    ] {
+        let profile = format!("{CHAT}stages: '{stages}'\n");
+        let run = simulate(&profile, ScriptedTarget::always(respond_after(200)));
+        let mut sent = [0; 3];
+        for request in &run.requests {
+            sent[usize::try_from(request.at.since(at(0)).as_u64() / 1_000_000_000).unwrap()] += 1;
+        }
+        assert_eq!(sent, expected, "{stages}");
+    }
+}
+
+/// Handshakes that take four seconds hold no arrival up for more than the first one of them, and are
+/// no lateness of the generator.
+#[test]
+fn unanswered_handshakes_do_not_close_the_open_model() {
+    let mut target = ScriptedTarget::always(respond_after(10));
+    target.connect_time = Nanos::from_secs(4);
+    let run = simulate(&format!("{CHAT}stages: '@20:5s'\n"), target);
+    assert_eq!((count(&run, Outcome::Completed), run.arrivals[2]), (100, 0));
+    assert_eq!(run.pacing_lag, Some(Nanos::ZERO));
+    let longest = run.samples.iter().filter_map(|sample| sample.timeline.response_time()).max();
+    assert!(longest.unwrap() < Nanos::from_millis(5_100), "{longest:?}");
+}
+
 #[test]
 fn what_is_unanswered_when_the_drain_time_is_over_is_in_flight() {
     let profile = format!("{CHAT}stages: '@100:100ms'\n").replace("drain: 5s", "drain: 200ms");

@@ -58,7 +58,7 @@ counters! {
     never_sent(Requests): "Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.";
     arrivals_planned(Requests): "Arrivals that the schedule of an open stage planned: the first turn of each conversation.";
     arrivals_in_stage(Requests): "Of `arrivals_planned`, those dispatched while their stage lasted.";
-    arrivals_late_by_generator(Requests): "Of `arrivals_planned`, those not dispatched while their stage lasted, although a generator that is never late would have dispatched them. The others that are missing waited for a free slot of `max_in_flight`, or were dropped for want of one.";
+    arrivals_late_by_generator(Requests): "Of `arrivals_planned`, those not dispatched while their stage lasted, although a generator that is never late would have dispatched them. The others that are missing waited for a connection or for a free slot of `max_in_flight`, or were dropped for want of one.";
     dispatched_in_stage(Requests): "Requests dispatched while the stage lasted.";
     completed_in_stage(Requests): "Requests completed while the stage lasted, whichever stage they were scheduled in; responses of the drain time belong to no stage.";
     output_tokens_reported_in_stage(Tokens): "Output tokens of `completed_in_stage`, where the target reported them.";
@@ -194,8 +194,9 @@ impl Counters {
         match sample.timeline.dispatched {
             Some(at) if at < end => self.arrivals_in_stage += 1,
             Some(at) => {
-                let undisturbed = at - sample.generator.dispatch;
-                self.arrivals_late_by_generator += u64::from(undisturbed < end);
+                let ready = at - sample.connect.wait.unwrap_or_default();
+                let is_late = ready >= end && ready - sample.pacing_lag() < end;
+                self.arrivals_late_by_generator += u64::from(is_late);
             }
             None => {
                 self.arrivals_late_by_generator +=

@@ -20,6 +20,8 @@
 //! - A target whose answers take long is busy with answers, not with connections. Waiting for a
 //!   free connection would cost more than opening one, so there only handshakes are bounded. A
 //!   target that has answered nothing for [`SLOW_ANSWER`] counts as one, until it answers.
+//! - A target that leaves a handshake [`UNANSWERED`] is not slowed down by others: every request
+//!   that waits opens a connection, as the planned load demands.
 //!
 //! A connection that is closed leaves its *place*, which may be filled again at once: a target that
 //! closes each connection after its answer makes clients do so, too.
@@ -36,6 +38,8 @@ use super::savings::Savings;
 const MAX_WINDOW: usize = 8;
 /// Answers that take longer than this make opening a connection cheap in comparison.
 const SLOW_ANSWER: Nanos = Nanos::from_millis(5);
+/// A handshake that takes longer has no answer: Linux sends a lost SYN again after a second.
+const UNANSWERED: Nanos = Nanos::from_secs(1);
 /// The longest time that a connection without an answer is young: while no answer of the target is
 /// known, and where its answers are known to be fast.
 const PATIENCE_UNKNOWN: Nanos = Nanos::from_millis(2);
@@ -66,8 +70,8 @@ struct Young {
 /// What a pool knows about the connections that it opens.
 #[derive(Debug)]
 pub(super) struct Growth {
-    /// Handshakes in progress.
-    handshakes: Cell<usize>,
+    /// When the handshakes in progress began.
+    handshakes: RefCell<Vec<Moment>>,
     /// Of these, the ones that fill a free place.
     refills: Cell<usize>,
     /// Places of connections that were closed.
@@ -86,7 +90,7 @@ pub(super) struct Growth {
 impl Default for Growth {
     fn default() -> Self {
         Self {
-            handshakes: Cell::new(0),
+            handshakes: RefCell::default(),
             refills: Cell::new(0),
             places: Cell::new(0),
             window: Cell::new(1),
@@ -137,22 +141,18 @@ impl Growth {
     }
 
     /// A probe is being opened.
-    pub(super) fn probe_began(&self, now: Moment) {
-        self.probe.began(now);
-    }
-
-    /// How much of a wait for a connection may be due to this pool's caution: all of it, but what
-    /// came after the target stood still.
-    pub(super) fn own_part(&self, since: Moment, until: Moment) -> Nanos {
-        let slow = Nanos::new(self.usual().as_u64().saturating_mul(STOOD_STILL));
-        let slow = slow.max(self.savings.set_up());
-        let still = self.probe.stands_still_since(until, slow);
-        still.unwrap_or(until).min(until).since(since)
+    pub(super) fn probe_began(&self) {
+        self.probe.began();
     }
 
     /// Handshakes in progress.
-    pub(super) const fn handshakes(&self) -> usize {
-        self.handshakes.get()
+    pub(super) fn handshakes(&self) -> usize {
+        self.handshakes.borrow().len()
+    }
+
+    /// Whether the target answers no handshake: whoever waits may open a connection of its own.
+    fn is_unanswered(&self, now: Moment) -> bool {
+        self.handshakes.borrow().first().is_some_and(|began| now >= *began + UNANSWERED)
     }
 
     /// Takes a free place, if there is one.
@@ -165,10 +165,13 @@ impl Growth {
     /// Whether one more connection may be added now.
     pub(super) fn may_add(&self, now: Moment) -> bool {
         self.note_silence(now);
+        if self.is_unanswered(now) {
+            return true;
+        }
         if !self.is_worth_it() {
             return false;
         }
-        let adding = self.handshakes.get() - self.refills.get();
+        let adding = self.handshakes() - self.refills.get();
         let window = if self.pace() == Pace::Slow { MAX_WINDOW } else { self.window.get() };
         adding + self.count_young(now) < window
     }
@@ -215,17 +218,20 @@ impl Growth {
     }
 
     /// A handshake begins, in a free place or to add a connection.
-    pub(super) fn handshake_began(&self, refill: bool) {
+    pub(super) fn handshake_began(&self, refill: bool, now: Moment) {
         if !refill {
             self.savings.spend();
         }
-        self.handshakes.set(self.handshakes.get() + 1);
+        self.handshakes.borrow_mut().push(now);
         self.refills.set(self.refills.get() + usize::from(refill));
     }
 
-    /// It has ended, for good or ill.
-    pub(super) fn handshake_ended(&self, refill: bool) {
-        self.handshakes.set(self.handshakes.get().saturating_sub(1));
+    /// One that began at this moment has ended, for good or ill.
+    pub(super) fn handshake_ended(&self, refill: bool, began: Moment) {
+        let mut handshakes = self.handshakes.borrow_mut();
+        if let Some(index) = handshakes.iter().position(|known| *known == began) {
+            handshakes.remove(index);
+        }
         self.refills.set(self.refills.get().saturating_sub(usize::from(refill)));
     }
 
@@ -305,8 +311,8 @@ mod tests {
 
     /// Opens a connection in no time.
     fn open(growth: &Growth, number: u32, us: u64) {
-        growth.handshake_began(false);
-        growth.handshake_ended(false);
+        growth.handshake_began(false, at(us));
+        growth.handshake_ended(false, at(us));
         growth.opened(number, at(us), at(us));
     }
 
@@ -426,9 +432,22 @@ mod tests {
         (0..100).for_each(|number| open(&growth, number, 0));
         (0..8).for_each(|_| {
             assert!(growth.may_add(at(0)));
-            growth.handshake_began(false);
+            growth.handshake_began(false, at(0));
         });
         assert!(!growth.may_add(at(0)));
+    }
+
+    #[test]
+    fn handshakes_without_an_answer_hold_no_others_up() {
+        let growth = Growth::default();
+        growth.handshake_began(false, at(0));
+        assert!(!growth.may_add(at(999_999)));
+        assert!((0..100).all(|_| {
+            growth.handshake_began(false, at(1_000_000));
+            growth.may_add(at(1_000_000))
+        }));
+        growth.handshake_ended(false, at(0));
+        assert!(!growth.may_add(at(1_000_001)), "the others may still be answered");
     }
 
     /// Streams of seconds, and no probe before them: the first thousand do not wait for each other.
@@ -450,7 +469,7 @@ mod tests {
         open(&growth, 1, 0);
         growth.closed(1);
         assert!(growth.take_place() && !growth.take_place());
-        growth.handshake_began(true);
+        growth.handshake_began(true, at(0));
         assert!(growth.may_add(at(0)), "it is none of those that are added");
     }
 }

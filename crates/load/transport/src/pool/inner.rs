@@ -117,13 +117,13 @@ impl<O: Opener> Inner<O> {
         open + self.growth.handshakes()
     }
 
-    /// How much of a wait for a connection the pool may have made itself. A wait at the limit that
-    /// the user set is wanted.
+    /// How much of a wait for a connection the pool may have made itself: all of it, but at the limit
+    /// that the user set.
     pub(super) fn own_part(&self, since: Moment, until: Moment) -> Nanos {
         if self.connections() >= self.limits.max_connections {
             return Nanos::ZERO;
         }
-        self.growth.own_part(since, until)
+        until.since(since)
     }
 
     /// How many connections a demand that has just joined the queue may ask for.
@@ -163,11 +163,11 @@ impl<O: Opener> Inner<O> {
     }
 
     fn start_handshake(self: &Rc<Self>, now: Moment, refill: bool) {
-        self.growth.handshake_began(refill);
+        self.growth.handshake_began(refill, now);
         let pool = Rc::clone(self);
         spawn_local(async move {
             let opened = pool.opener.open().await;
-            pool.growth.handshake_ended(refill);
+            pool.growth.handshake_ended(refill, now);
             pool.handshake_ended(opened, now, refill);
         });
     }
@@ -297,7 +297,7 @@ impl<O: Opener> Inner<O> {
     /// Opens one connection to see whether the target or its connections are busy.
     fn probe(self: &Rc<Self>, now: Moment) {
         if self.connections() < self.limits.max_connections {
-            self.growth.probe_began(now);
+            self.growth.probe_began();
             let refill = self.growth.take_place();
             self.start_handshake(now, refill);
         }
@@ -307,11 +307,11 @@ impl<O: Opener> Inner<O> {
     pub(super) async fn open_ahead(&self, next: &Cell<usize>, failed: &Cell<usize>, count: usize) {
         while next.get() < count && failed.get() == 0 {
             next.set(next.get() + 1);
-            self.growth.handshake_began(true);
             let started = self.opener.now();
+            self.growth.handshake_began(true, started);
             let Opened { connection, phases } = self.opener.open().await;
             self.growth.set_up_took(self.opener.now().since(started));
-            self.growth.handshake_ended(true);
+            self.growth.handshake_ended(true, started);
             match connection {
                 Ok(connection) => {
                     let pooled = self.add(connection, phases);

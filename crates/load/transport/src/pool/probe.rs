@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use plimsoll_measure::{Moment, Nanos};
+use plimsoll_measure::Nanos;
 
 /// The shortest wait that a probe takes: chance and a busy host make shorter ones.
 const LEAST_WAIT: Nanos = Nanos::from_millis(1);
@@ -34,8 +34,6 @@ enum State {
 #[derive(Debug, Default)]
 pub(super) struct Probe {
     state: Cell<State>,
-    /// When the last one was begun.
-    since: Cell<Moment>,
     in_vain: Cell<u32>,
 }
 
@@ -50,19 +48,8 @@ impl Probe {
     }
 
     /// It is being opened.
-    pub(super) fn began(&self, now: Moment) {
+    pub(super) fn began(&self) {
         self.state.set(State::Opening);
-        self.since.set(now);
-    }
-
-    /// Since when the target has stood still, as far as probes tell; `None` if it has not. An
-    /// answer that takes longer than `slow` is not a usual one.
-    pub(super) fn stands_still_since(&self, now: Moment, slow: Nanos) -> Option<Moment> {
-        if self.in_vain.get() > 0 {
-            return Some(Moment::EPOCH);
-        }
-        let since = self.since.get();
-        (self.state.get() != State::None && now.since(since) > slow).then_some(since)
     }
 
     /// Opening a connection failed.
@@ -119,19 +106,19 @@ mod tests {
     fn one_probes_at_a_time_and_the_next_waits_longer_if_it_was_not_needed() {
         let probe = Probe::default();
         assert_eq!(after(&probe), Some(4));
-        probe.began(Moment::EPOCH);
+        probe.began();
         assert_eq!(after(&probe), None);
         probe.opened(7);
         probe.answered(3, true);
         assert_eq!(after(&probe), None, "another connection says nothing");
         probe.answered(7, true);
         assert_eq!(after(&probe), Some(16));
-        probe.began(Moment::EPOCH);
+        probe.began();
         probe.opened(8);
         probe.answered(8, false);
         assert_eq!(after(&probe), Some(4), "it was needed");
         for _ in 0..9 {
-            probe.began(Moment::EPOCH);
+            probe.began();
             probe.failed();
         }
         assert_eq!(after(&probe), Some(256));
