@@ -50,9 +50,9 @@ impl FinishedTurns {
     }
 
     /// Takes every turn, the oldest first.
-    pub(crate) fn drain(&mut self, mut take: impl FnMut(&Sample, Moment, TurnExtras)) {
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(&mut Sample, Moment, TurnExtras)) {
         let mut extras = self.extras.drain(..).peekable();
-        for (index, (sample, at)) in self.samples.iter().enumerate() {
+        for (index, (sample, at)) in self.samples.iter_mut().enumerate() {
             let of_turn = extras.next_if(|(of, _)| *of == index).map(|(_, extras)| extras);
             take(sample, *at, of_turn.unwrap_or_default());
         }

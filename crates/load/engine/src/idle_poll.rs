@@ -23,8 +23,9 @@ pub(crate) async fn run_idle_poll(worker: Rc<Worker>) -> io::Result<()> {
         let mut idle = 0;
         while idle < IDLE_BEATS {
             timer.beat().await?;
+            let in_flight = worker.stats().in_flight();
+            watch.beat(clock.now(), in_flight, &worker.run.disturbances);
             worker.count_finished();
-            watch.beat(clock.now());
             idle = if worker.stats().in_flight() == 0 { idle + 1 } else { 0 };
         }
         timer.set_beating(false)?;

@@ -20,6 +20,7 @@
 //! Unit tests run the same tasks in virtual time against a scripted target, see `simulation_tests`.
 
 mod affinity;
+mod aftermath;
 mod arrival_source;
 mod buffer_pool;
 mod clock;

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use plimsoll_measure::{LATE_READ, Moment, Nanos, Sample};
 use plimsoll_transport::LookTimes;
 
+use crate::aftermath::{Aftermath, Disturbances};
 use crate::health::CpuTime;
 
 /// The shortest time without a beat that is noted. An idle worker has one every [`BEAT`].
@@ -16,13 +17,9 @@ use crate::health::CpuTime;
 const MIN_PAUSE: Nanos = Nanos::from_millis(3);
 /// Pauses that are kept; beyond it the longest.
 const MAX_PAUSES: usize = 256;
-/// Requests between two beats that are matched with pauses.
-const MAX_DELAYED: usize = 4_096;
 /// The longest time between readings of what the worker used, which need system calls. It is also
 /// read at the end of each pause.
 const MAX_USE: Nanos = Nanos::from_millis(50);
-/// The share of its response time that the generator added to a delayed request: one in so many.
-const DELAYED_ONE_IN: u64 = 20;
 
 /// A time in which the worker did not look at its sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,8 +30,6 @@ pub(crate) struct Pause {
     pub(crate) busy: Nanos,
     /// Time that it was ready to run and had no CPU, at most.
     pub(crate) waited: Nanos,
-    /// Requests that were due or in flight in it and that the generator delayed.
-    pub(crate) requests: u64,
 }
 
 impl Pause {
@@ -67,12 +62,6 @@ impl Pauses {
             self.omitted += 1;
         }
     }
-
-    /// Counts a request that was delayed while it was due or in flight.
-    fn count(&mut self, from: Moment, to: Moment) {
-        let recent = self.kept.iter_mut().rev().take_while(|pause| pause.to >= from);
-        recent.filter(|pause| pause.from <= to).for_each(|pause| pause.requests += 1);
-    }
 }
 
 /// What the worker knows of its own looks.
@@ -89,9 +78,7 @@ pub(crate) struct LoopWatch {
 #[derive(Debug, Default)]
 struct State {
     pauses: Pauses,
-    /// Requests that the generator delayed, since the last beat: from when to when they were due or
-    /// in flight.
-    delayed: Vec<(Moment, Moment)>,
+    aftermath: Aftermath,
     /// What the worker had used, and when that was read.
     used: CpuTime,
     used_at: Moment,
@@ -103,18 +90,23 @@ impl LoopWatch {
         Self { looks, ..Self::default() }
     }
 
-    /// A request is due at `intended` that is scheduled now. It starts the beat again.
+    /// A request is scheduled now. It starts the beat again.
     #[inline]
-    pub(crate) fn scheduled(&self, intended: Moment, now: Moment) {
+    pub(crate) fn scheduled(&self, sample: &Sample, now: Moment) {
+        let intended = sample.timeline.intended;
         if self.stopped.get() {
             self.start_again(intended, now);
+        }
+        if sample.is_arrival() && now.since(intended) > LATE_READ {
+            self.state.borrow_mut().aftermath.late_arrival();
         }
     }
 
     #[cold]
     fn start_again(&self, intended: Moment, now: Moment) {
         self.stopped.set(false);
-        self.looks.beats(now);
+        let idle = now.since(self.looks.beats(now));
+        self.state.borrow_mut().aftermath.idle(idle);
         // Without a beat, the late start shows the pause.
         if now.since(intended) >= MIN_PAUSE {
             self.add_pause(intended, now);
@@ -138,31 +130,16 @@ impl LoopWatch {
         Poll::Pending
     }
 
-    /// Notes a request that is over, or given up at `now`, if the generator delayed it.
-    pub(crate) fn note(&self, sample: &Sample, now: Moment) {
-        let (own, intended) = (&sample.generator, sample.timeline.intended);
-        let added = own.dispatch + own.send + own.finished;
-        if added <= LATE_READ {
-            return;
-        }
-        let end = sample.timeline.finished.unwrap_or(now);
-        let delayed = &mut self.state.borrow_mut().delayed;
-        if added.as_u64() * DELAYED_ONE_IN > end.since(intended).as_u64()
-            && delayed.len() < MAX_DELAYED
-        {
-            delayed.push((intended, end));
-        }
-    }
-
-    /// The beat: notes whether the worker looked at its sockets since the last one.
-    pub(crate) fn beat(&self, now: Moment) {
+    /// The beat, with so many requests in flight: notes whether the worker looked at its sockets
+    /// since the last one.
+    pub(crate) fn beat(&self, now: Moment, in_flight: u64, all: &Disturbances) {
         let before = self.looks.beats(now);
         if before > Moment::EPOCH && now.since(before) >= MIN_PAUSE {
             self.add_pause(before, now);
         } else if now.since(self.state.borrow().used_at) >= MAX_USE {
             self.state.borrow_mut().read_use(now);
         }
-        self.state.borrow_mut().match_delayed();
+        self.state.borrow_mut().aftermath.beat(now, in_flight, all);
     }
 
     fn add_pause(&self, from: Moment, to: Moment) {
@@ -170,14 +147,13 @@ impl LoopWatch {
         let (busy, waited) = state.read_use(to);
         let length = to.since(from);
         let (busy, waited) = (busy.min(length), waited.min(length));
-        state.pauses.add(Pause { from, to, busy, waited, requests: 0 });
+        state.pauses.add(Pause { from, to, busy, waited });
+        state.aftermath.paused(from, to);
     }
 
     /// The pauses of the run.
     pub(crate) fn take_pauses(&self) -> Pauses {
-        let mut state = self.state.borrow_mut();
-        state.match_delayed();
-        std::mem::take(&mut state.pauses)
+        std::mem::take(&mut self.state.borrow_mut().pauses)
     }
 }
 
@@ -188,11 +164,6 @@ impl State {
         let before = std::mem::replace(&mut self.used, used);
         self.used_at = now;
         (used.busy_since(&before), used.waited_since(&before))
-    }
-
-    fn match_delayed(&mut self) {
-        let Self { pauses, delayed, .. } = self;
-        delayed.drain(..).for_each(|(from, to)| pauses.count(from, to));
     }
 }
 
@@ -233,17 +204,5 @@ mod tests {
         assert_eq!(kept, longest[300 - MAX_PAUSES..]);
         assert_eq!(pauses.omitted, 300 - MAX_PAUSES as u64);
         assert!(pauses.kept.is_sorted_by_key(|pause| pause.from));
-    }
-
-    #[test]
-    fn requests_count_in_every_pause_that_they_met() {
-        let mut pauses = Pauses::default();
-        for (from, to) in [(10, 15), (40, 43), (80, 90)] {
-            pauses.add(pause(from, to));
-        }
-        for (from, to) in [(0, 5), (12, 20), (14, 85), (50, 60)] {
-            pauses.count(at(from), at(to));
-        }
-        assert_eq!(pauses.kept.iter().map(|pause| pause.requests).collect::<Vec<_>>(), [2, 1, 1]);
     }
 }

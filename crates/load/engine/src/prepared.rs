@@ -16,6 +16,7 @@ use plimsoll_transport::{
 };
 use plimsoll_workload::{Trace, Workload};
 
+use crate::aftermath::Disturbances;
 use crate::error::EngineError;
 use crate::redirect;
 use crate::request_budget::RequestBudget;
@@ -38,6 +39,8 @@ pub(crate) struct PreparedRun {
     /// What is read of response headers. Names of parts of times are written once, by the worker
     /// that first sees one.
     pub(crate) headers: HeaderReader,
+    /// When pauses of its workers disturbed the target.
+    pub(crate) disturbances: Disturbances,
     /// How long the probe's answers took, by target; empty without a probe.
     pub(crate) answer_times: OnceLock<Vec<Option<Nanos>>>,
     tls: Option<Arc<TlsClientConfig>>,
@@ -127,6 +130,7 @@ impl PreparedRun {
             ids,
             headers,
             answer_times: OnceLock::new(),
+            disturbances: Disturbances::default(),
             tls,
             routes,
             request_budget,

@@ -22,7 +22,6 @@ struct Window {
     paused: Nanos,
     busy: Nanos,
     waited: Nanos,
-    requests: u64,
 }
 
 impl Window {
@@ -34,7 +33,6 @@ impl Window {
         self.paused += pause.length();
         self.busy += pause.busy;
         self.waited += pause.waited;
-        self.requests += pause.requests;
     }
 
     const fn length(&self) -> Nanos {
@@ -85,7 +83,6 @@ fn report(window: &Window, origin: Moment, host: &HostLog) -> DisturbedWindow {
         length_s: window.length().as_secs_f64(),
         workers: u32::try_from(window.workers.len()).unwrap_or(u32::MAX),
         causes: causes(window, host),
-        requests: window.requests,
     }
 }
 
@@ -126,9 +123,9 @@ mod tests {
         Moment::EPOCH + Nanos::from_millis(ms)
     }
 
-    fn pause(from: u64, to: u64, busy: u64, waited: u64, requests: u64) -> Pause {
+    fn pause(from: u64, to: u64, busy: u64, waited: u64) -> Pause {
         let (busy, waited) = (Nanos::from_millis(busy), Nanos::from_millis(waited));
-        Pause { from: at(from), to: at(to), busy, waited, requests }
+        Pause { from: at(from), to: at(to), busy, waited }
     }
 
     fn filled(workers: &[Pauses]) -> InstrumentHealth {
@@ -139,15 +136,15 @@ mod tests {
 
     #[test]
     fn pauses_of_several_workers_at_the_same_time_are_one_window() {
-        let first = vec![pause(1_100, 1_200, 2, 80, 7), pause(1_500, 1_510, 9, 0, 0)];
-        let second = vec![pause(1_150, 1_250, 1, 90, 5), pause(1_900, 2_000, 0, 0, 1)];
+        let first = vec![pause(1_100, 1_200, 2, 80), pause(1_500, 1_510, 9, 0)];
+        let second = vec![pause(1_150, 1_250, 1, 90), pause(1_900, 2_000, 0, 0)];
         let health = filled(&[first, second].map(|kept| Pauses { kept, omitted: 3 }));
         let found: Vec<_> = health
             .disturbed_windows
             .iter()
-            .map(|window| (window.start_s, window.length_s, window.workers, window.requests))
+            .map(|window| (window.start_s, window.length_s, window.workers))
             .collect();
-        assert_eq!(found, [(0.1, 0.15, 2, 12), (0.5, 0.01, 1, 0), (0.9, 0.1, 1, 1)]);
+        assert_eq!(found, [(0.1, 0.15, 2), (0.5, 0.01, 1), (0.9, 0.1, 1)]);
         let causes: Vec<_> =
             health.disturbed_windows.iter().flat_map(|window| &window.causes).collect();
         assert_eq!(
@@ -163,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_longest_windows_are_reported_in_the_order_of_time() {
-        let kept = (0..250).map(|n| pause(n * 1_000, n * 1_000 + 2 + n % 7, 0, 0, 0)).collect();
+        let kept = (0..250).map(|n| pause(n * 1_000, n * 1_000 + 2 + n % 7, 0, 0)).collect();
         let health = filled(&[Pauses { kept, omitted: 0 }]);
         assert_eq!(health.disturbed_windows.len(), MAX_WINDOWS);
         assert_eq!(health.disturbed_windows_omitted, Some(50));

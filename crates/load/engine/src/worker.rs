@@ -341,7 +341,7 @@ impl Worker {
     /// Counts a turn that is scheduled: from here on it is accounted for.
     pub(crate) fn count_scheduled(&self, sample: &Sample) {
         let now = self.clock.latest();
-        self.watch.scheduled(sample.timeline.intended, now);
+        self.watch.scheduled(sample, now);
         self.stats().scheduled(sample, now);
     }
 
@@ -364,9 +364,9 @@ impl Worker {
         let (mut rows, mut pairs) =
             (self.rows.borrow_mut(), self.pairs.as_ref().map(RefCell::borrow_mut));
         self.finished.borrow_mut().drain(|sample, at, extras| {
+            self.run.disturbances.mark(sample);
             stats.record(sample, &extras);
             exemplars.offer(sample, &extras.gaps, at);
-            self.watch.note(sample, at);
             if let Some(pairs) = &mut pairs {
                 pairs.add(sample, |target| self.run.is_taken_out(target));
             }

@@ -237,6 +237,9 @@ pub struct Sample {
     pub read_lag: Option<Nanos>,
     /// What the generator itself may have added to the instants.
     pub generator: GeneratorShare,
+    /// Whether it was in flight while the target worked off what a pause of the generator had held
+    /// back.
+    pub affected: bool,
 }
 
 impl Sample {

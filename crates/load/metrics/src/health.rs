@@ -98,9 +98,6 @@ pub struct DisturbedWindow {
     pub workers: u32,
     /// What is known of its causes, in words; empty where nothing is.
     pub causes: Vec<String>,
-    /// Requests that were due or in flight in it, and to whose response time the generator added
-    /// more than 5 %.
-    pub requests: u64,
 }
 
 /// Plimsoll's measurements of itself. `None` means unknown, never zero.

@@ -68,6 +68,7 @@ fn streamed() -> Sample {
         finish_reason: Some(FinishReason::Stop),
         content: plimsoll_measure::AnswerContent::default(),
         usage_refused: false,
+        affected: false,
         rpc: plimsoll_measure::RpcReport::default(),
         bytes_out: 2_345,
         bytes_in: 34_567,

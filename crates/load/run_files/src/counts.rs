@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::RunFileError;
 
 /// Version of the layout of `counts.bin`.
-pub const COUNTS_SCHEMA: &str = "plimsoll.counts/2";
+pub const COUNTS_SCHEMA: &str = "plimsoll.counts/3";
 
 /// The length of the checksum.
 const CRC: usize = 4;

@@ -69,6 +69,7 @@ fn sample(n: u64) -> Sample {
         finish_reason: None,
         content: plimsoll_measure::AnswerContent::default(),
         usage_refused: false,
+        affected: false,
         rpc: RpcReport::default(),
         bytes_out: 100 + n,
         bytes_in: 1_000,

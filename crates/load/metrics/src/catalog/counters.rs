@@ -100,6 +100,7 @@ counters! {
     goodput_judged(Requests): "Requests judged by the `goodput` of the profile: all but the cancelled ones; 0 where it states none.";
     good(Requests): "Of `goodput_judged`, those with a good answer that kept every bound of `goodput`.";
     good_in_stage(Requests): "Good requests whose answer ended while the stage lasted, whichever stage they were scheduled in.";
+    affected(Requests): "Requests in flight while the target worked off the arrivals that a pause of the generator had held back. The time that they spent in such intervals may be the generator's.";
     good_but_for_generator(Requests): "Of `goodput_judged`, those that are not `good`, and would be without what the generator itself may have added to their times.";
     unexpected(Requests): "Requests without a good answer: with another policy decision than the expected one or, if none is expected or none came, without success (`cancelled` left out).";
 }
@@ -160,6 +161,7 @@ impl Counters {
     /// [`Counters::dispatch`] and [`Counters::complete`].
     pub(crate) const fn count(&mut self, sample: &Sample) {
         *self.outcome(sample.outcome) += 1;
+        self.affected += sample.affected as u64;
         self.content_events += sample.events as u64;
         self.events_together += sample.events_together() as u64;
         self.events_together_late += sample.gaps.late_together as u64;

@@ -61,6 +61,7 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
         finish_reason: None,
         content: plimsoll_measure::AnswerContent::default(),
         usage_refused: false,
+        affected: false,
         rpc: plimsoll_measure::RpcReport::default(),
         bytes_out: 300,
         bytes_in: 900,

@@ -37,7 +37,6 @@ fn an_invalid_run_is_marked_before_any_figure() {
                 length_s: 0.04 + f64::from(i) / 100.0,
                 workers: 1,
                 causes: vec!["steal 98 %".to_owned()],
-                requests: 31,
             })
             .collect(),
         disturbed_windows_omitted: Some(3),

@@ -87,6 +87,7 @@ impl ParsedRow {
             finish_reason: self.finish_reason,
             content: AnswerContent::default(),
             usage_refused: self.usage_refused,
+            affected: false,
             rpc: RpcReport {
                 code: self.rpc_code,
                 tool_error: self.tool_error,

@@ -149,6 +149,7 @@ fn full_row() -> String {
             ..ServerReport::default()
         },
         usage_refused: true,
+        affected: false,
         operation: Some(Operation::CallTool),
         rpc: RpcReport { code: Some(-32_602), tool_error: true, notifications: 3 },
         generator: GeneratorShare { dispatch: Nanos::from_micros(200), ..turn.generator },
@@ -328,6 +329,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             shape: StreamShape::ALL.get(usize::from(flags.3) % 9).copied(),
             finish_reason: FinishReason::ALL.get(usize::from(flags.3) % 17).copied(),
             usage_refused: flags.2,
+            affected: false,
             operation: Operation::ALL.get(usize::from(flags.3) % 30).copied(),
             rpc: RpcReport {
                 code: flags.0.then_some(-i32::from(flags.3)),

@@ -87,6 +87,7 @@ fn sample(second: u64, index: u64, target: u16) -> Sample {
         finish_reason: None,
         content: plimsoll_measure::AnswerContent::default(),
         usage_refused: false,
+        affected: false,
         rpc: plimsoll_measure::RpcReport::default(),
         bytes_out: 300,
         bytes_in: 900,

@@ -27,11 +27,10 @@ pub(super) fn chapter(health: &InstrumentHealth) -> Chapter {
 fn line(window: &DisturbedWindow) -> String {
     let (length, workers) = (format::time(window.length_s * 1e3), window.workers);
     let plural = if workers == 1 { "" } else { "s" };
-    let requests = format::count(window.requests);
     let causes = match window.causes.join(", ") {
         none if none.is_empty() => "cause not known".to_owned(),
         causes => causes,
     };
     let start = window.start_s;
-    format!("at {start:.2}s for {length}: {workers} worker{plural}, {requests} requests; {causes}")
+    format!("at {start:.2}s for {length}: {workers} worker{plural}; {causes}")
 }
