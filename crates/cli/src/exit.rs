@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use plimsoll_metrics::{RunEnd, RunJudgement, RunSummary};
+use plimsoll_metrics::{RunEnd, RunJudgement, RunSummary, Verdict};
 use plimsoll_mock::MockError;
 use plimsoll_plan::{REDACTED, redacted_urls};
 use plimsoll_profile::Problems;
@@ -12,17 +12,17 @@ use plimsoll_runner::RunnerError;
 
 use crate::{console, foreign_flags};
 
-/// The outcome of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The outcome of a command, the most severe last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// Done, and every threshold passed.
     Pass,
+    /// The run is invalid or inconclusive, or could not be carried out.
+    Invalid,
     /// A threshold failed.
     Fail,
     /// Wrong usage, or a bad profile.
     Usage,
-    /// The run is invalid or inconclusive, or could not be carried out.
-    Invalid,
     /// The user interrupted it.
     Interrupted,
 }
@@ -36,6 +36,15 @@ impl Exit {
             Self::Usage => 2,
             Self::Invalid => 3,
             Self::Interrupted => 130,
+        }
+    }
+
+    /// The outcome of a verdict.
+    pub(crate) const fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Pass => Self::Pass,
+            Verdict::Fail => Self::Fail,
+            Verdict::Inconclusive => Self::Invalid,
         }
     }
 
@@ -60,21 +69,6 @@ impl Exit {
             | RunEnd::TooManyErrors
             | RunEnd::Decided
             | RunEnd::Aborted => Self::Pass,
-        }
-    }
-
-    /// The worse of two outcomes, where one command makes several runs.
-    pub(crate) fn worst(self, other: Self) -> Self {
-        if self.rank() >= other.rank() { self } else { other }
-    }
-
-    const fn rank(self) -> u8 {
-        match self {
-            Self::Pass => 0,
-            Self::Fail => 1,
-            Self::Invalid => 2,
-            Self::Usage => 3,
-            Self::Interrupted => 4,
         }
     }
 }
@@ -185,10 +179,10 @@ mod tests {
         for (one, other, both) in [
             (Exit::Pass, Exit::Pass, Exit::Pass),
             (Exit::Pass, Exit::Fail, Exit::Fail),
-            (Exit::Invalid, Exit::Fail, Exit::Invalid),
+            (Exit::Invalid, Exit::Fail, Exit::Fail),
             (Exit::Interrupted, Exit::Pass, Exit::Interrupted),
         ] {
-            assert_eq!((one.worst(other), other.worst(one)), (both, both), "{one:?} and {other:?}");
+            assert_eq!((one.max(other), other.max(one)), (both, both), "{one:?} and {other:?}");
         }
     }
 

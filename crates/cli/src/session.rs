@@ -6,7 +6,7 @@ use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_engine::{Control, Progress, WatchedPage, WatchedProcess, listener};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
-    Band, CalibrationQuote, ProcessTrack, RunExemplars, RunSummary, Threshold, TimeRecord,
+    CalibrationQuote, Limit, ProcessTrack, RunExemplars, RunSummary, TimeRecord,
 };
 use plimsoll_plan::{Plan, TargetUrl};
 use plimsoll_report::format::{utc, utc_compact};
@@ -85,8 +85,7 @@ pub(crate) struct Session {
 pub(crate) struct PreparedRun {
     pub(crate) runner: Runner,
     machine: EnvironmentScan,
-    thresholds: Vec<Threshold>,
-    bands: Vec<Band>,
+    limits: Vec<Limit>,
 }
 
 /// A run that ended and was not reported yet.
@@ -204,8 +203,7 @@ impl Session {
     pub(crate) fn prepare(&self, plan: Plan, options: &RunOptions) -> Result<PreparedRun> {
         // First: the CPU time that the hypervisor steals is observed until the load begins.
         let machine = EnvironmentScan::start(self.fd_limit);
-        let (thresholds, bands) =
-            (folder::thresholds(&plan.thresholds)?, folder::bands(&plan.bands)?);
+        let limits = folder::limits(&plan.thresholds)?;
         let steps = Steps::passing(&self.status, "preparing the run");
         let target = target_process(&plan);
         let runner = Runner::new(plan).map_err(runner_error)?;
@@ -233,7 +231,7 @@ impl Session {
         if options.probe {
             self.probe(&mut runner)?;
         }
-        Ok(PreparedRun { runner, machine, thresholds, bands })
+        Ok(PreparedRun { runner, machine, limits })
     }
 
     /// Sends the probe requests. A finding that would make the load pointless is an error.
@@ -255,11 +253,11 @@ impl Session {
     /// # Errors
     /// The load could not be carried out.
     pub(crate) fn measure(&mut self, prepared: PreparedRun) -> Result<Measured> {
-        let PreparedRun { mut runner, machine, thresholds, bands } = prepared;
+        let PreparedRun { mut runner, machine, limits } = prepared;
         self.handle_signals()?;
         runner.metadata_mut().environment = machine.finish();
         let run = runner.prepared();
-        let shown = Shown::new(run, &thresholds);
+        let shown = Shown::new(run, &limits);
         let live = self.export.begin(run.metadata());
         let targets = run.plan().targets.iter().map(|target| target.name.clone()).collect();
         let mut view = RunView {
@@ -272,7 +270,7 @@ impl Session {
         drop(view);
         let _shown = Steps::passing(&self.status, "adding up the results");
         finished.result.health.calibration = last_calibration();
-        let mut summary = finished.summary(&thresholds)?;
+        let mut summary = finished.summary(&limits)?;
         summary.bottleneck = why(&summary).bottleneck();
         let record = finished.record(&summary)?;
         self.export.end(&finished.result.snapshot, &summary);
@@ -283,8 +281,7 @@ impl Session {
             error: finished.result.blocks.error,
         };
         summary.add_time_facts(&record.facts);
-        let (summary, run_dir) = (summary.with_bands(&bands), finished.folder);
-        let status = finished.status;
+        let (run_dir, status) = (finished.folder, finished.status);
         Ok(Measured { summary, record, exemplars, run_dir, status, comparison })
     }
 

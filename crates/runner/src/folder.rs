@@ -23,7 +23,7 @@ pub(crate) use counts::CountsFile;
 pub(crate) use pairs::PairFile;
 pub use pairs::{BlockWatcher, read_blocks};
 pub(crate) use plan::note_start;
-pub use plan::{StoredPlan, bands, thresholds};
+pub use plan::{StoredPlan, limits};
 use reservation::Reservation;
 pub use reservation::release_of_killed;
 pub(crate) use rows::RowFile;

@@ -9,8 +9,8 @@ use plimsoll_engine::{
 };
 use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample, Stripe};
 use plimsoll_metrics::{
-    Counters, Distribution, GroupStats, Interruption, Metric, MetricsError, RunEnd, RunExemplars,
-    RunMetadata, RunSummary, ShardState, Threshold, TimeRecord,
+    Counters, Distribution, GroupStats, Interruption, Limit, Metric, MetricsError, RunEnd,
+    RunExemplars, RunMetadata, RunSummary, ShardState, TimeRecord,
 };
 use plimsoll_plan::Plan;
 use plimsoll_run_files::ShardStatus;
@@ -403,10 +403,10 @@ impl Finished {
     ///
     /// # Errors
     /// Where a histogram cannot be encoded.
-    pub fn summary(&self, thresholds: &[Threshold]) -> Result<RunSummary, MetricsError> {
+    pub fn summary(&self, limits: &[Limit]) -> Result<RunSummary, MetricsError> {
         let (result, mut health) = (&self.result, self.result.health.clone());
         health.sink_error = result.sink.error.as_ref().map(ToString::to_string);
-        let summary = RunSummary::build(self.metadata(), health, &result.snapshot, thresholds)?
+        let summary = RunSummary::build(self.metadata(), health, &result.snapshot, limits)?
             .with_tasks(&result.tasks)?;
         let (processes, resources) = (result.processes.clone(), result.resources.clone());
         let mut summary = RunSummary { processes, resources, ..summary };

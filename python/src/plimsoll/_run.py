@@ -114,8 +114,7 @@ class Run(Result):
         if any(finding["level"] == "invalid" for finding in self.summary["findings"]):
             return Verdict.INVALID
         states = [found["judgement"]["state"] for found in self.summary["thresholds"]]
-        levels = [found["level"]["state"] for found in self.summary.get("bands", [])]
-        if "fail" in states or "critical" in levels:
+        if "fail" in states:
             return Verdict.FAIL
         counters = self.summary["total"]["counters"]
         counted = counters["completed"] or counters.get("as_expected", 0)

@@ -113,12 +113,10 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 /// Runs that must not be compared are never a pass.
 const fn exit(comparison: &Comparison, inconclusive_passes: bool) -> Exit {
     match comparison.verdict {
-        Verdict::Pass => Exit::Pass,
-        Verdict::Fail => Exit::Fail,
         Verdict::Inconclusive if inconclusive_passes && comparison.obstacles.is_empty() => {
             Exit::Pass
         }
-        Verdict::Inconclusive => Exit::Invalid,
+        verdict => Exit::of(verdict),
     }
 }
 

@@ -148,7 +148,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         }
         match run_plan(&mut session, plan, &options) {
             Ok(run) => {
-                exit = exit.worst(run.exit);
+                exit = exit.max(run.exit);
                 finished.push(run);
             }
             Err(error) => failed = Some(error),

@@ -145,6 +145,6 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         console::print_screen(&curve::screen(&finished.runs))?;
     }
     session.linger();
-    let exit = finished.runs.iter().map(|run: &FinishedRun| run.exit).fold(Exit::Pass, Exit::worst);
+    let exit = finished.runs.iter().map(|run: &FinishedRun| run.exit).fold(Exit::Pass, Exit::max);
     finished.failed.map_or(Ok(exit), Err)
 }

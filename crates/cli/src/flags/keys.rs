@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
+use plimsoll_metrics::Limit;
 use plimsoll_plan::{ConnectTo, ProxyUrl};
 use plimsoll_profile::Overrides;
 
@@ -194,29 +195,11 @@ impl<const AT: usize> KeyFlags<AT> {
     }
 }
 
-/// Reads `METRIC: BOUND`, and gives both with a tab between them, as `thresholds` of a profile has
-/// them. Also without the colon, and with `METRIC.p95<BOUND`, which other places write.
+/// Reads a limit, and gives its two parts with a tab between them, as `thresholds` of a profile has
+/// them.
 fn parse_threshold(text: &str) -> Result<String, String> {
-    let fix = "write METRIC: BOUND, like 'response_time: p(95)<20ms' or 'error_rate: <1%'";
-    let name = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
-    // Braces choose a stage, a scenario or a target.
-    let end = if text[name..].starts_with('{') {
-        text[name..].find('}').map(|end| name + end + 1).ok_or(fix)?
-    } else {
-        name
-    };
-    let (metric, bound) = text.split_at(end);
-    let bound = bound.trim_start_matches([':', '.', ' ']);
-    let bound = match bound.strip_prefix('p').and_then(|rest| rest.split_once('<')) {
-        Some((q, most)) if q.starts_with(|c: char| c.is_ascii_digit()) => {
-            format!("p({})<{most}", q.trim().replace('_', "."))
-        }
-        _ => bound.to_owned(),
-    };
-    if metric.is_empty() || bound.is_empty() {
-        return Err(fix.to_owned());
-    }
-    Ok(format!("{metric}\t{bound}"))
+    let limit = Limit::read(text.trim()).map_err(|error| error.to_string())?;
+    Ok(format!("{}\t{}", limit.metric(), limit.expression()))
 }
 
 /// Reads `IN,OUT`.
@@ -251,14 +234,23 @@ mod tests {
             ("response_time: p(95)<20ms", "response_time\tp(95)<20ms"),
             ("response_time p(95)<20ms", "response_time\tp(95)<20ms"),
             ("ttft.p99_9<1s", "ttft\tp(99.9)<1s"),
-            ("ttft.p50 < 1s", "ttft\tp(50)< 1s"),
+            ("ttft.p50 < 1s", "ttft\tp(50)<1s"),
+            ("ttft{stage:@9:1s}.p50<1s", "ttft{stage:@9:1s}\tp(50)<1s"),
             ("error_rate<1%", "error_rate\t<1%"),
             ("ttft{scenario:chat}: p(50)<1s", "ttft{scenario:chat}\tp(50)<1s"),
         ] {
             assert_eq!(parse_threshold(text).unwrap(), expected, "{text}");
         }
-        for text in ["", "ttft", ": p(95)<1s", "ttft{stage:a"] {
-            assert!(parse_threshold(text).is_err(), "{text}");
+        for (text, says) in [
+            ("", "unknown metric"),
+            ("ttft", "no comparison"),
+            ("p95: <500ms", "the metric comes first"),
+            (": p(95)<1s", "the metric comes first"),
+            ("ttft{stage:a", "is not a scope"),
+            ("ttft: p(95)<5", "measured in time, not `5`"),
+        ] {
+            let error = parse_threshold(text).unwrap_err();
+            assert!(error.contains(says), "{text}: {error}");
         }
     }
 

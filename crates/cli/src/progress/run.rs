@@ -4,7 +4,7 @@ use plimsoll_engine::{Control, ProcessStat, Progress, Run};
 use plimsoll_export::{LiveMetrics, Verdict};
 use plimsoll_live::{ProcessNow, RunFacts, SoFar, StageFacts, Update, View};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{GroupStats, RunMetadata, Threshold};
+use plimsoll_metrics::{GroupStats, Limit, RunMetadata};
 use plimsoll_report::{counted_stage, format};
 
 use super::so_far::Judge;
@@ -19,12 +19,12 @@ pub(super) const LINE_INTERVAL: Nanos = Nanos::from_secs(5);
 pub(crate) struct Shown {
     facts: RunFacts,
     metadata: RunMetadata,
-    thresholds: Vec<Threshold>,
+    thresholds: Vec<Limit>,
 }
 
 impl Shown {
     /// A run that is judged by these thresholds.
-    pub(crate) fn new(run: &Run, thresholds: &[Threshold]) -> Self {
+    pub(crate) fn new(run: &Run, thresholds: &[Limit]) -> Self {
         let metadata = run.metadata();
         let plans = run.schedule().stages().iter().zip(&metadata.stages);
         let max_requests = metadata.max_requests;

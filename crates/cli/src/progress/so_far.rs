@@ -4,8 +4,8 @@ use plimsoll_engine::Progress;
 use plimsoll_live::SoFar;
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use plimsoll_metrics::{
-    Counters, InstrumentHealth, Judgement, Level, RunEnd, RunMetadata, RunSummary, StageInfo,
-    Threshold, ThresholdResult,
+    Counters, InstrumentHealth, Judgement, Level, Limit, RunEnd, RunMetadata, RunSummary, StageInfo,
+    ThresholdResult,
 };
 
 /// Time between two looks, at least.
@@ -16,14 +16,14 @@ const SHARE: u64 = 200;
 /// Judges what there is, by the rules of the report.
 pub(super) struct Judge {
     metadata: RunMetadata,
-    thresholds: Vec<Threshold>,
+    thresholds: Vec<Limit>,
     clock: MonotonicClock,
     /// When the next look is due, after the run's start.
     next: Nanos,
 }
 
 impl Judge {
-    pub(super) fn new(mut metadata: RunMetadata, thresholds: Vec<Threshold>) -> Self {
+    pub(super) fn new(mut metadata: RunMetadata, thresholds: Vec<Limit>) -> Self {
         metadata.run.ended = RunEnd::Interrupted;
         Self { metadata, thresholds, clock: MonotonicClock::start(), next: LOOK }
     }

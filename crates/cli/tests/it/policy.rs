@@ -98,7 +98,8 @@ fn a_correct_gateway_passes_and_the_report_matches_its_log() {
             (counters.rejected, counters.blocked, counters.unexpected),
             (blocked, blocked, 0)
         );
-        assert!(summary.bands.iter().all(|result| result.level == BandLevel::Target));
+        let mut bands = summary.thresholds.iter().filter(|result| result.is_band());
+        assert!(bands.all(|result| result.level == Some(BandLevel::Target)));
         assert!(summary.findings.iter().all(|finding| finding.code != 213));
         for part in
             ["\nPolicy\n", "Policy correctness 100%", "sql_injection", "Processes", "TARGET"]
@@ -147,9 +148,6 @@ fn an_inactive_policy_fails_the_thresholds_and_is_critical() {
     let degraded = ["--set", "thresholds={}", "--set", "bands={block_rate: ['rate>0|>=0']}"];
     run(&fixture, &gateway, &[&["policy", "--stages", "@200:500ms"], &degraded[..]].concat())
         .expect(0);
-    // Too few requests are no success.
-    let stages = ["policy", "--stages", "@20:500ms"];
-    run(&fixture, &gateway, &[&stages, &degraded[..]].concat()).expect(3);
 }
 
 #[test]
@@ -182,7 +180,7 @@ fn decisions_are_read_from_the_body_and_survive_a_rebuild_of_the_report() {
     let shown = fixture.plimsoll(&["report", path, "--format", "json"]).expect(3).stdout;
     let rebuilt = read_summary(shown.as_bytes()).unwrap();
     assert_eq!(measured(&rebuilt), truth);
-    assert_eq!(rebuilt.bands.len(), 2);
+    assert_eq!(rebuilt.thresholds.iter().filter(|result| result.is_band()).count(), 2);
 }
 
 #[test]
@@ -191,7 +189,7 @@ fn invalid_expectations_are_errors_before_the_load() {
     for (set, part) in [
         ("expect=maybe", "expect"),
         ("policy_decision={block: {}}", "every response would match"),
-        ("bands={block_rate: ['>=10%']}", "no second bound"),
+        ("bands={block_rate: ['>=10%|20%']}", "not wider"),
         ("bands={nonsense: ['>=10%|5%']}", "unknown metric"),
         ("labels={stage: x}", "a label that Plimsoll sets"),
         ("labels={a-b: x}", "not a valid Prometheus label"),

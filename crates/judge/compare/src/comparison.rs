@@ -1,6 +1,6 @@
 //! A comparison of old and new runs: what `comparison.json` holds.
 
-use plimsoll_metrics::{Judgement, Level, RunEnd};
+use plimsoll_metrics::{Judgement, Level, RunEnd, Verdict};
 use plimsoll_run_files::{RunFileError, read_stored};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,29 +36,6 @@ pub enum Rule {
     Repeats,
     /// By two numbers, of one old and one new run (`--regress-pct`). It knows nothing of chance.
     Simple,
-}
-
-/// The outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// Every gate passed.
-    Pass,
-    /// A gate failed.
-    Fail,
-    /// Neither is proven, or the runs must not be compared.
-    Inconclusive,
-}
-
-impl Verdict {
-    /// The word that heads every report.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pass => "PASS",
-            Self::Fail => "FAIL",
-            Self::Inconclusive => "INCONCLUSIVE",
-        }
-    }
 }
 
 /// A run that was compared.
@@ -159,16 +136,27 @@ pub fn compare(
     };
     let differs = machine::differences(&all, &options.allow_different);
     let obstacles = obstacles(&all, &differs);
-    let (results, cells) = match (obstacles.is_empty(), options.regress) {
+    let gates = match options.regress {
+        Some(share) => gates.into_iter().map(|gate| gate.with_relative(share)).collect(),
+        None => gates,
+    };
+    let rule = if options.regress.is_some() { Rule::Simple } else { Rule::Repeats };
+    let (results, cells) = match (obstacles.is_empty(), rule) {
         (false, _) => (Vec::new(), Cells::default()),
-        (true, Some(share)) => (simple::judge(&gates, &base[0], &new[0], share), Cells::default()),
-        (true, None) => (gates::judge(&gates, base, new), cells::compare(base, new)),
+        (true, Rule::Simple) => (gates::judge(&gates, [base, new], rule), Cells::default()),
+        (true, Rule::Repeats) => {
+            (gates::judge(&gates, [base, new], rule), cells::compare(base, new))
+        }
     };
     let times = if obstacles.is_empty() { Times::of(base, new) } else { None };
     Ok(Comparison {
         schema: SCHEMA.to_owned(),
-        verdict: verdict(&obstacles, &results),
-        rule: if options.regress.is_some() { Rule::Simple } else { Rule::Repeats },
+        verdict: if obstacles.is_empty() {
+            Verdict::of(results.iter().map(|gate| &gate.judged.judgement))
+        } else {
+            Verdict::Inconclusive
+        },
+        rule,
         base: base.iter().map(RunRef::of).collect(),
         new: new.iter().map(RunRef::of).collect(),
         same_machine: SameMachine { same: differs.is_empty(), differs },
@@ -197,20 +185,6 @@ fn notes(base: &[StoredRun], new: &[StoredRun], usual_gates: bool) -> Vec<String
 fn is_debug(run: &StoredRun) -> bool {
     let build = run.summary.metadata.environment.versions.get("build");
     build.is_some_and(|build| build == "debug")
-}
-
-fn verdict(obstacles: &[String], gates: &[GateResult]) -> Verdict {
-    let mut judgements = gates.iter().map(|gate| &gate.judged.judgement);
-    if !obstacles.is_empty() {
-        Verdict::Inconclusive
-    } else if judgements.clone().any(|judgement| matches!(judgement, Judgement::Fail)) {
-        Verdict::Fail
-    } else if !gates.is_empty() && judgements.all(|judgement| matches!(judgement, Judgement::Pass))
-    {
-        Verdict::Pass
-    } else {
-        Verdict::Inconclusive
-    }
 }
 
 /// # Errors

@@ -4,6 +4,7 @@ use plimsoll_metrics::{BoundedFigure, Gate, Judgement, Margin, Unit, Worse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::Rule;
 pub use crate::judge::{Judged, Repeated, SpreadSource, judge as repeats};
 use crate::stored_run::StoredRun;
 
@@ -32,16 +33,6 @@ impl FigureUnit {
     }
 }
 
-/// The change between two single runs as the requests within them show it. What repeated runs
-/// would add to it is not known.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WithinRun {
-    /// Lower end of its 95 % interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
 /// A judged gate. Changes and margins are shares of the figure (0.03 is 3 %); of a figure that is
 /// a share itself, they are differences.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,9 +56,6 @@ pub struct GateResult {
     /// What the runs say about it.
     #[serde(flatten)]
     pub judged: Judged,
-    /// One run on each side: the change as the requests within the runs show it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within_run: Option<WithinRun>,
 }
 
 impl GateResult {
@@ -79,53 +67,21 @@ impl GateResult {
         }
     }
 
-    /// A gate that could not be measured in a run.
-    fn without_value(gate: &Gate, why: String) -> Self {
-        Self::judged(gate, Judged::without_interval(None, Judgement::Inconclusive(why)))
-    }
-
-    fn judged(gate: &Gate, judged: Judged) -> Self {
+    fn new(gate: &Gate, figure: Option<&Repeated>, judged: Judged) -> Self {
         let (Margin::Relative(margin) | Margin::Points(margin)) = gate.margin();
+        let [base_runs, new_runs] =
+            figure.map_or_else(Default::default, |one| [one.base.clone(), one.new.clone()]);
         Self {
             name: gate.name().to_owned(),
             unit: FigureUnit::of(gate),
             more_is_worse: gate.worse() == Worse::Higher,
-            base: None,
-            new: None,
-            base_runs: Vec::new(),
-            new_runs: Vec::new(),
+            base: mean(gate.margin(), &base_runs),
+            new: mean(gate.margin(), &new_runs),
+            base_runs,
+            new_runs,
             margin,
             judged,
-            within_run: None,
         }
-    }
-
-    fn of(gate: &Gate, figure: &Repeated, judged: Judged) -> Self {
-        Self {
-            base: mean(figure.margin, &figure.base),
-            new: mean(figure.margin, &figure.new),
-            base_runs: figure.base.clone(),
-            new_runs: figure.new.clone(),
-            ..Self::judged(gate, judged)
-        }
-    }
-}
-
-/// A gate of the simple rule; `values` are the old and the new one, and the change.
-pub(crate) fn simple_result(
-    gate: &Gate,
-    margin: f64,
-    values: Option<(f64, f64, f64)>,
-    judgement: Judgement,
-) -> GateResult {
-    let judged = Judged::without_interval(values.map(|(.., change)| change), judgement);
-    GateResult {
-        base: values.map(|(old, ..)| old),
-        new: values.map(|(_, new, _)| new),
-        base_runs: values.iter().map(|(old, ..)| *old).collect(),
-        new_runs: values.iter().map(|(_, new, _)| *new).collect(),
-        margin,
-        ..GateResult::judged(gate, judged)
     }
 }
 
@@ -140,42 +96,26 @@ pub(crate) fn mean(margin: Margin, values: &[f64]) -> Option<f64> {
     .filter(|mean| mean.is_finite())
 }
 
-/// The figures of a gate in the runs of both sides.
-struct Measured {
-    base: Vec<BoundedFigure>,
-    new: Vec<BoundedFigure>,
-    trials: Option<(u64, u64)>,
-}
-
-impl Measured {
-    fn of(gate: &Gate, base: &[StoredRun], new: &[StoredRun]) -> Result<Self, String> {
-        let [base_trials, new_trials] = [base, new]
-            .map(|runs| runs.iter().map(|run| gate.trials(&run.summary)).sum::<Option<u64>>());
-        Ok(Self {
-            base: base.iter().map(|run| measure(gate, run)).collect::<Result<_, _>>()?,
-            new: new.iter().map(|run| measure(gate, run)).collect::<Result<_, _>>()?,
-            trials: base_trials.zip(new_trials),
-        })
-    }
-
-    /// The values, each changed by `of`.
-    fn repeated(&self, gate: &Gate, of: impl Fn(&BoundedFigure) -> f64) -> Repeated {
-        Repeated {
-            base: self.base.iter().map(&of).collect(),
-            new: self.new.iter().map(&of).collect(),
-            margin: gate.margin(),
-            worse: gate.worse(),
-            trials: self.trials,
-        }
-    }
-
-    fn has_bound(&self) -> bool {
-        self.base.iter().chain(&self.new).any(|figure| figure.bound > 0.0)
-    }
-}
-
-pub(crate) fn measure(gate: &Gate, run: &StoredRun) -> Result<BoundedFigure, String> {
-    gate.measure(&run.summary).map_err(|why| format!("{}: {why}", run.path.display()))
+/// The figure of a gate in all runs, each changed by `of`.
+fn repeated(
+    gate: &Gate,
+    [base, new]: [&[StoredRun]; 2],
+    of: impl Fn(&BoundedFigure) -> f64,
+) -> Result<Repeated, String> {
+    let value = |run: &StoredRun| {
+        let figure = gate.measure(&run.summary);
+        figure.map(|figure| of(&figure)).map_err(|why| format!("{}: {why}", run.path.display()))
+    };
+    let values = |runs: &[StoredRun]| runs.iter().map(value).collect::<Result<Vec<_>, _>>();
+    let trials =
+        |runs: &[StoredRun]| runs.iter().map(|run| gate.trials(&run.summary)).sum::<Option<u64>>();
+    Ok(Repeated {
+        base: values(base)?,
+        new: values(new)?,
+        margin: gate.margin(),
+        worse: gate.worse(),
+        trials: trials(base).zip(trials(new)),
+    })
 }
 
 /// The figure without what the generator may have added to a time, or prevented of a rate.
@@ -186,59 +126,21 @@ fn without_generator(gate: &Gate, figure: &BoundedFigure) -> f64 {
     }
 }
 
-/// Judges all gates together.
-pub(crate) fn judge(gates: &[Gate], base: &[StoredRun], new: &[StoredRun]) -> Vec<GateResult> {
-    let measured: Vec<_> = gates.iter().map(|gate| Measured::of(gate, base, new)).collect();
-    let known = gates.iter().zip(&measured).filter_map(|(gate, m)| Some((gate, m.as_ref().ok()?)));
-    let as_measured: Vec<_> =
-        known.clone().map(|(gate, m)| m.repeated(gate, |figure| figure.value)).collect();
-    let without: Vec<_> =
-        known.map(|(gate, m)| m.repeated(gate, |figure| without_generator(gate, figure))).collect();
-    let mut judged = as_measured.iter().zip(repeats(&as_measured)).zip(repeats(&without));
-    gates
+/// Judges all gates together, with and without what the generator itself added.
+pub(crate) fn judge(gates: &[Gate], runs: [&[StoredRun]; 2], rule: Rule) -> Vec<GateResult> {
+    let figures: Vec<_> = gates.iter().map(|gate| repeated(gate, runs, |one| one.value)).collect();
+    let without: Vec<_> = gates
         .iter()
-        .zip(&measured)
-        .map(|(gate, measured): (&Gate, &Result<Measured, String>)| match measured {
-            Err(why) => GateResult::without_value(gate, why.clone()),
-            Ok(measured) => judged.next().map_or_else(
-                || GateResult::without_value(gate, "it was not judged".to_owned()),
-                |((figure, found), without)| {
-                    let mut result = GateResult::of(gate, figure, found);
-                    if measured.has_bound() && differs(&result.judged.judgement, &without.judgement)
-                    {
-                        let why = "what the generator itself added to the figures decides";
-                        result.judged.judgement = Judgement::Inconclusive(why.to_owned());
-                    }
-                    result.within_run =
-                        within_run(gate, base, new).filter(|_| result.judged.low.is_none());
-                    result
-                },
-            ),
-        })
-        .collect()
-}
-
-/// Whether two judgements are different words.
-fn differs(one: &Judgement, other: &Judgement) -> bool {
-    std::mem::discriminant(one) != std::mem::discriminant(other)
-}
-
-/// The logarithms of a figure and of the ends of its interval: low, value, high.
-fn logarithms(gate: &Gate, run: &StoredRun) -> Option<[f64; 3]> {
-    let value = gate.measure(&run.summary).ok()?.value;
-    let (low, high) = gate.interval(&run.summary)?;
-    (low > 0.0).then(|| [low.ln(), value.ln(), high.ln()])
-}
-
-/// The change between two single runs with an interval from those within the runs: each end moves
-/// by the square root of the sum of squares of the two distances (Zou and Donner, 2008), on the
-/// logarithmic scale.
-fn within_run(gate: &Gate, base: &[StoredRun], new: &[StoredRun]) -> Option<WithinRun> {
-    let ([base], [new]) = (base, new) else { return None };
-    let [base_low, base, base_high] = logarithms(gate, base)?;
-    let [new_low, new, new_high] = logarithms(gate, new)?;
-    let change = new - base;
-    let below = (new - new_low).hypot(base_high - base);
-    let above = (new_high - new).hypot(base - base_low);
-    Some(WithinRun { low: (change - below).exp_m1(), high: (change + above).exp_m1() })
+        .map(|gate| repeated(gate, runs, |figure| without_generator(gate, figure)))
+        .collect();
+    let judged = repeats(&figures, rule).into_iter().zip(repeats(&without, rule));
+    let each = gates.iter().zip(&figures).zip(judged);
+    each.map(|((gate, figure), (mut judged, without))| {
+        if judged.judgement.verdict() != without.judgement.verdict() {
+            let why = "what the generator itself added to the figures decides";
+            judged.judgement = Judgement::Inconclusive(why.to_owned());
+        }
+        GateResult::new(gate, figure.as_ref().ok(), judged)
+    })
+    .collect()
 }

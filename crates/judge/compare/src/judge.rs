@@ -2,10 +2,11 @@
 
 use plimsoll_metrics::{Judgement, Margin, Worse};
 use plimsoll_stats::multiple::holm;
-use plimsoll_stats::runs::{Change, GateState, judge_gate};
+use plimsoll_stats::runs::{Change, judge_gate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::Rule;
 use crate::format;
 
 /// One-sided level at which a change counts as seen: that of the two-sided 95 % interval.
@@ -13,6 +14,9 @@ const SEEN: f64 = 0.025;
 
 /// Level of the printed intervals.
 const LEVEL: f64 = 0.95;
+
+/// Why there is no change of a figure.
+const NO_RATIO: &str = "a value is 0, so that there is no ratio";
 
 /// One figure of the runs of both sides.
 #[derive(Clone, Debug)]
@@ -156,13 +160,8 @@ impl Repeated {
     fn judged(&self, change: Option<&Change>, p_holm: f64) -> Judged {
         let Some(change) = change else { return self.unjudged() };
         let interval = change.interval(LEVEL);
-        let state = judge_gate(change, self.scaled_margin(), self.worse, p_holm);
+        let kept = judge_gate(change, self.scaled_margin(), self.worse, p_holm);
         let runs_needed = change.runs_needed(self.scaled_margin());
-        let judgement = match state {
-            GateState::Pass => Judgement::Pass,
-            GateState::Fail => Judgement::Fail,
-            GateState::Inconclusive => Judgement::Inconclusive(self.why(change, p_holm)),
-        };
         Judged {
             change: Some(self.shown(change.estimate)),
             low: Some(self.shown(interval.low)),
@@ -177,7 +176,7 @@ impl Repeated {
             } else {
                 SpreadSource::BothSides
             }),
-            judgement,
+            judgement: Judgement::new(kept, || self.why(change, p_holm)),
         }
     }
 
@@ -185,9 +184,16 @@ impl Repeated {
         let change = self.plain_change();
         let why = match change {
             Some(_) => "one run on each side does not say how much runs differ without any change",
-            None => "a value is 0, so that there is no ratio",
+            None => NO_RATIO,
         };
         Judged::without_interval(change, Judgement::Inconclusive(why.to_owned()))
+    }
+
+    fn judged_by_two_numbers(&self) -> Judged {
+        let change = self.plain_change();
+        let (Margin::Relative(margin) | Margin::Points(margin)) = self.margin;
+        let kept = change.map(|change| self.worse.more(change) <= margin);
+        Judged::without_interval(change, Judgement::new(kept, || NO_RATIO.to_owned()))
     }
 
     fn why(&self, change: &Change, p_holm: f64) -> String {
@@ -231,18 +237,24 @@ impl Judged {
     }
 }
 
-/// Judges figures together: the p values are adjusted for their number (Holm).
-pub fn judge(figures: &[Repeated]) -> Vec<Judged> {
-    let changes: Vec<_> = figures.iter().map(Repeated::change).collect();
-    let p: Vec<_> = figures
-        .iter()
-        .zip(&changes)
-        .map(|(figure, change)| {
-            change.as_ref().map_or(f64::NAN, |change| change.p_worse(figure.worse))
-        })
-        .collect();
+/// Judges figures together: the p values are adjusted for their number (Holm). By the simple rule,
+/// each is judged by its two numbers.
+pub fn judge(figures: &[Result<Repeated, String>], rule: Rule) -> Vec<Judged> {
+    let changes: Vec<_> = figures.iter().map(|figure| figure.as_ref().ok()?.change()).collect();
+    let p = |figure: &Result<Repeated, String>, change: &Option<Change>| {
+        let (figure, change) = figure.as_ref().ok().zip(change.as_ref())?;
+        Some(change.p_worse(figure.worse))
+    };
+    let p = figures.iter().zip(&changes).map(|(figure, change)| p(figure, change));
+    let p: Vec<_> = p.map(|p| p.unwrap_or(f64::NAN)).collect();
     let together = figures.iter().zip(&changes).zip(holm(&p));
-    together.map(|((figure, change), p_holm)| figure.judged(change.as_ref(), p_holm)).collect()
+    together
+        .map(|((figure, change), p_holm)| match figure {
+            Err(why) => Judged::without_interval(None, Judgement::Inconclusive(why.clone())),
+            Ok(figure) if rule == Rule::Simple => figure.judged_by_two_numbers(),
+            Ok(figure) => figure.judged(change.as_ref(), p_holm),
+        })
+        .collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -302,7 +314,7 @@ mod tests {
             (1.2, Worse::Lower, "pass"),
         ] {
             let figure = Repeated { worse, ..repeated(&EVEN, &times(by)) };
-            let judged = &judge(&[figure])[0];
+            let judged = &judge(&[Ok(figure)], Rule::Repeats)[0];
             assert_eq!(word(judged), expected, "{by}, {worse:?}: {judged:?}");
             assert!((judged.change.unwrap() - (by - 1.0)).abs() < 1e-9, "{judged:?}");
             let (low, high) = judged.low.zip(judged.high).unwrap();
@@ -314,7 +326,7 @@ mod tests {
     /// degrees of freedom (2.306 + 0.889) times that is 0.32 %.
     #[test]
     fn what_could_have_been_seen_and_the_runs_needed_follow_from_the_spread() {
-        let judged = &judge(&[repeated(&EVEN, &EVEN)])[0];
+        let judged = &judge(&[Ok(repeated(&EVEN, &EVEN))], Rule::Repeats)[0];
         assert!((judged.detectable.unwrap() - 0.0032).abs() < 2e-5, "{judged:?}");
         assert!((judged.run_sd.unwrap() - 0.001_58).abs() < 1e-5, "{judged:?}");
         assert_eq!(judged.runs_needed, Some(2));
@@ -323,15 +335,35 @@ mod tests {
 
     #[test]
     fn single_runs_are_inconclusive() {
-        let judged = &judge(&[repeated(&[100.0], &[110.0])])[0];
+        let judged = &judge(&[Ok(repeated(&[100.0], &[110.0]))], Rule::Repeats)[0];
         assert_eq!((word(judged), judged.low), ("inconclusive", None));
         assert!((judged.change.unwrap() - 0.1).abs() < 1e-9);
     }
 
     #[test]
     fn a_figure_of_zero_has_no_ratio() {
-        let judged = &judge(&[repeated(&[0.0, 1.0], &[1.0, 1.0])])[0];
+        let judged = &judge(&[Ok(repeated(&[0.0, 1.0], &[1.0, 1.0]))], Rule::Repeats)[0];
         assert_eq!((word(judged), judged.change), ("inconclusive", None));
+    }
+
+    /// A change of exactly the margin is kept; a share of 0 has a difference and no ratio.
+    #[test]
+    fn the_simple_rule_compares_two_numbers() {
+        for (base, new, worse, margin, expected) in [
+            (100.0, 109.9, Worse::Higher, Margin::Relative(0.1), "pass"),
+            (100.0, 110.1, Worse::Higher, Margin::Relative(0.1), "FAIL"),
+            (100.0, 50.0, Worse::Higher, Margin::Relative(0.1), "pass"),
+            (100.0, 90.1, Worse::Lower, Margin::Relative(0.1), "pass"),
+            (100.0, 89.9, Worse::Lower, Margin::Relative(0.1), "FAIL"),
+            (100.0, 0.1, Worse::Lower, Margin::Relative(1.5), "pass"),
+            (0.0, 1.0, Worse::Higher, Margin::Relative(0.1), "inconclusive"),
+            (0.0, 0.000_9, Worse::Higher, Margin::Points(0.001), "pass"),
+            (0.0, 0.001_1, Worse::Higher, Margin::Points(0.001), "FAIL"),
+        ] {
+            let figure = Repeated { worse, margin, ..repeated(&[base], &[new]) };
+            let judged = &judge(&[Ok(figure)], Rule::Simple)[0];
+            assert_eq!(word(judged), expected, "{base} {new} {worse:?} {margin:?}");
+        }
     }
 
     /// No error in two times 5 runs of 100 requests: below 0.1 points nothing is proven. With a
@@ -344,15 +376,15 @@ mod tests {
                 trials: Some((trials, trials)),
                 ..repeated(&[0.0; 5], &[0.0; 5])
             };
-            let judged = &judge(&[figure])[0];
+            let judged = &judge(&[Ok(figure)], Rule::Repeats)[0];
             assert_eq!(word(judged), expected, "{trials}: {judged:?}");
         }
     }
 
     #[test]
     fn p_values_are_adjusted_for_the_number_of_gates() {
-        let one = judge(&[repeated(&EVEN, &times(1.05))]);
-        let many = judge(&vec![repeated(&EVEN, &times(1.05)); 4]);
+        let of = |count| judge(&vec![Ok(repeated(&EVEN, &times(1.05))); count], Rule::Repeats);
+        let (one, many) = (of(1), of(4));
         let (alone, together) = (one[0].p_holm.unwrap(), many[0].p_holm.unwrap());
         assert!((together / alone - 4.0).abs() < 1e-6, "{alone} {together}");
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// Keys of a plan that runs which are compared may have different: where the load went, the random
 /// numbers, names, and what was judged. Models and protocols of targets are compared apart.
-const FREE: [&str; 12] = [
+const FREE: [&str; 11] = [
     "name",
     "shard",
     "tool_version",
@@ -13,7 +13,6 @@ const FREE: [&str; 12] = [
     "run_id",
     "targets",
     "thresholds",
-    "bands",
     "gate",
     "labels",
     "notes",
@@ -150,7 +149,7 @@ mod tests {
             "scenarios": [{"name": "simple", "weight": 1}],
             "trace": {"file": "/one/place/day.jsonl"}, "tokenizer": null,
             "targets": [{"url": "http://a"}], "tls": {"ca_file": "/x", "insecure": false},
-            "thresholds": {}, "bands": {}, "gate": {}, "labels": {"commit": "1"},
+            "thresholds": {}, "gate": {}, "labels": {"commit": "1"},
         })
     }
 

@@ -1,9 +1,9 @@
 //! The end of a comparison on a screen: the gates, what stands out, and the verdict.
 
-use plimsoll_metrics::Judgement;
+use plimsoll_metrics::{Judgement, Verdict};
 use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
 
-use crate::comparison::{Comparison, Verdict};
+use crate::comparison::Comparison;
 use crate::text::explanations;
 
 /// The most gates that are shown.
@@ -61,10 +61,8 @@ impl Comparison {
     /// The gates that failed, then those that could not be decided, then the others.
     fn by_importance(&self) -> Vec<usize> {
         let mut order: Vec<_> = (0..self.gates.len()).collect();
-        order.sort_by_key(|index: &usize| match self.gates[*index].judged.judgement {
-            Judgement::Fail => 0,
-            Judgement::Inconclusive(_) => 1,
-            Judgement::Pass => 2,
+        order.sort_by_key(|index: &usize| {
+            std::cmp::Reverse(self.gates[*index].judged.judgement.verdict())
         });
         order
     }

@@ -1,10 +1,9 @@
 //! The simple rule: one new run may be worse than one old run by N percent. It compares two numbers
 //! and knows nothing of chance; whatever shows it says so.
 
-use plimsoll_metrics::{Gate, Group, Judgement, Margin, Metric, MetricsError, Worse};
+use plimsoll_metrics::{Gate, Group, Metric, MetricsError};
 
 use crate::defaults;
-use crate::gates::{GateResult, measure, simple_result};
 use crate::stored_run::StoredRun;
 
 /// What the rule says of itself.
@@ -39,44 +38,4 @@ fn rarest_of_both(base: &StoredRun, stage: &Group, metric: Metric) -> Option<&'s
     let both = [Some(stage), same].map(|stage| stage?.distribution(metric));
     let [Some(new), Some(old)] = both else { return None };
     defaults::tail(if old.count < new.count { old } else { new })
-}
-
-/// Judges: a figure fails that is worse by more than `share`, a share of requests that is worse by
-/// more than its own margin.
-pub(crate) fn judge(
-    gates: &[Gate],
-    base: &StoredRun,
-    new: &StoredRun,
-    share: f64,
-) -> Vec<GateResult> {
-    gates
-        .iter()
-        .map(|gate: &Gate| {
-            let margin = match gate.margin() {
-                Margin::Relative(_) => share,
-                Margin::Points(points) => points,
-            };
-            let values =
-                measure(gate, base).and_then(|old| Ok((old.value, measure(gate, new)?.value)));
-            let (values, judgement) = match values {
-                Err(why) => (None, Judgement::Inconclusive(why)),
-                Ok((old, _)) if old == 0.0 && matches!(gate.margin(), Margin::Relative(_)) => {
-                    (None, Judgement::Inconclusive("the old value is 0".to_owned()))
-                }
-                Ok((old, new)) => {
-                    let change = match gate.margin() {
-                        Margin::Relative(_) => new / old - 1.0,
-                        Margin::Points(_) => new - old,
-                    };
-                    let worse = match gate.worse() {
-                        Worse::Higher => change,
-                        Worse::Lower => -change,
-                    };
-                    let judgement = if worse > margin { Judgement::Fail } else { Judgement::Pass };
-                    (Some((old, new, change)), judgement)
-                }
-            };
-            simple_result(gate, margin, values, judgement)
-        })
-        .collect()
 }

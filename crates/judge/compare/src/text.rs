@@ -1,10 +1,10 @@
 //! A comparison for people.
 
-use plimsoll_metrics::{Judgement, Margin};
+use plimsoll_metrics::{Judgement, Margin, Verdict};
 use plimsoll_report::Style;
 use plimsoll_report::table::Table;
 
-use crate::comparison::{Comparison, Rule, Verdict};
+use crate::comparison::{Comparison, Rule};
 use crate::format;
 use crate::gate_words;
 use crate::gates::{GateResult, SpreadSource};
@@ -107,8 +107,7 @@ impl Comparison {
         let judgements = self.gates.iter().map(|gate| &gate.judged.judgement);
         let all = self.gates.len();
         let gates = if all == 1 { "gate" } else { "gates" };
-        let failed = judgements.clone().filter(|found| matches!(found, Judgement::Fail)).count();
-        let open = judgements.filter(|found| matches!(found, Judgement::Inconclusive(_))).count();
+        let [_, failed, open] = Judgement::count(judgements);
         let word = self.verdict.word();
         match self.verdict {
             _ if !self.obstacles.is_empty() => {
@@ -199,17 +198,8 @@ pub(crate) fn explanation(gate: &GateResult) -> Option<String> {
             let proven = proven.unwrap_or_default();
             Some(format!("{name}: {word} than before{proven}, and beyond the margin of {margin}"))
         }
-        Judgement::Inconclusive(why) => Some(format!("{name}: {why}{}", within_run(gate))),
+        Judgement::Inconclusive(why) => Some(format!("{name}: {why}")),
     }
-}
-
-/// What the requests within two single runs show.
-fn within_run(gate: &GateResult) -> String {
-    gate.within_run.map_or_else(String::new, |within| {
-        let shown =
-            format::change(gate.margin(), gate.judged.change, Some((within.low, within.high)));
-        format!("; the requests within them show {shown}, without what repeats would add")
-    })
 }
 
 /// Why gates did not pass, a sentence for each reason.

@@ -98,7 +98,7 @@ pub(crate) fn conclude(versus: &mut Versus, thresholds: &[AddedThreshold]) {
         found.other_answers = mismatches.iter().any(|other| other.is_of(target, reference));
     }
     versus.claims = claims::claims(versus);
-    versus.thresholds = thresholds.iter().flat_map(|bound| bound.judge(versus)).collect();
+    versus.thresholds = AddedThreshold::judge_all(thresholds, versus);
     if let Some(share) = versus.margin {
         (versus.worse_than_margin, versus.margin_unknown) = margin::worse(versus, share);
     }

@@ -1,24 +1,24 @@
-//! Thresholds on what a target adds: `added.ttft{target:a}`, `p(50)<200us`.
+//! Limits on what a target adds: `added.ttft{target:a}`, `p(50)<200us`.
 
-mod judge;
-
-use plimsoll_metrics::{MetricsError, Scope, Threshold};
+use plimsoll_metrics::{
+    Bound, Judgement, Limit, MetricsError, Scope, ThresholdResult, Unit, widened,
+};
+use plimsoll_report::format;
 
 use crate::figure::{Figure, QUANTILES};
+use crate::result::{Kind, Versus};
 
 const PREFIX: &str = "added.";
 
-/// A bound on a percentile of what a target adds to a request. It is judged by the interval: kept
-/// if all of it keeps the bound, broken if none of it does, else inconclusive.
+/// A limit on a percentile of what a target adds to a request, judged by its interval.
 #[derive(Clone, Debug)]
 pub struct AddedThreshold {
-    metric: String,
-    expression: String,
     figure: Figure,
     /// `None`: every target.
     target: Option<String>,
     quantile: &'static str,
-    bound: Threshold,
+    bound: Bound,
+    expression: String,
 }
 
 impl AddedThreshold {
@@ -27,32 +27,81 @@ impl AddedThreshold {
         metric.trim_start().starts_with(PREFIX)
     }
 
-    /// Parses a bound, like `added.ttft{target:a}` and `p(50)<200us`. Without a target it is on
+    /// Parses a limit, like `added.ttft{target:a}` and `p(50)<200us`. Without a target it is on
     /// every one.
     ///
     /// # Errors
-    /// As [`Threshold::parse`], each with what to write instead.
+    /// As [`Limit::parse`], each with what to write instead.
     pub fn parse(metric: &str, expression: &str) -> Result<Self, MetricsError> {
         let metric = metric.trim();
         let rest = metric.strip_prefix(PREFIX).unwrap_or(metric);
-        let (name, scope) = rest.find('{').map_or((rest, ""), |at| rest.split_at(at));
+        let end = rest.find(['{', '.']).unwrap_or(rest.len());
+        let (name, more) = rest.split_at(end);
         let figure = figure(name.trim()).ok_or_else(|| unknown(name))?;
-        // Any time will do to read the bound: the figures here are not those of one run.
-        let bound = Threshold::parse(&format!("response_time{scope}"), expression)?;
-        let target = match bound.scope() {
+        // Any time will do to read the rest: the figures here are not those of one run.
+        let limit = Limit::parse(&format!("response_time{more}"), expression)?;
+        let target = match limit.scope() {
             Scope::Run => None,
             Scope::Target(name) => Some(name.clone()),
-            _ => return Err(MetricsError::Scope(scope.to_owned())),
+            other => return Err(MetricsError::Scope(other.to_string())),
         };
-        let quantile = bound.quantile().and_then(quantile).ok_or_else(|| refuse(expression))?;
-        Ok(Self {
-            metric: metric.to_owned(),
-            expression: expression.trim().to_owned(),
-            figure,
-            target,
-            quantile,
-            bound,
-        })
+        let expression = limit.expression();
+        let known = limit.quantile().and_then(quantile).filter(|_| !expression.contains('|'));
+        let quantile = known.ok_or_else(|| MetricsError::Limit {
+            limit: format!("{metric}: {expression}"),
+            cause: "what is added is given at p(50), p(90), p(95) and p(99)".to_owned(),
+            example: "p(50)<200us",
+        })?;
+        Ok(Self { figure, target, quantile, bound: limit.bound(), expression })
+    }
+
+    /// Judges the differences of `versus` by all limits.
+    pub(crate) fn judge_all(limits: &[Self], versus: &Versus) -> Vec<ThresholdResult> {
+        let each: Vec<(&Self, &str)> = limits
+            .iter()
+            .flat_map(|limit: &Self| {
+                let named = limit.target.as_deref().map(|target| vec![target]);
+                let targets = named.unwrap_or_else(|| versus.compared());
+                targets.into_iter().map(move |target| (limit, target))
+            })
+            .collect();
+        each.iter().map(|(limit, target)| limit.judge(versus, target, each.len())).collect()
+    }
+
+    fn judge(&self, versus: &Versus, target: &str, among: usize) -> ThresholdResult {
+        if !versus.compared().contains(&target) {
+            let why = format!("no target `{target}` was compared");
+            return self.result(target, None, Judgement::Inconclusive(why));
+        }
+        let reference = versus.reference();
+        let found = versus.difference(target, reference, self.figure, Kind::Added, self.quantile);
+        let Some((found, between)) = found.and_then(|found| Some((found, found.lies_between()?)))
+        else {
+            let why = found.and_then(|found| found.refused.clone());
+            let why = why.unwrap_or_else(|| "no pair has a value".to_owned());
+            return self.result(target, None, Judgement::Inconclusive(why));
+        };
+        let ends = [between.0 / 1e6, between.1 / 1e6];
+        let value = found.value_ns.map(|nanos| nanos / 1e6);
+        let middle = value.unwrap_or(f64::midpoint(ends[0], ends[1]));
+        let kept = self.bound.judge(|among| widened(middle, ends, among), among);
+        let judgement = Judgement::new(kept, || {
+            let interval = format::with_interval(middle, ends[0], ends[1]);
+            format!("the bound lies in the interval {interval}")
+        });
+        self.result(target, value, judgement)
+    }
+
+    fn result(&self, target: &str, measured: Option<f64>, judgement: Judgement) -> ThresholdResult {
+        ThresholdResult {
+            metric: format!("{PREFIX}{}{{target:{target}}}", self.figure.name()),
+            expression: self.expression.clone(),
+            measured,
+            generator: None,
+            unit: Unit::Time,
+            judgement,
+            level: None,
+        }
     }
 }
 
@@ -72,14 +121,5 @@ fn unknown(name: &str) -> MetricsError {
     MetricsError::UnknownMetric {
         name: format!("{PREFIX}{}", name.trim()),
         hint: format!("what is added is known of {}", names.join(", ")),
-    }
-}
-
-fn refuse(expression: &str) -> MetricsError {
-    MetricsError::Expression {
-        metric: "added",
-        expression: expression.trim().to_owned(),
-        cause: "what is added is given at p(50), p(90), p(95) and p(99)".to_owned(),
-        example: "p(50)<200us",
     }
 }

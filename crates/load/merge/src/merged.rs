@@ -2,8 +2,8 @@
 
 use plimsoll_measure::{StageId, Stripe};
 use plimsoll_metrics::{
-    Band, RunEnd, RunExemplars, RunSummary, ShardState, Snapshot, StageInfo, TaskTally, Threshold,
-    TimeRecord, TimeSeries,
+    Limit, RunEnd, RunExemplars, RunSummary, ShardState, Snapshot, StageInfo, TaskTally, TimeRecord,
+    TimeSeries,
 };
 use plimsoll_run_files::Counts;
 
@@ -12,15 +12,6 @@ use crate::part::{Part, align};
 use crate::shard::Shard;
 use crate::shard_set::ShardSet;
 use crate::{exemplars, health, metadata, server_parts, verdict};
-
-/// What the whole is judged by.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Judges<'a> {
-    /// The thresholds of the plan.
-    pub thresholds: &'a [Threshold],
-    /// Its bands.
-    pub bands: &'a [Band],
-}
 
 /// The result of all shards together.
 #[derive(Clone, Debug)]
@@ -76,12 +67,12 @@ impl Sum {
 impl ShardSet {
     /// Adds all shards up. The counts of one shard at a time are in memory, beside the sum.
     ///
-    /// A shard that is missing, cut off or late makes the whole invalid: its thresholds are not
+    /// A shard that is missing, cut off or late makes the whole invalid: its limits are not
     /// judged, and the figures are those of the shards that are known.
     ///
     /// # Errors
     /// A file of a shard is damaged or cannot be read.
-    pub fn merge(&self, judges: Judges<'_>) -> Result<Merged, MergeError> {
+    pub fn merge(&self, limits: &[Limit]) -> Result<Merged, MergeError> {
         let (mut sum, mut parts) = (Sum::default(), Vec::new());
         let time = metadata::merge(self, Vec::new()).headline_time();
         let stages = self.shards.first().map_or(&[][..], |first| &first.planned.stages);
@@ -108,9 +99,8 @@ impl ShardSet {
             let counted = parts.iter().filter_map(|part| part.shown.counted_s);
             metadata::cut(&mut metadata, counted.fold(0.0, f64::max));
         }
-        let mut summary = RunSummary::build(metadata, health, &sum.snapshot, judges.thresholds)?
-            .with_tasks(&sum.tasks)?
-            .with_bands(judges.bands);
+        let mut summary =
+            RunSummary::build(metadata, health, &sum.snapshot, limits)?.with_tasks(&sum.tasks)?;
         summary.shards = parts.into_iter().map(|part| part.shown).collect();
         if let Some(busiest) = busiest(&summaries) {
             summary.processes.clone_from(&busiest.processes);

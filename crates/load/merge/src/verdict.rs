@@ -1,6 +1,6 @@
 //! Judges the whole by the findings about its shards.
 
-use plimsoll_metrics::{BandLevel, Judgement, Level, RunSummary};
+use plimsoll_metrics::{Judgement, Level, RunSummary};
 
 /// Findings of shards that did not carry the planned load.
 const SHARDS: [u16; 2] = [109, 110];
@@ -17,8 +17,6 @@ pub(crate) fn apply(summary: &mut RunSummary) {
     let Some(why) = why else { return };
     for threshold in &mut summary.thresholds {
         threshold.judgement = Judgement::Inconclusive(why.clone());
-    }
-    for band in &mut summary.bands {
-        band.level = BandLevel::Inconclusive(why.clone());
+        threshold.level = None;
     }
 }

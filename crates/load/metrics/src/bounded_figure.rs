@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
+use crate::limit::widened;
 
 /// The generator may have added this share of a figure before its value alone carries no statement.
 pub const REFUSED_SHARE: f64 = 0.05;
@@ -125,6 +126,13 @@ impl BoundedFigure {
         let longer = if self.refused == Some(Refusal::Censored) { f64::INFINITY } else { high };
         let [least, most] = self.interval.unwrap_or([self.value; 2]);
         [(least - low).max(0.0), most + longer]
+    }
+
+    /// With its interval at 5 % divided by the number of limits that are judged together.
+    #[must_use]
+    pub fn among(self, limits: usize) -> Self {
+        let interval = self.interval.map(|ends| widened(self.value, ends, limits));
+        Self { interval, ..self }
     }
 
     /// Whether all of it may be the generator's: then nothing is known of it.

@@ -9,6 +9,9 @@
 //! Reports, CSV header, Prometheus names, thresholds and the reference page are made from it.
 
 use plimsoll_measure::Side;
+use plimsoll_stats::runs::Worse;
+
+use crate::bounded_figure::Bias;
 
 mod counters;
 mod disturbance;
@@ -21,6 +24,21 @@ pub use disturbance::Disturbance;
 pub use metric::{Metric, Population};
 pub use rates::{RATES, RateSpec, Rates};
 pub use unit::Unit;
+
+/// Shares that fall with every request without a good answer.
+const SHARES_OF_ANSWERS: [&str; 3] = ["success_rate", "good_share", "block_rate"];
+/// Shares of what was decided, which are no lower for requests without an answer.
+const SHARES_OF_DECISIONS: [&str; 2] = ["policy_correctness", "resumption_rate"];
+/// Shares that rise with every request that fails, is refused for the load, or is never sent.
+const SHARES_OF_FAILURES: [&str; 7] = [
+    "reject_rate",
+    "failure_rate",
+    "timeout_rate",
+    "unfinished_rate",
+    "unsent_rate",
+    "error_rate",
+    "error_rate_excluding_rejected",
+];
 
 /// One figure of the table.
 #[derive(Clone, Copy, Debug)]
@@ -55,11 +73,32 @@ impl Figure {
     }
 
     /// How other load on the hosts can change it.
-    pub const fn disturbance(self) -> Disturbance {
+    pub fn disturbance(self) -> Disturbance {
         match (self, self.unit()) {
             (Self::Distribution(metric), _) => metric.disturbance(),
             (_, Unit::RequestsPerSecond | Unit::TokensPerSecond) => Disturbance::Down,
+            _ if SHARES_OF_FAILURES.contains(&self.name()) => Disturbance::Up,
+            _ if SHARES_OF_ANSWERS.contains(&self.name()) => Disturbance::Down,
             _ => Disturbance::None,
+        }
+    }
+
+    /// What the generator itself can do to it.
+    pub const fn bias(self) -> Bias {
+        match self {
+            Self::Distribution(metric) if metric.is_gap() => Bias::Both,
+            Self::Distribution(_) => Bias::Adds,
+            _ => Bias::Takes,
+        }
+    }
+
+    /// The direction in which it gets worse.
+    pub fn worse(self) -> Worse {
+        match self.unit() {
+            Unit::RequestsPerSecond | Unit::TokensPerSecond => Worse::Lower,
+            Unit::Share if SHARES_OF_ANSWERS.contains(&self.name()) => Worse::Lower,
+            Unit::Share if SHARES_OF_DECISIONS.contains(&self.name()) => Worse::Lower,
+            _ => Worse::Higher,
         }
     }
 

@@ -6,7 +6,7 @@
 //! - [`TaskTally`] and [`TaskGroup`]: the tasks of agents
 //! - [`TimeSeries`] and [`RunTimeline`]: what happened when
 //! - [`ExemplarKeeper`] and [`RunExemplars`]: single requests, the slowest and random ones
-//! - [`Threshold`] and [`Judgement`]: whether the target was good enough
+//! - [`Limit`] and [`Judgement`]: whether the target was good enough
 //! - [`InstrumentHealth`]: measurements of Plimsoll itself
 //! - [`TimeFacts`]: what changed during a run
 //! - [`RunSummary`]: all of it, as `summary.json` holds it
@@ -32,6 +32,7 @@ pub mod exemplars;
 mod findings;
 pub mod group_stats;
 pub mod health;
+pub mod limit;
 pub mod process_track;
 pub mod process_use;
 pub mod quantile;
@@ -48,7 +49,6 @@ mod starts;
 pub mod stream_diagnosis;
 pub mod summary;
 pub mod tasks;
-pub mod threshold;
 pub mod time_facts;
 pub mod time_series;
 pub mod timeline;
@@ -68,6 +68,9 @@ pub use exemplars::{ExemplarRequest, RunExemplars};
 pub use findings::{action_of_class, action_of_status};
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
+pub use limit::{
+    BandLevel, Bound, Comparison, Gate, Judgement, Limit, Margin, ThresholdResult, Verdict, widened,
+};
 pub use plimsoll_rules::{Finding, Level, Rule};
 pub use plimsoll_stats::runs::Worse;
 pub use plimsoll_stats::{NoIntervalReason, samples_needed, samples_that_agree};
@@ -88,9 +91,6 @@ pub use stage_resources::{
 pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
 pub use summary::{RunJudgement, RunSummary};
 pub use tasks::{CountFigures, TaskGroup, TaskTally, TaskTime, TaskTotals};
-pub use threshold::{
-    Band, BandLevel, BandResult, Gate, Judgement, Margin, Threshold, ThresholdResult,
-};
 pub use time_facts::TimeFacts;
 pub use time_series::{IntervalHistogram, TimeRecord, TimeSeries};
 pub use timeline::{RunTimeline, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes};

@@ -1,4 +1,4 @@
-//! The summary of a run: its results, validity, thresholds and bands. `summary.json` holds it, and
+//! The summary of a run: its results, validity and limits. `summary.json` holds it, and
 //! every report shows it.
 
 mod judgement;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::MetricsError;
 use crate::findings::findings;
 use crate::health::InstrumentHealth;
+use crate::limit::{Limit, ThresholdResult};
 use crate::process_use::ProcessUse;
 use crate::results::Results;
 use crate::run_metadata::RunMetadata;
@@ -17,7 +18,6 @@ use crate::shard_part::ShardPart;
 use crate::snapshot::Snapshot;
 use crate::stage_resources::{Bottleneck, StageResources};
 use crate::tasks::{TaskGroup, TaskTally};
-use crate::threshold::{Band, BandResult, Threshold, ThresholdResult};
 use crate::time_facts::TimeFacts;
 
 pub use judgement::RunJudgement;
@@ -33,11 +33,8 @@ pub struct RunSummary {
     /// The rules that fired, in the order of the screen. The run is invalid if one of them has the
     /// level `invalid`, and the target failed if one has the level `fail`.
     pub findings: Vec<Finding>,
-    /// The thresholds with their judgements.
+    /// The limits with their judgements: thresholds, and bands with the level that was reached.
     pub thresholds: Vec<ThresholdResult>,
-    /// The bands with the level that the run reached in each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bands: Vec<BandResult>,
     /// The run, its stages, scenarios and targets.
     #[serde(flatten)]
     pub metadata: RunMetadata,
@@ -67,7 +64,7 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
-    /// Builds the summary of a run: adds up the counts, judges the instrument, then the thresholds.
+    /// Builds the summary of a run: adds up the counts, judges the instrument, then the limits.
     ///
     /// # Errors
     /// [`MetricsError::EncodeHistogram`] if a histogram holds more counts than 63 bits.
@@ -75,12 +72,12 @@ impl RunSummary {
         metadata: RunMetadata,
         mut health: InstrumentHealth,
         snapshot: &Snapshot,
-        thresholds: &[Threshold],
+        limits: &[Limit],
     ) -> Result<Self, MetricsError> {
         let whole = snapshot.total(|_| true);
         health.observe(&whole);
         let results = Results::roll_up(&metadata, snapshot)?;
-        let thresholds = thresholds.iter().map(|threshold| threshold.judge(&results)).collect();
+        let thresholds = Limit::judge_all(limits, &metadata.targets, &results);
         let schema = SCHEMA.to_owned();
         let mut summary = Self { schema, thresholds, metadata, results, health, ..Self::default() };
         summary.find();
@@ -124,10 +121,11 @@ impl RunSummary {
         Ok(self)
     }
 
-    /// Adds the level that the run reached in these bands.
+    /// Judges it by these limits instead.
     #[must_use]
-    pub fn with_bands(mut self, bands: &[Band]) -> Self {
-        self.bands = bands.iter().map(|band| band.judge(&self.results)).collect();
+    pub fn with_limits(mut self, limits: &[Limit]) -> Self {
+        self.thresholds = Limit::judge_all(limits, &self.metadata.targets, &self.results);
+        self.find();
         self
     }
 }

@@ -153,7 +153,6 @@ impl PlanBuilder {
             response_headers: ResponseHeaders::default(),
             goodput: None,
             thresholds: std::collections::BTreeMap::new(),
-            bands: std::collections::BTreeMap::new(),
             gate: std::collections::BTreeMap::new(),
             labels: std::collections::BTreeMap::new(),
             notes: Vec::new(),

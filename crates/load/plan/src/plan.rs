@@ -337,10 +337,8 @@ pub struct Plan {
     /// What makes a request a good one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput: Option<RequestBounds>,
-    /// Bounds on aggregates, by metric: `"ttft" -> ["p(95)<500ms"]`.
+    /// Limits by metric, thresholds and bands: `"ttft" -> ["p(95)<500ms", "p(50)<10ms|20ms"]`.
     pub thresholds: BTreeMap<String, Vec<String>>,
-    /// Aggregates in three bands, by metric: `"response_time" -> ["p(95)<10ms|20ms"]`.
-    pub bands: BTreeMap<String, Vec<String>>,
     /// How much worse figures may get in a comparison: `"ttft.p99" -> "10%"`.
     pub gate: BTreeMap<String, String>,
     /// Labels of the run.

@@ -4,12 +4,11 @@ mod headers;
 mod scenarios;
 mod targets;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{Band, Gate, MetricsError, Threshold};
+use plimsoll_metrics::{Gate, Limit};
 use plimsoll_workload::{WindowFault, WorkloadError};
 
 use crate::error::{Fault, Problem, Problems};
@@ -70,7 +69,7 @@ impl ProfileCheck<'_> {
         self.check_limits();
         self.check_trace();
         self.check_files();
-        self.check_thresholds();
+        self.check_bounds();
         self.check_gates();
         self.check_labels();
         self.check_all_headers();
@@ -247,43 +246,26 @@ impl ProfileCheck<'_> {
         self.report(path, cause, "give the path of a file, relative to the profile's folder");
     }
 
-    fn check_thresholds(&mut self) {
-        self.check_bounds(
-            "thresholds",
-            &self.file.thresholds,
-            "p(95)<500ms",
-            |metric: &str, text: &str| Threshold::parse(metric, text).err(),
-        );
-        self.check_bounds(
-            "bands",
-            &self.file.bands,
-            "p(95)<10ms|20ms",
-            |metric: &str, text: &str| Band::parse(metric, text).err(),
-        );
-    }
-
-    fn check_bounds(
-        &mut self,
-        key: &str,
-        bounds: &BTreeMap<String, Vec<String>>,
-        example: &str,
-        fault: impl Fn(&str, &str) -> Option<MetricsError>,
-    ) {
-        for (metric, expressions) in bounds {
-            let path = top(key).key(metric);
-            if key == "thresholds" && self.check_added(metric) {
-                continue;
-            }
-            self.check_scope(metric, &path);
-            if expressions.is_empty() {
-                let fix = format!("write one, like `[\"{example}\"]`, or leave it out");
-                self.report(path.clone(), "has no bound", fix);
-            }
-            let faults = expressions.iter().map(|text| fault(metric, text));
-            for (index, error) in
-                faults.enumerate().filter_map(|(index, error)| Some((index, error?)))
-            {
-                self.report_fault(path.index(index), Fault::from_error(&error));
+    fn check_bounds(&mut self) {
+        for (key, limits, example) in [
+            ("thresholds", &self.file.thresholds, "p(95)<500ms"),
+            ("bands", &self.file.bands, "p(95)<10ms|20ms"),
+        ] {
+            for (metric, expressions) in limits {
+                let path = top(key).key(metric);
+                if key == "thresholds" && self.check_added(metric) {
+                    continue;
+                }
+                self.check_scope(metric, &path);
+                if expressions.is_empty() {
+                    let fix = format!("write one, like `[\"{example}\"]`, or leave it out");
+                    self.report(path.clone(), "has no bound", fix);
+                }
+                for (index, text) in expressions.iter().enumerate() {
+                    if let Err(error) = Limit::parse(metric, text) {
+                        self.report_fault(path.index(index), Fault::from_error(&error));
+                    }
+                }
             }
         }
     }

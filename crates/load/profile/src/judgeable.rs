@@ -1,7 +1,7 @@
-//! Finds thresholds and bands that no run of a profile can ever judge.
+//! Finds limits that no run of a profile can ever judge.
 
 use plimsoll_measure::{Nanos, Operation};
-use plimsoll_metrics::{Band, Figure, Metric, Scope, Threshold, samples_that_agree};
+use plimsoll_metrics::{Figure, Limit, Metric, Scope, samples_that_agree};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Load, StageSpec};
 use plimsoll_workload::{A2aAction, ToolProtocol};
@@ -14,22 +14,20 @@ use crate::suggest;
 use plimsoll_plan::HttpVersion;
 use plimsoll_plan::{Scheme, TargetUrl};
 
+/// The fix of a limit that is about nothing.
+const LEAVE_OUT: &str = "leave it out";
+
 /// The bounds that no run of the profile can judge, with the path of each.
 pub(crate) fn faults(file: &ProfileFile, target: &TargetUrl) -> Vec<(ConfigPath, Fault)> {
     let plan = PlannedLoad { file, target };
     let mut faults = Vec::new();
-    for (metric, bounds) in &file.thresholds {
-        for (index, bound) in bounds.iter().enumerate() {
-            let path = ConfigPath::root().key("thresholds").key(metric).index(index);
-            let parsed = Threshold::parse(metric, bound).ok();
-            faults.extend(parsed.and_then(|bound| Some((path, plan.fault(&bound)?))));
-        }
-    }
-    for (metric, bounds) in &file.bands {
-        for (index, bound) in bounds.iter().enumerate() {
-            let path = ConfigPath::root().key("bands").key(metric).index(index);
-            let parsed = Band::parse(metric, bound).ok();
-            faults.extend(parsed.and_then(|band| Some((path, plan.fault(band.target())?))));
+    for (key, limits) in [("thresholds", &file.thresholds), ("bands", &file.bands)] {
+        for (metric, limits) in limits {
+            for (index, limit) in limits.iter().enumerate() {
+                let path = ConfigPath::root().key(key).key(metric).index(index);
+                let parsed = Limit::parse(metric, limit).ok();
+                faults.extend(parsed.and_then(|limit| Some((path, plan.fault(&limit)?))));
+            }
         }
     }
     faults
@@ -43,7 +41,7 @@ struct PlannedLoad<'p> {
 
 impl PlannedLoad<'_> {
     /// Why a bound can never be judged.
-    fn fault(&self, bound: &Threshold) -> Option<Fault> {
+    fn fault(&self, bound: &Limit) -> Option<Fault> {
         self.scope_fault(bound.scope())
             .or_else(|| self.metric_fault(bound))
             .or_else(|| self.sample_fault(bound))
@@ -102,47 +100,58 @@ impl PlannedLoad<'_> {
         in_scope.map(|(_, scenario)| scenario)
     }
 
-    fn metric_fault(&self, bound: &Threshold) -> Option<Fault> {
-        let mut behaviours = self.scenarios(bound.scope()).map(|scenario| &scenario.behaviour);
-        match bound.figure() {
-            Figure::Distribution(metric) if metric.is_of_streams() && !behaviours.any(streams) => {
-                Some(Fault::new(
-                    "is about streams, and no scenario of it asks for one",
-                    "ask for streams with --set stream=true (`stream: true`; an LLM protocol), or bound `response_time` or `ttfb`",
-                ))
-            }
-            Figure::Distribution(Metric::Tls) if self.target.scheme() == Scheme::Http => {
-                Some(Fault::new("is about TLS, and the target is `http`", "leave it out"))
-            }
-            Figure::Distribution(Metric::Upgrade)
-                if !behaviours.any(|behaviour| behaviour.protocol == Dialect::Websocket) =>
-            {
-                let fix = "write `protocol: websocket`, or leave it out";
-                Some(Fault::new("is about WebSockets, and no scenario of it has one", fix))
-            }
-            Figure::Distribution(Metric::Dns) if is_address(self.target) => {
-                Some(Fault::new("is about DNS, and the target is an address", "leave it out"))
-            }
-            Figure::Distribution(Metric::SendStall)
-                if self.file.http_version == HttpVersion::Http1 =>
-            {
-                Some(Fault::new("is about HTTP/2", "write `http_version: http2`, or leave it out"))
-            }
-            Figure::Rate(rate)
-                if rate.name == "policy_correctness"
-                    && !behaviours.any(|behaviour| behaviour.expect.is_some()) =>
-            {
-                Some(Fault::new(
-                    "compares policy decisions, and no scenario of it expects one",
-                    "write `expect:` in the scenarios, or leave it out",
-                ))
-            }
-            _ => None,
-        }
+    fn metric_fault(&self, bound: &Limit) -> Option<Fault> {
+        let any = |has: &dyn Fn(&Behaviour) -> bool| {
+            self.scenarios(bound.scope()).any(|scenario| has(&scenario.behaviour))
+        };
+        let (metric, rate) = match bound.figure() {
+            Figure::Distribution(metric) => (Some(metric), ""),
+            Figure::Rate(rate) => (None, rate.name),
+            Figure::Counter(_) => return None,
+        };
+        let faults = [
+            (
+                metric.is_some_and(Metric::is_of_streams) && !any(&streams),
+                "is about streams, and no scenario of it asks for one",
+                "ask for streams with --set stream=true (`stream: true`; an LLM protocol), or bound `response_time` or `ttfb`",
+            ),
+            (
+                metric == Some(Metric::Tls) && self.target.scheme() == Scheme::Http,
+                "is about TLS, and the target is `http`",
+                LEAVE_OUT,
+            ),
+            (
+                metric == Some(Metric::Upgrade) && !any(&|one| one.protocol == Dialect::Websocket),
+                "is about WebSockets, and no scenario of it has one",
+                "write `protocol: websocket`, or leave it out",
+            ),
+            (
+                metric == Some(Metric::Dns) && is_address(self.target),
+                "is about DNS, and the target is an address",
+                LEAVE_OUT,
+            ),
+            (
+                metric == Some(Metric::SendStall) && self.file.http_version == HttpVersion::Http1,
+                "is about HTTP/2",
+                "write `http_version: http2`, or leave it out",
+            ),
+            (
+                rate == "policy_correctness" && !any(&|one| one.expect.is_some()),
+                "compares policy decisions, and no scenario of it expects one",
+                "write `expect:` in the scenarios, or leave it out",
+            ),
+            (
+                ["goodput", "good_share"].contains(&rate) && self.file.goodput.is_none(),
+                "counts good requests, and the profile does not say which are good",
+                "write `goodput:`, like `goodput: ttft<500ms`, or leave it out",
+            ),
+        ];
+        let found = faults.into_iter().find(|(applies, ..)| *applies);
+        found.map(|(_, cause, fix)| Fault::new(cause, fix))
     }
 
     /// A percentile of more samples than the profile plans requests.
-    fn sample_fault(&self, bound: &Threshold) -> Option<Fault> {
+    fn sample_fault(&self, bound: &Limit) -> Option<Fault> {
         // A stream has many gaps.
         if matches!(bound.figure(), Figure::Distribution(Metric::Itl)) {
             return None;

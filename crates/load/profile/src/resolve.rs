@@ -243,6 +243,10 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         pin_workers: file.pin_workers,
         event_times: file.event_times,
     };
+    let mut thresholds = file.thresholds;
+    for (metric, bands) in file.bands {
+        thresholds.entry(metric).or_default().extend(bands);
+    }
     Plan {
         name: file.name.unwrap_or_else(|| profile.name().to_owned()),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -264,8 +268,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         tls: file.tls,
         response_headers: file.response_headers,
         goodput: file.goodput,
-        thresholds: file.thresholds,
-        bands: file.bands,
+        thresholds,
         gate: file.gate,
         labels: file.labels,
         notes,

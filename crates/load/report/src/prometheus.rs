@@ -12,8 +12,8 @@ use std::borrow::Cow;
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, RATES, RateSpec, side_word};
 use plimsoll_metrics::{
-    BandLevel, BandResult, BoundedFigure, DistributionSummary, Group, Metric, ProcessUse,
-    QUANTILES, Quantile, RunSummary, Unit,
+    BandLevel, BoundedFigure, DistributionSummary, Group, Metric, ProcessUse, QUANTILES, Quantile,
+    RunSummary, ThresholdResult, Unit,
 };
 
 use crate::exposition::{Exposition, Kind, Labels};
@@ -38,7 +38,7 @@ pub fn prometheus(summary: &RunSummary) -> String {
     }
     bounds(&mut out, cells);
     errors(&mut out, cells);
-    bands(&mut out, &summary.bands);
+    bands(&mut out, &summary.thresholds);
     processes(&mut out, &summary.processes);
     if !summary.metadata.labels.is_empty() {
         load_test(&mut out, summary);
@@ -149,18 +149,18 @@ fn optional<'a>(
     }
 }
 
-fn bands(out: &mut Exposition, bands: &[BandResult]) {
-    let lines = bands.iter().map(|band| {
+fn bands(out: &mut Exposition, limits: &[ThresholdResult]) {
+    let lines = limits.iter().filter(|limit| limit.is_band()).map(|band| {
         let level = match band.level {
-            BandLevel::Target => 0.0,
-            BandLevel::Degraded => 1.0,
-            BandLevel::Critical => 2.0,
-            BandLevel::Inconclusive(_) => -1.0,
+            Some(BandLevel::Target) => 0.0,
+            Some(BandLevel::Degraded) => 1.0,
+            Some(BandLevel::Critical) => 2.0,
+            None => -1.0,
         };
         let (metric, bounds) = (band.metric.as_str(), band.expression.as_str());
         (vec![("metric", metric.into()), ("bounds", bounds.into())], level)
     });
-    let help = "Level reached in a band: 0 target, 1 degraded, 2 critical, -1 inconclusive.";
+    let help = "BandLevel reached in a band: 0 target, 1 degraded, 2 critical, -1 inconclusive.";
     optional(out, "plimsoll_band", Kind::Gauge, help, lines);
 }
 

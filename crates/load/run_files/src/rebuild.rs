@@ -4,8 +4,8 @@ use plimsoll_measure::{
     Moment, NAMED_PARTS, Nanos, OTHER_PARTS, PartTimes, Sample, ServerParts, StageId,
 };
 use plimsoll_metrics::{
-    GroupKey, InstrumentHealth, Recorder, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo,
-    Threshold, TimeRecord, TimeSeries,
+    GroupKey, InstrumentHealth, Limit, Recorder, RunEnd, RunMetadata, RunSummary, Snapshot,
+    StageInfo, TimeRecord, TimeSeries,
 };
 
 use crate::error::RunFileError;
@@ -36,7 +36,7 @@ pub struct Rebuilt {
 pub fn rebuild<L: AsRef<[u8]>>(
     lines: impl IntoIterator<Item = L>,
     mut metadata: RunMetadata,
-    thresholds: &[Threshold],
+    thresholds: &[Limit],
 ) -> Result<Rebuilt, RunFileError> {
     let mut rows = RowCounter::new(&metadata);
     for line in lines {

@@ -40,17 +40,6 @@ pub enum Worse {
     Lower,
 }
 
-/// What a gate came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateState {
-    /// No worse than the margin.
-    Pass,
-    /// Worse, and the estimate is beyond the margin.
-    Fail,
-    /// Neither is proven.
-    Inconclusive,
-}
-
 /// Of the mean of at least two runs.
 fn variance_of_mean(runs: &[f64]) -> f64 {
     sum_of_squares(runs) / (runs.len() - 1) as f64 / runs.len() as f64
@@ -150,20 +139,17 @@ impl Worse {
     }
 }
 
-/// Judges a gate. It passes if the worse end of the 95 % interval is within the margin: a pass
-/// needs no adjustment for the number of gates, because all must pass. It fails if the change for
+/// Judges a gate. It is kept if the worse end of the 95 % interval is within the margin: that needs
+/// no adjustment for the number of gates, because all must be kept. It is broken if the change for
 /// the worse is significant by `p_holm`, the p value adjusted for all gates, and the estimate is
-/// beyond the margin.
-pub fn judge_gate(change: &Change, margin: f64, worse: Worse, p_holm: f64) -> GateState {
+/// beyond the margin. `None`: neither is proven.
+pub fn judge_gate(change: &Change, margin: f64, worse: Worse, p_holm: f64) -> Option<bool> {
     let interval = change.interval(1.0 - LEVEL);
     let worst = worse.more(interval.low).max(worse.more(interval.high));
     if worst <= margin {
-        GateState::Pass
-    } else if p_holm < LEVEL && worse.more(change.estimate) > margin {
-        GateState::Fail
-    } else {
-        GateState::Inconclusive
+        return Some(true);
     }
+    (p_holm < LEVEL && worse.more(change.estimate) > margin).then_some(false)
 }
 
 #[cfg(test)]
@@ -211,14 +197,14 @@ mod tests {
     fn a_gate_has_three_states() {
         // t(0.975, 10) is 2.228.
         for (estimate, margin, worse, p_holm, state) in [
-            (0.5, 3.0, Worse::Higher, 0.3, GateState::Pass),
-            (0.9, 3.0, Worse::Higher, 0.3, GateState::Inconclusive),
-            (-0.9, 3.0, Worse::Higher, 0.8, GateState::Pass),
-            (-0.9, 3.0, Worse::Lower, 0.2, GateState::Inconclusive),
-            (4.0, 3.0, Worse::Higher, 0.01, GateState::Fail),
-            (4.0, 3.0, Worse::Higher, 0.06, GateState::Inconclusive),
-            (2.9, 3.0, Worse::Higher, 0.01, GateState::Inconclusive),
-            (-4.0, 3.0, Worse::Lower, 0.01, GateState::Fail),
+            (0.5, 3.0, Worse::Higher, 0.3, Some(true)),
+            (0.9, 3.0, Worse::Higher, 0.3, None),
+            (-0.9, 3.0, Worse::Higher, 0.8, Some(true)),
+            (-0.9, 3.0, Worse::Lower, 0.2, None),
+            (4.0, 3.0, Worse::Higher, 0.01, Some(false)),
+            (4.0, 3.0, Worse::Higher, 0.06, None),
+            (2.9, 3.0, Worse::Higher, 0.01, None),
+            (-4.0, 3.0, Worse::Lower, 0.01, Some(false)),
         ] {
             assert_eq!(judge_gate(&change(estimate), margin, worse, p_holm), state, "{estimate}");
         }

@@ -1,8 +1,9 @@
 //! Bounds that decide whether a suite passes.
 
-use plimsoll_metrics::{Bias, BoundedFigure, Disturbance, Judgement, Refusal};
+use plimsoll_metrics::{
+    Bias, Bound, BoundedFigure, Comparison, Disturbance, Figure, Judgement, Refusal, Worse,
+};
 use plimsoll_report::format::{digits, or_dash, percent, time, with_share};
-use plimsoll_runner::Bound;
 use serde::{Deserialize, Serialize};
 
 use crate::finding;
@@ -31,16 +32,16 @@ pub struct BoundResult {
 #[derive(Clone, Copy)]
 pub(crate) struct Quantity {
     name: &'static str,
+    /// Its metric in the catalog, which knows what can disturb it and when it gets worse.
+    metric: &'static str,
     of: Value,
     format: fn(f64) -> String,
-    /// Whether a bound on it is the least value, not one that it must stay below.
-    more_is_better: bool,
 }
 
 #[derive(Clone, Copy)]
 enum Value {
-    /// A time or a rate, on which the generator and other load on the host have their part.
-    Disturbed(fn(&Figures) -> Option<BoundedFigure>),
+    /// A time or a rate, on which the generator has its part.
+    Measured(fn(&Figures) -> Option<BoundedFigure>),
     /// A share of answers: many errors are its message, where other bounds are inconclusive.
     Counted(fn(&Figures) -> Option<f64>),
 }
@@ -54,25 +55,41 @@ impl Quantity {
     pub(crate) const AVERAGE: Self = Self::time("average", |f| f.mean_ms);
     pub(crate) const THROUGHPUT: Self = Self {
         name: "throughput",
-        of: Value::Disturbed(|f| f.requests_per_s),
+        metric: "throughput",
+        of: Value::Measured(|f| f.requests_per_s),
         format: digits,
-        more_is_better: true,
     };
     pub(crate) const ERRORS: Self = Self {
         name: "errors",
+        metric: "error_rate",
         of: Value::Counted(|f| f.error_share),
         format: percent,
-        more_is_better: false,
     };
     pub(crate) const CORRECTNESS: Self = Self {
         name: "policy correctness",
+        metric: "policy_correctness",
         of: Value::Counted(|f| f.policy_correctness),
         format: percent,
-        more_is_better: true,
     };
 
     const fn time(name: &'static str, of: fn(&Figures) -> Option<BoundedFigure>) -> Self {
-        Self { name, of: Value::Disturbed(of), format: time, more_is_better: false }
+        Self { name, metric: "response_time", of: Value::Measured(of), format: time }
+    }
+
+    fn figure(self) -> Option<Figure> {
+        Figure::named(self.metric)
+    }
+
+    fn more_is_better(self) -> bool {
+        self.figure().is_some_and(|figure| figure.worse() == Worse::Lower)
+    }
+
+    /// What other load on the host can do to it in a measurement.
+    fn disturbance(self, result: &MeasurementResult) -> Disturbance {
+        match self.figure() {
+            Some(Figure::Distribution(_)) => result.time().disturbance(),
+            other => other.map_or(Disturbance::Either, Figure::disturbance),
+        }
     }
 
     /// A bound on it that decides.
@@ -95,25 +112,38 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    const fn requirement(&self) -> Requirement {
-        if self.of.more_is_better {
+    fn requirement(&self) -> Requirement {
+        if self.of.more_is_better() {
             Requirement::at_least(self.value, self.of.format)
         } else {
             Requirement::below(self.value, self.of.format)
         }
     }
 
-    /// Judges the figure of a measurement that is called `name`.
+    /// Judges the figure of a measurement that is called `name`. One that must not be used neither
+    /// passes nor fails; nor does one that other load on the host may have decided. No time or rate
+    /// fails while the load's own core was full: what waited there is in it.
     pub(crate) fn judge(&self, name: &str, result: &MeasurementResult) -> BoundResult {
         let (what, requirement) = (format!("{name}: {}", self.of.name), self.requirement());
-        let judged = match self.of.of {
-            Value::Disturbed(of) => BoundResult::of_figure(&what, result, of, requirement),
+        let (measured, busy) = match self.of.of {
+            Value::Measured(of) => (result.bounded(of), result.busy_host()),
             Value::Counted(of) => {
                 let counted = result.error_figure(of).map(BoundedFigure::exact);
-                BoundResult::figure(&what, counted, requirement)
+                (counted, result.busy_in_any_pass().cloned())
             }
         };
-        BoundResult { decides: self.decides, ..judged }
+        let judged = BoundResult::figure(&what, measured, requirement);
+        let judged = match busy {
+            Some(why) => judged.disturbed(self.of.disturbance(result), requirement.is_upper(), why),
+            None => judged,
+        };
+        let full = match self.of.of {
+            Value::Measured(_) if judged.judgement == Judgement::Fail => result.figures(),
+            _ => None,
+        };
+        let full = full.and_then(|figures| finding::full_load_core(&figures.busy));
+        let judgement = full.map_or(judged.judgement, Judgement::Inconclusive);
+        BoundResult { judgement, decides: self.decides, ..judged }
     }
 
     /// A row of a table of metrics: its name, the figure behind the mark of its measurement, the
@@ -121,7 +151,7 @@ impl Limit {
     /// have held it back.
     pub(crate) fn row(&self, metric: &str, result: Option<&MeasurementResult>) -> [String; 4] {
         let cell = or_dash(result, |result| columns::marked(result, &self.cell(result)));
-        let rate = result.filter(|_| self.of.more_is_better);
+        let rate = result.filter(|_| self.of.more_is_better());
         let rate = rate.and_then(MeasurementResult::throughput);
         let reached = or_dash(rate, |rate| {
             let at_least = if rate.refused.is_some() { ">= " } else { "" };
@@ -132,8 +162,8 @@ impl Limit {
 
     fn cell(&self, result: &MeasurementResult) -> String {
         match self.of.of {
-            Value::Disturbed(_) if self.of.more_is_better => columns::throughput(result),
-            Value::Disturbed(of) => columns::time(result, of),
+            Value::Measured(_) if self.of.more_is_better() => columns::throughput(result),
+            Value::Measured(of) => columns::time(result, of),
             Value::Counted(of) => columns::shown_cell(result, of, self.of.format),
         }
     }
@@ -153,85 +183,55 @@ pub(crate) struct Requirement {
 
 impl Requirement {
     /// That nothing of a count is left.
-    pub(crate) const NONE: Self = Self { bound: Bound::AtMost(0.0), format: digits };
+    pub(crate) const NONE: Self = Self::new(Comparison::AtMost, 0.0, digits);
+
+    const fn new(comparison: Comparison, value: f64, format: fn(f64) -> String) -> Self {
+        Self { bound: Bound::new(comparison, value), format }
+    }
 
     pub(crate) const fn below(value: f64, format: fn(f64) -> String) -> Self {
-        Self { bound: Bound::Below(value), format }
+        Self::new(Comparison::Less, value, format)
     }
 
     const fn at_least(value: f64, format: fn(f64) -> String) -> Self {
-        Self { bound: Bound::AtLeast(value), format }
+        Self::new(Comparison::AtLeast, value, format)
     }
 
-    /// The generator can only add to a time and take from a rate.
-    const fn is_of_rate(&self) -> bool {
-        matches!(self.bound, Bound::AtLeast(_))
+    const fn is_upper(&self) -> bool {
+        self.bound.comparison.is_upper()
     }
 
-    /// Judges a figure on its limits.
+    /// Judges a figure on its limits: the generator can only add to a time and take from a rate.
     fn judge(&self, measured: Result<BoundedFigure, Unusable>) -> Judgement {
         let figure = match measured {
             Ok(figure) => figure,
             Err(why) => return Judgement::Inconclusive(why.to_string()),
         };
-        let bias = if self.is_of_rate() { Bias::Takes } else { Bias::Adds };
-        match (figure.limits(bias).map(|value| self.bound.holds(value)), figure.refused) {
-            ([true, true], _) => Judgement::Pass,
-            ([false, false], _) => Judgement::Fail,
-            (_, Some(Refusal::Censored)) => {
-                Judgement::Inconclusive("requests without an end may be longer".to_owned())
-            }
-            _ => Judgement::Inconclusive(format!(
+        let bias = if self.is_upper() { Bias::Adds } else { Bias::Takes };
+        Judgement::new(self.bound.decides(figure.limits(bias)), || match figure.refused {
+            Some(Refusal::Censored) => "requests without an end may be longer".to_owned(),
+            _ => format!(
                 "the generator itself may have changed it by {}, which decides",
                 (self.format)(figure.bound)
-            )),
-        }
+            ),
+        })
     }
 
     /// The Result column.
     fn shown(&self, figure: BoundedFigure) -> String {
         let value = (self.format)(figure.value);
         match figure.refused {
-            Some(_) if self.is_of_rate() => format!(">= {value}"),
+            Some(_) if !self.is_upper() => format!(">= {value}"),
             _ => with_share(value, &figure, "-"),
         }
     }
 
     fn text(&self) -> String {
-        let (sign, limit) = match self.bound {
-            Bound::Below(limit) => ("<", limit),
-            Bound::AtLeast(limit) => (">=", limit),
-            Bound::AtMost(limit) | Bound::Within { truth: limit, .. } => ("<=", limit),
-        };
-        format!("{sign} {}", (self.format)(limit))
+        format!("{} {}", self.bound.comparison.sign(), (self.format)(self.bound.value))
     }
 }
 
 impl BoundResult {
-    /// Judges a time or a rate of a measurement. One that must not be used neither passes nor
-    /// fails; nor does one that other load on the host may have decided. None fails while the
-    /// load's own core was full: what waited there is in it.
-    fn of_figure(
-        what: &str,
-        result: &MeasurementResult,
-        figure: impl Fn(&Figures) -> Option<BoundedFigure>,
-        requirement: Requirement,
-    ) -> Self {
-        let disturbance =
-            if requirement.is_of_rate() { Disturbance::Down } else { result.time().disturbance() };
-        let judged = Self::figure(what, result.bounded(figure), requirement);
-        let judged = match result.busy_host() {
-            Some(why) => judged.disturbed(disturbance, why),
-            None => judged,
-        };
-        match result.figures().and_then(|figures| finding::full_load_core(&figures.busy)) {
-            Some(why) if judged.judgement == Judgement::Fail => {
-                Self { judgement: Judgement::Inconclusive(why), ..judged }
-            }
-            _ => judged,
-        }
-    }
-
     /// Judges a count that may be missing.
     pub(crate) fn count(what: &str, measured: Option<f64>, requirement: Requirement) -> Self {
         let figure = measured.map(BoundedFigure::exact).ok_or(Unusable::NoValue);
@@ -245,10 +245,10 @@ impl BoundResult {
     }
 
     /// The judgement of a figure that was measured on a busy host.
-    pub(crate) fn disturbed(self, disturbance: Disturbance, why: String) -> Self {
+    pub(crate) fn disturbed(self, by: Disturbance, is_upper: bool, why: String) -> Self {
         let settled = match self.judgement {
-            Judgement::Pass => disturbance.settles(true),
-            Judgement::Fail => disturbance.settles(false),
+            Judgement::Pass => by.settles(true, is_upper),
+            Judgement::Fail => by.settles(false, is_upper),
             Judgement::Inconclusive(_) => true,
         };
         if settled { self } else { self.into_doubt(&Unusable::BusyHost(why)) }
@@ -267,11 +267,9 @@ impl BoundResult {
     ) -> Self {
         let judgement = match &measured {
             Err(why) => Judgement::Inconclusive(why.clone()),
-            Ok([_, low, high]) => match [low, high].map(|end| requirement.bound.holds(*end)) {
-                [true, true] => Judgement::Pass,
-                [false, false] => Judgement::Fail,
-                _ => Judgement::Inconclusive("its interval has the bound in it".to_owned()),
-            },
+            Ok([_, low, high]) => Judgement::new(requirement.bound.decides([*low, *high]), || {
+                "its interval has the bound in it".to_owned()
+            }),
         };
         let measured = or_dash(measured.ok(), |ends| {
             let [value, low, high] = ends.map(requirement.format);
@@ -329,7 +327,6 @@ mod tests {
 
     #[test]
     fn bounds_are_three_valued() {
-        let requirement = Requirement::below(100.0, time);
         for (result, status) in [
             (result(Some(99.9), false), "PASS"),
             (result(Some(100.0), false), "FAIL"),
@@ -337,7 +334,7 @@ mod tests {
             (result(Some(1.0), true), "inconclusive"),
             (MeasurementResult::default(), "inconclusive"),
         ] {
-            let bound = BoundResult::of_figure("p99", &result, |f| f.p99_ms, requirement);
+            let bound = Quantity::P99.bound(100.0).judge("x", &result);
             assert_eq!(bound.status(), status, "{result:?}");
             assert_eq!(bound.bound, "< 100ms");
         }
@@ -345,7 +342,6 @@ mod tests {
 
     #[test]
     fn nothing_is_broken_by_what_waited_for_a_full_core_of_the_load() {
-        let requirement = Requirement::below(100.0, time);
         for (p99, generator, provider, shared, status) in [
             (200.0, 0.53, 0.38, true, "inconclusive"),
             (200.0, 0.53, 0.38, false, "FAIL"),
@@ -358,7 +354,7 @@ mod tests {
             let busy = &mut result.passes[0].busy;
             (busy.generator, busy.provider, busy.shared) =
                 (Some(generator), Some(provider), shared);
-            let bound = BoundResult::of_figure("p99", &result, |f| f.p99_ms, requirement);
+            let bound = Quantity::P99.bound(100.0).judge("x", &result);
             assert_eq!(bound.status(), status, "{p99} {generator} {provider} {shared}");
         }
     }
@@ -389,19 +385,22 @@ mod tests {
             // The slowest requests may be among those that failed.
             (&failing, 60.0, "inconclusive"),
         ] {
-            let limit = Requirement::below(limit, time);
-            let p99 = BoundResult::of_figure("p99", result, |f| f.p99_ms, limit);
-            assert_eq!(p99.status(), status, "{limit:?}", limit = limit.text());
+            let p99 = Quantity::P99.bound(limit).judge("x", result);
+            assert_eq!(p99.status(), status, "{limit}");
         }
         for (floor, status) in [(500.0, "PASS"), (700.0, "inconclusive")] {
-            let floor = Requirement::at_least(floor, digits);
-            let rate = BoundResult::of_figure("rate", &closed, |f| f.requests_per_s, floor);
+            let rate = Quantity::THROUGHPUT.bound(floor).judge("x", &closed);
             assert_eq!(rate.status(), status);
         }
-        for (result, status) in [(&open, "PASS"), (&closed, "PASS"), (&failing, "FAIL")] {
+        // Other load may have made requests time out, and does not change a decision.
+        for (result, statuses) in [
+            (&open, ["PASS", "PASS"]),
+            (&closed, ["PASS", "PASS"]),
+            (&failing, ["inconclusive", "FAIL"]),
+        ] {
             let errors = Quantity::ERRORS.bound(0.001).judge("x", result);
             let correct = Quantity::CORRECTNESS.bound(1.0).judge("x", result);
-            assert_eq!([errors.status(), correct.status()], [status; 2]);
+            assert_eq!([errors.status(), correct.status()], statuses);
         }
     }
 
@@ -441,13 +440,7 @@ mod tests {
     fn requirements_hold_at_their_edges_and_are_written_with_their_unit() {
         for (requirement, text, below, on, above) in [
             (Requirement::below(2.0, time), "< 2.00ms", true, false, false),
-            (
-                Requirement { bound: Bound::AtMost(2.0), format: percent },
-                "<= 200%",
-                true,
-                true,
-                false,
-            ),
+            (Requirement::new(Comparison::AtMost, 2.0, percent), "<= 200%", true, true, false),
             (Requirement::at_least(2.0, time), ">= 2.00ms", false, true, true),
         ] {
             assert_eq!(
@@ -490,8 +483,7 @@ mod tests {
             (100, "inconclusive", "inconclusive"),
         ] {
             let result = with(errors);
-            let time =
-                BoundResult::of_figure("p99", &result, |f| f.p99_ms, Requirement::below(9.0, time));
+            let time = Quantity::P99.bound(9.0).judge("x", &result);
             let errors = Quantity::ERRORS.bound(0.02).judge("x", &result);
             assert_eq!((time.status(), errors.status()), (of_time, of_errors));
         }

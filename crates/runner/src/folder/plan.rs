@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plimsoll_engine::Run;
 use plimsoll_measure::Moment;
-use plimsoll_metrics::{Band, RunMetadata, Threshold};
+use plimsoll_metrics::{Limit, RunMetadata};
 use plimsoll_plan::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -65,8 +65,6 @@ pub struct StoredPlan {
 #[derive(Debug, Deserialize)]
 struct StoredBounds {
     thresholds: BTreeMap<String, Vec<String>>,
-    #[serde(default)]
-    bands: BTreeMap<String, Vec<String>>,
 }
 
 impl StoredPlan {
@@ -92,41 +90,20 @@ impl StoredPlan {
         Ok(plan)
     }
 
-    /// The thresholds of the run.
+    /// The limits of the run.
     ///
     /// # Errors
     /// One of them cannot be read.
-    pub fn thresholds(&self) -> Result<Vec<Threshold>, RunnerError> {
-        thresholds(&self.plan.thresholds)
-    }
-
-    /// The bands of the run.
-    ///
-    /// # Errors
-    /// One of them cannot be read.
-    pub fn bands(&self) -> Result<Vec<Band>, RunnerError> {
-        bands(&self.plan.bands)
+    pub fn limits(&self) -> Result<Vec<Limit>, RunnerError> {
+        limits(&self.plan.thresholds)
     }
 }
 
-/// Parses the thresholds of a plan.
+/// Parses the limits of a plan.
 ///
 /// # Errors
 /// One of them cannot be read: it says which and why.
-pub fn thresholds(written: &BTreeMap<String, Vec<String>>) -> Result<Vec<Threshold>, RunnerError> {
-    pairs(written).map(|(metric, bound)| Ok(Threshold::parse(metric, bound)?)).collect()
-}
-
-/// Parses the bands of a plan.
-///
-/// # Errors
-/// One of them cannot be read: it says which and why.
-pub fn bands(written: &BTreeMap<String, Vec<String>>) -> Result<Vec<Band>, RunnerError> {
-    pairs(written).map(|(metric, bounds)| Ok(Band::parse(metric, bounds)?)).collect()
-}
-
-fn pairs(written: &BTreeMap<String, Vec<String>>) -> impl Iterator<Item = (&str, &str)> {
-    written
-        .iter()
-        .flat_map(|(metric, bounds)| bounds.iter().map(move |bound| (&**metric, &**bound)))
+pub fn limits(written: &BTreeMap<String, Vec<String>>) -> Result<Vec<Limit>, RunnerError> {
+    let written = written.iter().flat_map(|(metric, all)| all.iter().map(move |one| (metric, one)));
+    written.map(|(metric, limit)| Ok(Limit::parse(metric, limit)?)).collect()
 }

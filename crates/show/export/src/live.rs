@@ -54,15 +54,8 @@ pub struct Verdict {
 impl Verdict {
     /// The verdict of these results.
     pub fn of(valid: bool, thresholds: &[ThresholdResult]) -> Self {
-        let mut counts = [0; 3];
-        for result in thresholds {
-            counts[match result.judgement {
-                Judgement::Pass => 0,
-                Judgement::Fail => 1,
-                Judgement::Inconclusive(_) => 2,
-            }] += 1;
-        }
-        Self { valid, thresholds: counts }
+        let thresholds = Judgement::count(thresholds.iter().map(|found| &found.judgement));
+        Self { valid, thresholds }
     }
 }
 

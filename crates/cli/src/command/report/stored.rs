@@ -54,7 +54,7 @@ fn summarize_rows(run: &Path) -> Result<Rebuilt> {
     let rows = find_rows(run, file::ROWS).unwrap_or_else(|| run.join(file::ROWS));
     let stored = read_file(run, file::PLAN, StoredPlan::parse)?
         .with_context(|| format!("{} has neither summary.json nor plan.json", run.display()))?;
-    let thresholds = stored.thresholds()?;
+    let limits = stored.limits()?;
     let file = open_rows(&rows).with_context(|| {
         format!(
             "the run has no summary.json, and its rows cannot be read either ({})",
@@ -62,9 +62,8 @@ fn summarize_rows(run: &Path) -> Result<Rebuilt> {
         )
     })?;
     let mut lines = BoundedLines::new(file);
-    let bands = stored.bands()?;
-    let mut rebuilt = rebuild(lines.by_ref(), stored.metadata, &thresholds)?;
-    rebuilt.summary = with_tasks(rebuilt.summary, run, &rows)?.with_bands(&bands);
+    let mut rebuilt = rebuild(lines.by_ref(), stored.metadata, &limits)?;
+    rebuilt.summary = with_tasks(rebuilt.summary, run, &rows)?;
     lines.check().with_context(|| rows.display().to_string())?;
     Ok(rebuilt)
 }

@@ -30,7 +30,6 @@ pub(super) fn prepare(plan: &mut Plan) {
         scenario.weight = 1.0;
     }
     plan.thresholds.clear();
-    plan.bands.clear();
 }
 
 /// What was answered, by scenario.

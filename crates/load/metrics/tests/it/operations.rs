@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_measure::{ErrorClass, Operation, Outcome, RpcReport, Sample};
 use plimsoll_metrics::{
-    GroupKey, InstrumentHealth, Judgement, Recorder, Results, RunSummary, Scope, Snapshot,
-    Threshold,
+    GroupKey, InstrumentHealth, Judgement, Limit, Recorder, Results, RunSummary, Scope, Snapshot,
 };
 
 use crate::support::{at, metadata, sample};
@@ -14,7 +13,7 @@ fn step(stage: u16, operation: Option<Operation>, outcome: Outcome, rpc: RpcRepo
     Sample { operation, rpc, ..sample(stage, 2_000, 50, outcome) }
 }
 
-fn summary(thresholds: &[Threshold]) -> RunSummary {
+fn summary(thresholds: &[Limit]) -> RunSummary {
     use Operation::{CallTool, Initialize, ListTools};
     let failed = Outcome::Failed(ErrorClass::RpcError);
     let none = RpcReport::default();
@@ -68,7 +67,7 @@ fn each_operation_is_a_group_of_its_own() {
 
 #[test]
 fn codes_survive_the_file_and_thresholds_are_judged_by_operation() {
-    let bound = |metric, expression| Threshold::parse(metric, expression).unwrap();
+    let bound = |metric, expression| Limit::parse(metric, expression).unwrap();
     let summary = summary(&[
         bound("failed{operation:tools/call}", "==2"),
         bound("failed{operation:tools/list}", "==2"),

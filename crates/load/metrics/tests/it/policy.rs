@@ -2,7 +2,7 @@
 
 use plimsoll_measure::{Outcome, PolicyDecision, Sample, ScenarioId};
 use plimsoll_metrics::{
-    Band, BandLevel, Expectation, InstrumentHealth, Level, RunMetadata, RunSummary,
+    BandLevel, Expectation, InstrumentHealth, Judgement, Level, Limit, RunMetadata, RunSummary,
 };
 
 use crate::support::{metadata, recorder, run, sample};
@@ -48,10 +48,8 @@ fn summary(bands: &[(&str, &str)]) -> RunSummary {
         vec![expect(PolicyDecision::Allow, "normal"), expect(PolicyDecision::Block, "attack")];
     let metadata = RunMetadata { expectations, ..metadata() };
     let bands: Vec<_> =
-        bands.iter().map(|(metric, bounds)| Band::parse(metric, bounds).unwrap()).collect();
-    RunSummary::build(metadata, InstrumentHealth::default(), &recorder.take(), &[])
-        .unwrap()
-        .with_bands(&bands)
+        bands.iter().map(|(metric, bounds)| Limit::parse(metric, bounds).unwrap()).collect();
+    RunSummary::build(metadata, InstrumentHealth::default(), &recorder.take(), &bands).unwrap()
 }
 
 #[test]
@@ -149,15 +147,12 @@ fn bands_have_three_levels_and_are_inconclusive_without_data() {
         ("policy_correctness{stage:3}", ">=99%|95%"),
         ("error_rate{stage:3}", "<=0|5%"),
     ]);
-    let levels: Vec<_> = summary.bands.iter().map(|band| &band.level).collect();
-    assert_eq!(
-        levels[..4],
-        [&BandLevel::Target, &BandLevel::Degraded, &BandLevel::Critical, &BandLevel::Target]
-    );
-    assert!(
-        levels[4..].iter().all(|level| matches!(level, BandLevel::Inconclusive(_))),
-        "{levels:?}"
-    );
+    let levels: Vec<_> = summary.thresholds.iter().map(|band| band.level).collect();
+    let known =
+        [BandLevel::Target, BandLevel::Degraded, BandLevel::Critical, BandLevel::Target].map(Some);
+    assert_eq!(levels, [&known[..], &[None; 3]].concat());
+    let failed = summary.thresholds.iter().filter(|band| band.judgement == Judgement::Fail);
+    assert_eq!(failed.count(), 1);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use plimsoll_measure::{
     ConversationKey, Moment, Nanos, Outcome, Sample, StageId, TokenCount, Usage,
 };
 use plimsoll_metrics::{
-    BoundedFigure, InstrumentHealth, Judgement, LoadModel, Recorder, RunMetadata, RunSummary,
-    Snapshot, StageInfo, Threshold,
+    BoundedFigure, InstrumentHealth, Judgement, Limit, LoadModel, Recorder, RunMetadata,
+    RunSummary, Snapshot, StageInfo,
 };
 
 use crate::support::sample;
@@ -38,7 +38,7 @@ fn measure(
     requests: &[(ConversationKey, f64, f64)],
     workers: usize,
     apart: bool,
-    thresholds: &[Threshold],
+    thresholds: &[Limit],
 ) -> RunSummary {
     let ends: Vec<_> = stages.iter().map(|stage| at(stage.start_s + stage.duration_s)).collect();
     let mut merged = Snapshot::new();
@@ -137,7 +137,7 @@ fn answers_of_different_lengths_leave_a_short_stage_open() {
         1 => 5.0,
         _ => 3.0,
     });
-    let threshold = Threshold::parse("throughput", ">=0.3").unwrap();
+    let threshold = Limit::parse("throughput", ">=0.3").unwrap();
     let summary = measure(&stages, &requests, 1, false, &[threshold]);
     let answers = rate(&summary, 1, "throughput");
     let [low, high] = answers.interval.unwrap();
@@ -222,7 +222,7 @@ fn an_overloaded_target_fails_a_threshold_above_its_capacity() {
     // 200 a second are due, and 100 are answered, first come, first served.
     let stages = stages(LoadModel::Open, &[(2.0, true), (30.0, false)]);
     let requests = arrivals(&stages, &[200.0, 200.0], |start| start + 0.01);
-    let thresholds = [">=150", ">=90"].map(|bound| Threshold::parse("throughput", bound).unwrap());
+    let thresholds = [">=150", ">=90"].map(|bound| Limit::parse("throughput", bound).unwrap());
     let summary = measure(&stages, &requests, 1, false, &thresholds);
     let judged: Vec<_> = summary.thresholds.iter().map(|one| &one.judgement).collect();
     assert_eq!(judged, [&Judgement::Fail, &Judgement::Pass]);

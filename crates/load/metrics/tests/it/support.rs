@@ -6,8 +6,8 @@ use plimsoll_measure::{
     Usage,
 };
 use plimsoll_metrics::{
-    Environment, InstrumentHealth, LoadModel, Recorder, RunEnd, RunInfo, RunMetadata, RunSummary,
-    StageInfo, TargetInfo, Threshold,
+    Environment, InstrumentHealth, Limit, LoadModel, Recorder, RunEnd, RunInfo, RunMetadata,
+    RunSummary, StageInfo, TargetInfo,
 };
 
 /// The moment `ms` after the epoch.
@@ -118,7 +118,7 @@ pub(crate) fn run(recorder: &mut Recorder, sample: &Sample, gaps: &[Nanos]) {
 
 pub(crate) fn summary(recorder: &mut Recorder, thresholds: &[(&str, &str)]) -> RunSummary {
     let thresholds: Vec<_> =
-        thresholds.iter().map(|(metric, bound)| Threshold::parse(metric, bound).unwrap()).collect();
+        thresholds.iter().map(|(metric, bound)| Limit::parse(metric, bound).unwrap()).collect();
     RunSummary::build(metadata(), InstrumentHealth::default(), &recorder.take(), &thresholds)
         .unwrap()
 }

@@ -50,6 +50,8 @@ fn thresholds_that_can_never_be_judged_are_refused_with_the_fix() {
         ("thresholds: {tls: ['max<1s']}", "the target is `http`"),
         ("thresholds: {dns: ['max<1s']}", "the target is an address"),
         ("thresholds: {policy_correctness: ['==100%']}", "no scenario of it expects one"),
+        ("thresholds: {goodput: ['>=10']}", "does not say which are good; write `goodput:`"),
+        ("bands: {good_share: ['>=99%|95%']}", "does not say which are good"),
         (
             "protocol: a2a\na2a: {steps: [{action: send}]}\nthresholds: {ttft: ['max<1s']}",
             "no scenario of it asks for one",
@@ -78,6 +80,7 @@ fn what_may_be_judged_is_accepted() {
         "stages: 'w1:1s'\nthresholds: {'error_rate{stage:1}': ['<1%']}",
         "thresholds: {'error_rate{target:127.0.0.1:9000}': ['<1%']}",
         "protocol: a2a\na2a: {steps: [{action: stream}]}\nthresholds: {'ttft{operation:SendStreamingMessage}': ['max<1s']}",
+        "goodput: ttfb<1s\nthresholds: {goodput: ['>=10'], good_share: ['>=99%']}",
         "http_version: http2\nthresholds: {send_stall: ['max<1s']}",
         // How many tools an agent calls is up to the model.
         "stages: '@20:30s'\nscenarios: [{protocol: mcp, mcp: {steps: [{method: ping}]}}, {agent: {tools: mcp}}]\nthresholds: {'ttfb{operation:tools/call}': ['p(99)<1s']}",

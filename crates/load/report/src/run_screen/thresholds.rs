@@ -1,6 +1,6 @@
-//! The thresholds and bands, those that are broken first.
+//! The limits, those that are broken first.
 
-use plimsoll_metrics::{BandLevel, BandResult, Judgement, RunSummary, ThresholdResult, Unit};
+use plimsoll_metrics::{BandLevel, Judgement, RunSummary, ThresholdResult, Unit};
 
 use crate::format;
 use crate::screen::{Item, Screen, Tone};
@@ -11,37 +11,33 @@ const LEAST: usize = 3;
 pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     let found = run_bounds(summary);
     let least = found.iter().filter(|item| item.tone() != Tone::Good).count().clamp(1, LEAST);
-    let unit = if summary.bands.is_empty() { "thresholds" } else { "bounds" };
-    screen.judged("", unit, found, least);
+    screen.judged("", unit(&summary.thresholds), found, least);
 }
 
-/// The thresholds and bands of a run with what was measured, those that are broken first.
+/// The name of the limits of a run.
+pub(super) fn unit(limits: &[ThresholdResult]) -> &'static str {
+    match limits {
+        limits if limits.iter().any(ThresholdResult::is_band) => "bounds",
+        [_] => "threshold",
+        _ => "thresholds",
+    }
+}
+
+/// The limits of a run with what was measured, those that are broken first.
 pub fn run_bounds(summary: &RunSummary) -> Vec<Item> {
     let mut found: Vec<_> = summary.thresholds.iter().map(threshold).collect();
-    found.extend(summary.bands.iter().map(band));
     found.sort_by_key(|item| std::cmp::Reverse(item.tone()));
     found
 }
 
 fn threshold(found: &ThresholdResult) -> Item {
-    let (tone, word) = match &found.judgement {
-        Judgement::Pass => (Tone::Good, "PASS"),
-        Judgement::Fail => (Tone::Bad, "FAIL"),
-        Judgement::Inconclusive(_) => (Tone::Unsure, "INCONCLUSIVE"),
+    let tone = match (&found.judgement, found.level) {
+        (Judgement::Fail, _) => Tone::Bad,
+        (Judgement::Inconclusive(_), _) | (_, Some(BandLevel::Degraded)) => Tone::Unsure,
+        (Judgement::Pass, _) => Tone::Good,
     };
     let text = format!("{} {}: {}", found.metric, found.expression, threshold_measured(found));
-    Item::judged(tone, word, &text)
-}
-
-fn band(found: &BandResult) -> Item {
-    let (tone, word) = match &found.level {
-        BandLevel::Target => (Tone::Good, "TARGET"),
-        BandLevel::Degraded => (Tone::Unsure, "DEGRADED"),
-        BandLevel::Critical => (Tone::Bad, "CRITICAL"),
-        BandLevel::Inconclusive(_) => (Tone::Unsure, "INCONCLUSIVE"),
-    };
-    let text = format!("{} {}: {}", found.metric, found.expression, band_measured(found));
-    Item::judged(tone, word, &text)
+    Item::judged(tone, found.word(), &text)
 }
 
 fn threshold_measured(threshold: &ThresholdResult) -> String {
@@ -66,13 +62,5 @@ fn value_in(unit: Unit, value: f64) -> String {
         Unit::Share => format::share(value),
         Unit::RequestsPerSecond | Unit::TokensPerSecond => format!("{}/s", format::digits(value)),
         _ => format::digits(value),
-    }
-}
-
-fn band_measured(band: &BandResult) -> String {
-    match (&band.level, band.measured) {
-        (BandLevel::Inconclusive(why), _) => why.clone(),
-        (_, Some(value)) => format!("measured {}", value_in(band.unit, value)),
-        (_, None) => String::new(),
     }
 }

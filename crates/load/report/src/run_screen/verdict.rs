@@ -3,6 +3,7 @@
 use plimsoll_metrics::{BandLevel, Level, RunJudgement, RunSummary};
 
 use crate::format::{count, share};
+use super::thresholds::unit;
 use crate::screen::Tone;
 
 /// Codes of warnings that a verdict names.
@@ -45,19 +46,21 @@ fn main_finding(summary: &RunSummary, level: Level, word: &str) -> String {
 }
 
 fn failed(summary: &RunSummary, broken: &[String]) -> String {
-    let all = summary.thresholds.len() + summary.bands.len();
-    format!("FAIL: {} of {all} {} broken: {}", broken.len(), unit(summary), broken.join(", "))
+    let limits = &summary.thresholds;
+    let (all, unit) = (limits.len(), unit(limits));
+    format!("FAIL: {} of {all} {unit} broken: {}", broken.len(), broken.join(", "))
 }
 
 fn passed(summary: &RunSummary) -> String {
-    let all = summary.thresholds.len() + summary.bands.len();
-    let degraded = summary.bands.iter().filter(|band| band.level == BandLevel::Degraded).count();
+    let limits = &summary.thresholds;
+    let (all, unit) = (limits.len(), unit(limits));
+    let degraded = limits.iter().filter(|limit| limit.level == Some(BandLevel::Degraded)).count();
     let but = if degraded > 0 { format!(", {degraded} degraded") } else { String::new() };
     let valid = format!("VALID: {}", requests(summary));
     if all == 0 {
         return valid;
     }
-    format!("PASS: {} of {all} {} kept{but}. {valid}", all - degraded, unit(summary))
+    format!("PASS: {} of {all} {unit} kept{but}. {valid}", all - degraded)
 }
 
 /// `40 of 2,030 requests failed (1.97%); PL204`.
@@ -77,14 +80,5 @@ fn requests(summary: &RunSummary) -> String {
         0 => text,
         all if all <= CODES => format!("{text}; {}", codes.join(", ")),
         all => format!("{text}; {} and {} more", codes[..CODES].join(", "), all - CODES),
-    }
-}
-
-/// What the run was judged by.
-const fn unit(summary: &RunSummary) -> &'static str {
-    match (summary.bands.is_empty(), summary.thresholds.len()) {
-        (true, 1) => "threshold",
-        (true, _) => "thresholds",
-        (false, _) => "bounds",
     }
 }

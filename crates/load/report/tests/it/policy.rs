@@ -1,7 +1,9 @@
 //! Policy decisions, bands, labels and processes in every format.
 
 use plimsoll_measure::{Outcome, PolicyDecision, Sample};
-use plimsoll_metrics::{Band, Expectation, Finding, ProcessUse, Recorder, RunMetadata, RunSummary};
+use plimsoll_metrics::{
+    Expectation, Finding, Limit, ProcessUse, Recorder, RunMetadata, RunSummary,
+};
 use plimsoll_report::{Style, csv, prometheus, text};
 use plimsoll_run_files::{read_summary, summary_json};
 
@@ -26,7 +28,7 @@ fn policy() -> RunSummary {
     let labels = [("client".to_owned(), "a \"quoted\" one".to_owned())].into();
     let metadata = RunMetadata { expectations, labels, ..metadata() };
     let bands = [("block_rate", "rate>=10%|>0%"), ("policy_correctness", ">=99%|90%")];
-    let bands = bands.map(|(metric, bounds)| Band::parse(metric, bounds).unwrap());
+    let bands = bands.map(|(metric, bounds)| Limit::parse(metric, bounds).unwrap());
     let built = RunSummary::build(metadata, health(), &recorder.take(), &[]).unwrap();
     let process = ProcessUse {
         name: "gateway".to_owned(),
@@ -39,7 +41,7 @@ fn policy() -> RunSummary {
         threads: 3,
         ..ProcessUse::default()
     };
-    RunSummary { processes: vec![process], ..built.with_bands(&bands) }
+    RunSummary { processes: vec![process], ..built.with_limits(&bands) }
 }
 
 fn expect(policy_decision: PolicyDecision, category: &str) -> Expectation {

@@ -2,8 +2,8 @@
 
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, PolicyDecision, Sample, StageId, StreamShape};
 use plimsoll_metrics::{
-    Band, FailureKind, Finding, InstrumentHealth, LoadModel, Recorder, RunEnd, RunMetadata,
-    RunSummary, StageInfo, Threshold,
+    FailureKind, Finding, InstrumentHealth, Limit, LoadModel, Recorder, RunEnd, RunMetadata,
+    RunSummary, StageInfo,
 };
 use plimsoll_report::screen::{Chapter, Item, LINES, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
@@ -275,21 +275,20 @@ fn merged_streams_and_bands_stand_out() {
     let mut summary = summary_of(merged.collect(), metadata(), health());
     summary.thresholds.clear();
     let bands = [("error_rate", "rate<0.1%|10%"), ("ttft", "p(95)<500ms|1s")];
-    let bands = bands.map(|(metric, bounds)| Band::parse(metric, bounds).unwrap());
-    check("bands", &summary.with_bands(&bands));
+    let bands = bands.map(|(metric, bounds)| Limit::parse(metric, bounds).unwrap());
+    check("bands", &summary.with_limits(&bands));
 }
 
 #[test]
 fn many_thresholds_leave_the_broken_ones() {
     let mut bounds: Vec<_> =
-        (1..40).map(|n| Threshold::parse("ttft", &format!("p(95)<{n}s")).unwrap()).collect();
-    bounds.push(Threshold::parse("success_rate", "value>0.999").unwrap());
+        (1..40).map(|n| Limit::parse("ttft", &format!("p(95)<{n}s")).unwrap()).collect();
+    bounds.push(Limit::parse("success_rate", "value>0.999").unwrap());
     let summary = summary(metadata(), health());
-    let judged = bounds.iter().map(|bound| bound.judge(&summary.results)).collect();
-    let summary = RunSummary { thresholds: judged, ..summary };
+    let summary = summary.with_limits(&bounds);
     let text = shown(&summary, 80);
     assert!(text.lines().count() <= LINES, "{text}");
-    assert!(text.contains("FAIL  success_rate value>0.999: measured 98.52%"), "{text}");
+    assert!(text.contains("FAIL  success_rate >99.9%: measured 98.52%"), "{text}");
     assert!(text.contains("more thresholds in report.txt"), "{text}");
 }
 
@@ -298,7 +297,7 @@ fn colours_are_those_of_the_words_and_a_target_has_none() {
     let mut summary = summary(metadata(), health());
     summary.metadata.notes = vec!["says \x1b[1;32mVALID\x1b[0m and \u{202e}more".to_owned()];
     let coloured = run_screen(&summary, rest()).text(Style { color: true, ..Style::plain(80) });
-    assert!(coloured.contains("\x1b[1;31mFAIL\x1b[0m          error_rate rate<0.1%"), "{coloured}");
+    assert!(coloured.contains("\x1b[1;31mFAIL\x1b[0m          error_rate <0.1%"), "{coloured}");
     assert!(coloured.contains("\n\x1b[1;31mFAIL\x1b[0m: 1 of 4 thresholds broken"), "{coloured}");
     let mut stripped = coloured;
     for code in ["\x1b[0m", "\x1b[1m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"] {

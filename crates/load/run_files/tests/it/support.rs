@@ -8,8 +8,8 @@ use plimsoll_measure::{
     Usage,
 };
 use plimsoll_metrics::{
-    CalibrationQuote, Conversations, Environment, GroupKey, InstrumentHealth, LoadModel, Recorder,
-    RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot, StageInfo, TargetInfo, Threshold,
+    CalibrationQuote, Conversations, Environment, GroupKey, InstrumentHealth, Limit, LoadModel,
+    Recorder, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot, StageInfo, TargetInfo,
 };
 
 /// A path in this crate.
@@ -229,14 +229,14 @@ pub(crate) fn stage_ends() -> Vec<Moment> {
     vec![at(1_000_000), at(11_000_000), at(21_000_000)]
 }
 
-pub(crate) fn thresholds() -> Vec<Threshold> {
+pub(crate) fn thresholds() -> Vec<Limit> {
     let bounds = [
         ("ttft", "p(95)<500ms"),
         ("ttft{scenario:complex}", "p(99.9)<500ms"),
         ("error_rate", "rate<0.1%"),
         ("throughput", ">=90"),
     ];
-    bounds.iter().map(|(metric, bound)| Threshold::parse(metric, bound).unwrap()).collect()
+    bounds.iter().map(|(metric, bound)| Limit::parse(metric, bound).unwrap()).collect()
 }
 
 pub(crate) fn summary(metadata: RunMetadata, health: InstrumentHealth) -> RunSummary {

@@ -1,7 +1,8 @@
 //! One pass of a measurement: its load, its figures, its file.
 
-use plimsoll_metrics::{Band, BoundedFigure, RunSummary};
+use plimsoll_metrics::{BoundedFigure, RunSummary};
 use plimsoll_report::format::{digits, or_dash, time_with_share, with_share};
+use plimsoll_runner::folder::limits;
 
 use super::{Pass, SuiteRunner};
 use crate::comparison_plan::slug;
@@ -46,13 +47,10 @@ impl SuiteRunner<'_> {
             }
             _ => measurement.plan(pass)?,
         };
-        let bands = plan.bands.iter().flat_map(|(metric, bounds)| {
-            bounds.iter().map(move |bound| Band::parse(metric, bound))
-        });
-        let bands = bands.collect::<Result<Vec<_>, _>>()?;
+        let limits = limits(&plan.thresholds)?;
         self.host.announce(&measurement.label);
         let summary = self.host.run(plan, watched(&measurement.target), self.control)?;
-        let mut summary = summary.with_bands(&bands);
+        let mut summary = summary.with_limits(&limits);
         summary.metadata.environment.clone_from(&self.options.environment);
         summary.health.calibration.clone_from(&self.options.calibration);
         let mut figures = Figures::from_summary(&summary, responses)?;

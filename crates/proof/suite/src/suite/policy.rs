@@ -6,8 +6,8 @@ mod tables;
 mod unhealthy;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{BandLevel, BandResult, Disturbance, Figure, Judgement, Metric, RunSummary};
-use plimsoll_report::format::{digits, or_dash, percent, time};
+use plimsoll_metrics::{BandLevel, Disturbance, Figure, Judgement, Metric, RunSummary, ThresholdResult};
+use plimsoll_report::format::{digits, limited_rate, or_dash, percent, time};
 
 use super::certificate;
 use super::columns;
@@ -421,17 +421,14 @@ fn secure(
 /// fails. Where too many answers are not the expected ones nothing can be on target.
 fn bands(row: &PolicyRow) -> Vec<BoundResult> {
     let Some(summary) = &row.summary else { return Vec::new() };
-    summary
-        .bands
-        .iter()
-        .map(|band: &BandResult| {
-            let (level, judgement) = match &band.level {
-                BandLevel::Target => ("on target", Judgement::Pass),
-                BandLevel::Degraded => ("degraded", Judgement::Pass),
-                BandLevel::Critical => ("critical", Judgement::Fail),
-                BandLevel::Inconclusive(why) => {
-                    ("not judged", Judgement::Inconclusive(why.clone()))
-                }
+    let bands = summary.thresholds.iter().filter(|limit| limit.is_band());
+    bands
+        .map(|band: &ThresholdResult| {
+            let level = match band.level {
+                Some(BandLevel::Target) => "on target",
+                Some(BandLevel::Degraded) => "degraded",
+                Some(BandLevel::Critical) => "critical",
+                None => "not judged",
             };
             let measured = band.measured.map(|value| match band.unit {
                 plimsoll_metrics::Unit::Time => time(value),
@@ -442,15 +439,16 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
                 &format!("{}: {}", row.name(), banded(&band.metric)),
                 or_dash(measured, |measured| format!("{measured} {level}")),
                 band.expression.clone(),
-                judgement,
+                band.judgement.clone(),
             );
+            let is_upper = band.expression.contains('<');
             let disturbance = match Figure::named(&band.metric) {
                 Some(Figure::Distribution(_)) => row.result.time().disturbance(),
                 other => other.map_or(Disturbance::Either, Figure::disturbance),
             };
             match (row.result.why_unusable(), row.result.busy_host()) {
                 (Some(why), _) => judged.into_doubt(&why),
-                (None, Some(why)) => judged.disturbed(disturbance, why),
+                (None, Some(why)) => judged.disturbed(disturbance, is_upper, why),
                 (None, None) => judged,
             }
         })

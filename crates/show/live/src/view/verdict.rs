@@ -1,6 +1,8 @@
 //! What the verdict would be if the run ended now.
 
-use plimsoll_metrics::{Judgement, ThresholdResult};
+use std::cmp::Reverse;
+
+use plimsoll_metrics::{Judgement, Verdict};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -36,56 +38,27 @@ fn words(model: &Model) -> (&'static str, Style, String, String) {
         let rest = ": Plimsoll itself changes a headline figure".to_owned();
         return ("INVALID", BAD, rest, format!("{why}{more}"));
     }
-    let counts = counts(&so_far.thresholds);
-    let (word, style) = match &counts {
-        Counts { broken: 1.., .. } => ("FAIL", BAD),
-        Counts { open: 1.., .. } => ("not decided", ODD),
-        Counts { kept: 1.., .. } => ("PASS", GOOD),
-        Counts { .. } => ("valid", GOOD),
+    let judgements = || so_far.thresholds.iter().map(|threshold| &threshold.judgement);
+    let counts @ [kept, broken, open] = Judgement::count(judgements());
+    if counts == [0; 3] {
+        let rest = ": Plimsoll keeps up. The profile has no thresholds".to_owned();
+        return ("valid", GOOD, rest, why(so_far));
+    }
+    let (word, style) = match Verdict::of(judgements()) {
+        Verdict::Pass => ("PASS", GOOD),
+        Verdict::Fail => ("FAIL", BAD),
+        Verdict::Inconclusive => ("not decided", ODD),
     };
-    (word, style, counts.words(), why(so_far))
-}
-
-/// How many thresholds are in which state.
-struct Counts {
-    kept: usize,
-    broken: usize,
-    open: usize,
-}
-
-impl Counts {
-    fn words(&self) -> String {
-        let Self { kept, broken, open } = *self;
-        if kept + broken + open == 0 {
-            return ": Plimsoll keeps up. The profile has no thresholds".to_owned();
-        }
-        let parts = [(broken, "broken"), (kept, "kept"), (open, "pending")];
-        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<_> = parts.map(|(count, word)| format!("{count} {word}")).collect();
-        format!(": thresholds {}", parts.join(", "))
-    }
-}
-
-fn counts(thresholds: &[ThresholdResult]) -> Counts {
-    let mut counts = Counts { kept: 0, broken: 0, open: 0 };
-    for threshold in thresholds {
-        match threshold.judgement {
-            Judgement::Pass => counts.kept += 1,
-            Judgement::Fail => counts.broken += 1,
-            Judgement::Inconclusive(_) => counts.open += 1,
-        }
-    }
-    counts
+    let parts = [(broken, "broken"), (kept, "kept"), (open, "pending")];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<_> = parts.map(|(count, word)| format!("{count} {word}")).collect();
+    (word, style, format!(": thresholds {}", parts.join(", ")), why(so_far))
 }
 
 /// The threshold that matters most, with what was measured.
 fn why(so_far: &SoFar) -> String {
     let mut sorted: Vec<_> = so_far.thresholds.iter().collect();
-    sorted.sort_by_key(|threshold| match threshold.judgement {
-        Judgement::Fail => 0,
-        Judgement::Inconclusive(_) => 1,
-        Judgement::Pass => 2,
-    });
+    sorted.sort_by_key(|threshold| Reverse(threshold.judgement.verdict()));
     let words: Vec<_> = sorted
         .into_iter()
         .take(3)

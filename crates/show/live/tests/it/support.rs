@@ -151,6 +151,7 @@ pub(crate) fn model_of(targets: &[&str], seconds: u64, requests: &[u64]) -> Mode
 /// A threshold with its judgement.
 pub(crate) fn threshold(expression: &str, measured: f64, judgement: Judgement) -> ThresholdResult {
     ThresholdResult {
+        level: None,
         metric: "response_time".to_owned(),
         expression: expression.to_owned(),
         measured: Some(measured),

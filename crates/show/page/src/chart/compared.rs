@@ -2,7 +2,7 @@
 
 use plimsoll_compare::gates::FigureUnit;
 use plimsoll_compare::{Comparison, GateResult, Rule};
-use plimsoll_metrics::{Judgement, Metric};
+use plimsoll_metrics::Metric;
 use serde_json::{Map, Value, json};
 
 use super::Chart;
@@ -13,8 +13,7 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Chart> {
     let rows: Vec<Value> = comparison.gates.iter().filter_map(gate).collect();
     let text = match comparison.rule {
         Rule::Repeats => {
-            "A gate passes if the worse end of its 95 % interval is within the margin. The pale \
-             interval compares two runs alone, which shows less than repeats would."
+            "A gate passes if the worse end of its 95 % interval is within the margin."
         }
         Rule::Simple => "Two numbers are compared, without regard to chance.",
     };
@@ -32,30 +31,16 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Chart> {
 fn gate(gate: &GateResult) -> Option<Value> {
     let change = gate.judged.change?;
     let unit = if gate.unit == FigureUnit::Share { "percentage points" } else { "%" };
-    let judgement = match gate.judged.judgement {
-        Judgement::Pass => "pass",
-        Judgement::Fail => "fail",
-        Judgement::Inconclusive(_) => "inconclusive",
-    };
     let margin = if gate.more_is_worse { gate.margin } else { -gate.margin };
-    let within = gate.within_run;
-    let ends = [
-        gate.judged.low,
-        gate.judged.high,
-        within.map(|within| within.low),
-        within.map(|within| within.high),
-    ];
-    let [low, high, within_low, within_high] = ends.map(|end| Some(end? * 100.0));
+    let [low, high] = [gate.judged.low, gate.judged.high].map(|end| Some(end? * 100.0));
     Some(json!({
         "row": format!("{} ({unit})", gate.name),
         "gate": gate.name,
-        "judgement": judgement,
+        "judgement": gate.judged.judgement.verdict(),
         "change": change * 100.0,
         "margin": margin * 100.0,
         "low": low,
         "high": high,
-        "within low": within_low,
-        "within high": within_high,
     }))
 }
 

@@ -1,0 +1,197 @@
+//! Gates: how much worse one number of a run may get from one version of a target to the next,
+//! written like `ttft.p99: 10%`.
+
+use plimsoll_stats::runs::Worse;
+
+use super::Aggregate;
+use super::grammar::{Subject as Named, number};
+use super::measure::measure;
+use crate::bounded_figure::BoundedFigure;
+use crate::catalog::{Figure, Unit};
+use crate::error::MetricsError;
+use crate::results::Group;
+use crate::scope::Scope;
+use crate::summary::RunSummary;
+
+/// CPU time per request of a watched process. It is no figure of the catalog, because it is about a
+/// process and not about requests.
+const CPU: &str = "cpu";
+
+/// How much worse a figure may get.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Margin {
+    /// By this share of itself: 0.03 for `3%`.
+    Relative(f64),
+    /// By this much, of a share: 0.001 for `0.1pp`.
+    Points(f64),
+}
+
+/// A bound on how much worse one number of a run may get.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    name: String,
+    subject: Subject,
+    margin: Margin,
+}
+
+/// The number that a gate is about.
+#[derive(Clone, Debug)]
+enum Subject {
+    /// One of the catalog, of a part of the run.
+    Figure(Figure, Aggregate, Scope),
+    /// CPU time per request, in microseconds, of the watched process with this name; without a
+    /// name, of the only one.
+    Cpu(Option<String>),
+}
+
+impl Gate {
+    /// Reads a gate: `ttft.p99` and `10%`, `throughput{stage:2}` and `2%`, `error_rate` and
+    /// `0.1pp`, `cpu{process:gateway}` and `3%`. Times need an aggregate (`p50`, `p99.9`, `mean`,
+    /// `max`), shares a margin in percentage points.
+    ///
+    /// # Errors
+    /// [`MetricsError::Limit`], [`MetricsError::UnknownMetric`] and [`MetricsError::Scope`].
+    pub fn parse(figure: &str, margin: &str) -> Result<Self, MetricsError> {
+        let refuse = |cause: String| MetricsError::Limit {
+            limit: format!("{}: {}", figure.trim(), margin.trim()),
+            cause,
+            example: "ttft.p99: 10%",
+        };
+        let (subject, name) = subject(figure.trim(), &refuse)?;
+        let margin = parse_margin(margin.trim(), subject.unit()).map_err(refuse)?;
+        Ok(Self { name, subject, margin })
+    }
+
+    /// The name of the figure, in full: `response_time.p50` for `response.p50`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How much worse it may get.
+    pub const fn margin(&self) -> Margin {
+        self.margin
+    }
+
+    /// With this share of itself as its margin, unless the figure is a share.
+    #[must_use]
+    pub fn with_relative(self, share: f64) -> Self {
+        match self.margin {
+            Margin::Relative(_) => Self { margin: Margin::Relative(share), ..self },
+            Margin::Points(_) => self,
+        }
+    }
+
+    /// The unit of the figure. CPU time is in microseconds per request, and counts as a time.
+    pub const fn unit(&self) -> Unit {
+        self.subject.unit()
+    }
+
+    /// Whether it is CPU time per request, in microseconds.
+    pub const fn is_cpu(&self) -> bool {
+        matches!(self.subject, Subject::Cpu(_))
+    }
+
+    /// The direction in which the figure gets worse.
+    pub fn worse(&self) -> Worse {
+        match &self.subject {
+            Subject::Figure(figure, ..) => figure.worse(),
+            Subject::Cpu(_) => Worse::Higher,
+        }
+    }
+
+    /// The figure of a run, times in milliseconds, CPU time in microseconds.
+    ///
+    /// # Errors
+    /// Why the run has none that may be used.
+    pub fn measure(&self, run: &RunSummary) -> Result<BoundedFigure, String> {
+        let found = match &self.subject {
+            Subject::Figure(figure, aggregate, scope) => {
+                measure(*figure, *aggregate, scope, &run.results)?
+            }
+            Subject::Cpu(process) => BoundedFigure::exact(cpu(run, process.as_deref())?),
+        };
+        found.refused.map_or(Ok(found), |why| Err(why.words().to_owned()))
+    }
+
+    /// Requests that a share is a share of; `None` for other figures.
+    pub fn trials(&self, run: &RunSummary) -> Option<u64> {
+        match &self.subject {
+            Subject::Figure(figure, _, scope) if figure.unit() == Unit::Share => {
+                run.results.group(scope).map(|group: &Group| match figure.name() {
+                    "policy_correctness" => group.counters.judged,
+                    _ => group.counters.scheduled,
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Subject {
+    const fn unit(&self) -> Unit {
+        match self {
+            Self::Figure(figure, ..) => figure.unit(),
+            Self::Cpu(_) => Unit::Time,
+        }
+    }
+}
+
+/// Reads the figure; returns its full name too.
+fn subject(
+    text: &str,
+    refuse: &dyn Fn(String) -> MetricsError,
+) -> Result<(Subject, String), MetricsError> {
+    let (head, tag) = text.split_once('{').map_or((text, None), |(head, tag)| (head, Some(tag)));
+    if head.trim() == CPU {
+        let process = tag.map(|tag| {
+            let inside = tag.trim_end().strip_suffix('}').and_then(|tag| tag.split_once(':'));
+            let name = inside.filter(|(key, _)| key.trim() == "process");
+            let name = name.map(|(_, name)| name.trim().to_owned());
+            name.ok_or_else(|| refuse("it is of a watched process: `cpu{process:NAME}`".to_owned()))
+        });
+        return Ok((Subject::Cpu(process.transpose()?), text.to_owned()));
+    }
+    let named = Named::parse(text)?;
+    if let Figure::Counter(_) = named.figure {
+        let cause = "it is a count, which grows with the run; name a time, a rate or a share";
+        return Err(refuse(cause.to_owned()));
+    }
+    let aggregate = named.aggregate("").map_err(refuse)?;
+    let written = match (aggregate, named.aggregate.as_deref()) {
+        (Aggregate::Value, _) | (_, None) => String::new(),
+        (_, Some(written)) => format!(".{written}"),
+    };
+    let name = format!("{}{written}{}", named.figure.name(), named.scope);
+    Ok((Subject::Figure(named.figure, aggregate, named.scope), name))
+}
+
+fn parse_margin(text: &str, unit: Unit) -> Result<Margin, String> {
+    let positive = |text: &str| number(text).filter(|number| *number > 0.0).map(|n| n / 100.0);
+    let points = text.strip_suffix("pp").map(positive);
+    let percent = text.strip_suffix('%').map(positive);
+    let cause = match (points, percent, unit == Unit::Share) {
+        (Some(Some(points)), _, true) => return Ok(Margin::Points(points)),
+        (_, Some(Some(share)), false) if share < 1.0 => return Ok(Margin::Relative(share)),
+        (Some(_), _, false) => "its margin is relative: percent, not percentage points",
+        (_, Some(_), true) => "it is a share, and may be 0: its margin is in percentage points",
+        (_, Some(Some(_)), false) => "its margin is 100 % or more",
+        (None, None, _) => "its margin has no unit",
+        _ => "its margin is no number above 0",
+    };
+    Err(cause.to_owned())
+}
+
+/// CPU time per request of a watched process over the whole run, in microseconds.
+fn cpu(run: &RunSummary, process: Option<&str>) -> Result<f64, String> {
+    let mut watched = run.processes.iter().filter(|process| process.stage.is_none());
+    let mut matching =
+        watched.by_ref().filter(|found| process.is_none_or(|wanted| wanted == found.name));
+    let found = matching.next().ok_or_else(|| match process {
+        Some(name) => format!("no process was watched as `{name}` (--watch {name}=:PORT)"),
+        None => "no process was watched (--watch NAME=:PORT)".to_owned(),
+    })?;
+    if matching.next().is_some() {
+        return Err("several processes were watched: name one, like `cpu{process:NAME}`".to_owned());
+    }
+    found.cpu_us_per_request.ok_or_else(|| "the process served no request".to_owned())
+}
