@@ -83,7 +83,7 @@ impl AddedThreshold {
         };
         let ends = [between.0 / 1e6, between.1 / 1e6];
         let value = found.value_ns.map(|nanos| nanos / 1e6);
-        let middle = value.unwrap_or(f64::midpoint(ends[0], ends[1]));
+        let middle = value.unwrap_or_else(|| f64::midpoint(ends[0], ends[1]));
         let kept = self.bound.judge(|among| widened(middle, ends, among), among);
         let judgement = Judgement::new(kept, || {
             let interval = format::with_interval(middle, ends[0], ends[1]);

@@ -247,25 +247,33 @@ impl ProfileCheck<'_> {
     }
 
     fn check_bounds(&mut self) {
-        for (key, limits, example) in [
-            ("thresholds", &self.file.thresholds, "p(95)<500ms"),
-            ("bands", &self.file.bands, "p(95)<10ms|20ms"),
-        ] {
-            for (metric, expressions) in limits {
-                let path = top(key).key(metric);
-                if key == "thresholds" && self.check_added(metric) {
-                    continue;
-                }
-                self.check_scope(metric, &path);
-                if expressions.is_empty() {
-                    let fix = format!("write one, like `[\"{example}\"]`, or leave it out");
-                    self.report(path.clone(), "has no bound", fix);
-                }
-                for (index, text) in expressions.iter().enumerate() {
-                    if let Err(error) = Limit::parse(metric, text) {
-                        self.report_fault(path.index(index), Fault::from_error(&error));
-                    }
-                }
+        let file = self.file;
+        for (metric, written) in &file.thresholds {
+            if !self.check_added(metric) {
+                self.check_limits_on(metric, written, &top("thresholds"), "p(95)<500ms");
+            }
+        }
+        for (metric, written) in &file.bands {
+            self.check_limits_on(metric, written, &top("bands"), "p(95)<10ms|20ms");
+        }
+    }
+
+    fn check_limits_on(
+        &mut self,
+        metric: &str,
+        written: &[String],
+        path: &ConfigPath,
+        example: &str,
+    ) {
+        let path = path.key(metric);
+        self.check_scope(metric, &path);
+        if written.is_empty() {
+            let fix = format!("write one, like `[\"{example}\"]`, or leave it out");
+            self.report(path.clone(), "has no bound", fix);
+        }
+        for (index, text) in written.iter().enumerate() {
+            if let Err(error) = Limit::parse(metric, text) {
+                self.report_fault(path.index(index), Fault::from_error(&error));
             }
         }
     }
