@@ -360,7 +360,7 @@ mod tests {
             (0.0, 0.000_9, Worse::Higher, Margin::Points(0.001), "pass"),
             (0.0, 0.001_1, Worse::Higher, Margin::Points(0.001), "FAIL"),
         ] {
-            let figure = Repeated { worse, margin, ..repeated(&[base], &[new]) };
+            let figure = Repeated { margin, worse, ..repeated(&[base], &[new]) };
             let judged = &judge(&[Ok(figure)], Rule::Simple)[0];
             assert_eq!(word(judged), expected, "{base} {new} {worse:?} {margin:?}");
         }

@@ -171,6 +171,7 @@ fn judge((value, bound, interval, censored): Given, metric: &str, limit: &str) -
 
 /// Times in milliseconds. Every kind of figure has limits just kept, just broken and in doubt.
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_figure_passes_if_all_its_values_keep_the_limit_and_fails_if_none_does() {
     let time = ("response_time", "p(95)");
     let gap = ("itl", "p(95)");
