@@ -11,7 +11,7 @@ READ = 1 << 16
 
 @dataclass
 class Answer:
-    """`pieces` are (time, bytes of the body) as they were read. `end` is `complete` or `cut`, or `left` if we left."""
+    """`pieces` are (time, bytes of the body) as they were read. `end` is `complete` or `cut`, `timed out` or `left` by us."""
 
     status: int = 0
     headers: list = field(default_factory=list)
@@ -84,7 +84,7 @@ def parse_head(text):
 
 
 def ask(port, document, headers=(), leave_after=None, timeout=30, path=CHAT):
-    """Posts a JSON document; leaves after so many events, if asked to. Failures are in the answer: status 0, `cut`."""
+    """Posts a JSON document; leaves after so many events, if asked to. Failures are in the answer: status 0, `cut`, `timed out`."""
     body = json.dumps(document).encode()
     head = [
         ("host", f"127.0.0.1:{port}"),
@@ -99,6 +99,8 @@ def ask(port, document, headers=(), leave_after=None, timeout=30, path=CHAT):
         try:
             connection.sendall(text.encode() + body)
             receive(connection, answer, leave_after)
+        except TimeoutError:
+            answer.end = "timed out"
         except OSError:
             pass
     if answer.end == "left":

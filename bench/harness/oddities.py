@@ -196,7 +196,8 @@ def timing(answer, call):
 
 
 def cut(answer, calls):
-    end = "seen as cut off" if answer.end == "cut" else "**looks complete**"
+    ends = {"cut": "seen as cut off", "timed out": "no end within our timeout"}
+    end = ends.get(answer.end, "**looks complete**")
     error = ", with an error event" if b'"error"' in answer.body else ""
     done = ", with `[DONE]`" if b"[DONE]" in answer.body else ""
     return f"{end}{error}{done}{asked(calls)}"

@@ -215,7 +215,7 @@ fn a_kind_that_a_target_lacks_is_left_out_and_nothing_at_a_port_is_an_error() {
     let fixture = Fixture::with(FAST);
     let output = suite(&fixture, "agents", &["--target", &fixture.target()]).expect(3);
     let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let why = "POST /v1/hitl, a request for approval: not measured, because the target has no such route: it answers 404";
+    let why = "POST /v1/hitl, a request for approval: not measured, because no such route: 404";
     assert!(text.contains(why), "{text}");
     let (_, json) = result(&fixture);
     assert_eq!(labels(&json["measurements"]).len(), 3);
@@ -257,7 +257,7 @@ fn a_result_is_compared_with_an_earlier_one() {
         }
         Some(why) => {
             let held_back = "more than 5 % of a rate may have been held back by the generator";
-            let doubts = ["the host was busy: ", "now, the ", "then, the ", held_back];
+            let doubts = ["busy host: ", "now, the ", "then, the ", held_back];
             assert!(doubts.iter().any(|doubt| why.starts_with(doubt)), "{why}");
             assert!(output.expect(0).stdout.contains("INCONCLUSIVE: "));
         }

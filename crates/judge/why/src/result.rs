@@ -195,8 +195,8 @@ named_enum! {
         DisturbedMean => "disturbed_mean",
         /// A target sent no response in the stage.
         NoResponse => "no_response",
-        /// A gateway has a lower mean response time than the direct target.
-        FasterThanDirect => "faster_than_direct",
+        /// The mean response time of a gateway is below that of the direct target.
+        MeansCross => "means_cross",
         /// The run has several targets, and a log is that of one.
         SeveralTargets => "several_targets",
         /// The join is of another run.

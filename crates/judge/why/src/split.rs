@@ -85,7 +85,7 @@ fn by_direct(summary: &RunSummary, stage: &Stage<'_>) -> Result<Split, NoSplit> 
         let (name, (mean_ms, rate)) = (&target.name, mean_and_rate(summary, stage, &target.name)?);
         let own_ms = mean_ms - direct_ms;
         if own_ms < 0.0 {
-            return Err(NoSplit::FasterThanDirect);
+            return Err(NoSplit::MeansCross);
         }
         parts.push(part(format!("gateway {name}"), rate * own_ms / 1e3));
         parts.push(part(format!("upstream ({name})"), rate * direct_ms / 1e3));

@@ -61,10 +61,7 @@ pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>)
         ));
     }
     let title = format!("Against {} ({})", old.started, old.command);
-    let section = Section::new(title, table)
-        .note("a drop over 20 % on the same hardware fails; what to do is in docs/guides/suites.md")
-        .note("in brackets: the passes furthest apart, with what the generator may have held back; a drop fails or passes only where both ends do");
-    (section, bounds)
+    (Section::new(title, table), bounds)
 }
 
 /// The throughput of a measurement, or why there is none.
@@ -102,16 +99,14 @@ fn judgement(rates: &[Rate; 2], change: Option<Ratio>) -> Judgement {
         ([_, Err(why)], _) => Judgement::Inconclusive(format!("now, {why}")),
         ([Err(why), _], _) => Judgement::Inconclusive(format!("then, {why}")),
         (_, Some(Some(true))) => Judgement::Pass,
-        (_, Some(None)) => Judgement::Inconclusive(
-            "it depends on the pass, or on what the generator may have held back".to_owned(),
-        ),
-        (_, None) => Judgement::Inconclusive("nothing to compare with".to_owned()),
+        (_, Some(None)) => Judgement::Inconclusive("the passes differ".to_owned()),
+        (_, None) => Judgement::Inconclusive("no rate".to_owned()),
     }
 }
 
 fn busy_host(before: &MeasurementResult, now: &MeasurementResult) -> Option<String> {
     let busy = now.busy_in_any_pass().or_else(|| before.busy_in_any_pass())?;
-    Some(format!("the host was busy: {busy}"))
+    Some(format!("busy host: {busy}"))
 }
 
 /// Why two results cannot be compared; `None` if they can.
@@ -119,9 +114,9 @@ fn difference(old: &Report, new: &Report) -> Option<String> {
     let machines = of_machines(&old.environment, &new.environment);
     if !machines.is_empty() {
         let words: Vec<_> = machines.iter().map(Difference::words).collect();
-        return Some(format!("another machine or build: {}", words.join(", ")));
+        return Some(format!("other machine: {}", words.join(", ")));
     }
-    (old.debug_build != new.debug_build).then(|| "one of the two is a debug build".to_owned())
+    (old.debug_build != new.debug_build).then(|| "debug build".to_owned())
 }
 #[cfg(test)]
 mod tests {

@@ -82,7 +82,6 @@ fn figures(reports: &[(String, Report)]) -> Section {
         table.row(std::iter::once(label.to_owned()).chain(cells).chain(times));
     }
     Section::new("Figures", table)
-        .note("each has the mark of its own measurement; no difference is judged: the environments differ in more than one thing")
 }
 
 /// How many times as high the rate of one is as that of the other; nothing of planned rates.

@@ -3,7 +3,7 @@
 use plimsoll_metrics::{
     Bias, Bound, BoundedFigure, Comparison, Disturbance, Figure, Judgement, Refusal, Worse,
 };
-use plimsoll_report::format::{digits, or_dash, percent, time, with_share};
+use plimsoll_report::format::{DASH, digits, or_dash, percent, time, with_share};
 use serde::{Deserialize, Serialize};
 
 use crate::finding;
@@ -147,9 +147,9 @@ impl Limit {
     }
 
     /// A row of a table of metrics: its name, the figure behind the mark of its measurement, the
-    /// limit, and for a rate the share of it that is reached at least, as the generator can only
-    /// have held it back.
-    pub(crate) fn row(&self, metric: &str, result: Option<&MeasurementResult>) -> [String; 4] {
+    /// limit, the status, and for a rate the share of it that is reached at least, as the generator
+    /// can only have held it back.
+    pub(crate) fn row(&self, metric: &str, result: Option<&MeasurementResult>) -> [String; 5] {
         let cell = or_dash(result, |result| columns::marked(result, &self.cell(result)));
         let rate = result.filter(|_| self.of.more_is_better());
         let rate = rate.and_then(MeasurementResult::throughput);
@@ -157,7 +157,8 @@ impl Limit {
             let at_least = if rate.refused.is_some() { ">= " } else { "" };
             format!("{at_least}{}", percent(rate.value / self.value))
         });
-        [metric.to_owned(), cell, self.requirement().text(), reached]
+        let status = or_dash(result, |result| self.judge("", result).status().to_owned());
+        [metric.to_owned(), cell, self.requirement().text(), status, reached]
     }
 
     fn cell(&self, result: &MeasurementResult) -> String {
@@ -298,6 +299,12 @@ impl BoundResult {
     /// A goal: the report shows it, and it decides nothing.
     pub(crate) fn into_goal(self) -> Self {
         Self { decides: false, ..self }
+    }
+
+    /// A row of a table of metrics.
+    pub(crate) fn row(&self, metric: &str) -> [String; 5] {
+        let cells = [metric, &self.measured, &self.bound, self.status(), DASH];
+        cells.map(str::to_owned)
     }
 
     /// The Status column.

@@ -8,6 +8,7 @@ use plimsoll_metrics::{
     RunSummary,
 };
 use plimsoll_report::format::{count, percent};
+use plimsoll_why::{Answer, why};
 use serde::{Deserialize, Serialize};
 
 /// CPU seconds per second of wall time and core, of everything that could be the bottleneck.
@@ -30,15 +31,6 @@ pub struct BusyShares {
     pub waited: Option<f64>,
     /// Whether load and provider share a core.
     pub shared: bool,
-    /// Cores that the gateway may use, if known.
-    pub gateway_cores: Option<f64>,
-    /// How full a gateway of the user's was: of the cores that it may use, or its busiest thread
-    /// of one, whichever is more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gateway_full: Option<f64>,
-    /// The same of the provider.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider_full: Option<f64>,
 }
 
 /// The figures of a pass, or the medians of several. `None` is unknown, or a percentile of too few
@@ -96,6 +88,9 @@ pub struct Figures {
     pub gateway_memory: Option<f64>,
     /// CPU use of each process.
     pub busy: BusyShares,
+    /// The bottleneck, as `plimsoll why` judges it; `None` if the load was not at its limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<Answer>,
     /// What other processes or machines took from this host meanwhile; `None` if it was quiet.
     #[serde(default)]
     pub busy_host: Option<String>,
@@ -134,6 +129,7 @@ impl Figures {
                 .planned_rate_per_s
                 .filter(|_| summary.health.planned_arrivals.is_some()),
             invalid: invalid(summary),
+            bottleneck: Some(why(summary).answer).filter(|answer| *answer != Answer::None),
             ..Self::of_group(&summary.results.total, responses, summary.metadata.headline_time())?
         })
     }
@@ -204,7 +200,7 @@ impl Figures {
         let kinds = self.error_kinds.as_ref().map(|kinds| format!(" ({kinds})"));
         let kinds = kinds.unwrap_or_default();
         if self.requests == 0 {
-            return Some("no request began in the measured time".to_owned());
+            return Some("no request".to_owned());
         }
         if self.expected() == 0 {
             return Some(format!("no expected answer to {} requests{kinds}", count(self.requests)));
@@ -254,9 +250,9 @@ fn error_kinds(group: &Group) -> Option<String> {
     kinds.extend(classes.map(|(class, n)| (with_codes(group, class), *n)));
     let decided = counters.judged.saturating_sub(counters.as_expected);
     let decided = if some_are_expected { decided } else { 0 };
-    kinds.push(("another decision than expected".to_owned(), decided));
+    kinds.push(("wrong decision".to_owned(), decided));
     kinds.push(("timed out".to_owned(), group.counters.timed_out));
-    kinds.push(("in flight at the end".to_owned(), group.counters.in_flight));
+    kinds.push(("in flight".to_owned(), group.counters.in_flight));
     kinds.push(("never sent".to_owned(), group.counters.never_sent));
     kinds.retain(|(_, n)| *n > 0);
     kinds.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
@@ -341,7 +337,7 @@ mod tests {
         group.counters.unexpected = 2_750;
         (group.counters.judged, group.counters.as_expected) = (21_480, 18_733);
         let kinds = error_kinds(&group).unwrap();
-        assert_eq!(kinds, "another decision than expected: 2,747, 502: 3");
+        assert_eq!(kinds, "wrong decision: 2,747, 502: 3");
     }
 
     #[test]

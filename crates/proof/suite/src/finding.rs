@@ -2,17 +2,13 @@
 
 mod bottleneck;
 mod quality;
-mod relative;
 mod scaling;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use bottleneck::{full_load_core, limiter};
-pub(crate) use quality::{
-    busy_host, censored, errors, is_limited, store, sub_millisecond, tails, unusable,
-};
-pub(crate) use relative::relative;
-pub(crate) use scaling::{degradation, no_conclusion, saturation};
+pub(crate) use quality::{busy_host, by_reason, errors, is_limited, unusable};
+pub(crate) use scaling::scaling;
 
 /// The importance of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +49,7 @@ impl Finding {
 mod fixtures {
     use plimsoll_metrics::BoundedFigure;
 
-    use crate::result::{BusyShares, Figures, MeasurementResult};
+    use crate::result::{Figures, MeasurementResult};
 
     /// A result of one pass.
     pub(crate) fn result(label: &str, clients: u32, figures: Figures) -> MeasurementResult {
@@ -73,20 +69,6 @@ mod fixtures {
             p99_ms: Some(BoundedFigure::exact(p99)),
             max_ms: Some(BoundedFigure::exact(p99 * 3.0)),
             ..Figures::default()
-        }
-    }
-
-    pub(crate) fn busy(gateway: f64, generator: f64) -> BusyShares {
-        BusyShares {
-            gateway: Some(gateway),
-            generator: Some(generator),
-            busiest_worker: Some(generator),
-            provider: Some(0.0),
-            store: None,
-            waited: None,
-            shared: true,
-            gateway_cores: Some(1.0),
-            ..BusyShares::default()
         }
     }
 }

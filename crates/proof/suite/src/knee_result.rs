@@ -27,21 +27,6 @@ impl KneeResult {
         self.knee.cell(digits)
     }
 
-    /// The knee in a sentence, and why it is not known better.
-    pub(crate) fn sentence(&self) -> String {
-        let why = self.knee.why.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
-        let cell = self.cell();
-        match self.knee.kind {
-            Kind::Interval => format!("{} is kept up to {cell}/s{why}", self.objective),
-            Kind::Bracket => {
-                format!("{} breaks somewhere in {cell}/s{why}", self.objective)
-            }
-            Kind::AtLeast => format!("{} is kept at {cell}/s{why}", self.objective),
-            Kind::NotEven => format!("{} is only kept at {cell}/s, if at all", self.objective),
-            Kind::Unstable | Kind::Unknown => format!("the knee is unknown{why}"),
-        }
-    }
-
     /// A rate that it surely carries, where the search found one that it does not.
     pub(crate) fn carried(&self) -> Option<f64> {
         let is_limit = matches!(self.knee.kind, Kind::Interval | Kind::Bracket);

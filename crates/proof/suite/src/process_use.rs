@@ -47,10 +47,10 @@ pub(crate) fn busy_host(
     others: Option<f64>,
 ) -> Option<String> {
     if let Some(steal) = health.steal_share.filter(|steal| *steal > MOST_STEAL) {
-        return Some(format!("{} of its CPU time went to other machines", percent(steal)));
+        return Some(format!("steal {}", percent(steal)));
     }
     if let Some(others) = others {
-        return Some(format!("other processes had {} of the time of its CPUs", percent(others)));
+        return Some(format!("others {}", percent(others)));
     }
     // Where the kernel chooses the cores, the gateway under test is on those of the load, too.
     let own = match (cores.gateway, cores.shared()) {
@@ -61,9 +61,7 @@ pub(crate) fn busy_host(
     let waited = busy.waited? - own.into_iter().flatten().sum::<f64>();
     let ran = busy.busiest_worker.or(busy.generator).unwrap_or(0.0);
     let is_busy = waited > MOST_WAITING || (waited > MOST_OF_ITS_TIME && waited > ran);
-    is_busy.then(|| {
-        format!("the load waited {} of the time for a core that others used", percent(waited))
-    })
+    is_busy.then(|| format!("load waited {}", percent(waited)))
 }
 
 pub(crate) const GATEWAY: &str = "gateway";
@@ -112,37 +110,9 @@ pub(crate) fn cpu_time(summary: &RunSummary, name: &str) -> Option<CpuTime> {
     }))
 }
 
-/// The room that a process has: the cores that it may use, and how full they or its busiest thread
-/// were, whichever is more.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Room {
-    pub(crate) cores: Option<f64>,
-    pub(crate) full: Option<f64>,
-}
-
-/// The room of a process over the measured stages, by what the kernel tells of it.
-pub(crate) fn room(stages: &[StageResources], name: &str) -> Room {
-    let (mut wall, mut full, mut cores) = (0.0, 0.0, None);
-    for stage in stages {
-        let Some(process) = stage.processes.iter().find(|process| process.name == name) else {
-            return Room::default();
-        };
-        let quota = process.quota.as_ref().map(|quota| quota.cpus);
-        let Some(allowed) = process.cpus.map(f64::from).into_iter().chain(quota).reduce(f64::min)
-        else {
-            return Room::default();
-        };
-        let thread = process.threads.first().map_or(0.0, |thread| thread.cores);
-        full += (process.cores / allowed).max(thread) * stage.wall_s;
-        wall += stage.wall_s;
-        cores = Some(allowed);
-    }
-    Room { cores, full: (wall > 0.0).then(|| full / wall) }
-}
-
 #[cfg(test)]
 mod tests {
-    use plimsoll_metrics::{HostLoad, ProcessLoad, QuotaLoad, ThreadLoad};
+    use plimsoll_metrics::{HostLoad, ProcessLoad};
 
     use super::*;
 
@@ -171,7 +141,7 @@ mod tests {
         };
         assert_eq!(of(Some(0.06), Some(0.05), [0.0; 3], &apart), None);
         let stolen = of(Some(0.12), None, [0.0; 3], &apart).unwrap();
-        assert_eq!(stolen, "12.0% of its CPU time went to other machines");
+        assert_eq!(stolen, "steal 12.0%");
         for (waited, used, cores, is_busy) in [
             (0.2, [0.2, 0.2, 0.9], &apart, true),
             (0.2, [0.2, 0.0, 0.0], &shared, false),
@@ -213,37 +183,7 @@ mod tests {
             &Cores::default(),
             Some(0.75),
         );
-        assert_eq!(text.unwrap(), "other processes had 75.0% of the time of its CPUs");
-    }
-
-    #[test]
-    fn a_process_is_full_by_its_cores_its_quota_or_a_thread() {
-        let of = |cores, quota: Option<f64>, thread| {
-            let threads = vec![ThreadLoad { cores: thread, ..ThreadLoad::default() }];
-            let quota = quota.map(|cpus| QuotaLoad { cpus, ..QuotaLoad::default() });
-            let name = GATEWAY.to_owned();
-            let process = ProcessLoad {
-                name,
-                cores,
-                cpus: Some(8),
-                quota,
-                threads,
-                ..ProcessLoad::default()
-            };
-            let stage =
-                StageResources { wall_s: 2.0, processes: vec![process], ..Default::default() };
-            room(&[stage.clone(), stage], GATEWAY)
-        };
-        for (cores, quota, thread, expected) in [
-            (1.5, None, 0.5, Room { cores: Some(8.0), full: Some(0.5) }),
-            (4.0, None, 0.3, Room { cores: Some(8.0), full: Some(0.5) }),
-            (1.5, Some(2.0), 0.5, Room { cores: Some(2.0), full: Some(0.75) }),
-            (1.0, None, 0.99, Room { cores: Some(8.0), full: Some(0.99) }),
-        ] {
-            assert_eq!(of(cores, quota, thread), expected, "{cores} {quota:?} {thread}");
-        }
-        assert_eq!(room(&[StageResources::default()], GATEWAY), Room::default());
-        assert_eq!(room(&[], GATEWAY), Room::default());
+        assert_eq!(text.unwrap(), "others 75.0%");
     }
 
     #[test]

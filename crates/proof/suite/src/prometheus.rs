@@ -13,50 +13,27 @@ use crate::result::{Figures, MeasurementResult, Unusable};
 
 type Of = fn(&Figures) -> Option<BoundedFigure>;
 
-/// Figures: name, help, the factor to the base unit, and the figures, each with its quantile or as
-/// the only one.
-type Family = (&'static str, &'static str, f64, &'static [(&'static str, Of)]);
+/// The help of each family of metrics.
+const HELP: &str = include_str!("prometheus.txt");
+
+/// Figures: name, the factor to the base unit, and the figures, each with its quantile or as the
+/// only one.
+type Family = (&'static str, f64, &'static [(&'static str, Of)]);
 
 const FAMILIES: [Family; 9] = [
     (
         "time_seconds",
-        "Response time; of clients that wait for each response the service time.",
         1e-3,
         &[("0.5", |f| f.p50_ms), ("0.95", |f| f.p95_ms), ("0.99", |f| f.p99_ms)],
     ),
-    (
-        "ttft_seconds",
-        "Time to the first token.",
-        1e-3,
-        &[("0.5", |f| f.ttft_p50_ms), ("0.99", |f| f.ttft_p99_ms)],
-    ),
-    ("stream_gap_seconds", "Gaps inside streams.", 1e-3, &[("0.99", |f| f.gap_p99_ms)]),
-    ("requests_per_second", "Expected answers per second.", 1.0, &[("", |f| f.requests_per_s)]),
-    ("mean_seconds", "Mean of the time.", 1e-3, &[("", |f| f.mean_ms)]),
-    (
-        "received_bytes_per_second",
-        "Bytes of responses.",
-        1e6,
-        &[("", |f| exact(f.megabytes_per_s))],
-    ),
-    (
-        "gateway_cpu_seconds_per_request",
-        "CPU time of the gateway.",
-        1e-6,
-        &[("", |f| exact(f.gateway_cpu_us))],
-    ),
-    (
-        "gateway_resident_bytes",
-        "Memory of the gateway at the end.",
-        1.0,
-        &[("", |f| exact(f.gateway_memory))],
-    ),
-    (
-        "policy_correct_ratio",
-        "Answers with the expected policy decision.",
-        1.0,
-        &[("", |f| exact(f.policy_correctness))],
-    ),
+    ("ttft_seconds", 1e-3, &[("0.5", |f| f.ttft_p50_ms), ("0.99", |f| f.ttft_p99_ms)]),
+    ("stream_gap_seconds", 1e-3, &[("0.99", |f| f.gap_p99_ms)]),
+    ("requests_per_second", 1.0, &[("", |f| f.requests_per_s)]),
+    ("mean_seconds", 1e-3, &[("", |f| f.mean_ms)]),
+    ("received_bytes_per_second", 1e6, &[("", |f| exact(f.megabytes_per_s))]),
+    ("gateway_cpu_seconds_per_request", 1e-6, &[("", |f| exact(f.gateway_cpu_us))]),
+    ("gateway_resident_bytes", 1.0, &[("", |f| exact(f.gateway_memory))]),
+    ("policy_correct_ratio", 1.0, &[("", |f| exact(f.policy_correctness))]),
 ];
 
 fn exact(value: Option<f64>) -> Option<BoundedFigure> {
@@ -67,7 +44,7 @@ fn exact(value: Option<f64>) -> Option<BoundedFigure> {
 pub fn prometheus(report: &Report) -> String {
     let mut page =
         Page { out: Exposition::new(&BTreeMap::new()), suite: &report.suite, name: String::new() };
-    page.head("info", Kind::Gauge, "The suite of these figures.");
+    page.head("info", Kind::Gauge);
     let (quick, debug_build) = (report.quick.to_string(), report.debug_build.to_string());
     page.line(
         &[
@@ -78,20 +55,18 @@ pub fn prometheus(report: &Report) -> String {
         ],
         1.0,
     );
-    page.head("outcome", Kind::Gauge, "1 for the outcome of the suite, 0 for the others.");
+    page.head("outcome", Kind::Gauge);
     let outcome = serde_json::to_value(report.outcome(Accepted::default()));
     let outcome = outcome.ok().and_then(|word| word.as_str().map(str::to_owned));
     for word in ["pass", "complete", "fail", "inconclusive", "interrupted"] {
         page.line(&[("outcome", word)], f64::from(u8::from(outcome.as_deref() == Some(word))));
     }
     page.usable(report);
-    page.counts("requests", "Planned requests of all passes, without warm-up.", report, |f| {
-        f.requests
-    });
-    page.counts("errors", "Those of them without the expected answer.", report, |f| f.errors);
-    for (name, help, factor, figures) in FAMILIES {
+    page.counts("requests", report, |f| f.requests);
+    page.counts("errors", report, |f| f.errors);
+    for (name, factor, figures) in FAMILIES {
         let has_quantiles = figures.iter().any(|(quantile, _)| !quantile.is_empty());
-        page.head(name, if has_quantiles { Kind::Summary } else { Kind::Gauge }, help);
+        page.head(name, if has_quantiles { Kind::Summary } else { Kind::Gauge });
         let results = &report.measurements;
         let all = figures.iter().flat_map(|figure| results.iter().map(move |one| (figure, one)));
         for ((quantile, of), result) in all {
@@ -113,9 +88,10 @@ struct Page<'r> {
 }
 
 impl Page<'_> {
-    fn head(&mut self, name: &str, kind: Kind, help: &str) {
+    fn head(&mut self, name: &str, kind: Kind) {
+        let help = HELP.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         self.name = format!("plimsoll_suite_{name}");
-        self.out.head(&self.name, kind, help);
+        self.out.head(&self.name, kind, help.unwrap_or_default());
     }
 
     fn line(&mut self, labels: &[(&'static str, &str)], value: f64) {
@@ -126,9 +102,7 @@ impl Page<'_> {
 
     /// Whether the figures of each measurement and comparison may be used, and what it was.
     fn usable(&mut self, report: &Report) {
-        let help = "1 if the figures of the measurement may be used. 0: its state says why, and \
-                    they are left out.";
-        self.head("usable", Kind::Gauge, help);
+        self.head("usable", Kind::Gauge);
         let measured = report.measurements.iter().map(|result| (&*result.label, state(result)));
         let compared = report.comparisons.iter().map(|result| {
             let state = match (&result.versus, result.why_unusable()) {
@@ -145,8 +119,8 @@ impl Page<'_> {
     }
 
     /// Counts, which are true of every measurement that was carried out.
-    fn counts(&mut self, name: &str, help: &str, report: &Report, of: fn(&Figures) -> u64) {
-        self.head(name, Kind::Gauge, help);
+    fn counts(&mut self, name: &str, report: &Report, of: fn(&Figures) -> u64) {
+        self.head(name, Kind::Gauge);
         for result in report.measurements.iter().filter(|result| !result.passes.is_empty()) {
             let sum: u64 = result.passes.iter().map(of).sum();
             self.line(&[("measurement", &*result.label)], sum as f64);
@@ -155,8 +129,7 @@ impl Page<'_> {
 
     /// What targets add to a request, with its interval.
     fn added(&mut self, report: &Report) {
-        let help = "Median of what a target adds to a request, and its 95 % interval with what the generator may have added.";
-        self.head("added_seconds", Kind::Gauge, help);
+        self.head("added_seconds", Kind::Gauge);
         let compared = report.comparisons.iter();
         let compared =
             compared.flat_map(|result| result.compared().into_iter().map(move |t| (result, t)));
@@ -171,8 +144,7 @@ impl Page<'_> {
     }
 
     fn bounds(&mut self, report: &Report) {
-        let help = "A bound of the suite: 1 kept, 0 broken, -1 inconclusive.";
-        self.head("bound", Kind::Gauge, help);
+        self.head("bound", Kind::Gauge);
         for (index, bound) in report.bounds.iter().enumerate() {
             let kept = match bound.judgement {
                 Judgement::Pass => 1.0,

@@ -25,8 +25,8 @@ pub enum Unusable {
     /// The figure has no value: too few samples, or it was not measured.
     #[error("too few samples, or not measured")]
     NoValue,
-    /// Other processes and machines used the host.
-    #[error("the host was busy: {0}")]
+    /// Other processes and machines used the host; the report says once by how much.
+    #[error("the host was busy")]
     BusyHost(String),
     /// This figure alone must not be used.
     #[error("{}", .0.words())]

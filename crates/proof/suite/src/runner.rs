@@ -138,11 +138,16 @@ impl<'a> SuiteRunner<'a> {
         self.absent.push(AbsentRow { section: self.section, text });
     }
 
+    /// The same for the whole section.
+    pub(crate) fn skip_section(&mut self, why: &str) {
+        self.skip(self.section, why);
+    }
+
     /// The same for a part that the gateway under test should have: without it the suite is not
     /// whole.
     pub(crate) fn miss(&mut self, what: &str, why: &str) {
         self.skip(what, why);
-        self.missing.push(format!("{what}: not measured, because {why}"));
+        self.missing.extend(self.skipped.last().cloned());
     }
 
     /// Whether the user has ended the suite.
@@ -191,7 +196,7 @@ impl<'a> SuiteRunner<'a> {
     /// load, a file of the gateway, and behind a gateway one more there and one of the provider.
     pub(crate) fn most_connections(&self, target: &SuiteTarget) -> (u64, &'static str) {
         let per_connection = if target.provider_pid.is_some() { 2 } else { 1 };
-        let own = (self.connections_of(None), "the load generator");
+        let own = (self.connections_of(None), "Plimsoll");
         let gateway = target.gateway_pid.map(|pid| self.connections_of(Some(pid)) / per_connection);
         let provider = target.provider_pid.map(|pid| self.connections_of(Some(pid)));
         let others = [(gateway, "the gateway"), (provider, "the provider")];
@@ -212,7 +217,7 @@ impl<'a> SuiteRunner<'a> {
         let (most, whose) = self.most_connections(&measurement.target);
         (u64::from(clients) > most).then(|| {
             format!(
-                "{} clients need more open files than {whose} may have, which allows {}; raise the hard limit (`ulimit -Hn`) or take fewer with --concurrency",
+                "{} clients exceed the open-file limit of {whose}, which allows {}: raise `ulimit -Hn` or lower --concurrency",
                 count(u64::from(clients)),
                 count(most)
             )
@@ -298,6 +303,13 @@ fn external(target: &ExternalTarget) -> SuiteTarget {
         ..SuiteTarget::default()
     }
 }
+
+/// Why a part is measured of the suite's own gateway alone.
+pub(crate) const OWN_ONLY: &str = "it needs the reference gateway, whose settings the suite knows";
+/// Why a rate below the capacity is not measured.
+pub(crate) const NO_ANSWER: &str = "the closed loop had no expected answer";
+/// Why a target is not compared with its upstream.
+pub(crate) const NO_DIRECT: &str = "it needs the upstream: give --direct URL";
 
 /// Files that a process has open besides its connections.
 const RESERVED_FILES: u64 = 128;

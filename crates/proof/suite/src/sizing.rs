@@ -24,7 +24,7 @@ pub(crate) struct Capacity {
     pub(crate) cores: Option<f64>,
     /// Resident memory of the process under this load, in bytes.
     pub(crate) memory: Option<f64>,
-    /// What limited it, in a sentence.
+    /// Its limit.
     pub(crate) limiter: String,
 }
 
@@ -34,7 +34,12 @@ pub(crate) struct Capacity {
 /// # Errors
 /// Why they show none, in a sentence.
 pub(crate) fn capacity(what: &str, levels: &[&MeasurementResult]) -> Result<Capacity, String> {
-    measured_capacity(what, levels).map_err(|why| format!("instances for a rate, {what}: {why}"))
+    measured_capacity(what, levels).map_err(|why| unknown(what, &why))
+}
+
+/// Says why a capacity is unknown.
+pub(crate) fn unknown(what: &str, why: &str) -> String {
+    format!("instances for a rate, {what}: {why}")
 }
 
 fn measured_capacity(what: &str, levels: &[&MeasurementResult]) -> Result<Capacity, String> {
@@ -42,32 +47,28 @@ fn measured_capacity(what: &str, levels: &[&MeasurementResult]) -> Result<Capaci
     let per_s = last.bounded(|f| f.requests_per_s).map_err(|why| why.to_string())?;
     let figures = last.figures().unwrap_or_default();
     if let Some(why) = &figures.busy_host {
-        return Err(format!("the host was busy: {why}"));
+        return Err(format!("busy host: {why}"));
     }
     let limiter = finding::limiter(levels).ok_or_else(|| no_limit(levels, &figures))?;
     let (cores, memory) = (figures.busy.gateway, figures.gateway_memory);
     Ok(Capacity { what: what.to_owned(), per_s, cores, memory, limiter })
 }
 
-/// Says that no limit was shown, and only of what was looked at.
+/// Says that no limit was shown, with the use of the gateway.
 fn no_limit(levels: &[&MeasurementResult], figures: &Figures) -> String {
-    let gateway = figures.busy.gateway.map_or_else(
-        || "the gateway's own CPU use was not measured".to_owned(),
-        |busy| format!("the gateway's own CPU was {} busy", percent(busy)),
-    );
-    let rate = match levels {
-        [_] => "a single load was measured",
-        _ => "throughput did not stop rising with the load while the generator had headroom",
-    };
-    format!("no limit was shown: {gateway}, and {rate}")
+    format!(
+        "no limit in {} loads, gateway core {}",
+        levels.len(),
+        or_dash(figures.busy.gateway, percent)
+    )
 }
 
-/// The sizes for all capacities that were shown, as a table with its notes; and the sentences about
+/// The sizes for all capacities that were shown, as a table; and the sentences about
 /// those that were not.
 pub(crate) fn sizes(
     capacities: Vec<Result<Capacity, String>>,
     wanted: Option<f64>,
-) -> (Option<(Table, Vec<String>)>, Vec<String>) {
+) -> (Option<Table>, Vec<String>) {
     let (mut shown, mut not_shown) = (Vec::new(), Vec::new());
     for capacity in capacities {
         capacity.map_or_else(|why| not_shown.push(why), |capacity| shown.push(capacity));
@@ -95,34 +96,26 @@ pub(crate) fn instances_text(wanted: f64, per_s: BoundedFigure) -> String {
     }
 }
 
-/// The sizing table, and its assumptions.
-fn table(capacities: &[Capacity], wanted: Option<f64>) -> (Table, Vec<String>) {
+/// The sizing table.
+fn table(capacities: &[Capacity], wanted: Option<f64>) -> Table {
     let mut rates: Vec<f64> = USUAL.into_iter().chain(wanted).collect();
     rates.sort_by(f64::total_cmp);
     rates.dedup();
     let names = rates.iter().map(|wanted| format!("for {}/s", digits(*wanted)));
-    let head = ["service", "measured/s", "cores", "memory"].map(str::to_owned);
+    let head = ["service", "measured/s", "limit", "cores", "memory"].map(str::to_owned);
     let mut table = Table::new(head.into_iter().chain(names));
     for capacity in capacities {
         let counts = rates.iter().map(|wanted| instances_text(*wanted, capacity.per_s));
         let fixed = [
             capacity.what.clone(),
             limited_rate(Some(capacity.per_s)),
+            capacity.limiter.clone(),
             or_dash(capacity.cores, digits),
             or_dash(capacity.memory, bytes),
         ];
         table.row(fixed.into_iter().chain(counts));
     }
-    let limits =
-        capacities.iter().map(|capacity| format!("{}: {}", capacity.what, capacity.limiter));
-    let mut notes: Vec<_> = limits.collect();
-    notes.extend([
-        format!(
-            "instances = rate / (measured x {HEADROOM}), rounded up; add one to tolerate the loss of an instance"
-        ),
-        "an extrapolation from one instance as it was measured: it assumes that instances do not slow each other down, which was not measured, and payloads like these".to_owned(),
-    ]);
-    (table, notes)
+    table
 }
 
 #[cfg(test)]
@@ -130,6 +123,7 @@ mod tests {
     use super::*;
     use crate::result::{BusyShares, Figures};
     use plimsoll_report::table::Layout;
+    use plimsoll_why::Answer;
 
     #[test]
     fn instances_have_headroom_and_are_at_least_one() {
@@ -162,6 +156,7 @@ mod tests {
             requests_per_s: Some(per_s),
             limited: true,
             busy,
+            bottleneck: Some(Answer::Gateway),
             ..Default::default()
         };
         let result = MeasurementResult { passes: vec![figures], ..Default::default() };
@@ -175,10 +170,10 @@ mod tests {
             per_s: BoundedFigure::exact(1_000.0),
             cores: Some(1.0),
             memory: None,
-            limiter: "limited by the gateway's own CPU".to_owned(),
+            limiter: "gateway CPU".to_owned(),
         };
-        let (table, notes) = table(&[capacity], Some(2_500.0));
-        assert_eq!(notes[0], "x: limited by the gateway's own CPU");
+        let table = table(&[capacity], Some(2_500.0));
+        assert_eq!(table.rows[0][2], "gateway CPU");
         let text = table.text(&Layout::new(200));
         let head = text.lines().next().unwrap();
         assert!(head.contains("for 1,000/s  for 2,500/s"), "{head}");
@@ -193,6 +188,7 @@ mod tests {
             requests_per_s: Some(BoundedFigure::exact(500.0)),
             gateway_memory: Some(3e6),
             busy,
+            bottleneck: Some(Answer::Gateway),
             ..Figures::default()
         };
         let of = |figures: Figures| {
@@ -202,7 +198,7 @@ mod tests {
         };
         let found = of(good.clone()).unwrap();
         assert_eq!((found.per_s.value, found.memory), (500.0, Some(3e6)));
-        assert_eq!(found.limiter, "limited by the gateway's own CPU, which was 97.0% busy");
+        assert_eq!(found.limiter, "gateway CPU");
         let invalid = Some("late".to_owned());
         let busy_host = Some("12.0% was stolen".to_owned());
         let idle = BusyShares { gateway: Some(0.5), ..busy };
@@ -210,12 +206,15 @@ mod tests {
         for (figures, why) in [
             (Figures { errors: 1_000, ..good.clone() }, "no expected answer"),
             (Figures { invalid, ..good.clone() }, "the measurement is invalid: late"),
-            (Figures { busy_host, ..good.clone() }, "the host was busy: 12.0% was stolen"),
+            (Figures { busy_host, ..good.clone() }, "busy host: 12.0% was stolen"),
             (
-                Figures { busy: idle, ..good.clone() },
-                "the gateway's own CPU was 50.0% busy, and a single load",
+                Figures { busy: idle, bottleneck: None, ..good.clone() },
+                "no limit in 1 loads, gateway core 50.0%",
             ),
-            (Figures { busy: unwatched, ..good }, "the gateway's own CPU use was not measured"),
+            (
+                Figures { busy: unwatched, bottleneck: Some(Answer::Unknown), ..good },
+                "no limit in 1 loads, gateway core -",
+            ),
         ] {
             let found = of(figures).unwrap_err();
             assert!(

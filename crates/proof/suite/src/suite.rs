@@ -148,58 +148,35 @@ impl Suite {
     fn check_targets(self, options: &SuiteOptions) -> Result<(), SuiteError> {
         let SuiteOptions { targets, direct, just_started, .. } = options;
         let name = self.name();
-        // What is refused, and the flag that is left out or the suite that has it.
-        let rows: [(bool, &str, &str); 6] = [
-            (
-                direct.is_some() && matches!(self, Self::Policy | Self::Quick),
-                "loads nothing beside its target",
-                "leave --direct out, or use `suite tiers`, `layers`, `agents` or `baseline`",
-            ),
-            (
-                *just_started && self != Self::Policy,
-                "has no cold runs",
-                "leave --just-started out, or use `suite policy`",
-            ),
-            (
-                options.knee_budget.is_some() && self != Self::Tiers,
-                "searches no knee",
-                "leave --knee-budget out, or use `suite tiers` or `knee`",
-            ),
-            (
-                !options.only.is_empty() && self != Self::Layers,
-                "has no parts",
-                "leave --only out, or use `suite layers`",
-            ),
-            (
-                options.clients.is_some() && self == Self::Agents,
-                "sends arrivals at a rate",
-                "leave --concurrency out, or use `suite layers --only 3`",
-            ),
-            (
-                options.size_for.is_some() && self == Self::Agents,
-                "finds no highest rate",
-                "leave --size-for out, or use `suite layers`",
-            ),
+        let rows = [
+            (direct.is_some() && matches!(self, Self::Policy | Self::Quick), "--direct"),
+            (*just_started && self != Self::Policy, "--just-started"),
+            (options.knee_budget.is_some() && self != Self::Tiers, "--knee-budget"),
+            (!options.only.is_empty() && self != Self::Layers, "--only"),
+            (options.clients.is_some() && self == Self::Agents, "--concurrency"),
+            (options.size_for.is_some() && self == Self::Agents, "--size-for"),
         ];
         if targets.len() > 1 && !matches!(self, Self::Policy | Self::Tiers) {
             let given = targets.len();
             return refuse(format!(
-                "`suite {name}` measures one target, and {given} are given: run it once for each, or compare them with `suite tiers` or `versus`"
+                "`suite {name}` measures one target, not {given}: use `suite tiers` or `versus`"
             ));
         }
-        if let Some((_, why, remedy)) = rows.iter().find(|(is_wrong, ..)| *is_wrong) {
-            return refuse(format!("`suite {name}` {why}: {remedy}"));
+        if let Some((_, flag)) = rows.iter().find(|(is_wrong, _)| *is_wrong) {
+            return refuse(format!("`suite {name}` does not support {flag}"));
         }
-        if *just_started && targets.is_empty() {
-            return refuse(
-                "--just-started is about your gateway: name it with --target".to_owned(),
-            );
-        }
-        if direct.is_some() && targets.is_empty() {
-            return refuse("--direct needs a --target that is measured against it".to_owned());
+        if let Some(flag) = needs_target(options) {
+            return refuse(format!("{flag} needs a --target"));
         }
         check_names(options)
     }
+}
+
+/// A flag about the user's gateway without one.
+fn needs_target(options: &SuiteOptions) -> Option<&'static str> {
+    let flags = [(options.just_started, "--just-started"), (options.direct.is_some(), "--direct")];
+    let given = flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag);
+    given.filter(|_| options.targets.is_empty())
 }
 
 fn refuse(why: String) -> Result<(), SuiteError> {
@@ -227,11 +204,12 @@ fn check_names(options: &SuiteOptions) -> Result<(), SuiteError> {
     Ok(())
 }
 
-/// Removes the request logs of gateways: they were counted, and are gigabytes.
+/// Removes the request logs of gateways, which were counted and are gigabytes, and empty files.
 fn remove_rows(folder: &Path) {
     let files = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     for file in files.map(|file| file.path()) {
-        if file.extension().is_some_and(|extension| extension == "jsonl") {
+        let is_empty = file.metadata().is_ok_and(|metadata| metadata.len() == 0);
+        if is_empty || file.extension().is_some_and(|extension| extension == "jsonl") {
             // A file that cannot be removed only takes space.
             let _ = std::fs::remove_file(&file);
         }

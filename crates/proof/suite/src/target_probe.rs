@@ -47,8 +47,8 @@ impl SuiteRunner<'_> {
         if answers {
             self.found(&what, samples.first(), "answers any path");
             self.skip(
-                &target.label("whether the routes exist"),
-                "the target answers 200 to a path that nothing serves: what answers below may be one page for all paths",
+                &target.label("routes"),
+                "the target answers 200 to a path that nothing serves",
             );
         }
         Ok(())
@@ -86,10 +86,7 @@ impl SuiteRunner<'_> {
         }
         let refusal = samples
             .first()
-            .map_or_else(
-                || Some("there was no answer".to_owned()),
-                |sample| refusal(sample, must_be_cheap),
-            )
+            .map_or_else(|| Some("no answer".to_owned()), |sample| refusal(sample, must_be_cheap))
             .map(|why| with_key_in_mind(why, samples.first(), has_key));
         let conclusion = refusal.clone().map_or("answers", |_| "left out");
         self.found(what, samples.first(), conclusion);
@@ -124,12 +121,12 @@ impl SuiteRunner<'_> {
         let limited = samples.iter().filter(|sample| sample.status == 429).count();
         let conclusion = if limited > 0 {
             let why = format!(
-                "{limited} of {BURST} requests at once got 429: raise the limit for this key, or refusals are all that is measured"
+                "{limited} of {BURST} requests at once got 429: raise the limit of this key"
             );
-            self.miss(&request.target.label("the target without its rate limit"), &why);
-            format!("limits the rate: {limited} of {BURST} got 429")
+            self.miss(&request.target.label("rate limit"), &why);
+            format!("{limited} got 429")
         } else {
-            "none got 429".to_owned()
+            "no 429".to_owned()
         };
         let what = request.target.label(&format!("{BURST} requests at once"));
         self.found(&what, samples.first(), &conclusion);
@@ -137,9 +134,8 @@ impl SuiteRunner<'_> {
             let samples = self.send(request.clone().without_key(), 1, 10.0)?;
             let is_checked =
                 samples.first().is_some_and(|sample| matches!(sample.status, 401 | 403));
-            let conclusion =
-                if is_checked { "the key is checked" } else { "answered without the key too" };
-            let what = request.target.label("the same without the key");
+            let conclusion = if is_checked { "key checked" } else { "key ignored" };
+            let what = request.target.label("without key");
             self.found(&what, samples.first(), conclusion);
         }
         Ok(())
@@ -181,31 +177,24 @@ fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
     let answer = answer(sample);
     if sample.as_expected() == Some(true) || sample.outcome == Outcome::Completed {
         let took = too_long(sample).filter(|_| must_be_cheap)?;
-        return Some(format!(
-            "a single request took {}: too costly to send thousands of them (some gateways call every model for it)",
-            shown(took)
-        ));
+        return Some(format!("a single request took {}: too costly", shown(took)));
     }
     Some(match sample.outcome {
         Outcome::Rejected(401 | 403) => {
-            format!("the target answers {answer}: give its key with --key, or a header with -H")
+            format!("it answers {answer}: give --key or -H")
         }
         Outcome::Rejected(404 | 405 | 410) => {
-            format!("the target has no such route: it answers {answer}")
+            format!("no such route: {answer}")
         }
-        Outcome::Rejected(429) => {
-            "the target limits the rate: it answers 429 to a single request".to_owned()
-        }
-        Outcome::Rejected(_) => format!("the target answers {answer}"),
-        Outcome::TimedOut => {
-            "a single request had no answer in time: too costly to load".to_owned()
-        }
+        Outcome::Rejected(429) => "it answers 429 to a single request".to_owned(),
+        Outcome::Rejected(_) => format!("it answers {answer}"),
+        Outcome::TimedOut => "timed out".to_owned(),
         // The status alone does not say what is wrong.
         Outcome::Failed(class) if (1..400).contains(&sample.status) => {
-            format!("a single request failed: {answer}, {}", class.name())
+            format!("failed: {answer}, {}", class.name())
         }
-        Outcome::Failed(_) => format!("a single request failed: {answer}"),
-        _ => "a single request had no answer".to_owned(),
+        Outcome::Failed(_) => format!("failed: {answer}"),
+        _ => "no answer".to_owned(),
     })
 }
 
@@ -240,12 +229,12 @@ mod tests {
             (Outcome::Completed, 200, 5, None),
             (Outcome::Completed, 200, 99, None),
             (Outcome::Completed, 200, 140, Some("took 140ms: too costly")),
-            (Outcome::Rejected(404), 404, 1, Some("no such route: it answers 404")),
-            (Outcome::Rejected(429), 429, 1, Some("limits the rate")),
+            (Outcome::Rejected(404), 404, 1, Some("no such route: 404")),
+            (Outcome::Rejected(429), 429, 1, Some("answers 429")),
             (Outcome::Rejected(401), 401, 1, Some("--key")),
             (Outcome::Rejected(418), 418, 1, Some("answers 418")),
-            (Outcome::TimedOut, 0, 2_000, Some("no answer in time")),
-            (Outcome::InFlight, 0, 2_000, Some("had no answer")),
+            (Outcome::TimedOut, 0, 2_000, Some("timed out")),
+            (Outcome::InFlight, 0, 2_000, Some("no answer")),
             (Outcome::Failed(ErrorClass::ServerError), 503, 1, Some("failed: 503")),
             (Outcome::Failed(ErrorClass::Reset), 0, 1, Some("failed: reset")),
             (Outcome::Failed(ErrorClass::RpcError), 200, 1, Some("failed: 200, rpc_error")),
@@ -263,7 +252,7 @@ mod tests {
     #[test]
     fn a_key_that_was_given_is_not_asked_for() {
         for (status, has_key, part) in [
-            (403, false, "give its key"),
+            (403, false, "give --key"),
             (403, true, "answers 403 to the key that was given"),
             (401, true, "answers 401 to the key that was given"),
             (404, true, "no such route"),

@@ -198,5 +198,5 @@ fn requests_in_flight_are_split_by_the_direct_target() {
     assert_eq!(comparison(21.0, 18.0, 3.9).finding.unwrap().code, 503);
     // 3.6 of 3.68 are 97.8 %.
     assert_eq!(comparison(21.0, 15.0, 3.68).no_split, Some(NoSplit::PartsDiffer));
-    assert_eq!(comparison(21.0, 25.0, 4.6).no_split, Some(NoSplit::FasterThanDirect));
+    assert_eq!(comparison(21.0, 25.0, 4.6).no_split, Some(NoSplit::MeansCross));
 }

@@ -105,7 +105,7 @@ fn error_of(
     figure: &BoundedFigure,
     shown: fn(f64) -> String,
 ) -> Finding {
-    let affected: u64 = summary.health.disturbed_windows.iter().map(|window| window.requests).sum();
+    let affected = summary.results.total.counters.affected;
     Finding::new(102)
         .with("figure", name)
         .with("value", shown(figure.value))

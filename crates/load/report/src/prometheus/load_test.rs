@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use plimsoll_metrics::{Group, Metric, RunSummary};
+use plimsoll_metrics::{DistributionSummary, Group, Metric, RunSummary};
 
 use super::quantiles;
 use crate::exposition::{Exposition, Kind, Labels};
@@ -21,8 +21,8 @@ pub(super) fn load_test(out: &mut Exposition, summary: &RunSummary) {
     let name = "load_test_latency_ms";
     out.head(name, Kind::Summary, Metric::ResponseTime.definition());
     for (test_type, group) in groups.iter().filter(|_| summary.is_valid()) {
-        let Some(times) = group.distribution(Metric::ResponseTime) else { continue };
-        for (q, millis) in quantiles(times) {
+        let Some(times) = times(group) else { continue };
+        for (q, millis) in quantiles(&times) {
             out.line(name, &labels(*test_type, Some(("quantile", q.to_string().into()))), millis);
         }
         out.line(&format!("{name}_sum"), &labels(*test_type, None), times.raw_sum());
@@ -41,6 +41,16 @@ pub(super) fn load_test(out: &mut Exposition, summary: &RunSummary) {
         ] {
             out.line(name, &labels(*test_type, Some(("status", status.into()))), count);
         }
+    }
+}
+
+/// The times of all answers: a block is one, too.
+fn times(group: &Group) -> Option<DistributionSummary> {
+    let [allowed, blocked] = [Metric::ResponseTime, Metric::RejectedResponseTime]
+        .map(|metric| group.distribution(metric));
+    match (allowed, blocked) {
+        (Some(allowed), Some(blocked)) => allowed.merged(blocked, Metric::ResponseTime).ok(),
+        (one, other) => one.or(other).cloned(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use plimsoll_metrics::{Bias, BoundedFigure, Refusal};
 use plimsoll_stats::descriptive::median;
+use plimsoll_why::Answer;
 
 use super::{BusyShares, Figures};
 
@@ -26,9 +27,6 @@ impl Figures {
             store: middle(|f| f.busy.store),
             waited: middle(|f| f.busy.waited),
             shared: passes.iter().any(|f| f.busy.shared),
-            gateway_cores: middle(|f| f.busy.gateway_cores),
-            gateway_full: middle(|f| f.busy.gateway_full),
-            provider_full: middle(|f| f.busy.provider_full),
         };
         Self {
             requests: passes.iter().map(|f| f.requests).sum(),
@@ -52,6 +50,7 @@ impl Figures {
             gateway_cpu_us: middle(|f| f.gateway_cpu_us),
             gateway_memory: passes.iter().filter_map(|f| f.gateway_memory).reduce(f64::max),
             busy,
+            bottleneck: bottleneck(passes),
             busy_host: passes.iter().find_map(|f| f.busy_host.clone()),
             error_share: middle(|f| f.error_share),
             policy_correctness: passes.iter().filter_map(|f| f.policy_correctness).reduce(f64::min),
@@ -59,6 +58,12 @@ impl Figures {
             invalid: passes.iter().find_map(|f| f.invalid.clone()),
         }
     }
+}
+
+/// The bottleneck, if all passes have the same.
+fn bottleneck(passes: &[&Figures]) -> Option<Answer> {
+    let first = passes.first()?.bottleneck;
+    if passes.iter().all(|pass| pass.bottleneck == first) { first } else { Some(Answer::Unknown) }
 }
 
 /// The medians of figures of one distribution, all of the same passes: a median p99 of some passes

@@ -1,69 +1,49 @@
-//! The outcome of a suite in a sentence.
+//! The outcome of a suite in a line.
 
 use plimsoll_metrics::Judgement;
 
 use super::{Accepted, Report, SuiteOutcome};
 use crate::bound::BoundResult;
 
-/// The verdict in a sentence.
+/// The verdict, with the counts that it rests on.
 pub(super) fn conclusion(report: &Report) -> String {
-    let usable = "every measurement may be used";
-    match (report.outcome(Accepted::default()), caveat(report)) {
-        (SuiteOutcome::Pass, None) => format!("PASS: {usable}, and every deciding bound is kept"),
-        (SuiteOutcome::Pass, Some(but)) => format!("PASS: every deciding bound is kept; {but}"),
-        (SuiteOutcome::Complete, None) => {
-            format!("COMPLETE: {usable}; this suite has no bound to pass or fail")
-        }
-        (SuiteOutcome::Complete, Some(but)) => {
-            format!("COMPLETE: no bound to pass or fail; {but}")
-        }
-        (SuiteOutcome::Fail, _) => failed(report),
-        (SuiteOutcome::Inconclusive, _) => inconclusive(report),
-        (SuiteOutcome::Interrupted, _) => "INTERRUPTED: the measurements until then".to_owned(),
-    }
+    let outcome = report.outcome(Accepted::default());
+    let word = match outcome {
+        SuiteOutcome::Pass => "PASS",
+        SuiteOutcome::Complete => "COMPLETE",
+        SuiteOutcome::Fail => "FAIL",
+        SuiteOutcome::Inconclusive => "INCONCLUSIVE",
+        SuiteOutcome::Interrupted => "INTERRUPTED",
+    };
+    let counts: Vec<_> = counts(report, outcome).collect();
+    if counts.is_empty() { word.to_owned() } else { format!("{word}: {}", counts.join(", ")) }
 }
 
-/// The loads that were more than this machine sends, and those of a busy host.
-fn caveat(report: &Report) -> Option<String> {
-    let (results, all) = (&report.measurements, report.measurements.len());
-    let past = results.iter().filter(|result| result.is_past_the_generator()).count();
-    if past > 0 {
-        return Some(format!("{past} of {all} loads cannot be sent from here"));
-    }
-    let busy = results.iter().filter(|result| result.busy_host().is_some()).count();
-    (busy > 0).then(|| format!("{busy} of {all} measurements {BUSY}"))
-}
-
-const BUSY: &str = "came from a busy host";
-
-fn failed(report: &Report) -> String {
-    let deciding = report.bounds.iter().filter(|bound| bound.decides);
-    let broken = deciding.clone().filter(|bound| bound.judgement == Judgement::Fail);
-    let broken: Vec<_> = broken.map(|bound| &*bound.what).collect();
-    let (count, all) = (broken.len(), deciding.count());
-    format!("FAIL: {count} of {all} deciding bounds broken: {}", broken.join(", "))
-}
-
-fn inconclusive(report: &Report) -> String {
+/// Bounds by judgement, and measurements by the reason why they are not used.
+fn counts(report: &Report, outcome: SuiteOutcome) -> impl Iterator<Item = String> {
+    let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
+    let of = |fits: fn(&&&BoundResult) -> bool| deciding.iter().filter(fits).count();
+    let kept = of(|bound| bound.judgement == Judgement::Pass);
+    let broken = of(|bound| bound.judgement == Judgement::Fail);
+    let open = deciding.len() - kept - broken;
     let (results, compared) = (&report.measurements, &report.comparisons);
-    let all = results.len();
+    let past = results.iter().filter(|result| result.is_past_the_generator()).count();
     let unusable = results.iter().filter(|result| result.why_lacking().is_some()).count();
     let busy = results.iter().filter(|result| result.busy_host().is_some()).count();
     let not_compared = compared.iter().filter(|result| result.why_unusable().is_some()).count();
-    let deciding = report.bounds.iter().filter(|bound| bound.decides);
-    let open = deciding
-        .clone()
-        .filter(|bound: &&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_)))
-        .count();
-    let parts = [
-        (report.missing.len(), "left out for the target".to_owned()),
-        (unusable, format!("of {all} measurements must not be used")),
-        (busy, format!("of {all} measurements {BUSY}")),
-        (not_compared, format!("of {} comparisons must not be used", compared.len())),
-        (open, format!("of {} deciding bounds could not be judged", deciding.count())),
+    let names = deciding.iter().filter(|bound| bound.judgement == Judgement::Fail);
+    let names: Vec<_> = names.map(|bound| &*bound.what).collect();
+    let (bounds, all) = (deciding.len(), results.len());
+    let rows = [
+        (broken, format!("{broken} of {bounds} bounds broken ({})", names.join(", "))),
+        (open, format!("{open} of {bounds} bounds open")),
+        (kept, format!("{kept} of {bounds} bounds kept")),
+        (report.missing.len(), format!("{} parts missing", report.missing.len())),
+        (unusable, format!("{unusable} of {all} measurements unusable")),
+        (busy, format!("{busy} of {all} measurements on a busy host")),
+        (past, format!("{past} of {all} loads beyond this host")),
+        (not_compared, format!("{not_compared} of {} comparisons unusable", compared.len())),
     ];
-    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
-    let why = if parts.is_empty() { "nothing was measured".to_owned() } else { parts.join(", ") };
-    format!("INCONCLUSIVE: {why}")
+    let is_final = outcome != SuiteOutcome::Interrupted;
+    rows.into_iter().filter(move |(count, _)| *count > 0 && is_final).map(|(_, row)| row)
 }

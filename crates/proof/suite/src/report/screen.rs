@@ -2,11 +2,13 @@
 //! file all tables, the environment, and how to repeat it.
 
 use plimsoll_metrics::Judgement;
-use plimsoll_report::format::count;
+use plimsoll_report::format::DASH;
 use plimsoll_report::screen::{Chapter, DEBUG_BUILD, Item, Rest, Rows, Screen, Tone};
+use plimsoll_report::table::Table;
 
 use super::conclusion::conclusion;
 use super::environment::environment;
+use super::texts;
 use super::{Accepted, LEFT_OUT, Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
 use crate::finding;
@@ -26,19 +28,11 @@ const MOST_ROWS: usize = 8;
 const LEAST_BOUNDS: usize = 2;
 
 /// What to do about measurements that must not be used.
-const REPEAT: &str = "repeat the suite on an idle host, or with --duration and --passes";
+const REPEAT: &str = "repeat on an idle host, or with --duration and --passes";
 
 /// What the shares behind figures mean that prove nothing alone.
 const LIMITS: &str =
     "(-N%) of a time may be the generator's, (+N%) of a rate it may have held back";
-
-/// What the marks before and behind figures mean, and the words of bounds.
-const MARKS: [&str; 4] = [
-    "[>=] before a row: the load's own core was (partly) the bottleneck, and the throughput is a lower bound",
-    ">= before a figure: requests without an end may make the time longer, or the generator may have held back as much again of the rate",
-    "do not use: [INVALID] Plimsoll was too slow, [ERRORS] too many answers were not the expected ones, [NOT RUN]",
-    "Bounds: PASS and FAIL decide the exit code, met and missed are goals. Findings: the sentences behind a !, and those that are good",
-];
 
 pub(super) fn from_report(report: &Report, rest: Rest) -> Screen {
     let mut screen = Screen::new(rest);
@@ -47,7 +41,6 @@ pub(super) fn from_report(report: &Report, rest: Rest) -> Screen {
     screen.title(&format!("suite {}: {}{quick}{build}", report.suite, report.title));
     bounds(&mut screen, &report.bounds);
     screen.stands_out(stands_out(report));
-    screen.fact(&accounting(report));
     if finding::is_limited(&report.measurements) {
         screen.fact(LIMITS);
     }
@@ -62,23 +55,39 @@ pub(super) fn from_report(report: &Report, rest: Rest) -> Screen {
     screen
 }
 
-/// The bounds that decide, those that are broken first; then the goals.
+/// The bounds that are broken; all of them are in a table of the file.
 fn bounds(screen: &mut Screen, bounds: &[BoundResult]) {
-    let mut found: Vec<_> = bounds.iter().map(|bound| (tone_of_bound(bound), bound)).collect();
-    found.sort_by_key(|(tone_of_bound, bound)| std::cmp::Reverse((bound.decides, *tone_of_bound)));
-    let items = found.into_iter().map(|(tone, bound)| {
+    let broken = bounds.iter().filter(|bound| bound.decides && bound.judgement == Judgement::Fail);
+    let items = broken.map(|bound| {
         let BoundResult { what, measured, bound: limit, .. } = bound;
-        Item::judged(tone, bound.status(), &format!("{what}: {measured}, must be {limit}"))
+        Item::judged(Tone::Bad, bound.status(), &format!("{what}: {measured}, must be {limit}"))
     });
     screen.judged("", "bounds", items.collect(), LEAST_BOUNDS);
 }
 
-fn tone_of_bound(bound: &BoundResult) -> Tone {
-    match (&bound.judgement, bound.decides) {
-        (Judgement::Pass, _) => Tone::Good,
-        (Judgement::Fail, true) => Tone::Bad,
-        (Judgement::Fail, false) | (Judgement::Inconclusive(_), _) => Tone::Unsure,
+/// A row for each figure: its target, and the limit beyond which it is critical. A band has both,
+/// and a figure between the two is degraded.
+fn bounds_table(bounds: &[BoundResult]) -> Section {
+    let heads = ["Figure", "Result", "Target", "Reached", "Critical beyond", "Status"];
+    let mut table = Table::new(heads);
+    for (index, bound) in bounds.iter().enumerate() {
+        let is_same = |other: &&BoundResult| other.what == bound.what;
+        if bounds[..index].iter().any(|other| is_same(&other)) {
+            continue;
+        }
+        let of = |decides| {
+            let found = bounds.iter().filter(is_same).find(|other| other.decides == decides);
+            let cells = found.map(|found| [&*found.bound, found.status()]);
+            cells.unwrap_or([DASH; 2])
+        };
+        let (mut target, mut limit) = (of(false), of(true));
+        if let Some(band) = limit[0].split_once('|') {
+            (target[0], limit[0]) = band;
+        }
+        let cells = [&*bound.what, &*bound.measured].into_iter().chain(target).chain(limit);
+        table.row(cells);
     }
+    Section { title: "Bounds".to_owned(), table, ..Section::default() }
 }
 
 /// As many tables as there is room for, those of the load first; the others are counted, and
@@ -119,11 +128,11 @@ impl From<&Section> for Chapter {
 fn chapters(screen: &mut Screen, report: &Report) {
     let good = findings_of(report, FindingTone::Good);
     sentences(screen, "Good findings", good.map(|found| &found.text));
-    sentences(screen, "Bounds that could not be judged", open_bounds(&report.bounds));
+    screen.chapter((&bounds_table(&report.bounds)).into());
     let other_tables = report.sizing.iter().chain(&report.references);
     other_tables.for_each(|section| screen.chapter(section.into()));
     sentences(screen, "Left out", &report.skipped);
-    sentences(screen, "Marks and words", MARKS);
+    sentences(screen, "Marks and words", texts::notes("Marks and words"));
     sentences(screen, "To repeat it", [&report.command, &report.settings]);
     let mut chapter = Chapter::new("Environment");
     chapter.list(environment(report).into_iter().map(|(name, value)| (name, Some(value))));
@@ -140,40 +149,22 @@ fn sentences(
     screen.chapter(chapter);
 }
 
-/// One sentence for each reason: an invalid measurement leaves several bounds open.
-fn open_bounds(bounds: &[BoundResult]) -> Vec<String> {
-    let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
-    for bound in bounds {
-        let Judgement::Inconclusive(why) = &bound.judgement else { continue };
-        match open.iter_mut().find(|(known, _)| known == why) {
-            Some((_, bounds)) => bounds.push(&bound.what),
-            None => open.push((why, vec![&bound.what])),
-        }
-    }
-    open.into_iter().map(|(why, bounds)| format!("{}: {why}", bounds.join("; "))).collect()
-}
-
-/// Why it neither passes nor fails, and what limits its figures.
+/// What could not be used, and what limits the figures.
 fn stands_out(report: &Report) -> Vec<Item> {
-    let is_open = report.outcome(Accepted::default()) == SuiteOutcome::Inconclusive;
-    let doubts = if is_open { report.doubts() } else { Vec::new() };
     let mut results = report.measurements.iter();
     let is_disturbed = results.any(|one| one.is_only_invalid() || one.busy_host().is_some());
     let fix = if is_disturbed { REPEAT } else { "" };
-    // What must not be used is among the doubts already.
-    let warnings = findings_of(report, FindingTone::Warning).filter(|found| {
-        !is_open || !(found.text.contains("INVALID, do not use") || doubts.contains(&found.text))
-    });
-    let warnings = warnings.map(|found| Item::new(Tone::Unsure, &found.text));
-    let notes = findings_of(report, FindingTone::Note);
-    let notes = notes.map(|found| Item::new(Tone::Good, &found.text));
-    let doubts = doubts.iter().map(|doubt| {
+    let doubts = report.doubts().into_iter().map(|doubt| {
         let fix = if doubt.starts_with(LEFT_OUT) { "" } else { fix };
-        Item::new(Tone::Unsure, doubt).fix(fix)
+        Item::new(Tone::Unsure, &doubt).fix(fix)
     });
-    let debug = "every figure is many times too slow: this is a debug build";
+    let [warnings, notes] = [FindingTone::Warning, FindingTone::Note].map(|tone| {
+        let item = if tone == FindingTone::Note { Tone::Good } else { Tone::Unsure };
+        findings_of(report, tone).map(move |found| Item::new(item, &found.text))
+    });
+    let debug = "debug build: times are too high";
     let debug = report.debug_build.then(|| Item::new(Tone::Bad, debug).fix("build with --release"));
-    let slow = "a release build compiles the reference gateway for a short build, not for speed";
+    let slow = "release build: the reference gateway is not optimized for speed";
     let slow = is_slow_gateway(report)
         .then(|| Item::new(Tone::Unsure, slow).fix("build with --profile dist"));
     debug.into_iter().chain(doubts).chain(slow).chain(warnings).chain(notes).collect()
@@ -190,22 +181,31 @@ fn is_slow_gateway(report: &Report) -> bool {
     build.is_some_and(|build| build == "release") && report.measures_reference()
 }
 
-/// How much was measured, and how much of it may be used.
-fn accounting(report: &Report) -> String {
-    let (results, compared) = (&report.measurements, &report.comparisons);
-    let shown = |number: usize| count(u64::try_from(number).unwrap_or(u64::MAX));
-    let usable = results.iter().filter(|result| result.why_unusable().is_none()).count();
-    let past = results.iter().filter(|result| result.is_past_the_generator()).count();
-    let sound = compared.iter().filter(|result| result.why_unusable().is_none()).count();
-    let all = [
-        (true, format!("{} of {} measurements may be used", shown(usable), shown(results.len()))),
-        (past > 0, format!("{} loads were more than can be sent here", shown(past))),
-        (
-            !compared.is_empty(),
-            format!("{} of {} comparisons", shown(sound), shown(compared.len())),
-        ),
-        (!report.skipped.is_empty(), format!("parts left out: {}", shown(report.skipped.len()))),
-    ];
-    let parts = all.into_iter().filter_map(|(is_said, part)| is_said.then_some(part));
-    parts.collect::<Vec<_>>().join(", ")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_has_one_row_with_its_target_and_its_limit() {
+        let bound = |what: &str, limit: &str, judgement, decides| {
+            let bound = BoundResult::new(what, "9.00ms".to_owned(), limit.to_owned(), judgement);
+            if decides { bound } else { bound.into_goal() }
+        };
+        let open = Judgement::Inconclusive("few".to_owned());
+        let bounds = [
+            bound("layer 1: p99", "< 100ms", Judgement::Pass, true),
+            bound("errors", "< 1%", open, true),
+            bound("layer 1: p99", "< 5ms", Judgement::Fail, false),
+            bound("added", "< 20ms", Judgement::Pass, false),
+            bound("p95", "p(95)<=10ms|20ms", Judgement::Pass, true),
+        ];
+        let rows = bounds_table(&bounds).table.rows;
+        let expected = [
+            ["layer 1: p99", "9.00ms", "< 5ms", "missed", "< 100ms", "PASS"],
+            ["errors", "9.00ms", "-", "-", "< 1%", "inconclusive"],
+            ["added", "9.00ms", "< 20ms", "met", "-", "-"],
+            ["p95", "9.00ms", "p(95)<=10ms", "-", "20ms", "PASS"],
+        ];
+        assert_eq!(rows, expected);
+    }
 }

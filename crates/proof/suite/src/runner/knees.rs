@@ -96,7 +96,7 @@ impl SuiteRunner<'_> {
             })
             .collect();
         for found in &results {
-            self.log(&format!("{}: {}", found.label, found.sentence()));
+            self.log(&format!("{}: {}", found.label, found.cell()));
         }
         self.knees.extend(results.iter().cloned());
         Ok(results)

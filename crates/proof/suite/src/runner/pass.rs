@@ -10,7 +10,7 @@ use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::measurement::Measurement;
 use crate::process_use::{
-    CpuTime, GATEWAY, PROVIDER, Room, STORE, busy_host, cpu_time, crowded, room, watched,
+    CpuTime, GATEWAY, PROVIDER, STORE, busy_host, cpu_time, crowded, watched,
 };
 use crate::result::{BusyShares, Figures};
 
@@ -70,9 +70,6 @@ impl SuiteRunner<'_> {
         let workers = &summary.health.worker_cpu_shares;
         figures.threads = u64::try_from(workers.len()).ok().filter(|threads| *threads > 0);
         let generator = workers.iter().sum::<f64>() / workers.len().max(1) as f64;
-        let own_core = self.cores.gateway.map(|_| 1.0);
-        let (gateway_room, provider_room) =
-            (self.room_of(summary, GATEWAY), self.room_of(summary, PROVIDER));
         figures.busy = BusyShares {
             gateway: share_of_wall(gateway),
             provider: share_of_wall(provider),
@@ -81,21 +78,12 @@ impl SuiteRunner<'_> {
             busiest_worker: workers.iter().copied().reduce(f64::max),
             waited: summary.health.worker_wait_shares.iter().copied().reduce(f64::max),
             shared: self.cores.shared(),
-            gateway_cores: gateway.and_then(|_| own_core.or(gateway_room.cores)),
-            gateway_full: gateway.and(gateway_room.full),
-            provider_full: provider.and(provider_room.full),
         };
         let counters = &summary.results.total.counters;
         let answered = counters.completed + counters.rejected;
         figures.gateway_cpu_us =
             gateway.filter(|_| answered > 0).map(|time| time.cpu_s * 1e6 / answered as f64);
         figures.gateway_memory = gateway.map(|time| time.memory).filter(|memory| *memory > 0.0);
-    }
-
-    /// The room of a process that is not the suite's: its own ones have a core each, unless there
-    /// is but one for all.
-    fn room_of(&self, summary: &RunSummary, name: &str) -> Room {
-        self.cores.gateway.map_or_else(|| room(&summary.resources, name), |_| Room::default())
     }
 }
 

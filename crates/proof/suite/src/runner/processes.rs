@@ -22,6 +22,13 @@ pub(crate) struct GatewayCommand {
 /// The path that is asked for until it is answered.
 const HEALTH: &str = "/health";
 
+const REFERENCE: &str = "the reference gateway";
+
+/// That a port of this host is taken.
+fn taken(port: u16) -> String {
+    format!("another program has port {port}: use --port 0 for a free one")
+}
+
 impl SuiteRunner<'_> {
     /// Starts the mock provider.
     pub(crate) fn provider(&mut self, flags: &[&str]) -> Result<Provider, SuiteError> {
@@ -96,16 +103,14 @@ impl SuiteRunner<'_> {
             let listen = ["--listen".to_owned(), format!("127.0.0.1:{port}")];
             args.iter().cloned().chain(listen).collect::<Vec<_>>()
         };
-        let what = "the reference gateway";
+        let what = REFERENCE;
         let first = self.start(what, self.cores.gateway, &at(wanted), ready);
         if first.is_err()
             && wanted != 0
             && self.options.port != Some(wanted)
             && TcpListener::bind(("127.0.0.1", wanted)).is_err()
         {
-            self.log(&format!(
-                "another program took port {wanted}, the usual one of this suite: the gateway takes a free one"
-            ));
+            self.log(&taken(wanted));
             let any = self.start(what, self.cores.gateway, &at(0), ready)?;
             return Ok((any, at(0)));
         }
@@ -121,16 +126,11 @@ impl SuiteRunner<'_> {
             return Ok(wanted);
         }
         if is_first && self.options.port.is_some() {
-            let what = "the reference gateway".to_owned();
-            let why = format!(
-                "another program has port {wanted} of 127.0.0.1: choose another with --port, or any free one with --port 0"
-            );
+            let (what, why) = (REFERENCE.to_owned(), taken(wanted));
             return Err(SuiteError::NotReady { what, why });
         }
         if is_first {
-            self.log(&format!(
-                "another program has port {wanted}, the usual one of this suite: the gateway takes a free one"
-            ));
+            self.log(&taken(wanted));
         }
         Ok(0)
     }

@@ -15,11 +15,11 @@ pub(super) fn section(what: &str, compared: &[ComparisonResult]) -> Option<Secti
     let heads = [
         capitalised.as_str(),
         "Target",
-        "Figure",
-        &of_reference,
-        "p50",
         "added, median",
         "p99 shift",
+        "p50",
+        &of_reference,
+        "Figure",
         "Requests on each",
     ];
     let mut table = Table::new(heads);
@@ -28,11 +28,11 @@ pub(super) fn section(what: &str, compared: &[ComparisonResult]) -> Option<Secti
             table.row([
                 format!("{}{}", result.marker(), result.label),
                 target.to_owned(),
-                result.figure(),
-                result.p50(result.reference()),
-                result.p50(target),
                 result.added_cell(target),
                 result.tail_cell(target),
+                result.p50(target),
+                result.p50(result.reference()),
+                result.figure(),
                 result.pairs(),
             ]);
         }
@@ -40,12 +40,9 @@ pub(super) fn section(what: &str, compared: &[ComparisonResult]) -> Option<Secti
     let against = if behind == DIRECT {
         "each target against the upstream".to_owned()
     } else {
-        format!("each target against {behind}, as the upstream is not among them (--direct)")
+        format!("each target against {behind}")
     };
-    (!compared.is_empty()).then(|| {
-        Section::new(format!("What each {what} adds: {against}"), table)
-            .note(format!("what is said of it is under Findings, tested at 5 % over all sentences of a {what}; every pair is in comparisons/"))
-    })
+    (!compared.is_empty()).then(|| Section::new(format!("What each {what} adds: {against}"), table))
 }
 
 /// A word at the head of a column.

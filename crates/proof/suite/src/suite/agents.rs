@@ -16,7 +16,7 @@ use crate::error::SuiteError;
 use crate::measurement::Measurement;
 use crate::report::Contents;
 use crate::result::MeasurementResult;
-use crate::runner::{Part, SuiteRunner};
+use crate::runner::{NO_DIRECT, OWN_ONLY, Part, SuiteRunner};
 use crate::target::{DIRECT, SuiteTarget};
 use kind::{KINDS, Kind};
 use mock_log::MockLog;
@@ -126,7 +126,7 @@ fn of_reference(runner: &mut SuiteRunner<'_>) -> Result<Vec<Day>, SuiteError> {
         Ok(server) => days.push(with_store(runner, "Redis", Some(&server))?),
         Err(why) => {
             runner.section = "A mixed day, Redis";
-            runner.skip("the same day with Redis", &why);
+            runner.skip_section(&why);
         }
     }
     Ok(days)
@@ -165,7 +165,7 @@ fn of_target(
     let kinds = answered(runner, &KINDS.iter().collect::<Vec<_>>(), target)?;
     let Some(first) = kinds.first() else { return Ok(None) };
     runner.probe_limits(&first.request("burst", target))?;
-    runner.skip("counts in the provider's log", "the suite cannot read that of a target");
+    runner.skip("mock log", OWN_ONLY);
     runner.section = "What each kind adds";
     let direct = direct_of(runner, target);
     let both = match &direct {
@@ -196,14 +196,12 @@ fn answered(
 
 /// The upstream of the user's gateway, if it can be asked the same.
 fn direct_of(runner: &mut SuiteRunner<'_>, target: &SuiteTarget) -> Option<SuiteTarget> {
-    let what = "what the target adds to each kind";
     let Some(direct) = runner.direct() else {
-        let why = "it needs the upstream to compare with: give --direct URL";
-        runner.skip(what, why);
+        runner.skip_section(NO_DIRECT);
         return None;
     };
     if direct.prefix() != target.prefix() {
-        runner.skip(what, "the URLs of --target and --direct have different paths");
+        runner.skip_section("the paths of --target and --direct differ");
         return None;
     }
     Some(direct)

@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 use plimsoll_report::table::Table;
 
 use super::columns::{
-    self, ANSWERS, BYTES, CPU, ERRORS, GW_CORE, LOAD_CORE, MAX, MEMORY, P50, P95, P99, RPS, SECONDS,
+    self, ANSWERS, BYTES, CPU, ERRORS, GW_CORE, LOAD_CORE, MAX, MEMORY, P50, P95, P99, RPS,
+    SECONDS, STORE,
 };
 use super::{length, passes};
 use crate::error::SuiteError;
-use crate::finding::{self, Finding};
+use crate::finding;
 use crate::measurement::{Length, Measurement};
 use crate::report::{Contents, Section, published};
 use crate::result::MeasurementResult;
@@ -56,19 +57,20 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
     let sweep = runner.measure(&measurements, 3);
     let variants = variants::sections(runner, provider.as_ref(), length)?;
     let mut contents = Contents {
-        sections: sections(&sweep, how, is_ours),
-        findings: findings(&sweep),
+        sections: sections(&sweep, how),
         sizing: "Instances for a rate",
         references: vec![published("Reference: another gateway on a MacBook Pro")],
         ..Contents::default()
     };
+    let sweeps = ENDPOINTS.map(|path| (path, results_of_path(&sweep, path)));
+    let sweeps = sweeps.iter().map(|(path, results)| (*path, &results[..]));
+    contents.sections.extend(finding::scaling(sweeps));
     contents.sections.extend(variants);
     let live = results_of_path(&sweep, "/health/live");
     let levels: Vec<_> = live.iter().collect();
     let capacity = (!levels.is_empty()).then(|| sizing::capacity("GET /health/live", &levels));
     contents.capacities.extend(capacity);
     chats(runner, &gateway.target, length, &mut contents)?;
-    contents.findings.extend(live.first().and_then(finding::sub_millisecond));
     Ok(contents)
 }
 
@@ -130,45 +132,22 @@ fn chats(
     Ok(())
 }
 
-fn sections(sweep: &[MeasurementResult], how: &str, is_ours: bool) -> Vec<Section> {
+fn sections(sweep: &[MeasurementResult], how: &str) -> Vec<Section> {
     let all_clients = sweep.iter().filter_map(|result| result.clients).collect::<BTreeSet<_>>();
-    let mut sections: Vec<_> = all_clients
+    all_clients
         .into_iter()
         .map(|clients: u32| {
             let results = sweep.iter().filter(|result| result.clients == Some(clients));
             Section::new(format!("{clients} concurrent {how}"), table(results))
         })
-        .collect();
-    if let Some(first) = sections.first_mut() {
-        first.notes.push(why_these(sweep, is_ours));
-    }
-    sections
+        .collect()
 }
-
-/// Why these endpoints, as the published benchmark chose them; of those that were loaded.
-fn why_these(sweep: &[MeasurementResult], is_ours: bool) -> String {
-    let loaded =
-        WHY_THESE.iter().filter(|why| sweep.iter().any(|one| one.label.starts_with(why.0)));
-    let whys: Vec<_> = loaded.map(|why| why.1).collect();
-    let whys = whys.join("; ");
-    let none =
-        if is_ours { ". None calls a model, whose time would hide the gateway's" } else { "" };
-    format!("why these: {whys}{none}")
-}
-
-const WHY_THESE: [(&str, &str); 3] = [
-    (
-        "GET /health/live,",
-        "/health/live asks for the least that a gateway can answer, so that its rate is the ceiling of routing and writing",
-    ),
-    ("GET /health,", "/health says a little more than nothing"),
-    ("GET /metrics,", "/metrics works on every call, as it writes out all counters"),
-];
 
 /// The columns of the published benchmark, and the CPU use.
 fn table<'r>(results: impl IntoIterator<Item = &'r MeasurementResult>) -> Table {
     let columns = &[
-        ANSWERS, SECONDS, ERRORS, RPS, P50, P95, P99, MAX, BYTES, CPU, MEMORY, GW_CORE, LOAD_CORE,
+        RPS, P50, P95, P99, MAX, ERRORS, ANSWERS, SECONDS, CPU, GW_CORE, LOAD_CORE, STORE, MEMORY,
+        BYTES,
     ];
     columns::results("Endpoint", columns, results)
 }
@@ -188,19 +167,4 @@ fn chats_section(results: &[MeasurementResult], is_ours: bool, runs: Option<Stri
 fn results_of_path(sweep: &[MeasurementResult], path: &str) -> Vec<MeasurementResult> {
     let label = format!("GET {path},");
     sweep.iter().filter(|result| result.label.starts_with(&label)).cloned().collect()
-}
-
-fn findings(sweep: &[MeasurementResult]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for path in ENDPOINTS {
-        let results = results_of_path(sweep, path);
-        findings.extend(finding::saturation(path, &results));
-        findings.extend(finding::degradation(path, &results));
-    }
-    let live = results_of_path(sweep, "/health/live");
-    let metrics = results_of_path(sweep, "/metrics");
-    if let (Some(live), Some(metrics)) = (live.first(), metrics.first()) {
-        findings.extend(finding::relative("/metrics beside /health/live", live, metrics));
-    }
-    findings
 }

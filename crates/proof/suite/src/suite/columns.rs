@@ -38,9 +38,12 @@ pub(super) const MEMORY: Column = ("gw memory", |r| shown_cell(r, |f| f.gateway_
 pub(super) const GW_CORE: Column = ("gw core", |r| shown_cell(r, |f| f.busy.gateway, percent));
 pub(super) const LOAD_CORE: Column =
     ("load core", |r| shown_cell(r, |f| f.busy.load_core(), percent));
-/// The process whose core was at its limit; nothing where the figures must not be used.
-pub(super) const BOTTLENECK: Column =
-    ("Bottleneck", |r| or_dash(r.figures(), |f| f.busy.bottleneck()));
+/// The bottleneck; nothing where the figures must not be used or the load was not at its limit.
+pub(crate) const BOTTLENECK: Column = ("Bottleneck", |r| {
+    or_dash(r.figures().and_then(|f| f.bottleneck), |answer| answer.name().to_owned())
+});
+/// The use of the gateway's store, of a core.
+pub(super) const STORE: Column = ("store core", |r| shown_cell(r, |f| f.busy.store, percent));
 
 /// A table with a row for each of `rows`.
 pub(crate) fn table<'r, R: 'r>(

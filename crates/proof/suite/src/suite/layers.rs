@@ -12,15 +12,15 @@ mod log_writer;
 mod request_log;
 mod store_ops;
 
-use plimsoll_report::format::{digits, limited_rate};
+pub(super) use llm_layers::NO_CHAT;
+
+use plimsoll_report::format::DASH;
 use plimsoll_report::table::Table;
 
 use crate::error::SuiteError;
-use crate::finding::Finding;
 use crate::options::LayerPart;
 use crate::report::{Contents, published};
 use crate::runner::SuiteRunner;
-use crate::sizing::{self, Capacity};
 
 /// The headers of the API key and the tenant. Every request carries both, so that all variants get
 /// the same bytes.
@@ -41,9 +41,6 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
         gateway_layers::measure(runner, &mut contents)?;
         gateway_layers::stack(runner, &mut contents)?;
     }
-    let is_ours = runner.target().is_none();
-    let to_reach = contents.capacities.first().map(|capacity| to_reach(capacity, is_ours));
-    contents.findings.extend(to_reach);
     if all || only.contains(&LayerPart::Llm) {
         llm_layers::measure(runner, &mut contents)?;
     }
@@ -60,37 +57,15 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
     Ok(contents)
 }
 
-/// Metric, result, target, share of the target: the columns of the published benchmark.
-fn metrics(rows: impl IntoIterator<Item = [String; 4]>) -> Table {
-    let mut table = Table::new(["Metric", "Result", "Target", "of target"]);
+/// A table with the columns of the published benchmark.
+fn metrics(rows: impl IntoIterator<Item = [String; 5]>) -> Table {
+    let mut table = Table::new(["Metric", "Result", "Target", "Status", "of target"]);
     rows.into_iter().for_each(|row| table.row(row));
     table
 }
 
 /// A row of it that no bound judges.
-fn unjudged(metric: &str, result: String, target: &str) -> [String; 4] {
-    [metric.to_owned(), result, target.to_owned(), "-".to_owned()]
-}
-
-/// What it takes to reach the published goal for the rate of layer 1, or why that is not known.
-fn to_reach(capacity: &Result<Capacity, String>, is_ours: bool) -> Finding {
-    let goal = digits(GOAL_PER_S);
-    let capacity = match capacity {
-        Ok(capacity) => capacity,
-        Err(why) => {
-            // Without the name of what is not sized.
-            let why = why.split_once(": ").map_or(&**why, |(_, why)| why);
-            return Finding::note(format!("what to buy to reach {goal}/s: unknown, because {why}"));
-        }
-    };
-    let needed = sizing::instances_text(GOAL_PER_S, capacity.per_s);
-    let per_s = limited_rate(Some(capacity.per_s));
-    let what = if is_ours {
-        format!("with all layers, one worker and core for each {per_s}/s: {needed} cores or")
-    } else {
-        format!("with {per_s}/s of one instance: {needed}")
-    };
-    Finding::note(format!(
-        "to reach {goal}/s {what} instances like this one at 70 % of their capacity, as far as they do not slow each other down, which was not measured"
-    ))
+fn unjudged(metric: &str, result: String, target: &str) -> [String; 5] {
+    let [metric, target, none] = [metric, target, DASH].map(str::to_owned);
+    [metric, result, target, none.clone(), none]
 }

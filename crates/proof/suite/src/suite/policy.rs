@@ -6,8 +6,10 @@ mod tables;
 mod unhealthy;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{BandLevel, Disturbance, Figure, Judgement, Metric, RunSummary, ThresholdResult};
-use plimsoll_report::format::{digits, limited_rate, or_dash, percent, time};
+use plimsoll_metrics::{
+    BandLevel, Disturbance, Figure, Judgement, Metric, RunSummary, ThresholdResult,
+};
+use plimsoll_report::format::{digits, or_dash, percent, time};
 
 use super::certificate;
 use super::columns;
@@ -110,7 +112,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
     contents.sections.push(tables::headline(&rows));
     contents.sections.extend(ladders.into_iter().map(|(_, section)| section));
     if pairs.iter().any(|pair| pair.cold.is_some()) {
-        contents.sections.push(tables::cold_and_warm(&pairs, is_ours));
+        contents.sections.push(tables::cold_and_warm(&pairs));
     }
     for row in judged {
         contents.sections.extend(tables::decisions(row));

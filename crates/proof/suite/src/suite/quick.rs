@@ -2,7 +2,6 @@
 
 mod readiness;
 
-use plimsoll_metrics::{Bias, BoundedFigure};
 use plimsoll_report::format::{count, digits};
 
 use super::columns::{
@@ -13,9 +12,8 @@ use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::finding;
 use crate::measurement::{Length, Measurement};
-use crate::ratio::Ratio;
 use crate::report::{Contents, Section, published};
-use crate::result::{Figures, MeasurementResult};
+use crate::result::MeasurementResult;
 use crate::runner::{Pass, SuiteRunner};
 use crate::sizing;
 use crate::target::Gateway;
@@ -43,15 +41,12 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
         results = runner.measure_by(&measurements, passes, TimedResponses::Completed, &mut keep);
     }
     runner.ask_version(&gateway);
-    let table = side_by_side(&results, runner.target().is_none());
+    let table = side_by_side(&results);
     let readiness = readiness::section(&results, &thirds);
-    let scaling = [finding::saturation(PATH, &results), steps(&results)];
-    let times = results.iter().filter_map(finding::sub_millisecond);
-    let scaling = scaling.into_iter().chain([finding::degradation(PATH, &results)]).flatten();
+    let scaling = finding::scaling([(PATH, &results[..])]);
     let levels: Vec<_> = results.iter().collect();
     Ok(Contents {
-        sections: std::iter::once(table).chain(readiness).collect(),
-        findings: scaling.chain(times).collect(),
+        sections: std::iter::once(table).chain(scaling).chain(readiness).collect(),
         sizing: "Instances of the gateway for a rate",
         capacities: vec![sizing::capacity(&format!("gateway, GET {PATH}"), &levels)],
         references: vec![published("Reference: RustyGW")],
@@ -84,33 +79,11 @@ fn measurement(
     )
 }
 
-fn side_by_side(results: &[MeasurementResult], over_loopback: bool) -> Section {
+fn side_by_side(results: &[MeasurementResult]) -> Section {
     let columns = &[
-        THREADS, RPS, AVG, P99, MAX, MB_PER_S, GBIT_PER_S, BYTES, TOTAL, SECONDS, ERRORS, GW_CORE,
-        LOAD_CORE,
+        RPS, AVG, P99, MAX, MB_PER_S, TOTAL, ERRORS, GW_CORE, LOAD_CORE, THREADS, GBIT_PER_S,
+        BYTES, SECONDS,
     ];
     let table = columns::results("Load", columns, results);
-    let none = if over_loopback { "; over loopback there is none" } else { "" };
     Section::new("GET /metrics, as many requests as the connections carry", table)
-        .note(format!("times are service times of completed requests; gw core and load core: CPU use of each. MB are 10^6 bytes, heads included: bytes is the size of one answer, and Gbit/s what its network must carry{none}"))
-}
-
-/// The effect of more connections on throughput and times.
-fn steps(results: &[MeasurementResult]) -> Option<finding::Finding> {
-    let [few, many] = results else { return None };
-    let ratio = |of: fn(&Figures) -> Option<BoundedFigure>, bias| {
-        Ratio::new(many.bounded(of).ok()?, few.bounded(of).ok()?, bias)
-    };
-    let rates = ratio(|f| f.requests_per_s, Bias::Takes)?;
-    let rates = rates.text(|rates| format!("{:+.1}%", (rates - 1.0) * 100.0));
-    let times = ratio(|f| f.mean_ms, Bias::Adds)?.text(|times| format!("{times:.2}"));
-    let clients = f64::from(many.clients?) / f64::from(few.clients?);
-    let text = format!(
-        "{clients:.1} times the connections changed throughput by {rates} and made the average response {times} times as long"
-    );
-    if let Some(why) = many.busy_host().or_else(|| few.busy_host()) {
-        return Some(finding::no_conclusion(&text, &why));
-    }
-    let limit = many.figures()?.busy.sentence();
-    Some(finding::Finding::note(format!("{text}; {limit}")))
 }

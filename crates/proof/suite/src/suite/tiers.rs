@@ -6,7 +6,7 @@ mod knee;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{BoundedFigure, Judgement};
-use plimsoll_report::format::{limited_rate, or_dash, time_with_share};
+use plimsoll_report::format::{or_dash, time_with_share};
 
 use super::columns::{
     self, ACHIEVED, BOTTLENECK, CPU, Column, ERRORS, GW_CORE, LOAD_CORE, MAX, MEMORY, P50, P95,
@@ -16,12 +16,12 @@ use super::{PAIRS_PER_S, TIMES_SHORT, comparison_length};
 use crate::bound::Quantity;
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
-use crate::finding::{self, Finding};
+use crate::finding;
 use crate::knee_result::KneeResult;
 use crate::measurement::{Length, Measurement};
 use crate::report::{Contents, Section};
 use crate::result::{Figures, MeasurementResult, Unusable};
-use crate::runner::SuiteRunner;
+use crate::runner::{NO_ANSWER, NO_DIRECT, SuiteRunner};
 use crate::sizing::{self, Capacity};
 use crate::target::{DIRECT, Gateway, Provider, SuiteTarget};
 use features::features;
@@ -101,18 +101,19 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
         tiers.extend(measured.into_iter().map(|(_, result)| result));
     }
     let features = features(runner, setup.provider.as_ref())?;
-    let several = setup.subjects.len() > 1;
-    let overview = (!tiers.is_empty()).then(|| overview(&tiers, runner.knee_budget(), several));
+    let overview = (!tiers.is_empty()).then(|| overview(&tiers, runner.knee_budget()));
     let added = super::added::section("tier", &compared);
     let sections = overview.into_iter().chain(added).chain(tiers.iter().map(steps));
     Ok(Contents {
         sections: sections.chain(features).collect(),
-        findings: tiers.iter().flat_map(of_tier).collect(),
         sizing: "Instances for a rate",
         capacities: tiers.iter().map(capacity_of_tier).collect(),
         ..Contents::default()
     })
 }
+
+/// The title of the table of differences.
+const ADDED: &str = "What each tier adds";
 
 /// The share of the lowest throughput in the closed loop that all targets together are asked for:
 /// what is added is that of requests that do not wait for each other.
@@ -138,9 +139,8 @@ fn compare(
         .iter()
         .filter_map(|(_, result)| result.ceiling.shown()?.requests_per_s.map(|rate| rate.value));
     let Some(lowest) = ceilings.reduce(f64::min) else {
-        let why = "the closed loop had no expected answer, and so there is no rate for it";
-        runner.section = "What each tier adds";
-        runner.skip(&format!("what is added in {}", tier.name), why);
+        runner.section = ADDED;
+        runner.skip(tier.name, NO_ANSWER);
         return None;
     };
     let rate = (lowest * SHARE / targets.len() as f64).clamp(1.0, PAIRS_PER_S).round();
@@ -178,11 +178,8 @@ fn setup(runner: &mut SuiteRunner<'_>) -> Result<Setup, SuiteError> {
         direct = None;
     }
     if subjects.len() == 1 && runner.options.direct.is_none() {
-        runner.section = "What each tier adds";
-        runner.skip(
-            "what the target adds in each tier",
-            "it needs the upstream to compare with: give --direct URL",
-        );
+        runner.section = ADDED;
+        runner.skip_section(NO_DIRECT);
     }
     Ok(Setup { provider: None, subjects, direct })
 }
@@ -224,7 +221,7 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
             break;
         }
     }
-    let knee = Err("the knee was not searched".to_owned());
+    let knee = Err("no knee".to_owned());
     TierResult { name, stream: tier.stream, ceiling, steps, knee }
 }
 
@@ -250,7 +247,7 @@ fn is_kept(step: &MeasurementResult) -> Option<bool> {
     if judged.contains(&Judgement::Fail) { Some(false) } else { all_pass.then_some(true) }
 }
 
-fn overview(tiers: &[TierResult], budget: Option<Nanos>, several: bool) -> Section {
+fn overview(tiers: &[TierResult], budget: Option<Nanos>) -> Section {
     let columns: [Column<TierResult>; 9] = [
         ("Tier (in/out tokens)", |tier| columns::marked(&tier.ceiling, &tier.name)),
         ("closed loop/s", |tier| columns::throughput(&tier.ceiling)),
@@ -265,17 +262,9 @@ fn overview(tiers: &[TierResult], budget: Option<Nanos>, several: bool) -> Secti
         ("Bottleneck, closed loop", |tier| BOTTLENECK.1(&tier.ceiling)),
     ];
     let table = columns::table(&columns, tiers);
-    let objective = knee::OBJECTIVE;
-    let knee = budget.map_or_else(
-        || "the knee was not searched: --knee-budget 150s does, and a quick suite does not".to_owned(),
-        |budget| format!("the knee is the highest rate at which requests keep {objective}, as a search of at most {budget} finds it (`plimsoll knee`): a rate with its 95 % interval; `..` between a rate that kept it and one that missed it; >= where nothing higher could be told. With more time (--knee-budget) it is known better; every probe is in knees/"),
-    );
-    let section =
-        Section::new("Raw path, every tier: what it carries and where it breaks", table).note(knee);
-    if !several {
-        return section;
-    }
-    section.note("several targets are swept one after another, and searched in turns, probe by probe; no difference between them is taken from this table")
+    let section = Section::new("Raw path, every tier: what it carries and where it breaks", table);
+    let Some(budget) = budget else { return section.note("no knee: see --knee-budget") };
+    section.note(format!("knee: {}, at most {budget}", knee::OBJECTIVE))
 }
 
 /// The figures of the usable step nearest to half of the closed loop's rate, if one is near.
@@ -293,41 +282,15 @@ fn steps(tier: &TierResult) -> Section {
     let table =
         columns::results("Step", columns, std::iter::once(&tier.ceiling).chain(&tier.steps));
     Section::new(format!("Sweep of {}", tier.name), table)
-        .note(format!(
-            "it ends with the first rate that breaks its bounds: {:.0}% of the planned rate achieved, p99 < {STEP_P99_MS}ms, errors < {:.1}%, or that the generator cannot send",
-            ACHIEVED_SHARE * 100.0,
-            STEP_ERRORS * 100.0
-        ))
-}
-
-/// What the closed loop carried, and the knee.
-fn of_tier(tier: &TierResult) -> Vec<Finding> {
-    let knee = tier.knee.as_ref().ok();
-    let knee = knee.map(|knee| Finding::note(format!("{}: {}", tier.name, knee.sentence())));
-    closed_loop(tier).into_iter().chain(knee).collect()
-}
-
-fn closed_loop(tier: &TierResult) -> Option<Finding> {
-    let figures = tier.ceiling.figures()?;
-    let rate = limited_rate(Some(tier.ceiling.throughput()?));
-    let clients = tier.ceiling.clients?;
-    let text = match finding::limiter(&[&tier.ceiling]) {
-        Some(limit) => format!("{limit}: its ceiling"),
-        None => format!(
-            "{}; this is what {clients} clients ask for, and does not show whether more would be carried",
-            figures.busy.sentence()
-        ),
-    };
-    Some(Finding::note(format!("{}: {rate}/s in a closed loop; {text}", tier.name)))
 }
 
 /// The rate that a tier surely carries, where something limited it: the core in the closed loop,
 /// throughput that fell behind the planned rate, or the objective that the search saw broken.
 fn capacity_of_tier(tier: &TierResult) -> Result<Capacity, String> {
     let what = format!("chat {}", tier.name);
-    let unknown = |why: &str| format!("instances for a rate, {what}: {why}");
+    let unknown = |why: &str| sizing::unknown(&what, why);
     let knee = tier.knee.as_ref().map_err(|why| unknown(why))?;
-    let per_s = knee.carried().ok_or_else(|| unknown(&knee.sentence()))?;
+    let per_s = knee.carried().ok_or_else(|| unknown(&knee.cell()))?;
     let closed = sizing::capacity(&what, &[&tier.ceiling]);
     let last = tier.steps.iter().rev().find(|step| step.why_unusable().is_none());
     let shown =
@@ -338,7 +301,7 @@ fn capacity_of_tier(tier: &TierResult) -> Result<Capacity, String> {
         Ok(capacity) => Ok(Capacity { per_s: BoundedFigure::exact(per_s), ..capacity }),
         Err(why) if is_busy => Err(why),
         Err(_) => {
-            let limiter = format!("{}; what breaks it was not seen", knee.sentence());
+            let limiter = "knee".to_owned();
             let per_s = BoundedFigure::exact(per_s);
             Ok(Capacity { what: what.clone(), per_s, cores: None, memory: None, limiter })
         }

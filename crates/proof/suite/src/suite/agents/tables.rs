@@ -27,24 +27,11 @@ pub(super) fn day(day: &Day) -> Section {
     let all: f64 = day.rows.iter().filter_map(|row| row.result.rate).sum();
     let title = format!("{}: {}/s in all", named("A mixed day", day.store), digits(all));
     let mut section = Section::new(title, table);
-    if !day.added.is_empty() {
-        section = section.note("added: extra time compared with a request sent directly to the upstream, see the table of what each kind adds");
-    }
-    if day.rows.iter().any(|row| !row.kind.has_direct_way) {
-        section = section.note("approvals have no direct way: their time is all of it");
-    }
-    if day.store.is_some() {
-        section = section.note("the mock answers at once: with a real model and real tools these times would be theirs. Its log is read when it has ended: good answers there and here must be as many, but for requests that failed here");
-    }
     section.notes.extend(day.rows.first().map(busy));
     section
 }
 
 /// How busy the processes were, with all kinds together.
 fn busy(row: &Row) -> String {
-    format!(
-        "all kinds together: gateway core {}, load core {}",
-        GW_CORE.1(&row.result),
-        LOAD_CORE.1(&row.result)
-    )
+    format!("gateway core {}, load core {}", GW_CORE.1(&row.result), LOAD_CORE.1(&row.result))
 }

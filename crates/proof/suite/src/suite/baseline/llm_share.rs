@@ -4,18 +4,16 @@ use plimsoll_report::format::{percent, time};
 use plimsoll_report::table::Table;
 
 use crate::comparison_result::Interval;
-use crate::finding::Finding;
 use crate::measurement::Measurement;
 use crate::report::{Contents, Section};
-use crate::runner::SuiteRunner;
+use crate::runner::{NO_DIRECT, SuiteRunner};
+use crate::suite::layers::NO_CHAT;
 use crate::suite::{TIMES_SHORT, comparison_length};
 use crate::target::{DIRECT, SuiteTarget};
 
 /// Chats per second on each way.
 const PAIRS_PER_S: f64 = 40.0;
 const GATEWAY: &str = "gateway";
-/// Of a share below this the gateway is no bottleneck of a single call.
-const SMALL: f64 = 0.1;
 /// Times of providers for which the share is computed, in milliseconds.
 const PROVIDERS_MS: [f64; 3] = [100.0, 500.0, 2_000.0];
 
@@ -29,26 +27,20 @@ pub(super) fn measure(
     gateway: &SuiteTarget,
     contents: &mut Contents,
 ) {
-    let what = "the gateway's share of an LLM call";
     runner.section = TITLE;
     let Some(behind) = behind else {
-        let why = if runner.direct().is_some() {
-            "the target answers no chat"
-        } else {
-            "the upstream is not known: give it with --direct URL"
-        };
-        return runner.skip(what, why);
+        let has_direct = runner.direct().is_some();
+        return runner.skip_section(if has_direct { NO_CHAT } else { NO_DIRECT });
     };
     if runner.is_interrupted() {
         return;
     }
     let targets = vec![(DIRECT.to_owned(), behind.clone()), (GATEWAY.to_owned(), gateway.clone())];
-    let request = Measurement::chat(what, behind, false, (128, 64))
+    let request = Measurement::chat(TITLE, behind, false, (128, 64))
         .rate(PAIRS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
     let compared = runner.compare(request, targets, false);
     if let (Ok(added), Some(provider)) = (compared.added(GATEWAY), compared.p50_ms(DIRECT)) {
         contents.sections.push(section(added, provider));
-        contents.findings.push(finding(added, provider));
     }
 }
 
@@ -56,23 +48,6 @@ pub(super) fn measure(
 /// value and the ends of its interval.
 fn shares(added_ms: Interval, provider_ms: f64) -> Interval {
     added_ms.map(|added| added.max(0.0) / (provider_ms + added.max(0.0)))
-}
-
-fn finding(added: Interval, provider: f64) -> Finding {
-    let [share, low, high] = shares(added, provider);
-    let text = format!(
-        "the gateway's share of an LLM call: it adds {} to the {} of the provider, {} [{}, {}]",
-        time(added[0]),
-        time(provider),
-        percent(share),
-        percent(low),
-        percent(high)
-    );
-    if high < SMALL {
-        Finding::good(format!("{text}: the provider's time dominates"))
-    } else {
-        Finding::note(text)
-    }
 }
 
 fn section(added: Interval, provider: f64) -> Section {

@@ -8,7 +8,7 @@ use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::report::Section;
-use crate::runner::SuiteRunner;
+use crate::runner::{OWN_ONLY, SuiteRunner};
 use crate::suite::{CPU_SHORT, comparison_length, passes};
 use crate::target::{Gateway, Provider};
 
@@ -30,10 +30,7 @@ pub(super) fn sections(
 ) -> Result<Vec<Section>, SuiteError> {
     runner.section = EACH_ON;
     if runner.target().is_some() {
-        runner.skip(
-            "keys and rate limits on and off",
-            "the suite cannot switch the layers of a target; start it both ways, and compare the two with `versus`",
-        );
+        runner.skip_section(OWN_ONLY);
         return Ok(Vec::new());
     }
     let options = runner.options;
@@ -92,9 +89,5 @@ fn added_section(all: &[(&str, ComparisonResult)]) -> Section {
             ]);
         }
     }
-    let section = Section::new("What keys and rate limits add", table);
-    if all.len() == ENDPOINTS.len() {
-        return section;
-    }
-    section.note("with --short only the first endpoint is compared")
+    Section::new("What keys and rate limits add", table)
 }

@@ -39,14 +39,12 @@ pub(super) fn check(
     sets.extend(layer(provider));
     sets.extend(redis.map(RedisServer::setting));
     let gateway = runner.gateway("layers", &sets, Some(provider))?;
-    let what = format!("the functional checks of layer 3, {store}");
-    let Some(mut checks) = Checks::of(runner, &gateway, &what) else { return Ok(()) };
+    let Some(mut checks) = Checks::of(runner, &gateway, store) else { return Ok(()) };
     let session = checks.sessions();
     checks.tools(&session);
     checks.agents();
     checks.approvals();
-    let asked = "a gateway with sessions, tools, agents and approvals";
-    checks.conclude(&format!(" of layer 3, {store}"), asked, contents);
+    checks.conclude(&format!(" of layer 3, {store}"), contents);
     Ok(())
 }
 
@@ -55,13 +53,13 @@ impl Checks {
     fn sessions(&mut self) -> String {
         let made = self.post("/v1/sessions", &OWN, &json!({"metadata": {"plan": "b"}}));
         let id = text(&json_of(&made)["session_id"]);
-        self.note("sessions", "201 with an id", made.status == 201 && !id.is_empty(), &made);
+        self.note(["sessions", "create", "201, id"], made.status == 201 && !id.is_empty(), &made);
         let path = format!("/v1/sessions/{id}");
         let shown = self.get(&path, &OWN);
         let own = json_of(&shown)["metadata"] == json!({"plan": "b"});
-        self.note("sessions", "its tenant sees it, with its metadata", own, &shown);
+        self.note(["sessions", "own tenant", "metadata"], own, &shown);
         let hidden = self.get(&path, &OTHER);
-        self.note("sessions", "404 for another tenant", hidden.status == 404, &hidden);
+        self.note(["sessions", "other tenant", "404"], hidden.status == 404, &hidden);
         let short = self.post("/v1/sessions", &OWN, &json!({"ttl_s": 1}));
         let short = format!("/v1/sessions/{}", text(&json_of(&short)["session_id"]));
         let mut last = HttpResponse::default();
@@ -69,7 +67,7 @@ impl Checks {
             last = self.get(&short, &OWN);
             (last.status == 404).then_some(())
         });
-        self.note("sessions", "one of a second is gone after it", gone.is_some(), &last);
+        self.note(["sessions", "after ttl", "404"], gone.is_some(), &last);
         path
     }
 
@@ -78,17 +76,17 @@ impl Checks {
         let add = json!({"name": "add", "arguments": {"a": 2, "b": 3}, "session_id": id});
         let sum = self.post(CALL, &OWN, &add);
         let is_five = json_of(&sum)["result"]["structuredContent"]["sum"] == json!(5);
-        self.note("tools", "a tool of its own adds 2 and 3", is_five, &sum);
+        self.note(["tools", "own tool", "2+3=5"], is_five, &sum);
         let counted = self.get(session, &OWN);
         let is_counted = json_of(&counted)["tool_calls"] == json!(1);
-        self.note("tools", "the call is counted in its session", is_counted, &counted);
+        self.note(["tools", "session", "call counted"], is_counted, &counted);
         let echo = json!({"name": "echo", "arguments": {"text": "what the tool repeats"}});
         let repeated = self.post(CALL, &OWN, &echo);
         let is_repeated =
             json_of(&repeated)["result"]["content"].to_string().contains("what the tool repeats");
-        self.note("tools", "a tool behind the gateway repeats a text", is_repeated, &repeated);
+        self.note(["tools", "proxied tool", "text repeated"], is_repeated, &repeated);
         let denied = self.post(CALL, &OTHER, &echo);
-        self.note("tools", "403 for a tenant that no list names", denied.status == 403, &denied);
+        self.note(["tools", "unlisted tenant", "403"], denied.status == 403, &denied);
     }
 
     fn agents(&mut self) {
@@ -96,24 +94,24 @@ impl Checks {
         let answer = self.post(SEND, &OWN, &message);
         let found = json_of(&answer);
         let answers = found["agent"] == json!(AGENT) && found["result"].is_object();
-        self.note("agents", "the agent answers a message", answers, &answer);
+        self.note(["agents", "message", "answered"], answers, &answer);
         let denied = self.post(SEND, &OTHER, &message);
-        self.note("agents", "403 for a tenant that no list names", denied.status == 403, &denied);
+        self.note(["agents", "unlisted tenant", "403"], denied.status == 403, &denied);
     }
 
     fn approvals(&mut self) {
         let asked = self.post("/v1/hitl", &OWN, &json!({"action": "refund"}));
         let found = json_of(&asked);
         let is_pending = asked.status == 201 && found["state"] == json!("pending");
-        self.note("approvals", "201, and it is pending", is_pending, &asked);
+        self.note(["approvals", "create", "201, pending"], is_pending, &asked);
         let approve = format!("/v1/hitl/{}/approve", text(&found["id"]));
         let own = self.post(&approve, &OWN, &json!({}));
-        self.note("approvals", "403 for who asked for it", own.status == 403, &own);
+        self.note(["approvals", "own key", "403"], own.status == 403, &own);
         let decided = self.post(&approve, &BOSS, &json!({}));
         let is_approved = json_of(&decided)["state"] == json!("approved");
-        self.note("approvals", "another key of the tenant approves it", is_approved, &decided);
+        self.note(["approvals", "other key", "approved"], is_approved, &decided);
         let again = self.post(&approve, &BOSS, &json!({}));
-        self.note("approvals", "409 for a second decision", again.status == 409, &again);
+        self.note(["approvals", "second decision", "409"], again.status == 409, &again);
     }
 }
 

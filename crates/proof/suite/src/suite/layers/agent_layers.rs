@@ -13,7 +13,7 @@ use crate::measurement::{Length, Measurement};
 use crate::options::SuiteOptions;
 use crate::report::{Contents, Section};
 use crate::result::MeasurementResult;
-use crate::runner::SuiteRunner;
+use crate::runner::{NO_ANSWER, OWN_ONLY, SuiteRunner};
 use crate::sizing;
 use crate::suite::columns::{self, CPU, Column, MEMORY, P99, RPS};
 use crate::suite::redis_server::RedisServer;
@@ -118,10 +118,7 @@ pub(super) fn measure(
 ) -> Result<(), SuiteError> {
     runner.section = "Layer 3 - agent gateway";
     if runner.target().is_some() {
-        runner.skip(
-            "layer 3: sessions, tools, agents, approvals",
-            "which tools and agents the target has is not known; use `plimsoll run mcp-tools` and `plimsoll run a2a`",
-        );
+        runner.skip_section(OWN_ONLY);
         return Ok(());
     }
     if runner.is_interrupted() {
@@ -232,7 +229,7 @@ impl Operation {
         });
         if half.is_none() {
             let what = format!("{}, {store}, at half of the capacity", self.name);
-            runner.skip(&what, "the closed loop had no expected answer, and so no capacity");
+            runner.skip(&what, NO_ANSWER);
         }
         OperationResult { operation: self, store, few, many, half }
     }

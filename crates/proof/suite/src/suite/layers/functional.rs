@@ -13,7 +13,7 @@ use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::http_get::{HttpResponse, request};
 use crate::report::{Contents, Section};
-use crate::runner::SuiteRunner;
+use crate::runner::{OWN_ONLY, SuiteRunner};
 use crate::target::Gateway;
 
 /// What is answered is asked for, not when: a busy host may take its time.
@@ -34,8 +34,8 @@ pub(super) struct Checks {
     address: String,
     /// Requests so far.
     sent: usize,
-    /// What is checked, what was done, and whether that is what should be.
-    rows: Vec<([String; 3], bool)>,
+    /// Layer, case, expected result and status, and whether it passed.
+    rows: Vec<([String; 4], bool)>,
 }
 
 impl Checks {
@@ -43,7 +43,7 @@ impl Checks {
     pub(super) fn of(runner: &mut SuiteRunner<'_>, gateway: &Gateway, what: &str) -> Option<Self> {
         let address = gateway.address()?.to_owned();
         if let Err(error) = request(&address, "/", &[], None, TIMEOUT) {
-            runner.skip(what, &format!("the gateway does not answer: {error}"));
+            runner.skip(what, &format!("no answer: {error}"));
             return None;
         }
         Some(Self { address, sent: 1, rows: Vec::new() })
@@ -74,30 +74,28 @@ impl Checks {
     }
 
     /// Notes whether a layer did what it should; if not, the status of the last answer says so.
-    pub(super) fn note(&mut self, layer: &str, should: &str, did: bool, last: &HttpResponse) {
+    pub(super) fn note(&mut self, case: [&str; 3], did: bool, last: &HttpResponse) {
         let instead = match last.status {
             0 => format!("no answer: {}", last.body),
-            status => format!("the answer is {status}"),
+            status => format!("status {status}"),
         };
-        self.note_or(layer, should, did, &instead);
+        self.note_or(case, did, &instead);
     }
 
-    fn note_or(&mut self, layer: &str, should: &str, did: bool, instead: &str) {
-        let did_text = if did { "yes".to_owned() } else { format!("NO: {instead}") };
-        self.rows.push(([layer.to_owned(), should.to_owned(), did_text], did));
+    fn note_or(&mut self, [layer, case, expected]: [&str; 3], did: bool, instead: &str) {
+        let status = if did { "PASS".to_owned() } else { format!("FAIL: {instead}") };
+        self.rows.push(([layer, case, expected, &status].map(str::to_owned), did));
     }
 
-    /// Adds their table, and the bound that each is passed: the cost of a layer that does not do
-    /// its work is no cost of it. `of` says what they are of, behind the title.
-    pub(super) fn conclude(self, of: &str, asked: &str, contents: &mut Contents) {
+    /// Adds their table, and the bound that each is passed: a layer that does not do its work has
+    /// no cost. `of` follows the title.
+    pub(super) fn conclude(self, of: &str, contents: &mut Contents) {
         let (all, passed) = (self.rows.len(), self.rows.iter().filter(|(_, did)| *did).count());
-        let mut table = Table::new(["Layer", "should", "did"]);
+        let mut table = Table::new(["Layer", "Case", "Expected", "Status"]);
         self.rows.into_iter().for_each(|(row, _)| table.row(row));
         let title = format!("{TITLE}{of}: {passed} of {all}");
-        let section = Section::new(title, table);
-        let note = format!("single requests to {asked}, started for them alone");
-        contents.sections.push(section.note(note).before_load());
-        let what = format!("functional checks{of} that were not passed");
+        contents.sections.push(Section::new(title, table).before_load());
+        let what = format!("failed checks{of}");
         let failed = Some((all - passed) as f64);
         contents.bounds.push(BoundResult::count(&what, failed, Requirement::NONE));
     }
@@ -113,9 +111,7 @@ pub(super) fn check(
 ) -> Result<(), SuiteError> {
     runner.section = TITLE;
     if runner.target().is_some() {
-        let why =
-            "the suite cannot switch the layers of a target, and does not know its keys and limits";
-        runner.skip("whether each layer does what it should", why);
+        runner.skip_section(OWN_ONLY);
         return Ok(());
     }
     let file = "functional.jsonl";
@@ -131,12 +127,12 @@ pub(super) fn check(
     let chats = format!(r#"upstreams.provider.addresses=["{}"]"#, provider.address());
     let sets = [limit, upstream, chats, audit(runner, file)];
     let gateway = runner.gateway("layers", &sets, None)?;
-    if let Some(mut checks) = Checks::of(runner, &gateway, "the functional checks") {
+    if let Some(mut checks) = Checks::of(runner, &gateway, TITLE) {
         let log = runner.options.folder.join(file);
         checks.of_every_layer(&log);
         // It has a row for each of a few requests.
         let _ = std::fs::remove_file(&log);
-        checks.conclude("", "a gateway with every layer on", contents);
+        checks.conclude("", contents);
     }
     Ok(())
 }
@@ -144,22 +140,24 @@ pub(super) fn check(
 impl Checks {
     fn of_every_layer(&mut self, log: &std::path::Path) {
         let without = self.get("/", &[]);
-        self.note("key auth", "401 without a key", without.status == 401, &without);
+        self.note(["key auth", "no key", "401"], without.status == 401, &without);
         let other = self.get("/", &[("apikey", "other-test-key"), ("x-tenant-id", "wholesale")]);
-        let should = "403 for a consumer that the route does not list";
-        self.note("consumer restriction", should, other.status == 403, &other);
+        self.note(
+            ["consumer restriction", "unlisted consumer", "403"],
+            other.status == 403,
+            &other,
+        );
         let own = self.get("/", &OWN);
-        self.note("key auth", "200 with the key", own.status == 200, &own);
+        self.note(["key auth", "own key", "200"], own.status == 200, &own);
         let has_id = own.headers.iter().any(|(name, id)| name == "x-request-id" && !id.is_empty());
-        let should = "x-request-id in the answer";
-        self.note_or("request id", should, has_id, "no such header");
+        let case = ["request id", "answer header", "x-request-id"];
+        self.note_or(case, has_id, "absent");
         let answer = self.get("/smoke/", &OWN);
         let hides = !answer.body.contains(PRIVATE) && answer.body.contains("contact");
-        let should = "an address of mail in an upstream's answer is hidden, the rest is not";
-        self.note("response PII scrub", should, hides, &answer);
+        self.note(["response PII scrub", "mail address", "hidden"], hides, &answer);
         let counts = self.get("/metrics", &[]);
         let counted = counts.body.lines().any(is_counted);
-        self.note("Prometheus", "answered requests are counted", counted, &counts);
+        self.note(["Prometheus", "answered requests", "counted"], counted, &counts);
         let chat = json!({
             "model": "mock-fast",
             "temperature": 0,
@@ -167,13 +165,13 @@ impl Checks {
         });
         let [first, second] = [(); 2].map(|()| self.post("/v1/chat/completions", &OWN, &chat));
         let hit = second.status == 200 && is_hit(&second) && !is_hit(&first);
-        self.note("cache", "the same chat again is a hit", hit, &second);
+        self.note(["cache", "second chat", "hit"], hit, &second);
         let rows = time::poll(LOG_TIMEOUT, LOG_POLL, || {
             Some(rows_of(log)).filter(|rows| *rows >= self.sent)
         });
         let (sent, rows) = (self.sent, rows.unwrap_or_else(|| rows_of(log)));
         let instead = format!("{rows} rows of {sent} requests");
-        self.note_or("request log", "a row for each of these requests", rows >= sent, &instead);
+        self.note_or(["request log", "each request", "a row"], rows >= sent, &instead);
         // More requests than the tenant may make.
         let mut last = HttpResponse::default();
         for _ in 0..=LIMIT {
@@ -182,8 +180,7 @@ impl Checks {
                 break;
             }
         }
-        let should = "429 once the tenant's limit is reached";
-        self.note("tenant rate limit", should, last.status == 429, &last);
+        self.note(["tenant rate limit", "over limit", "429"], last.status == 429, &last);
     }
 }
 

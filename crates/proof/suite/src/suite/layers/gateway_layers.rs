@@ -3,19 +3,18 @@
 //! What a layer adds comes from the same requests to the gateway with it and without.
 
 use plimsoll_metrics::Bias;
-use plimsoll_report::format::{limited_rate, or_dash, percent};
+use plimsoll_report::format::{or_dash, percent};
 use plimsoll_report::table::Table;
 
-use super::{GOAL_PER_S, KEY, TENANT, metrics, unjudged};
+use super::{GOAL_PER_S, KEY, TENANT, metrics};
 use crate::bound::{BoundResult, Limit, Quantity, Requirement, judge};
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
-use crate::finding::{self, Finding};
 use crate::measurement::Measurement;
 use crate::ratio::Ratio;
 use crate::report::{Contents, Section};
 use crate::result::MeasurementResult;
-use crate::runner::SuiteRunner;
+use crate::runner::{NO_DIRECT, OWN_ONLY, SuiteRunner};
 use crate::sizing;
 use crate::suite::columns::{self, BOTTLENECK, Column, ERRORS, GW_CORE, LOAD_CORE, P50, P99, RPS};
 use crate::suite::variants::{Variants, VariantsLoad, table};
@@ -106,12 +105,8 @@ pub(super) fn measure(
     ]);
     let (bare, full) = (layers.alone.first(), layers.alone.last());
     contents.bounds.extend(full.iter().flat_map(|all| judge("layer 1, all layers", all, &BOUNDS)));
-    let what = "layer 1: CPU per request that all layers add";
-    contents.bounds.push(cpu_bound(what, &layers, 0.1));
+    contents.bounds.push(cpu_bound(OVERHEAD, &layers, 0.1));
     contents.bounds.extend(bare.map(|bare| THROUGHPUT.judge("layer 1, bare", bare)));
-    let limit = bare.and_then(MeasurementResult::figures).map(|figures| figures.busy.sentence());
-    let limit = limit.map(|limit| Finding::note(format!("layer 1 without an upstream: {limit}")));
-    contents.findings.extend(limit);
     let capacity = full.map(|all| sizing::capacity("layer 1, all layers", &[all]));
     contents.capacities.extend(capacity);
     if let Some(chats) = &chats {
@@ -133,6 +128,9 @@ const GOALS: [Limit; 3] =
 const BOUNDS: [Limit; 5] =
     [Quantity::P99.bound(100.0), Quantity::ERRORS.bound(0.01), GOALS[0], GOALS[1], GOALS[2]];
 
+/// The name of a bound and of its row.
+const OVERHEAD: &str = "Layer overhead: CPU per request that all layers add";
+
 fn cpu_bound(what: &str, variants: &Variants, share: f64) -> BoundResult {
     let bound = Requirement::below(share, percent);
     BoundResult::interval(what, variants.cpu_share_of_last(), bound).into_goal()
@@ -140,16 +138,13 @@ fn cpu_bound(what: &str, variants: &Variants, share: f64) -> BoundResult {
 
 fn of_layers(layers: &Variants) -> Section {
     let (bare, all) = (layers.alone.first(), layers.alone.last());
-    let overhead = or_dash(layers.cpu_share_of_last().ok(), |share| {
-        let [value, low, high] = share.map(percent);
-        format!("{value} [{low}, {high}]")
-    });
+    let overhead = cpu_bound(OVERHEAD, layers, 0.1);
     let table = metrics([
         THROUGHPUT.row("Throughput (bare, no layers)", bare),
         THROUGHPUT.row("Throughput (all layers active)", all),
         GOALS[0].row("P50 latency, all layers", all),
         GOALS[1].row("P99 latency, all layers", all),
-        unjudged("Layer overhead, of the CPU per request", overhead, "< 10%"),
+        overhead.row(OVERHEAD),
         GOALS[2].row("Error rate", all),
     ]);
     Section::new("Layer 1 - gateway only (GET /, answered by the gateway itself)", table)
@@ -163,10 +158,7 @@ fn as_it_is(
     contents: &mut Contents,
 ) -> Result<(), SuiteError> {
     runner.section = "What each layer adds";
-    runner.skip(
-        "bare against all layers, and each layer alone",
-        "the suite cannot switch the layers of a target; it measures the target as it is",
-    );
+    runner.skip_section(OWN_ONLY);
     let request = get("target as it is, GET /", target, "/");
     runner.section = "The target as it is";
     if !runner.serves(target, "/")? {
@@ -246,7 +238,7 @@ pub(super) fn stack(
     runner.section = STACK;
     if let Some(target) = runner.target() {
         let Some(direct) = runner.direct() else {
-            runner.skip("the full stack", "the upstream is not known: give it with --direct URL");
+            runner.skip_section(NO_DIRECT);
             return Ok(());
         };
         let serve = [runner.serves(&target, SMOKE)?, runner.serves(&direct, UPSTREAM)?];
@@ -305,14 +297,9 @@ fn load_stack(
         .rate(GETS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
     let added = runner.compare(request, targets, false);
     let columns = &[RESULT, P50, P99, ERRORS, GW_CORE, UPSTREAM_CORE, BOTTLENECK];
-    let table = columns::results("Metric", columns, &results);
+    let mut table = columns::results("Metric", columns, &results);
+    add_share(&mut table, &results);
     contents.sections.extend([stack_added(&added), Section::new(STACK, table)]);
-    let limits = results.split_last().map(|(_, through)| through).unwrap_or_default().iter();
-    contents.findings.extend(limits.filter_map(|result| {
-        result.throughput()?;
-        Some(Finding::note(format!("{}: {}", result.label, result.figures()?.busy.sentence())))
-    }));
-    contents.findings.extend(of_upstream(&results));
 }
 
 const STACK: &str = "Full stack (gateway -> upstream -> response)";
@@ -340,18 +327,13 @@ pub(super) fn behind(target: &SuiteTarget, direct: &SuiteTarget) -> (SuiteTarget
     (target, SuiteTarget { provider_pid, gateway_pid: None, name: String::new(), ..direct.clone() })
 }
 
-/// What the gateway passes on of the upstream's own rate, with the same connections.
-fn of_upstream(results: &[MeasurementResult]) -> Option<Finding> {
-    let (through, upstream) = (results.first()?, results.last()?);
-    let (through_per_s, upstream_per_s) = (through.throughput()?, upstream.throughput()?);
-    let share = Ratio::new(through_per_s, upstream_per_s, Bias::Takes)?;
-    let text = format!(
-        "full stack: {}/s through the gateway are {} of the {}/s that the upstream answers by itself, with {} connections each",
-        limited_rate(Some(through_per_s)),
-        share.text(percent),
-        limited_rate(Some(upstream_per_s)),
-        through.clients?
-    );
-    let busy = through.busy_host().or_else(|| upstream.busy_host());
-    Some(busy.map_or_else(|| Finding::note(&*text), |why| finding::no_conclusion(&text, &why)))
+/// Adds the share of the upstream's own rate.
+fn add_share(table: &mut Table, results: &[MeasurementResult]) {
+    table.head.push("of upstream".to_owned());
+    let upstream = results.last().and_then(MeasurementResult::throughput);
+    for (row, result) in table.rows.iter_mut().zip(results) {
+        let both = result.throughput().zip(upstream);
+        let share = both.and_then(|(own, upstream)| Ratio::new(own, upstream, Bias::Takes));
+        row.push(or_dash(share, |share| share.text(percent)));
+    }
 }

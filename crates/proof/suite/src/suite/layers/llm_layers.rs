@@ -11,7 +11,7 @@ use crate::bound::{BoundResult, Quantity, Requirement};
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::report::{Contents, Section};
-use crate::runner::SuiteRunner;
+use crate::runner::{NO_DIRECT, OWN_ONLY, SuiteRunner};
 use crate::suite::columns::{
     self, Column, ERRORS, GAP_P99, GW_CORE, LOAD_CORE, RPS, TTFT_P50, TTFT_P99,
 };
@@ -47,60 +47,54 @@ fn misses(
     contents: &mut Contents,
 ) -> Result<(), SuiteError> {
     runner.section = MISSES;
-    let what = "cache misses beside the provider";
     let Some(target) = runner.target() else {
         if !runner.is_interrupted() {
             // A provider with a delay, as real ones have, short enough to see what is added.
             let provider = runner.provider(&["--ttft", "20ms"])?;
             let gateway = runner.gateway("layers", &bare_with(&CACHED), Some(&provider))?;
             let ways = [provider.target(), gateway.target];
-            compare_misses(runner, ways, (MISSES_PER_S, " (20 ms to the first token)"), contents);
+            compare_misses(runner, ways, MISSES_PER_S, contents);
         }
         return Ok(());
     };
     let Some(direct) = runner.direct().filter(|_| answers) else {
-        let why = if answers {
-            "the provider is not known: give it with --direct URL"
-        } else {
-            "the target answers no chat"
-        };
-        runner.skip(what, why);
+        runner.skip_section(if answers { NO_DIRECT } else { NO_CHAT });
         return Ok(());
     };
     if runner.answers_chats(&direct, false)? && !runner.is_interrupted() {
         let (target, direct) = behind(&target, &direct);
-        compare_misses(runner, [direct, target], (PAIRS_PER_S, ""), contents);
+        compare_misses(runner, [direct, target], PAIRS_PER_S, contents);
     }
     Ok(())
 }
 
+/// Why a part with chats is not measured.
+pub(in crate::suite) const NO_CHAT: &str = "the target answers no chat";
 const MISSES: &str = "Layer 2 - LLM gateway, cache misses";
 
-/// Compares the two ways; `load` has the requests per second on each, and what delays the provider.
+/// Compares the two ways, with so many requests per second on each.
 fn compare_misses(
     runner: &mut SuiteRunner<'_>,
     [provider, gateway]: [SuiteTarget; 2],
-    load: (f64, &str),
+    per_s: f64,
     contents: &mut Contents,
 ) {
-    let (per_s, delay) = load;
     let chat = Measurement::chat("cache miss", &provider, false, (128, 64));
     let targets = vec![("provider".to_owned(), provider), (GATEWAY.to_owned(), gateway)];
     let request =
         with_identity(chat).rate(per_s, comparison_length(runner.options, 30, TIMES_SHORT));
     let added = runner.compare(request, targets, false);
-    let what = "Cache miss: added to the provider, median";
-    let cpu = "Cache miss: CPU of the gateway per request";
-    let table = metrics([
-        unjudged(what, added.marked(added.added_cell(GATEWAY)), "< 20ms"),
-        unjudged(cpu, added.marked_own_cpu(GATEWAY), ""),
-    ]);
-    contents.sections.push(Section::new(MISSES, table).note(format!(
-        "the same prompts, which never repeat, go to the gateway and to the provider itself{delay}, close together, {per_s} a second to each"
-    )));
     let what = "layer 2, cache miss: added to the provider, median";
     let bound = BoundResult::interval(what, added.added(GATEWAY), Requirement::below(20.0, time));
-    contents.bounds.push(bound.into_goal());
+    let bound = bound.into_goal();
+    let cpu = "Cache miss: CPU of the gateway per request";
+    let [miss, measured, goal, status, none] = bound.row("Cache miss: added, median");
+    let table = metrics([
+        [miss, added.marked(measured), goal, status, none],
+        unjudged(cpu, added.marked_own_cpu(GATEWAY), ""),
+    ]);
+    contents.sections.push(Section::new(MISSES, table));
+    contents.bounds.push(bound);
 }
 
 /// Cache misses per second of the suite's own gateway.
@@ -112,10 +106,7 @@ const FINISHED: Column = ("finished/s", RPS.1);
 fn streams(runner: &mut SuiteRunner<'_>, contents: &mut Contents) -> Result<(), SuiteError> {
     runner.section = "Layer 2 - concurrent SSE streams through the gateway";
     if runner.target().is_some() {
-        runner.skip(
-            "10,000 concurrent streams",
-            "whether the target's provider carries them is not known; use `plimsoll run`",
-        );
+        runner.skip_section(OWN_ONLY);
         return Ok(());
     }
     if runner.is_interrupted() {
@@ -128,12 +119,12 @@ fn streams(runner: &mut SuiteRunner<'_>, contents: &mut Contents) -> Result<(), 
     let length = Length::new(Nanos::from_secs(warmup), Nanos::from_secs(measured));
     let (most, whose) = runner.most_connections(&gateway.target);
     let Some(streams) = fitting(wanted, most) else {
-        runner.skip("many streams at once", &format!("the open files of {whose} allow {most}"));
+        runner.skip_section(&format!("open files of {whose} allow {most}"));
         return Ok(());
     };
     if streams < wanted {
         let why = format!(
-            "the open files of {whose} allow {}, with which it was measured; raise the hard limit (`ulimit -Hn`) above {}",
+            "open files of {whose} allow {}, which were measured: raise `ulimit -Hn` above {}",
             count(u64::from(streams)),
             count(2 * u64::from(wanted) + 200)
         );

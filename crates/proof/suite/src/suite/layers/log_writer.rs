@@ -107,13 +107,7 @@ fn section(limits: &[WriterLimit]) -> Section {
         ("Secs", |limit| digits(limit.took_s)),
         ("published", |_| "50,000+/s (estimated)".to_owned()),
     ];
-    let (until, there) = if limits.len() > 1 {
-        ("on the disk, or confirmed by ClickHouse", "in the file, or by ClickHouse itself")
-    } else {
-        ("on the disk", "in the file")
-    };
     Section::new(TITLE, columns::table(&columns, limits))
-        .note(format!("two threads offer rows of chats as fast as the writer takes them, until the last one is {until}; there: counted {there}"))
 }
 
 fn to_file(path: &Path, length: Nanos) -> Result<WriterLimit, String> {

@@ -14,7 +14,8 @@ use crate::http_get::{get, metric_value};
 use crate::measurement::Measurement;
 use crate::report::{Contents, Section};
 use crate::result::MeasurementResult;
-use crate::runner::SuiteRunner;
+use crate::runner::{OWN_ONLY, SuiteRunner};
+use crate::suite::columns::BOTTLENECK;
 
 /// The published goal for its rows per second.
 const ROWS: Limit = Quantity::THROUGHPUT.goal(50_000.0);
@@ -50,12 +51,9 @@ impl RequestLog {
             unjudged("Written", or_dash(self.written, digits), ""),
             unjudged("Dropped, and counted", or_dash(self.dropped, digits), ""),
             unjudged("Lines in the file after the end", count(self.lines), "= written"),
+            unjudged(BOTTLENECK.0, BOTTLENECK.1(&self.result), ""),
         ]);
-        let limit = self.result.figures().map(|figures| format!(": {}", figures.busy.sentence()));
-        let limit = limit.unwrap_or_default();
-        Section::new("Log writing (asynchronous, in batches, JSON lines)", table).note(format!(
-            "the rate is that of the requests that make the rows, not the writer's limit{limit}"
-        ))
+        Section::new("Log writing (asynchronous, in batches, JSON lines)", table)
     }
 
     /// Accepted = written + dropped, and as many lines as written.
@@ -83,12 +81,9 @@ pub(super) fn measure(
 ) -> Result<(), SuiteError> {
     runner.section = "Log writing";
     if runner.target().is_some() {
-        runner.skip("log writing", "the suite cannot read the target's log");
+        runner.skip_section(OWN_ONLY);
         runner.section = log_writer::TITLE;
-        runner.skip(
-            "rows to a file and to ClickHouse",
-            "they would be those of this tool's own writer, which says nothing about the target",
-        );
+        runner.skip_section(OWN_ONLY);
         return Ok(());
     }
     if runner.is_interrupted() {

@@ -65,7 +65,7 @@ pub(super) fn factor(cold: &MeasurementResult, warm: &MeasurementResult, of: Of)
     Ratio::new(cold.bounded(of).ok()?, warm.bounded(of).ok()?, Bias::Adds)
 }
 
-pub(super) fn cold_and_warm(pairs: &[ColdWarm], is_ours: bool) -> Section {
+pub(super) fn cold_and_warm(pairs: &[ColdWarm]) -> Section {
     let heads = ["Profile", "First run (cold)", "Second run (warm)", "Factor"];
     let mut table = Table::new(heads);
     let figures: [(&str, Of); 4] = [
@@ -89,11 +89,7 @@ pub(super) fn cold_and_warm(pairs: &[ColdWarm], is_ours: bool) -> Section {
         }
     }
     let title = "Cold and warm: each profile twice against a gateway that was just started";
-    let section = Section::new(title, table);
-    if is_ours {
-        return section;
-    }
-    section.note("all first runs come before all second ones; the single requests under \"What the target has\" came before, and the user says that the target was just started")
+    Section::new(title, table)
 }
 
 fn way(pair: &ColdWarm) -> String {

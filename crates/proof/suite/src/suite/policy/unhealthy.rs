@@ -6,7 +6,7 @@ use plimsoll_measure::ErrorClass;
 use super::{LlmLoad, PolicyRow, WITH_LLM_PER_S, start, tables};
 use crate::error::SuiteError;
 use crate::report::Contents;
-use crate::runner::SuiteRunner;
+use crate::runner::{OWN_ONLY, SuiteRunner};
 
 /// Rates at which requests reach the unhealthy provider: the first as the document has it, the
 /// others up to where the gateway saturates.
@@ -42,7 +42,7 @@ pub(super) fn measure(
 ) -> Result<(), SuiteError> {
     runner.section = "Provider unhealthy";
     if runner.target().is_some() {
-        runner.skip("the provider-unhealthy case", "the suite cannot break the target's provider");
+        runner.skip_section(OWN_ONLY);
         return Ok(());
     }
     let config = b"other_models: {faults: [{share: 1.0, fault: '503'}]}\n";

@@ -18,26 +18,17 @@ const SUITES: [Suite; 6] =
     [Suite::Agents, Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick, Suite::Tiers];
 
 /// What only good figures may say.
-const POSITIVE: [&str; 19] = [
+const POSITIVE: [&str; 10] = [
     "Good findings",
-    "is kept up to",
-    "is kept at",
     "PASS:",
     "COMPLETE:",
     "no errors in",
-    "degrades gracefully",
-    "took less than a millisecond",
-    "Healthy",
     "is a hit",
-    "100% policy correctness",
     "for 1,000/s",
-    "instances = rate",
-    "] against ",
-    "still rises",
-    "is the bottleneck",
-    "its ceiling",
-    "fewer requests/s",
-    "saturated",
+    " is slower than ",
+    " is faster than ",
+    " more CPU per request",
+    "do not differ significantly",
 ];
 
 fn options(folder: &Path, target: bool) -> SuiteOptions {
@@ -201,7 +192,7 @@ fn nothing_that_was_refused_when_tried_once_is_loaded() {
         let report = run(suite, &mut host, true).unwrap();
         assert_eq!(host.loaded, [""; 0], "{}", suite.name());
         assert!(report.text(160).contains("nothing could be measured"), "{}", suite.name());
-        assert!(report.text(160).contains("the target has no such route: it answers 404"));
+        assert!(report.text(160).contains("no such route: 404"));
     }
 }
 
@@ -315,7 +306,7 @@ fn on_a_host_that_others_use_only_bounds_that_they_cannot_help_are_kept() {
             let expected = if is_kept { SuiteOutcome::Pass } else { SuiteOutcome::Inconclusive };
             assert_eq!(outcome, expected, "{case}\n{text}");
             assert!(text.contains("this host was busy during"), "{case}\n{text}");
-            for sentence in ["COMPLETE:", "no errors in", "degrades gracefully", "Healthy"] {
+            for sentence in ["COMPLETE:", "no errors in"] {
                 assert!(!text.contains(sentence), "{case}: `{sentence}` is in\n{text}");
             }
             for bound in report.bounds.iter().filter(|bound| bound.measured != "-") {
@@ -363,7 +354,8 @@ fn without_a_cache_there_is_not_a_word_of_hits() {
     let report = run(Suite::Layers, &mut PlannedHost::with(good), true).unwrap();
     let text = report.text(200);
     // Nothing answers at the planned host's address, so that no header was read.
-    let why = "cache hits: not measured, because there is no sign of a cache: the second equal request was not faster; its headers were not read";
+    let why =
+        "cache hits: not measured, because the second equal request was not faster; headers unread";
     assert!(text.contains(why), "{text}");
     for sentence in
         ["is a hit", "Cache-hit", "layer 2, cache hit", "Layer overhead", " inf", "session get"]
@@ -385,9 +377,6 @@ fn nothing_is_said_of_what_was_not_looked_at() {
             "no keys, no limits",
             "None calls a model",
             "budget check on every request",
-            "several targets are swept",
-            "extra time compared with a request sent directly",
-            "over loopback there is none",
             "on this host",
             "no header says hit",
             "one worker and core for each",
@@ -431,11 +420,11 @@ fn open_files_limit_the_streams_before_they_are_opened() {
     let labels: Vec<_> = report.measurements.iter().map(|result| &*result.label).collect();
     assert!(labels.contains(&"300 SSE streams at once"), "{labels:?}");
     let text = report.text(300);
-    let why = "1,000 concurrent streams: not measured, because the open files of the load generator allow 300, with which it was measured";
+    let why = "1,000 concurrent streams: not measured, because open files of Plimsoll allow 300, which were measured";
     assert!(text.contains(why), "{text}");
     // 500 connections do not fit, and are not tried.
     let many = report.measurements.iter().find(|result| result.label.ends_with("(500)")).unwrap();
-    assert!(many.error.as_ref().unwrap().contains("open files"), "{many:?}");
+    assert!(many.error.as_ref().unwrap().contains("open-file limit"), "{many:?}");
 }
 
 /// One answer of twenty is read 40 ms late, and the generator knows it: medians are right, and from
@@ -454,22 +443,13 @@ fn figures_that_are_the_generators_have_their_limit_and_nothing_follows_from_the
         }
         let rows = report.sections.iter().flat_map(|section| &section.table.rows);
         let cells = rows.flatten().chain(report.bounds.iter().map(|bound| &bound.measured));
+        let cells = cells.flat_map(|cell| cell.split(" .. "));
         let late: Vec<_> = cells.filter(|cell| cell.contains("40.4ms")).collect();
         assert!(!late.is_empty(), "{case}: the late answers are nowhere in\n{text}");
         assert!(
-            late.iter().all(|cell| ["40.4ms (-99%)", "40.4ms not judged"].contains(&cell.as_str())),
+            late.iter().all(|cell| ["40.4ms (-99%)", "40.4ms not judged"].contains(cell)),
             "{case}: {late:?}\n{text}"
         );
-        for sentence in [
-            "tails: the highest p99 is 4",
-            "degrades gracefully",
-            "grows faster",
-            "every request took",
-            "99 % of the requests",
-        ] {
-            let own = text.split("Reference: ").next().unwrap();
-            assert!(!own.contains(sentence), "{case}: `{sentence}` is in\n{text}");
-        }
         for bound in report.bounds.iter().filter(|bound| bound.what.contains("p99")) {
             // Redis and the gateway's store are no part of the planned host.
             let of_store = ["store", "memory"].iter().any(|part| bound.what.contains(part));
@@ -491,7 +471,8 @@ fn closed_loops_show_service_times() {
         let mut host = PlannedHost::with(good);
         host.late_dispatches = Nanos::from_micros(900);
         let report = run(suite, &mut host, true).unwrap();
-        let text = report.text(160);
+        // So wide that no row breaks in two.
+        let text = report.text(400);
         // Runs are started at a rate: theirs are response times.
         let open = |line: &&str| line.contains("/v1/runs, 50/s");
         let own = text.split("Reference: ").next().unwrap();
@@ -530,13 +511,15 @@ fn kinds_of_a_mixed_day_that_a_target_does_not_have_are_left_out_and_named() {
     assert_eq!(labels, ["mixed day: chats", "mixed day: approvals"]);
     let text = report.text(300);
     for kind in ["POST /mcp, a call of the tool `echo`", "POST /a2a, a message to the agent"] {
-        let said =
-            format!("{kind}: not measured, because the target has no such route: it answers 404");
+        let said = format!("{kind}: not measured, because no such route: 404");
         assert!(text.contains(&said), "{said} is not in\n{text}");
     }
     // The others keep their rates: 40 % and 10 % of 100/s.
     let rates: Vec<_> = report.measurements.iter().filter_map(|result| result.rate).collect();
     assert_eq!(rates, [40.0, 10.0]);
-    assert!(text.contains("to each kind: not measured, because it needs the upstream"), "{text}");
+    assert!(
+        text.contains("What each kind adds: not measured, because it needs the upstream"),
+        "{text}"
+    );
     assert_never_passes(&report, "no tools and no agents");
 }

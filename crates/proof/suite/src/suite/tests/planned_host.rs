@@ -8,7 +8,8 @@ use plimsoll_measure::{
     TargetId,
 };
 use plimsoll_metrics::{
-    InstrumentHealth, LoadModel, ProcessUse, Recorder, RunMetadata, RunSummary,
+    InstrumentHealth, LoadModel, ProcessLoad, ProcessUse, Recorder, RunMetadata, RunSummary,
+    StageResources,
 };
 use plimsoll_plan::Plan;
 use plimsoll_runner::{RunnerError, facts};
@@ -316,6 +317,8 @@ impl PlannedHost {
         let stages = summary.metadata.stages.iter();
         let whole = stages.clone().map(|stage| Some(stage.name.clone())).chain([None]);
         summary.processes = whole.filter_map(|stage| self.process(stage)).collect();
+        let measured = summary.metadata.stages.iter().filter(|stage| !stage.warmup);
+        summary.resources = measured.map(|stage| self.resources(&stage.name)).collect();
         Ok(summary)
     }
 
@@ -332,6 +335,18 @@ impl PlannedHost {
         let own = &mut sample.generator;
         own.dispatch = self.late_dispatches;
         (own.first_byte, own.finished) = (read, read);
+    }
+
+    /// The gateway has one core.
+    fn resources(&self, stage: &str) -> StageResources {
+        let gateway = self.gateway_cpu.map(|cores| ProcessLoad {
+            name: "gateway".to_owned(),
+            cores,
+            cpus: Some(1),
+            ..ProcessLoad::default()
+        });
+        let stage = stage.to_owned();
+        StageResources { stage, wall_s: 1.0, processes: Vec::from_iter(gateway), host: None }
     }
 
     fn process(&self, stage: Option<String>) -> Option<ProcessUse> {

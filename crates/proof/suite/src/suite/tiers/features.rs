@@ -4,7 +4,7 @@ use super::{RAW, length};
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
 use crate::report::Section;
-use crate::runner::SuiteRunner;
+use crate::runner::{OWN_ONLY, SuiteRunner};
 use crate::suite::PAIRS_PER_S;
 use crate::suite::variants::{Variants, VariantsLoad, table};
 use crate::target::Provider;
@@ -16,10 +16,7 @@ pub(super) fn features(
 ) -> Result<Option<Section>, SuiteError> {
     runner.section = "What each feature adds";
     if runner.target().is_some() {
-        runner.skip(
-            "what each feature adds",
-            "the suite cannot switch the features of a target; start it both ways, and compare the two with `versus`",
-        );
+        runner.skip_section(OWN_ONLY);
         return Ok(None);
     }
     if runner.is_interrupted() {

@@ -102,25 +102,21 @@ fn proven(
     proof: &str,
 ) -> Option<String> {
     if let Some(why) = hit.why_unusable() {
-        return Some(format!("do not use these figures: {why}"));
+        return Some(format!("INVALID: {why}"));
     }
     let Some(CacheCounts { hits, misses }) = counted else {
-        return Some(format!(
-            "when it was tried, {proof}; how many of the measured answers were hits is not known"
-        ));
+        return Some(format!("hits not counted; {proof}"));
     };
     let requests: u64 = hit.passes.iter().map(|pass| pass.requests).sum();
     let counts = format!(
-        "the gateway counted {} hits and {} misses for {} measured requests and their warm-up",
+        "{} hits, {} misses, {} measured requests",
         digits(hits),
         digits(misses),
         count(requests)
     );
     // The first question, in the warm-up, is a miss.
     if hits >= requests as f64 && misses <= 1.0 {
-        let is_busy = hit.busy_host().is_some();
-        let so = if is_busy { "" } else { ": every measured answer is a hit" };
-        return Some(format!("{counts}{so}"));
+        return Some(counts);
     }
     runner.miss("cache hits", &counts);
     runner.results.iter_mut().filter(|result| result.label == hit.label).for_each(|result| {
