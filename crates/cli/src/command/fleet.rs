@@ -2,7 +2,6 @@
 
 mod model;
 
-
 use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
 use nix::sys::resource::{Resource, getrlimit};

@@ -173,8 +173,7 @@ fn a_cache_is_shown_by_its_header_or_by_its_speed() {
             if is_shown { Ok(()) } else { Err(format!("{proof}: {text}{}", output.stderr)) }
         });
         // The test shares its machine: the measurement may be invalid, and is then not explained.
-        let parts =
-            ["hits not counted; ", "INVALID: "];
+        let parts = ["hits not counted; ", "INVALID: "];
         assert!(parts.iter().any(|part| text.contains(part)), "{text}");
     }
 }

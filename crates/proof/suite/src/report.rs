@@ -295,7 +295,8 @@ impl Report {
     pub fn doubts(&self) -> Vec<String> {
         let compared = self.comparisons.iter();
         let compared = compared.filter_map(|one| Some((&*one.label, one.why_unusable()?)));
-        let whys: Vec<_> = self.measurements.iter().filter_map(MeasurementResult::why_lacking).collect();
+        let whys: Vec<_> =
+            self.measurements.iter().filter_map(MeasurementResult::why_lacking).collect();
         let whys: Vec<_> = whys.iter().map(ToString::to_string).collect();
         // The bounds on such a measurement would say the same again.
         let open = self.bounds.iter().filter(|bound| bound.decides).filter_map(|bound| {
@@ -568,18 +569,16 @@ mod tests {
             (vec![bound.into_goal()], SuiteOutcome::Complete),
             (vec![], SuiteOutcome::Complete),
         ] {
-            for busy in [false, true] {
+            for (busy, counted) in [
+                (false, "1 of 23 measurements unusable"),
+                (true, "1 of 23 measurements on a busy host"),
+            ] {
                 let mut results = vec![result(false); 22];
                 let mut one = result(!busy);
                 one.passes[0].busy_host = busy.then(|| "others".to_owned());
                 results.push(one);
                 let report = report(results, bounds.clone());
                 assert_eq!(report.outcome(Accepted::default()), expected, "{busy}");
-                let counted = if busy {
-                    "1 of 23 measurements on a busy host"
-                } else {
-                    "1 of 23 measurements unusable"
-                };
                 assert!(report.conclusion().ends_with(counted), "{}", report.conclusion());
             }
         }

@@ -2,7 +2,7 @@
 
 use plimsoll_metrics::RunSummary;
 use plimsoll_why::{SCHEMA, Why, text, why};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::support::{Case, process, threads};
 
@@ -21,7 +21,7 @@ fn saturated() -> Case {
 
 #[test]
 fn the_text_has_the_answer_first_and_each_suspect_with_its_figures() {
-    expect_test::expect![[r#"
+    expect_test::expect![[r"
         Bottleneck at 100/s: the gateway, 0.99 of 1 CPU.
           fix: give it more CPUs, or lower the rate
           stage   users  sent/s  completed/s  in flight
@@ -31,7 +31,7 @@ fn the_text_has_the_answer_first_and_each_suspect_with_its_figures() {
           gateway           gateway   FULL  0.99   1   0.11         worker 0.97
           upstream   upstream-\u{1b}[31m  clear  0.10   4   0.00  upstream-main 0.10
           no split: no source
-    "#]]
+    "]]
     .assert_eq(&text(&saturated().why()));
 }
 
