@@ -99,10 +99,8 @@ def ask(port, document, headers=(), leave_after=None, timeout=30, path=CHAT):
         try:
             connection.sendall(text.encode() + body)
             receive(connection, answer, leave_after)
-        except TimeoutError:
-            answer.end = "timed out"
-        except OSError:
-            pass
+        except OSError as error:
+            answer.end = "timed out" if isinstance(error, TimeoutError) else answer.end
     if answer.end == "left":
         answer.left_at = time.monotonic()
     return answer

@@ -115,14 +115,13 @@ impl HostFlags {
     fn limits(&self) -> HostLimits {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let host = environment::read(None);
-        let measured_link = host.link_mbit;
         let memory = host.memory_bytes.unwrap_or(0) as f64;
         let ports = host.port_range.map_or(28_232, |(low, high)| u32::from(high - low) + 1);
         HostLimits {
             cores: self.cores.unwrap_or(cores as f64),
             memory_bytes: self.memory.map_or(memory, |gib| gib * f64::from(1 << 30)),
-            link_mbit: self.link.or(measured_link).unwrap_or(10_000.0),
-            link_assumed: self.link.is_none() && measured_link.is_none(),
+            link_mbit: self.link.or(host.link_mbit).unwrap_or(10_000.0),
+            link_assumed: self.link.or(host.link_mbit).is_none(),
             open_files: self.open_files.unwrap_or_else(open_files),
             ports: self.ports.unwrap_or_else(|| f64::from(ports)) * self.targets,
         }

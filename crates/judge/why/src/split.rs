@@ -1,5 +1,5 @@
-//! The place of the requests in flight, by Little's law: `N = X R`. The upstream's part comes from a
-//! target that is the upstream itself, or from a join with the gateway's own log.
+//! The place of the requests in flight, by Little's law: `N = X R`. The upstream's part comes from
+//! a target that is the upstream itself, or from a join with the gateway's own log.
 
 use plimsoll_join::{Join, StageTimes, Verdict};
 use plimsoll_metrics::{Group, Metric, RunSummary};

@@ -1,11 +1,12 @@
-//! The limit of a throughput: the bottleneck that `plimsoll why` finds, or a rate that stopped rising.
+//! The limit of a throughput: the bottleneck that `plimsoll why` finds, or a rate that stopped
+//! rising.
 
 use plimsoll_report::format::digits;
 use plimsoll_why::Answer;
 
 use crate::result::{BusyShares, MeasurementResult};
 
-/// A core with more than this share of CPU time is full: the scheduler and the kernel take the rest.
+/// A core with more than this share of CPU time is full: the kernel takes the rest.
 const SATURATED: f64 = 0.9;
 
 /// A load whose cores are busy for less than this share of the time could have sent more.
