@@ -44,7 +44,7 @@ def test_knee_searches_within_its_bounds(mock: plimsoll.Mock, tmp_path: Path) ->
         CHAT, "ttft<1s : 50%", target=mock.url, start=5, highest=10, budget="30s", confirm="0s", out=tmp_path
     )
     (found,) = result.data["knees"]
-    assert found["knee"]["low"] == 10
+    assert found["knee"]["kept"] == 10
     assert result.verdict is plimsoll.load(result.folder).verdict is plimsoll.Verdict.PASS
 
 

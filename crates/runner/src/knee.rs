@@ -4,8 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use plimsoll_engine::{Control, Progress, SampleBatch, SampleSink};
-use plimsoll_knee::{Counts, Load, Measured, Objective, Planned, ProbeFigures, Search};
-use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Outcome};
+use plimsoll_knee::{Load, Measured, Objective, Planned, ProbeFigures, ProbeRequest};
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Outcome, Sample, Side};
 use plimsoll_metrics::{Group, Metric, MetricsError, QUANTILES};
 use plimsoll_plan::Plan;
 use plimsoll_schedule::{Load as StageLoad, StageSpec, Stages};
@@ -16,10 +16,6 @@ use crate::time::sleep;
 use crate::watcher::RunWatcher;
 use plimsoll_stats::descriptive::quantile;
 
-/// Warm-up of a probe, which is not counted.
-const WARMUP: Nanos = Nanos::from_secs(1);
-/// Length of a batch of counts.
-const BATCH: Nanos = Nanos::from_millis(250);
 /// Times that are kept for the percentiles of a probe.
 const MOST_TIMES: usize = 1 << 20;
 
@@ -51,7 +47,7 @@ pub struct Prober<'p> {
 }
 
 impl Prober<'_> {
-    /// Makes a probe. It ends early where it may and has missed, and rests afterwards, so that the
+    /// Makes a probe. It ends early once it has plainly missed, and rests afterwards, so that the
     /// next one finds no queue of this one. `watcher` sees its run.
     ///
     /// # Errors
@@ -59,7 +55,6 @@ impl Prober<'_> {
     pub fn probe(
         &self,
         planned: Planned,
-        search: Option<&Search>,
         watcher: &mut dyn RunWatcher,
     ) -> Result<Measured, ProbeError> {
         let clock = MonotonicClock::start();
@@ -67,38 +62,36 @@ impl Prober<'_> {
         let sink = Box::new(Collector { counted: kept.clone(), objective: self.objective.clone() });
         let runner = Runner::new(self.at(planned))?.samples_to(sink);
         watcher.begin(runner.prepared().metadata());
-        let mut ended = None;
+        let mut has_ended_early = false;
         let finished = runner.run(&own, &mut |progress: &Progress<'_>| {
             watcher.interval(progress);
-            if self.control.is_interrupted() {
-                own.interrupt();
-            }
-            if let Some(search) = search
-                && planned.may_end_early()
-                && ended.is_none()
-                && search.is_missed(&kept.lock().batches())
-            {
-                ended = Some("the objective was missed".to_owned());
+            has_ended_early |= kept.lock().certain_misses > planned.most_misses;
+            if has_ended_early || self.control.is_interrupted() {
                 own.interrupt();
             }
         })?;
-        let mut counted = kept.lock();
-        if ended.is_some() {
-            // They were cut off by us.
-            counted.due.retain(|request| !request.cut_off);
+        let mut counted = std::mem::take(&mut *kept.lock());
+        if has_ended_early {
+            // The interrupt cut them off.
+            let is_cut_off =
+                |of: &ProbeRequest| matches!(of.outcome, Outcome::InFlight | Outcome::NeverSent);
+            counted.requests.retain(|request| !is_cut_off(request));
         }
         if counted.good > 0 && !counted.applies {
             return Err(ProbeError::Objective(self.objective.to_string()));
         }
-        let invalid = self.why_invalid(planned, counted.due.len()).filter(|_| ended.is_none());
-        let seconds = if ended.is_some() { counted.span_s() } else { planned.seconds };
         let summary = finished.summary(&[])?;
         watcher.end(&finished.result.snapshot, &summary);
         let total = &summary.results.total;
-        let mut figures = counted.figures(self.objective, seconds);
+        counted.doubt_unsent(total.counters.arrivals_late_by_generator);
+        let measured = Measured::from_requests(std::mem::take(&mut counted.requests));
+        let seconds = if has_ended_early { measured.seconds } else { planned.seconds };
+        let all = measured.counts();
+        let mut figures = counted.figures(self.objective, all.all, seconds);
+        figures.goodput_per_s = Some((all.all - all.missed) as f64 / seconds);
         add_summarised(&mut figures, self.objective, total);
-        if ended.is_some() {
-            // It is less than would have been carried, and than was asked for.
+        if has_ended_early {
+            // Less than the target may carry, and than was planned.
             (figures.throughput_per_s, figures.tokens_per_s) = (None, None);
         }
         // Queues are empty after the slowest answers, twice.
@@ -107,22 +100,13 @@ impl Prober<'_> {
             sleep(Nanos::from_secs_f64(rest));
         }
         Ok(Measured {
-            batches: counted.batches(),
-            invalid,
-            ended,
+            has_ended_early,
             seconds,
             took_s: clock.now().since(Moment::EPOCH).as_secs_f64(),
+            answer_s: counted.answer_s(),
             figures,
+            ..measured
         })
-    }
-
-    /// Whether less was due than planned: the generator then made another load.
-    fn why_invalid(&self, planned: Planned, due: usize) -> Option<String> {
-        const LEAST: f64 = 0.98;
-        let wanted = planned.load * planned.seconds;
-        let is_less = self.load == Load::RequestsPerSecond && (due as f64) < wanted * LEAST - 3.0;
-        (is_less && !self.control.is_interrupted())
-            .then(|| format!("the generator made {due} of {wanted:.0} requests"))
     }
 
     fn at(&self, planned: Planned) -> Plan {
@@ -135,7 +119,8 @@ impl Prober<'_> {
             }
         };
         let measured = Nanos::from_secs_f64(planned.seconds);
-        let warmup = StageSpec { load, duration: Some(WARMUP), warmup: true };
+        let warmup = Nanos::from_secs_f64(planned.warmup_s);
+        let warmup = StageSpec { load, duration: Some(warmup), warmup: true };
         let measured = StageSpec { load, duration: Some(measured), warmup: false };
         Plan { stages: Stages(vec![warmup, measured]), ..self.plan.clone() }
     }
@@ -172,73 +157,70 @@ fn slow_ms(total: &Group) -> f64 {
         .map_or(0.0, |times| times.raw_quantile(p99).unwrap_or_else(|| times.raw_mean_min_max()[2]))
 }
 
-/// A request that counts.
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    intended: Moment,
-    counts: Counts,
-    /// Whether the end of the run cut it off.
-    cut_off: bool,
-}
-
 /// The requests of a probe so far.
 #[derive(Debug, Default)]
 struct Requests {
-    due: Vec<Request>,
+    requests: Vec<ProbeRequest>,
+    certain_misses: u64,
     times_ms: Vec<f64>,
-    kept: u64,
+    /// Good answers, with those of the warm-up, and the sum of their service times.
     good: u64,
+    answering: Nanos,
     applies: bool,
     in_service: Nanos,
 }
 
 impl Requests {
-    /// The first and the last intended start.
-    fn ends(&self) -> Option<(Moment, Moment)> {
-        let intended = self.due.iter().map(|request| request.intended);
-        intended.clone().min().zip(intended.max())
-    }
-
-    /// Seconds between the first and the last intended start; not zero.
-    fn span_s(&self) -> f64 {
-        let span = self.ends().map_or(Nanos::ZERO, |(first, last)| last.since(first));
-        span.max(BATCH).as_secs_f64()
-    }
-
-    /// Counts by batches of the intended start.
-    fn batches(&self) -> Vec<Counts> {
-        let Some((first, _)) = self.ends() else { return Vec::new() };
-        let mut batches: Vec<Counts> = Vec::new();
-        for request in &self.due {
-            let index = request.intended.since(first).as_u64() / BATCH.as_u64();
-            let Ok(index) = usize::try_from(index) else { continue };
-            if batches.len() <= index {
-                batches.resize(index + 1, Counts::default());
-            }
-            batches[index].add(request.counts);
+    fn add(&mut self, sample: &Sample, objective: &Objective) {
+        let service = sample.timeline.service_time().unwrap_or_default();
+        if sample.outcome == Outcome::Completed {
+            self.good += 1;
+            self.answering += service;
+            self.applies |= objective.applies_to(sample);
         }
-        batches
+        if sample.warmup {
+            return;
+        }
+        let outcome = sample.outcome;
+        let is_own_error =
+            matches!(outcome, Outcome::Failed(class) if class.side() == Side::Generator);
+        let missed = !objective.is_kept_by(sample);
+        let doubtful = missed && (is_own_error || objective.may_be_kept_by(sample));
+        let intended = sample.timeline.intended;
+        self.requests.push(ProbeRequest { intended, outcome, missed, doubtful });
+        self.certain_misses += u64::from(missed && !doubtful);
+        self.in_service += service;
+        if self.times_ms.len() < MOST_TIMES {
+            self.times_ms.extend(objective.first_time_ms(sample));
+        }
+    }
+
+    /// So many requests were never sent because the generator was late.
+    fn doubt_unsent(&mut self, late: u64) {
+        let is_unsent = |request: &&mut ProbeRequest| request.outcome == Outcome::NeverSent;
+        let late = usize::try_from(late).unwrap_or(usize::MAX);
+        let unsent = self.requests.iter_mut().filter(is_unsent).take(late);
+        unsent.for_each(|request| request.doubtful = request.missed);
+    }
+
+    /// Mean service time of the good answers, in seconds.
+    fn answer_s(&self) -> Option<f64> {
+        (self.good > 0).then(|| self.answering.as_secs_f64() / self.good as f64)
     }
 
     /// What only single requests show.
-    fn figures(&self, objective: &Objective, seconds: f64) -> ProbeFigures {
-        if bounded(objective).is_some() {
-            return self.rates(seconds);
-        }
-        let mut times = self.times_ms.clone();
-        times.sort_by(f64::total_cmp);
-        let [p50_ms, p99_ms] =
-            [0.5, 0.99].map(|q| (!times.is_empty()).then(|| quantile(&times, q)));
-        ProbeFigures { p50_ms, p99_ms, ..self.rates(seconds) }
-    }
-
-    fn rates(&self, seconds: f64) -> ProbeFigures {
-        ProbeFigures {
-            offered_per_s: Some(self.due.len() as f64 / seconds),
-            goodput_per_s: Some(self.kept as f64 / seconds),
+    fn figures(&self, objective: &Objective, all: u64, seconds: f64) -> ProbeFigures {
+        let mut figures = ProbeFigures {
+            offered_per_s: Some(all as f64 / seconds),
             in_flight: Some(self.in_service.as_secs_f64() / seconds),
             ..ProbeFigures::default()
+        };
+        if bounded(objective).is_none() && !self.times_ms.is_empty() {
+            let mut times = self.times_ms.clone();
+            times.sort_by(f64::total_cmp);
+            [figures.p50_ms, figures.p99_ms] = [0.5, 0.99].map(|q| Some(quantile(&times, q)));
         }
+        figures
     }
 }
 
@@ -260,24 +242,7 @@ struct Collector {
 impl SampleSink for Collector {
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
         let mut counted = self.counted.lock();
-        for sample in batch.samples.iter().filter(|sample| !sample.warmup) {
-            let kept = self.objective.is_kept_by(sample);
-            let doubtful = !kept && self.objective.may_be_kept_by(sample);
-            let intended = sample.timeline.intended;
-            let cut_off = matches!(sample.outcome, Outcome::InFlight | Outcome::NeverSent);
-            let (missed, doubtful) = (u64::from(!kept), u64::from(doubtful));
-            let counts = Counts { missed, doubtful, all: 1 };
-            counted.due.push(Request { intended, counts, cut_off });
-            counted.kept += u64::from(kept);
-            counted.in_service += sample.timeline.service_time().unwrap_or_default();
-            if sample.outcome == Outcome::Completed {
-                counted.good += 1;
-                counted.applies |= self.objective.applies_to(sample);
-            }
-            if counted.times_ms.len() < MOST_TIMES {
-                counted.times_ms.extend(self.objective.first_time_ms(sample));
-            }
-        }
+        batch.samples.iter().for_each(|sample| counted.add(sample, &self.objective));
         Ok(())
     }
 }
@@ -285,25 +250,53 @@ impl SampleSink for Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_measure::{ErrorClass, Timeline};
 
-    /// 100 requests in two seconds, one in four missed, of a probe that was to take longer.
+    /// A request that was due at 0 and took so many milliseconds, of which so many are our own.
+    fn sample(outcome: Outcome, took: u64, own: u64) -> Sample {
+        let mut timeline = Timeline::intended(Moment::EPOCH);
+        timeline.dispatched = Some(Moment::EPOCH + Nanos::from_millis(own));
+        timeline.finished = Some(Moment::EPOCH + Nanos::from_millis(took));
+        let mut sample = Sample { outcome, timeline, ..Sample::unsent(Moment::EPOCH) };
+        sample.generator.dispatch = Nanos::from_millis(own);
+        sample
+    }
+
     #[test]
-    fn rates_of_a_probe_that_ended_early_are_of_its_own_length() {
-        let mut requests = Requests::default();
-        for index in 0..=100 {
-            let intended = Moment::EPOCH + WARMUP + Nanos::from_millis(20 * index);
-            let missed = u64::from(index % 4 == 0);
-            let counts = Counts { missed, doubtful: 0, all: 1 };
-            requests.due.push(Request { intended, counts, cut_off: false });
-            requests.kept += 1 - missed;
+    fn misses_of_the_generator_are_doubtful_and_all_others_are_certain() {
+        let objective: Objective = "response_time<100ms : 99%".parse().unwrap();
+        let unsent = Sample::unsent(Moment::EPOCH);
+        for (sample, missed, doubtful) in [
+            (sample(Outcome::Completed, 90, 0), false, false),
+            (sample(Outcome::Completed, 110, 0), true, false),
+            (sample(Outcome::Completed, 110, 20), true, true),
+            (sample(Outcome::Completed, 150, 20), true, false),
+            (sample(Outcome::Failed(ErrorClass::ConnectRefused), 1, 0), true, false),
+            (sample(Outcome::Failed(ErrorClass::PortExhaustion), 1, 0), true, true),
+            (sample(Outcome::Rejected(429), 1, 0), true, false),
+            (unsent, true, false),
+        ] {
+            let mut requests = Requests::default();
+            requests.add(&sample, &objective);
+            let request = requests.requests[0];
+            assert_eq!((request.missed, request.doubtful), (missed, doubtful), "{sample:?}");
+            assert_eq!(requests.certain_misses, u64::from(missed && !doubtful));
         }
-        assert!((requests.span_s() - 2.0).abs() < 1e-9);
-        let objective = "longest_gap<1s : 99%".parse().unwrap();
-        let figures = requests.figures(&objective, requests.span_s());
-        let (goodput, offered) = (figures.goodput_per_s.unwrap(), figures.offered_per_s.unwrap());
-        assert!((goodput - 37.5).abs() < 1e-9 && (offered - 50.5).abs() < 1e-9, "{figures:?}");
-        let batches = requests.batches();
-        assert_eq!((batches.len(), batches[0].all, batches[8].all), (9, 13, 1));
-        assert_eq!(Counts::sum(batches.into_iter()).missed, 26);
+        let mut requests = Requests::default();
+        (0..5).for_each(|_| requests.add(&unsent, &objective));
+        requests.doubt_unsent(2);
+        assert_eq!(requests.requests.iter().filter(|request| request.doubtful).count(), 2);
+    }
+
+    #[test]
+    fn answers_of_the_warm_up_have_a_length_and_do_not_count() {
+        let objective: Objective = "longest_gap<1s : 99%".parse().unwrap();
+        let mut requests = Requests::default();
+        requests.add(&Sample { warmup: true, ..sample(Outcome::Completed, 300, 0) }, &objective);
+        requests.add(&sample(Outcome::Completed, 100, 0), &objective);
+        assert_eq!(requests.requests.len(), 1);
+        assert!((requests.answer_s().unwrap() - 0.2).abs() < 1e-9);
+        let figures = requests.figures(&objective, 1, 2.0);
+        assert_eq!((figures.offered_per_s, figures.in_flight), (Some(0.5), Some(0.05)));
     }
 }

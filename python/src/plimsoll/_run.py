@@ -250,7 +250,7 @@ class Knee(Result):
         """The worst of all targets, as the exit code of the program."""
         if self.data["interrupted"]:
             return Verdict.INTERRUPTED
-        verdicts = [_knee_verdict(found) for found in self.data["knees"]]
+        verdicts = [Verdict(found["verdict"]) for found in self.data["knees"]]
         worst = (verdict for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) if verdict in verdicts)
         return next(worst, Verdict.PASS)
 
@@ -280,13 +280,6 @@ def load(folder: str | Path) -> Run | Comparison | Knee:
     if not inside:
         raise RunError(f"{path}: is neither the folder of a result nor a folder of such folders")
     return load(inside[-1])
-
-
-def _knee_verdict(found: Mapping[str, Any]) -> Verdict:
-    wanted, kind = (found.get("at_least") or {}).get("state"), found["knee"]["kind"]
-    if wanted == "kept" or (wanted is None and kind in ("interval", "bracket", "at_least")):
-        return Verdict.PASS
-    return Verdict.FAIL if wanted == "missed" or kind == "not_even" else Verdict.INCONCLUSIVE
 
 
 def _verdict_of_code(code: int | None) -> Verdict:

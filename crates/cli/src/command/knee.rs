@@ -8,8 +8,8 @@ use clap_complete::engine::ArgValueCompleter;
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_export::LiveKnee;
 use plimsoll_knee::{
-    FORMAT, Found, KeptShare, Kind, KneeReport, Load, Objective, Phase, Planned, ProviderProbe,
-    Search, Settings, State, TargetKnee, in_turns,
+    FORMAT, KneeReport, Load, Objective, Phase, Planned, Search, Settings, TargetKnee, Verdict,
+    in_turns,
 };
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{Plan, Target, TargetRole, redacted_path};
@@ -75,49 +75,47 @@ struct SearchFlags {
     /// rate of arrivals
     #[arg(long)]
     users: bool,
-    /// Width of the interval at which the search ends
-    #[arg(long, value_name = "SHARE", default_value = "4%", value_parser = parse_share)]
+    /// Step between the loads that are tried: half of it is the error at each end of the result
+    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_share)]
     precision: f64,
-    /// Time for everything, for each target
-    #[arg(long, value_name = "TIME", default_value = "5m")]
-    budget: Nanos,
-    /// Length of the confirmation; 0s for none
-    #[arg(long, value_name = "TIME", default_value = "60s")]
+    /// Time for each target [default: 5m, or 180 answers if that is more]
+    #[arg(long, value_name = "TIME")]
+    budget: Option<Nanos>,
+    /// Length of a probe that proves a load kept or missed, at least
+    #[arg(long, value_name = "TIME", default_value = "30s")]
     confirm: Nanos,
     /// The load that it must carry: exit code 1 if it does not
     #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     at_least: Option<f64>,
-    /// The upstream itself, which is tried at 1.2 times the knee of each target: is the limit its
-    /// own? Options as for --target
+    /// The upstream itself, which is tried at the load that each target missed. Options as for
+    /// --target
     #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
     direct: Option<TargetFlag>,
 }
 
 impl SearchFlags {
-    fn settings(&self, seed: u64) -> Result<Settings, UsageError> {
+    fn settings(&self) -> Result<Settings, UsageError> {
         let from = self.from.unwrap_or(if self.users { 1.0 } else { 10.0 });
-        let (budget_s, confirm_s) = (self.budget.as_secs_f64(), self.confirm.as_secs_f64());
         let defaults = Settings::new(self.slo.share(), from);
         let settings = Settings {
             to: self.to.unwrap_or(defaults.to),
-            whole: self.users,
-            precision: self.precision,
-            budget_s,
-            confirm_s,
-            seed,
+            load: self.load(),
+            step: self.precision,
+            budget_s: self.budget.map(Nanos::as_secs_f64),
+            prove_s: self.confirm.as_secs_f64(),
             ..defaults
         };
         if settings.to < from {
             return Err(UsageError(format!("--to {} is below --from {from}", settings.to)));
         }
-        if budget_s < confirm_s + LEAST_SEARCH_S {
-            let least = confirm_s + LEAST_SEARCH_S;
-            return Err(UsageError(format!(
-                "--budget {} is too short for a search and its confirmation: allow {least:.0}s, or shorten --confirm",
-                self.budget
-            )));
+        // Warm-ups, and the search for the place.
+        let least = settings.prove_s.mul_add(1.25, LEAST_SEARCH_S);
+        match self.budget {
+            Some(budget) if budget.as_secs_f64() < least => Err(UsageError(format!(
+                "--budget {budget} is too short for a search: allow {least:.0}s, or shorten --confirm"
+            ))),
+            _ => Ok(settings),
         }
-        Ok(settings)
     }
 
     const fn load(&self) -> Load {
@@ -125,21 +123,19 @@ impl SearchFlags {
     }
 }
 
-/// Shortest time for a search, in seconds.
-const LEAST_SEARCH_S: f64 = 30.0;
-/// The name of that in live metrics, and of its target.
+/// Shortest time for a search besides its long probes, in seconds.
+const LEAST_SEARCH_S: f64 = 20.0;
+/// The name of the probe of the upstream in live metrics, and of its target.
 const PROVIDER_PART: &str = "provider";
 const DIRECT: &str = "direct";
-/// The provider is tried at so many times the knee, for so many seconds.
-const PROVIDER: (f64, f64) = (1.2, 10.0);
 
 /// Searches the knees.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let targets = subjects(flags)?;
     let first = targets.first().map(|target| &target.plan);
-    let (name, seed) = first.map_or(("", 1), |plan| (&*plan.name, plan.seed.0));
+    let name = first.map_or("", |plan| &*plan.name);
     let direct = flags.search.direct.as_ref().map(|direct| plan_of(flags, direct)).transpose()?;
-    let settings = flags.search.settings(seed)?;
+    let settings = flags.search.settings()?;
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.serve.options())?;
     let started = utc_compact(unix_nanos());
@@ -170,13 +166,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 
 /// A knee as live metrics show it.
 fn live(target: &TargetKnee, load: Load) -> LiveKnee {
-    let Found { kind, load: value, low, high, .. } = &target.knee;
-    LiveKnee {
-        target: target.name.clone(),
-        kind: kind.name(),
-        unit: load.name(),
-        load: [*value, *low, *high],
-    }
+    let (found, target) = (target.knee, target.name.clone());
+    LiveKnee { target, kind: found.kind.name(), unit: load.name(), load: [found.low, found.high] }
 }
 
 /// Stages in place of the profile's, which may have none.
@@ -204,6 +195,10 @@ fn url(plan: &Plan) -> String {
 
 /// The targets of the command line, else those of the profile.
 fn subjects(flags: &Flags) -> Result<Vec<Subject>> {
+    if flags.settings.get("shard").is_some() {
+        let why = "--shard divides one run, and `knee` makes many: leave it out";
+        return Err(UsageError(why.to_owned()).into());
+    }
     if flags.targets.is_empty() {
         let plan = plan(flags, flags.settings.overrides())?;
         let several = plan.targets.len() > 1;
@@ -280,7 +275,7 @@ impl Finder<'_> {
             steps.step(&self.announcement(target, search, planned));
             watcher.part(planned.phase.name(), &target.name);
             let prober = self.prober(&target.plan);
-            let measured = prober.probe(planned, Some(search), &mut watcher);
+            let measured = prober.probe(planned, &mut watcher);
             let measured = measured.map_err(probe_error)?;
             Ok::<_, anyhow::Error>((!control.is_interrupted()).then_some(measured))
         })?;
@@ -291,7 +286,7 @@ impl Finder<'_> {
             let url = target.url();
             let mut knee = TargetKnee::new(search, wanted, &target.name, url, hash);
             if let Some(plan) = direct.filter(|_| !control.is_interrupted()) {
-                knee.provider = self.provider(&steps, plan, &knee, &mut watcher)?;
+                self.provider(&steps, plan, search, &mut knee, &mut watcher)?;
             }
             knees.push(knee);
         }
@@ -303,7 +298,7 @@ impl Finder<'_> {
             objective: self.flags.search.slo.to_string(),
             load,
             interrupted: control.is_interrupted(),
-            budget_s: Some(self.settings.budget_s),
+            budget_s: searches.iter().map(Search::budget_s).reduce(f64::max),
             knees,
         })
     }
@@ -313,40 +308,37 @@ impl Finder<'_> {
         Prober { plan, objective, load, control: self.session.control() }
     }
 
-    /// Tries the provider itself at more than the knee of a target.
+    /// Tries the upstream itself at the load that a target missed.
     fn provider(
         &self,
         steps: &Steps,
         plan: &Plan,
-        knee: &TargetKnee,
+        search: &Search,
+        knee: &mut TargetKnee,
         watcher: &mut LiveRuns,
-    ) -> Result<Option<ProviderProbe>> {
-        let Some(at) = knee.knee.load.or(knee.knee.high) else { return Ok(None) };
-        let planned = Planned { load: at * PROVIDER.0, seconds: PROVIDER.1, phase: Phase::Cliff };
-        let text = self.flags.search.load().text(planned.load);
-        steps.step(&format!("the provider itself at {text}"));
+    ) -> Result<()> {
+        let Some(planned) = knee.upstream_probe(search) else { return Ok(()) };
+        let load = self.flags.search.load().text(planned.load);
+        steps.step(&format!("the upstream itself at {load}"));
         watcher.part(PROVIDER_PART, DIRECT);
-        let measured = self.prober(plan).probe(planned, None, watcher).map_err(probe_error)?;
-        let (kept, state) = KeptShare::judge(&measured.batches, self.flags.search.slo.share());
-        Ok(Some(ProviderProbe { url: url(plan), load: planned.load, kept: Some(kept), state }))
+        let measured = self.prober(plan).probe(planned, watcher).map_err(probe_error)?;
+        knee.add_upstream(&url(plan), &load, &measured, self.flags.search.slo.share());
+        Ok(())
     }
 
     fn announcement(&self, target: &Subject, search: &Search, planned: Planned) -> String {
         let name = &target.name;
         let of = if name.is_empty() { String::new() } else { format!("{name}: ") };
         let load = self.flags.search.load();
-        format!("{of}{}", announcement(search, planned, load, self.settings.budget_s))
+        format!("{of}{}", announcement(search, planned, load))
     }
 }
 
-fn announcement(search: &Search, planned: Planned, load: Load, budget_s: f64) -> String {
+fn announcement(search: &Search, planned: Planned, load: Load) -> String {
     let what = match planned.phase {
-        Phase::Floor => "the lowest load",
-        Phase::Bracket => "a step up",
-        Phase::Narrow => "bisecting",
-        Phase::Cliff => "an end of the bracket again",
-        Phase::Estimate => "beside the best guess",
-        Phase::Confirm => "confirming",
+        Phase::Place => "looking for the place",
+        Phase::Prove => "proving",
+        Phase::Check => "checking that the target is up",
     };
     let (spent, at) = (search.spent_s(), load.text(planned.load));
     let last = search.probes().last().map_or_else(String::new, |last| {
@@ -354,8 +346,9 @@ fn announcement(search: &Search, planned: Planned, load: Load, budget_s: f64) ->
         format!("; before: {kept:.2} % kept at {}", load.text(last.load))
     });
     format!(
-        "{:>4.0} of {budget_s:.0} s: {what}: {at} for {:.0} s{last}",
+        "{:>4.0} of {:.0} s: {what}: {at} for {:.0} s{last}",
         spent.abs(),
+        search.budget_s(),
         planned.seconds
     )
 }
@@ -374,21 +367,9 @@ fn exit(report: &KneeReport) -> Exit {
     if report.interrupted {
         return Exit::Interrupted;
     }
-    let exits: Vec<_> = report.knees.iter().map(exit_of).collect();
-    let worst = [Exit::Fail, Exit::Invalid].into_iter().find(|exit| exits.contains(exit));
-    worst.unwrap_or(Exit::Pass)
-}
-
-const fn exit_of(target: &TargetKnee) -> Exit {
-    let wanted = match target.at_least {
-        Some(wanted) => Some(wanted.state),
-        None => None,
-    };
-    match (wanted, target.knee.kind) {
-        (None, Kind::Interval | Kind::Bracket | Kind::AtLeast) | (Some(State::Kept), _) => {
-            Exit::Pass
-        }
-        (Some(State::Missed), _) | (_, Kind::NotEven) => Exit::Fail,
-        (Some(_), _) | (None, Kind::Unstable | Kind::Unknown) => Exit::Invalid,
+    match report.verdict() {
+        Verdict::Pass => Exit::Pass,
+        Verdict::Fail => Exit::Fail,
+        Verdict::Inconclusive => Exit::Invalid,
     }
 }

@@ -1,20 +1,22 @@
-//! `knee.json`: what was found for each target, and what it comes from.
+//! `knee.json`: the capacity of each target, and the probes behind it.
 
+use plimsoll_rules::{Finding, Level};
 use plimsoll_run_files::{RunFileError, read_stored};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kept::{KeptShare, State};
-use crate::result::{Found, Kind, Load, Probe, ProbeFigures};
+use crate::objective_share::{KeptShare, State};
+use crate::probe::{Measured, Phase, Planned, Probe};
+use crate::result::{Found, Kind, Load, Verdict};
 use crate::search::Search;
 
 /// The name and version of the format.
-pub const FORMAT: &str = "plimsoll.knee/2";
+pub const FORMAT: &str = "plimsoll.knee/3";
 
-/// The knees of one or several targets, and all that was measured to find them.
+/// The capacity of one or several targets, and all that was measured to find it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KneeReport {
-    /// `plimsoll.knee/2`.
+    /// `plimsoll.knee/3`.
     pub format: String,
     /// Version of the tool.
     pub tool_version: String,
@@ -24,19 +26,19 @@ pub struct KneeReport {
     pub profile: String,
     /// The objective, like `ttft<500ms : 99%`.
     pub objective: String,
-    /// What the load is counted in.
+    /// Unit of the load.
     pub load: Load,
     /// Whether the user ended it.
     #[serde(default)]
     pub interrupted: bool,
-    /// Seconds that each target could take, its confirmation included; `null` if it is not known.
+    /// Seconds for the probes of each target; `null` if it is not known.
     #[serde(default)]
     pub budget_s: Option<f64>,
     /// Each target; several took turns probe by probe.
     pub knees: Vec<TargetKnee>,
 }
 
-/// The knee of a target.
+/// The capacity of a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetKnee {
     /// Its name; empty where it has none.
@@ -46,23 +48,21 @@ pub struct TargetKnee {
     pub target: String,
     /// Hash of its plan without the stages.
     pub plan_hash: String,
-    /// What was found.
+    /// The capacity.
     pub knee: Found,
-    /// Good requests per second where they were measured next to the knee; `null` if no load was
-    /// kept.
+    /// The outcome.
+    pub verdict: Verdict,
+    /// The statements beside it.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// Good requests per second at the highest load that was kept; `null` if none was.
     #[serde(default)]
     pub goodput: Option<Goodput>,
-    /// The provider itself at a higher load, if it was tried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider: Option<ProviderProbe>,
-    /// The load that was asked for, and whether it is carried.
+    /// The load that is required, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<AtLeast>,
     /// Seconds that its probes took.
     pub took_s: f64,
-    /// The figures of every whole and valid probe, by rising load.
-    #[serde(default)]
-    pub curve: Vec<CurvePoint>,
     /// Every probe, in the order of time.
     pub probes: Vec<Probe>,
 }
@@ -70,55 +70,31 @@ pub struct TargetKnee {
 /// The rate of requests that keep the objective, as measured at a load that does.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Goodput {
-    /// The load: that of the confirmation, else the highest below the knee that was kept.
+    /// The load.
     pub load: f64,
     /// Requests per second that kept the objective.
     pub per_s: f64,
 }
 
-/// A point of the curves: a probe that lasted to its end and is valid.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CurvePoint {
-    /// Its place among the probes, from 0.
-    pub probe: usize,
-    /// Requests per second, or virtual users.
-    pub load: f64,
-    /// What it measured; a figure that must not be used is `null`.
-    #[serde(flatten)]
-    pub figures: ProbeFigures,
-}
-
-/// A probe of the upstream itself at more than the knee.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ProviderProbe {
-    /// Its URL.
-    pub url: String,
-    /// The load.
-    pub load: f64,
-    /// The share of requests that kept the objective.
-    pub kept: Option<KeptShare>,
-    /// What it shows.
-    pub state: State,
-}
-
-/// Whether a load that was asked for is carried.
+/// Whether a required load is within the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AtLeast {
     /// The load.
     pub load: f64,
-    /// `kept`: the whole interval is above it; `missed`: below it; else `unclear`.
+    /// `kept`: the lower end of the capacity reaches it; `missed`: it is above the upper end; else
+    /// `unclear`.
     pub state: State,
 }
 
 impl AtLeast {
-    /// Judges a knee by its interval.
+    /// Judges a capacity by its ends.
     pub fn judge(load: f64, found: &Found) -> Self {
-        let above = found.low.is_some_and(|low| low >= load);
-        let below = found.high.is_some_and(|high| high < load);
-        let state = match (above && found.kind != Kind::Unstable, below) {
-            (true, _) => State::Kept,
-            (false, true) => State::Missed,
-            (false, false) => State::Unclear,
+        let state = if found.low.is_some_and(|low| low >= load) {
+            State::Kept
+        } else if found.high.is_some_and(|high| high < load) {
+            State::Missed
+        } else {
+            State::Unclear
         };
         Self { load, state }
     }
@@ -137,55 +113,81 @@ impl KneeReport {
     pub fn took_s(&self) -> f64 {
         self.knees.iter().fold(0.0, |sum, knee| sum + knee.took_s)
     }
+
+    /// The worst outcome of all targets.
+    pub fn verdict(&self) -> Verdict {
+        let is = |verdict| self.knees.iter().any(|knee| knee.verdict == verdict);
+        let worst = [Verdict::Fail, Verdict::Inconclusive].into_iter().find(|bad| is(*bad));
+        worst.unwrap_or(Verdict::Pass)
+    }
 }
 
 impl TargetKnee {
-    /// What a search found of a target: `target` is its URL, `wanted` the load that was asked for.
+    /// The result of a search: `target` is the URL, `required` the load that is required.
     pub fn new(
         search: &Search,
-        wanted: Option<f64>,
+        required: Option<f64>,
         name: &str,
         target: String,
         plan_hash: String,
     ) -> Self {
-        let knee = search.found().cloned().unwrap_or_else(Found::unknown);
-        let probes = search.probes().to_vec();
+        let (knee, findings) = (search.found(), search.findings());
+        let at_least = required.map(|load| AtLeast::judge(load, &knee));
+        let is_failed = findings.iter().any(|finding| finding.level == Level::Fail);
+        let verdict = match (at_least.map(|required| required.state), knee.kind) {
+            _ if is_failed => Verdict::Fail,
+            (Some(State::Kept), _) | (None, Kind::Between | Kind::AtLeast) => Verdict::Pass,
+            (Some(State::Missed), _) => Verdict::Fail,
+            (None, Kind::Below) if search.is_lowest_missed() => Verdict::Fail,
+            _ => Verdict::Inconclusive,
+        };
         Self {
             name: name.to_owned(),
             target,
             plan_hash,
-            goodput: goodput(&knee, &probes),
-            provider: None,
-            at_least: wanted.map(|wanted| AtLeast::judge(wanted, &knee)),
+            goodput: goodput(&knee, search.probes()),
+            verdict,
+            findings,
+            at_least,
             took_s: search.spent_s(),
-            curve: curve(&probes),
             knee,
-            probes,
+            probes: search.probes().to_vec(),
         }
+    }
+
+    /// The probe of the upstream itself that shows whether it misses the objective, too; `None` if
+    /// the target missed it nowhere.
+    pub fn upstream_probe(&self, search: &Search) -> Option<Planned> {
+        let planned = search.planned(self.knee.missed?, Phase::Prove);
+        Some(Planned { most_misses: u64::MAX, ..planned })
+    }
+
+    /// Adds what a probe of the upstream shows.
+    pub fn add_upstream(&mut self, url: &str, load: &str, measured: &Measured, share: f64) {
+        let value = match KeptShare::judge(&measured.batches, share).1 {
+            State::Kept => "kept",
+            State::Missed => "missed",
+            State::Unclear | State::Down => "unclear",
+        };
+        self.findings.push(Finding::new(606).with("url", url).with(value, load));
+    }
+
+    /// The probes that lasted to their end while the target was up, with their places, by rising
+    /// load: the points of curves.
+    pub fn curve(&self) -> Vec<(usize, &Probe)> {
+        let is_whole = |probe: &Probe| {
+            !probe.has_ended_early && probe.state != State::Down && probe.phase != Phase::Check
+        };
+        let mut points: Vec<_> =
+            self.probes.iter().enumerate().filter(|(_, probe)| is_whole(probe)).collect();
+        points.sort_by(|(_, a), (_, b)| a.load.total_cmp(&b.load));
+        points
     }
 }
 
 fn goodput(found: &Found, probes: &[Probe]) -> Option<Goodput> {
-    let kept = probes.iter().filter(|probe| probe.state == State::Kept);
-    let confirmed = found.confirmed.and_then(|confirmed| {
-        kept.clone().rfind(|probe| probe.load.to_bits() == confirmed.load.to_bits())
-    });
-    let limit = found.load.or(found.low).or(found.high).unwrap_or(f64::INFINITY);
-    let probe = confirmed.or_else(|| {
-        kept.filter(|probe| probe.load <= limit && probe.ended.is_none())
-            .max_by(|a, b| a.load.total_cmp(&b.load))
-    })?;
-    Some(Goodput { load: probe.load, per_s: probe.figures.goodput_per_s? })
-}
-
-fn curve(probes: &[Probe]) -> Vec<CurvePoint> {
-    let whole = probes
-        .iter()
-        .enumerate()
-        .filter(|(_, probe)| probe.ended.is_none() && probe.state != State::Invalid);
-    let mut points: Vec<_> = whole
-        .map(|(index, probe)| CurvePoint { probe: index, load: probe.load, figures: probe.figures })
-        .collect();
-    points.sort_by(|a, b| a.load.total_cmp(&b.load));
-    points
+    let load = found.kept?;
+    let is_there =
+        |probe: &&Probe| probe.phase == Phase::Prove && probe.load.to_bits() == load.to_bits();
+    Some(Goodput { load, per_s: probes.iter().rfind(is_there)?.figures.goodput_per_s? })
 }

@@ -1,14 +1,12 @@
-//! What a search found.
+//! The result of a search.
 
 use plimsoll_measure::named_enum;
 use plimsoll_report::format::digits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kept::{Counts, KeptShare, State};
-
 named_enum! {
-    /// What the load is counted in.
+    /// Unit of the load.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Load {
@@ -31,168 +29,73 @@ impl Load {
 }
 
 named_enum! {
-    /// What a probe is for.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Phase {
-        /// The lowest load.
-        Floor => "floor",
-        /// A step up.
-        Bracket => "bracket",
-        /// A bisection.
-        Narrow => "narrow",
-        /// An end of a bracket once more.
-        Cliff => "cliff",
-        /// One side of the best guess.
-        Estimate => "estimate",
-        /// The lower end, for long.
-        Confirm => "confirm",
-    }
-}
-
-/// Figures of a probe for the reader. The search does not look at them. Those that the generator
-/// itself may have changed are left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ProbeFigures {
-    /// Requests that were due, per second.
-    #[serde(default)]
-    pub offered_per_s: Option<f64>,
-    /// Good answers per second.
-    #[serde(default)]
-    pub throughput_per_s: Option<f64>,
-    /// Requests that kept the objective, per second.
-    pub goodput_per_s: Option<f64>,
-    /// Mean number of requests in flight.
-    pub in_flight: Option<f64>,
-    /// Median of the objective's first time, in milliseconds.
-    pub p50_ms: Option<f64>,
-    /// Its p99.
-    pub p99_ms: Option<f64>,
-    /// Median response time, in milliseconds.
-    #[serde(default)]
-    pub response_time_p50_ms: Option<f64>,
-    /// Its p99.
-    #[serde(default)]
-    pub response_time_p99_ms: Option<f64>,
-    /// Median time to the first token, in milliseconds.
-    #[serde(default)]
-    pub ttft_p50_ms: Option<f64>,
-    /// Its p99.
-    #[serde(default)]
-    pub ttft_p99_ms: Option<f64>,
-    /// Output tokens per second, of all requests together.
-    pub tokens_per_s: Option<f64>,
-    /// Interactivity: tokens per second that one user sees, 1 / median time per output token.
-    #[serde(default)]
-    pub tokens_per_s_per_user: Option<f64>,
-}
-
-/// A probe that was made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Probe {
-    /// Requests per second, or virtual users.
-    pub load: f64,
-    /// Length of the part that counts, in seconds.
-    pub seconds: f64,
-    /// What it was for.
-    pub phase: Phase,
-    /// Requests that missed the objective.
-    pub missed: u64,
-    /// Of these, the ones that may be the generator's fault.
-    pub doubtful: u64,
-    /// All requests that were due.
-    pub requests: u64,
-    /// The share that kept it; `null` without a request.
-    pub kept: Option<KeptShare>,
-    /// What it shows.
-    pub state: State,
-    /// Why it shows nothing, if the generator is the cause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub invalid: Option<String>,
-    /// Why it ended before its time, if so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended: Option<String>,
-    /// Seconds that it took, with warm-up, drain and rest.
-    pub took_s: f64,
-    /// Further figures.
-    pub figures: ProbeFigures,
-}
-
-impl Probe {
-    pub(crate) const fn counts(&self) -> Counts {
-        Counts { missed: self.missed, doubtful: self.doubtful, all: self.requests }
-    }
-}
-
-named_enum! {
-    /// How well the knee is known.
+    /// The ends of a capacity that are proven.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Kind {
-        /// A load with its 95 % interval.
-        Interval => "interval",
-        /// Between a load that keeps the objective and one that misses it.
-        Bracket => "bracket",
-        /// At least this load: nothing higher could be judged.
+        /// Both: a load was kept, and a higher one was missed.
+        Between => "between",
+        /// Only the lower end: a load was kept.
         AtLeast => "at_least",
-        /// Not even the lowest load keeps the objective.
-        NotEven => "not_even",
-        /// It was found, but no load below it kept the objective for long.
-        Unstable => "unstable",
-        /// Nothing can be told.
+        /// Only the upper end: a load was missed.
+        Below => "below",
+        /// None.
         Unknown => "unknown",
     }
 }
 
-/// The knee: the highest load that keeps the objective.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The capacity: the highest load that keeps the objective.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Found {
-    /// How well it is known.
+    /// The ends that are proven.
     pub kind: Kind,
-    /// The load.
-    pub load: Option<f64>,
-    /// Lower end.
+    /// Lower end: half a step below `kept`.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end: half a step above `missed`.
     pub high: Option<f64>,
-    /// Why it is not known better, if so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    /// The confirmation, if it was made and kept the objective.
-    pub confirmed: Option<Confirmed>,
+    /// The highest load that was proven to keep the objective.
+    pub kept: Option<f64>,
+    /// The lowest load that was proven to miss it.
+    pub missed: Option<f64>,
 }
 
 impl Found {
-    /// The knee in a cell of a table: `1,750 [1,710, 1,790]`, `1,500 .. 1,600`, `>= 500`, `< 10`.
-    pub fn cell(&self, text: impl Fn(f64) -> String) -> String {
-        let [low, high, load] =
-            [self.low, self.high, self.load].map(|load| load.map_or_else(|| "-".to_owned(), &text));
-        match self.kind {
-            Kind::Interval => format!("{load} [{low}, {high}]"),
-            Kind::Bracket => format!("{low} .. {high}"),
-            Kind::AtLeast => format!(">= {low}"),
-            Kind::NotEven => format!("< {high}"),
-            Kind::Unstable => "not stable".to_owned(),
-            Kind::Unknown => "-".to_owned(),
-        }
+    /// From the proven loads, and half a step between loads as a factor.
+    pub(crate) fn new(kept: Option<f64>, missed: Option<f64>, half: f64, is_whole: bool) -> Self {
+        let whole = |load: f64| if is_whole { load.round().max(1.0) } else { load };
+        let kind = match (kept, missed) {
+            (Some(_), Some(_)) => Kind::Between,
+            (Some(_), None) => Kind::AtLeast,
+            (None, Some(_)) => Kind::Below,
+            (None, None) => Kind::Unknown,
+        };
+        let low = kept.map(|kept| whole(kept / half));
+        Self { kind, low, high: missed.map(|missed| whole(missed * half)), kept, missed }
     }
 
-    /// Nothing, as no probe was made.
-    pub(crate) fn unknown() -> Self {
-        let why = Some("the search ended before a probe".to_owned());
-        Self { kind: Kind::Unknown, load: None, low: None, high: None, why, confirmed: None }
+    /// `between 61.2/s and 77.8/s`, `at least 477/s`, `below 10.5/s`, `unknown`.
+    pub fn text(&self, text: impl Fn(f64) -> String) -> String {
+        match (self.low.map(&text), self.high.map(&text)) {
+            (Some(low), Some(high)) => format!("between {low} and {high}"),
+            (Some(low), None) => format!("at least {low}"),
+            (None, Some(high)) => format!("below {high}"),
+            (None, None) => "unknown".to_owned(),
+        }
     }
 }
 
-/// A long probe that kept the objective.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Confirmed {
-    /// Its load.
-    pub load: f64,
-    /// Its length in seconds.
-    pub seconds: f64,
-    /// The share of requests that kept the objective.
-    pub kept: KeptShare,
+named_enum! {
+    /// The outcome of a search.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Verdict {
+        /// A lower end was found, above the required load if there is one.
+        Pass => "pass",
+        /// The lowest load missed, the target stopped, or the required load is above the upper end.
+        Fail => "fail",
+        /// Neither is proven.
+        Inconclusive => "inconclusive",
+    }
 }
 
 #[cfg(test)]
@@ -202,16 +105,31 @@ mod tests {
     #[test]
     fn names_are_the_words_of_files() {
         let word = |json: Result<serde_json::Value, _>| json.unwrap().as_str().unwrap().to_owned();
-        for load in [Load::RequestsPerSecond, Load::VirtualUsers] {
+        for load in Load::ALL {
             assert_eq!(word(serde_json::to_value(load)), load.name());
         }
-        let ends = [Phase::Floor, Phase::Bracket, Phase::Narrow, Phase::Cliff];
-        for phase in ends.into_iter().chain([Phase::Estimate, Phase::Confirm]) {
+        for phase in crate::Phase::ALL {
             assert_eq!(word(serde_json::to_value(phase)), phase.name());
         }
-        let known = [Kind::Interval, Kind::Bracket, Kind::AtLeast];
-        for kind in known.into_iter().chain([Kind::NotEven, Kind::Unstable, Kind::Unknown]) {
+        for kind in Kind::ALL {
             assert_eq!(word(serde_json::to_value(kind)), kind.name());
         }
+        for verdict in Verdict::ALL {
+            assert_eq!(word(serde_json::to_value(verdict)), verdict.name());
+        }
+    }
+
+    #[test]
+    fn ends_are_half_a_step_outside_of_what_was_proven() {
+        let text = |kept, missed, whole| {
+            Found::new(kept, missed, 1.1_f64.sqrt(), whole).text(|load| format!("{load:.1}"))
+        };
+        assert_eq!(text(Some(64.0), Some(70.4), false), "between 61.0 and 73.8");
+        assert_eq!(text(Some(500.0), None, false), "at least 476.7");
+        assert_eq!(text(None, Some(10.0), false), "below 10.5");
+        assert_eq!(text(None, None, false), "unknown");
+        assert_eq!(text(Some(3.0), Some(4.0), true), "between 3.0 and 4.0");
+        assert_eq!(text(Some(40.0), Some(44.0), true), "between 38.0 and 46.0");
+        assert_eq!(text(Some(1.0), None, true), "at least 1.0");
     }
 }

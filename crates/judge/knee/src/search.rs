@@ -1,20 +1,28 @@
-//! The search: which load to try next, and when enough is known.
+//! The search: which load to probe next, and what is proven so far.
 //!
-//! 1. **Floor**: the lowest load must keep the objective.
-//! 2. **Bracket**: steps of 1.6 up to a load that misses it.
-//! 3. **Narrow**: bisections in the logarithm of the load; further ones where the objective breaks
-//!    at once, as at a rate limit.
-//! 4. **Estimate**: longer probes on both sides of the best guess, in random order, until the
-//!    interval is as narrow as wanted or the time is up.
-//! 5. **Confirm**: a long probe at the lower end must keep the objective.
+//! 1. **Place**: short probes double the load until one misses, and bisect. They begin with an empty
+//!    queue and so prove nothing.
+//! 2. **Prove**: long probes walk down to a load that is kept and up to one that is missed, a step of
+//!    the grid at a time. The counts of all long probes at a load are pooled: two at most, and two
+//!    for the load that is kept.
+//! 3. **Check**: after many failures the lowest load is probed again. If it fails, too, the target is
+//!    down: the search ends, and the probe that met the failures does not count.
+//!
+//! The ends of the result are half a step outside of the proven loads. Long trials that prove both
+//! bounds are those of `MLRsearch` (draft-ietf-bmwg-mlrsearch); ADR 0116 has the simulations.
 
-use plimsoll_measure::{Rng, Seed};
+use std::collections::BTreeMap;
 
-use crate::kept::{Counts, KeptShare, State};
-use crate::regression::{LEAST_PROBES, Point, guess, logit, root};
-use crate::result::{Confirmed, Found, Kind, Phase, Probe, ProbeFigures};
+use plimsoll_measure::{Moment, Outcome};
+use plimsoll_report::format::{digits, seconds};
+use plimsoll_rules::Finding;
 
-/// What is searched, and how.
+use crate::climb::Climb;
+use crate::objective_share::{Counts, KeptShare, State};
+use crate::probe::{Failure, Measured, Phase, Planned, Probe};
+use crate::result::{Found, Load};
+
+/// The task and the method of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Share of the requests that must keep the objective, above 0 and below 1.
@@ -23,143 +31,100 @@ pub struct Settings {
     pub from: f64,
     /// The highest load that is tried.
     pub to: f64,
-    /// Whether loads are whole numbers, as virtual users are.
-    pub whole: bool,
-    /// Relative width of the interval at which the search ends.
-    pub precision: f64,
-    /// Seconds for everything, the confirmation included.
-    pub budget_s: f64,
-    /// Length of the confirmation, in seconds.
-    pub confirm_s: f64,
-    /// Seed of the order and the places of the probes.
-    pub seed: u64,
+    /// Unit of the load. Virtual users are whole numbers.
+    pub load: Load,
+    /// Relative step between the loads.
+    pub step: f64,
+    /// Seconds for all probes; by default five minutes, or [`BUDGET_ANSWERS`] answers if that is more.
+    pub budget_s: Option<f64>,
+    /// Least length of a long probe, in seconds.
+    pub prove_s: f64,
 }
 
 impl Settings {
-    /// The defaults: 99 % from 10 per second on, to 4 % within five minutes.
+    /// The defaults: 99 % from 10 per second on.
     pub const fn new(share: f64, from: f64) -> Self {
-        Self {
-            share,
-            from,
-            to: 1e7,
-            whole: false,
-            precision: 0.04,
-            budget_s: 300.0,
-            confirm_s: 60.0,
-            seed: 1,
-        }
+        let load = Load::RequestsPerSecond;
+        Self { share, from, to: 1e7, load, step: 0.1, budget_s: None, prove_s: 30.0 }
     }
 }
 
-/// A probe to be made.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Planned {
-    /// Requests per second, or virtual users.
-    pub load: f64,
-    /// Length of the part that counts, in seconds.
-    pub seconds: f64,
-    /// What it is for.
-    pub phase: Phase,
-}
-
-impl Planned {
-    /// Whether it may end as soon as it has missed: only where its counts are not pooled.
-    pub const fn may_end_early(&self) -> bool {
-        matches!(self.phase, Phase::Floor | Phase::Bracket | Phase::Narrow)
-    }
-}
-
-/// What a probe measured.
-#[derive(Clone, Debug, Default)]
-pub struct Measured {
-    /// Counts of short batches, in their order in time.
-    pub batches: Vec<Counts>,
-    /// Why the generator could not make the load, if so.
-    pub invalid: Option<String>,
-    /// Why it ended before its time, if so.
-    pub ended: Option<String>,
-    /// Length of the part that counts, in seconds.
-    pub seconds: f64,
-    /// Seconds that it took in all, with warm-up, drain and rest.
-    pub took_s: f64,
-    /// Further figures, for the reader.
-    pub figures: ProbeFigures,
-}
-
-/// Factor between two steps of the bracket.
-const STEP: f64 = 1.6;
-/// Bisections before an estimate.
-const BISECTIONS: u32 = 3;
-/// A bracket of a cliff is no wider than this, relative to the load.
-const CLIFF: f64 = 0.01;
-/// Logits from the objective, on both sides of a bracket, from which on it is taken for a cliff.
-const STEEP: f64 = 2.0;
-/// Probes on each side of a cliff that must agree.
-const CLIFF_REPEATS: usize = 2;
-/// Probes of the estimate lie so far from the guess that the share of misses differs by about so
-/// many logits: nearer ones show no slope, further ones leave the line.
-const SPREAD_LOGITS: f64 = 2.0;
-/// The least and the most of that distance, in logarithms, and the one while no slope is known.
-const SPREAD: (f64, f64, f64) = (0.02, 0.3, 0.05);
-/// The least distance where a load separates kept from missed: its ends are then known to 1 %.
-const LEAST_SPREAD: f64 = 0.005;
-/// The nearest of them, as a share of the distance.
-const NEAREST: f64 = 0.35;
-/// Probes within so many of these distances take part in the regression.
-const NEAR: f64 = 2.5;
-/// The confirmation is so much of the interval's width below its lower end.
-const CONFIRM_BELOW: f64 = 0.25;
-/// Times that a confirmation may fail.
-const CONFIRMATIONS: u32 = 3;
-/// Requests without a miss, times the share of misses, that prove an objective kept: `t^2` of some
-/// 15 batches.
+/// The default time of a search, in seconds, and in answers.
+const BUDGET_S: f64 = 300.0;
+const BUDGET_ANSWERS: f64 = 180.0;
+/// Requests without a miss, times the allowed share of misses, that two long probes need to prove
+/// a load: half of Wilson's `t^2` for 20 batches, with room.
 const PROOF: f64 = 4.7;
+/// Least length of a short probe, in seconds, and in answers.
+const PLACE_S: f64 = 4.0;
+const PLACE_ANSWERS: f64 = 2.0;
+/// Longest short probe, as a share of the budget.
+const PLACE_SHARE: f64 = 1.0 / 15.0;
+/// Length of a long probe in answers, and the share of its length that its warm-up takes.
+const PROVE_ANSWERS: f64 = 20.0;
+const PROVE_WARMUP: f64 = 0.25;
+/// Most long probes at a load.
+const MOST_PROOFS: usize = 2;
+/// Further long probes that a search without time for the next one would need, as advice.
+const MORE_PROOFS: f64 = 3.0;
+/// Requests of a check.
+const CHECK: f64 = 10.0;
+
+/// The long probes at a load.
+#[derive(Clone, Debug, Default)]
+struct Proof {
+    batches: Vec<Counts>,
+    probes: usize,
+    state: Option<State>,
+}
+
+/// A target that stopped.
+#[derive(Clone, Debug)]
+struct Stop {
+    load: f64,
+    since_s: f64,
+    failure: Failure,
+}
 
 /// A search for the highest load that keeps an objective.
 #[derive(Clone, Debug)]
 pub struct Search {
     settings: Settings,
-    rng: Rng,
+    climb: Climb,
+    proofs: BTreeMap<usize, Proof>,
     probes: Vec<Probe>,
-    /// Highest load that was kept, below all that were missed.
-    lower: Option<f64>,
-    /// Lowest load that was missed.
-    upper: Option<f64>,
-    next: Option<Planned>,
-    /// The other half of a pair of the estimate.
-    pair: Option<f64>,
-    bisections: u32,
-    centre: f64,
-    /// How far from the centre its probes are, in logarithms.
-    spread: f64,
-    found: Option<Found>,
-    failed_confirmations: u32,
+    next: Option<(usize, Planned)>,
+    /// A probe with so many failures that the lowest load is checked before it counts.
+    suspect: Option<(usize, Phase, Vec<Counts>, Stop)>,
+    stopped: Option<Stop>,
+    /// The probe that did not fit into the budget.
+    unaffordable: Option<Planned>,
+    /// Shortest mean service time of a probe, in seconds; 0 before the first answer.
+    answer_s: f64,
 }
 
 impl Search {
     /// A search that begins at the lowest load.
     pub fn new(settings: Settings) -> Self {
+        let is_whole = settings.load == Load::VirtualUsers;
         let mut search = Self {
             settings,
-            rng: Seed(settings.seed).rng("knee", 0),
+            climb: Climb::new(settings.from, settings.to, settings.step, is_whole),
+            proofs: BTreeMap::new(),
             probes: Vec::new(),
-            lower: None,
-            upper: None,
             next: None,
-            pair: None,
-            bisections: 0,
-            centre: settings.from,
-            spread: SPREAD.2,
-            found: None,
-            failed_confirmations: 0,
+            suspect: None,
+            stopped: None,
+            unaffordable: None,
+            answer_s: 0.0,
         };
-        search.plan(settings.from, Phase::Floor);
+        search.plan_next();
         search
     }
 
     /// The next probe; `None` if the search is over.
-    pub const fn next(&self) -> Option<Planned> {
-        self.next
+    pub fn next(&self) -> Option<Planned> {
+        self.next.map(|(_, planned)| planned)
     }
 
     /// The probes so far.
@@ -172,41 +137,50 @@ impl Search {
         self.probes.iter().fold(0.0, |sum, probe| sum + probe.took_s)
     }
 
-    /// Whether a probe that goes on misses the objective plainly, by what it has so far: with twice
-    /// the misses that are allowed. It is looked at again and again, and one burst of misses is not
-    /// to exclude a load that keeps the objective for longer.
-    pub fn is_missed(&self, batches: &[Counts]) -> bool {
-        const LEAST_BATCHES: usize = 6;
-        let plainly = 1.0 - 2.0 * (1.0 - self.settings.share);
-        batches.len() >= LEAST_BATCHES
-            && KeptShare::judge(batches, plainly.max(0.01)).1 == State::Missed
+    /// Seconds for all probes.
+    pub fn budget_s(&self) -> f64 {
+        let usual = BUDGET_S.max(BUDGET_ANSWERS * self.answer_s);
+        self.settings.budget_s.unwrap_or(usual)
     }
 
-    /// Ends the search: what is known now.
+    /// Ends the search.
     pub fn interrupt(&mut self) {
         self.next = None;
-        if self.found.is_none() {
-            self.found = Some(self.bracket("the search was interrupted"));
+    }
+
+    /// Adds the result of the next probe, which began `elapsed_s` after the search.
+    pub fn record(&mut self, elapsed_s: f64, mut measured: Measured) {
+        let Some((level, planned)) = self.next.take() else { return };
+        if let Some(answer_s) = measured.answer_s {
+            let is_first = self.answer_s <= 0.0;
+            self.answer_s = if is_first { answer_s } else { self.answer_s.min(answer_s) };
         }
+        let failure = measured.failure.take();
+        self.add_probe(planned, &measured);
+        match (self.suspect.take(), failure) {
+            (Some((level, phase, batches, stop)), failure) => {
+                if failure.is_some_and(|failure| failure.failed * 10 >= failure.all * 9) {
+                    // The load that met the failures was no more than their witness.
+                    self.stopped = Some(stop);
+                    let down = self.probes.iter_mut().rev().take(2);
+                    return down.for_each(|probe| probe.state = State::Down);
+                }
+                self.count(level, phase, batches);
+            }
+            (None, Some(failure)) => {
+                let offset_s = failure.since.since(Moment::EPOCH).as_secs_f64();
+                let stop = Stop { load: planned.load, since_s: elapsed_s + offset_s, failure };
+                self.suspect = Some((level, planned.phase, measured.batches, stop));
+                return self.plan(0, Phase::Check);
+            }
+            (None, None) => self.count(level, planned.phase, measured.batches),
+        }
+        self.plan_next();
     }
 
-    /// What was found; `None` while the search goes on.
-    pub fn found(&self) -> Option<&Found> {
-        self.found.as_ref().filter(|_| self.next.is_none())
-    }
-
-    /// Adds the result of the probe that was next.
-    pub fn record(&mut self, measured: Measured) {
-        let Some(planned) = self.next.take() else { return };
-        let counts = Counts::sum(measured.batches.iter().copied());
-        let (kept, state) = KeptShare::judge(&measured.batches, self.settings.share);
-        // What was kept was kept in spite of a generator that could not keep up.
-        let state =
-            if measured.invalid.is_some() && state != State::Kept { State::Invalid } else { state };
-        let doubt = (state == State::Invalid).then(|| {
-            let (doubtful, missed) = (counts.doubtful, counts.missed);
-            format!("the generator may have caused {doubtful} of {missed} misses")
-        });
+    fn add_probe(&mut self, planned: Planned, measured: &Measured) {
+        let counts = measured.counts();
+        let kept = KeptShare::of(&measured.batches);
         self.probes.push(Probe {
             load: planned.load,
             seconds: measured.seconds,
@@ -215,476 +189,211 @@ impl Search {
             doubtful: counts.doubtful,
             requests: counts.all,
             kept: (counts.all > 0).then_some(kept),
-            state,
-            invalid: measured.invalid.or(doubt),
-            ended: measured.ended,
+            pooled: None,
+            state: State::Unclear,
+            has_ended_early: measured.has_ended_early,
             took_s: measured.took_s,
             figures: measured.figures,
         });
-        if state == State::Invalid {
-            return self.invalid(planned);
-        }
-        match planned.phase {
-            Phase::Floor | Phase::Bracket => self.after_bracket(planned, state),
-            Phase::Narrow => self.after_narrow(planned, state),
-            Phase::Cliff => self.after_cliff(state),
-            Phase::Estimate => self.after_estimate(),
-            Phase::Confirm => self.after_confirm(planned, state, kept),
-        }
-        self.check_time();
     }
 
-    /// Ends the way up to an estimate when its next probe and the confirmation would not fit in the
-    /// budget any more. Before a load missed the objective there is nothing to confirm: the time
-    /// of the confirmation serves the way up. An estimate looks after itself.
-    fn check_time(&mut self) {
-        let Some(next) = self.next else { return };
-        if matches!(next.phase, Phase::Estimate | Phase::Confirm)
-            || self.has_time_for(next.seconds + OVERHEAD_S)
-            || self.upper.is_none() && self.fits(next.seconds)
-        {
-            return;
+    /// Lets a probe count for its load.
+    fn count(&mut self, level: usize, phase: Phase, batches: Vec<Counts>) {
+        if phase == Phase::Place {
+            return self.place(level);
         }
-        self.next = None;
-        if self.upper.is_none() {
-            self.found = Some(self.at_least("the time was up before a load missed it"));
+        let proof = self.proofs.entry(level).or_default();
+        proof.batches.extend(batches);
+        proof.probes += 1;
+        let (pooled, state) = KeptShare::judge(&proof.batches, self.settings.share);
+        proof.state = Some(state);
+        if let Some(probe) = self.probes.iter_mut().rfind(|probe| probe.phase == phase) {
+            (probe.pooled, probe.state) = (Some(pooled), state);
+        }
+    }
+
+    /// Climbs on the counts of the short probes at a load. The lowest one has two chances, and so
+    /// has one without a request.
+    fn place(&mut self, level: usize) {
+        let load = self.climb.loads()[level];
+        let short = |probe: &&Probe| probe.phase == Phase::Place && same(probe.load, load);
+        let tries = self.probes.iter().filter(short).count();
+        let counts = Counts::sum(self.probes.iter().filter(short).map(Probe::counts));
+        let allowed = (1.0 - self.settings.share) * counts.all as f64;
+        // Too high a place costs little, since a probe that plainly misses ends early.
+        let has_held = counts.all > 0
+            && counts.certain_misses() as f64 <= allowed + allowed.sqrt()
+            && !is_beyond_the_generator(counts);
+        let is_last_try = tries > 1 || (self.climb.held().is_some() && counts.all > 0);
+        if has_held || is_last_try {
+            self.climb.record(has_held);
+        }
+    }
+
+    fn plan_next(&mut self) {
+        let place = self.climb.next().map(|level| (level, Phase::Place));
+        if let Some((level, phase)) = place.or_else(|| Some((self.needed()?, Phase::Prove))) {
+            self.plan(level, phase);
+        }
+    }
+
+    fn plan(&mut self, level: usize, phase: Phase) {
+        let planned = self.planned(self.climb.loads()[level], phase);
+        // Warm-up, drain and rest.
+        let overhead_s = planned.warmup_s + 2.0 + (2.0 * self.answer_s).clamp(1.0, 10.0);
+        if self.spent_s() + planned.seconds + overhead_s <= self.budget_s() {
+            self.next = Some((level, planned));
         } else {
-            self.confirm(self.bracket("the time was up before an estimate"));
+            self.unaffordable = Some(planned);
         }
     }
 
-    /// A probe of a generator that could not keep up is made once more. Then the generator is the
-    /// limit.
-    fn invalid(&mut self, planned: Planned) {
-        if self
-            .probes
-            .iter()
-            .filter(|probe: &&Probe| probe.load >= planned.load && probe.state == State::Invalid)
-            .count()
-            < 2
-        {
-            self.next = Some(planned);
-            return;
-        }
-        let why = self.probes.last().and_then(|probe| probe.invalid.clone()).unwrap_or_default();
-        // A confirmation that shows nothing takes nothing back.
-        if let (Phase::Confirm, Some(found)) = (planned.phase, &mut self.found) {
-            found.why = Some(format!("not confirmed at {:.0}: {why}", planned.load));
-            return;
-        }
-        let why = format!("the generator is the limit from {:.0} on: {why}", planned.load);
-        self.found = Some(self.at_least(&why));
-    }
-
-    /// What the proven probes say. Without a proven load: the highest that the way up passed, none
-    /// above it missing.
-    fn at_least(&self, why: &str) -> Found {
-        let proven = self.bracket(why);
-        let is_any_missed = self.probes.iter().any(|probe| probe.state == State::Missed);
-        let low = proven.low.or(self.lower);
-        let kind = match (low, proven.high) {
-            (Some(_), None) if !is_any_missed => Kind::AtLeast,
-            (Some(_), Some(_)) => Kind::Bracket,
-            _ => Kind::Unknown,
+    /// A probe at a load that need not be one of the search.
+    pub fn planned(&self, load: f64, phase: Phase) -> Planned {
+        let answers = |count: f64| count * self.answer_s;
+        let per_s = match self.settings.load {
+            Load::RequestsPerSecond => load,
+            Load::VirtualUsers => load / self.answer_s.max(0.001),
         };
-        Found { kind, load: low, low, ..proven }
-    }
-
-    fn after_bracket(&mut self, planned: Planned, state: State) {
-        let tried = self.at(planned.load).count();
-        let counts = self.counts_at(planned.load);
-        // Slow answers of few users prove nothing in any time there is; without a miss go on.
-        let is_flawless = self.settings.whole && counts.all > 0 && counts.missed == 0;
-        if state == State::Unclear && tried < 2 && !is_flawless {
-            return self.plan(planned.load, planned.phase);
-        }
-        if state == State::Missed || (state == State::Unclear && !self.leans_to_kept(planned.load))
-        {
-            self.upper = Some(planned.load);
-            if self.lower.is_none() && state == State::Unclear {
-                let Counts { missed, all, .. } = counts;
-                let why = format!(
-                    "at the lowest load {missed} of {all} requests missed the objective, too close to the share that it allows to tell; try a lower --from, a looser --slo, or a longer --budget, which makes probes longer"
-                );
-                self.found = Some(Found { why: Some(why), ..Found::unknown() });
-                return;
-            }
-            if self.lower.is_none() {
-                self.found = Some(Found {
-                    kind: Kind::NotEven,
-                    load: None,
-                    low: None,
-                    high: Some(planned.load),
-                    why: Some(
-                        "the lowest load misses the objective; try a lower --from".to_owned(),
-                    ),
-                    confirmed: None,
-                });
-                return;
-            }
-            return self.bisect();
-        }
-        self.lower = Some(planned.load);
-        if planned.load >= self.settings.to {
-            self.found = Some(self.at_least("the highest load that was to be tried keeps it"));
-            return;
-        }
-        self.plan((planned.load * STEP).min(self.settings.to), Phase::Bracket);
-    }
-
-    /// The probes at a load.
-    fn at(&self, load: f64) -> impl Iterator<Item = &Probe> {
-        self.probes.iter().filter(move |probe| same(probe.load, load))
-    }
-
-    fn counts_at(&self, load: f64) -> Counts {
-        Counts::sum(self.at(load).map(Probe::counts))
-    }
-
-    /// Whether the probes at a load keep the objective by their counts alone.
-    fn leans_to_kept(&self, load: f64) -> bool {
-        let counts = self.counts_at(load);
-        counts.missed as f64 <= counts.all as f64 * (1.0 - self.settings.share)
-    }
-
-    fn bounds(&self) -> (f64, f64) {
-        let lower = self.lower.unwrap_or(self.settings.from);
-        (lower, self.upper.unwrap_or(lower * STEP))
-    }
-
-    fn bisect(&mut self) {
-        let (lower, upper) = self.bounds();
-        let is_narrow =
-            upper / lower - 1.0 <= CLIFF || (self.settings.whole && upper - lower <= 1.0);
-        if is_narrow {
-            return self.check_cliff();
-        }
-        if self.bisections >= BISECTIONS && !self.is_steep(lower, upper) {
-            return self.estimate((lower * upper).sqrt());
-        }
-        self.bisections += 1;
-        self.plan((lower * upper).sqrt(), Phase::Narrow);
-    }
-
-    fn after_narrow(&mut self, planned: Planned, state: State) {
-        match state {
-            State::Kept => self.lower = Some(planned.load),
-            State::Missed => self.upper = Some(planned.load),
-            _ => return self.estimate(planned.load),
-        }
-        self.bisect();
-    }
-
-    /// Whether the objective breaks at once between two loads.
-    fn is_steep(&self, lower: f64, upper: f64) -> bool {
-        let [lower, upper] = [lower, upper].map(|load| {
-            let counts = self.counts_at(load);
-            let missed = (counts.missed as f64 + 0.5) / (counts.all as f64 + 1.0);
-            logit(missed) - logit(1.0 - self.settings.share)
-        });
-        lower < -STEEP && upper > STEEP
-    }
-
-    /// A bracket of a cliff holds if both its ends do it again.
-    fn check_cliff(&mut self) {
-        let (lower, upper) = self.bounds();
-        let [of_lower, of_upper] = [lower, upper]
-            .map(|load| self.at(load).filter(|probe| probe.phase == Phase::Cliff).count());
-        if of_lower >= CLIFF_REPEATS && of_upper >= CLIFF_REPEATS {
-            let why = "the objective breaks at once between these two".to_owned();
-            let found = Found {
-                kind: Kind::Bracket,
-                load: Some((lower * upper).sqrt()),
-                low: Some(lower),
-                high: Some(upper),
-                why: Some(why),
-                confirmed: None,
-            };
-            return self.confirm(found);
-        }
-        self.plan(if of_lower <= of_upper { lower } else { upper }, Phase::Cliff);
-    }
-
-    fn after_cliff(&mut self, state: State) {
-        let (lower, upper) = self.bounds();
-        let load = self.probes.last().map_or(lower, |probe| probe.load);
-        let wanted = if same(load, lower) { State::Kept } else { State::Missed };
-        if state == wanted {
-            self.check_cliff();
-        } else {
-            self.estimate((lower * upper).sqrt());
-        }
-    }
-
-    fn estimate(&mut self, centre: f64) {
-        self.centre = centre;
-        self.fit_spread();
-        if self.has_time_for_pair() {
-            self.next_pair();
-        } else {
-            self.confirm(self.bracket("the time was up before an estimate"));
-        }
-    }
-
-    /// The distance of the probes by the slope so far.
-    fn fit_spread(&mut self) {
-        const FAR: f64 = 0.5;
-        if let Some((_, slope)) = guess(&self.within(FAR), 1.0 - self.settings.share) {
-            self.spread = (SPREAD_LOGITS / slope).clamp(SPREAD.0, SPREAD.1);
-        }
-    }
-
-    /// Two loads on both sides of the centre, in random order.
-    fn next_pair(&mut self) {
-        let [below, above] = [-1.0, 1.0].map(|side| {
-            let away = self.spread * self.rng.uniform().mul_add(1.0 - NEAREST, NEAREST);
-            self.centre * (side * away).exp()
-        });
-        let (first, second) =
-            if self.rng.uniform() < 0.5 { (below, above) } else { (above, below) };
-        self.pair = Some(second);
-        self.plan(first, Phase::Estimate);
-    }
-
-    fn after_estimate(&mut self) {
-        if let Some(second) = self.pair.take() {
-            return self.plan(second, Phase::Estimate);
-        }
-        let missed = 1.0 - self.settings.share;
-        let near = self.within(self.spread * NEAR);
-        let proven = self.bracket("");
-        let proven = proven.low.zip(proven.high);
-        let best = root(&near, missed);
-        let step = self.spread.exp();
-        self.centre = match (best, guess(&near, missed), proven) {
-            (Some(root), ..) => root.x.exp(),
-            // Not far beyond what was tried.
-            (None, Some((x, _)), _) => x.exp().clamp(self.centre / step, self.centre * step),
-            // A load separates kept from missed, as a rate limit does.
-            (None, None, Some((low, high))) => (low * high).sqrt(),
-            (None, None, None) if self.mostly_missed(&near) => self.centre / step,
-            (None, None, None) => self.centre * step,
+        let allowed = 1.0 - self.settings.share;
+        let proof_s = (PROOF / allowed).ceil() / per_s;
+        let seconds = match phase {
+            Phase::Place => (proof_s / 2.0).min(self.budget_s() * PLACE_SHARE).max(PLACE_S),
+            Phase::Prove => proof_s.max(self.settings.prove_s).max(answers(PROVE_ANSWERS)),
+            Phase::Check => CHECK / per_s,
         };
-        self.fit_spread();
-        if let (None, Some((low, high))) = (guess(&near, missed), proven) {
-            self.spread = self.spread.min((high / low).ln() / 2.0).max(LEAST_SPREAD);
-        }
-        let probes = self.probes.iter().filter(|probe| probe.phase == Phase::Estimate).count();
-        let is_narrow = best.is_some_and(|root| 2.0 * root.half <= self.settings.precision);
-        if !self.has_time_for_pair() || (is_narrow && probes >= LEAST_PROBES) {
-            let found = best.map_or_else(
-                || {
-                    self.bracket(
-                        "no interval: the share of misses does not grow clearly with the load",
-                    )
-                },
-                |root| Found {
-                    kind: Kind::Interval,
-                    load: Some(root.x.exp()),
-                    low: Some((root.x - root.half).exp()),
-                    high: Some((root.x + root.half).exp()),
-                    why: self.too_wide(root.half),
-                    confirmed: None,
-                },
-            );
-            return self.confirm(found);
-        }
-        self.next_pair();
+        let seconds = seconds.max(answers(PLACE_ANSWERS)).max(1.0);
+        let warmup_s = match phase {
+            Phase::Prove => seconds * PROVE_WARMUP,
+            Phase::Place | Phase::Check => answers(PLACE_ANSWERS).max(1.0),
+        };
+        let misses = allowed * per_s * seconds;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        let most_misses = (2.0 * misses + 3.0 * misses.sqrt() + 3.0) as u64;
+        Planned { load, warmup_s, seconds, phase, most_misses }
     }
 
-    /// How much longer a search would have to be for the interval that was asked for, whose half
-    /// width falls with the square root of the time of the longer probes.
-    fn too_wide(&self, half: f64) -> Option<String> {
-        let asked = self.settings.precision / 2.0;
-        let estimates = self.probes.iter().filter(|probe| probe.phase == Phase::Estimate);
-        let spent: f64 = estimates.map(|probe| probe.took_s).sum();
-        let more = spent * ((half / asked).powi(2) - 1.0);
-        let minutes = ((self.settings.budget_s + more) / 60.0).ceil();
-        (half > asked).then(|| {
-            let [half, asked] = [half, asked].map(|share| share * 1e2);
-            format!("±{half:.1} % in this time; ±{asked:.1} % needs about {minutes:.0} minutes")
-        })
-    }
-
-    fn mostly_missed(&self, points: &[Point]) -> bool {
-        let counts = Counts::sum(points.iter().map(|point| point.counts));
-        counts.missed as f64 > counts.all as f64 * (1.0 - self.settings.share)
-    }
-
-    /// Probes of their full length within a distance of the centre, in logarithms.
-    fn within(&self, distance: f64) -> Vec<Point> {
-        self.probes
-            .iter()
-            .filter(|probe: &&Probe| {
-                (probe.load / self.centre).ln().abs() <= distance
-                    && probe.state != State::Invalid
-                    && probe.ended.is_none()
-                    && probe.requests > 0
+    /// The level that the next long probe is to be at; `None` if both ends are proven, or no probe
+    /// can prove them.
+    fn needed(&self) -> Option<usize> {
+        let may_be_repeated = |level: usize| {
+            self.proofs.get(&level).is_none_or(|proof| {
+                proof.probes < MOST_PROOFS && proof.state == Some(State::Unclear)
             })
-            .map(|probe| Point { x: probe.load.ln(), counts: probe.counts() })
-            .collect()
-    }
-
-    fn has_time_for_pair(&self) -> bool {
-        self.has_time_for(2.0 * (self.length(self.centre, Phase::Estimate) + OVERHEAD_S))
-    }
-
-    /// Whether so many seconds leave time for the confirmation.
-    fn has_time_for(&self, seconds: f64) -> bool {
-        self.fits(seconds + self.settings.confirm_s)
-    }
-
-    /// Whether so many seconds are left.
-    fn fits(&self, seconds: f64) -> bool {
-        self.spent_s() + seconds + OVERHEAD_S <= self.settings.budget_s
-    }
-
-    /// What the proven probes say: all up to the lower end kept the objective, all from the upper
-    /// end on missed it. Probes that contradict each other widen it.
-    fn bracket(&self, why: &str) -> Found {
-        let judged = || self.probes.iter().filter(|probe| probe.state != State::Invalid);
-        let of = |state| judged().filter(move |probe| probe.state == state).map(|probe| probe.load);
-        let least_missed = of(State::Missed).reduce(f64::min);
-        let most_kept = of(State::Kept).reduce(f64::max);
-        let kept = of(State::Kept)
-            .filter(|load| least_missed.is_none_or(|missed| *load < missed))
-            .reduce(f64::max);
-        let missed = of(State::Missed)
-            .filter(|load| most_kept.is_none_or(|kept| *load > kept))
-            .reduce(f64::min);
-        // Few users with slow answers prove little; all below that load kept it without a miss.
-        let kept = if self.settings.whole {
-            let loads = judged().filter(|probe| probe.requests > 0).map(|probe| probe.load);
-            let flawless = loads.filter(|load| {
-                let below = judged().filter(|probe| probe.load <= *load);
-                Counts::sum(below.map(Probe::counts)).missed == 0
-            });
-            flawless.chain(kept).reduce(f64::max)
-        } else {
-            kept
         };
-        let kind = match (kept, missed) {
-            (Some(_), Some(_)) => Kind::Bracket,
-            (Some(_), None) if least_missed.is_none() => Kind::AtLeast,
-            _ => Kind::Unknown,
+        let (Some((&lowest, _)), Some((&highest, top))) =
+            (self.proofs.first_key_value(), self.proofs.last_key_value())
+        else {
+            return self.climb.held().or(Some(0));
         };
-        let contradicts = kept.is_some() && missed.is_none() && least_missed.is_some();
-        let why = if contradicts { "a load was kept above one that was missed" } else { why };
-        let why = Some(why.to_owned());
-        // The middle, in logarithms.
-        let load = kept.map(|kept| (kept * missed.unwrap_or(kept)).sqrt());
-        Found { kind, load, low: kept, high: missed, why, confirmed: None }
-    }
-
-    fn confirm(&mut self, mut found: Found) {
-        let confirm_s = self.settings.confirm_s;
-        let Some(low) = found.low.filter(|_| confirm_s > 0.0) else {
-            self.found = Some(found);
-            return;
+        let (kept, missed) = self.ends();
+        let Some(kept) = kept else {
+            return if may_be_repeated(lowest) { Some(lowest) } else { lowest.checked_sub(1) };
         };
-        if !self.fits(confirm_s) {
-            found.why = Some("the time was up before it was confirmed".to_owned());
-            self.found = Some(found);
-            return;
+        let is_at_the_end = highest + 1 >= self.climb.loads().len()
+            || is_beyond_the_generator(Counts::sum(top.batches.iter().copied()));
+        if missed.is_none() && may_be_repeated(highest) {
+            return Some(highest);
         }
-        // At the very end of the interval it would often be unclear.
-        let width = found.high.map_or(0.0, |high| high / low - 1.0);
-        self.found = Some(found);
-        self.plan(rounded_down(low * (1.0 - width * CONFIRM_BELOW)), Phase::Confirm);
+        if missed.is_none() && !is_at_the_end {
+            return Some(highest + 1);
+        }
+        if self.proofs[&kept].probes < MOST_PROOFS {
+            return Some(kept);
+        }
+        (kept + 1..missed?).find(|level| may_be_repeated(*level))
     }
 
-    fn after_confirm(&mut self, planned: Planned, state: State, kept: KeptShare) {
-        let spent = self.spent_s();
-        let Some(found) = &mut self.found else { return };
-        if state == State::Kept {
-            let seconds = planned.seconds;
-            found.confirmed = Some(Confirmed { load: planned.load, seconds, kept });
-            return;
-        }
-        if state == State::Missed && found.low.is_some_and(|low| planned.load <= low) {
-            let bracket = self.bracket("a longer probe below the estimate missed the objective");
-            self.found = Some(bracket);
-        }
-        // Too few requests to prove it is not a load that misses the objective.
-        if state == State::Unclear && self.leans_to_kept(planned.load) {
-            let counts = self.counts_at(planned.load);
-            let share = self.settings.share * 1e2;
-            let Some(found) = &mut self.found else { return };
-            found.why = Some(format!(
-                "{} of {} requests at {:.0} kept it: too few to prove {share} %",
-                counts.all - counts.missed,
-                counts.all,
-                planned.load
-            ));
-            return;
-        }
-        let Some(found) = &mut self.found else { return };
-        self.failed_confirmations += 1;
-        let is_last = self.failed_confirmations >= CONFIRMATIONS;
-        if is_last || spent + planned.seconds + OVERHEAD_S > self.settings.budget_s {
-            let share = kept.value * 1e2;
-            let tried =
-                format!("{:.0} s at {:.0} kept {share:.2} %", planned.seconds, planned.load);
-            if is_last {
-                found.kind = Kind::Unstable;
-                found.why = Some(format!("no lower load kept the objective for long: {tried}"));
-            } else {
-                found.why = Some(format!("not confirmed, and the time is up: {tried}"));
-            }
-            return;
-        }
-        let width = found.low.zip(found.high).map_or(0.0, |(low, high)| high / low - 1.0);
-        self.plan(rounded_down(planned.load * (1.0 - width.max(0.02))), Phase::Confirm);
+    /// The levels that are proven to be so, ascending.
+    fn levels(&self, state: State) -> impl DoubleEndedIterator<Item = usize> {
+        let proven = self.proofs.iter().filter(move |(_, proof)| proof.state == Some(state));
+        proven.map(|(level, _)| *level)
     }
 
-    fn plan(&mut self, load: f64, phase: Phase) {
-        let load = if self.settings.whole { load.round().max(1.0) } else { significant(load) };
-        self.next = Some(Planned { load, seconds: self.length(load, phase), phase });
+    /// The highest level that was kept below all that were missed, and the lowest that was missed
+    /// above all that were kept.
+    fn ends(&self) -> (Option<usize>, Option<usize>) {
+        let (kept, missed) = (|| self.levels(State::Kept), || self.levels(State::Missed));
+        let (most_kept, least_missed) = (kept().next_back(), missed().next());
+        (
+            kept().rfind(|kept| least_missed.is_none_or(|missed| *kept < missed)),
+            missed().find(|missed| most_kept.is_none_or(|kept| *missed > kept)),
+        )
     }
 
-    /// Long enough to prove the objective without a miss, where the time allows.
-    fn length(&self, load: f64, phase: Phase) -> f64 {
-        let least = match phase {
-            Phase::Floor | Phase::Bracket => 4.0,
-            Phase::Narrow => 5.0,
-            Phase::Cliff => 8.0,
-            Phase::Estimate => 12.0,
-            Phase::Confirm => return self.settings.confirm_s,
+    /// What is proven now.
+    pub fn found(&self) -> Found {
+        let (kept, missed) = self.ends();
+        let load = |level: Option<usize>| Some(self.climb.loads()[level?]);
+        let half = (1.0 + self.settings.step).sqrt();
+        Found::new(load(kept), load(missed), half, self.settings.load == Load::VirtualUsers)
+    }
+
+    /// Whether the lowest load was proven to miss the objective.
+    pub(crate) fn is_lowest_missed(&self) -> bool {
+        self.levels(State::Missed).next() == Some(0)
+    }
+
+    /// Why the search stopped, and why an end is open.
+    pub fn findings(&self) -> Vec<Finding> {
+        let found = self.found();
+        let stopped = self.stopped.as_ref().map(|stop| self.target_down(stop));
+        let is_open = stopped.is_none() && (found.kept.is_none() || found.missed.is_none());
+        stopped.into_iter().chain(self.capacity_open(found).filter(|_| is_open)).collect()
+    }
+
+    fn target_down(&self, stop: &Stop) -> Finding {
+        let Failure { failed, all, last, .. } = &stop.failure;
+        let class = match last {
+            Outcome::Failed(class) => class.name().replace('_', " "),
+            Outcome::Rejected(status) => format!("status {status}"),
+            other => other.name().to_owned(),
         };
-        let proof = PROOF / (1.0 - self.settings.share);
-        let most = (self.settings.budget_s / 15.0).max(least);
-        if !self.settings.whole {
-            return (proof / load).clamp(least, most);
+        Finding::new(605)
+            .with("failed", failed)
+            .with("all", all)
+            .with("load", self.settings.load.text(stop.load))
+            .with("since", seconds(stop.since_s))
+            .with("lowest", self.settings.load.text(self.settings.from))
+            .with("class", class)
+    }
+
+    /// Why an end is open; `None` if the search was interrupted.
+    fn capacity_open(&self, found: Found) -> Option<Finding> {
+        let text = |load: f64| self.settings.load.text(load);
+        let finding = Finding::new(604).with("capacity", found.text(text));
+        let loads = self.climb.loads();
+        if let Some(next) = self.unaffordable {
+            let total = next.seconds + next.warmup_s;
+            let needed = ((self.spent_s() + MORE_PROOFS * total) / 60.0).ceil();
+            let finding = finding.with("next", seconds(total)).with("at", text(next.load));
+            let finding = finding.with("needed", format!("{needed:.0}m"));
+            return Some(finding.with("budget", seconds(self.budget_s())));
         }
-        // Users make as many requests as they can: as many as the last probe had, at least.
-        match self.probes.last() {
-            None => least,
-            // Longer than an answer takes, which is longer than that probe.
-            Some(last) if last.requests == 0 => most,
-            Some(last) => (proof * last.seconds / last.requests as f64).clamp(least, most),
+        if self.is_lowest_missed() && found.kept.is_none() {
+            return Some(finding.with("lowest", text(loads[0])));
         }
+        if let Some(&highest) = loads.last().filter(|highest| found.kept == Some(**highest)) {
+            return Some(finding.with("highest", text(highest)));
+        }
+        let is_unclear = |proof: &Proof| proof.state == Some(State::Unclear);
+        let (level, proof) = self.proofs.iter().rfind(|(_, proof)| is_unclear(proof))?;
+        let (counts, at) = (Counts::sum(proof.batches.iter().copied()), text(loads[*level]));
+        let allowed = (1.0 - self.settings.share) * counts.all as f64;
+        if counts.missed as f64 > allowed && counts.certain_misses() as f64 <= allowed {
+            return Some(finding.with("doubtful", counts.doubtful).with("late", at));
+        }
+        let finding = finding.with("missed", counts.missed).with("all", counts.all);
+        Some(finding.with("share", digits(self.settings.share * 1e2)).with("unclear", at))
     }
 }
 
-/// Seconds of a probe besides its length: warm-up, drain and rest.
-const OVERHEAD_S: f64 = 2.2;
+/// Whether the generator itself could not carry out the load.
+const fn is_beyond_the_generator(counts: Counts) -> bool {
+    2 * counts.doubtful > counts.all
+}
 
-/// Whether two loads are one: loads are rounded when they are planned.
+/// Whether two loads are one: both are of the grid.
 const fn same(load: f64, other: f64) -> bool {
     load.to_bits() == other.to_bits()
-}
-
-/// Four significant digits: no setting is more exact.
-fn significant(load: f64) -> f64 {
-    let unit = 10f64.powf(load.log10().floor() - 3.0);
-    (load / unit).round() * unit
-}
-
-/// Two significant digits, downwards; three where that would lose more than 2 %.
-fn rounded_down(load: f64) -> f64 {
-    let [two_digits, three_digits] = [1.0, 2.0].map(|digits| {
-        let unit = 10f64.powf(load.log10().floor() - digits);
-        (load / unit).floor() * unit
-    });
-    if two_digits < load * 0.98 { three_digits } else { two_digits }
 }

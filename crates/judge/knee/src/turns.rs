@@ -1,6 +1,7 @@
 //! Several searches that take turns probe by probe, so that the machine's drift reaches all alike.
 
-use crate::search::{Measured, Planned, Search};
+use crate::probe::{Measured, Planned};
+use crate::search::Search;
 
 /// Carries searches out until all are over. `probe` makes the next probe of the search with that
 /// index; `None` from it is the user's interrupt and ends all of them.
@@ -22,13 +23,14 @@ pub fn in_turns<E>(
             // An odd round goes backwards.
             let turn = if round % 2 == 0 { place } else { count - 1 - place };
             let index = (turn + round / 2) % count;
+            let elapsed_s = searches.iter().map(Search::spent_s).sum();
             let search = &mut searches[index];
             let Some(planned) = search.next() else { continue };
             let Some(measured) = probe(index, planned, search)? else {
                 searches.iter_mut().for_each(Search::interrupt);
                 return Ok(());
             };
-            search.record(measured);
+            search.record(elapsed_s, measured);
         }
     }
     Ok(())

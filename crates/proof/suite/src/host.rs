@@ -5,7 +5,7 @@
 use std::fs;
 
 use plimsoll_engine::{Control, WatchedProcess};
-use plimsoll_knee::{Load, Measured, Objective, Planned, Search};
+use plimsoll_knee::{Load, Measured, Objective, Planned};
 use plimsoll_measure::{Block, Sample};
 use plimsoll_metrics::RunSummary;
 use plimsoll_plan::Plan;
@@ -57,7 +57,6 @@ pub(crate) trait Host {
         plan: &Plan,
         objective: &Objective,
         planned: Planned,
-        search: &Search,
         control: &Control,
     ) -> Result<Measured, SuiteError>;
 
@@ -125,11 +124,10 @@ impl Host for Machine<'_> {
         plan: &Plan,
         objective: &Objective,
         planned: Planned,
-        search: &Search,
         control: &Control,
     ) -> Result<Measured, SuiteError> {
         let prober = Prober { plan, objective, load: Load::RequestsPerSecond, control };
-        Ok(prober.probe(planned, Some(search), self.watcher)?)
+        Ok(prober.probe(planned, self.watcher)?)
     }
 
     fn reach(&mut self, plan: Plan) -> Result<Option<String>, SuiteError> {

@@ -1,6 +1,6 @@
 //! The knee of a target with one kind of request, as a search found it.
 
-use plimsoll_knee::{Found, Goodput, Kind};
+use plimsoll_knee::{Found, Goodput};
 use plimsoll_report::format::digits;
 use serde::{Deserialize, Serialize};
 
@@ -11,25 +11,27 @@ pub struct KneeResult {
     pub label: String,
     /// The objective of a request, and the share of requests that must meet it.
     pub objective: String,
-    /// Seconds that it could take, its confirmation included.
+    /// Seconds that the search could take.
     pub budget_s: f64,
     /// The highest rate that keeps the objective, per second.
     pub knee: Found,
-    /// The rate of requests that kept it, as measured next to the knee.
+    /// Why an end is open, if so.
+    #[serde(default)]
+    pub open: Vec<String>,
+    /// The rate of requests that kept it, as measured at the highest load that was kept.
     pub goodput: Option<Goodput>,
     /// File with every probe, relative to the folder of `suite.json`.
     pub file: String,
 }
 
 impl KneeResult {
-    /// The knee as tables show it.
+    /// The capacity as tables show it.
     pub(crate) fn cell(&self) -> String {
-        self.knee.cell(digits)
+        self.knee.text(digits)
     }
 
     /// A rate that it surely carries, where the search found one that it does not.
     pub(crate) fn carried(&self) -> Option<f64> {
-        let is_limit = matches!(self.knee.kind, Kind::Interval | Kind::Bracket);
-        self.knee.low.filter(|_| is_limit)
+        self.knee.low.filter(|_| self.knee.high.is_some())
     }
 }

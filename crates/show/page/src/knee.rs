@@ -1,4 +1,4 @@
-//! The page of a search: how much each target carries, and what it comes from.
+//! The page of a search: the capacity of each target, and its probes.
 
 use maud::html;
 use plimsoll_knee::KneeReport;
@@ -34,7 +34,7 @@ fn title(report: &KneeReport) -> String {
 
 fn asked(report: &KneeReport) -> String {
     format!(
-        "Objective: {} of all planned requests. One that fails, is refused or is never sent misses it. The knee is the highest load that meets it.",
+        "Objective: {} of all planned requests. One that fails, is refused or is never sent misses it. The capacity is the highest load that meets it.",
         report.objective
     )
 }

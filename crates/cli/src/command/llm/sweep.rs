@@ -1,6 +1,7 @@
 //! Users doubled until the target is saturated.
 
 use anyhow::Error;
+use plimsoll_knee::Climb;
 use plimsoll_metrics::Group;
 
 use super::Load;
@@ -12,7 +13,7 @@ use crate::session::{FinishedRun, RunOptions, Session};
 /// saturation.
 const LEAST_GAIN: f64 = 1.05;
 /// The most users.
-const MOST_USERS: u32 = 1_024;
+const MOST_USERS: f64 = 1_024.0;
 /// A level at which fewer requests succeed is the last.
 const LEAST_SUCCESS: f64 = 0.9;
 
@@ -30,9 +31,9 @@ pub(super) fn until_saturated(
     load: &Load,
 ) -> Sweep {
     let mut sweep = Sweep { runs: Vec::new(), failed: None };
-    let (mut users, mut before) = (1, [0.0; 2]);
-    let mut stages = plan::stages(load);
-    while users <= MOST_USERS {
+    let mut climb = Climb::new(1.0, MOST_USERS, 1.0, true);
+    let (mut stages, mut before) = (plan::stages(load), [0.0; 2]);
+    while climb.next().is_some() {
         let run = profile.plan(&stages).and_then(|plan| session.run_plan(plan, options));
         let run = match run {
             Ok(run) => run,
@@ -51,8 +52,10 @@ pub(super) fn until_saturated(
             break;
         }
         before = now;
-        users *= 2;
-        stages = format!("{users}:{}", load.duration);
+        climb.record(true);
+        if let Some(next) = climb.next() {
+            stages = format!("{:.0}:{}", climb.loads()[next], load.duration);
+        }
     }
     sweep
 }

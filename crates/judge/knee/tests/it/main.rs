@@ -1,7 +1,7 @@
-//! The search against simulated queues whose knee is known.
+//! The search against simulated targets whose capacity is known.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
-mod queue;
 mod search;
 mod shown;
+mod target;
 mod turns;

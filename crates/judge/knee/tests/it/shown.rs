@@ -1,15 +1,14 @@
 //! The screen, the text and `knee.json` of searches.
 
 use plimsoll_knee::{
-    AtLeast, Counts, FORMAT, Goodput, KeptShare, KneeReport, Load, Measured, ProbeFigures,
-    ProviderProbe, Search, Settings, State, TargetKnee,
+    AtLeast, FORMAT, Found, Goodput, Kind, KneeReport, Load, ProbeFigures, Search, Settings, State,
+    TargetKnee, Verdict,
 };
 use plimsoll_report::Style;
 use plimsoll_report::screen::Rest;
 use serde_json::Value;
 
-use crate::queue::{Queue, Service};
-use crate::search::search;
+use crate::target::{Simulation, TARGET, Target, users};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 
@@ -33,11 +32,7 @@ fn figured(search: &Search, name: &str, at_least: Option<f64>) -> TargetKnee {
             ..ProbeFigures::default()
         };
     }
-    for point in &mut knee.curve {
-        point.figures = knee.probes[point.probe].figures;
-    }
-    let at = knee.knee.confirmed.map(|confirmed| confirmed.load);
-    knee.goodput = at.map(|load| Goodput { load, per_s: load * 0.99 });
+    knee.goodput = knee.knee.kept.map(|load| Goodput { load, per_s: load * 0.99 });
     knee
 }
 
@@ -47,7 +42,7 @@ fn whole(knees: Vec<TargetKnee>) -> KneeReport {
         tool_version: "0.2.0".to_owned(),
         started: "20261122T120000Z".to_owned(),
         profile: "chat".to_owned(),
-        objective: "response_time<20ms : 99%".to_owned(),
+        objective: "response_time<200ms : 99%".to_owned(),
         load: Load::RequestsPerSecond,
         interrupted: false,
         budget_s: Some(300.0),
@@ -59,62 +54,115 @@ fn report(search: &Search, at_least: Option<f64>) -> KneeReport {
     whole(vec![figured(search, "", at_least)])
 }
 
-fn of_queue() -> Search {
-    let mut queue = Queue::new(Service::Exponential, 0.0, 3);
-    search(&mut queue, Settings { seed: 3, ..Settings::new(0.99, 100.0) })
+fn search(target: &Target, settings: Settings) -> Search {
+    Simulation::new(target, 7_003).search(settings)
 }
 
-fn constant(missed: u64, to: f64) -> Search {
-    let mut search = Search::new(Settings { to, ..Settings::new(0.99, 100.0) });
-    while let Some(planned) = search.next() {
-        let batches = vec![Counts { missed, doubtful: 0, all: 200 }; 16];
-        let seconds = planned.seconds;
-        search.record(Measured { batches, seconds, took_s: 5.0, ..Measured::default() });
-    }
-    search
+fn usual() -> Settings {
+    Settings::new(0.99, 10.0)
+}
+
+/// Misses from the lowest load on.
+fn failing() -> Search {
+    search(&Target { errors: 0.05, ..TARGET }, usual())
 }
 
 #[test]
 fn screens_are_as_stored_and_fit_every_width() {
-    let mut provider = report(&of_queue(), None);
-    let kept = KeptShare { value: 0.912, low: 0.9, high: 0.92 };
-    provider.knees[0].provider = Some(ProviderProbe {
-        url: "http://127.0.0.1:9000".to_owned(),
-        load: 2_130.0,
-        kept: Some(kept),
-        state: State::Missed,
-    });
-    let both = |at_least| {
-        let slow = figured(&constant(50, 1e5), "slow", at_least);
-        whole(vec![figured(&of_queue(), "fast", at_least), slow])
+    let found = search(&TARGET, usual());
+    let to = Settings { to: 50.0, ..usual() };
+    let down = Target { down_s: (150.0, f64::INFINITY), ..TARGET };
+    let closed = Target { has_users: true, bound_s: 0.12, ..TARGET };
+    let upstream = |target: &Target| {
+        let mut report = report(&found, None);
+        let knee = &mut report.knees[0];
+        let planned = knee.upstream_probe(&found).unwrap();
+        let measured = Simulation::new(target, 1).measure(planned);
+        knee.add_upstream("http://127.0.0.1:9000", "74.0/s", &measured, 0.99);
+        report
     };
+    let both = |at_least| {
+        let slow = figured(&failing(), "slow", at_least);
+        whole(vec![figured(&found, "fast", at_least), slow])
+    };
+    let of_users = KneeReport {
+        load: Load::VirtualUsers,
+        ..report(&search(&closed, users(Settings::new(0.99, 1.0))), None)
+    };
+    let tight = Settings { budget_s: Some(60.0), ..Settings::new(0.999, 10.0) };
     for (name, report) in [
         ("two", both(None)),
-        ("two-carry-not", both(Some(150.0))),
-        ("found", report(&of_queue(), None)),
-        ("carries", report(&of_queue(), Some(1_500.0))),
-        ("carries-not", report(&of_queue(), Some(2_500.0))),
-        ("provider", provider),
-        ("at-least", report(&constant(0, 500.0), None)),
-        ("not-even", report(&constant(50, 1e5), None)),
+        ("two-required", both(Some(40.0))),
+        ("found", report(&found, None)),
+        ("passes", report(&found, Some(50.0))),
+        ("fails", report(&found, Some(100.0))),
+        ("upstream-misses", upstream(&TARGET)),
+        ("upstream-keeps", upstream(&Target { slots: 8, ..TARGET })),
+        ("at-least", report(&search(&TARGET, to), None)),
+        ("below", report(&failing(), None)),
+        ("down", report(&search(&down, usual()), None)),
+        ("users", of_users),
+        ("no-time", report(&search(&TARGET, tight), None)),
     ] {
         let whole = report.text(1_000, rest());
         plimsoll_test_support::check_screens(FOLDER, name, &whole, |width| {
             report.screen(rest()).text(Style::plain(width))
         });
-        let probes: usize = report.knees.iter().map(|knee| knee.probes.len()).sum();
-        assert!(whole.lines().count() > probes, "every probe is in the file");
+        let loads: std::collections::BTreeSet<_> = report
+            .knees
+            .iter()
+            .flat_map(|knee| &knee.probes)
+            .map(|probe| probe.load.to_bits())
+            .collect();
+        assert!(whole.lines().count() > loads.len(), "every load is in the file");
     }
 }
 
 #[test]
-fn what_is_asked_for_is_judged_by_the_interval() {
-    let found = of_queue().found().unwrap().clone();
-    let (low, high) = (found.low.unwrap(), found.high.unwrap());
-    let state = |load| AtLeast::judge(load, &found).state;
-    assert_eq!(state(low - 1.0), State::Kept);
-    assert_eq!(state(high + 1.0), State::Missed);
-    assert_eq!(state(f64::midpoint(low, high)), State::Unclear);
+fn a_required_load_is_judged_by_the_ends() {
+    let found = |low, high| Found { kind: Kind::Between, low, high, kept: None, missed: None };
+    for (low, high, state) in [
+        (Some(50.0), Some(60.0), State::Kept),
+        (Some(49.9), Some(60.0), State::Unclear),
+        (Some(30.0), Some(49.9), State::Missed),
+        (Some(30.0), Some(50.0), State::Unclear),
+        (Some(30.0), None, State::Unclear),
+        (None, Some(40.0), State::Missed),
+        (None, None, State::Unclear),
+    ] {
+        assert_eq!(AtLeast::judge(50.0, &found(low, high)).state, state, "{low:?} {high:?}");
+    }
+}
+
+/// The outcome and the first word of the last line.
+#[test]
+fn only_two_proven_ends_are_called_found() {
+    let down = Target { down_s: (150.0, f64::INFINITY), ..TARGET };
+    let to = Settings { to: 50.0, ..usual() };
+    let tight = Settings { budget_s: Some(60.0), ..Settings::new(0.999, 10.0) };
+    for (search, required, verdict, word) in [
+        (search(&TARGET, usual()), None, Verdict::Pass, "FOUND: capacity between"),
+        (search(&TARGET, to), None, Verdict::Pass, "LOWER BOUND: capacity at least"),
+        (search(&TARGET, tight), None, Verdict::Inconclusive, "INCONCLUSIVE: capacity unknown"),
+        (failing(), None, Verdict::Fail, "FAIL: capacity below"),
+        (search(&down, usual()), None, Verdict::Fail, "FAIL: target down; capacity "),
+        (search(&TARGET, to), Some(40.0), Verdict::Pass, "PASS: 40.0/s required; capacity at"),
+        (search(&TARGET, to), Some(60.0), Verdict::Inconclusive, "INCONCLUSIVE: 60.0/s required"),
+        (failing(), Some(40.0), Verdict::Fail, "FAIL: 40.0/s required; capacity below"),
+    ] {
+        let mut report = report(&search, required);
+        let line = report.verdict_line().1;
+        assert!(report.verdict() == verdict && line.starts_with(word), "{line}");
+        report.interrupted = true;
+        assert!(report.verdict_line().1.starts_with("INTERRUPTED: "));
+    }
+}
+
+/// The upstream is not tried at a load that the target keeps.
+#[test]
+fn an_upstream_is_tried_only_where_the_target_missed() {
+    let search = search(&TARGET, Settings { to: 50.0, ..usual() });
+    assert_eq!(report(&search, None).knees[0].upstream_probe(&search), None);
 }
 
 #[test]
@@ -124,7 +172,7 @@ fn the_schema_of_knee_json_equals_its_type_and_reports_keep_it() {
     expect_test::expect_file![path]
         .assert_eq(&(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
     let validator = jsonschema::validator_for(&schema).unwrap();
-    for search in [of_queue(), constant(50, 1e5)] {
+    for search in [search(&TARGET, usual()), failing()] {
         let report = report(&search, Some(10.0));
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(KneeReport::read_json(json.to_string().as_bytes()).unwrap(), report);

@@ -1,7 +1,9 @@
 //! Carries the searches of a suite out: the knees of several targets, probe by probe.
 
 use plimsoll_compare::plan::hash as plan_hash;
-use plimsoll_knee::{FORMAT, KneeReport, Load, Objective, Search, Settings, TargetKnee, in_turns};
+use plimsoll_knee::{
+    FORMAT, Finding, KneeReport, Load, Objective, Search, Settings, TargetKnee, in_turns,
+};
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{Plan, redacted_path};
 
@@ -11,11 +13,10 @@ use crate::error::SuiteError;
 use crate::knee_result::KneeResult;
 use crate::measurement::Measurement;
 
-/// Time for the search of a knee. Some five minutes give an interval of 4 %; this gives a bracket,
-/// or an interval where the knee is steep.
+/// Time for the search of each capacity: both ends where the place is found at once, else one.
 const BUDGET: Nanos = Nanos::from_secs(150);
-/// The share of it for the confirmation, and the most seconds.
-const CONFIRM: (f64, f64) = (0.2, 60.0);
+/// Length of the long probes, as a share of the budget, and the most seconds.
+const PROVE: (f64, f64) = (0.1, 30.0);
 /// Searches of less time find nothing.
 const LEAST: Nanos = Nanos::from_secs(20);
 
@@ -52,15 +53,15 @@ impl SuiteRunner<'_> {
         let plans = sought.iter().map(|one| one.measurement.plan(0));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let budget_s = budget.as_secs_f64();
-        let confirm_s = (budget_s * CONFIRM.0).min(CONFIRM.1);
+        let prove_s = (budget_s * PROVE.0).min(PROVE.1);
         let usual = sought.iter().map(|one| Settings::new(objective.share(), one.from));
-        let settings = usual.map(|usual| Settings { budget_s, confirm_s, ..usual });
+        let settings = usual.map(|usual| Settings { budget_s: Some(budget_s), prove_s, ..usual });
         let mut searches: Vec<_> = settings.map(Search::new).collect();
         self.log(&format!("{label}: searching the knee, at most {budget} for each target"));
         let (host, control) = (&mut *self.host, self.control);
-        in_turns(&mut searches, |index, planned, search| {
+        in_turns(&mut searches, |index, planned, _| {
             host.announce(&sought[index].measurement.label);
-            let measured = host.knee_probe(&plans[index], objective, planned, search, control)?;
+            let measured = host.knee_probe(&plans[index], objective, planned, control)?;
             Ok::<_, SuiteError>((!control.is_interrupted()).then_some(measured))
         })?;
         let mut knees = Vec::new();
@@ -91,6 +92,7 @@ impl SuiteRunner<'_> {
                 objective: report.objective.clone(),
                 budget_s,
                 goodput: found.goodput,
+                open: found.findings.iter().map(Finding::text).collect(),
                 knee: found.knee,
                 file: file.clone(),
             })

@@ -221,7 +221,7 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
             break;
         }
     }
-    let knee = Err("no knee".to_owned());
+    let knee = Err("not searched".to_owned());
     TierResult { name, stream: tier.stream, ceiling, steps, knee }
 }
 
@@ -251,7 +251,7 @@ fn overview(tiers: &[TierResult], budget: Option<Nanos>) -> Section {
     let columns: [Column<TierResult>; 9] = [
         ("Tier (in/out tokens)", |tier| columns::marked(&tier.ceiling, &tier.name)),
         ("closed loop/s", |tier| columns::throughput(&tier.ceiling)),
-        ("knee/s", |tier| or_dash(tier.knee.as_ref().ok(), KneeResult::cell)),
+        ("capacity/s", |tier| or_dash(tier.knee.as_ref().ok(), KneeResult::cell)),
         ("p50 at half", |tier| time_with_share(half(tier).and_then(|half| half.p50_ms))),
         ("p99 at half", |tier| time_with_share(half(tier).and_then(|half| half.p99_ms))),
         ("TTFT p50", |tier| {
@@ -263,8 +263,8 @@ fn overview(tiers: &[TierResult], budget: Option<Nanos>) -> Section {
     ];
     let table = columns::table(&columns, tiers);
     let section = Section::new("Raw path, every tier: what it carries and where it breaks", table);
-    let Some(budget) = budget else { return section.note("no knee: see --knee-budget") };
-    section.note(format!("knee: {}, at most {budget}", knee::OBJECTIVE))
+    let Some(budget) = budget else { return section.note("capacity: see --knee-budget") };
+    section.note(format!("capacity: {}, at most {budget}", knee::OBJECTIVE))
 }
 
 /// The figures of the usable step nearest to half of the closed loop's rate, if one is near.

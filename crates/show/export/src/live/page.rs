@@ -116,9 +116,8 @@ fn of_knees(out: &mut Exposition, knees: &[LiveKnee]) {
     let help = "1 for how well a knee is known, the `kind` of knee.json.";
     out.family("plimsoll_live_knee_state", Kind::Gauge, help, lines);
     let families = [
-        ("plimsoll_live_knee_load", "The highest load that keeps the objective."),
-        ("plimsoll_live_knee_load_low", "The lower end of its interval."),
-        ("plimsoll_live_knee_load_high", "The upper end of its interval."),
+        ("plimsoll_live_knee_load_low", "The lower end of the capacity."),
+        ("plimsoll_live_knee_load_high", "The upper end of the capacity."),
     ];
     for (index, (name, help)) in families.into_iter().enumerate() {
         let lines = knees

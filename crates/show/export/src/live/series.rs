@@ -23,8 +23,8 @@ pub struct LiveKnee {
     pub kind: &'static str,
     /// What the load is counted in: `requests_per_second` or `virtual_users`.
     pub unit: &'static str,
-    /// The load, and the lower and the upper end of its interval, as far as they are known.
-    pub load: [Option<f64>; 3],
+    /// The lower and the upper end, as far as they are known.
+    pub load: [Option<f64>; 2],
 }
 
 /// A search or a suite.

@@ -170,17 +170,16 @@ fn a_search_tells_its_part_and_its_end() {
     live.end(&snapshot(&[request(1, 0, Ok(ms(2)))]), verdict);
     let knee = LiveKnee {
         target: "a".to_owned(),
-        kind: "interval",
+        kind: "between",
         unit: "virtual_users",
-        load: [Some(12.0), Some(11.5), None],
+        load: [Some(11.5), None],
     };
     live.conclude(Conclusion { outcome: "fail", knees: vec![knee] });
     assert_eq!(over(), (Some(1.0), true));
     let figure = |name: &str, labels: &str| value(&live, &format!("plimsoll_live_{name}"), labels);
     assert_eq!(figure("outcome", r#"outcome="fail""#), Some(1.0));
-    assert_eq!(figure("knee_state", r#"target="a",status="interval""#), Some(1.0));
+    assert_eq!(figure("knee_state", r#"target="a",status="between""#), Some(1.0));
     let unit = r#"target="a",metric="virtual_users""#;
-    assert_eq!(figure("knee_load", unit), Some(12.0));
     assert_eq!(figure("knee_load_low", unit), Some(11.5));
     assert_eq!(figure("knee_load_high", unit), None);
     assert_eq!(part(r#"name="floor",target="a""#), Some(0.0));

@@ -1,7 +1,7 @@
 //! A search of knees: the share of requests that missed the objective by load, times by load, and
 //! tokens against interactivity.
 
-use plimsoll_knee::{Found, Kind, KneeReport, Objective, Probe, State, TargetKnee};
+use plimsoll_knee::{Found, KneeReport, Objective, Probe, State, TargetKnee};
 use plimsoll_report::format::{count, digits, or_dash, time_or_dash};
 use plimsoll_report::printable;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl View<'_> {
             "load",
             "for",
             "why",
-            "kept, 95 %",
+            "kept, 98 %",
             "shows",
             "requests",
             "p50",
@@ -56,8 +56,7 @@ impl View<'_> {
             let numbered = knee.probes.iter().enumerate();
             rows.cells.extend(numbered.map(|(nth, probe)| self.probe(knee, nth, probe)));
         }
-        let text =
-            "Each mark is a probe with its 95 % interval. The band is the interval of the knee.";
+        let text = "Each mark is a probe with its 98 % interval. The band is the capacity.";
         let chart = Chart::new(
             "kept",
             include_str!("../../assets/charts/kept.json"),
@@ -71,12 +70,11 @@ impl View<'_> {
 
     fn probe(&self, knee: &TargetKnee, nth: usize, probe: &Probe) -> Vec<Cell> {
         let figures = &probe.figures;
-        let kept =
-            probe.kept.filter(|kept| probe.state != State::Invalid && kept.value.is_finite());
+        let kept = probe.kept.filter(|kept| probe.state != State::Down && kept.value.is_finite());
         let ends = kept.map(|kept| [kept.value, kept.high, kept.low].map(percent_missed));
-        let shows = word(probe.state);
+        let shows = probe.word();
         let of = if self.report.knees.len() > 1 { name_of(knee) } else { shows };
-        let note = [&probe.invalid, &probe.ended].into_iter().flatten().cloned();
+        let note = if probe.has_ended_early { "ended early: plainly missed" } else { "" };
         let mut row = vec![
             Cell::new(nth + 1, (nth + 1).to_string()),
             Cell::text(name_of(knee)),
@@ -90,7 +88,7 @@ impl View<'_> {
             Cell::new(figures.p99_ms, time_or_dash(figures.p99_ms)),
             Cell::rate(figures.in_flight),
             Cell::new((), or_dash(figures.goodput_per_s, |rate| format!("{}/s", digits(rate)))),
-            Cell::new((), note.collect::<Vec<_>>().join("; ")),
+            Cell::new((), note.to_owned()),
             Cell::text(of),
         ];
         row.extend((0..3).map(|end| Cell::value(ends.map(|ends| ends[end]))));
@@ -107,7 +105,7 @@ impl View<'_> {
             "times",
             include_str!("../../assets/charts/load-times.json"),
             format!("{name} by load"),
-            "Median and p99 of each valid probe. The dotted line is the bound of the objective."
+            "Median and p99 of each whole probe. The dotted line is the bound of the objective."
                 .to_owned(),
             &rows,
         );
@@ -117,8 +115,8 @@ impl View<'_> {
 
     /// Good responses per second against how long they took.
     fn throughput(&self) -> Option<Chart> {
-        let mut curve = self.report.knees.iter().flat_map(|knee| &knee.curve);
-        let streams = curve.any(|point| point.figures.ttft_p50_ms.is_some());
+        let mut curve = self.report.knees.iter().flat_map(TargetKnee::curve);
+        let streams = curve.any(|(_, probe)| probe.figures.ttft_p50_ms.is_some());
         let name = if streams { "time to first token" } else { "response time" };
         let rows = self.curve(["good/s", "p50", "p99"], |_, f| {
             let times = if streams {
@@ -132,7 +130,7 @@ impl View<'_> {
             "throughput-latency",
             include_str!("../../assets/charts/throughput.json"),
             format!("Throughput against {name}"),
-            "A point for each valid probe. Down and to the right is better.".to_owned(),
+            "A point for each whole probe. Down and to the right is better.".to_owned(),
             &rows,
         ))
     }
@@ -163,16 +161,15 @@ impl View<'_> {
             .report
             .knees
             .iter()
-            .flat_map(|knee| knee.curve.iter().map(move |point| (name_of(knee), point)));
-        for (name, point) in points {
-            let found = figures(point.load, &point.figures);
+            .flat_map(|knee| knee.curve().into_iter().map(move |point| (name_of(knee), point)));
+        for (name, (nth, probe)) in points {
+            let found = figures(probe.load, &probe.figures);
             let [Some(_), Some(_), _] = found else { continue };
             let cells = head.into_iter().zip(found).map(|(title, value)| match title {
                 "p50" | "p99" => Cell::time(value),
                 _ => Cell::rate(value),
             });
-            let probe = point.probe + 1;
-            let about = [Cell::text(name), Cell::new(probe, probe.to_string())];
+            let about = [Cell::text(name), Cell::new(nth + 1, (nth + 1).to_string())];
             rows.cells.push(about.into_iter().chain(cells).chain([Cell::text(name)]).collect());
         }
         (rows.cells.len() >= FEWEST).then_some(rows)
@@ -186,16 +183,12 @@ impl View<'_> {
             loads.fold((f64::MAX, 0.0_f64), |(low, high), load| (low.min(load), high.max(load)));
         let bands = knees.iter().filter_map(|knee| {
             let (low, high) = reach(&knee.knee, lowest, highest)?;
-            let of = if knees.len() > 1 { printable(name_of(knee)) } else { "knee".into() };
-            let meaning = knee.headline(self.report.load);
+            let of = if knees.len() > 1 { printable(name_of(knee)) } else { "capacity".into() };
+            let meaning = knee.capacity(self.report.load);
             Some(json!({"of": of, "meaning": printable(&meaning), "low": low, "high": high}))
         });
-        let marks = knees.iter().flat_map(|knee| {
-            let confirmed = knee.knee.confirmed.map(|found| ("confirmed", found.load));
-            [knee.at_least.map(|wanted| ("required", wanted.load)), confirmed]
-        });
-        let marks =
-            marks.flatten().map(|(meaning, load)| json!({"meaning": meaning, "load": load}));
+        let marks = knees.iter().filter_map(|knee| knee.at_least);
+        let marks = marks.map(|required| json!({"meaning": "required", "load": required.load}));
         chart.with("marks", marks.collect::<Value>()).with("knees", bands.collect::<Value>())
     }
 }
@@ -204,21 +197,8 @@ fn percent_missed(kept: f64) -> f64 {
     (1.0 - kept) * 100.0
 }
 
-/// Between which loads the knee may lie, to the outermost probe where it is open.
+/// The loads between which the capacity may be, to the outermost probe where an end is open.
 fn reach(found: &Found, lowest: f64, highest: f64) -> Option<(f64, f64)> {
-    match found.kind {
-        Kind::Interval | Kind::Bracket | Kind::Unstable => found.low.zip(found.high),
-        Kind::AtLeast => Some((found.low?, highest)),
-        Kind::NotEven => Some((lowest, found.high?)),
-        Kind::Unknown => None,
-    }
-}
-
-const fn word(state: State) -> &'static str {
-    match state {
-        State::Kept => "kept",
-        State::Missed => "missed",
-        State::Unclear => "unclear",
-        State::Invalid => "nothing",
-    }
+    let is_known = found.low.is_some() || found.high.is_some();
+    is_known.then(|| (found.low.unwrap_or(lowest), found.high.unwrap_or(highest)))
 }

@@ -2,7 +2,7 @@
 //! suites are tested without time.
 
 use plimsoll_engine::{Control, Run, WatchedProcess};
-use plimsoll_knee::{Counts, Measured, Objective, Planned, Search};
+use plimsoll_knee::{Counts, Measured, Objective, Planned};
 use plimsoll_measure::{
     Block, Moment, Nanos, Outcome, PairedTurn, PolicyDecision, Sample, ScenarioId, StageId,
     TargetId,
@@ -183,7 +183,6 @@ impl Host for PlannedHost {
         plan: &Plan,
         objective: &Objective,
         planned: Planned,
-        _: &Search,
         _: &Control,
     ) -> Result<Measured, SuiteError> {
         self.searched.push(plan.targets[0].url.to_string());
@@ -203,7 +202,7 @@ impl Host for PlannedHost {
                 Counts { missed, doubtful: if self.late { missed } else { 0 }, all }
             })
             .collect();
-        let (seconds, took_s) = (planned.seconds, planned.seconds + 2.2);
+        let (seconds, took_s) = (planned.seconds, planned.warmup_s + planned.seconds + 1.0);
         Ok(Measured { batches, seconds, took_s, ..Measured::default() })
     }
 

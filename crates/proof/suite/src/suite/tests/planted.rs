@@ -248,7 +248,7 @@ fn the_knee_of_a_tier_is_searched_beyond_the_closed_loop() {
     assert_eq!((of(a), of(b)), (10, 10), "{:?}", host.searched);
     let overview = report.sections.iter().find(|found| found.title.starts_with("Raw path"));
     let cells: Vec<_> = overview.unwrap().table.rows.iter().map(|row| row[2].clone()).collect();
-    assert_eq!(cells[0], report.knees[0].knee.cell(plimsoll_report::format::digits));
+    assert_eq!(cells[0], report.knees[0].knee.text(plimsoll_report::format::digits));
     // No step of the sweep came near it, and the sizes are of the rate that was surely carried.
     let rates = report.measurements.iter().filter_map(|result| result.rate);
     assert!(rates.clone().count() >= 60 && rates.fold(0.0, f64::max) < 260.0);
@@ -264,7 +264,10 @@ fn a_short_suite_says_nothing_of_knees() {
     let report = run(Suite::Tiers, &[], &[], false).unwrap();
     assert_eq!(report.knees, []);
     let text = report.text(200);
-    assert!(text.contains("no knee: see --knee-budget") && !text.contains("is kept"), "{text}");
+    assert!(
+        text.contains("capacity: see --knee-budget") && !text.contains("capacity between"),
+        "{text}"
+    );
     assert_eq!(report.sizing, None);
 }
 
