@@ -18,11 +18,14 @@ const AFTER: &str = "\
 Examples:
   plimsoll fleet --rate 1000000                       plain requests per second
   plimsoll fleet --streams 1000000 --price 0.80       chats that are open at once
-  plimsoll fleet --streams 1000000 --cores 32 --memory 64 --link 25000 --targets 8
+  plimsoll fleet --streams 1000000 --cores 32 --memory 64 --link 25000 --targets 8 --bind 2
 
 The costs of a request, of an event of a stream and of an open stream are those that `plimsoll calibrate` measured on this host (T29): calibrate first, and run it on a host like those of the fleet. The limits are this host's, unless flags say what the others have.
 
 A host is planned at 70 % of its cores and its network: beyond that the generator is late. The first limit is the one that asks for the most hosts.";
+
+/// The rate of the streams may differ from --rate by this part.
+const CLOSE: f64 = 0.02;
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -75,10 +78,12 @@ struct HostFlags {
     /// Local ports for connections to one address of the target [default: this host's range]
     #[arg(long, value_name = "N", value_parser = parse_rate)]
     ports: Option<f64>,
-    /// Addresses of the target, and addresses of a host to send from (`bind`), multiplied: each
-    /// pair has all ports
+    /// Addresses of the target: each pair of addresses has all ports
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_rate)]
     targets: f64,
+    /// Addresses of a host to send from, as `bind` lists them
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_rate)]
+    bind: f64,
 }
 
 /// Computes the fleet and prints it.
@@ -95,8 +100,17 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         "the stored calibration has no costs (T29): run `plimsoll calibrate` of this version",
     )?;
     let streams = flags.streams.unwrap_or(0.0);
+    let of_streams = streams * flags.tokens_per_s / flags.osl;
+    let rate = flags.rate.unwrap_or(of_streams);
+    if streams > 0.0 && (rate / of_streams - 1.0).abs() > CLOSE {
+        let why = format!(
+            "--rate {rate} and --streams {streams} contradict each other: at {} of {} tokens/s, so many streams are {of_streams:.1} requests/s; leave one of the two out",
+            flags.osl, flags.tokens_per_s
+        );
+        return Err(UsageError(why).into());
+    }
     let load = Load {
-        rate: flags.rate.unwrap_or(streams * flags.tokens_per_s / flags.osl),
+        rate,
         streams,
         events_per_s: streams * flags.tokens_per_s,
         input_tokens: if flags.streams.is_some() { flags.isl } else { 0.0 },
@@ -123,7 +137,7 @@ impl HostFlags {
             link_mbit: self.link.or(host.link_mbit).unwrap_or(10_000.0),
             link_assumed: self.link.or(host.link_mbit).is_none(),
             open_files: self.open_files.unwrap_or_else(open_files),
-            ports: self.ports.unwrap_or_else(|| f64::from(ports)) * self.targets,
+            ports: self.ports.unwrap_or_else(|| f64::from(ports)) * self.targets * self.bind,
         }
     }
 }

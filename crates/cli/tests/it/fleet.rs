@@ -24,16 +24,43 @@ fn fleet(state: &Path, args: &[&str]) -> ProcessOutput {
     command.env("XDG_STATE_HOME", state).output().unwrap().into()
 }
 
+fn costs(event_us: f64) -> Value {
+    json!({
+        "cpu_us_per_request": 20.0, "cpu_us_per_chat": 60.0, "cpu_us_per_event": event_us,
+        "bytes_per_stream": 20_000.0, "merge_ms_per_shard": 1.5,
+    })
+}
+
+/// The first number after some text in a file of `deploy/kubernetes`.
+fn shipped(file: &str, before: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes").join(file);
+    let text = fs::read_to_string(path).unwrap();
+    let (_, after) = text.split_once(before).unwrap();
+    after.trim_start_matches(['"', ' ']).chars().take_while(char::is_ascii_digit).collect()
+}
+
+#[test]
+fn the_shipped_load_fits_the_shipped_number_of_pods() {
+    let state = tempfile::tempdir().unwrap();
+    // As a release build measured an event at 100,000 of them per second.
+    record(state.path(), &costs(8.5));
+    let (rate, osl) = (shipped("profile.yaml", ",@"), shipped("profile.yaml", "max_tokens:"));
+    let streams = rate.parse::<f64>().unwrap() * osl.parse::<f64>().unwrap() / 50.0;
+    let [isl, cores, memory] =
+        [("profile.yaml", "approx_input_tokens:"), ("job.yaml", "cpu:"), ("job.yaml", "memory:")]
+            .map(|(file, before)| shipped(file, before));
+    let args = ["--rate", &rate, "--streams", &streams.to_string(), "--osl", &osl, "--isl", &isl];
+    let host = ["--cores", &cores, "--memory", &memory, "--link", "10000", "--ports", "28232"];
+    let found = fleet(state.path(), &[&args[..], &host, &["--json"]].concat()).expect(0).stdout;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let pods: f64 = shipped("job.yaml", "completions:").parse().unwrap();
+    assert_eq!(found["hosts"], json!(pods), "{found}");
+}
+
 #[test]
 fn a_load_is_divided_by_what_a_host_was_measured_to_carry() {
     let state = tempfile::tempdir().unwrap();
-    record(
-        state.path(),
-        &json!({
-            "cpu_us_per_request": 20.0, "cpu_us_per_chat": 60.0, "cpu_us_per_event": 4.0,
-            "bytes_per_stream": 20_000.0, "merge_ms_per_shard": 1.5,
-        }),
-    );
+    record(state.path(), &costs(4.0));
     let host = ["--cores", "16", "--memory", "64", "--link", "25000", "--open-files", "20000"];
     let ask = |args: &[&str]| {
         let all = [args, &host[..], &["--targets", "64", "--json"]].concat();
@@ -62,6 +89,11 @@ fn without_measured_costs_or_with_nonsense_nothing_is_computed() {
     for args in [&[][..], &["--rate", "0"], &["--rate", "many"], &["--streams", "-1"]] {
         fleet(state.path(), args).expect(2);
     }
+    record(state.path(), &costs(4.0));
+    // 1,000 streams of 50 tokens/s end 333 times a second, at 150 tokens each.
+    let both = fleet(state.path(), &["--rate", "5", "--streams", "1000"]).expect(2).stderr;
+    assert!(both.contains("contradict") && both.contains("333.3 requests/s"), "{both}");
+    fleet(state.path(), &["--rate", "333", "--streams", "1000"]).expect(0);
     let zero = fleet(state.path(), &["--rate", "5", "--duration", "0"]).expect(2).stderr;
     assert!(zero.contains("--duration is zero"), "{zero}");
 }

@@ -22,6 +22,9 @@ const CHATS: &str = "content: {mode: sized, approx_input_tokens: 550}\nmax_token
 const STREAMS: &str =
     "content: {mode: sized, approx_input_tokens: 550}\nstream: true\nmax_tokens: 100\n";
 const EVENTS: f64 = 100.0;
+/// Their rates, up to 100,000 events per second. An event costs the less the more events one
+/// wake-up reads, so its cost is that at the highest rate that this host keeps.
+const STREAM_RATES: [u32; 3] = [50, 250, 1_000];
 /// Streams at once, for their memory: few enough for every limit on open files.
 const AT_ONCE: u32 = 400;
 /// Shards whose merging is timed.
@@ -38,14 +41,12 @@ pub(super) fn t29_costs(runner: &Runner) -> Result<Observations, CalibrateError>
     let mock = runner.mock("ttft: 0ms, gap: 0ms")?;
     let chats = runner.run(&mock.url(), &format!("{CHATS}stages: '64:{seconds}s'"))?;
     let chat_us = cpu_us(&chats);
-    let paced = runner.mock("ttft: 20ms, gap: 20ms")?;
-    let streams = runner.run(&paced.url(), &format!("{STREAMS}stages: '@50:{}s'", seconds + 2))?;
     let memory = memory_of_streams(runner)?;
     let merging = merging()?;
     let costs = Costs {
         cpu_us_per_request: cpu_us(&plain),
         cpu_us_per_chat: chat_us,
-        cpu_us_per_event: ((cpu_us(&streams) - chat_us) / EVENTS).max(0.0),
+        cpu_us_per_event: event_us(runner, seconds + 2, chat_us)?,
         bytes_per_stream: memory,
         merge_ms_per_shard: merging.as_millis_f64(),
     };
@@ -69,6 +70,22 @@ pub(super) fn t29_costs(runner: &Runner) -> Result<Observations, CalibrateError>
             costs.merge_ms_per_shard,
         )],
     })
+}
+
+/// CPU time of an event at the highest rate of streams that was kept.
+fn event_us(runner: &Runner, seconds: u64, chat_us: f64) -> Result<f64, CalibrateError> {
+    let mock = runner.mock("ttft: 20ms, gap: 20ms")?;
+    let mut event_us = 0.0_f64;
+    for rate in STREAM_RATES {
+        let streams = runner.run(&mock.url(), &format!("{STREAMS}stages: '@{rate}:{seconds}s'"))?;
+        let counted = streams.accounting();
+        let kept = counted.completed.saturating_sub(counted.arrivals_late_by_generator);
+        if event_us > 0.0 && kept * 100 < counted.arrivals_planned * 99 {
+            break;
+        }
+        event_us = ((cpu_us(&streams) - chat_us) / EVENTS).max(0.0);
+    }
+    Ok(event_us)
 }
 
 /// CPU time of the generator for each request that ended.
