@@ -1,4 +1,4 @@
-//! Tells the program which build profile it was built with, for its reports.
+//! Tells the program its build profile and features, for its reports.
 
 use std::path::Path;
 
@@ -10,4 +10,12 @@ fn main() {
     let folder = Path::new(&out).ancestors().nth(3).and_then(Path::file_name);
     let name = folder.and_then(|name| name.to_str()).unwrap_or("unknown");
     println!("cargo::rustc-env=PLIMSOLL_BUILD_PROFILE={name}");
+    let features = std::env::vars().filter_map(|(variable, _)| {
+        variable
+            .strip_prefix("CARGO_FEATURE_")
+            .map(|feature| format!(" {}", feature.to_lowercase()))
+    });
+    let mut features: Vec<_> = features.collect();
+    features.sort();
+    println!("cargo::rustc-env=PLIMSOLL_BUILD={name}{}", features.concat());
 }

@@ -17,7 +17,7 @@ use plimsoll_runner::time::sleep;
 
 pub(crate) use self::child::ChildOrder;
 use self::child::{Process, lines_of_all};
-use crate::command::merge::{self, Whole};
+use crate::command::merge::{self, Asked, Whole};
 use crate::exit::UsageError;
 use crate::progress::{ShardsView, Steps};
 use crate::session::{FinishedRun, RunOptions, Session};
@@ -54,25 +54,30 @@ fn run(
     let run_id = plan.run_id.clone().unwrap_or_else(RunId::random).to_string();
     let place = Place::new(options.output.clone(), &run_id)?;
     let launch = RunId::random().to_string();
-    let mut division = Division::start(&place, [&run_id, &launch], count)?;
+    let mut division = Division::start(&place, [&run_id, &launch], count, options)?;
     let begun = division.wait_until_begun(session, &place);
     if let Err(error) = begun {
         division.end();
         place.remove();
         return Err(error);
     }
-    division.follow(session, &place.run);
+    division.follow(session, &place.run, options.launch.stop_on_loss);
     for line in lines_of_all(&mut division.processes) {
         session.status().warn(&line);
     }
     let adding = Steps::passing(session.status(), "adding up the results");
-    let mut whole =
-        merge::merge(std::slice::from_ref(&place.run), Some(count), None, place.keep.as_ref())?;
+    let lost_at_most = options.launch.lost_at_most;
+    let asked = Asked { expect: Some(count), launch: Some(&launch), lost_at_most };
+    let merged = merge::merge(std::slice::from_ref(&place.run), asked, place.keep.as_ref());
     drop(adding);
-    whole.summary.ignore(&options.ignored);
-    whole.print(options.show)?;
-    whole.check_written()?;
-    place.tidy(&whole)?;
+    let whole = merged.and_then(|mut whole| {
+        whole.summary.ignore(&options.ignored);
+        whole.print(options.show)?;
+        whole.check_written()?;
+        place.tidy(&whole)?;
+        Ok(whole)
+    });
+    let whole = whole.with_context(|| how_to_merge(&place.run, count))?;
     if let (Some(folder), Some(profile)) = (&whole.folder, &options.profile) {
         folder::replace(folder, file::PROFILE, profile.as_bytes())?;
     }
@@ -144,7 +149,12 @@ struct Division {
 }
 
 impl Division {
-    fn start(place: &Place, [run_id, launch]: [&str; 2], count: u64) -> Result<Self> {
+    fn start(
+        place: &Place,
+        [run_id, launch]: [&str; 2],
+        count: u64,
+        options: &RunOptions,
+    ) -> Result<Self> {
         let mut processes = Vec::new();
         for index in 0..count {
             let order = ChildOrder {
@@ -153,6 +163,7 @@ impl Division {
                 run_id: run_id.to_owned(),
                 launch: launch.to_owned(),
                 out: place.out.clone(),
+                stop_on_loss: options.launch.stop_on_loss,
                 rows: place.keep.as_ref().and_then(|options| options.rows),
             };
             let started = Process::start(&order);
@@ -175,14 +186,18 @@ impl Division {
     }
 
     /// Shows the progress until all have ended.
-    fn follow(&mut self, session: &Session, run: &Path) {
+    fn follow(&mut self, session: &Session, run: &Path, stop_on_loss: bool) {
         let mut view = ShardsView::begin(session.status(), self.count);
         loop {
-            self.forward_interrupt(session);
+            if self.forward_interrupt(session) {
+                session.status().info(&how_to_merge(run, self.count));
+            }
             let mut running = 0;
             for process in &mut self.processes {
                 running += u64::from(process.ended().is_none());
-                tell_of_loss(session, process, run);
+                if tell_of_loss(session, process, run) && stop_on_loss {
+                    session.control().interrupt();
+                }
             }
             view.show(&self.progress(run), running);
             if running == 0 {
@@ -202,10 +217,13 @@ impl Division {
     }
 
     /// Hands the user's Ctrl-C on, once; a second one ends this process and thereby the others.
-    fn forward_interrupt(&mut self, session: &Session) {
-        if session.control().is_interrupted() && !std::mem::replace(&mut self.interrupted, true) {
+    fn forward_interrupt(&mut self, session: &Session) -> bool {
+        let is_new =
+            session.control().is_interrupted() && !std::mem::replace(&mut self.interrupted, true);
+        if is_new {
             self.processes.iter().for_each(Process::interrupt);
         }
+        is_new
     }
 
     /// Ends all of them.
@@ -215,15 +233,21 @@ impl Division {
     }
 }
 
+/// Where the shards are, and what merges them if this process cannot.
+fn how_to_merge(run: &Path, count: u64) -> String {
+    let run = run.display();
+    format!("the shards are in {run}; merge them: plimsoll merge {run} --expect {count}")
+}
+
 /// Says at once, and once, that a process left without its last file: the load is no longer the
 /// planned one.
-fn tell_of_loss(session: &Session, process: &mut Process, run: &Path) {
-    let Some(ended) = process.newly_ended() else { return };
+fn tell_of_loss(session: &Session, process: &mut Process, run: &Path) -> bool {
+    let Some(ended) = process.newly_ended() else { return false };
     let folder = run.join(folder::shard_name(process.index, process.count));
-    if !folder.join(file::SHARD).exists() {
+    let is_lost = !folder.join(file::SHARD).exists();
+    if is_lost {
         let (name, how) = (process.name(), child::how(ended));
-        session.status().warn(&format!(
-            "shard {name} {how}: the load goes on without its part, and the result will be invalid"
-        ));
+        session.status().warn(&format!("lost shard {name}: it {how}"));
     }
+    is_lost
 }

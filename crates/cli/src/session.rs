@@ -70,6 +70,10 @@ pub(crate) struct Launch {
     pub(crate) start: Option<CommonStart>,
     /// Among how many processes of this host the run is divided, if it is.
     pub(crate) processes: Option<u64>,
+    /// Whether the load ends when a shard ends early.
+    pub(crate) stop_on_loss: bool,
+    /// The part of the load that may be lost without making the result invalid.
+    pub(crate) lost_at_most: f64,
 }
 
 /// The state that several runs of one process share: the terminal, the signals, the limits.
@@ -97,13 +101,18 @@ pub(crate) struct Measured {
     pub(crate) exemplars: RunExemplars,
     /// Its folder, if it has one.
     pub(crate) run_dir: Option<RunDir>,
-    /// Of a shard: its last file.
-    pub(crate) status: Option<ShardStatus>,
+    /// Its last file.
+    pub(crate) status: ShardStatus,
     /// What only a comparison has.
     pub(crate) comparison: Comparison,
 }
 
 impl Measured {
+    /// Whether it is a part of a run.
+    pub(crate) fn is_shard(&self) -> bool {
+        self.summary.metadata.run.shard != "0/1"
+    }
+
     /// Where a reader finds what a screen leaves out.
     pub(crate) fn rest(&self) -> Rest {
         rest(self.run_dir.as_ref().map(RunDir::path))
@@ -217,6 +226,7 @@ impl Session {
         let metadata = runner.metadata_mut();
         metadata.environment = machine.so_far();
         metadata.run.plan_hash = hash;
+        env!("PLIMSOLL_BUILD").clone_into(&mut metadata.run.build);
         metadata.run.launch.clone_from(&options.launch.id);
         if let Some(output) = &options.output {
             let started = utc_compact(metadata.run.started_unix_ns);
@@ -227,6 +237,9 @@ impl Session {
         }
         if let Some(start) = options.launch.start {
             runner.start_at(start);
+        }
+        if options.launch.stop_on_loss {
+            runner.stop_on_loss();
         }
         if options.probe {
             self.probe(&mut runner)?;
@@ -333,9 +346,7 @@ impl Session {
             if let Some(profile) = &options.profile {
                 run_dir.write(file::PROFILE, profile.as_bytes())?;
             }
-            if let Some(status) = &measured.status {
-                run_dir.commit(status)?;
-            }
+            run_dir.commit(&measured.status)?;
         }
         self.push_metrics(&measured.summary.metadata.run.name, &result.figures());
         if options.show == Show::Full {

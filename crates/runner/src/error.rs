@@ -4,11 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use plimsoll_engine::EngineError;
-use plimsoll_measure::{Nanos, Stripe};
+use plimsoll_measure::Nanos;
 use plimsoll_metrics::MetricsError;
-use plimsoll_run_files::RunFileError;
-
-use crate::waited::Waited;
+use plimsoll_run_files::{RunFileError, ShardSign};
 
 /// Why a run could not be carried out, or its results could not be stored. What the target does is
 /// part of the result.
@@ -42,9 +40,9 @@ pub enum RunnerError {
         /// The system's reason.
         source: io::Error,
     },
-    /// A shard of this run has run here already: choose another run id or place.
+    /// A run with this id has run here already: choose another run id or place.
     #[error(
-        "{} is there already: this shard has run; choose another --run-id or --out, or remove the folder",
+        "{} is there already: this run id has run, or its shards were of another number, launch or build; choose another --run-id or --out, or remove the folder",
         .0.display()
     )]
     ShardExists(PathBuf),
@@ -57,6 +55,10 @@ pub enum RunnerError {
         who: String,
         /// How long after.
         late: String,
+        /// The start.
+        start: ShardSign,
+        /// How long after it.
+        late_by: Nanos,
     },
     /// The start lies too far ahead.
     #[error(
@@ -137,40 +139,22 @@ impl RunnerError {
         let Self::Engine(error) = self else { return false };
         !matches!(error, Unasked { .. } | Thread(_) | Worker(_) | WorkerPanicked | NotBegun)
     }
-
-    /// Why the wait for the common start did not end with a start.
-    pub(crate) fn of_wait(waited: Waited, shard: Stripe) -> Self {
-        match waited {
-            Waited::Late(_, late) => {
-                let who = format!("shard {}/{}", shard.index(), shard.count());
-                let who = if shard == Stripe::WHOLE { "the run".to_owned() } else { who };
-                Self::Late { who, late: rounded(late) }
-            }
-            Waited::TooFar(ahead) => Self::TooFar { ahead: rounded(ahead) },
-            Waited::NotReady(missing) => Self::NotReady { who: names(&missing, shard.count()) },
-            Waited::Broken(why) => Self::BrokenStart(why),
-            Waited::Interrupted => Self::InterruptedBeforeStart,
-            Waited::Waits | Waited::Began(_) => Self::Engine(EngineError::NotBegun),
-        }
-    }
 }
 
 /// Shards by their place: the first few.
-fn names(missing: &[u64], count: u64) -> String {
+pub(crate) fn names(missing: &[u64], count: u64) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<_> =
         missing.iter().take(SHOWN).map(|index| format!("{index}/{count}")).collect();
     match (shown.is_empty(), missing.len().saturating_sub(SHOWN)) {
-        (true, _) => {
-            "all are ready, and shard 0 or the launcher did not say when to begin".to_owned()
-        }
+        (true, _) => "neither shard 0 nor the launcher wrote start.json for this launch".to_owned(),
         (_, 0) => format!("{} missing", shown.join(", ")),
         (_, more) => format!("{} and {more} more missing", shown.join(", ")),
     }
 }
 
 /// A length of time with a sensible unit.
-fn rounded(length: Nanos) -> String {
+pub(crate) fn rounded(length: Nanos) -> String {
     let seconds = length.as_secs_f64();
     match seconds {
         _ if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),

@@ -5,6 +5,7 @@ mod pairs;
 mod plan;
 mod reservation;
 mod rows;
+mod signs;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,8 +15,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::sys::statvfs::statvfs;
 use plimsoll_measure::Stripe;
-use plimsoll_metrics::RunMetadata;
 use plimsoll_metrics::time_series::MAX_INTERVALS;
+use plimsoll_metrics::{RunInfo, RunMetadata};
 use plimsoll_run_files::{FileDigest, RowFormat, ShardStatus, shard_status_json};
 
 use crate::error::RunnerError;
@@ -27,6 +28,7 @@ pub use plan::{StoredPlan, limits};
 use reservation::Reservation;
 pub use reservation::release_of_killed;
 pub(crate) use rows::RowFile;
+pub(crate) use signs::{CommonStop, read_sign, write_sign};
 
 /// The names of a run's files.
 pub mod file {
@@ -62,12 +64,14 @@ pub mod file {
     pub const COUNTS: &str = "counts.bin";
     /// What a shard of a comparison knows besides its blocks.
     pub const FACTS: &str = "facts.json";
-    /// The end of a shard: it is written last.
+    /// The end of a run or a shard, and the digests of its files: it is written last.
     pub const SHARD: &str = "shard.json";
     /// A shard waits for the common start.
     pub const READY: &str = "ready.json";
     /// When all shards begin; beside their folders.
     pub const START: &str = "start.json";
+    /// All shards stop, because one of them ended early; beside their folders.
+    pub const STOP: &str = "stop.json";
     /// How far a shard is.
     pub const PROGRESS: &str = "progress.json";
     /// Single requests with all their times.
@@ -153,18 +157,22 @@ impl RunDir {
         Ok(Self { path, options: options.clone(), reservation: None, kept: false })
     }
 
-    /// Creates `OUT/RUN_ID/shard-KKKKK-of-NNNNN` for a shard of the run with this id.
+    /// Creates `OUT/RUN_ID/shard-KKKKK-of-NNNNN` for a shard of this run.
     ///
     /// # Errors
-    /// The folder cannot be created, or it is there already.
+    /// The folder cannot be created, or this run id has run there.
     pub fn create_shard(
         options: &RunDirOptions,
-        run_id: &str,
+        run: &RunInfo,
         shard: Stripe,
     ) -> Result<Self, RunnerError> {
-        let parent = options.out.join(run_id);
+        let parent = options.out.join(&run.run_id);
         let path = parent.join(shard_name(shard.index(), shard.count()));
-        let created = fs::create_dir_all(&parent).and_then(|()| fs::create_dir(&path));
+        let other = fs::create_dir_all(&parent).and_then(|()| other_run(&parent, run, shard));
+        let created = match other {
+            Ok(Some(folder)) => return Err(RunnerError::ShardExists(folder)),
+            other => other.and_then(|_| fs::create_dir(&path)),
+        };
         created.map_err(|source| match source.kind() {
             ErrorKind::AlreadyExists => RunnerError::ShardExists(path.clone()),
             _ => RunnerError::Folder { folder: parent, source },
@@ -238,7 +246,7 @@ impl RunDir {
         replace(&self.path, file, content)
     }
 
-    /// Writes the last file of a shard, which says that all others are whole.
+    /// Writes the last file of a run or a shard, which has the digests of all others.
     ///
     /// # Errors
     /// It cannot be written.
@@ -277,7 +285,28 @@ impl Drop for RunDir {
     }
 }
 
-/// The digests of a shard's files, but those that only say how far it is.
+/// The folder of a shard that is not of this run: it has another number of shards, or its plan
+/// another launch or build. One plan stands for all.
+fn other_run(parent: &Path, run: &RunInfo, shard: Stripe) -> io::Result<Option<PathBuf>> {
+    let entries = fs::read_dir(parent)?.map(|entry| entry.map(|entry| entry.file_name()));
+    let names: Vec<_> = entries.collect::<io::Result<_>>()?;
+    let names = names.iter().map(|name| name.to_string_lossy());
+    let mut shards: Vec<_> = names.filter(|name| name.starts_with("shard-")).collect();
+    shards.sort();
+    let count = format!("-of-{:05}", shard.count());
+    if let Some(other) = shards.iter().find(|name| !name.ends_with(&count)) {
+        return Ok(Some(parent.join(&**other)));
+    }
+    let first = shards.first().map(|name| parent.join(&**name));
+    let build = |run: &RunInfo| [&run.launch, &run.tool_version, &run.build].map(String::clone);
+    Ok(first.filter(|folder| {
+        let plan = plimsoll_input::read(&folder.join(file::PLAN)).ok();
+        let plan = plan.and_then(|bytes| StoredPlan::parse(&bytes).ok());
+        plan.is_some_and(|plan| build(&plan.metadata.run) != build(run))
+    }))
+}
+
+/// The digests of a folder's files, but those that only say how far it is.
 fn digests(folder: &Path) -> io::Result<BTreeMap<String, FileDigest>> {
     let mut digests = BTreeMap::new();
     for entry in fs::read_dir(folder)? {

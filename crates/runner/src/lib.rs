@@ -25,7 +25,6 @@ mod secrets;
 mod shard_facts;
 mod start;
 pub mod time;
-mod waited;
 mod watcher;
 
 pub use bound::Bound;

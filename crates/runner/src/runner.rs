@@ -1,7 +1,7 @@
 //! The one way to run a plan: from its preparation to its summary.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use plimsoll_engine::{
     Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedPage, WatchedProcess,
@@ -13,19 +13,18 @@ use plimsoll_metrics::{
     RunExemplars, RunMetadata, RunSummary, ShardState, TimeRecord,
 };
 use plimsoll_plan::Plan;
-use plimsoll_run_files::ShardStatus;
+use plimsoll_run_files::{ShardSign, ShardStatus};
 use plimsoll_workload::{conversation_id, request_id};
 
 use crate::error::RunnerError;
 use crate::folder::{
-    BlockWatcher, CountsFile, PairFile, RowFile, RunDir, RunDirOptions, note_start,
+    BlockWatcher, CommonStop, CountsFile, PairFile, RowFile, RunDir, RunDirOptions, note_start,
     space_of_results,
 };
 use crate::kept::{KeptBlocks, KeptSamples};
 use crate::notes;
 use crate::secrets::Secrets;
-use crate::start::{CommonStart, StartWait};
-use crate::waited::Waited;
+use crate::start::{CommonStart, StartWait, Waited};
 use crate::watcher::RunWatcher;
 
 /// A run that is being prepared.
@@ -52,6 +51,7 @@ pub struct Runner {
     blocks: Option<KeptBlocks>,
     block_watcher: Option<BlockWatcher>,
     start: Option<CommonStart>,
+    stop_on_loss: bool,
 }
 
 impl fmt::Debug for Runner {
@@ -82,6 +82,7 @@ impl Runner {
             blocks: None,
             block_watcher: None,
             start: None,
+            stop_on_loss: false,
         })
     }
 
@@ -144,6 +145,11 @@ impl Runner {
         self.start = Some(start);
     }
 
+    /// As a shard: ends the load when another shard ends early.
+    pub const fn stop_on_loss(&mut self) {
+        self.stop_on_loss = true;
+    }
+
     /// Creates the run's folder and writes the plan, so that a folder that cannot be written is
     /// found before any request. A run that never begins leaves no folder behind.
     ///
@@ -158,7 +164,7 @@ impl Runner {
         let mut folder = if shard == Stripe::WHOLE {
             RunDir::create(options, stamp, &run.name)?
         } else {
-            RunDir::create_shard(options, &run.run_id, shard)?
+            RunDir::create_shard(options, run, shard)?
         };
         folder.store_plan(&self.run, &self.metadata)?;
         folder.reserve(space_of_results(&self.metadata))?;
@@ -229,6 +235,7 @@ impl Runner {
         let mut begins = self.folder.as_ref().map(|folder| folder.path().to_owned());
         let (shard, waited) = (self.run.plan().shard, self.wait_for_start());
         let launch = self.metadata.run.launch.clone();
+        let mut stop = self.common_stop(shard, clock);
         let started = self.run.start(sink, control, &mut |progress| {
             watcher.interval(progress);
             if let Some(folder) = begins.take() {
@@ -238,17 +245,25 @@ impl Runner {
             if let Some(counts) = &mut counts {
                 counts.follow(progress);
             }
+            if let Some(stop) = &mut stop {
+                stop.follow(control);
+            }
         });
-        let waited = std::mem::take(&mut *waited.lock().unwrap_or_else(PoisonError::into_inner));
+        let waited = waited.lock().unwrap_or_else(PoisonError::into_inner).take();
         let result = match started {
             Err(EngineError::NotBegun) => {
-                return Err(not_begun(waited, shard, launch, self.folder));
+                let why = waited.and_then(Result::err);
+                let why = why.unwrap_or(RunnerError::Engine(EngineError::NotBegun));
+                return Err(not_begun(why, shard, launch, self.folder));
             }
             started => started?,
         };
+        if let (Some(stop), true) = (&mut stop, control.is_interrupted()) {
+            stop.follow(control);
+        }
         counts.map(|counts| counts.finish(&result)).transpose()?;
-        let mut status = status_of(shard, launch, &waited);
-        if let (Some(status), RunEnd::Interrupted) = (&mut status, result.metadata.run.ended) {
+        let mut status = status_of(shard, launch, waited.and_then(Result::ok).as_ref());
+        if result.metadata.run.ended == RunEnd::Interrupted {
             let [at_s, of_s] = [&result.metadata, &self.metadata]
                 .map(|run| run.stages.iter().map(|stage| stage.duration_s).sum());
             status.state = ShardState::Partial;
@@ -268,13 +283,26 @@ impl Runner {
     }
 
     /// Has the engine wait for the common start, if there is one; gives where the outcome will be.
-    fn wait_for_start(&mut self) -> Arc<Mutex<Waited>> {
-        let Some(start) = self.start.take() else { return Arc::default() };
-        let folder = self.folder.as_ref().map(|folder| folder.path().to_owned());
-        let wait = StartWait::new(start, self.run.plan().shard, folder);
-        let outcome = wait.outcome();
-        self.run.begin_when(Box::new(wait));
-        outcome
+    fn wait_for_start(&mut self) -> Waited {
+        let waited = Waited::default();
+        if let Some(start) = self.start.take() {
+            let folder = self.folder.as_ref().map(|folder| folder.path().to_owned());
+            let (shard, launch) = (self.run.plan().shard, self.metadata.run.launch.clone());
+            let wait = StartWait { start, shard, launch, folder, waited: Waited::clone(&waited) };
+            self.run.begin_when(Box::new(wait));
+        }
+        waited
+    }
+
+    /// What ends the load with that of the other shards, if that is wanted.
+    fn common_stop(&self, shard: Stripe, clock: MonotonicClock) -> Option<CommonStop> {
+        let folder =
+            self.folder.as_ref().filter(|_| self.stop_on_loss && shard != Stripe::WHOLE)?;
+        let run = folder.path().parent()?.to_owned();
+        // All shards together look 100 times a second.
+        let pause = Nanos::from_millis(10 * shard.count().max(100));
+        let launch = self.metadata.run.launch.clone();
+        Some(CommonStop { run, launch, clock, pause, next: Moment::EPOCH })
     }
 
     /// The file of counts, of a shard.
@@ -310,32 +338,31 @@ impl Runner {
     }
 }
 
-/// The status of a shard that carried its load out; none of a whole run.
-fn status_of(shard: Stripe, launch: String, waited: &Waited) -> Option<ShardStatus> {
-    (shard != Stripe::WHOLE).then(|| {
-        let start = match waited {
-            Waited::Began(start) | Waited::Late(start, _) => Some(start),
-            _ => None,
-        };
-        ShardStatus {
-            shard: format!("{}/{}", shard.index(), shard.count()),
-            launch,
-            state: ShardState::Done,
-            start_at_unix_ns: start.map(|start| start.unix_ns),
-            clock_offset_ns: start.and_then(|start| start.clock_offset_ns),
-            clock_uncertainty_ns: start.and_then(|start| start.clock_uncertainty_ns),
-            ..ShardStatus::default()
-        }
-    })
+/// The status of a run or a shard that carried its load out.
+fn status_of(shard: Stripe, launch: String, start: Option<&ShardSign>) -> ShardStatus {
+    ShardStatus {
+        shard: format!("{}/{}", shard.index(), shard.count()),
+        launch,
+        state: ShardState::Done,
+        start_at_unix_ns: start.map(|start| start.unix_ns),
+        clock_offset_ns: start.and_then(|start| start.clock_offset_ns),
+        clock_uncertainty_ns: start.and_then(|start| start.clock_uncertainty_ns),
+        ..ShardStatus::default()
+    }
 }
 
 /// Why a run did not begin. A shard that was late leaves its folder, which says so; any other run
 /// leaves none.
-fn not_begun(waited: Waited, shard: Stripe, launch: String, folder: Option<RunDir>) -> RunnerError {
-    let status = status_of(shard, launch, &waited);
-    if let (Waited::Late(_, late), Some(folder), Some(status)) = (&waited, &folder, status) {
-        let late_by_ns = Some(late.as_u64());
-        let status = ShardStatus { state: ShardState::Late, late_by_ns, ..status };
+fn not_begun(
+    why: RunnerError,
+    shard: Stripe,
+    launch: String,
+    folder: Option<RunDir>,
+) -> RunnerError {
+    let folder_of_shard = folder.as_ref().filter(|_| shard != Stripe::WHOLE);
+    if let (RunnerError::Late { start, late_by, .. }, Some(folder)) = (&why, folder_of_shard) {
+        let (state, late_by_ns) = (ShardState::Late, Some(late_by.as_u64()));
+        let status = ShardStatus { state, late_by_ns, ..status_of(shard, launch, Some(start)) };
         folder.release_space();
         if let Err(error) = folder.commit(&status) {
             return error;
@@ -343,7 +370,7 @@ fn not_begun(waited: Waited, shard: Stripe, launch: String, folder: Option<RunDi
     } else if let Some(mut folder) = folder {
         folder.discard();
     }
-    RunnerError::of_wait(waited, shard)
+    why
 }
 
 /// A run that is over.
@@ -359,8 +386,8 @@ pub struct Finished {
     pub ids: IdSeed,
     /// Its folder, if it has one.
     pub folder: Option<RunDir>,
-    /// Of a shard: what its last file says, once all others are written.
-    pub status: Option<ShardStatus>,
+    /// What its last file says, once all others are written.
+    pub status: ShardStatus,
     /// What was known before the load: the machine, the notes.
     planned: RunMetadata,
     secrets: Secrets,
@@ -436,6 +463,7 @@ impl Finished {
         let mut metadata = self.result.metadata.clone();
         metadata.environment = self.planned.environment.clone();
         metadata.run.plan_hash.clone_from(&self.planned.run.plan_hash);
+        metadata.run.build.clone_from(&self.planned.run.build);
         metadata.notes.clone_from(&self.planned.notes);
         metadata.insecure = self.planned.insecure;
         metadata.run.probes = self.planned.run.probes;

@@ -5,18 +5,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_engine::{Control, StartGate};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Stripe};
-use plimsoll_run_files::{
-    ShardReady, ShardStart, read_shard_start, shard_ready_json, shard_start_json,
-};
+use plimsoll_run_files::ShardSign;
 
-use crate::folder::{self, file};
+use crate::error::{RunnerError, names, rounded};
+use crate::folder::{self, file, read_sign, write_sign};
 use crate::time::sleep;
-use crate::waited::Waited;
 
-/// Pause between two looks for the others.
+/// Longest sleep before a look at Ctrl-C.
 const PAUSE: Nanos = Nanos::from_millis(10);
 /// The last part of the wait is the workers' own: their timers are exact.
 const LEAD: Nanos = Nanos::from_millis(20);
+/// All shards but the first together look for its sign so often: the folder may be on a shared disk.
+const LOOK: Nanos = Nanos::from_millis(10);
+/// Shard 0 looks at so many of the others, and then sleeps so long.
+const AT_ONCE: usize = 12;
+const BETWEEN: Nanos = Nanos::from_millis(160);
 
 /// When a run begins, if not as soon as it is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,99 +42,86 @@ pub struct CommonStart {
     pub limit: Nanos,
 }
 
+/// What came of the wait; nothing while it goes on.
+pub(crate) type Waited = Arc<Mutex<Option<Result<ShardSign, RunnerError>>>>;
+
 /// Waits for the common start.
 #[derive(Debug)]
 pub(crate) struct StartWait {
-    start: CommonStart,
-    shard: Stripe,
-    folder: Option<PathBuf>,
-    waited: Arc<Mutex<Waited>>,
+    pub(crate) start: CommonStart,
+    pub(crate) shard: Stripe,
+    /// The launch of the shard: it ignores the start of any other.
+    pub(crate) launch: String,
+    /// The folder of the shard.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) waited: Waited,
 }
 
 impl StartWait {
-    /// A wait that has not begun; `folder` is that of the shard.
-    pub(crate) fn new(start: CommonStart, shard: Stripe, folder: Option<PathBuf>) -> Self {
-        Self { start, shard, folder, waited: Arc::default() }
-    }
-
-    /// Where its outcome will be.
-    pub(crate) fn outcome(&self) -> Arc<Mutex<Waited>> {
-        Arc::clone(&self.waited)
-    }
-
-    fn start(&self, clock: &MonotonicClock, control: &Control) -> Result<ShardStart, Waited> {
+    fn start(&self, clock: &MonotonicClock, control: &Control) -> Result<ShardSign, RunnerError> {
         let unix_ns = match self.start.at {
             StartAt::Unix(unix_ns) => unix_ns,
             StartAt::After(after) => clock.unix_nanos(Moment::EPOCH + after),
             StartAt::AllReady(lead) => return self.agree(lead, clock, control),
         };
-        Ok(ShardStart { unix_ns, ..ShardStart::default() })
+        Ok(ShardSign { unix_ns, ..ShardSign::default() })
     }
 
-    /// Says that this shard is ready, and waits for the sign of the start.
+    /// Says that this shard is ready, and waits for the sign of the start. Shard 0 alone looks for
+    /// the others.
     fn agree(
         &self,
         lead: Nanos,
         clock: &MonotonicClock,
         control: &Control,
-    ) -> Result<ShardStart, Waited> {
+    ) -> Result<ShardSign, RunnerError> {
         let folder = self.folder.as_deref().unwrap_or_else(|| Path::new("."));
         let run = folder.parent().unwrap_or(folder);
-        self.say_ready(folder, clock).map_err(Waited::Broken)?;
-        let end = clock.now() + self.start.limit;
+        write_sign(folder, file::READY, &self.launch, clock.unix_nanos(clock.now()))?;
+        let (end, count) = (clock.now() + self.start.limit, self.shard.count());
+        let mut missing: Vec<_> = (0..count).filter(|_| self.shard.index() == 0).collect();
         loop {
-            if let Some(start) = read_start(run)? {
+            if let Some(start) = read_sign(run, file::START, &self.launch)? {
                 return Ok(start);
             }
-            let missing = not_ready(run, self.shard.count());
+            if clock.now() >= end {
+                missing.retain(|index| !is_ready(run, *index, count));
+                return Err(RunnerError::NotReady { who: names(&missing, count) });
+            }
+            let mut looked = missing.split_off(missing.len().saturating_sub(AT_ONCE));
+            let pause = if self.shard.index() == 0 { BETWEEN } else { times(LOOK, count) };
+            sleep_until(end.min(clock.now() + pause), clock, control)?;
+            looked.retain(|index| !is_ready(run, *index, count));
+            missing.splice(..0, looked);
             if self.shard.index() == 0 && missing.is_empty() {
-                write_start(run, clock.unix_nanos(clock.now() + lead))?;
-            } else if control.is_interrupted() {
-                return Err(Waited::Interrupted);
-            } else if clock.now() >= end {
-                return Err(Waited::NotReady(missing));
-            } else {
-                sleep(PAUSE);
+                // The others look for it so often.
+                let at = clock.now() + lead + times(LOOK, count);
+                write_sign(run, file::START, &self.launch, clock.unix_nanos(at))?;
             }
         }
-    }
-
-    fn say_ready(&self, folder: &Path, clock: &MonotonicClock) -> Result<(), String> {
-        let ready = ShardReady {
-            shard: format!("{}/{}", self.shard.index(), self.shard.count()),
-            unix_ns: clock.unix_nanos(clock.now()),
-            pid: std::process::id(),
-            ..ShardReady::default()
-        };
-        let json = shard_ready_json(&ready).map_err(|error| error.to_string())?;
-        folder::replace(folder, file::READY, json.as_bytes()).map_err(|error| error.to_string())
     }
 
     /// Waits until the workers' own timers can take over.
     fn wait_until(
         &self,
-        start: ShardStart,
+        start: ShardSign,
         clock: &MonotonicClock,
         control: &Control,
-    ) -> Result<(ShardStart, Moment), Waited> {
+    ) -> Result<(ShardSign, Moment), RunnerError> {
         // One reading of the wall clock, when the run was prepared; from there the monotonic one.
         let epoch = clock.unix_nanos(Moment::EPOCH);
         let (at, now) = (start.unix_ns.saturating_sub(epoch), clock.now());
         let at = Moment::from_nanos(at);
         if now > at {
-            let late = clock.unix_nanos(now).saturating_sub(start.unix_ns);
-            return Err(Waited::Late(start, Nanos::new(late)));
+            let late = Nanos::new(clock.unix_nanos(now).saturating_sub(start.unix_ns));
+            let who = format!("shard {}/{}", self.shard.index(), self.shard.count());
+            let who = if self.shard == Stripe::WHOLE { "the run".to_owned() } else { who };
+            return Err(RunnerError::Late { who, late: rounded(late), start, late_by: late });
         }
         if at.since(now) > self.start.limit {
-            return Err(Waited::TooFar(at.since(now)));
+            return Err(RunnerError::TooFar { ahead: rounded(at.since(now)) });
         }
-        while clock.now() + LEAD < at {
-            if control.is_interrupted() {
-                return Err(Waited::Interrupted);
-            }
-            let left = (at - LEAD).since(clock.now());
-            sleep(left.min(PAUSE));
-        }
+        sleep_until(at - LEAD, clock, control)?;
         Ok((start, at))
     }
 }
@@ -140,36 +130,29 @@ impl StartGate for StartWait {
     fn wait(&mut self, clock: &MonotonicClock, control: &Control) -> Option<Moment> {
         let start = self.start(clock, control);
         let start = start.and_then(|start| self.wait_until(start, clock, control));
-        let (waited, at) = match start {
-            Ok((start, at)) => (Waited::Began(start), Some(at)),
-            Err(waited) => (waited, None),
-        };
-        *self.waited.lock().unwrap_or_else(PoisonError::into_inner) = waited;
+        let at = start.as_ref().ok().map(|(_, at)| *at);
+        let waited = start.map(|(start, _)| start);
+        *self.waited.lock().unwrap_or_else(PoisonError::into_inner) = Some(waited);
         at
     }
 }
 
-fn read_start(run: &Path) -> Result<Option<ShardStart>, Waited> {
-    let path = run.join(file::START);
-    let Ok(bytes) = plimsoll_input::read(&path) else { return Ok(None) };
-    match read_shard_start(&bytes) {
-        Ok(start) => Ok(Some(start)),
-        // Whoever writes it may be at it.
-        Err(_) if !bytes.ends_with(b"\n") => Ok(None),
-        Err(error) => Err(Waited::Broken(format!("{}: {error}", path.display()))),
+/// Sleeps until then, unless the user ends the wait.
+fn sleep_until(at: Moment, clock: &MonotonicClock, control: &Control) -> Result<(), RunnerError> {
+    while clock.now() < at {
+        if control.is_interrupted() {
+            return Err(RunnerError::InterruptedBeforeStart);
+        }
+        sleep(at.since(clock.now()).min(PAUSE));
     }
+    Ok(())
 }
 
-fn write_start(run: &Path, unix_ns: u64) -> Result<(), Waited> {
-    let start = ShardStart { unix_ns, ..ShardStart::default() };
-    let json = shard_start_json(&start).map_err(|error| Waited::Broken(error.to_string()))?;
-    folder::replace(run, file::START, json.as_bytes())
-        .map_err(|error| Waited::Broken(error.to_string()))
+fn times(length: Nanos, count: u64) -> Nanos {
+    Nanos::new(length.as_u64().saturating_mul(count))
 }
 
-/// The shards that have not said that they are ready.
-fn not_ready(run: &Path, count: u64) -> Vec<u64> {
-    (0..count)
-        .filter(|index| !run.join(folder::shard_name(*index, count)).join(file::READY).exists())
-        .collect()
+/// Whether a shard has said that it is ready.
+fn is_ready(run: &Path, index: u64, count: u64) -> bool {
+    run.join(folder::shard_name(index, count)).join(file::READY).exists()
 }

@@ -11,7 +11,7 @@ use plimsoll_knee::{
     FORMAT, KneeReport, Load, Objective, Phase, Planned, Search, Settings, TargetKnee, Verdict,
     in_turns,
 };
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, Stripe};
 use plimsoll_plan::{Plan, Target, TargetRole, redacted_path};
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use plimsoll_report::format::utc_compact;
@@ -132,6 +132,10 @@ const DIRECT: &str = "direct";
 /// Searches the knees.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let targets = subjects(flags)?;
+    if targets.iter().any(|target| target.plan.shard != Stripe::WHOLE) {
+        let why = "knee cannot be divided, because each probe depends on the one before: leave out --shard";
+        return Err(UsageError(why.to_owned()).into());
+    }
     let first = targets.first().map(|target| &target.plan);
     let name = first.map_or("", |plan| &*plan.name);
     let direct = flags.search.direct.as_ref().map(|direct| plan_of(flags, direct)).transpose()?;

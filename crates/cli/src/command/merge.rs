@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use plimsoll_compare::plan::hash as plan_hash;
-use plimsoll_merge::{MergeError, Merged, Shard, ShardSet, merge_rows};
-use plimsoll_metrics::{RunExemplars, RunSummary, TimeRecord};
+use plimsoll_merge::{Judges, MergeError, Merged, Shard, ShardSet, merge_rows};
+use plimsoll_metrics::{RunExemplars, RunSummary, ShardState, TimeRecord};
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
-use plimsoll_run_files::{RowFormat, RowWriter};
+use plimsoll_run_files::{RowFormat, RowWriter, ShardStatus};
 use plimsoll_runner::ComparedShards;
 use plimsoll_runner::facts::take_over;
 use plimsoll_runner::folder::{RunDir, RunDirOptions, StoredPlan, file};
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::console::Show;
 use crate::exit::{Exit, UsageError};
-use crate::flags::{OutputFlags, ScreenFlags};
+use crate::flags::{OutputFlags, ScreenFlags, parse_share};
 use crate::run_result::{RunResult, parse_thresholds, rest};
 
 const AFTER: &str = include_str!("merge.txt").trim_ascii_end();
@@ -39,6 +39,9 @@ pub(crate) struct Flags {
     /// Take only shards that were started with this --launch
     #[arg(long, value_name = "ID")]
     launch: Option<String>,
+    /// Judge the result although shards are missing, if at most this part of the load is: `1%`
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse_share)]
+    lost_at_most: f64,
     /// Exit 0 or 1 by the thresholds even if the result is invalid
     #[arg(long)]
     allow_invalid: bool,
@@ -51,10 +54,26 @@ pub(crate) struct Flags {
 /// Merges the shards, prints the result and writes its folder.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let options = flags.output.options();
-    let mut whole = merge(&flags.folders, flags.expect, flags.launch.as_deref(), Some(&options))?;
+    let asked = Asked {
+        expect: flags.expect,
+        launch: flags.launch.as_deref(),
+        lost_at_most: flags.lost_at_most,
+    };
+    let mut whole = merge(&flags.folders, asked, Some(&options))?;
     whole.print(flags.screen.show())?;
     whole.check_written()?;
     Ok(whole.result().exit(flags.allow_invalid))
+}
+
+/// What a merge is asked for.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Asked<'a> {
+    /// Shards of the run, if that is known.
+    pub(crate) expect: Option<u64>,
+    /// The launch of the shards, if only one counts.
+    pub(crate) launch: Option<&'a str>,
+    /// The part of the load that may be missing.
+    pub(crate) lost_at_most: f64,
 }
 
 /// All shards together.
@@ -79,8 +98,7 @@ impl Whole {
     /// It was not.
     pub(crate) fn check_written(&mut self) -> Result<()> {
         let error = self.unwritten.take();
-        let fix =
-            "the shards are as they were: merge them again when there is space, or with --out";
+        let fix = "the shards are unchanged: merge them again when there is space, or with --out";
         error.map_or(Ok(()), |error| Err(error.context(fix)))
     }
 
@@ -105,15 +123,16 @@ impl Whole {
 /// Merges shards, and writes the folder of the whole if it is to have one.
 pub(crate) fn merge(
     folders: &[PathBuf],
-    expect: Option<u64>,
-    launch: Option<&str>,
+    asked: Asked<'_>,
     options: Option<&RunDirOptions>,
 ) -> Result<Whole> {
     let shards = shards_in(folders)?;
-    let set = ShardSet::new(shards, expect, launch).map_err(merge_error)?;
+    let set = ShardSet::new(shards, asked.expect, asked.launch).map_err(merge_error)?;
     let mut document = set.plan_document();
     let stored = StoredPlan::parse(&serde_json::to_vec(&document)?)?;
-    let mut merged = set.merge(&stored.limits()?).map_err(merge_error)?;
+    let limits = stored.limits()?;
+    let judges = Judges { limits: &limits, lost_at_most: asked.lost_at_most };
+    let mut merged = set.merge(judges).map_err(merge_error)?;
     let hash = plan_hash(document.get("plan").unwrap_or(&Value::Null));
     merged.summary.metadata.run.plan_hash = hash;
     merged.summary.bottleneck = why(&merged.summary).bottleneck();
@@ -173,6 +192,8 @@ impl Whole {
         }
         pairs.map_or(Ok(()), |pairs| pairs.store(&folder))?;
         self.result().write(&folder, &self.record)?;
+        let (shard, state) = ("0/1".to_owned(), ShardState::Done);
+        folder.commit(&ShardStatus { shard, state, ..ShardStatus::default() })?;
         folder.keep();
         Ok(folder)
     }

@@ -5,12 +5,12 @@ use std::env;
 use std::time::UNIX_EPOCH;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use plimsoll_measure::{Nanos, Stripe};
 use plimsoll_profile::Overrides;
 use plimsoll_runner::{CommonStart, StartAt};
 
-use super::parse_time;
+use super::{parse_share, parse_time};
 use crate::exit::UsageError;
 use crate::processes::ChildOrder;
 use crate::session::Launch;
@@ -32,9 +32,23 @@ pub(crate) struct StartFlags {
     /// The longest wait for the common start
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
     start_timeout: Nanos,
+    /// When a shard ends early: the others go on, or stop, too
+    #[arg(long, value_name = "ACTION", value_enum, default_value = "go-on")]
+    on_loss: OnLoss,
+    /// With --processes: judge the result although processes were lost, if at most this part of the
+    /// load is missing: `1%`
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "processes")]
+    lost_at_most: Option<f64>,
     /// Name this launch in the shard's files; `merge --launch ID` then ignores other launches
     #[arg(long, value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     launch: Option<String>,
+}
+
+/// What a shard does when another one ends early.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OnLoss {
+    GoOn,
+    Stop,
 }
 
 /// The part of a run that this process carries out, and when it begins.
@@ -67,7 +81,13 @@ impl StartFlags {
         }
         let start = self.start_at.map(|at| CommonStart { at, limit: self.start_timeout });
         let id = self.launch.clone().unwrap_or_default();
-        let launch = Launch { id, start, processes: self.processes };
+        let launch = Launch {
+            id,
+            start,
+            processes: self.processes,
+            stop_on_loss: matches!(self.on_loss, OnLoss::Stop),
+            lost_at_most: self.lost_at_most.unwrap_or(0.0),
+        };
         Ok(Part { shard, launch, order: None })
     }
 }

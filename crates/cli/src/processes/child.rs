@@ -44,6 +44,8 @@ pub(crate) struct ChildOrder {
     pub(crate) launch: String,
     /// The folder in which each run has its own.
     pub(crate) out: PathBuf,
+    /// Whether it stops when another one ends early.
+    pub(crate) stop_on_loss: bool,
     /// How it keeps a row for each request; `None` if it writes none.
     pub(crate) rows: Option<RowFormat>,
 }
@@ -87,7 +89,8 @@ impl ChildOrder {
         follow_parent(session.control().clone())?;
         let output = RunDirOptions { out: self.out.clone(), rows: self.rows, page: false };
         let start = Some(CommonStart { at: StartAt::AllReady(LEAD), limit: LONGEST_WAIT });
-        let launch = Launch { id: self.launch.clone(), start, processes: None };
+        let (id, stop_on_loss) = (self.launch.clone(), self.stop_on_loss);
+        let launch = Launch { id, start, stop_on_loss, ..Launch::default() };
         let options = RunOptions { output: Some(output), launch, show: Show::Nothing, ..options };
         Ok((session, options))
     }

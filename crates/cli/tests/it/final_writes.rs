@@ -43,7 +43,7 @@ fn is_killed_before(file: &str, before: &str) {
     let merged = fixture.plimsoll(&["merge", "runs/both", "--expect", "2", "--out", "whole"]);
     let merged = merged.expect(3);
     let said = merged.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let lost = "shards: 1 of 2 ended; shard 1/2 sent its whole load, and was cut off while it wrote its files";
+    let lost = "1 of 2 shards completed: shard 1/2 sent its whole load, but not all of its files are there";
     assert!(said.contains(lost), "{file}: {}", merged.stdout);
     let whole = folders(&fixture.folder.path().join("whole")).remove(0);
     let result = summary(&whole);

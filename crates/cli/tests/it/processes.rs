@@ -101,9 +101,13 @@ fn a_process_that_is_killed_is_named_and_makes_the_whole_invalid() {
     let second = children(child.id())[1];
     kill(second, Signal::SIGKILL).unwrap();
     let output = ProcessOutput::from(child.wait_with_output().unwrap());
-    assert!(output.stderr.contains("shard 1/2 was killed by signal 9"), "{}", output.stderr);
-    assert!(output.expect_screen().starts_with("INVALID: shards: 1 of 2 ended"));
-    assert!(output.stdout.contains("shard 1/2 was cut off, counted for"), "{}", output.stdout);
+    assert!(
+        output.stderr.contains("lost shard 1/2: it was killed by signal 9"),
+        "{}",
+        output.stderr
+    );
+    assert!(output.expect_screen().starts_with("INVALID: PL109: 1 of 2 shards completed"));
+    assert!(output.stdout.contains("shard 1/2 was cut off at"), "{}", output.stdout);
     assert!(!output.stdout.contains("fault of Plimsoll"), "{}", output.stdout);
 }
 
@@ -116,7 +120,8 @@ fn a_process_that_gets_sigterm_is_named_and_makes_the_whole_invalid() {
     let output = ProcessOutput::from(child.wait_with_output().unwrap());
     let words = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("INVALID: shards: 2 of 3 ended; a signal ended shard 1/3 at "),
+        words.contains("INVALID: PL109: 2 of 3 shards completed")
+            && words.contains("shard 1/3 got a signal at "),
         "{words}"
     );
     let whole = fixture.only_run();
@@ -236,7 +241,8 @@ fn a_second_launch_with_the_same_run_id_does_not_show_the_result_of_the_first() 
     }
     let sent = fixture.mock.stats().requests;
     for index in ["0", "1"] {
-        assert!(launch("job-8", index).expect(2).stderr.contains("this shard has run"));
+        let again = launch("job-8", index).expect(2).stderr;
+        assert!(again.contains("this run id has run"), "{again}");
     }
     assert_eq!((sent, fixture.mock.stats().requests), (60, 60));
     let stale = merge("job-8").expect(2);
@@ -259,12 +265,12 @@ fn rows_of_another_shard_are_found_by_merge_and_join() {
     for (content, words) in [
         (fs::read(&rows[0]).unwrap(), "results.jsonl has "),
         (own[..own.len() / 2].to_vec(), "results.jsonl has "),
-        (vec![b'x'; own.len()], "results.jsonl has other content than the shard wrote"),
+        (vec![b'x'; own.len()], "results.jsonl has other content than the run wrote"),
     ] {
         fs::write(&rows[1], content).unwrap();
         let merged = fixture.plimsoll(&merge).expect(3).stdout;
         let merged = merged.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(merged.contains("INVALID: shards: 1 of 2 ended; files of shard 1/2"), "{merged}");
+        assert!(merged.contains("shard 1/2 has damaged files (results.jsonl "), "{merged}");
         assert!(merged.contains(words), "{merged}");
         let shard = rows[1].parent().unwrap().display().to_string();
         let log = log.display().to_string();
@@ -395,6 +401,67 @@ fn clocks_an_hour_apart_send_nothing_and_say_why() {
     assert!(fixture.mock.stats().requests <= 2, "{:?}", fixture.mock.stats());
 }
 
+#[test]
+fn a_run_id_that_has_run_with_another_number_of_shards_is_refused() {
+    let fixture = Fixture::with(FAST);
+    let shard = |part: &str| {
+        let load = ["--stages", "@10:500ms", "--run-id", "both", "--shard", part];
+        fixture.run(&[&["minimal"], &load[..]].concat())
+    };
+    shard("0/2").expect(0);
+    let sent = fixture.mock.stats().requests;
+    let other = shard("1/3").expect(2).stderr;
+    assert!(other.contains("shard-00000-of-00002 is there already"), "{other}");
+    assert_eq!(fixture.mock.stats().requests, sent);
+}
+
+/// A start that an earlier launch left is none of this one.
+#[test]
+fn a_start_of_another_launch_is_ignored() {
+    let fixture = Fixture::with(FAST);
+    let run = fixture.folder.path().join("runs/both");
+    fs::create_dir_all(&run).unwrap();
+    let stale = |launch: &str| {
+        format!("{{\"schema\":\"plimsoll.start/1\",\"launch\":\"{launch}\",\"unix_ns\":99}}\n")
+    };
+    fs::write(run.join("start.json"), stale("first")).unwrap();
+    let shards = ["0", "1"].map(|index| {
+        let place = [("PLIMSOLL_SHARD_INDEX", index), ("PLIMSOLL_SHARD_COUNT", "2")];
+        shard(&fixture, &place, &["--start-at", "ready", "--launch", "second"])
+    });
+    for shard in shards {
+        ProcessOutput::from(shard.wait_with_output().unwrap()).expect(0);
+    }
+    assert!(folders(&run).iter().all(|shard| status(shard).state == ShardState::Done));
+}
+
+#[test]
+fn a_loss_that_is_accepted_is_stated_and_the_rest_is_judged() {
+    let fixture = Fixture::with("other_models: {ttft: 100ms, gap: 1ms, output: 4}");
+    let load = ["minimal", "--stages", "@60:4s", "--processes", "3", "--lost-at-most", "40%"];
+    let child = fixture.start(&load);
+    fixture.wait_for_requests(60);
+    kill(children(child.id())[1], Signal::SIGKILL).unwrap();
+    let output = ProcessOutput::from(child.wait_with_output().unwrap()).expect(0);
+    let words = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("VALID") && !words.contains("INVALID"), "{words}");
+    assert!(words.contains("2 of 3 shards completed: shard 1/3 "), "{words}");
+}
+
+#[test]
+fn a_shard_that_gets_a_signal_stops_the_others_if_asked() {
+    let fixture = Fixture::with(FAST);
+    let load = ["minimal", "--stages", "@60:60s", "--processes", "3", "--on-loss", "stop"];
+    let child = fixture.start(&load);
+    fixture.wait_for_requests(60);
+    kill(children(child.id())[1], Signal::SIGTERM).unwrap();
+    let output = ProcessOutput::from(child.wait_with_output().unwrap());
+    assert!(output.expect_screen().starts_with("INTERRUPTED"), "{}", output.stdout);
+    let merged = summary(&fixture.only_run());
+    let states: Vec<_> = merged.shards.iter().map(|shard| shard.state).collect();
+    assert_eq!(states, [ShardState::Partial; 3]);
+}
+
 /// The start that shard 0 writes once all are ready is an hour off for a shard with such a clock.
 #[test]
 #[ignore = "needs libfaketime"]
@@ -411,7 +478,10 @@ fn a_clock_an_hour_off_is_found_at_a_common_start_too() {
         assert!(other.contains(words), "{wrong}: {other}");
         let merged = fixture.plimsoll(&["merge", "runs/both", "--expect", "2"]).expect(3).stdout;
         let said = merged.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains("INVALID: shards: 1 of 2 ended; shard 1/2"), "{wrong}: {merged}");
+        assert!(
+            said.contains("INVALID: PL109: 1 of 2 shards completed") && said.contains("shard 1/2"),
+            "{wrong}: {merged}"
+        );
     }
 }
 

@@ -85,8 +85,31 @@ fn a_folder_that_is_not_a_readable_run_is_an_error() {
 fn killed_run(fixture: &Fixture) -> std::path::PathBuf {
     fixture.run(&["minimal", "--stages", "2:300ms"]).expect(0);
     let run = fixture.only_run();
-    fs::remove_file(run.join("summary.json")).unwrap();
+    for file in ["summary.json", "shard.json"] {
+        fs::remove_file(run.join(file)).unwrap();
+    }
     run
+}
+
+#[test]
+fn a_file_that_is_not_as_the_run_wrote_it_is_named() {
+    let fixture = Fixture::with(FAST);
+    fixture.run(&["minimal", "--stages", "2:300ms"]).expect(0);
+    let run = fixture.only_run();
+    let report = || fixture.plimsoll(&["report", run.to_str().unwrap()]);
+    let rows = fs::read(run.join("results.jsonl")).unwrap();
+    fs::write(run.join("results.jsonl"), &rows[..rows.len() - 9]).unwrap();
+    let cut = report().expect(0).stderr;
+    assert!(
+        cut.contains(&format!("results.jsonl has {} bytes instead of", rows.len() - 9)),
+        "{cut}"
+    );
+    let mut summary = fs::read(run.join("summary.json")).unwrap();
+    let digit = summary.iter().rposition(u8::is_ascii_digit).unwrap();
+    summary[digit] ^= 1;
+    fs::write(run.join("summary.json"), summary).unwrap();
+    let changed = report().expect(3).stderr;
+    assert!(changed.contains("summary.json has other content than the run wrote"), "{changed}");
 }
 
 #[test]

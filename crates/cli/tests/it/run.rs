@@ -8,7 +8,7 @@ use plimsoll_run_files::{parse_row, read_exemplars};
 
 use crate::support::{FAST, Fixture, command, summary};
 
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     "exemplars.json",
     "histograms.hlog",
     "metrics.prom",
@@ -18,6 +18,7 @@ const FILES: [&str; 12] = [
     "report.html",
     "report.txt",
     "results.jsonl",
+    "shard.json",
     "stages.csv",
     "summary.json",
     "timeline.json",
@@ -150,7 +151,7 @@ fn shards_together_make_up_the_whole_schedule_and_are_merged_into_one_run() {
     assert_eq!(summary(&folders[0]).metadata.run.shard, "0/2");
     let again = ["minimal", "--stages", "@60:1s", "--shard", "0/2", "--run-id", "both"];
     let refused = fixture.run(&again).expect(2).stderr;
-    assert!(refused.contains("this shard has run"), "{refused}");
+    assert!(refused.contains("this run id has run"), "{refused}");
 
     let merge = ["merge", "runs/both", "--expect", "2", "--out", "whole"];
     // They ran one after the other, so together they are not the planned load.

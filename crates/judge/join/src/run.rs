@@ -149,7 +149,7 @@ impl Run {
         if let Some(how) = changed_since(&path) {
             let path = path.display();
             return Err(JoinError::Unjudged(format!(
-                "{path} {how}; copy the shard's folder again"
+                "{path} {how}: copy the run's folder again"
             )));
         }
         let mut lines = Lines::open(&path)?;

@@ -2,8 +2,8 @@
 
 use plimsoll_measure::{StageId, Stripe};
 use plimsoll_metrics::{
-    Limit, RunEnd, RunExemplars, RunSummary, ShardState, Snapshot, StageInfo, TaskTally, TimeRecord,
-    TimeSeries,
+    Limit, Losses, RunEnd, RunExemplars, RunSummary, ShardState, Snapshot, StageInfo, TaskTally,
+    TimeRecord, TimeSeries,
 };
 use plimsoll_run_files::Counts;
 
@@ -12,6 +12,15 @@ use crate::part::{Part, align};
 use crate::shard::Shard;
 use crate::shard_set::ShardSet;
 use crate::{exemplars, health, metadata, server_parts, verdict};
+
+/// What the whole is judged by.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Judges<'a> {
+    /// The limits of the plan.
+    pub limits: &'a [Limit],
+    /// The part of the load that may be missing, from 0 to 1; the rest is then judged.
+    pub lost_at_most: f64,
+}
 
 /// The result of all shards together.
 #[derive(Clone, Debug)]
@@ -46,43 +55,43 @@ impl Sum {
             none => *none = Some(series),
         }
     }
+}
 
-    /// Counts the arrivals that belong to a shard that did not end, and that it did not count: the
-    /// plan of the whole is the same, whatever became of its shards.
-    fn add_unsent(&mut self, place: Stripe, stages: &[StageInfo], counts: Option<&Counts>) {
-        let mut before = 0;
-        for (stage, index) in stages.iter().zip(0..) {
-            let id = StageId(index);
-            let after = before + stage.arrivals.unwrap_or(0);
-            let planned = place.share(after) - place.share(before);
-            let counted = counts.map_or(0, |counts| {
-                counts.snapshot.total(|key| key.stage == id).counters().arrivals_planned
-            });
-            self.snapshot.add_unsent(id, planned.saturating_sub(counted));
-            before = after;
-        }
-    }
+/// The arrivals of each stage that belong to a shard, and that it did not count.
+fn unsent(place: Stripe, stages: &[StageInfo], counts: Option<&Counts>) -> Vec<(StageId, u64)> {
+    let mut before = 0;
+    let of_stages = stages.iter().zip(0..).map(|(stage, index)| {
+        let id = StageId(index);
+        let after = before + stage.arrivals.unwrap_or(0);
+        let planned = place.share(after) - place.share(before);
+        let counted = counts.map_or(0, |counts| {
+            counts.snapshot.total(|key| key.stage == id).counters().arrivals_planned
+        });
+        before = after;
+        (id, planned.saturating_sub(counted))
+    });
+    of_stages.collect()
 }
 
 impl ShardSet {
     /// Adds all shards up. The counts of one shard at a time are in memory, beside the sum.
     ///
-    /// A shard that is missing, cut off or late makes the whole invalid: its limits are not
-    /// judged, and the figures are those of the shards that are known.
+    /// Shards that are missing, cut off or late make the whole invalid, unless the judges accept
+    /// that much: its thresholds are not judged, and the figures are those of the shards that are
+    /// known.
     ///
     /// # Errors
     /// A file of a shard is damaged or cannot be read.
-    pub fn merge(&self, limits: &[Limit]) -> Result<Merged, MergeError> {
-        let (mut sum, mut parts) = (Sum::default(), Vec::new());
+    pub fn merge(&self, judges: Judges<'_>) -> Result<Merged, MergeError> {
+        let (mut sum, mut parts, mut unsent_arrivals) = (Sum::default(), Vec::new(), Vec::new());
         let time = metadata::merge(self, Vec::new()).headline_time();
         let stages = self.shards.first().map_or(&[][..], |first| &first.planned.stages);
-        let stopped = self.was_interrupted();
         for place in (0..self.count).filter_map(|index| Stripe::new(index, self.count)) {
             let mut shard = self.shards.iter().find(|shard| shard.place == place).cloned();
             let counts = shard.as_mut().map(Shard::counts).transpose()?.flatten();
             let part = Part::new(place, shard.as_ref(), counts.as_ref(), time);
-            if part.shown.state != ShardState::Done && !stopped {
-                sum.add_unsent(place, stages, counts.as_ref());
+            if part.shown.state != ShardState::Done {
+                unsent_arrivals.extend(unsent(place, stages, counts.as_ref()));
             }
             parts.push(part);
             if let Some((shard, counts)) = shard.zip(counts) {
@@ -90,6 +99,11 @@ impl ShardSet {
             }
         }
         align(&mut parts);
+        let losses = self.losses(&parts);
+        if losses.any && !losses.are_within(judges.lost_at_most) {
+            // The plan of the whole is the same, whatever became of its shards.
+            unsent_arrivals.into_iter().for_each(|(id, count)| sum.snapshot.add_unsent(id, count));
+        }
         let summaries: Vec<_> =
             self.shards.iter().filter_map(|shard| shard.summary.as_ref()).collect();
         let whole = summaries.len() as u64 == self.count;
@@ -100,8 +114,9 @@ impl ShardSet {
             metadata::cut(&mut metadata, counted.fold(0.0, f64::max));
         }
         let mut summary =
-            RunSummary::build(metadata, health, &sum.snapshot, limits)?.with_tasks(&sum.tasks)?;
+            RunSummary::build(metadata, health, &sum.snapshot, judges.limits)?.with_tasks(&sum.tasks)?;
         summary.shards = parts.into_iter().map(|part| part.shown).collect();
+        summary.lost_at_most = judges.lost_at_most;
         if let Some(busiest) = busiest(&summaries) {
             summary.processes.clone_from(&busiest.processes);
             summary.resources.clone_from(&busiest.resources);
@@ -109,13 +124,23 @@ impl ShardSet {
         let series = sum.series.unwrap_or_default();
         let record = TimeRecord::build(&series, &summary.metadata, &summary.health, &[])?;
         summary.time_facts = record.facts.clone();
-        if stopped {
+        if self.was_interrupted() {
             summary.metadata.run.ended = RunEnd::Interrupted;
         }
         verdict::apply(&mut summary);
         let kept = self.shards.iter().map(Shard::exemplars);
         let kept: Vec<_> = kept.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         Ok(Merged { exemplars: exemplars::merge(kept), record, summary })
+    }
+
+    /// What is missing of the load; nothing if a signal ended every shard, and so the whole run.
+    fn losses(&self, parts: &[Part]) -> Losses {
+        if self.was_interrupted() {
+            return Losses::default();
+        }
+        let stages = self.shards.first().map_or(&[][..], |first| &first.planned.stages);
+        let load_s = stages.iter().map(|stage| stage.duration_s).sum();
+        Losses::of(parts.iter().map(|part| &part.shown), load_s)
     }
 }
 

@@ -90,6 +90,7 @@ fn same_run(first: &Shard, other: &Shard) -> Result<(), MergeError> {
     let facts = [
         ("the number of shards", first.place.count().to_string(), other.place.count().to_string()),
         ("the version of plimsoll", a.tool_version.clone(), b.tool_version.clone()),
+        ("the build of plimsoll", a.build.clone(), b.build.clone()),
         ("the seed", a.seed.to_string(), b.seed.to_string()),
         ("the run id", quoted(&a.run_id, NO_ID), quoted(&b.run_id, NO_ID)),
         ("the launch", quoted(&a.launch, NO_LAUNCH), quoted(&b.launch, NO_LAUNCH)),

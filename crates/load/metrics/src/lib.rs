@@ -83,7 +83,7 @@ pub use run_metadata::{
     Expectation, FailureKind, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };
 pub use scope::Scope;
-pub use shard_part::{Interruption, ShardPart, ShardState};
+pub use shard_part::{Interruption, Losses, ShardPart, ShardState};
 pub use snapshot::Snapshot;
 pub use stage_resources::{
     Bottleneck, HostLoad, ProcessLoad, ProcessPlace, QuotaLoad, StageResources, ThreadLoad,

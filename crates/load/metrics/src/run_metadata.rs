@@ -37,6 +37,9 @@ pub struct RunInfo {
     pub name: String,
     /// Version of the tool.
     pub tool_version: String,
+    /// Build profile and features of the tool.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub build: String,
     /// Seed of all random numbers.
     pub seed: u64,
     /// What tells it from other runs with the same seed; `--run-id` reproduces the ids of its

@@ -87,3 +87,44 @@ pub struct ShardPart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
 }
+
+/// The shards that did not carry their part of the load to its end, with all of their files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Losses {
+    /// Whether there are any.
+    pub any: bool,
+    /// The part of the load that is not counted.
+    pub below: f64,
+    /// The same with every shard of which a file is damaged.
+    share: f64,
+}
+
+impl Losses {
+    /// The losses of a load of this length.
+    pub fn of<'p>(parts: impl Iterator<Item = &'p ShardPart>, load_s: f64) -> Self {
+        let (mut losses, mut all) = (Self::default(), 0.0);
+        for part in parts {
+            let below = missing_part(part, load_s);
+            losses.any |= part.state != ShardState::Done;
+            losses.below += below;
+            losses.share += if part.damaged.is_empty() { below } else { 1.0 };
+            all += 1.0;
+        }
+        Self { below: losses.below / all, share: losses.share / all, ..losses }
+    }
+
+    /// Whether at most this part of the load is missing.
+    pub fn are_within(self, most: f64) -> bool {
+        most > 0.0 && self.share <= most + f64::EPSILON
+    }
+}
+
+/// The part of its own load that a shard did not count.
+fn missing_part(part: &ShardPart, load_s: f64) -> f64 {
+    match (part.state, part.interrupted, part.counted_s) {
+        (ShardState::Done, ..) => 0.0,
+        (_, Some(Interruption { at_s, of_s }), _) => 1.0 - (at_s / of_s).min(1.0),
+        _ if part.counted_all => 0.0,
+        (.., counted_s) => 1.0 - (counted_s.unwrap_or(0.0) / load_s).min(1.0),
+    }
+}

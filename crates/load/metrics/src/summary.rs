@@ -44,6 +44,9 @@ pub struct RunSummary {
     /// The shards of a merged run, in their order; empty for a run of one process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardPart>,
+    /// The part of the load that shards may have lost, from 0 to 1.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_at_most: f64,
     /// The tasks of agents, by scenario and target. Their requests are counted like all others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_tasks: Vec<TaskGroup>,
@@ -61,6 +64,11 @@ pub struct RunSummary {
     pub bottleneck: Option<Bottleneck>,
     /// Plimsoll's measurements of itself.
     pub health: InstrumentHealth,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
 }
 
 impl RunSummary {

@@ -7,7 +7,7 @@
 //! - [`timeline_json`] and [`interval_log`]: what happened when
 //! - [`exemplars_json`]: single requests with all their times
 //! - [`counts_bytes`]: `counts.bin`, what a shard counted, to be added up with other shards
-//! - [`shard_status_json`]: `shard.json`, the last file of a shard: it is whole
+//! - [`shard_status_json`]: `shard.json`, the last file of a run or a shard: the digests of the others
 //! - [`pairs`]: `pairs.bin`, the blocks of a comparison to the nanosecond
 //!
 //! Nothing here knows how the load was generated, or how results are shown.
@@ -32,12 +32,11 @@ pub use interval_log::interval_log;
 pub use rebuild::{Rebuilt, rebuild};
 pub use row::{ParsedRow, RowContext, RowNames, parse_row, write_row};
 pub use row_file::{RowFormat, RowWriter, find_rows, open_rows};
-pub use shard_signs::{ShardProgress, ShardReady, ShardStart};
+pub use shard_signs::{ShardProgress, ShardSign};
 pub use shard_status::{FileDigest, ShardStatus};
 pub use stored::{
-    changed_since, exemplars_json, read as read_stored, read_exemplars, read_shard_progress,
-    read_shard_ready, read_shard_start, read_shard_status, read_summary, read_timeline,
-    shard_progress_json, shard_ready_json, shard_start_json, shard_status_json, summary_json,
-    timeline_json,
+    changed_files, changed_since, exemplars_json, read as read_stored, read_exemplars,
+    read_shard_progress, read_shard_sign, read_shard_status, read_summary, read_timeline,
+    shard_progress_json, shard_sign_json, shard_status_json, summary_json, timeline_json,
 };
 pub use task_row::{RebuiltTasks, rebuild_tasks, write_task_row};

@@ -1,27 +1,19 @@
 //! What shards of a run tell each other, and who watches them, by small files: that one is ready,
-//! when all begin, and how far one is.
+//! when all begin, how far one is, and that all stop.
 
 use serde::{Deserialize, Serialize};
 
-/// `ready.json` in the folder of a shard: it waits for the common start.
+/// A sign to the shards of a launch: `ready.json` in the folder of a shard that waits for the start;
+/// beside the folders `start.json`, when all begin, and `stop.json`, that one ended early and all
+/// stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShardReady {
-    /// Version of the layout: `plimsoll.ready/1`.
-    pub schema: String,
-    /// Which part of the run, `k/n` with k from 0.
-    pub shard: String,
-    /// Since when, by its host's clock, in nanoseconds since 1970 UTC.
-    pub unix_ns: u64,
-    /// Its process.
-    pub pid: u32,
-}
-
-/// `start.json` beside the folders of the shards: when all begin.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShardStart {
+pub struct ShardSign {
     /// Version of the layout: `plimsoll.start/1`.
     pub schema: String,
-    /// The start by the clock of the host that reads the file, in nanoseconds since 1970 UTC.
+    /// The launch that it is of: shards of another one ignore it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub launch: String,
+    /// The time by the clock of the host that reads the file, in nanoseconds since 1970 UTC.
     pub unix_ns: u64,
     /// What this clock is ahead of the launcher's, in nanoseconds, where the launcher measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

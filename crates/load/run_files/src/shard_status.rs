@@ -1,4 +1,4 @@
-//! `shard.json`, the last file that a shard writes: where it is, the others are
+//! `shard.json`, the last file that a run or a shard writes: where it is, the others are
 //! whole.
 
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ impl FileDigest {
             Ok(found) if found.bytes != self.bytes => {
                 Some(format!("has {} bytes instead of {}", found.bytes, self.bytes))
             }
-            Ok(_) => Some("has other content than the shard wrote".to_owned()),
+            Ok(_) => Some("has other content than the run wrote".to_owned()),
             Err(error) if error.kind() == ErrorKind::NotFound => Some("is missing".to_owned()),
             Err(error) => Some(error.to_string()),
         }

@@ -1,5 +1,6 @@
 //! The files of JSON with a version of their layout: how each is written and read.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline, exemplars, summary, timeline};
@@ -7,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RunFileError;
-use crate::shard_signs::{ShardProgress, ShardReady, ShardStart};
-use crate::shard_status::ShardStatus;
+use crate::shard_signs::{ShardProgress, ShardSign};
+use crate::shard_status::{FileDigest, ShardStatus};
 
 macro_rules! files {
     ($($file:literal $type:ident: $layout:expr, $write:ident, $read:ident;)+) => {$(
@@ -30,17 +31,32 @@ files! {
     "timeline.json" RunTimeline: timeline::SCHEMA, timeline_json, read_timeline;
     "exemplars.json" RunExemplars: exemplars::SCHEMA, exemplars_json, read_exemplars;
     "shard.json" ShardStatus: "plimsoll.shard/1", shard_status_json, read_shard_status;
-    "ready.json" ShardReady: "plimsoll.ready/1", shard_ready_json, read_shard_ready;
-    "start.json" ShardStart: "plimsoll.start/1", shard_start_json, read_shard_start;
+    "start.json" ShardSign: "plimsoll.start/1", shard_sign_json, read_shard_sign;
     "progress.json" ShardProgress: "plimsoll.progress/1", shard_progress_json, read_shard_progress;
 }
 
-/// How a file in the folder of a shard differs from the one that the shard wrote; `None` if it does
+/// How a file in the folder of a run differs from the one that the run wrote; `None` if it does
 /// not, and elsewhere.
 pub fn changed_since(path: &Path) -> Option<String> {
-    let status = plimsoll_input::read(&path.with_file_name("shard.json")).ok()?;
-    let digests = read_shard_status(&status).ok()?.files;
-    digests.get(path.file_name()?.to_str()?)?.mismatch(path)
+    digests(path.parent()?).get(path.file_name()?.to_str()?)?.mismatch(path)
+}
+
+/// The files in the folder of a run that are missing or have another length than the run wrote.
+pub fn changed_files(folder: &Path) -> Vec<String> {
+    let digests = digests(folder).into_iter().filter_map(|(name, digest)| {
+        let path = folder.join(&name);
+        let length = path.metadata().map_or(0, |file| file.len());
+        (length != digest.bytes)
+            .then(|| format!("{} has {length} bytes instead of {}", path.display(), digest.bytes))
+    });
+    digests.collect()
+}
+
+/// The digests that a run stored; none of a run that did not end.
+fn digests(folder: &Path) -> BTreeMap<String, FileDigest> {
+    let status = plimsoll_input::read(&folder.join("shard.json")).ok();
+    let status = status.and_then(|bytes| read_shard_status(&bytes).ok());
+    status.map(|status| status.files).unwrap_or_default()
 }
 
 /// The summary as indented JSON, with a final newline.

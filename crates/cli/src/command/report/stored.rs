@@ -4,16 +4,18 @@ use std::collections::HashSet;
 use std::io::{BufReader, ErrorKind};
 use std::path::Path;
 
-use anyhow::{Context as _, Error, Result};
+use anyhow::{Context as _, Error, Result, bail};
 use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
 use plimsoll_page::ServerParts;
 use plimsoll_run_files::{
-    BoundedLines, Rebuilt, RebuiltTasks, find_rows, open_rows, read_exemplars, read_summary,
-    read_timeline, rebuild, rebuild_tasks,
+    BoundedLines, Rebuilt, RebuiltTasks, changed_files, changed_since, find_rows, open_rows,
+    read_exemplars, read_summary, read_timeline, rebuild, rebuild_tasks,
 };
 use plimsoll_runner::folder::{StoredPlan, file, release_of_killed};
 use plimsoll_versus::Versus;
 use serde::Deserialize;
+
+use crate::console;
 
 /// What a folder says of its run.
 pub(in crate::command) struct Stored {
@@ -24,6 +26,9 @@ pub(in crate::command) struct Stored {
 
 /// The stored results, or those computed from the rows.
 pub(in crate::command) fn read(run: &Path) -> Result<Stored> {
+    for how in changed_files(run) {
+        console::eprint_line(&format!("warning: {how}: copy the run's folder again"));
+    }
     if let Some(summary) = read_file(run, file::SUMMARY, read_summary)? {
         return Ok(Stored { summary, timeline: read_file(run, file::TIMELINE, read_timeline)? });
     }
@@ -42,6 +47,9 @@ fn read_file<T, E: Into<Error>>(
     let path = run.join(name);
     match plimsoll_input::read(&path) {
         Ok(bytes) => {
+            if let Some(how) = changed_since(&path) {
+                bail!("{} {how}: copy the run's folder again", path.display());
+            }
             let found = read(&bytes).map_err(Into::into);
             found.map(Some).with_context(|| path.display().to_string())
         }

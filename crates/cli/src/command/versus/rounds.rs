@@ -137,7 +137,7 @@ fn measure_round(
 fn complete(known: &mut Facts, measured: &Measured, one_in: u32) -> Result<()> {
     let (summary, after) = (&measured.summary, &measured.comparison);
     let (taken_out, tracks) = (&*after.taken_out, &*after.tracks);
-    let Some(folder) = measured.run_dir.as_ref().filter(|_| measured.status.is_some()) else {
+    let Some(folder) = measured.run_dir.as_ref().filter(|_| measured.is_shard()) else {
         facts::complete(known, &After { summary, taken_out, tracks, one_in });
         return Ok(());
     };

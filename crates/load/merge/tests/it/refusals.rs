@@ -19,8 +19,21 @@ fn read(folders: &[PathBuf]) -> Result<Vec<Shard>, MergeError> {
 }
 
 fn merge(folders: &[PathBuf]) -> Merged {
-    let limit = Limit::parse("completed", "count>1").unwrap();
-    set(folders, None).unwrap().merge(&[limit]).unwrap()
+    merge_with(folders, 0.0)
+}
+
+fn merge_with(folders: &[PathBuf], lost_at_most: f64) -> Merged {
+    let limits = [Limit::parse("completed", "count>1").unwrap()];
+    let judges = Judges { limits: &limits, lost_at_most };
+    set(folders, None).unwrap().merge(judges).unwrap()
+}
+
+/// The text of rule 109.
+fn incomplete(done: &str, below: &str, lost: &str) -> String {
+    format!(
+        "{done} shards completed: {lost}. The load is {below} below the plan; percentiles cover the \
+         requests that were sent."
+    )
 }
 
 /// Changes a value in the `plan.json` of a shard.
@@ -38,6 +51,7 @@ fn shards_of_different_runs_are_refused_with_what_differs() {
         ("/metadata/run/run_id", json!("r2"), "the run id is `r1`"),
         ("/metadata/run/launch", json!("second"), "the launch is `first`"),
         ("/metadata/run/tool_version", json!("9"), "the version of plimsoll"),
+        ("/metadata/run/build", json!("dist"), "the build of plimsoll is dist full in the first"),
         ("/metadata/run/shard", json!("1/3"), "the number of shards is 2"),
         ("/schedule_fingerprint", json!("1"), "the hash of the schedule"),
         ("/plan/limits/timeout", json!("9s"), "the plan's limits timeout is \"30s\""),
@@ -78,7 +92,7 @@ fn a_missing_shard_is_named_and_nothing_is_judged_until_it_turns_up() {
     let parent = tempfile::tempdir().unwrap();
     let folders = shards(parent.path(), 3);
     let merged = merge(&[folders[0].clone(), folders[2].clone()]);
-    assert_eq!(reason(&merged), "2 of 3 shards ended; shard 1/3 missing.");
+    assert_eq!(reason(&merged), incomplete("2 of 3", "33 %", "shard 1/3 is missing"));
     let judged = &merged.summary.thresholds[0];
     assert!(matches!(&judged.judgement, Judgement::Inconclusive(why) if why.contains("1/3")));
     let states: Vec<_> = merged.summary.shards.iter().map(|shard| shard.state).collect();
@@ -97,17 +111,17 @@ fn shards_of_an_earlier_launch_do_not_count() {
     let parent = tempfile::tempdir().unwrap();
     let folders = shards(parent.path(), 3);
     let of = |launch| ShardSet::new(read(&folders).unwrap(), Some(3), Some(launch));
-    let all = of("first").unwrap().merge(&[]).unwrap();
+    let all = of("first").unwrap().merge(Judges::default()).unwrap();
     assert_eq!(reason(&all), "valid");
     let none = of("second").unwrap_err().to_string();
     assert!(none.contains("no shard is of launch `second`") && none.contains("`first`"), "{none}");
     change(&folders[2], "/metadata/run/launch", json!("second"));
-    for (launch, missing) in [
-        ("second", "1 of 3 shards ended; shard 0/3 missing, shard 1/3 missing."),
-        ("first", "2 of 3 shards ended; shard 2/3 missing."),
+    for (launch, done, below, missing) in [
+        ("second", "1 of 3", "67 %", "shard 0/3 is missing; shard 1/3 is missing"),
+        ("first", "2 of 3", "33 %", "shard 2/3 is missing"),
     ] {
-        let merged = of(launch).unwrap().merge(&[]).unwrap();
-        assert_eq!(reason(&merged), missing, "{launch}");
+        let merged = of(launch).unwrap().merge(Judges::default()).unwrap();
+        assert_eq!(reason(&merged), incomplete(done, below, missing), "{launch}");
     }
 }
 
@@ -119,14 +133,22 @@ fn a_shard_that_was_cut_off_counts_up_to_there_and_makes_the_whole_invalid() {
         fs::remove_file(folders[1].join(file)).unwrap();
     }
     let merged = merge(&folders);
-    assert_eq!(reason(&merged), "1 of 2 shards ended; shard 1/2 partial, its whole load counted.");
+    assert_eq!(
+        reason(&merged),
+        incomplete(
+            "1 of 2",
+            "0 %",
+            "shard 1/2 sent its whole load, but not all of its files are there"
+        )
+    );
     write_counts(&folders[1], Stripe::new(1, 2).unwrap(), false);
     let merged = merge(&folders);
-    assert_eq!(reason(&merged), "1 of 2 shards ended; shard 1/2 partial, counted 9s.");
+    assert_eq!(reason(&merged), incomplete("1 of 2", "5.0 %", "shard 1/2 was cut off at 9 s"));
     assert_eq!(merged.summary.results.total.counters.scheduled, REQUESTS);
     fs::remove_file(folders[1].join("counts.bin")).unwrap();
     let merged = merge(&folders);
-    assert_eq!(reason(&merged), "1 of 2 shards ended; shard 1/2 partial.");
+    let lost = "shard 1/2 was cut off before its first counts";
+    assert_eq!(reason(&merged), incomplete("1 of 2", "50 %", lost));
 }
 
 /// The status of a shard with these keys besides.
@@ -150,7 +172,11 @@ fn a_late_shard_is_told_apart_from_one_that_was_cut_off() {
     let merged = merge(&folders);
     assert_eq!(
         reason(&merged),
-        "1 of 3 shards ended; shard 0/3 partial, counted 9s, shard 2/3 late by 2.3s."
+        incomplete(
+            "1 of 3",
+            "37 %",
+            "shard 0/3 was cut off at 9 s; shard 2/3 was ready 2.3 s late and sent nothing"
+        )
     );
     // Which of them sent nothing is one thing, what was lost of the others another.
     assert_eq!(merged.summary.results.total.counters.scheduled, REQUESTS / 3 * 2);
@@ -168,7 +194,7 @@ fn a_shard_that_a_signal_ended_is_named_with_time_and_share_and_the_plan_is_not_
     // Of its 300 arrivals it counted those of 4 seconds.
     write_counts_until(&folders[1], Stripe::new(1, 3).unwrap(), 4);
     let merged = merge(&folders);
-    let words = "2 of 3 shards ended; shard 1/3 interrupted at 4.1s of 10s, counted 4s.";
+    let words = incomplete("2 of 3", "20 %", "shard 1/3 got a signal at 4.1 s of 10 s");
     assert_eq!(reason(&merged), words);
     let judged = &merged.summary.thresholds[0].judgement;
     assert!(matches!(judged, Judgement::Inconclusive(why) if why.contains("1/3")), "{judged:?}");
@@ -186,6 +212,48 @@ fn a_shard_that_a_signal_ended_is_named_with_time_and_share_and_the_plan_is_not_
     assert_eq!((reason(&merged).as_str(), planned(&merged)), ("valid", 733));
     let of_shards = merged.summary.shards.iter().map(|part| part.state);
     assert!(of_shards.clone().all(|state| state == ShardState::Partial), "{of_shards:?}");
+}
+
+/// What of a load is missing, whether 40 % may be, and what is then said.
+#[test]
+fn losses_up_to_a_share_are_stated_and_the_rest_is_judged() {
+    type Loss = fn(&[PathBuf]);
+    let cases: [(&str, f64, bool, Loss); 7] = [
+        ("a missing shard of three", 0.4, true, |all| fs::remove_dir_all(&all[1]).unwrap()),
+        ("the same, a third accepted", 1.0 / 3.0, true, |all| fs::remove_dir_all(&all[1]).unwrap()),
+        ("the same, less accepted", 0.3, false, |all| fs::remove_dir_all(&all[1]).unwrap()),
+        ("two of three", 0.4, false, |all| {
+            all[1..].iter().for_each(|f| fs::remove_dir_all(f).unwrap())
+        }),
+        ("cut off after 4 of 10 s", 0.21, true, cut_at_4_s),
+        ("the same, less accepted", 0.19, false, cut_at_4_s),
+        // It counted everything, but a file of it cannot be used.
+        ("a damaged file", 0.3, false, |all| {
+            say(&all[1], &json!({"files": {"results.jsonl": {"bytes": 7, "crc32": 1}}}));
+        }),
+    ];
+    for (what, most, accepted, lose) in cases {
+        let parent = tempfile::tempdir().unwrap();
+        let folders = shards(parent.path(), 3);
+        lose(&folders);
+        let kept: Vec<_> = folders.into_iter().filter(|folder| folder.exists()).collect();
+        let merged = merge_with(&kept, most).summary;
+        assert_eq!(merged.validity == Validity::Valid, accepted, "{what}: {:?}", merged.validity);
+        let judged = &merged.thresholds[0].judgement;
+        assert_eq!(*judged == Judgement::Pass, accepted, "{what}: {judged:?}");
+        let told: Vec<_> =
+            merged.warnings.iter().filter(|warning| warning.what == "PL109").collect();
+        assert_eq!(told.len(), usize::from(accepted), "{what}: {:?}", merged.warnings);
+        let counters = merged.results.total.counters;
+        // The plan is the whole one, unless its rest is what was judged.
+        let planned = if accepted { counters.scheduled } else { REQUESTS };
+        assert_eq!(counters.arrivals_planned, planned, "{what}");
+    }
+}
+
+fn cut_at_4_s(all: &[PathBuf]) {
+    say(&all[1], &json!({"state": "partial", "interrupted": {"at_s": 4.0, "of_s": 10.0}}));
+    write_counts_until(&all[1], Stripe::new(1, 3).unwrap(), 4);
 }
 
 #[test]
@@ -220,7 +288,7 @@ fn rates_of_shards_that_were_all_cut_off_are_those_of_the_counted_time() {
         change(folder, "/metadata/stages/0/duration_s", json!(60.0));
     }
     let merged = merge(&folders);
-    assert!(reason(&merged).starts_with("0 of 2 shards ended"));
+    assert!(reason(&merged).starts_with("0 of 2 shards completed"));
     // 90 of 100 requests each second are answered well, for as long as was counted.
     let rate = merged.summary.results.total.rates.throughput_per_s.unwrap();
     assert!((85.0..95.0).contains(&rate), "{rate}");
@@ -251,8 +319,8 @@ fn a_damaged_file_makes_the_whole_invalid_with_the_shard_and_the_file() {
             fs::write(&path, &whole[..length]).unwrap();
             let merged = merge(&folders);
             let found = reason(&merged);
-            let start = "2 of 3 shards ended; shard 1/3 damaged (";
-            assert!(found.starts_with(&format!("{start}{name}: ")), "{length}: {found}");
+            let words = format!("shard 1/3 has damaged files ({name}: ");
+            assert!(found.starts_with("2 of 3 ") && found.contains(&words), "{length}: {found}");
             let judged = &merged.summary.thresholds[0].judgement;
             assert!(matches!(judged, Judgement::Inconclusive(_)), "{name}: {judged:?}");
             let counted = if name == "counts.bin" { REQUESTS / 3 * 2 } else { REQUESTS };
@@ -297,9 +365,9 @@ fn a_file_that_is_not_the_one_of_its_shard_makes_the_whole_invalid() {
                 assert_eq!(name, "plan.json");
                 continue;
             };
-            let found = reason(&set.merge(&[]).unwrap());
-            let start = format!("2 of 3 shards ended; shard 1/3 damaged ({name} ");
-            assert!(found.starts_with(&start), "{found}");
+            let found = reason(&set.merge(Judges::default()).unwrap());
+            let words = format!("shard 1/3 has damaged files ({name} ");
+            assert!(found.starts_with("2 of 3 ") && found.contains(&words), "{found}");
         }
         fs::write(&path, &own).unwrap();
         assert_eq!(reason(&merge(&folders)), "valid", "{name}");
@@ -322,7 +390,7 @@ fn a_bit_that_flipped_in_the_counts_is_found() {
     let last = flipped.len() - 1;
     flipped[last] ^= 1;
     fs::write(&path, flipped).unwrap();
-    assert!(reason(&merge(&folders)).contains("shard 0/2 damaged (counts.bin"));
+    assert!(reason(&merge(&folders)).contains("shard 0/2 has damaged files (counts.bin"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn merge(count: u64) -> Merged {
     let parent = tempfile::tempdir().unwrap();
     let folders = shards(parent.path(), count);
     let read = folders.iter().map(|folder| Shard::read(folder).unwrap()).collect();
-    ShardSet::new(read, Some(count), None).unwrap().merge(&[]).unwrap()
+    ShardSet::new(read, Some(count), None).unwrap().merge(Judges::default()).unwrap()
 }
 
 /// Results as JSON, without confidence intervals.

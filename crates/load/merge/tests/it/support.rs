@@ -109,6 +109,7 @@ pub(crate) fn metadata(part: Stripe) -> RunMetadata {
         run: RunInfo {
             name: "test".to_owned(),
             tool_version: VERSION.to_owned(),
+            build: "dist full".to_owned(),
             seed: 7,
             run_id: "r1".to_owned(),
             launch: "first".to_owned(),

@@ -5,7 +5,7 @@ use plimsoll_rules::{Finding, Level};
 
 use super::share_of;
 use crate::run_metadata::RunEnd;
-use crate::shard_part::{ShardPart, ShardState};
+use crate::shard_part::{Interruption, Losses, ShardPart, ShardState};
 use crate::summary::RunSummary;
 
 /// Starts further apart than this, in seconds, are named.
@@ -16,6 +16,8 @@ const MOST_SPREAD: f64 = 0.02;
 const UNLIKE: f64 = 1.5;
 /// Shares of failures that differ by less are not named.
 const FAILURES: f64 = 0.01;
+/// Shards that are named one by one.
+const NAMED: usize = 8;
 /// Requests of which a figure is compared.
 const LEAST: u64 = 100;
 
@@ -40,32 +42,41 @@ fn incomplete(summary: &RunSummary) -> Option<Finding> {
     // A run that was interrupted as a whole is one that its user ended.
     let is_stopped = summary.metadata.run.ended == RunEnd::Interrupted;
     (!lost.is_empty() && !is_stopped).then(|| {
-        let names: Vec<_> = lost.iter().map(|part| describe(part)).collect();
+        let load_s = summary.metadata.stages.iter().map(|stage| stage.duration_s).sum();
+        let losses = Losses::of(parts.iter(), load_s);
+        let is_accepted = losses.are_within(summary.lost_at_most);
+        let mut names: Vec<_> = lost.iter().take(NAMED).map(|part| describe(part)).collect();
+        if lost.len() > NAMED {
+            names.push(format!("{} more", lost.len() - NAMED));
+        }
         Finding::new(109)
+            .at(if is_accepted { Level::Warning } else { Level::Invalid })
             .with("done", count((parts.len() - lost.len()) as u64))
             .with("all", count(parts.len() as u64))
-            .with("names", names.join(", "))
+            .with("share", percent(losses.below))
+            .with("names", names.join("; "))
     })
 }
 
-/// `shard 1/4 partial, counted 12s`.
+/// What became of a shard, in words.
 fn describe(part: &ShardPart) -> String {
-    let state = match part.interrupted {
-        _ if !part.damaged.is_empty() => format!("damaged ({})", part.damaged.join(", ")),
-        Some(interruption) => {
-            let (at, of) = (interruption.at_s, interruption.of_s);
-            format!("interrupted at {} of {}", seconds(at), seconds(of))
+    let what = match (part.state, part.interrupted, part.counted_s) {
+        _ if !part.damaged.is_empty() => format!("has damaged files ({})", part.damaged.join(", ")),
+        (_, Some(Interruption { at_s, of_s }), _) => {
+            format!("got a signal at {} of {}", seconds(at_s), seconds(of_s))
         }
-        None => part.state.to_string(),
+        (ShardState::Missing, ..) => "is missing".to_owned(),
+        (ShardState::Late, ..) => {
+            let late = part.late_by_s.map(|late| seconds(late) + " ").unwrap_or_default();
+            format!("was ready {late}late and sent nothing")
+        }
+        _ if part.counted_all => {
+            "sent its whole load, but not all of its files are there".to_owned()
+        }
+        (.., Some(until)) => format!("was cut off at {}", seconds(until)),
+        (.., None) => "was cut off before its first counts".to_owned(),
     };
-    let late = part.late_by_s.map(|late| format!(" by {}", seconds(late)));
-    let counted = part.counted_s.filter(|_| part.state == ShardState::Partial);
-    let counted = counted.map(|counted| {
-        let until = format!(", counted {}", seconds(counted));
-        if part.counted_all { ", its whole load counted".to_owned() } else { until }
-    });
-    let (late, counted) = (late.unwrap_or_default(), counted.unwrap_or_default());
-    format!("shard {} {state}{late}{counted}", part.shard)
+    format!("shard {} {what}", part.shard)
 }
 
 fn apart(summary: &RunSummary) -> Option<Finding> {
