@@ -18,7 +18,6 @@ from conftest import CHAT, ray_cluster, takes_minutes
 
 import plimsoll
 import plimsoll.ray
-from plimsoll import _binary
 
 
 @pytest.fixture
@@ -110,7 +109,7 @@ def test_a_node_that_is_lost_is_told_in_words_and_the_other_finishes(cluster: An
 def test_a_cluster_without_room_or_a_bad_profile_sends_nothing(cluster: Any, tmp_path: Path) -> None:
     with server() as mock:
         with pytest.raises(plimsoll.RunError, match="no room for 3 shards"):
-            plimsoll.ray.run(CHAT, shards=3, target=mock.url, out=tmp_path, ready_timeout_s=3)
+            plimsoll.ray.run(CHAT, shards=3, target=mock.url, out=tmp_path, room_timeout_s=2)
         with pytest.raises(plimsoll.UsageError, match="stages"):
             plimsoll.ray.run(CHAT, shards=2, target=mock.url, out=tmp_path, stages="nonsense")
     with pytest.raises(plimsoll.RunError, match="nothing listens"):
@@ -135,8 +134,12 @@ def test_shards_stay_on_their_nodes_until_the_result_is_written(
     last = str(caught.value).splitlines()[-1]
     folders = re.findall(r" in (\S+/kept/shard-0000[01]-of-00002)", last)
     assert len(folders) == 2, last
-    merged = _binary.call(["merge", *folders, "--expect", "2", "--allow-invalid", "--out", str(tmp_path)])
-    assert merged.code == 0 and "40 requests" in merged.stdout, merged
+    # By the command that the message names.
+    command = last.partition("to collect them: ")[2].split()
+    assert command[:4] == ["python", "-m", "plimsoll.ray", "collect"]
+    merged = plimsoll.ray.collect(command[4], out=command[6], allow_invalid=True)
+    assert merged.summary["total"]["counters"]["scheduled"] == 40
+    assert [shard["state"] for shard in merged.summary["shards"]] == ["done", "done"]
     for folder in folders:
         shutil.rmtree(Path(folder).parent.parent)
 
@@ -160,6 +163,37 @@ def test_an_out_that_cannot_be_written_is_found_before_the_load(cluster: Any, tm
         with pytest.raises(plimsoll.UsageError, match=words):
             plimsoll.ray.run(CHAT, shards=2, target="http://127.0.0.1:1", out=out, run_id=run_id)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "used"]
+
+
+def test_rows_are_kept_up_to_ten_thousand_per_second_unless_asked() -> None:
+    target = ["--target", "http://127.0.0.1:1"]
+    for stages, rows, kept in [
+        ("@10000:5s", None, True),
+        ("w@10:1s,@10001:5s", None, False),
+        ("@10001:5s", True, True),
+        ("@10:5s", False, False),
+        ("500:5s", None, True),
+    ]:
+        options = plimsoll.ray.Options(2, rows=rows)
+        order = plimsoll.ray._order(["run"], CHAT, [*target, "--stages", stages], options)
+        assert order.rows is kept and ("--no-jsonl" in order.flags) is not kept, stages
+    # Shards and the merged run have each row: 2 x 700 bytes x 10,000 x 10 s.
+    order = plimsoll.ray._order(["run"], CHAT, [*target, "--stages", "@10000:10s"], plimsoll.ray.Options(2))
+    assert 140_000_000 <= order.needed_bytes < 160_000_000
+
+
+def test_an_out_without_space_or_in_the_package_folder_is_refused_before_the_load(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1))
+    with pytest.raises(plimsoll.UsageError, match="0 MiB free .*nothing was sent"):
+        plimsoll.ray.run(CHAT, shards=2, target="http://127.0.0.1:1", out=tmp_path)
+    monkeypatch.undo()
+    package = tmp_path / "runtime_resources/working_dir_files/_ray_pkg_1"
+    package.mkdir(parents=True)
+    monkeypatch.chdir(package)
+    with pytest.raises(plimsoll.UsageError, match="package folder"):
+        plimsoll.ray.run(CHAT, shards=2, target="http://127.0.0.1:1")
 
 
 @takes_minutes

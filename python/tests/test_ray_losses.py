@@ -54,10 +54,10 @@ def children(parent: int) -> list[int]:
     return found
 
 
-def run_while(mock: plimsoll.Mock, out: Path, told: Callable[[str], None]) -> plimsoll.ray.RayRun:
+def run_while(mock: plimsoll.Mock, out: Path, told: Callable[[str], None], **keywords: Any) -> plimsoll.ray.RayRun:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", plimsoll.ray.ShardLost)
-        return plimsoll.ray.run(CHAT, shards=3, target=mock.url, out=out, stages="@60:8s", on_progress=told)
+        return plimsoll.ray.run(CHAT, shards=3, target=mock.url, out=out, stages="@60:8s", on_progress=told, **keywords)
 
 
 def states(run: plimsoll.ray.RayRun) -> list[str]:
@@ -116,6 +116,29 @@ def test_a_node_lost_in_the_middle_is_missing(cluster: tuple[Any, list[Any]], tm
     assert lost.lost is not None and "was lost" in lost.lost and "s after the start" in lost.lost
 
 
+def test_a_loss_that_is_accepted_leaves_a_valid_run(cluster: tuple[Any, list[Any]], tmp_path: Path) -> None:
+    def told(line: str) -> None:
+        if "in flight" in line and " 0 done" not in line and not killed:
+            killed.extend(kill_shard("1/3"))
+
+    killed: list[int] = []
+    with plimsoll.Mock(ttft="5ms", gap="1ms", tokens=16) as mock:
+        run = run_while(mock, tmp_path, told, lost_at_most=0.4)
+    assert killed and run.passed, run.text
+    assert "2 of 3 shards completed: shard 1/3" in " ".join(run.report.split())
+
+
+def test_a_loss_ends_the_load_if_asked(cluster: tuple[Any, list[Any]], tmp_path: Path) -> None:
+    def told(line: str) -> None:
+        if "in flight" in line and " 0 done" not in line and not killed:
+            killed.extend(kill_shard("1/3"))
+
+    killed: list[int] = []
+    with plimsoll.Mock(ttft="5ms", gap="1ms", tokens=16) as mock:
+        run = run_while(mock, tmp_path, told, on_loss="stop", allow_invalid=True)
+    assert killed and states(run) == ["partial"] * 3
+
+
 def test_a_node_lost_while_its_files_are_collected_is_missing(
     cluster: tuple[Any, list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,17 +163,26 @@ def test_a_program_that_is_killed_is_partial_with_what_it_counted(
 
     def told(line: str) -> None:
         if "in flight" in line and not killed and " 0 done" not in line:
-            for process in Path("/proc").glob("[0-9]*"):
-                words = arguments(process)
-                if "--shard" in words and words[words.index("--shard") + 1] == "1/3" and "run" in words:
-                    os.kill(int(process.name), signal.SIGKILL)
-                    killed.append(int(process.name))
+            killed.extend(kill_shard("1/3"))
 
     with plimsoll.Mock(ttft="5ms", gap="1ms", tokens=16) as mock:
         run = run_while(mock, tmp_path, told)
     assert killed
     check_others(run, 1, "partial")
-    assert "was cut off, counted for" in run.report
+    [lost] = run.lost
+    assert lost.lost is not None and "ended with code -9" in lost.lost and "requests were completed" in lost.lost
+    assert "was cut off at" in run.report
+
+
+def kill_shard(place: str) -> list[int]:
+    """Kills the program of a shard, and says which process that was."""
+    killed = []
+    for process in Path("/proc").glob("[0-9]*"):
+        words = arguments(process)
+        if "--shard" in words and words[words.index("--shard") + 1] == place and "run" in words:
+            os.kill(int(process.name), signal.SIGKILL)
+            killed.append(int(process.name))
+    return killed
 
 
 DRIVER = """

@@ -37,6 +37,7 @@ class RunFlags(TypedDict, total=False):
     kernel_timestamps: Any
     labels: Any
     launch: str | float | Path
+    lost_at_most: str | float | Path
     max_body: Any
     max_connections: Any
     max_cost: str | float | Path
@@ -48,6 +49,7 @@ class RunFlags(TypedDict, total=False):
     metric_label: Mapping[str, Any] | Sequence[Any]
     model: str | float | Path
     name: str | float | Path
+    on_loss: str | float | Path
     once: bool
     output_tokens: Any
     overflow: Any
@@ -118,11 +120,13 @@ class HttpFlags(TypedDict, total=False):
     insecure: bool
     keepalive: bool
     launch: str | float | Path
+    lost_at_most: str | float | Path
     max_cost: str | float | Path
     max_requests: str | float | Path
     max_tokens: str | float | Path
     method: str | float | Path
     metric_label: Mapping[str, Any] | Sequence[Any]
+    on_loss: str | float | Path
     price: str | float | Path
     probe: bool
     processes: str | float | Path
@@ -163,6 +167,7 @@ class VersusFlags(TypedDict, total=False):
     html: bool
     insecure: bool
     launch: str | float | Path
+    lost_at_most: str | float | Path
     margin: str | float | Path
     max_cost: str | float | Path
     max_requests: str | float | Path
@@ -170,6 +175,7 @@ class VersusFlags(TypedDict, total=False):
     metric_label: Mapping[str, Any] | Sequence[Any]
     model: str | float | Path
     name: str | float | Path
+    on_loss: str | float | Path
     price: str | float | Path
     probe: bool
     processes: str | float | Path

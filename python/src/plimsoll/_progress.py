@@ -32,12 +32,16 @@ def seconds(duration: str | None) -> float | None:
 
 def planned_s(profile: str, flags: Sequence[str]) -> float | None:
     """The length of all stages of a profile; `None` if it cannot be told."""
+    return planned(profile, flags)[0]
+
+
+def planned(profile: str, flags: Sequence[str]) -> tuple[float | None, float]:
+    """The length of all stages of a profile, and their highest rate; `None` and 0 where it cannot be told."""
     shown = _binary.call(["profile", "show", profile, *_shown_flags(flags)]).stdout
-    stages = re.search(r"^stages: *['\"]?(.+?)['\"]?$", shown, re.MULTILINE)
-    if stages is None:
-        return None
-    lengths = [seconds(stage.partition(":")[2]) for stage in stages[1].split(",")]
-    return sum(length or 0 for length in lengths) or None
+    found = re.search(r"^stages: *['\"]?(.+?)['\"]?$", shown, re.MULTILINE)
+    stages = [stage.partition(":") for stage in found[1].split(",")] if found else []
+    rates = [float(rate) for load, _, _ in stages if "@" in load for rate in re.findall(r"[\d.]+", load)]
+    return sum(seconds(length) or 0 for _, _, length in stages) or None, max(rates, default=0)
 
 
 def _shown_flags(flags: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cached_property
@@ -12,6 +13,22 @@ from typing import Any
 from plimsoll import _binary, _rows
 from plimsoll._errors import CheckFailed, RunError
 from plimsoll._histogram import percentile_ms
+
+
+def _unchanged(path: Path) -> Path:
+    """The path of a file, unless the run wrote another content there: `shard.json` has the digests."""
+    status = path.with_name("shard.json")
+    digest = json.loads(status.read_text(encoding="utf-8"))["files"].get(path.name) if status.is_file() else None
+    if digest is not None:
+        length = crc = 0
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                length, crc = length + len(block), zlib.crc32(block, crc)
+        if (length, crc) != (digest["bytes"], digest["crc32"]):
+            raise RunError(
+                f"{path} is not as the run wrote it ({length:,} bytes of {digest['bytes']:,}): copy it again"
+            )
+    return path
 
 
 class Verdict(str, Enum):
@@ -43,7 +60,7 @@ class Result:
     @cached_property
     def data(self) -> dict[str, Any]:
         """All figures, as the JSON file of the folder has them."""
-        loaded: dict[str, Any] = json.loads((self.folder / self.file).read_text(encoding="utf-8"))
+        loaded: dict[str, Any] = json.loads(_unchanged(self.folder / self.file).read_text(encoding="utf-8"))
         return loaded
 
     @property
@@ -209,7 +226,7 @@ class Run(Result):
     def _lines_path(self) -> Path:
         for name in ("results.jsonl", "results.jsonl.zst"):
             if (self.folder / name).is_file():
-                return self.folder / name
+                return _unchanged(self.folder / name)
         raise RunError(f"{self.folder}: has no results.jsonl; the run was made without rows")
 
     def _group(self, stage: str | None, scenario: str | None, target: str | None) -> dict[str, Any]:

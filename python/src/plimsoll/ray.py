@@ -5,14 +5,23 @@ fixes one start when all are ready, shows their progress, and collects their fol
 follows from profile, seed and shard alone, so nothing is handed out while the load goes on, and a driver that is slow
 or gone changes nothing of what the others send.
 
+As a job, with its result in a bucket or a folder that outlives the job:
+
+    ray job submit --working-dir . -- python -m plimsoll.ray run big.yaml --shards 8 --out s3://bucket/runs
+
+Whatever ends the driver, the nodes keep their folders: `python -m plimsoll.ray collect LAUNCH` fetches and merges them.
+
 On every node: `pip install 'plimsoll-load[ray]'`, for instance by `runtime_env={"pip": ["plimsoll-load[ray]"]}`.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import ctypes
+import dataclasses
 import importlib
+import io
 import json
 import os
 import secrets
@@ -23,6 +32,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -35,10 +45,17 @@ from plimsoll._commands import Profile, flags_of, profile_text, rows_flags
 from plimsoll._errors import Interrupted, RunError, UsageError
 from plimsoll._run import Run, Versus
 
-__all__ = ["RayRun", "RayVersus", "Shard", "ShardLost", "run", "versus"]
+__all__ = ["Options", "RayRun", "RayVersus", "Shard", "ShardLost", "collect", "run", "versus"]
 
-#: Between the readiness of all shards and the start.
-LEAD_S = 1.0
+#: Between the readiness of all shards and the start; and for each shard, because shards look for it the less often the
+#: more they are.
+LEAD_S, LEAD_OF_SHARD_S = 1.0, 0.01
+#: From so many requests per second on, rows are written only if they are asked for.
+MANY_PER_S = 10_000
+#: Space of a row, and of the other files of a shard.
+ROW_BYTES, SHARD_BYTES = 700, 2 << 20
+#: The beginning of the names of folders on nodes.
+PREFIX = "plimsoll-ray-"
 #: Between two looks at the shards.
 POLL_S = 0.5
 #: A shard that answers nothing for so long is given up, once its load must be over.
@@ -67,18 +84,18 @@ class Shard:
     clock_uncertainty_s: float
     #: Its folder on its node, which is removed once the result is on the driver's disk.
     folder: str = ""
-    #: Why it is missing, in words; `None` if its folder was collected.
+    #: Why it is missing or incomplete, in words; `None` if it carried its load out.
     lost: str | None = None
 
 
 class RayRun(Run):
-    """The merged run, with `shards`: where each ran, and why some are missing."""
+    """The merged run, with `shards`: where each ran, and why some are incomplete."""
 
     shards: Sequence[Shard] = ()
 
     @property
     def lost(self) -> list[Shard]:
-        """The shards that are missing."""
+        """The shards that are missing or incomplete."""
         return [shard for shard in self.shards if shard.lost is not None]
 
 
@@ -89,130 +106,191 @@ class RayVersus(RayRun, Versus):
 R = TypeVar("R", bound=RayRun)
 
 
-def run(
-    profile: Profile,
-    *,
-    shards: int,
-    key: str | None = None,
-    run_id: str | None = None,
-    out: str | Path = "runs",
-    rows: bool = True,
-    html: bool = True,
-    allow_invalid: bool = False,
-    progress: bool | None = None,
-    on_progress: Callable[[str], None] | None = None,
-    cpus: float = 1,
-    resources: Mapping[str, float] | None = None,
-    ready_timeout_s: float = 600,
-    **flags: Any,
-) -> RayRun:
+@dataclass(frozen=True)
+class Options:
+    """The keywords of `run` and `versus` that are not flags of the program."""
+
+    shards: int
+    key: str | None = None
+    run_id: str | None = None
+    #: A folder, or a place in a bucket (`s3://bucket/runs`, needs pyarrow), to which the result is copied.
+    out: str | Path = "runs"
+    #: Whether rows are kept; by default unless the load has more than 10,000 requests per second.
+    rows: bool | None = None
+    html: bool = True
+    allow_invalid: bool = False
+    #: The part of the load that may be lost: 0.01 accepts two lost shards of 200, and states them.
+    lost_at_most: float = 0
+    #: Whether the others stop or go on when a shard is lost: "stop" or "go-on".
+    on_loss: str = "go-on"
+    progress: bool | None = None
+    #: Gets a line about every second.
+    on_progress: Callable[[str], None] | None = None
+    #: What Ray reserves for a shard. The program itself uses all cores of its node that it finds free.
+    cpus: float = 1
+    resources: Mapping[str, float] | None = None
+    #: The longest wait for nodes: more than the default where an autoscaler starts them.
+    room_timeout_s: float = 10
+    #: The longest wait until all shards are ready.
+    ready_timeout_s: float = 600
+
+    def __post_init__(self) -> None:
+        if self.shards < 2:
+            raise ValueError("shards must be 2 or more; without Ray, plimsoll runs a load from this machine")
+        if self.on_loss not in ("stop", "go-on"):
+            raise ValueError(f"on_loss={self.on_loss!r}: write 'stop' or 'go-on'")
+        if not 0 <= self.lost_at_most <= 1:
+            raise ValueError(f"lost_at_most={self.lost_at_most!r}: write a part of the load, such as 0.01")
+
+
+def run(profile: Profile, *, shards: int, **keywords: Any) -> RayRun:
     """Runs a profile as `shards` parts on the nodes of the Ray cluster, one on each where there are enough nodes.
 
-    The profile and the further keywords are those of `plimsoll.run`; a file is sent to the nodes, but not what it
-    names (traces, certificates): these must be there. `cpus` and `resources` are what Ray reserves for a shard: the
-    program itself uses all cores of its node that it finds free. `on_progress` gets a line about every second.
+    Further keywords are those of `Options`, and of `plimsoll.run`; a file is sent to the nodes, but not what it names
+    (traces, certificates): these must be there.
 
-    A node that is lost before the start ends the run before anything is sent (`RunError`). One that is lost later is
-    told as a `ShardLost` warning, the others finish, and the result is INVALID: see `RayRun.lost`. Ctrl-C ends the
-    load on all nodes; `Interrupted` has what was measured. If the driver dies, Ray ends the actors, and these the load.
-    If the result cannot be written, the nodes keep the folders of their shards, and the error names them.
+    A node that is lost before the start ends the run before anything is sent (`RunError`). One that is lost later is a
+    `ShardLost` warning, the others finish, and the result is INVALID unless `lost_at_most` accepts it: see
+    `RayRun.lost`. Ctrl-C ends the load on all nodes; `Interrupted` has what was measured. If the driver dies, Ray ends
+    the actors, and these the load. If the result cannot be written, the nodes keep the folders of their shards, and the
+    error has the command that collects them.
     """
-    given = [*flags_of("run", flags), *rows_flags(rows)]
-    place = _Place(shards, cpus, dict(resources or {}), ready_timeout_s)
-    order = _order(["run", "--yes"], profile, given, place, run_id, key)
-    return _together(RayRun, order, place, _Result(Path(out), rows, html, allow_invalid, progress, on_progress))
+    options, flags = _split(shards, keywords)
+    order = _order(["run", "--yes"], profile, flags_of("run", flags), options)
+    return _together(RayRun, order, options)
 
 
-def versus(
-    targets: Mapping[str, str],
-    profile: Profile | None = None,
-    *,
-    shards: int,
-    key: str | None = None,
-    run_id: str | None = None,
-    out: str | Path = "runs",
-    rows: bool = True,
-    html: bool = True,
-    allow_invalid: bool = False,
-    progress: bool | None = None,
-    on_progress: Callable[[str], None] | None = None,
-    cpus: float = 1,
-    resources: Mapping[str, float] | None = None,
-    ready_timeout_s: float = 600,
-    **flags: Any,
-) -> RayVersus:
-    """Compares targets from the nodes of the Ray cluster; the keywords are those of `plimsoll.versus` and `run`.
+def versus(targets: Mapping[str, str], profile: Profile | None = None, *, shards: int, **keywords: Any) -> RayVersus:
+    """Compares targets from the nodes of the Ray cluster; the keywords are those of `Options` and `plimsoll.versus`.
 
     Each block, a request to every target, is sent by one shard, so that what its node adds is in all of its times
     alike. The blocks of all shards are judged together, at `rate` per second and target in all.
     """
-    given = [*flags_of("versus", {"targets": targets, **flags}), *rows_flags(rows)]
-    place = _Place(shards, cpus, dict(resources or {}), ready_timeout_s)
-    order = _order(["versus"], profile, given, place, run_id, key)
-    return _together(RayVersus, order, place, _Result(Path(out), rows, html, allow_invalid, progress, on_progress))
+    options, flags = _split(shards, keywords)
+    order = _order(["versus"], profile, flags_of("versus", {"targets": targets, **flags}), options)
+    return _together(RayVersus, order, options)
 
 
-@dataclass(frozen=True)
-class _Place:
-    """What the cluster is asked for."""
-
-    shards: int
-    cpus: float
-    resources: dict[str, float]
-    #: The longest wait until all shards are ready.
-    timeout_s: float
+def _split(shards: int, keywords: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+    """The options among the keywords, and the flags."""
+    names = {field.name for field in dataclasses.fields(Options)}
+    options = {name: value for name, value in keywords.items() if name in names}
+    return Options(shards, **options), {name: value for name, value in keywords.items() if name not in names}
 
 
-@dataclass(frozen=True)
-class _Result:
-    """Where the result goes, and what is shown meanwhile."""
-
-    out: Path
-    rows: bool
-    html: bool
-    allow_invalid: bool
-    progress: bool | None
-    on_progress: Callable[[str], None] | None
-
-
-def _together(kind: type[R], order: _Order, place: _Place, result: _Result) -> R:
+def _together(kind: type[R], order: _Order, options: Options) -> R:
     """Has the shards carry their load out, and merges what they measured."""
-    cluster, interrupted, stored = _Cluster(order, place.cpus, place.resources), False, False
-    folder = _claim(result.out / order.run_id)
-    try:
-        cluster.get_ready(place.timeout_s)
-        cluster.start()
-        shows = result.on_progress is None and _progress.wanted(result.progress)
-        with _progress.bar("ray", cluster.planned_s(), shown=shows) as line:
-            try:
-                cluster.follow(result.on_progress or line)
-            except KeyboardInterrupt:
-                interrupted = True
-                cluster.interrupt()
-        cluster.collect(folder)
-        merged = _merge(kind, cluster, folder, result)
-        stored = True
-    except BaseException as error:
-        if not cluster.started:
+    with _Place(options.out, order) as place:
+        cluster, interrupted, stored = _Cluster(order, options), False, False
+        try:
+            cluster.get_ready(options.ready_timeout_s)
+            # Also for a driver that is killed, or whose head is lost.
+            print(f"the nodes keep their shards until the result is written; {place.how_to_collect()}", file=sys.stderr)
+            cluster.start()
+            shows = options.on_progress is None and _progress.wanted(options.progress)
+            with _progress.bar("ray", order.planned_s, shown=shows) as line:
+                try:
+                    cluster.follow(options.on_progress or line)
+                except KeyboardInterrupt:
+                    interrupted = True
+                    cluster.interrupt()
+            cluster.collect(place.folder)
+            if not any(place.folder.iterdir()):
+                words = "; ".join(f"shard {shard.index}/{order.count}: {shard.lost}" for shard in cluster.lost())
+                raise RunError(f"nothing of the run could be collected: {words}")
+            merged = _merge(kind, place.folder, order, options, place.out)
+            merged.shards = cluster.shards
+            place.store(merged)
+            stored = True
+        except BaseException as error:
+            if not cluster.started:
+                raise
+            kept = f"{cluster.kept()}; {place.how_to_collect()}"
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted(kept, None) from error
+            if isinstance(error, Exception):
+                raise RunError(f"{error}\n{kept}") from error
+            # As `ray job stop` ends a driver: its exit shows no message.
+            print(kept, file=sys.stderr, flush=True)
             raise
-        if isinstance(error, KeyboardInterrupt):
-            raise Interrupted(cluster.kept(), None) from error
-        if isinstance(error, Exception):
-            raise RunError(f"{error}\n{cluster.kept()}") from error
-        # As `ray job stop` ends a driver: its exit shows no message.
-        print(cluster.kept(), file=sys.stderr, flush=True)
-        raise
-    finally:
-        cluster.end(stored)
-        with contextlib.suppress(OSError):
-            folder.rmdir()
+        finally:
+            cluster.end(stored)
     if interrupted:
         raise Interrupted(f"interrupted; the report of the time until then is in {merged.folder}", merged)
     return merged
 
 
-def _claim(folder: Path) -> Path:
-    """Creates the folder of the shards before the load: afterwards it would be too late to find that it cannot be."""
+def collect(launch: str, *, out: str | Path = "runs", **keywords: Any) -> RayRun:
+    """Fetches the shards of a launch that its driver left on the nodes, and merges them; `lost_at_most` as for `run`.
+
+    The folders stay on the nodes.
+    """
+    ray = _ray()
+    folder = Path(out) / f"collected-{launch}"
+    folder.mkdir(parents=True, exist_ok=True)
+    scheduling = importlib.import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
+    for node in [node["NodeID"] for node in ray.nodes() if node["Alive"]]:
+        actor = ray.remote(_Folders).options(num_cpus=0, scheduling_strategy=scheduling(node, soft=False)).remote()
+        for path in ray.get(actor.of_launch.remote(launch)):
+            # Several nodes may share a disk.
+            if not (folder / Path(path).name).is_dir():
+                _fetch(ray, actor, path, folder)
+    shards = sorted(path.name for path in folder.iterdir())
+    if not shards:
+        folder.rmdir()
+        raise RunError(f"no node of the cluster has a shard of launch {launch}")
+    order = _Order(count=int(shards[0].rpartition("-")[2]), launch=launch)
+    kind = RayVersus if any(folder.glob("*/facts.json")) else RayRun
+    return _merge(kind, folder, order, Options(order.count, **keywords), Path(out))
+
+
+class _Place:
+    """Where the result goes. That it can be written there is found out before the load: afterwards is too late."""
+
+    def __init__(self, out: str | Path, order: _Order) -> None:
+        self.named, self.order = str(out), order
+        self.bucket = self.named if "://" in self.named else None
+        self.out = Path(tempfile.mkdtemp(prefix="plimsoll-")) if self.bucket else Path(out)
+        self.folder = self.out / order.run_id
+
+    def __enter__(self) -> _Place:
+        if "runtime_resources" in self.out.resolve().parts:
+            raise UsageError(f"{self.out} is in the job's package folder, which Ray removes: give another out")
+        _claim(self.folder, self.order.needed_bytes)
+        if self.bucket is not None:
+            try:
+                store, path = _bucket(self.bucket)
+                with store.open_output_stream(f"{path}/.{self.order.launch}") as probe:
+                    probe.write(b"plimsoll")
+                store.delete_file(f"{path}/.{self.order.launch}")
+            except OSError as error:
+                raise UsageError(f"cannot write to {self.bucket} ({error}); nothing was sent") from error
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+
+    def store(self, merged: Run) -> None:
+        """Copies the result to the bucket, if there is one."""
+        if self.bucket is not None:
+            store, path = _bucket(self.bucket)
+            for folder in (self.folder, merged.folder):
+                copy = importlib.import_module("pyarrow.fs").copy_files
+                copy(str(folder), f"{path}/{folder.name}", destination_filesystem=store)
+
+    def how_to_collect(self) -> str:
+        out = self.out if self.bucket else self.named
+        return f"to collect them: python -m plimsoll.ray collect {self.order.launch} --out {out}"
+
+
+def _bucket(uri: str) -> tuple[Any, str]:
+    store, path = importlib.import_module("pyarrow.fs").FileSystem.from_uri(uri)
+    return store, path.rstrip("/")
+
+
+def _claim(folder: Path, needed: int) -> None:
+    """Creates the folder of the shards on a disk with so many free bytes."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError as error:
@@ -225,28 +303,28 @@ def _claim(folder: Path) -> Path:
     except OSError as error:
         folder.rmdir()
         raise UsageError(f"cannot write to {folder} ({error}); nothing was sent: choose another out") from error
-    return folder
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        folder.rmdir()
+        raise UsageError(
+            f"{folder}: {free >> 20:,} MiB free, the result may take {needed >> 20:,} MiB; nothing was sent: "
+            "choose another out, or rows=False"
+        )
 
 
-def _merge(kind: type[R], cluster: _Cluster, folder: Path, result: _Result) -> R:
+def _merge(kind: type[R], folder: Path, order: _Order, options: Options, out: Path) -> R:
     """Merges the collected shards, and returns once shards and result are on the disk."""
-    count = cluster.order.count
-    for shard in cluster.lost():
-        warnings.warn(f"shard {shard.index}/{count} on {shard.node}: {shard.lost}", ShardLost, stacklevel=4)
-    if not any(folder.iterdir()):
-        words = "; ".join(f"shard {shard.index}/{count}: {shard.lost}" for shard in cluster.lost())
-        raise RunError(f"nothing of the run could be collected: {words}")
-    merge = ["merge", str(folder), "--expect", str(count), "--launch", cluster.order.launch, "--out", str(result.out)]
+    merge = ["merge", str(folder), "--expect", str(order.count), "--launch", order.launch, "--out", str(out)]
+    merge += ["--lost-at-most", str(options.lost_at_most)]
     switches = {
-        "--no-html": not result.html,
-        "--allow-invalid": result.allow_invalid,
-        "--no-jsonl": not result.rows,
+        "--no-html": not options.html,
+        "--allow-invalid": options.allow_invalid,
+        "--no-jsonl": not order.rows,
     }
     finished = _binary.call([*merge, *(flag for flag, given in switches.items() if given)])
     if finished.folder is None:
         raise RunError(finished.error)
     merged = kind(finished.folder, exit_code=finished.code, text=finished.stdout)
-    merged.shards = cluster.shards
     for path in [folder, *folder.rglob("*"), merged.folder, *merged.folder.rglob("*")]:
         opened = os.open(path, os.O_RDONLY)
         os.fsync(opened)
@@ -258,50 +336,135 @@ def _merge(kind: type[R], cluster: _Cluster, folder: Path, result: _Result) -> R
 class _Order:
     """What every shard has in common."""
 
-    #: The command of the program, with the flags that a launcher needs.
-    command: Sequence[str]
     count: int
-    run_id: str
     #: Tells the shards of this launch from those of any other.
     launch: str
+    run_id: str = ""
+    #: The command of the program, with the flags that a launcher needs.
+    command: Sequence[str] = ()
     #: Its name, or that of its file; `None` for the command's own.
-    profile: str | None
-    text: str | None
-    flags: Sequence[str]
-    key: str | None
-    timeout_s: float
-    binary: str | None
+    profile: str | None = None
+    text: str | None = None
+    flags: Sequence[str] = ()
+    rows: bool = True
+    key: str | None = None
+    timeout_s: float = 0
+    binary: str | None = None
+    #: Length of the load, and its highest rate, where they are known.
+    planned_s: float | None = None
+    planned_per_s: float = 0
+
+    @property
+    def needed_bytes(self) -> int:
+        """Space that shards and merged result may take at the driver."""
+        rows = ROW_BYTES * self.planned_per_s * (self.planned_s or 0) if self.rows else 0
+        return int(2 * (SHARD_BYTES * self.count + rows))
 
 
-def _order(
-    command: Sequence[str],
-    profile: Profile | None,
-    flags: Sequence[str],
-    place: _Place,
-    run_id: str | None,
-    key: str | None,
-) -> _Order:
-    if place.shards < 2:
-        raise ValueError(f"shards must be 2 or more; plimsoll.{command[0]}() runs a load from this machine")
+def _order(command: Sequence[str], profile: Profile | None, flags: list[str], options: Options) -> _Order:
     name, text = profile_text(profile) if profile is not None else (None, None)
-    run_id = run_id or f"ray-{secrets.token_hex(6)}"
-    binary = os.environ.get("PLIMSOLL_BIN")
-    launch = secrets.token_hex(8)
-    return _Order(command, place.shards, run_id, launch, name, text, flags, key, place.timeout_s, binary)
+    planned_s, per_s = _planned(name, text, flags)
+    rows = options.rows if options.rows is not None else per_s <= MANY_PER_S
+    return _Order(
+        count=options.shards,
+        launch=secrets.token_hex(8),
+        run_id=options.run_id or f"ray-{secrets.token_hex(6)}",
+        command=command,
+        profile=name,
+        text=text,
+        flags=[*flags, *rows_flags(rows)],
+        rows=rows,
+        key=options.key,
+        timeout_s=options.ready_timeout_s,
+        binary=os.environ.get("PLIMSOLL_BIN"),
+        planned_s=planned_s,
+        planned_per_s=per_s,
+    )
 
 
-class _Process:
+def _planned(profile: str | None, text: str | None, flags: Sequence[str]) -> tuple[float | None, float]:
+    """The length of a load and its highest rate; `None` and 0 where they are unknown."""
+    given = dict(zip(flags, flags[1:]))
+    if "--for" in given:
+        return _progress.seconds(given["--for"]), float(given.get("--rate", 0)) * (1 + flags.count("--target"))
+    if profile is None:
+        return None, 0
+    if text is None:
+        return _progress.planned(profile, flags)
+    with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
+        file = Path(folder) / profile
+        file.write_text(text, encoding="utf-8")
+        return _progress.planned(str(file), flags)
+
+
+class _Folders:
+    """Folders of shards on a node: the body of an actor."""
+
+    def of_launch(self, launch: str) -> list[str]:
+        """Those that a launch left."""
+        return [str(path) for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}{launch}-*/*/shard-*")]
+
+    def pack(self, folder: str) -> int:
+        """Packs a folder, and says how long that is; 0 if there is none."""
+        if not Path(folder).is_dir():
+            return 0
+        packed = _packed(folder)
+        with tarfile.open(packed, "w:gz", compresslevel=1) as archive:
+            archive.add(folder, Path(folder).name)
+        return packed.stat().st_size
+
+    def piece(self, folder: str, offset: int) -> bytes:
+        with _packed(folder).open("rb") as file:
+            file.seek(offset)
+            return file.read(PIECE)
+
+    def unpacked(self, folder: str) -> None:
+        _packed(folder).unlink(missing_ok=True)
+
+
+def _packed(folder: str) -> Path:
+    return Path(folder).parent / f"{Path(folder).name}.tar.gz"
+
+
+class _Pieces(io.RawIOBase):
+    """A packed folder of a node, read piece by piece: each travels once, and none is stored."""
+
+    def __init__(self, ray: Any, actor: Any, folder: str, length: int) -> None:
+        self.ray, self.actor, self.folder, self.left = ray, actor, folder, length
+        self.offset, self.piece = 0, memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self.piece and self.left:
+            got = self.ray.get(self.actor.piece.remote(self.folder, self.offset), timeout=600)
+            self.piece, self.offset, self.left = memoryview(got), self.offset + len(got), self.left - len(got)
+        count = min(len(buffer), len(self.piece))
+        buffer[:count], self.piece = self.piece[:count], self.piece[count:]
+        return count
+
+
+def _fetch(ray: Any, actor: Any, path: str, folder: Path) -> None:
+    """Unpacks a folder of a node into one of this machine."""
+    length = ray.get(actor.pack.remote(path), timeout=600)
+    if length:
+        with tarfile.open(fileobj=_Pieces(ray, actor, path, length), mode="r|gz") as archive:
+            archive.extractall(folder, filter="data")
+    actor.unpacked.remote(path)
+
+
+class _Process(_Folders):
     """The program on a node: the body of an actor. Every method but the last returns at once."""
 
     def __init__(self, index: int, order: _Order) -> None:
         self.index, self.order = index, order
         if order.binary and Path(order.binary).is_file():
             os.environ["PLIMSOLL_BIN"] = order.binary
-        self.out = Path(tempfile.mkdtemp(prefix="plimsoll-ray-"))
+        self.out = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{order.launch}-"))
         self.folder = self.out / order.run_id / f"shard-{index:05}-of-{order.count:05}"
         self.process: subprocess.Popen[bytes] | None = None
         self.interrupted = False
-        self.packed: Path | None = None
 
     def about(self) -> dict[str, str]:
         """Where it is, and of which version."""
@@ -342,13 +505,19 @@ class _Process:
         """Whether it is ready, how far it is, and how it ended."""
         code = self.process.poll() if self.process else None
         said = (self.out / "stderr").read_text(encoding="utf-8", errors="replace") if code is not None else ""
-        progress = _json(self.folder / "progress.json")
-        return {"ready": (self.folder / "ready.json").exists(), "code": code, "said": said, "progress": progress}
+        return {
+            "ready": (self.folder / "ready.json").exists(),
+            "code": code,
+            "said": said,
+            "progress": _json(self.folder / "progress.json"),
+            "ended": _json(self.folder / "shard.json") if code is not None else None,
+        }
 
     def start(self, unix_ns: int, offset_ns: int, uncertainty_ns: int) -> None:
         """Says when to begin, by the clock of this node."""
         sign = {
             "schema": "plimsoll.start/1",
+            "launch": self.order.launch,
             "unix_ns": unix_ns + offset_ns,
             "clock_offset_ns": offset_ns,
             "clock_uncertainty_ns": uncertainty_ns,
@@ -362,22 +531,6 @@ class _Process:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             self.interrupted = True
-
-    def pack(self) -> int:
-        """Packs the folder, and says how long that is; 0 if there is none."""
-        if not self.folder.is_dir():
-            return 0
-        self.packed = self.out / "packed.tar.gz"
-        with tarfile.open(self.packed, "w:gz", compresslevel=1) as archive:
-            archive.add(self.folder, self.folder.name)
-        return self.packed.stat().st_size
-
-    def piece(self, offset: int) -> bytes:
-        if self.packed is None:
-            return b""
-        with self.packed.open("rb") as file:
-            file.seek(offset)
-            return file.read(PIECE)
 
     def end(self, keep: bool) -> None:
         """Ends the program, and removes its folder unless that is to be kept."""
@@ -413,14 +566,18 @@ def _json(path: Path) -> Any:
 class _Cluster:
     """The shards of a run, as the driver sees them."""
 
-    def __init__(self, order: _Order, cpus: float, resources: dict[str, float]) -> None:
+    def __init__(self, order: _Order, options: Options) -> None:
         self.ray = _ray()
-        self.order, self.cpus, self.resources = order, cpus, resources
+        self.order, self.options = order, options
         self.group: Any = None
         self.actors: list[Any] = []
         self.shards: list[Shard] = []
         self.progress: list[Any] = [None] * order.count
         self.over = [False] * order.count
+        #: Shards whose actor is lost, and those whose folder is here.
+        self.gone: set[int] = set()
+        self.collected: set[int] = set()
+        self.interrupted = False
         self.started = 0.0
 
     def lost(self) -> list[Shard]:
@@ -431,7 +588,7 @@ class _Cluster:
     def get_ready(self, limit_s: float) -> None:
         """Places the shards and prepares them."""
         end = time.monotonic() + limit_s
-        self._place(limit_s)
+        self._place()
         abouts = [self._ask(index, "about", end) for index in range(self.order.count)]
         own = _binary.call(["--version"]).stdout.strip()
         for index, about in enumerate(abouts):
@@ -458,27 +615,29 @@ class _Cluster:
             if waiting:
                 time.sleep(0.05)
 
-    def _place(self, limit_s: float) -> None:
+    def _place(self) -> None:
         """Reserves a place for each shard: one on each node, if there are enough of them."""
-        ray, count = self.ray, self.order.count
-        wants = {"CPU": self.cpus, **self.resources}
+        ray, count, options = self.ray, self.order.count, self.options
+        wants = {"CPU": options.cpus, **(options.resources or {})}
         nodes = [node for node in ray.nodes() if node["Alive"]]
         fit = [node for node in nodes if all(node["Resources"].get(k, 0) >= v for k, v in wants.items())]
         strategy = "STRICT_SPREAD" if len(fit) >= count else "SPREAD"
         util = importlib.import_module("ray.util")
         self.group = util.placement_group([dict(wants)] * count, strategy=strategy)
-        if not self.group.wait(min(limit_s, 600)):
+        if not self.group.wait(options.room_timeout_s):
+            util.remove_placement_group(self.group)
             have = ", ".join(f"{k} {v:g}" for k, v in sorted(ray.available_resources().items()) if k in wants)
             raise RunError(
-                f"Ray has no room for {count} shards with {wants} each (free: {have or 'nothing'}); "
-                "nothing was sent: use fewer shards, cpus=0.5, or a larger cluster"
+                f"Ray has no room for {count} shards with {wants} each: {len(nodes)} nodes, {len(fit)} of them large "
+                f"enough, free: {have or 'nothing'}; nothing was sent: use fewer shards, cpus=0.5, a larger cluster, or "
+                "room_timeout_s=600 if an autoscaler starts nodes"
             )
         scheduling = importlib.import_module("ray.util.scheduling_strategies").PlacementGroupSchedulingStrategy
         actor = ray.remote(_Process)
         for index in range(count):
             where = scheduling(placement_group=self.group, placement_group_bundle_index=index)
             made = actor.options(
-                num_cpus=self.cpus, resources=self.resources, scheduling_strategy=where, max_restarts=0
+                num_cpus=options.cpus, resources=options.resources, scheduling_strategy=where, max_restarts=0
             ).remote(index, self.order)
             self.actors.append(made)
 
@@ -515,8 +674,9 @@ class _Cluster:
 
     def start(self) -> None:
         """Fixes the common start."""
-        at = time.time_ns() + int(LEAD_S * 1e9)
-        self.started = time.monotonic() + LEAD_S
+        lead = LEAD_S + LEAD_OF_SHARD_S * self.order.count
+        at = time.time_ns() + int(lead * 1e9)
+        self.started = time.monotonic() + lead
         calls = [
             actor.start.remote(at, int(shard.clock_offset_s * 1e9), int(shard.clock_uncertainty_s * 1e9))
             for actor, shard in zip(self.actors, self.shards)
@@ -525,19 +685,6 @@ class _Cluster:
         self.ray.wait(calls, num_returns=len(calls), timeout=LEAD_S)
 
     # After the start: what is lost is told, and the others go on.
-
-    def planned_s(self) -> float | None:
-        path, flags = self.order.profile, self.order.flags
-        if "--for" in flags:
-            return _progress.seconds(flags[flags.index("--for") + 1])
-        if path is None:
-            return None
-        if self.order.text is None:
-            return _progress.planned_s(path, flags)
-        with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
-            file = Path(folder) / path
-            file.write_text(self.order.text, encoding="utf-8")
-            return _progress.planned_s(str(file), flags)
 
     def follow(self, told: Callable[[str], None] | None, limit_s: float = float("inf")) -> None:
         """Watches the shards until all have ended or are lost, or for so long."""
@@ -555,16 +702,23 @@ class _Cluster:
             self._give_up_silent(heard)
             if told is not None:
                 told(self._line())
+            if self.lost() and self.options.on_loss == "stop" and not self.interrupted:
+                self._interrupt_all()
             time.sleep(POLL_S)
 
     def _heard(self, index: int, call: Any) -> bool:
         try:
             state = self.ray.get(call)
         except self.ray.exceptions.RayError as error:
+            self.gone.add(index)
             self._lose(index, f"was lost ({_first_line(error)})")
             return False
         self.progress[index] = state["progress"] or self.progress[index]
-        self.over[index] = state["code"] is not None
+        if state["code"] is not None:
+            self.over[index] = True
+            how = (state["ended"] or {}).get("state", f"ended with code {state['code']} and without its last file")
+            if how != "done" and not self.interrupted:
+                self._lose(index, f"is incomplete ({how})")
         return True
 
     def _give_up_silent(self, heard: Sequence[float]) -> None:
@@ -573,14 +727,22 @@ class _Cluster:
         for index, last in enumerate(heard):
             silent = time.monotonic() - last
             if not self.over[index] and silent > SILENCE_S and time.monotonic() > self.started + ends + SILENCE_S:
+                self.gone.add(index)
                 self._lose(index, f"has not answered for {silent:.0f} s: control was lost, its load may have gone on")
 
     def _lose(self, index: int, why: str) -> None:
         after = max(time.monotonic() - self.started, 0.0)
-        until = self.progress[index]
-        known = f", last heard of {until['elapsed_s']:.0f} s after the start" if until else ""
-        self.shards[index].lost = f"{why} {after:.1f} s after the start{known}; the load goes on without its part"
+        known = "nothing is known of its load"
+        if (told := self.progress[index]) is not None:
+            whole = ", its whole load" if told["elapsed_s"] >= told["duration_s"] and not told["in_flight"] else ""
+            known = (
+                f"by its last report, at {told['elapsed_s']:.1f} s of {told['duration_s']:.0f} s, {told['completed']:,} "
+                f"requests were completed and {told['in_flight']:,} in flight{whole}"
+            )
+        shard = self.shards[index]
+        shard.lost = f"{why} {after:.1f} s after the start; {known}"
         self.over[index] = True
+        warnings.warn(f"shard {index}/{self.order.count} on {shard.node}: {shard.lost}", ShardLost, stacklevel=6)
 
     def _line(self) -> str:
         told = [progress for progress in self.progress if progress]
@@ -597,29 +759,24 @@ class _Cluster:
 
     def interrupt(self) -> None:
         """Ends the load everywhere, and waits for the reports, half a minute at most."""
+        self._interrupt_all()
+        self.follow(None, limit_s=SILENCE_S)
+
+    def _interrupt_all(self) -> None:
+        self.interrupted = True
         for actor in self.actors:
             actor.interrupt.remote()
-        self.follow(None, limit_s=SILENCE_S)
 
     def collect(self, folder: Path) -> None:
         """Fetches the folders of all shards that can still give theirs."""
-        for shard, actor in zip(self.shards, self.actors):
-            if shard.lost is None:
+        for index, (shard, actor) in enumerate(zip(self.shards, self.actors)):
+            if index not in self.gone:
                 try:
-                    self._fetch(actor, folder)
+                    _fetch(self.ray, actor, shard.folder, folder)
+                    self.collected.add(index)
                 except self.ray.exceptions.RayError as error:
-                    why = f"was lost before its files were collected ({_first_line(error)})"
-                    shard.lost = f"{why}; they may be in {shard.folder} of its node"
-
-    def _fetch(self, actor: Any, folder: Path) -> None:
-        length = self.ray.get(actor.pack.remote(), timeout=600)
-        with tempfile.TemporaryFile(dir=folder) as spooled:
-            while spooled.tell() < length:
-                spooled.write(self.ray.get(actor.piece.remote(spooled.tell()), timeout=600))
-            spooled.seek(0)
-            if length:
-                with tarfile.open(fileobj=spooled, mode="r:gz") as archive:
-                    archive.extractall(folder, filter="data")
+                    why = f"was lost before its files were collected ({_first_line(error)}),"
+                    self._lose(index, why)
 
     def kept(self) -> str:
         """Where the shards are, if the result could not be written."""
@@ -628,13 +785,19 @@ class _Cluster:
 
     def end(self, stored: bool) -> None:
         """Ends the actors. A shard stays on its node if the load began, and it is not in a result that was written."""
-        for index, actor in enumerate(self.actors):
-            actor.end.remote(keep=bool(self.started) and not (stored and self.shards[index].lost is None))
-        util = importlib.import_module("ray.util")
-        done = [actor.__ray_terminate__.remote() for actor in self.actors]
-        self.ray.wait(done, num_returns=len(done), timeout=2 * ENDING_S) if done else None
-        if self.group is not None:
-            util.remove_placement_group(self.group)
+
+        def ending() -> None:
+            for index, actor in enumerate(self.actors):
+                actor.end.remote(keep=bool(self.started) and not (stored and index in self.collected))
+            done = [actor.__ray_terminate__.remote() for actor in self.actors]
+            self.ray.wait(done, num_returns=len(done), timeout=2 * ENDING_S) if done else None
+            if self.group is not None:
+                importlib.import_module("ray.util").remove_placement_group(self.group)
+
+        # Without its head, a cluster answers nothing.
+        ends = threading.Thread(target=ending, daemon=True)
+        ends.start()
+        ends.join(3 * ENDING_S)
 
 
 def _first_line(error: Exception) -> str:
@@ -651,3 +814,27 @@ def _ray() -> Any:
     if not ray.is_initialized():
         ray.init(log_to_driver=False)
     return ray
+
+
+def _main(arguments: Sequence[str]) -> int:
+    """`python -m plimsoll.ray`: prints the result of a run or of what was collected, and returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m plimsoll.ray", description="Further arguments are the program's.")
+    parser.add_argument("command", choices=["run", "collect"])
+    parser.add_argument("what", metavar="PROFILE or LAUNCH")
+    parser.add_argument("--shards", type=int, default=0)
+    parser.add_argument("--out", default="runs", help="a folder, or a place in a bucket such as s3://bucket/runs")
+    parser.add_argument("--lost-at-most", type=float, default=0.0, help="a part of the load, such as 0.01")
+    given, flags = parser.parse_known_args(arguments)
+    if given.command == "collect":
+        result = collect(given.what, out=given.out, lost_at_most=given.lost_at_most)
+    else:
+        key = os.environ.get("PLIMSOLL_KEY")
+        options = Options(given.shards, key=key, out=given.out, lost_at_most=given.lost_at_most)
+        result = _together(RayRun, _order(["run", "--yes"], given.what, flags, options), options)
+    print(result)
+    return _binary.PASS if result.passed else _binary.INVALID
+
+
+if __name__ == "__main__":
+    # By its own name, so that actors find what they need.
+    sys.exit(importlib.import_module("plimsoll.ray")._main(sys.argv[1:]))
