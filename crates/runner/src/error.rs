@@ -56,7 +56,7 @@ pub enum RunnerError {
         /// How long after.
         late: String,
         /// The start.
-        start: ShardSign,
+        start: Box<ShardSign>,
         /// How long after it.
         late_by: Nanos,
     },

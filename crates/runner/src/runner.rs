@@ -362,7 +362,7 @@ fn not_begun(
     let folder_of_shard = folder.as_ref().filter(|_| shard != Stripe::WHOLE);
     if let (RunnerError::Late { start, late_by, .. }, Some(folder)) = (&why, folder_of_shard) {
         let (state, late_by_ns) = (ShardState::Late, Some(late_by.as_u64()));
-        let status = ShardStatus { state, late_by_ns, ..status_of(shard, launch, Some(start)) };
+        let status = ShardStatus { state, late_by_ns, ..status_of(shard, launch, Some(&**start)) };
         folder.release_space();
         if let Err(error) = folder.commit(&status) {
             return error;

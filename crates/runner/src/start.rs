@@ -116,6 +116,7 @@ impl StartWait {
             let late = Nanos::new(clock.unix_nanos(now).saturating_sub(start.unix_ns));
             let who = format!("shard {}/{}", self.shard.index(), self.shard.count());
             let who = if self.shard == Stripe::WHOLE { "the run".to_owned() } else { who };
+            let start = Box::new(start);
             return Err(RunnerError::Late { who, late: rounded(late), start, late_by: late });
         }
         if at.since(now) > self.start.limit {
