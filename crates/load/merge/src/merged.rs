@@ -102,7 +102,9 @@ impl ShardSet {
         let losses = self.losses(&parts);
         if losses.any && !losses.are_within(judges.lost_at_most) {
             // The plan of the whole is the same, whatever became of its shards.
-            unsent_arrivals.into_iter().for_each(|(id, count)| sum.snapshot.add_unsent(id, count));
+            for (stage, count) in unsent_arrivals {
+                sum.snapshot.add_unsent(stage, count);
+            }
         }
         let summaries: Vec<_> =
             self.shards.iter().filter_map(|shard| shard.summary.as_ref()).collect();
