@@ -43,7 +43,8 @@ pub(crate) struct Flags {
     /// off (repeatable)
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
-    /// Print the configuration file or preset as it is, without the other flags, and exit
+    /// Check all that a start would, print the configuration file or preset without its keys and
+    /// without the other flags, and exit
     #[arg(long)]
     print: bool,
 }
@@ -54,7 +55,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let spec = flags.spec(&text).map_err(|error| flags.usage_error(error))?;
     spec.check().map_err(|error| flags.usage_error(error.located(&text)))?;
     if flags.print {
-        console::print(&text)?;
+        Gateway::check(&spec).map_err(|error| flags.usage_error(error))?;
+        console::print(&without_secrets(&text))?;
         return Ok(Exit::Pass);
     }
     if let Some(message) = FdLimit::raise().and_then(FdLimit::raised_message) {
@@ -84,6 +86,63 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         console::eprint_line(&message);
     }
     Ok(Exit::Pass)
+}
+
+/// Keys of the configuration whose values are not shown. Among them are paths of key files.
+const SECRETS: [&str; 4] = ["key", "secret", "clickhouse", "redis"];
+
+/// A configuration with its secrets replaced. Names of environment variables stay.
+fn without_secrets(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    // The indentation of a key whose value is a block of lines.
+    let mut block = None;
+    for line in text.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start().len();
+        if block.is_some_and(|block| indent > block || line.trim().is_empty()) {
+            continue;
+        }
+        block = None;
+        let mut rest = line;
+        while let Some((before, value)) = next_secret(rest) {
+            shown.push_str(before);
+            let end = end_of_value(value);
+            let found = value[..end].trim();
+            match found.trim_matches(['"', '\'']) {
+                variable if variable.starts_with("${") => shown.push_str(found),
+                "" => {}
+                _ => shown.push_str("[redacted]"),
+            }
+            block = found.starts_with(['|', '>']).then_some(indent);
+            rest = &value[end..];
+        }
+        shown.push_str(rest);
+    }
+    shown
+}
+
+/// The text up to the next value of a secret, and the text from there on.
+fn next_secret(line: &str) -> Option<(&str, &str)> {
+    line.match_indices(':').find_map(|(at, _)| {
+        let name = line[..at].trim_end().trim_end_matches(['"', '\'']);
+        let is_secret = SECRETS.iter().any(|secret| {
+            let before = name.strip_suffix(secret);
+            before
+                .is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+        });
+        let value = line[at + 1..].trim_start_matches(' ');
+        let is_value = line[at + 1..].starts_with([' ', '"', '\'']) && is_secret;
+        is_value.then(|| line.split_at(line.len() - value.len()))
+    })
+}
+
+/// Where a value ends: at its quote, else before what may stand behind a plain one.
+fn end_of_value(value: &str) -> usize {
+    let quote = value.chars().next().filter(|first| matches!(first, '"' | '\''));
+    let end = match quote {
+        Some(quote) => value[1..].find(quote).map(|at| at + 2),
+        None => [",", "}", " #", "\n"].iter().filter_map(|end| value.find(end)).min(),
+    };
+    end.unwrap_or_else(|| value.trim_end().len())
 }
 
 /// What was not written at the end; `None` if all was.
@@ -178,6 +237,42 @@ fn greeting(gateway: &Gateway, spec: &Spec) -> String {
     let admin = gateway.admin_addr().map_or_else(String::new, |addr| {
         format!("health, metrics and administration on {scheme}://{addr}\n")
     });
+    let unjudged = spec.unjudged_routes();
+    let unjudged = if unjudged.is_empty() {
+        String::new()
+    } else {
+        format!("not judged by the policy: {}\n", unjudged.join(", "))
+    };
     let (addr, name) = (gateway.addr(), &spec.name);
-    format!("listening on {scheme}://{addr} (Ctrl-C ends it)\n{admin}{name}: {layers}\n{injected}")
+    format!(
+        "listening on {scheme}://{addr} (Ctrl-C ends it)\n{admin}{name}: {layers}\n{unjudged}{injected}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown_in_any_spelling() {
+        for (line, shown) in [
+            ("admin: {key: hush}\n", "admin: {key: [redacted]}\n"),
+            ("  key: hush # why\n", "  key: [redacted] # why\n"),
+            ("  key: \"a, b}\" # why\n", "  key: [redacted] # why\n"),
+            ("\"key\": 'hush', \"secret\":\"x\"\n", "\"key\": [redacted], \"secret\":[redacted]\n"),
+            (
+                "keys: [{name: a, key: k1, tenant: t}, {name: b, key: k2}]\n",
+                "keys: [{name: a, key: [redacted], tenant: t}, {name: b, key: [redacted]}]\n",
+            ),
+            ("store: {redis: \"redis://u:p@h:1\"}\n", "store: {redis: [redacted]}\n"),
+            ("  clickhouse: http://u:p@h/t\n", "  clickhouse: [redacted]\n"),
+            ("key: \"${ADMIN_KEY}\"\n", "key: \"${ADMIN_KEY}\"\n"),
+            ("key: |\n  line 1\n  line 2\nname: x\n", "key: [redacted]\nname: x\n"),
+            ("key: hush", "key: [redacted]"),
+            ("monkey: x, keys: [1], per: key\n", "monkey: x, keys: [1], per: key\n"),
+            ("header: x-key\n# a key: none\n", "header: x-key\n# a key: [redacted]\n"),
+        ] {
+            assert_eq!(without_secrets(line), shown, "{line}");
+        }
+    }
 }

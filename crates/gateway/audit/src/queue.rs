@@ -141,6 +141,11 @@ impl Queue {
         state.error = Some(error.to_owned());
     }
 
+    /// Whether the sink takes rows, as far as is known.
+    pub(crate) fn set_failing(&self, failing: bool) {
+        lock(&self.state).stats.failing = failing;
+    }
+
     pub(crate) fn last_error(&self) -> Option<String> {
         lock(&self.state).error.clone()
     }

@@ -45,7 +45,7 @@ impl Settings {
 
     /// # Errors
     /// The first value out of range.
-    pub(crate) fn check(&self) -> Result<(), AuditError> {
+    pub fn check(&self) -> Result<(), AuditError> {
         let checks = [
             (self.queue > 0, "queue must be at least 1"),
             (self.queue_bytes > 0, "queue_bytes must be at least 1"),

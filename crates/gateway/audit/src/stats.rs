@@ -33,6 +33,8 @@ pub struct Stats {
     pub queued: u64,
     /// Attempts that failed and were made again.
     pub retries: u64,
+    /// Whether the last attempt to write failed.
+    pub failing: bool,
 }
 
 impl Stats {

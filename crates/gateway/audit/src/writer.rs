@@ -116,6 +116,7 @@ impl Writer {
     fn succeed(&mut self, rows: u64, bytes: usize) {
         self.queue.settle(rows, Drops::default(), bytes);
         if let Some(outage) = self.outage.take() {
+            self.queue.set_failing(false);
             (self.notify)(Notice::Recovered { lost: outage.lost });
         }
     }
@@ -124,6 +125,7 @@ impl Writer {
         self.queue.failed(error, again);
         if self.outage.is_none() {
             self.outage = Some(Outage::default());
+            self.queue.set_failing(true);
             (self.notify)(Notice::Failing(error.to_owned()));
         }
     }

@@ -22,6 +22,80 @@ pub enum Endpoint {
     Messages,
 }
 
+/// What LLM APIs call their operations, at any place of a path: as a part of it, or behind the
+/// name of a model and a colon.
+const OPERATIONS: [&str; 30] = [
+    "batchembedcontents",
+    "batchgeneratecontent",
+    "chat",
+    "completion",
+    "completions",
+    "converse",
+    "converse-stream",
+    "counttokens",
+    "embed",
+    "embedcontent",
+    "embeddings",
+    "generate",
+    "generate_stream",
+    "generateanswer",
+    "generatecontent",
+    "infill",
+    "invocations",
+    "invoke",
+    "invoke-with-response-stream",
+    "predict",
+    "predictions",
+    "predictlongrunning",
+    "rawpredict",
+    "rerank",
+    "serverstreamingpredict",
+    "streamgeneratecontent",
+    "streamrawpredict",
+    "text-to-image",
+    "text-to-speech",
+    "transcribe",
+];
+
+/// What they call their resources, behind a version: `/v1/responses/compact`.
+const RESOURCES: [&str; 29] = [
+    "agents",
+    "assistants",
+    "audio",
+    "batches",
+    "classify",
+    "complete",
+    "conversations",
+    "detokenize",
+    "edits",
+    "engines",
+    "evals",
+    "files",
+    "fim",
+    "fine-tunes",
+    "fine_tuning",
+    "images",
+    "interactions",
+    "messages",
+    "moderations",
+    "ocr",
+    "realtime",
+    "responses",
+    "score",
+    "speech-to-text",
+    "summarize",
+    "threads",
+    "tokenize",
+    "uploads",
+    "videos",
+];
+
+/// Whether a part of a path is a version: `v1`, `v1beta`.
+fn is_version(part: &str) -> bool {
+    part.strip_prefix('v')
+        .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+}
+
 impl Endpoint {
     /// All endpoints.
     pub const ALL: [Self; 4] = [Self::Chat, Self::Responses, Self::Embeddings, Self::Messages];
@@ -31,19 +105,19 @@ impl Endpoint {
         Self::ALL.into_iter().find(|endpoint| endpoint.path() == path)
     }
 
-    /// Whether a path is one of an LLM API, whatever the spelling that servers take for the same,
-    /// and wherever the API is mounted: `/V1/Messages/`, `/v1/completions`,
-    /// `/openai/deployments/x/chat/completions`. Only those of [`Endpoint::from_path`] can be read.
+    /// Whether a path looks like one of an LLM API, of any provider, in any spelling and wherever it
+    /// is mounted. Only those of [`Endpoint::from_path`] can be read.
     pub fn is_llm_path(path: &str) -> bool {
-        if Self::from_path(path).is_some() {
-            return true;
-        }
-        let path = path.trim_end_matches('/');
-        let ends_with = |end: &str| {
-            let start = path.len().checked_sub(end.len()).and_then(|at| path.get(at..));
-            start.is_some_and(|tail| tail.eq_ignore_ascii_case(end))
-        };
-        ends_with("/completions") || Self::ALL.iter().any(|endpoint| ends_with(endpoint.path()))
+        let path = path.to_ascii_lowercase();
+        let mut before = "";
+        path.split('/').filter(|part| !part.is_empty()).any(|part| {
+            let action = part.rsplit_once(':').map_or(part, |(_, action)| action);
+            let found = OPERATIONS.contains(&action)
+                || (is_version(before) && RESOURCES.contains(&part))
+                || part == "openai";
+            before = part;
+            found
+        })
     }
 
     /// The path of the endpoint.
@@ -86,18 +160,57 @@ mod tests {
         }
         for path in [
             "/v1/chat/completions",
-            "/v1/messages",
             "/V1/Messages",
             "/v1/chat/completions/",
             "/v1/completions",
             "/openai/v1/responses",
             "/openai/deployments/x/chat/completions",
+            "/openai/deployments/x/images/generations",
             "/api/v1/embeddings//",
+            "/v1/responses/compact",
+            "/v1/messages/batches",
+            "/v1/messages/count_tokens",
+            "/v1/images/generations",
+            "/v1/audio/transcriptions",
+            "/v1/audio/speech",
+            "/v1/batches",
+            "/v1/files",
+            "/v1/moderations",
+            "/v1/threads/t/messages",
+            "/v1beta/models/gemini-2.5-pro:generateContent",
+            "/v1beta/models/gemini-2.5-pro:streamGenerateContent",
+            "/v1/projects/p/locations/l/publishers/anthropic/models/m:rawPredict",
+            "/v1beta/models/m:batchEmbedContents",
+            "/model/anthropic.claude/invoke",
+            "/model/anthropic.claude/converse-stream",
+            "/endpoints/e/invocations",
+            "/api/chat",
+            "/api/generate",
+            "/api/embed",
+            "/v2/chat",
+            "/v1/rerank",
+            "/v1/models/owner/name/predictions",
+            "/generate_stream",
+            "/completion",
+            "/v1/fim/completions",
         ] {
             assert!(Endpoint::is_llm_path(path), "{path}");
         }
-        for path in ["/", "", "/v1/models", "/inbox/messages", "/v1/messages/1", "/autocompletions"]
-        {
+        for path in [
+            "/",
+            "",
+            "/v1/models",
+            "/v1/models/gpt-4.1",
+            "/inbox/messages",
+            "/images/logo.png",
+            "/files/a",
+            "/audio/a.mp3",
+            "/api/tags",
+            "/autocompletions",
+            "/chats",
+            "/vault/messages",
+            "/v1/users/1/orders",
+        ] {
             assert!(!Endpoint::is_llm_path(path), "{path}");
         }
     }

@@ -51,6 +51,14 @@ impl Gateway {
         Self::start(spec, Source::File(file.to_owned()))
     }
 
+    /// Checks a configuration as a start would, files included, but for the addresses to listen on.
+    ///
+    /// # Errors
+    /// As [`Gateway::spawn`].
+    pub fn check(spec: &Spec) -> Result<(), GatewayError> {
+        GatewayState::check(spec)
+    }
+
     fn start(spec: &Spec, source: Source) -> Result<Self, GatewayError> {
         let state = Arc::new(GatewayState::new(spec, source)?);
         let (stop, stopped) = watch::channel(false);

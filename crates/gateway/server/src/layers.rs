@@ -28,13 +28,18 @@ pub(crate) mod tool_server;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
+use plimsoll_gateway_inspect::Source;
 
+use crate::http::body_filter::BodyFilter;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::counters::LayerCounter;
 use crate::layers::fault_injection::FaultSpec;
 use crate::layers::identity::Identity;
+use crate::layers::llm_info::LlmInfo;
+use crate::layers::metrics::Metrics;
 use crate::upstream::Upstream;
 
 /// Calls a macro with all rows, in the order in which requests pass.
@@ -79,6 +84,13 @@ pub(crate) trait Layer: Sized {
     /// Whether it reads the text of answers, which must then be readable.
     const READS_ANSWERS: bool = false;
 
+    /// Whether [`Self::answer`] and [`Self::filter`] change answers. Cached answers of other settings
+    /// are not served.
+    const CHANGES_ANSWERS: bool = false;
+
+    /// Whether [`Self::request`] judges requests. The same holds for cached answers.
+    const JUDGES_REQUESTS: bool = false;
+
     /// What it adds to the metrics.
     const COUNTERS: &'static [&'static LayerCounter] = &[];
 
@@ -102,6 +114,65 @@ pub(crate) trait Layer: Sized {
     ) -> Result<(), ErrorResponse> {
         Ok(())
     }
+
+    /// Judges a JSON document of a client, a tool or an agent, which is not empty. Returns what takes
+    /// its place; `None` if nothing changed.
+    ///
+    /// # Errors
+    /// The document must not pass.
+    async fn request(
+        &self,
+        _facts: RequestFacts<'_>,
+        _document: &Bytes,
+        _source: Source,
+    ) -> Result<Option<Bytes>, ErrorResponse> {
+        Ok(None)
+    }
+
+    /// How it reads an answer with these headers. One without a type is `otherwise`.
+    ///
+    /// # Errors
+    /// It cannot be read, and must not pass.
+    fn reading(&self, _headers: &HeaderMap, _otherwise: Reading) -> Result<Reading, ErrorResponse> {
+        Ok(Reading::Nothing)
+    }
+
+    /// A filter for an answer that passes in pieces.
+    fn filter(&self, _reading: Reading) -> Option<Box<dyn BodyFilter>> {
+        None
+    }
+
+    /// Changes a whole answer. Returns what takes its place; `None` if nothing changed.
+    ///
+    /// # Errors
+    /// It cannot be read, and must not pass.
+    async fn answer(
+        &self,
+        _body: &Bytes,
+        _reading: Reading,
+        _source: Source,
+    ) -> Result<Option<Bytes>, ErrorResponse> {
+        Ok(None)
+    }
+}
+
+/// How an answer is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// It is JSON: read whole.
+    Json,
+    /// It is a stream of events: read one by one.
+    Events,
+    /// It is any other text: read as it comes.
+    Text,
+    /// It passes without being read.
+    Nothing,
+}
+
+/// What a layer that judges a request sees and records beside it.
+pub(crate) struct RequestFacts<'a> {
+    pub(crate) metrics: &'a Metrics,
+    pub(crate) info: &'a mut Option<Box<LlmInfo>>,
 }
 
 /// The name of a layer, from its row of the table. In metrics and rows it says who refused a
@@ -162,6 +233,77 @@ macro_rules! define_layers {
                 $((<$layer as Layer>::READS_ANSWERS && self.$name.is_some()) ||)* false
             }
 
+            /// Whether a layer changes answers.
+            pub(crate) const fn change_answers(&self) -> bool {
+                $((<$layer as Layer>::CHANGES_ANSWERS && self.$name.is_some()) ||)* false
+            }
+
+            /// Whether a layer judges requests.
+            pub(crate) const fn judge_requests(&self) -> bool {
+                $((<$layer as Layer>::JUDGES_REQUESTS && self.$name.is_some()) ||)* false
+            }
+
+            /// Judges a document by all layers; `None` if nothing changed.
+            ///
+            /// # Errors
+            /// As [`Layer::request`].
+            pub(crate) async fn request(
+                &self,
+                facts: RequestFacts<'_>,
+                document: &Bytes,
+                source: Source,
+            ) -> Result<Option<Bytes>, ErrorResponse> {
+                let mut changed = None;
+                $(if <$layer as Layer>::JUDGES_REQUESTS && let Some(layer) = &self.$name {
+                    let facts = RequestFacts { metrics: facts.metrics, info: &mut *facts.info };
+                    let document = changed.as_ref().unwrap_or(document);
+                    changed = layer.request(facts, document, source).await?.or(changed);
+                })*
+                Ok(changed)
+            }
+
+            /// How an answer is read: the first layer that reads it says so.
+            ///
+            /// # Errors
+            /// As [`Layer::reading`].
+            pub(crate) fn reading(
+                &self,
+                headers: &HeaderMap,
+                otherwise: Reading,
+            ) -> Result<Reading, ErrorResponse> {
+                let mut reading = Reading::Nothing;
+                $(if <$layer as Layer>::CHANGES_ANSWERS && let Some(layer) = &self.$name {
+                    let own = layer.reading(headers, otherwise)?;
+                    reading = if reading == Reading::Nothing { own } else { reading };
+                })*
+                Ok(reading)
+            }
+
+            /// The filters of all layers for an answer that passes in pieces.
+            pub(crate) fn filters(&self, reading: Reading) -> Vec<Box<dyn BodyFilter>> {
+                let mut filters = Vec::new();
+                $(filters.extend(self.$name.iter().filter_map(|layer| layer.filter(reading)));)*
+                filters
+            }
+
+            /// Changes a whole answer by all layers; `None` if nothing changed.
+            ///
+            /// # Errors
+            /// As [`Layer::answer`].
+            pub(crate) async fn answer(
+                &self,
+                body: &Bytes,
+                reading: Reading,
+                source: Source,
+            ) -> Result<Option<Bytes>, ErrorResponse> {
+                let mut changed = None;
+                $(if <$layer as Layer>::CHANGES_ANSWERS && let Some(layer) = &self.$name {
+                    let body = changed.as_ref().unwrap_or(body);
+                    changed = layer.answer(body, reading, source).await?.or(changed);
+                })*
+                Ok(changed)
+            }
+
             /// Passes a request through the layers.
             ///
             /// # Errors
@@ -192,6 +334,14 @@ macro_rules! list_counters {
 /// What all layers add to the metrics, in the order of the table.
 pub(crate) fn counters() -> Vec<&'static LayerCounter> {
     for_each_layer!(list_counters).into_iter().flatten().copied().collect()
+}
+
+/// The header that a setting names.
+///
+/// # Errors
+/// A message with the setting.
+pub(crate) fn header_name(setting: &str, name: &str) -> Result<HeaderName, String> {
+    HeaderName::try_from(name).map_err(|_| format!("{setting} is not a header name"))
 }
 
 /// Makes a layer if its section is there. An invalid value is added to `problems`.

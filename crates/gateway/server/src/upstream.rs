@@ -72,9 +72,7 @@ impl Upstream {
                 TokenLimitSpec::MaxCompletionTokens => LimitName::MaxCompletionTokens,
                 TokenLimitSpec::MaxTokens => LimitName::MaxTokens,
             },
-            key: key.map_err(|variable| {
-                format!("upstream `{name}`: the environment variable `{variable}` is not set")
-            })?,
+            key: key.map_err(|problem| format!("upstream `{name}`: {problem}"))?,
             timeout: spec.timeout,
             idle_timeout: spec.idle_timeout,
             retry: spec.retry,

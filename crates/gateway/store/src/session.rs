@@ -24,6 +24,8 @@ pub struct NewSession<'a> {
     pub id: RecordId,
     /// Whose it is. Nobody else can see it.
     pub owner: &'a str,
+    /// Most live sessions of its owner. A further one is refused as if there were no room.
+    pub most: usize,
     /// How long it lives from now on.
     pub ttl: Duration,
     /// What is kept with it.

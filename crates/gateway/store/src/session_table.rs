@@ -21,6 +21,8 @@ pub(crate) struct SessionTable(Mutex<Table>);
 struct Table {
     by_id: HashMap<RecordId, Entry>,
     by_expiry: BTreeSet<(u64, RecordId)>,
+    /// How many each owner has.
+    owners: HashMap<Box<str>, usize>,
 }
 
 /// A session as it is kept. Nothing in it keeps a larger buffer alive.
@@ -45,10 +47,10 @@ impl SessionTable {
         check_size(new.metadata.len(), rules.metadata_bytes)?;
         let mut table = self.lock();
         table.remove_expired(at.now, FEW);
-        if table.by_id.len() >= rules.sessions {
+        if table.is_full(rules, new) {
             table.remove_expired(at.now, usize::MAX);
         }
-        if table.by_id.len() >= rules.sessions {
+        if table.is_full(rules, new) {
             return Err(RecordError::Full);
         }
         let entry = Entry {
@@ -62,6 +64,7 @@ impl SessionTable {
         let session = entry.session();
         table.remove(new.id);
         table.by_expiry.insert((entry.expires, new.id));
+        *table.owners.entry(entry.owner.clone()).or_default() += 1;
         table.by_id.insert(new.id, entry);
         Ok(session)
     }
@@ -107,9 +110,20 @@ impl Table {
             .ok_or(RecordError::NotFound)
     }
 
+    /// Whether there is no room for another one: for anybody, or for this owner.
+    fn is_full(&self, rules: &SessionRules, new: &NewSession<'_>) -> bool {
+        let own = self.owners.get(new.owner).copied().unwrap_or_default();
+        self.by_id.len() >= rules.sessions || own >= new.most
+    }
+
     fn remove(&mut self, id: RecordId) {
-        if let Some(entry) = self.by_id.remove(&id) {
-            self.by_expiry.remove(&(entry.expires, id));
+        let Some(entry) = self.by_id.remove(&id) else { return };
+        self.by_expiry.remove(&(entry.expires, id));
+        if let Some(own) = self.owners.get_mut(&entry.owner) {
+            *own -= 1;
+            if *own == 0 {
+                self.owners.remove(&entry.owner);
+            }
         }
     }
 

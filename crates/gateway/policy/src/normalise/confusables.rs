@@ -11,9 +11,14 @@ pub(super) fn latin(character: char) -> Option<char> {
         0xe0020..=0xe007e => char::from_u32(character as u32 - 0xe_0000),
         0x370..=0x3ff => look_up(character, GREEK),
         0x400..=0x52f => look_up(character, CYRILLIC),
-        0x131 => Some('i'),
-        0x251 => Some('a'),
-        0x261 => Some('g'),
+        // Letters in filled circles and squares, and those that flags are made of.
+        code @ (0x1f150..=0x1f169 | 0x1f170..=0x1f189 | 0x1f1e6..=0x1f1ff) => {
+            let first = [0x1f1e6, 0x1f170, 0x1f150].into_iter().find(|first| code >= *first)?;
+            char::from_u32(code - first + u32::from('A'))
+        }
+        0xa0..=0x36f | 0x530..=0x58f | 0x13a0..=0x1dff | 0xa4d0..=0xab6f => {
+            look_up(character, SHAPES)
+        }
         _ => None,
     }
 }
@@ -22,6 +27,12 @@ pub(super) fn latin(character: char) -> Option<char> {
 const GREEK: [&str; 2] = ["ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχ", "ABEZHIKMNOPTYXaeikvoptux"];
 const CYRILLIC: [&str; 2] =
     ["АВЕКМНОРСТУҮХІЈЅавекмопрстухіјѕһԁԛԝг", "ABEKMHOPCTYYXIJSabekmonpctyxijshdqwr"];
+
+/// Small capitals; Latin letters with a stroke or of another alphabet; Armenian, Cherokee, Lisu.
+const SHAPES: [&str; 2] = [
+    "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢıɑɡøđłħŧɨɩսոօցհᎪᏴᏟᎠᎬᏀᎻᎢᎫᏦᏞᎷᏢᎡᏚᏙᏔꓮꓐꓚꓓꓰꓝꓖꓧꓲꓙꓗꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜ",
+    "abcdefghijklmnoprstuvwyziagodlhtiiunoghABCDEGHTJKLMPRSVWABCDEFGHIJKLMNOPRSTUVWXYZ",
+];
 
 fn look_up(character: char, [letters, latin]: [&str; 2]) -> Option<char> {
     latin.chars().nth(letters.chars().position(|letter| letter == character)?)
@@ -43,6 +54,15 @@ mod tests {
             ('\u{3a1}', 'P'),
             ('\u{131}', 'i'),
             ('\u{e0041}', 'A'),
+            ('\u{1f158}', 'I'),
+            ('\u{1f170}', 'A'),
+            ('\u{1f1ff}', 'Z'),
+            ('\u{1d00}', 'a'),
+            ('\u{26a}', 'i'),
+            ('\u{f8}', 'o'),
+            ('\u{570}', 'h'),
+            ('\u{13aa}', 'A'),
+            ('\u{a4ee}', 'A'),
         ];
         for (character, expected) in rows {
             assert_eq!(latin(character), Some(expected), "{character:?}");

@@ -2,6 +2,7 @@
 
 mod unmatched;
 mod unread;
+mod values;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use crate::assembly::tool_route::ToolRoute;
 use crate::config::error::GatewayError;
 use crate::config::route::{RespondSpec, RouteSpec};
 use crate::http::normal_form::is_normal_template;
+use crate::layers::offload::UnreadSpec;
 use crate::layers::rate_limit::Per;
 use crate::layers::{Access, Layers, Setup};
 use crate::upstream::Upstream;
@@ -60,37 +62,24 @@ impl Check {
             "admin: `local` opens administration to every proxy on this machine, and `listen` is not \
              a loopback address: give it a `key`, or a `listen` of its own",
         );
-        self.require(spec.faults.has_valid_shares(), "faults: a share is between 0 and 1");
-        self.require(spec.workers > 0, "workers: at least 1");
-        self.require(spec.server.connections > 0, "server.connections: at least 1");
+        self.single_values(spec);
         self.require(
             spec.server.header_bytes.0 >= 8_192,
             "server.header_bytes: at least 8KiB, the smallest buffer for a head",
         );
-        self.require(
-            spec.rate_limits.iter().all(|limit| limit.window.nanos() > 0),
-            "rate_limits: a window is longer than 0",
-        );
         let by_tenant = spec.rate_limits.iter().any(|limit| limit.per == Per::Tenant);
-        self.require(
-            !by_tenant || spec.tenant.is_some(),
-            "rate_limits: a limit per tenant needs the section `tenant`",
-        );
+        let (auth, tenant) = (spec.auth.is_some(), spec.tenant.is_some());
+        self.needs(!by_tenant || tenant, "rate_limits: a limit per tenant", "tenant");
         let by_key = spec.rate_limits.iter().any(|limit| limit.per == Per::Key);
-        self.require(
-            !by_key || spec.auth.is_some(),
-            "rate_limits: a limit per key needs the section `auth`",
-        );
-        self.require(
-            spec.budgets.is_none() || spec.tenant.is_some(),
-            "budgets: belong to tenants, so they need the section `tenant`",
-        );
+        self.needs(!by_key || auth, "rate_limits: a limit per key", "auth");
+        self.needs(spec.budgets.is_none() || tenant, "budgets: the layer", "tenant");
         let lists =
             spec.tools.as_ref().is_some_and(|tools| tools.allow.keys().any(|name| name != "*"));
-        self.require(
-            !lists || spec.tenant.is_some(),
-            "tools: `allow` has lists of tenants, so it needs the section `tenant`",
-        );
+        self.needs(!lists || tenant, "tools: `allow`", "tenant");
+    }
+
+    fn needs(&mut self, holds: bool, what: &str, section: &str) {
+        self.require(holds, &format!("{what} needs the section `{section}`"));
     }
 
     /// Builds the router of the built-in and the configured routes.
@@ -140,14 +129,11 @@ impl Check {
         route: &RouteSpec,
         upstreams: &[Arc<Upstream>],
     ) -> Option<Route> {
-        self.require(
-            route.consumers.is_empty() || spec.auth.is_some(),
-            &format!("route `{}`: `consumers` needs the section `auth`", route.name),
-        );
-        self.require(
-            route.scope.is_none() || spec.auth.is_some(),
-            &format!("route `{}`: `scope` needs the section `auth`", route.name),
-        );
+        let rules = [("consumers", route.consumers.is_empty()), ("scope", route.scope.is_none())];
+        for (rule, is_unset) in rules {
+            let what = format!("route `{}`: `{rule}`", route.name);
+            self.needs(is_unset || spec.auth.is_some(), &what, "auth");
+        }
         // An open route asks nobody who they are.
         let counts = spec.cache.is_some() || spec.budgets.is_some();
         let needs_identity =
@@ -164,9 +150,9 @@ impl Check {
             !(route.llm && route.websocket),
             &format!("route `{}`: `llm` and `websocket` exclude each other", route.name),
         );
+        self.idle_settings(route);
         self.unread(spec, route);
-        let reads_llm = spec.budgets.is_some() || spec.policy.is_some();
-        let handler = self.keep(handler(route, upstreams, reads_llm))?;
+        let handler = self.keep(handler(route, upstreams, by_path(spec)))?;
         Some(Route {
             name: Arc::from(route.name.as_str()),
             template: Arc::from(route.path.as_str()),
@@ -238,12 +224,20 @@ const fn scope(handler: &Handler) -> Option<&'static str> {
     }
 }
 
-/// The handler of a route. `reads_llm`: a layer reads requests of LLM APIs, whatever the route says
-/// of itself.
+/// How a route is read that does not say that it is one of an LLM API.
+fn by_path(spec: &Spec) -> LlmUse {
+    let policy = spec.policy.as_ref().map(|policy| policy.unjudged);
+    if policy.is_none() && spec.budgets.is_none() {
+        return LlmUse::Never;
+    }
+    LlmUse::ByPath { refuse_unread: policy != Some(UnreadSpec::Pass) }
+}
+
+/// The handler of a route. `by_path` says how it is read if it does not.
 fn handler(
     route: &RouteSpec,
     upstreams: &[Arc<Upstream>],
-    reads_llm: bool,
+    by_path: LlmUse,
 ) -> Result<Handler, String> {
     let name = &route.name;
     match (&route.upstream, &route.respond) {
@@ -257,11 +251,7 @@ fn handler(
                     known.join(", ")
                 )
             })?;
-            let llm = match (route.llm, reads_llm) {
-                (true, _) => LlmUse::Always,
-                (false, true) => LlmUse::ByPath,
-                (false, false) => LlmUse::Never,
-            };
+            let llm = if route.llm { LlmUse::Always } else { by_path };
             let proxy = Proxy {
                 upstream: Arc::clone(upstream),
                 strip: route.strip.clone(),

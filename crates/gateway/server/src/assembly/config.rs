@@ -165,10 +165,10 @@ fn digest_of(spec: &Spec) -> String {
     format!("{start:016x}")
 }
 
-/// SHA-256 of all that decides what policy and scrub do: their settings, and the rules of a file.
+/// SHA-256 of all that decides what layers do with texts: their settings, and the rules of a file.
 fn text_rules(spec: &Spec, policy: Option<&PolicyLayer>) -> [u8; 32] {
     let rules = policy.and_then(PolicyLayer::rules_digest);
-    let all = format!("{:?} {:?} {} {rules:?}", spec.scrub, spec.policy, spec.faults.policy_off);
+    let all = format!("{:?} {} {rules:?}", spec.text_sections(), spec.faults.policy_off);
     let mut text_rules = [0; 32];
     text_rules.copy_from_slice(digest(&SHA256, all.as_bytes()).as_ref());
     text_rules
@@ -317,6 +317,61 @@ routes:
                 (found, message) => found.is_none() && message.is_none(),
             };
             assert!(fits, "{layers}, {route}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn values_that_cannot_mean_anything_are_refused_with_their_line() {
+        let upstream =
+            |rest: &str| format!("upstreams:\n  u: {{addresses: ['127.0.0.1:1'], {rest}}}");
+        let route = |rest: &str| {
+            format!(
+                "upstreams: {{u: {{addresses: ['127.0.0.1:1']}}}}\nroutes:\n  - {{name: r, {rest}}}"
+            )
+        };
+        for (text, message) in [
+            ("workers: 0".to_owned(), "line 1: workers: must be greater than 0"),
+            ("server: {header_timeout: 0s}".to_owned(), "server: `header_timeout` must"),
+            ("server:\n  memory: 0".to_owned(), "line 2: server: `memory` must be greater"),
+            ("server: {body_bytes: 0}".to_owned(), "`body_bytes` must"),
+            ("server: {websocket_timeout: 0}".to_owned(), "`websocket_timeout` must"),
+            ("server: {owner_memory: 0}".to_owned(), "`owner_memory` must"),
+            ("store: {timeout: 0}".to_owned(), "store: `timeout` must"),
+            ("cache: {ttl: 0}".to_owned(), "cache: `ttl` must"),
+            ("cache: {bytes: 0}".to_owned(), "cache: `bytes` must"),
+            ("tenant: {}\nbudgets: {max_tokens: 0}".to_owned(), "budgets: `max_tokens` must"),
+            ("tenant: {}\nbudgets: {usd_per_1k_prompt: -1}".to_owned(), "`usd_per_1k_prompt` must"),
+            ("tools: {session_timeout: 0}".to_owned(), "tools: `session_timeout` must"),
+            ("tools: {result_bytes: 0}".to_owned(), "tools: `result_bytes` must"),
+            ("rate_limits: [{per: global, requests: 1, window: 0s}]".to_owned(), "`window` must"),
+            (upstream("timeout: 0"), "line 2: upstream `u`: `timeout` must"),
+            (upstream("connect_timeout: 0"), "`connect_timeout` must"),
+            (upstream("idle_timeout: 0"), "`idle_timeout` must"),
+            (upstream("retry: {attempts: 0}"), "`retry.attempts` must"),
+            (upstream("retry: {budget: -1}"), "`retry.budget` is a share"),
+            (upstream("breaker: {failures: 0}"), "`breaker.failures` must"),
+            ("upstreams: {u: {addresses: ['a:1', 'a:1']}}".to_owned(), "an address is there twice"),
+            (route("path: /x, upstream: u, timeout: 0"), "route `r`: `timeout` must"),
+            (route("path: /x/*, upstream: u, strip: /y"), "`strip` is not the beginning"),
+            (route("path: /x, respond: {}, llm: true"), "`llm` does nothing beside `respond`"),
+            (route("path: /x, respond: {}, strip: /x"), "`strip` does nothing beside `respond`"),
+            (
+                route("path: /x, respond: {}}\n  - {name: r, path: /y, respond: {}"),
+                "route `r`: is empty, or",
+            ),
+            (
+                "auth: {keys: [{name: a, key: x}, {name: a, key: y}]}".to_owned(),
+                "the key `a`: is empty, or",
+            ),
+            ("open: [x]".to_owned(), "open: `x` does not begin with `/`"),
+            ("audit: {path: a, queue: 0}".to_owned(), "audit: "),
+            ("audit: {path: a, flush: 0}".to_owned(), "audit: "),
+        ] {
+            let error = Config::new(&Spec::from_yaml(&text).unwrap()).unwrap_err().located(&text);
+            assert!(error.to_string().contains(message), "{text}: {error}");
+        }
+        for text in ["server: {owner_memory: 1}", "workers: 1", "cache: {wait: 0}"] {
+            Config::new(&Spec::from_yaml(text).unwrap()).unwrap();
         }
     }
 

@@ -44,6 +44,14 @@ fn syntax(message: impl Into<String>) -> GatewayError {
     GatewayError::Syntax { message: message.into(), place: None }
 }
 
+fn no_member(part: &str) -> String {
+    format!("`{part}` is not the number of a member of the list")
+}
+
+fn inside_plain(part: &str) -> String {
+    format!("`{part}` is inside a plain value")
+}
+
 /// Sets, adds or removes the value at a path.
 fn put(tree: &mut Value, path: &str, value: Value) -> Result<(), String> {
     let (parents, last) =
@@ -59,9 +67,7 @@ fn put(tree: &mut Value, path: &str, value: Value) -> Result<(), String> {
         Value::Object(map) if value.is_null() => drop(map.remove(last)),
         Value::Object(map) => drop(map.insert(last.to_owned(), value)),
         Value::Array(list) => {
-            let number: usize = last
-                .parse()
-                .map_err(|_| format!("`{last}` is not the number of a member of the list"))?;
+            let number: usize = last.parse().map_err(|_| no_member(last))?;
             let count = list.len();
             match list.get_mut(number) {
                 Some(member) => *member = value,
@@ -69,7 +75,7 @@ fn put(tree: &mut Value, path: &str, value: Value) -> Result<(), String> {
                 None => return Err(format!("the list has only {count} members")),
             }
         }
-        _ => return Err(format!("`{last}` is inside a plain value")),
+        _ => return Err(inside_plain(last)),
     }
     Ok(())
 }
@@ -84,11 +90,10 @@ fn step<'a>(node: &'a mut Value, part: &str) -> Result<&'a mut Value, String> {
         Value::Array(list) => {
             let count = list.len();
             let number = part.parse().ok().filter(|number: &usize| *number < count);
-            let number = number
-                .ok_or_else(|| format!("`{part}` is not the number of a member of the list"))?;
+            let number = number.ok_or_else(|| no_member(part))?;
             Ok(&mut list[number])
         }
-        _ => Err(format!("`{part}` is inside a plain value")),
+        _ => Err(inside_plain(part)),
     }
 }
 

@@ -34,7 +34,7 @@ pub use crate::layers::request_log::{AuditSpec, WhenFull};
 pub use crate::layers::scrub::ScrubSpec;
 pub use crate::layers::tenant::TenantSpec;
 pub use crate::layers::tool_server::{ToolProtocolSpec, ToolServerSpec, ToolsSpec};
-use crate::layers::{Layers, Setup, make};
+use crate::layers::{Layer, Layers, Setup, make};
 
 /// Makes the type of the file: its settings, and a section for each layer.
 macro_rules! define_spec {
@@ -113,6 +113,17 @@ macro_rules! define_spec {
             }
         }
 
+        impl Spec {
+            /// The settings of the layers that judge or change texts.
+            pub(crate) fn text_sections(&self) -> Vec<String> {
+                let mut sections = Vec::new();
+                $(if <$layer as Layer>::JUDGES_REQUESTS || <$layer as Layer>::CHANGES_ANSWERS {
+                    sections.push(format!("{:?}", self.$name));
+                })*
+                sections
+            }
+        }
+
         impl Layers {
             /// The layers whose sections are there. Invalid values are added to `problems`.
             pub(crate) fn new(spec: &Spec, setup: &Setup<'_>, problems: &mut Vec<String>) -> Self {
@@ -130,6 +141,13 @@ impl Spec {
     /// Names of the injected faults.
     pub fn faults(&self) -> Vec<&'static str> {
         self.faults.names()
+    }
+
+    /// The routes to an upstream whose bodies the policy does not read: name and path.
+    pub fn unjudged_routes(&self) -> Vec<String> {
+        let routes = self.routes.iter().filter(|_| self.policy.is_some());
+        let unread = routes.filter(|route| route.upstream.is_some() && !route.llm);
+        unread.map(|route| format!("{} ({})", route.name, route.path)).collect()
     }
 
     /// The settings of a new configuration that a gateway started with this one cannot apply.

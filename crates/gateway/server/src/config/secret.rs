@@ -17,11 +17,12 @@ impl Secret {
     /// The text, with its environment variable filled in.
     ///
     /// # Errors
-    /// The name of a variable that is not set.
+    /// A message about a variable that is not set.
     pub fn reveal(&self) -> Result<String, String> {
         match self.0.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
             None => Ok(self.0.clone()),
-            Some(name) => std::env::var(name).map_err(|_| name.to_owned()),
+            Some(name) => std::env::var(name)
+                .map_err(|_| format!("the environment variable `{name}` is not set")),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Messages about configurations that cannot be read. They name the place and what is expected
 //! there, and repeat no value: it may be a key, or an address with a password.
 
+use std::fmt::Display;
+
 use serde_saphyr::Error;
 
 /// Longest name of a key that a message repeats.
@@ -26,10 +28,10 @@ fn message_of(error: &Error) -> String {
             format!("unknown value, {}", one_of(expected))
         }
         Error::SerdeMissingField { field, .. } => format!("the key `{field}` is missing"),
-        Error::SerdeInvalidType { expected, .. } => format!("wrong type, expected {expected}"),
-        Error::SerdeInvalidValue { expected, .. } => format!("wrong value, expected {expected}"),
-        Error::SerdeInvalidLength { expected, .. } => format!("wrong length, expected {expected}"),
-        Error::InvalidScalar { ty, .. } => format!("wrong type, expected {ty}"),
+        Error::SerdeInvalidType { expected, .. } => wrong("type", expected),
+        Error::SerdeInvalidValue { expected, .. } => wrong("value", expected),
+        Error::SerdeInvalidLength { expected, .. } => wrong("length", expected),
+        Error::InvalidScalar { ty, .. } => wrong("type", ty),
         Error::DuplicateMappingKey { key, .. } => {
             format!("the key{} appears twice", key.as_deref().map(quoted).unwrap_or_default())
         }
@@ -39,6 +41,10 @@ fn message_of(error: &Error) -> String {
         Error::AliasError { error, .. } => message_of(error.without_snippet()),
         _ => "this is not YAML of a configuration".to_owned(),
     }
+}
+
+fn wrong(what: &str, expected: impl Display) -> String {
+    format!("wrong {what}, expected {expected}")
 }
 
 /// The name of a key, where it looks like one.

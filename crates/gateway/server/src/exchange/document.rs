@@ -9,7 +9,7 @@ use crate::exchange::request_context::RequestContext;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::LayerName as _;
 use crate::layers::policy::PolicyLayer;
-use crate::layers::scrub::Reading;
+use crate::layers::{Reading, RequestFacts};
 
 /// A JSON document as the policy lets it pass; `None` where nothing in it changes. Nothing at all
 /// is no document.
@@ -21,12 +21,11 @@ pub(crate) async fn redact(
     document: &Bytes,
     source: Source,
 ) -> Result<Option<Bytes>, ErrorResponse> {
-    let Some(policy) = context.config.layers.policy.as_ref().filter(|_| !document.is_empty())
-    else {
+    if document.is_empty() {
         return Ok(None);
-    };
-    let (metrics, info) = (context.worker.metrics(), &mut context.llm_info);
-    let redacted = policy.evaluate_document(metrics, info, document, source).await?;
+    }
+    let facts = RequestFacts { metrics: context.worker.metrics(), info: &mut context.llm_info };
+    let redacted = context.config.layers.request(facts, document, source).await?;
     redacted.map(|redacted| context.made(redacted)).transpose()
 }
 
@@ -58,8 +57,7 @@ pub(crate) async fn scrub(
     reading: Reading,
     source: Source,
 ) -> Result<Bytes, ErrorResponse> {
-    let Some(layer) = &context.config.layers.scrub else { return Ok(document) };
-    match layer.whole(&document, reading, source).await? {
+    match context.config.layers.answer(&document, reading, source).await? {
         Some(scrubbed) => context.made(scrubbed),
         None => Ok(document),
     }
@@ -74,7 +72,6 @@ pub(crate) async fn scrub_response(
     headers: &HeaderMap,
     body: Bytes,
 ) -> Result<Bytes, ErrorResponse> {
-    let Some(layer) = &context.config.layers.scrub else { return Ok(body) };
-    let reading = layer.reading(headers, Reading::Json)?;
+    let reading = context.config.layers.reading(headers, Reading::Json)?;
     scrub(context, body, reading, Source::Protocol).await
 }

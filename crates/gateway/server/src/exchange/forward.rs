@@ -24,7 +24,7 @@ use crate::exchange::request_context::RequestContext;
 use crate::http::decode::{DecodeFilter, Decoder};
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::{
-    BodyTooLarge, BodyTooSlow, RequestBody, SLOW_BODY, WaitingForClient, no_memory,
+    BROKEN_BODY, BodyTooLarge, BodyTooSlow, RequestBody, SLOW_BODY, WaitingForClient, no_memory,
 };
 use crate::http::whole_body::{self, Bounds, Unread};
 use crate::layers::offload;
@@ -44,6 +44,9 @@ pub(crate) const NO_SERVER: &str = "no server of the upstream is available now";
 
 /// Message where the upstream exceeds its time limit.
 pub(crate) const SLOW_UPSTREAM: &str = "the upstream did not answer in time";
+
+/// Message where no connection to the upstream can be opened.
+pub(crate) const NO_UPSTREAM: &str = "the upstream cannot be reached";
 
 /// The result of one attempt.
 type Sent = Result<Result<Received, UpstreamError>, Elapsed>;
@@ -225,9 +228,7 @@ fn outcome(
         Ok(Ok((response, connection))) => {
             Ok(Box::new(UpstreamResponse { response, decoder: None, connection, in_flight }))
         }
-        Ok(Err(UpstreamError::Connect)) => {
-            Err(ErrorResponse::bad_gateway("the upstream cannot be reached"))
-        }
+        Ok(Err(UpstreamError::Connect)) => Err(ErrorResponse::bad_gateway(NO_UPSTREAM)),
         Ok(Err(UpstreamError::Broken(Broken { unsent: Some(_), error, .. }))) => {
             Err(broken(&error))
         }
@@ -245,13 +246,13 @@ fn broken(error: &hyper::Error) -> ErrorResponse {
     let mut cause = std::error::Error::source(error);
     while let Some(found) = cause {
         if found.is::<BodyTooLarge>() {
-            return ErrorResponse::request_too_large("the body is larger than allowed");
+            return ErrorResponse::request_too_large(BodyTooLarge.to_string());
         }
         if found.is::<BodyTooSlow>() {
             return ErrorResponse::request_timeout(SLOW_BODY);
         }
         if error.is_user() {
-            return ErrorResponse::bad_request("the body is malformed or broke off");
+            return ErrorResponse::bad_request(BROKEN_BODY);
         }
         cause = found.source();
     }

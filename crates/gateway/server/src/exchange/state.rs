@@ -73,6 +73,15 @@ impl GatewayState {
         })
     }
 
+    /// Checks all that a start would, but for the addresses to listen on. Nothing is written, and
+    /// nothing is sent.
+    pub(crate) fn check(spec: &Spec) -> Result<(), GatewayError> {
+        Config::new(spec)?;
+        RequestLog::check(spec.audit.as_ref())?;
+        spec.tls.as_ref().map(tls::config).transpose()?;
+        open_backend(spec).map(drop)
+    }
+
     /// Reads the configuration file again and applies it, with the TLS files that it names. An
     /// invalid file changes nothing, nor does one that needs a restart.
     pub(crate) fn reload(&self) -> Result<Arc<Config>, GatewayError> {
@@ -107,6 +116,7 @@ impl GatewayState {
         let (up, down) = self.tools.counts();
         self.metrics.set_tool_servers(up, down);
         if let Some(stats) = self.request_log.stats() {
+            self.metrics.set_audit_failing(stats.failing);
             let states = [
                 ("accepted", stats.accepted),
                 ("written", stats.written),
@@ -129,9 +139,7 @@ fn open_backend(spec: &Spec) -> Result<Backend, GatewayError> {
         FailureModeSpec::Closed => FailureMode::Closed,
         FailureModeSpec::Open => FailureMode::Open,
     };
-    let url = url.reveal().map_err(|name| {
-        GatewayError::Store(format!("the environment variable `{name}` is not set"))
-    })?;
+    let url = url.reveal().map_err(GatewayError::Store)?;
     let settings =
         RedisSettings { timeout: spec.store.timeout.0, on_loss, ..RedisSettings::new(url) };
     Backend::redis(settings).map_err(|error| GatewayError::Store(error.to_string()))

@@ -93,6 +93,11 @@ error_responses! {
     upstream_timeout => GATEWAY_TIMEOUT, "upstream_timeout";
 }
 
+/// The message about a thing that is not there.
+pub(crate) fn no_such(what: &str) -> String {
+    format!("there is no such {what}")
+}
+
 impl ErrorResponse {
     /// The same error, of a request that an upstream had.
     pub(crate) fn after_upstream(mut self) -> Self {

@@ -19,6 +19,9 @@ use crate::http::whole_body::{self, Bounds, Unread};
 /// Message for a client whose body exceeds its time limit.
 pub(crate) const SLOW_BODY: &str = "the body did not arrive in time";
 
+/// Message for a client whose body cannot be read to its end.
+pub(crate) const BROKEN_BODY: &str = "the body is malformed or broke off";
+
 /// Bodies up to this size are read before they are sent on, so that they can be sent again.
 const MAX_BUFFERED: u64 = 64 << 10;
 
@@ -102,7 +105,7 @@ pub(crate) async fn collect(
         }
         Unread::TooSlow => ErrorResponse::request_timeout(SLOW_BODY),
         Unread::NoMemory => no_memory(),
-        Unread::Broken => ErrorResponse::bad_request("the body is malformed or broke off"),
+        Unread::Broken => ErrorResponse::bad_request(BROKEN_BODY),
     })
 }
 

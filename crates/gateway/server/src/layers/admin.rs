@@ -86,9 +86,7 @@ impl AdminGate {
     /// A message about a variable that is not set, or an empty key.
     pub(crate) fn new(spec: &AdminSpec) -> Result<Self, String> {
         let key = spec.key.as_ref().map(Secret::reveal).transpose();
-        let key = key.map_err(|name| {
-            format!("admin: the environment variable `{name}` for its key is not set")
-        })?;
+        let key = key.map_err(|problem| format!("admin: {problem}"))?;
         if key.as_ref().is_some_and(String::is_empty) {
             return Err("admin: the key is empty".to_owned());
         }

@@ -71,9 +71,6 @@ impl AgentLayer {
     /// A message about an invalid value.
     pub(crate) fn new(spec: &AgentsSpec, upstreams: &[Arc<Upstream>]) -> Result<Self, String> {
         let (sessions, approvals) = (&spec.sessions, &spec.approvals);
-        if sessions.max == 0 || approvals.max == 0 {
-            return Err("agents: `max` is at least 1".to_owned());
-        }
         Ok(Self {
             sessions: SessionRules {
                 sessions: sessions.max,

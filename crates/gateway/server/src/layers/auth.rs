@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq as _;
 use crate::config::secret::Secret;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::identity::Identity;
-use crate::layers::{Access, AdmissionRequest, Layer, Setup};
+use crate::layers::{Access, AdmissionRequest, Layer, Setup, header_name};
 
 /// Authentication by API key.
 #[derive(Clone, Debug, Deserialize)]
@@ -75,8 +75,7 @@ impl Layer for Auth {
     type Section = AuthSpec;
 
     fn new(spec: &AuthSpec, _setup: &Setup<'_>) -> Result<Self, String> {
-        let header = HeaderName::try_from(&spec.header)
-            .map_err(|_| "auth: `header` is not a header name".to_owned())?;
+        let header = header_name("auth: `header`", &spec.header)?;
         let mut consumers = HashMap::new();
         for key in &spec.keys {
             let consumer = Consumer {
@@ -156,9 +155,10 @@ fn digest_of(key: &KeySpec) -> Result<[u8; 32], String> {
         (Some(hex), None) => from_hex(hex).ok_or_else(|| {
             format!("auth: the sha256 of `{}` is not 64 hexadecimal digits", key.name)
         }),
-        (None, Some(secret)) => secret.reveal().map(|key| sha256(key.as_bytes())).map_err(|name| {
-            format!("auth: the environment variable `{name}` for `{}` is not set", key.name)
-        }),
+        (None, Some(secret)) => secret
+            .reveal()
+            .map(|key| sha256(key.as_bytes()))
+            .map_err(|problem| format!("auth: {problem}")),
         _ => Err(format!("auth: `{}` needs either `sha256` or `key`", key.name)),
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::config::units::{ByteSize, HumanDuration};
 use crate::layers::counters::LayerCounter;
-use crate::layers::{Layer, Setup};
+use crate::layers::{Layer, Setup, header_name};
 
 /// The cache of LLM responses.
 #[derive(Clone, Debug, Deserialize)]
@@ -48,10 +48,7 @@ impl Layer for CacheSpec {
     const COUNTERS: &'static [&'static LayerCounter] = &[&CACHE_RESULTS];
 
     fn new(section: &Self, _setup: &Setup<'_>) -> Result<Self, String> {
-        match HeaderName::try_from(&section.bypass_header) {
-            Ok(_) => Ok(section.clone()),
-            Err(_) => Err("cache: `bypass_header` is not a header name".to_owned()),
-        }
+        header_name("cache: `bypass_header`", &section.bypass_header).map(|_| section.clone())
     }
 
     fn headers(&self) -> Vec<HeaderName> {

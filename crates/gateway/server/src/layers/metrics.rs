@@ -51,6 +51,7 @@ pub(crate) struct Metrics {
     tool_servers: Family<Labels<1>, Gauge>,
     store_errors: Gauge,
     audit: Family<Labels<1>, Gauge>,
+    audit_failing: Gauge,
     layers: Family<Labels<1>, Gauge>,
     upstreams: Family<Labels<2>, Gauge>,
     /// All requests, whether or not the layer `metrics` is enabled.
@@ -120,6 +121,7 @@ impl Metrics {
         let tool_servers = registered(all, "tool_servers", "Tool servers by state");
         let store_errors = registered(all, "store_errors", "Failed operations of the store");
         let audit = registered(all, "audit_rows", "Audit rows by state");
+        let audit_failing = registered(all, "audit_failing", "1 while no audit row can be written");
         let layers = registered(all, "layer_enabled", "1 for each layer that is enabled");
         let help = "1 while an address receives requests";
         let upstreams = registered(all, "upstream_healthy", help);
@@ -137,6 +139,7 @@ impl Metrics {
             tool_servers,
             store_errors,
             audit,
+            audit_failing,
             layers,
             upstreams,
             served: AtomicU64::new(0),
@@ -222,6 +225,10 @@ impl Metrics {
 
     pub(crate) fn set_store_errors(&self, count: u64) {
         self.store_errors.set(count.cast_signed());
+    }
+
+    pub(crate) fn set_audit_failing(&self, failing: bool) {
+        self.audit_failing.set(failing.into());
     }
 
     pub(crate) fn set_audit_rows(&self, state: &str, rows: u64) {

@@ -15,7 +15,7 @@ use crate::layers::counters::LayerCounter;
 use crate::layers::llm_info::LlmInfo;
 use crate::layers::metrics::Metrics;
 use crate::layers::offload::{self, UnreadSpec, file_rule, media_types};
-use crate::layers::{Layer, LayerName as _, Setup};
+use crate::layers::{Layer, LayerName as _, RequestFacts, Setup};
 
 /// The policy for texts of requests.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,6 +34,9 @@ pub struct PolicySpec {
     pub unreadable: UnreadSpec,
     /// Types of files that pass without being read; `image/*` stands for all images.
     pub pass_types: Vec<String>,
+    /// Treatment of requests with a body to paths that look like those of an LLM API, but are in no
+    /// dialect that is read here, on routes without `llm: true`.
+    pub unjudged: UnreadSpec,
 }
 
 impl Default for PolicySpec {
@@ -44,6 +47,7 @@ impl Default for PolicySpec {
             actions: Actions::default(),
             unreadable: UnreadSpec::Refuse,
             pass_types: media_types(),
+            unjudged: UnreadSpec::Refuse,
         }
     }
 }
@@ -84,6 +88,7 @@ pub(crate) fn builtin() -> Result<Arc<Policy>, String> {
 impl Layer for PolicyLayer {
     type Section = PolicySpec;
     const READS_ANSWERS: bool = true;
+    const JUDGES_REQUESTS: bool = true;
     const COUNTERS: &'static [&'static LayerCounter] = &[&MATCHES];
 
     fn new(spec: &PolicySpec, setup: &Setup<'_>) -> Result<Self, String> {
@@ -107,6 +112,27 @@ impl Layer for PolicyLayer {
             inspector,
             off: setup.faults.policy_off,
         })
+    }
+
+    async fn request(
+        &self,
+        facts: RequestFacts<'_>,
+        document: &Bytes,
+        source: Source,
+    ) -> Result<Option<Bytes>, ErrorResponse> {
+        if self.off {
+            return Ok(None);
+        }
+        let judgement = offload::check_document(&self.inspector, document, source).await?;
+        let judgement = judgement.map_err(|error| match error {
+            Unreadable::File(_) => ErrorResponse::unsupported_media_type(format!(
+                "the policy cannot read the request: {error}"
+            ))
+            .by(Self::NAME),
+            _ => ErrorResponse::bad_request(format!("the body cannot be read: {error}")),
+        })?;
+        decide(facts.metrics, facts.info, &judgement.matches)?;
+        Ok(judgement.document.map(Bytes::from))
     }
 }
 
@@ -139,33 +165,6 @@ impl PolicyLayer {
         .await?;
         decide(metrics, info, &matches)?;
         Ok(text)
-    }
-
-    /// Evaluates every text of a JSON document, as [`Self::evaluate`]. Returns the redacted
-    /// document; None if nothing changed.
-    ///
-    /// # Errors
-    /// The document must not pass.
-    pub(crate) async fn evaluate_document(
-        &self,
-        metrics: &Metrics,
-        info: &mut Option<Box<LlmInfo>>,
-        body: &Bytes,
-        source: Source,
-    ) -> Result<Option<Bytes>, ErrorResponse> {
-        if self.off {
-            return Ok(None);
-        }
-        let judgement = offload::check_document(&self.inspector, body, source).await?;
-        let judgement = judgement.map_err(|error| match error {
-            Unreadable::File(_) => ErrorResponse::unsupported_media_type(format!(
-                "the policy cannot read the request: {error}"
-            ))
-            .by(Self::NAME),
-            _ => ErrorResponse::bad_request(format!("the body cannot be read: {error}")),
-        })?;
-        decide(metrics, info, &judgement.matches)?;
-        Ok(judgement.document.map(Bytes::from))
     }
 
     /// The numbers of policies and checks that a text passes.

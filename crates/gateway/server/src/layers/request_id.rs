@@ -5,7 +5,7 @@ use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
 
-use crate::layers::{Layer, Setup};
+use crate::layers::{Layer, Setup, header_name};
 
 /// The longest id of a client that is taken.
 const MAX_LENGTH: usize = 128;
@@ -35,10 +35,7 @@ impl Layer for RequestId {
     type Section = RequestIdSpec;
 
     fn new(section: &RequestIdSpec, _setup: &Setup<'_>) -> Result<Self, String> {
-        match HeaderName::try_from(&section.header) {
-            Ok(header) => Ok(Self { header }),
-            Err(_) => Err("request_id: `header` is not a header name".to_owned()),
-        }
+        header_name("request_id: `header`", &section.header).map(|header| Self { header })
     }
 
     fn headers(&self) -> Vec<HeaderName> {

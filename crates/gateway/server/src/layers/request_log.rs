@@ -1,6 +1,8 @@
 //! The request log: a row for every request, where the section `audit` is there.
 
-use std::path::PathBuf;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use plimsoll_gateway_audit::{Audit, ClickHouse, Notice, Row, Settings, Stats, Target};
 use serde::Deserialize;
@@ -66,11 +68,24 @@ impl RequestLog {
     /// [`GatewayError::Audit`] where a file or address cannot be used.
     pub(crate) fn open(spec: Option<&AuditSpec>) -> Result<Self, GatewayError> {
         let Some(spec) = spec else { return Ok(Self(None)) };
-        // Lost rows are counted and shown by the metrics; a message for each could itself become a
-        // flood.
-        let audit = Audit::open(&audit_settings(spec)?, |_: Notice| {});
+        let audit = Audit::open(&audit_settings(spec)?, report);
         let audit = audit.map_err(|error| GatewayError::Audit(error.to_string()))?;
         Ok(Self(Some((audit, spec.when_full))))
+    }
+
+    /// Checks that the file can be written, without making it.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn check(spec: Option<&AuditSpec>) -> Result<(), GatewayError> {
+        let Some(path) = spec.and_then(|spec| spec.path.as_ref()) else { return Ok(()) };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let checked = if path.exists() {
+            OpenOptions::new().append(true).open(path).map(drop)
+        } else {
+            fs::read_dir(folder.unwrap_or_else(|| Path::new("."))).map(drop)
+        };
+        checked.map_err(|source| GatewayError::File { path: path.clone(), source })
     }
 
     /// Counts of the rows.
@@ -102,13 +117,22 @@ impl RequestLog {
     }
 }
 
+/// Tells the operator, once for each outage. Lost rows are counted and shown by the metrics.
+fn report(notice: Notice) {
+    let message = match notice {
+        Notice::Failing(error) => format!("audit: {error}"),
+        Notice::Recovered { lost } => format!("audit: writing works again; {lost} rows are lost"),
+        _ => return,
+    };
+    // Without standard error there is nobody to tell.
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
 fn audit_settings(spec: &AuditSpec) -> Result<Settings, GatewayError> {
     let target = match (&spec.path, &spec.clickhouse) {
         (Some(path), _) => Target::File(PathBuf::from(path)),
         (None, Some(url)) => {
-            let url = url.reveal().map_err(|name| {
-                GatewayError::Audit(format!("the environment variable `{name}` is not set"))
-            })?;
+            let url = url.reveal().map_err(GatewayError::Audit)?;
             let server = ClickHouse::parse(&url);
             Target::ClickHouse(server.map_err(|error| GatewayError::Audit(error.to_string()))?)
         }
@@ -131,6 +155,8 @@ impl Layer for AuditSpec {
         if section.path.is_some() == section.clickhouse.is_some() {
             return Err("audit: needs either `path` or `clickhouse`".to_owned());
         }
+        let settings = audit_settings(section).map_err(|error| error.to_string())?;
+        settings.check().map_err(|error| format!("audit: {error}"))?;
         Ok(section.clone())
     }
 }

@@ -13,7 +13,7 @@ use crate::http::content::{Charset, MediaType, is_encoded, is_event_stream};
 use crate::http::error_response::ErrorResponse;
 use crate::layers::offload::{self, UnreadSpec, file_rule, media_types};
 use crate::layers::policy;
-use crate::layers::{Layer, LayerName as _, Setup};
+use crate::layers::{Layer, LayerName as _, Reading, Setup};
 
 /// Personal data in responses.
 #[derive(Clone, Debug, Deserialize)]
@@ -41,22 +41,10 @@ pub(crate) struct Scrub {
     files: FileRule,
 }
 
-/// How a response is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
-    /// It is JSON: read whole.
-    Json,
-    /// It is a stream of events: read one by one.
-    Events,
-    /// It is any other text: read as it comes.
-    Text,
-    /// It passes without being read.
-    Nothing,
-}
-
 impl Layer for Scrub {
     type Section = ScrubSpec;
     const READS_ANSWERS: bool = true;
+    const CHANGES_ANSWERS: bool = true;
 
     fn new(spec: &ScrubSpec, _setup: &Setup<'_>) -> Result<Self, String> {
         let policy = policy::builtin()?;
@@ -64,18 +52,8 @@ impl Layer for Scrub {
         let inspector = Arc::new(Inspector::personal_data(Arc::clone(&policy), files.clone()));
         Ok(Self { policy, inspector, files })
     }
-}
 
-impl Scrub {
-    /// How a response with these headers is read. One without a type is `otherwise`.
-    ///
-    /// # Errors
-    /// It cannot be read, and must not pass.
-    pub(crate) fn reading(
-        &self,
-        headers: &HeaderMap,
-        otherwise: Reading,
-    ) -> Result<Reading, ErrorResponse> {
+    fn reading(&self, headers: &HeaderMap, otherwise: Reading) -> Result<Reading, ErrorResponse> {
         if is_encoded(headers) {
             return self.unreadable("it is encoded").map(|()| Reading::Nothing);
         }
@@ -99,16 +77,7 @@ impl Scrub {
         Ok(if is_json(kind) { Reading::Json } else { Reading::Text })
     }
 
-    /// Whether something that cannot be read may pass.
-    fn unreadable(&self, reason: &str) -> Result<(), ErrorResponse> {
-        match self.files.unreadable {
-            Unread::Pass => Ok(()),
-            Unread::Refuse => Err(unreadable(reason)),
-        }
-    }
-
-    /// A filter for a response that is not read whole.
-    pub(crate) fn filter(&self, reading: Reading) -> Option<Box<dyn BodyFilter>> {
+    fn filter(&self, reading: Reading) -> Option<Box<dyn BodyFilter>> {
         match reading {
             Reading::Json | Reading::Nothing => None,
             Reading::Text => Some(Box::new(ScrubText(Scrubber::new(Arc::clone(&self.policy))))),
@@ -118,11 +87,7 @@ impl Scrub {
         }
     }
 
-    /// Scrubs a whole response; `None` if nothing changed.
-    ///
-    /// # Errors
-    /// It cannot be read, and must not pass.
-    pub(crate) async fn whole(
+    async fn answer(
         &self,
         body: &Bytes,
         reading: Reading,
@@ -143,6 +108,16 @@ impl Scrub {
         scrubbed
             .map(|bytes| Some(Bytes::from(bytes)))
             .map_err(|error| unreadable(&error.to_string()))
+    }
+}
+
+impl Scrub {
+    /// Whether something that cannot be read may pass.
+    fn unreadable(&self, reason: &str) -> Result<(), ErrorResponse> {
+        match self.files.unreadable {
+            Unread::Pass => Ok(()),
+            Unread::Refuse => Err(unreadable(reason)),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::http::error_response::ErrorResponse;
 use crate::layers::auth::{Consumer, bearer};
 use crate::layers::identity::Identity;
 use crate::layers::jwt::TokenVerifier;
-use crate::layers::{AdmissionRequest, Layer, Setup};
+use crate::layers::{AdmissionRequest, Layer, Setup, header_name};
 
 /// The sources of the tenant's name.
 #[derive(Clone, Debug, Deserialize)]
@@ -72,14 +72,11 @@ impl Layer for TenantRule {
     type Section = TenantSpec;
 
     fn new(spec: &TenantSpec, _setup: &Setup<'_>) -> Result<Self, String> {
-        let header = HeaderName::try_from(&spec.header)
-            .map_err(|_| "tenant: `header` is not a header name".to_owned())?;
+        let header = header_name("tenant: `header`", &spec.header)?;
         let token = match (&spec.claim, &spec.secret) {
             (None, None) => None,
             (Some(claim), Some(secret)) => {
-                let secret = secret.reveal().map_err(|name| {
-                    format!("tenant: the environment variable `{name}` is not set")
-                })?;
+                let secret = secret.reveal().map_err(|problem| format!("tenant: {problem}"))?;
                 if secret.is_empty() {
                     return Err("tenant: the secret is empty, so anybody could sign".to_owned());
                 }

@@ -14,7 +14,7 @@ use crate::exchange::request_context::RoutedRequest;
 use crate::exchange::respond::{HandlerResult, expect_method, json as json_response, respond};
 use crate::exchange::response_body::ResponseBody;
 use crate::exchange::state::GatewayState;
-use crate::http::error_response::{ErrorFormat, ErrorResponse};
+use crate::http::error_response::{ErrorFormat, ErrorResponse, no_such};
 use crate::http::normal_form::decoded;
 
 /// Media type of the Prometheus text format.
@@ -36,7 +36,7 @@ async fn handle(routed: &RoutedRequest, handler: &Handler) -> HandlerResult {
         return Ok(self::fixed(fixed));
     }
     if let Handler::NotFound = handler {
-        return Err(ErrorResponse::not_found("there is no such route"));
+        return Err(ErrorResponse::not_found(no_such("route")));
     }
     let wanted = if matches!(handler, Handler::Reload) { Method::POST } else { Method::GET };
     expect_method(method, &wanted)?;
@@ -75,8 +75,13 @@ fn health(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
     if config.error_format == ErrorFormat::Plain {
         return with_media_type(ResponseBody::text("OK"), "text/plain; charset=utf-8");
     }
-    let mut body =
-        json!({"status": "ok", "service": config.spec.name, "version": env!("CARGO_PKG_VERSION")});
+    let is_failing = state.request_log.stats().is_some_and(|stats| stats.failing);
+    let status = if is_failing { "degraded" } else { "ok" };
+    let mut body = json!({"status": status, "service": config.spec.name,
+        "version": env!("CARGO_PKG_VERSION")});
+    if is_failing {
+        body["audit"] = "failing".into();
+    }
     if config.layers.tools.is_some() {
         body["mcp_servers"] = state.tools.registry().servers().len().into();
     }
@@ -144,7 +149,7 @@ fn reload(state: &Arc<GatewayState>) -> HandlerResult {
 async fn budget(routed: &RoutedRequest) -> HandlerResult {
     let context = &routed.context;
     let (Some(budgets), Some(tenant)) = (&context.config.layers.budgets, &routed.parameter) else {
-        return Err(ErrorResponse::not_found("there are no budgets"));
+        return Err(ErrorResponse::not_found(no_such("budget")));
     };
     let tenant = decoded(tenant);
     match context.identity.tenant.as_deref() {

@@ -15,7 +15,7 @@ use crate::exchange::respond::{
     HandlerResult, expect_json, expect_method, expect_plain, json as json_response, respond,
 };
 use crate::exchange::response_body::ResponseBody;
-use crate::http::error_response::ErrorResponse;
+use crate::http::error_response::{ErrorResponse, no_such};
 use crate::http::request_body;
 use crate::layers::policy::PolicyLayer;
 use crate::routes::llm;
@@ -64,7 +64,7 @@ async fn handle(
     expect_plain(request.headers())?;
     let config = Arc::clone(&context.config);
     let Some(policy) = &config.layers.policy else {
-        return Err(ErrorResponse::not_found("there is no policy"));
+        return Err(ErrorResponse::not_found(no_such("policy")));
     };
     let (parts, body) = request.into_parts();
     let body = request_body::collect(context.body_bounds(), body).await?;

@@ -14,10 +14,10 @@ use crate::exchange::respond::{HandlerResult, respond, respond_error};
 use crate::exchange::response_body::ResponseBody;
 use crate::http::body_filter::BodyFilter;
 use crate::http::content::ask_for_readable;
-use crate::http::error_response::ErrorFormat;
+use crate::http::error_response::{ErrorFormat, ErrorResponse};
 use crate::http::normal_form;
-use crate::http::request_body;
-use crate::layers::scrub::{Reading, Scrub};
+use crate::http::request_body::{self, RequestBody};
+use crate::layers::Reading;
 use crate::routes::websocket;
 use crate::upstream::Upstream;
 use crate::upstream::proxy::Proxy;
@@ -35,13 +35,22 @@ pub(crate) async fn serve(
     let RoutedRequest { request, context, .. } = routed;
     let (mut parts, body) = request.into_parts();
     let has_body = parts.method != Method::HEAD;
+    if proxy.refuses_unread(parts.uri.path()) && !body.is_end_stream() {
+        return respond_error(context, unread(), format);
+    }
     if context.worker.state.memory.is_short() {
         return respond_error(context, request_body::no_memory(), format);
     }
-    if context.config.layers.scrub.is_some() {
+    if context.config.layers.change_answers() {
         ask_for_readable(&mut parts.headers);
     }
-    let sent = match request_body::take(context.body_bounds(), body).await {
+    let taken = if [Method::GET, Method::HEAD].contains(&parts.method) {
+        // Without a known length the HTTP library would leave it out.
+        request_body::collect(context.body_bounds(), body).await.map(RequestBody::Full)
+    } else {
+        request_body::take(context.body_bounds(), body).await
+    };
+    let sent = match taken {
         Ok(body) => forward::send(&context, proxy, &mut parts, body).await,
         Err(error) => Err(error),
     };
@@ -52,45 +61,42 @@ pub(crate) async fn serve(
     if has_body {
         answer(context, upstream_response, &proxy.upstream, format).await
     } else {
-        relay(context, upstream_response, &proxy.upstream, None)
+        relay(context, upstream_response, &proxy.upstream, Vec::new())
     }
 }
 
-/// The response for the client, without personal data where the configuration says so.
+/// The refusal of a request that a policy or a budget would have to read, and cannot.
+fn unread() -> ErrorResponse {
+    ErrorResponse::not_found(
+        "this looks like an LLM API that policy and budgets cannot read: see `policy.unjudged`",
+    )
+}
+
+/// The response for the client, as the layers change it.
 pub(crate) async fn answer(
     context: Box<RequestContext>,
-    upstream_response: Box<UpstreamResponse>,
-    upstream: &Upstream,
-    format: ErrorFormat,
-) -> Response<ResponseBody> {
-    match &Arc::clone(&context.config).layers.scrub {
-        Some(scrub) => scrubbed(context, upstream_response, scrub, upstream, format).await,
-        None => relay(context, upstream_response, upstream, None),
-    }
-}
-
-/// The response for the client without personal data.
-async fn scrubbed(
-    context: Box<RequestContext>,
     mut upstream_response: Box<UpstreamResponse>,
-    scrub: &Scrub,
     upstream: &Upstream,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
+    let layers = &Arc::clone(&context.config).layers;
+    if !layers.change_answers() {
+        return relay(context, upstream_response, upstream, Vec::new());
+    }
     upstream_response.decode();
     let response = &upstream_response.response;
     // What has no body needs no type.
     let reading = if response.body().is_end_stream() {
         Ok(Reading::Nothing)
     } else {
-        scrub.reading(response.headers(), Reading::Text)
+        layers.reading(response.headers(), Reading::Text)
     };
     match reading {
         Ok(Reading::Json) => {
             let result = scrub_whole(&context, upstream_response).await;
             respond(context, result, format)
         }
-        Ok(reading) => relay(context, upstream_response, upstream, scrub.filter(reading)),
+        Ok(reading) => relay(context, upstream_response, upstream, layers.filters(reading)),
         Err(error) => respond_error(context, error, format),
     }
 }
@@ -110,10 +116,10 @@ fn relay(
     mut context: Box<RequestContext>,
     upstream_response: Box<UpstreamResponse>,
     upstream: &Upstream,
-    filter: Option<Box<dyn BodyFilter>>,
+    filters: Vec<Box<dyn BodyFilter>>,
 ) -> Response<ResponseBody> {
     let (mut parts, mut body) = upstream_response.into_proxy_body(&context, upstream);
-    if let Some(filter) = filter {
+    for filter in filters {
         body.add_filter(filter);
     }
     if body.changes_length() {

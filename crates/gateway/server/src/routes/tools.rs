@@ -20,7 +20,7 @@ use crate::assembly::tool_route::ToolRoute;
 use crate::exchange::request_context::{RequestContext, RoutedRequest};
 use crate::exchange::respond::respond;
 use crate::exchange::response_body::ResponseBody;
-use crate::http::error_response::{ErrorFormat, ErrorResponse};
+use crate::http::error_response::{ErrorFormat, ErrorResponse, no_such};
 use crate::layers::tool_server::{ServerLink, ToolLayer, ToolRegistry};
 
 /// Serves a request of a route of the tools.
@@ -33,7 +33,7 @@ pub(crate) async fn serve(
     let config = Arc::clone(&context.config);
     let trace = trace::of(&mut context, request.headers());
     let Some(layer) = &config.layers.tools else {
-        return respond(context, Err(ErrorResponse::not_found("there are no tools")), format);
+        return respond(context, Err(ErrorResponse::not_found(no_such("tool"))), format);
     };
     let result = match route {
         ToolRoute::Servers => rest::servers(&context, &request),

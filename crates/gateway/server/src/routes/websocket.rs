@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::base::clock;
 use crate::exchange::connection_slot::ConnectionSlot;
-use crate::exchange::forward::{NO_SERVER, SLOW_UPSTREAM, is_failure, upstream_uri};
+use crate::exchange::forward::{NO_SERVER, NO_UPSTREAM, SLOW_UPSTREAM, is_failure, upstream_uri};
 use crate::exchange::headers::prepare_request;
 use crate::exchange::request_context::RoutedRequest;
 use crate::exchange::respond::HandlerResult;
@@ -50,7 +50,7 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
     in_flight.record(success);
     let sent = sent.map_err(|_| ErrorResponse::upstream_timeout(SLOW_UPSTREAM))?;
     let (mut response, upstream_connection) =
-        sent.map_err(|_| ErrorResponse::bad_gateway("the upstream cannot be reached"))?;
+        sent.map_err(|_| ErrorResponse::bad_gateway(NO_UPSTREAM))?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Err(ErrorResponse::bad_gateway(format!(
             "the upstream did not switch to WebSocket: it answered {}",

@@ -26,19 +26,31 @@ pub(crate) struct Proxy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LlmUse {
     Never,
-    /// Those to paths of an LLM API.
-    ByPath,
+    /// Those to paths of an LLM API, which a layer reads whatever the route says.
+    ByPath {
+        /// Whether those are refused that look so and cannot be read.
+        refuse_unread: bool,
+    },
     Always,
 }
 
 impl Proxy {
-    /// Whether a request to this path is one of an LLM API.
+    /// Whether a request to this path is one of an LLM API that layers read.
     pub(crate) fn is_llm(&self, path: &str) -> bool {
         match self.llm {
             LlmUse::Never => false,
             LlmUse::Always => true,
-            LlmUse::ByPath => Endpoint::is_llm_path(strip_prefix(path, self.strip.as_deref())),
+            LlmUse::ByPath { .. } => {
+                Endpoint::from_path(strip_prefix(path, self.strip.as_deref())).is_some()
+            }
         }
+    }
+
+    /// Whether a request to this path looks like one of an LLM API that no layer can read, and must
+    /// not pass unread.
+    pub(crate) fn refuses_unread(&self, path: &str) -> bool {
+        self.llm == LlmUse::ByPath { refuse_unread: true }
+            && Endpoint::is_llm_path(strip_prefix(path, self.strip.as_deref()))
     }
 
     /// To an upstream with a request that the gateway itself makes.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::support::client::{get, post, send};
 use super::support::provider::{AnswerKind, Provider};
-use super::support::{CHAT, llm, metric, question, sleep_ms, streamed, until};
+use super::support::{CHAT, gateway, llm, metric, question, sleep_ms, streamed, until};
 
 fn rows(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
@@ -277,4 +277,15 @@ fn rows_that_are_lost_at_the_end_are_told() {
     }
     gateway.shutdown();
     assert_eq!(gateway.lost_rows(), 3);
+}
+
+/// A file that takes nothing, as a full disk does.
+#[test]
+fn an_audit_that_cannot_be_written_shows_in_health_and_metrics() {
+    let gateway = gateway("audit: {path: /dev/full, flush: 1ms}");
+    assert_eq!(get(gateway.addr(), "/health").json()["status"], "ok");
+    get(gateway.addr(), "/none");
+    until("the failure shows", || get(gateway.addr(), "/health").json()["status"] == "degraded");
+    assert_eq!(get(gateway.addr(), "/health").json()["audit"], "failing");
+    assert_eq!(metric(&gateway, "gateway_audit_failing "), Some(1.0));
 }

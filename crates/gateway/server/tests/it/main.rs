@@ -18,6 +18,7 @@ mod agents;
 mod attacks;
 mod audit;
 mod auth;
+mod bodies;
 mod broken;
 mod budget;
 mod budget_bounds;

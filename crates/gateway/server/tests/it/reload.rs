@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use plimsoll_gateway_server::{Gateway, Spec};
+use plimsoll_gateway_server::{Gateway, GatewayError, Spec};
 
 use super::support::client::{ask, get};
 use super::support::raw::{OK, connect, fixed_upstream, head};
@@ -108,4 +108,190 @@ fn a_reload_that_needs_a_restart_changes_nothing_and_names_the_settings() {
         assert_eq!(ask(gateway.addr(), "POST /admin/reload", &[], b"").status, 200, "{new}");
         assert_eq!(get(gateway.addr(), "/x").text(), "there");
     }
+}
+
+/// What an outside probe sees of a setting.
+type Probe = fn(&Gateway) -> String;
+
+/// A setting: as it is, changed, broken; whether it needs a restart; and its probe.
+type Setting = (&'static str, &'static str, &'static str, bool, Probe);
+
+fn status(gateway: &Gateway, line: &str, headers: &[(&str, &str)], body: &str) -> String {
+    ask(gateway.addr(), line, headers, body.as_bytes()).status.to_string()
+}
+
+fn text(gateway: &Gateway, path: &str) -> String {
+    get(gateway.addr(), path).text()
+}
+
+fn layers(gateway: &Gateway) -> String {
+    get(gateway.addr(), "/admin/build").json()["layers"].to_string()
+}
+
+const ATTACK: &str = r#"{"query":"1 union select password from users","request_type":"sql",
+    "skip_llm":true,"user_token":"t","client_id":"c"}"#;
+
+const SETTINGS: &[Setting] = &[
+    ("name: one", "name: two", "name: [1]", false, |gateway| text(gateway, "/health")),
+    ("envelope: plain", "envelope: typed", "envelope: x", false, |gateway| text(gateway, "/none")),
+    (
+        "request_id: {}",
+        "request_id: {header: x-trace}",
+        "request_id: {header: 'a b'}",
+        false,
+        |gateway| {
+            let reply = get(gateway.addr(), "/x");
+            ["x-request-id", "x-trace"]
+                .map(|name| reply.header(name).is_some().to_string())
+                .concat()
+        },
+    ),
+    (
+        "auth: {header: apikey, keys: [{name: a, key: k1}]}",
+        "auth: {header: apikey, keys: [{name: a, key: k2}]}",
+        "auth: {header: apikey, keys: [{name: a}]}",
+        false,
+        |gateway| status(gateway, "GET /x", &[("apikey", "k1")], ""),
+    ),
+    (
+        "tenant: {required: true}",
+        "tenant: {}",
+        "tenant: {required: true, anonymous: true}",
+        false,
+        |gateway| status(gateway, "GET /x", &[], ""),
+    ),
+    (
+        "rate_limits: [{per: address, requests: 30}]",
+        "rate_limits: [{per: address, requests: 40}]",
+        "rate_limits: [{per: tenant, requests: 1}]",
+        false,
+        |gateway| format!("{:?}", get(gateway.addr(), "/x").header("x-ratelimit-limit")),
+    ),
+    (
+        "server: {body_bytes: 9}",
+        "server: {body_bytes: 90}",
+        "server: {body_bytes: 0}",
+        false,
+        |gateway| status(gateway, "POST /x", &[], &"x".repeat(50)),
+    ),
+    (
+        "server: {connections: 50}",
+        "server: {connections: 60}",
+        "server: {connections: 0}",
+        true,
+        layers,
+    ),
+    (
+        "policy: {endpoint: true}",
+        "policy: {endpoint: true, actions: {sql_injection: log}}",
+        "policy: {endpoint: true, rules: /none}",
+        false,
+        |gateway| status(gateway, "POST /api/request", &[], ATTACK),
+    ),
+    (
+        "scrub: {}",
+        "scrub: {pass_types: [text/plain]}",
+        "scrub: {unreadable: x}",
+        false,
+        |gateway| text(gateway, "/up"),
+    ),
+    ("metrics: {open: true}", "metrics: {open: false}", "metrics: {open: 1}", false, |gateway| {
+        status(gateway, "GET /metrics", &[("via", "x")], "")
+    }),
+    (
+        "tools: {local: [echo], allow: {'*': ['local/*']}}",
+        "tools: {local: [add], allow: {'*': ['local/*']}}",
+        "tools: {local: [none]}",
+        false,
+        |gateway| text(gateway, "/v1/mcp/tools"),
+    ),
+    (
+        "agents: {sessions: {calls: 3}}",
+        "agents: {sessions: {calls: 4}}",
+        "agents: {sessions: {max: 0}}",
+        false,
+        |gateway| {
+            let reply = ask(gateway.addr(), "POST /v1/sessions", &[], b"{}");
+            format!(
+                "{} {}",
+                reply.status,
+                serde_json::from_str::<serde_json::Value>(&reply.text()).unwrap_or_default()["calls_left"]
+            )
+        },
+    ),
+    (
+        "tenant: {}\nbudgets: {default: 5}",
+        "tenant: {}\nbudgets: {default: 6}",
+        "tenant: {}\nbudgets: {default: -1}",
+        false,
+        |gateway| text(gateway, "/v1/budget/t"),
+    ),
+    (
+        "faults: {error_share: 1}",
+        "faults: {error_share: 0.0}",
+        "faults: {error_share: 2}",
+        false,
+        |gateway| status(gateway, "GET /up", &[], ""),
+    ),
+    ("open: [/admin/*]", "open: [/admin/*, /x]", "open: [/nowhere]", false, layers),
+    ("workers: 1", "workers: 2", "workers: 0", true, |gateway| {
+        get(gateway.addr(), "/admin/build").json()["workers"].to_string()
+    }),
+    ("store: {timeout: 1s}", "store: {timeout: 2s}", "store: {timeout: 0s}", true, |gateway| {
+        get(gateway.addr(), "/admin/build").json()["store"].to_string()
+    }),
+    ("audit: {path: FOLDER/a}", "audit: {path: FOLDER/b}", "audit: {}", true, layers),
+    (
+        "audit: {path: FOLDER/a}",
+        "audit: {path: FOLDER/a, queue: 9}",
+        "audit: {path: FOLDER/a, queue: 0}",
+        true,
+        layers,
+    ),
+    ("", "tls: {cert: /none, key: /none}", "tls: {}", true, layers),
+];
+
+/// Whatever a reload says it did, an outside probe sees: a new start with the same file is what the
+/// gateway must look like, or nothing may have changed.
+#[test]
+fn what_a_reload_claims_is_what_a_probe_sees() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("g.yaml");
+    let up = fixed_upstream(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 15\r\n\r\nann@example.com",
+    );
+    let write = |line: &str| {
+        let text = format!(
+            "listen: 127.0.0.1:0\nadmin: {{local: true}}\nupstreams: {{u: {{addresses: ['{up}']}}}}\n\
+             routes: [{{name: x, path: /x, respond: {{}}}}, {{name: up, path: /up, upstream: u}}]\n{line}\n"
+        );
+        fs::write(&file, text.replace("FOLDER", &folder.path().display().to_string())).unwrap();
+    };
+    let mut seen = 0;
+    for &(line, changed, broken, needs_restart, probe) in SETTINGS {
+        for (from, to) in [(line, changed), (line, ""), ("", line), (line, broken)] {
+            write(from);
+            let gateway = Gateway::spawn_from(&Spec::open(&file).unwrap(), &file).unwrap();
+            let before = probe(&gateway);
+            write(to);
+            let reloaded = gateway.reload();
+            let fresh = Spec::open(&file).and_then(|spec| Gateway::spawn(&spec));
+            let expected = match (&reloaded, &fresh) {
+                (Ok(()), Ok(fresh)) => probe(fresh),
+                (Ok(()), Err(error)) => panic!("{from} -> {to}: {error}"),
+                (Err(_), _) => before,
+            };
+            assert_eq!(probe(&gateway), expected, "{from} -> {to}: {reloaded:?}");
+            let is_refused = matches!(reloaded, Err(GatewayError::Restart(_)));
+            // A line that says what is the default changes nothing.
+            let is_default = [from, to].contains(&"workers: 1") && [from, to].contains(&"");
+            assert!(
+                to == broken || from == to || is_default || is_refused == needs_restart,
+                "{from} -> {to}: {reloaded:?}"
+            );
+            assert!(to != broken || reloaded.is_err(), "{to}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 4 * SETTINGS.len());
 }

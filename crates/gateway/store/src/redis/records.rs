@@ -38,6 +38,7 @@ impl RedisStore {
         let expires_at = at.unix_ms.saturating_add(ttl);
         let mut script = self.session_script("create", new.owner, new.id);
         script.arg(rules.sessions).arg(ttl).arg(at.unix_ms).arg(expires_at).arg(new.metadata);
+        script.arg(new.most);
         match self.run::<SessionReply>(script).await {
             None => Err(RecordError::Unavailable),
             Some((1, _)) => Ok(Session {
@@ -157,7 +158,9 @@ impl RedisStore {
     ) -> ScriptInvocation<'static> {
         let mut script = SESSION.prepare_invoke();
         script.key(self.record_key("session", id));
-        script.key(format!("{}sessions", self.backend.settings.prefix));
+        let all = format!("{}sessions", self.backend.settings.prefix);
+        let own = format!("{all}:{owner}");
+        script.key(all).key(own);
         script.arg("").arg(operation).arg(id.to_string()).arg(owner);
         script
     }

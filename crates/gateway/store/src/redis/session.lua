@@ -1,7 +1,7 @@
 -- A session. KEYS: the session (a hash, which lives as long as the session), all sessions (a sorted set of ids by
--- the time at which they end).
+-- the time at which they end), those of its owner (the same).
 -- ARGV: time or '', operation, id, owner, and of the operation:
---   create: most sessions, ttl (milliseconds), created_at, expires_at, metadata
+--   create: most sessions, ttl (milliseconds), created_at, expires_at, metadata, most of the owner
 --   count: most calls
 -- Answers: 0 for none, 1 for done, 2 for refused; calls.
 local now = clock(ARGV[1])
@@ -16,11 +16,15 @@ if operation == 'create' then
   for _, old in ipairs(ended) do redis.call('DEL', prefix .. old) end
   if #ended > 0 then redis.call('ZREM', KEYS[2], unpack(ended)) end
   if redis.call('ZCOUNT', KEYS[2], '(' .. whole(now), '+inf') >= tonumber(ARGV[5]) then return {2, 0} end
+  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', whole(now))
+  if redis.call('ZCARD', KEYS[3]) >= tonumber(ARGV[10]) then return {2, 0} end
   redis.call('HSET', KEYS[1], 'owner', owner, 'created_at', ARGV[7], 'expires_at', ARGV[8],
     'metadata', ARGV[9], 'calls', 0)
   redis.call('PEXPIRE', KEYS[1], whole(ttl))
-  redis.call('ZADD', KEYS[2], whole(now + ttl * 1000), id)
-  if redis.call('PTTL', KEYS[2]) < ttl then redis.call('PEXPIRE', KEYS[2], whole(ttl)) end
+  for _, sessions in ipairs({KEYS[2], KEYS[3]}) do
+    redis.call('ZADD', sessions, whole(now + ttl * 1000), id)
+    if redis.call('PTTL', sessions) < ttl then redis.call('PEXPIRE', sessions, whole(ttl)) end
+  end
   return {1, 0}
 end
 
@@ -33,4 +37,5 @@ if operation == 'count' then
 end
 redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[2], id)
+redis.call('ZREM', KEYS[3], id)
 return {1, calls}

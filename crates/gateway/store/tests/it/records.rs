@@ -61,7 +61,7 @@ impl Bench {
         ttl: Duration,
     ) -> Result<RecordId, RecordError> {
         let id = self.id();
-        let new = NewSession { id, owner, ttl, metadata: b"{}" };
+        let new = NewSession { id, owner, most: 1_000, ttl, metadata: b"{}" };
         self.store.create_session(self.at, rules, &new).await.map(|_| id)
     }
 
@@ -103,7 +103,7 @@ impl Bench {
 async fn sessions_live_and_end(mut bench: Bench) {
     let metadata = br#"{"plan":"b","n":1}"#;
     let (id, at) = (bench.id(), bench.at);
-    let new = NewSession { id, owner: "acme", ttl: Duration::from_secs(90), metadata };
+    let new = NewSession { id, owner: "acme", most: 1_000, ttl: Duration::from_secs(90), metadata };
     let made = bench.store.create_session(at, &RULES, &new).await.unwrap();
     let expected = Session {
         created_at: 1_700_000_000_000,
@@ -154,7 +154,12 @@ async fn sessions_expire_and_make_room(mut bench: Bench) {
         assert!(bench.read(owner, id).await.is_ok(), "live ones are never driven out");
     }
     bench.store.end_session(bench.at.now, "other", third).await.unwrap();
-    assert!(bench.session(&rules, "acme", LONG).await.is_ok());
+    // An owner that has its share leaves the place to others.
+    for (owner, most, made) in [("acme", 2, false), ("acme", 3, true)] {
+        let new = NewSession { id: bench.id(), owner, most, ttl: LONG, metadata: b"" };
+        let found = bench.store.create_session(bench.at, &rules, &new).await;
+        assert_eq!(found.is_ok(), made, "{owner} with {most}: {found:?}");
+    }
     assert_eq!(bench.session(&rules, "acme", LONG).await, Err(RecordError::Full));
 }
 
@@ -162,7 +167,7 @@ async fn what_is_too_large_is_refused(mut bench: Bench) {
     let id = bench.id();
     for (bytes, fits) in [(0, true), (64, true), (65, false), (1 << 20, false)] {
         let metadata = vec![b'x'; bytes];
-        let new = NewSession { id, owner: "acme", ttl: LONG, metadata: &metadata };
+        let new = NewSession { id, owner: "acme", most: 1_000, ttl: LONG, metadata: &metadata };
         let made = bench.store.create_session(bench.at, &RULES, &new).await;
         assert_eq!(made.is_ok(), fits, "{bytes}");
         let details = vec![b'x'; bytes.saturating_sub(3)];
@@ -379,7 +384,7 @@ fn race_for_calls(backend: &Backend) {
     let rules = SessionRules { calls: 500, ..RULES };
     let id = RecordId(99);
     block_on(async {
-        let new = NewSession { id, owner: "acme", ttl: LONG, metadata: b"" };
+        let new = NewSession { id, owner: "acme", most: 1_000, ttl: LONG, metadata: b"" };
         backend.attach().await.create_session(at, &rules, &new).await.unwrap();
     });
     let racers: Vec<_> = (0..RACERS)
@@ -463,7 +468,8 @@ fn room_is_given_to_one_racer_only() {
                 let mut made = 0;
                 for step in 0..20_u128 {
                     let id = RecordId(number * 1_000 + step);
-                    let new = NewSession { id, owner: "acme", ttl: LONG, metadata: b"" };
+                    let new =
+                        NewSession { id, owner: "acme", most: 1_000, ttl: LONG, metadata: b"" };
                     made += u32::from(store.create_session(at, &rules, &new).await.is_ok());
                 }
                 made

@@ -60,9 +60,8 @@ impl ServerLink {
                 "server `{name}`: `url` is not http://HOST:PORT/PATH; for TLS put a proxy before it"
             )
         })?;
-        let key = spec.key.as_ref().map(Secret::reveal).transpose().map_err(|variable| {
-            format!("server `{name}`: the environment variable `{variable}` is not set")
-        })?;
+        let key = spec.key.as_ref().map(Secret::reveal).transpose();
+        let key = key.map_err(|problem| format!("server `{name}`: {problem}"))?;
         let authorization = key.map(|key| HeaderValue::try_from(format!("Bearer {key}")));
         let authorization = authorization
             .transpose()

@@ -68,7 +68,7 @@ pub(super) async fn send(
     head.headers.insert(&PATH_HEADER, path.header()?);
     head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     head.uri = Uri::clone(&agent.target);
-    if context.config.layers.scrub.is_some() {
+    if context.config.layers.change_answers() {
         ask_for_readable(&mut head.headers);
     }
     let sent = forward::send(context, &agent.proxy, &mut head, body).await?;

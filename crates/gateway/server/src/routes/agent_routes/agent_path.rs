@@ -7,6 +7,8 @@ use hyper::header::HeaderValue;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::agent_layer::{MAX_DEPTH, PATH_HEADER, is_name};
 
+const NO_AGENTS: &str = "the path names no agents";
+
 /// The agents that had a message, the one that gets it next included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AgentPath(Vec<String>);
@@ -33,7 +35,7 @@ impl AgentPath {
             (None, None) => Vec::new(),
         };
         if !path.iter().all(|name| is_name(name)) {
-            return Err(ErrorResponse::bad_request("the path names no agents"));
+            return Err(ErrorResponse::bad_request(NO_AGENTS));
         }
         if path.iter().any(|name| name == agent) {
             let message = format!("the agent `{agent}` had this message before");
@@ -64,7 +66,7 @@ impl AgentPath {
 
 fn read(value: &HeaderValue) -> Result<Vec<String>, ErrorResponse> {
     let text = value.to_str();
-    let text = text.map_err(|_| ErrorResponse::bad_request("the path names no agents"))?;
+    let text = text.map_err(|_| ErrorResponse::bad_request(NO_AGENTS))?;
     Ok(text.split(',').map(|name| name.trim().to_owned()).collect())
 }
 

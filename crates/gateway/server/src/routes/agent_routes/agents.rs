@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::api_request::{ApiRequest, layer};
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, json as json_response};
-use crate::http::error_response::ErrorResponse;
+use crate::http::error_response::{ErrorResponse, no_such};
 use crate::layers::agent_layer::Agent;
 
 /// The agent of this name, for whoever asks; without a name the default one.
@@ -44,5 +44,5 @@ pub(super) fn list(request: &ApiRequest) -> HandlerResult {
 }
 
 fn no_such_agent() -> ErrorResponse {
-    ErrorResponse::agent_not_found("there is no such agent")
+    ErrorResponse::agent_not_found(no_such("agent"))
 }

@@ -14,7 +14,7 @@ use serde_json::error::Category;
 use crate::exchange::document;
 use crate::exchange::request_context::{RequestContext, RoutedRequest};
 use crate::exchange::respond::{expect_json, expect_method, expect_plain};
-use crate::http::error_response::ErrorResponse;
+use crate::http::error_response::{ErrorResponse, no_such};
 use crate::http::request_body;
 use crate::layers::agent_layer::AgentLayer;
 
@@ -91,12 +91,7 @@ impl ApiRequest {
 /// # Errors
 /// The configuration that is in force now has no such layer.
 pub(super) fn layer(context: &RequestContext) -> Result<Arc<AgentLayer>, ErrorResponse> {
-    context
-        .config
-        .layers
-        .agents
-        .clone()
-        .ok_or_else(|| ErrorResponse::not_found("there is no such route"))
+    context.config.layers.agents.clone().ok_or_else(|| ErrorResponse::not_found(no_such("route")))
 }
 
 /// Reads a JSON object; nothing at all is an empty one.

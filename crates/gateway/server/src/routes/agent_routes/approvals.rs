@@ -13,7 +13,7 @@ use crate::exchange::random_id::random_id;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, json as json_response};
 use crate::exchange::response_body::ResponseBody;
-use crate::http::error_response::ErrorResponse;
+use crate::http::error_response::{ErrorResponse, no_such};
 use crate::layers::agent_layer::OPERATIONS;
 use crate::routes::store_error::store_error;
 
@@ -163,7 +163,7 @@ fn already_decided(state: ApprovalState) -> Response<ResponseBody> {
 }
 
 fn no_approval() -> ErrorResponse {
-    ErrorResponse::approval_not_found("there is no such approval")
+    ErrorResponse::approval_not_found(no_such("approval"))
 }
 
 fn described(approval: &Approval) -> Value {

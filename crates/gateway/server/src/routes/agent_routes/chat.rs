@@ -16,9 +16,9 @@ use super::counted;
 use crate::exchange::document;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, json as json_response};
-use crate::http::error_response::ErrorResponse;
+use crate::http::error_response::{ErrorResponse, no_such};
+use crate::layers::Reading;
 use crate::layers::owners::{Work, owner_of, value_bytes};
-use crate::layers::scrub::Reading;
 use crate::layers::tool_server::Trace;
 use crate::routes::llm;
 use crate::routes::tools::{self, CallError};
@@ -106,8 +106,7 @@ pub(super) async fn run(
     work: &mut Work,
 ) -> Result<Outcome, ErrorResponse> {
     let layer = layer(context)?;
-    let chat =
-        layer.chat.as_ref().ok_or_else(|| ErrorResponse::not_found("there is no such route"))?;
+    let chat = layer.chat.as_ref().ok_or_else(|| ErrorResponse::not_found(no_such("route")))?;
     let model = chat.spec.model.as_str();
     context.llm_info().model = Some(Arc::from(model));
     let (tools, trace) = (tools_for(context), tools::trace(context, headers));
@@ -182,7 +181,7 @@ struct ModelRequest<'a> {
 impl Texts {
     /// The same as the policy lets it pass.
     async fn judged(self, context: &mut RequestContext) -> Result<Self, ErrorResponse> {
-        if context.config.layers.policy.is_none() {
+        if !context.config.layers.judge_requests() {
             return Ok(self);
         }
         let body = serde_json::to_string(&self);

@@ -21,7 +21,7 @@ use crate::exchange::random_id::random_id;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, finish, json as json_response, respond_error};
 use crate::exchange::response_body::ResponseBody;
-use crate::http::error_response::ErrorResponse;
+use crate::http::error_response::{ErrorResponse, no_such};
 use crate::layers::owners::{Work, owner_of, value_bytes};
 
 /// The body of `POST /v1/runs`.
@@ -135,7 +135,7 @@ pub(super) async fn show(request: &ApiRequest) -> HandlerResult {
 }
 
 fn no_run() -> ErrorResponse {
-    ErrorResponse::run_not_found("there is no such run")
+    ErrorResponse::run_not_found(no_such("run"))
 }
 
 async fn put(

@@ -12,7 +12,7 @@ use crate::exchange::random_id::random_id;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, json as json_response};
 use crate::exchange::response_body::ResponseBody;
-use crate::http::error_response::ErrorResponse;
+use crate::http::error_response::{ErrorResponse, no_such};
 use crate::routes::store_error::store_error;
 
 /// The body of `POST /v1/sessions`.
@@ -33,6 +33,7 @@ pub(super) async fn create(request: &mut ApiRequest) -> HandlerResult {
     let new = NewSession {
         id,
         owner: &owner,
+        most: context.identity.share_of(layer.sessions.sessions),
         ttl: layer.session_ttl.of(wanted.ttl_s)?,
         metadata: metadata.as_bytes(),
     };
@@ -85,7 +86,7 @@ fn described(id: RecordId, session: &Session, rules: &SessionRules) -> Map<Strin
 }
 
 fn no_session() -> ErrorResponse {
-    ErrorResponse::session_not_found("there is no such session")
+    ErrorResponse::session_not_found(no_such("session"))
 }
 
 /// The session that a request names, of whoever asks: it is there.

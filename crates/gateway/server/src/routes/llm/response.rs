@@ -24,9 +24,9 @@ use crate::exchange::response_body::ResponseBody;
 use crate::http::body_filter::{BodyFilter, BoxError, LastWords};
 use crate::http::content::{MediaType, is_encoded, is_event_stream};
 use crate::http::error_response::ErrorResponse;
+use crate::layers::Reading;
 use crate::layers::budget::RequestReservation;
 use crate::layers::llm_info::ObservedUsage;
-use crate::layers::scrub::Reading;
 use crate::upstream::proxy::Proxy;
 
 /// The work that remains when the response is over.
@@ -85,10 +85,8 @@ pub(super) async fn prepare(
     if compressed && request.translator.is_some() {
         return Err(unknown_encoding(headers));
     }
-    if let Some(scrub) = &context.config.layers.scrub {
-        scrub.reading(headers, Reading::Json)?;
-    }
-    let changed = request.translator.is_some() || context.config.layers.scrub.is_some();
+    context.config.layers.reading(headers, Reading::Json)?;
+    let changed = request.translator.is_some() || context.config.layers.change_answers();
     if !is_stream && changed && !compressed {
         return prepare_whole(context, upstream, request, completion, &usage).await;
     }
@@ -148,8 +146,7 @@ fn add_stream_filters(context: &RequestContext, request: &LlmRequest, body: &mut
         };
         body.add_filter(Box::new(TranslateStream(translator.stream(settings))));
     }
-    let scrub = context.config.layers.scrub.as_ref();
-    if let Some(filter) = scrub.and_then(|scrub| scrub.filter(Reading::Events)) {
+    for filter in context.config.layers.filters(Reading::Events) {
         body.add_filter(filter);
     }
 }
@@ -212,7 +209,7 @@ async fn scrub(
     body: Bytes,
 ) -> Result<Bytes, ErrorResponse> {
     let scrubbed = document::scrub_response(context, &parts.headers, body).await?;
-    if context.config.layers.scrub.is_some() {
+    if context.config.layers.change_answers() {
         parts.headers.remove(CONTENT_LENGTH);
     }
     Ok(scrubbed)

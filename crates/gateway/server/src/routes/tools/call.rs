@@ -18,9 +18,9 @@ use crate::base::clock;
 use crate::base::memory::Held;
 use crate::exchange::document;
 use crate::exchange::request_context::RequestContext;
-use crate::http::error_response::ErrorResponse;
+use crate::http::error_response::{ErrorResponse, no_such};
+use crate::layers::Reading;
 use crate::layers::agent_layer::OPERATIONS;
-use crate::layers::scrub::Reading;
 use crate::layers::tool_server::{CALLS, Failure, RunningCall, ServerLink, Services, Trace};
 use crate::routes::store_error::store_error;
 
@@ -123,7 +123,7 @@ fn cancelled(tool: &FoundTool) -> CallError {
 /// The tool of a name.
 fn find(context: &RequestContext, name: &str) -> Result<FoundTool, ErrorResponse> {
     let found = context.worker.state.tools.registry().tool(name).cloned();
-    found.ok_or_else(|| ErrorResponse::tool_not_found("there is no tool of this name"))
+    found.ok_or_else(|| ErrorResponse::tool_not_found(no_such("tool")))
 }
 
 /// Whether the tenant of a request may call a tool.
@@ -179,7 +179,7 @@ async fn count(context: &RequestContext, id: &str) -> Result<u32, ErrorResponse>
     let layers = &context.config.layers;
     let agents = layers.agents.as_ref().map(|layer| layer.sessions);
     let rules = agents.or_else(|| layers.tools.as_ref().map(|layer| layer.sessions));
-    let rules = rules.ok_or_else(|| missing("there are no sessions"))?;
+    let rules = rules.ok_or_else(|| ErrorResponse::session_not_found(no_such("session")))?;
     let (owner, store) = (context.identity.owner(), &context.worker.store);
     let calls = store.count_call(clock::now(), &rules, &owner, id).await;
     let calls = calls.map_err(|error| store_error(error, missing));

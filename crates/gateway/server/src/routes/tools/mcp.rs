@@ -23,9 +23,12 @@ use crate::exchange::random_id::random_id;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, expect_json, expect_plain};
 use crate::exchange::response_body::ResponseBody;
-use crate::http::error_response::ErrorResponse;
+use crate::http::error_response::{ErrorResponse, no_such};
 use crate::http::request_body;
 use crate::layers::tool_server::Trace;
+
+const NO_METHOD: &str = "Method not found";
+const NO_SESSION_ID: &str = "the header Mcp-Session-Id is missing";
 
 /// A request and what is known of it.
 struct Asked<'a> {
@@ -103,7 +106,7 @@ async fn session_of<'a>(
     let Era::Sessions(version) = era else { return Ok(None) };
     match head.session {
         None if opens || !needs_session => Ok(None),
-        None => Err(refusal(400, "the header Mcp-Session-Id is missing")),
+        None => Err(refusal(400, NO_SESSION_ID)),
         Some(session) => {
             let found = find_session(context, session).await;
             let found = found.map_err(|error| Refusal { id: id.clone(), ..unusable(error) })?;
@@ -152,8 +155,7 @@ async fn try_end_session(context: &RequestContext, parts: &Parts) -> Result<(), 
     if era.map_err(|error| Refusal { status: 400, id: None, error })? == Era::Stateless {
         return Err(Refusal::new(405, "there are no sessions in this version"));
     }
-    let session =
-        head.session.ok_or_else(|| Refusal::new(400, "the header Mcp-Session-Id is missing"))?;
+    let session = head.session.ok_or_else(|| Refusal::new(400, NO_SESSION_ID))?;
     let id = RecordId::parse(session).ok_or_else(|| unusable(RecordError::NotFound))?;
     let (owner, store) = (context.identity.owner(), &context.worker.store);
     store.end_session(clock::now(), &owner, id).await.map_err(unusable)
@@ -172,7 +174,7 @@ async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult
         }
         "tools/list" => list(context, request),
         "tools/call" => call(context, &asked).await?,
-        _ => Err(RpcError::new(METHOD_NOT_FOUND, "Method not found")),
+        _ => Err(RpcError::new(METHOD_NOT_FOUND, NO_METHOD)),
     };
     let (status, message) = match result {
         Ok(result) => {
@@ -195,11 +197,12 @@ async fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResul
         }
     };
     let Some(layer) = &context.config.layers.tools else {
-        return Err(ErrorResponse::not_found("there are no tools"));
+        return Err(ErrorResponse::not_found(no_such("tool")));
     };
     let (id, owner) = (random_id()?, context.identity.owner());
     let ttl = layer.session_timeout.0;
-    let new = NewSession { id, owner: &owner, ttl, metadata: version.as_bytes() };
+    let most = context.identity.share_of(layer.sessions.sessions);
+    let new = NewSession { id, owner: &owner, most, ttl, metadata: version.as_bytes() };
     let opened = context.worker.store.create_session(clock::moment(), &layer.sessions, &new).await;
     if let Err(error) = opened {
         let error = RpcError::new(INVALID_REQUEST, error.to_string());
@@ -214,7 +217,7 @@ async fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResul
 
 fn list(context: &RequestContext, request: &RpcRequest<'_>) -> Result<String, RpcError> {
     let Some(layer) = &context.config.layers.tools else {
-        return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found"));
+        return Err(RpcError::new(METHOD_NOT_FOUND, NO_METHOD));
     };
     let registry = registry(context);
     let tools = allowed(layer, &registry, context.identity.tenant.as_deref());

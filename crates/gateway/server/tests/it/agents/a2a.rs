@@ -207,7 +207,7 @@ fn wrong_configurations_are_refused_with_their_problem() {
         ("{agents: {public_url: gateway}}", "`public_url`"),
         ("{sessions: {ttl: 2h, max_ttl: 1h}}", "agents.sessions: `ttl`"),
         ("{approvals: {ttl: 0s}}", "agents.approvals: `ttl`"),
-        ("{sessions: {max: 0}}", "`max`"),
+        ("{sessions: {max: 0}}", "`sessions.max`"),
         ("{chat: {}}", "agents.chat: there is no upstream"),
     ] {
         let spec = plimsoll_gateway_server::Spec::from_yaml(&format!("{TENANTS}agents: {agents}"));

@@ -128,7 +128,7 @@ fn calls_that_fail_are_told_to_the_model() {
     let provider = model();
     let gateway = chatting(&provider, "{}", "");
     let unknown = chat(&gateway, "1 nothing").json();
-    assert_eq!(unknown["response"], "error: tool_not_found: there is no tool of this name");
+    assert_eq!(unknown["response"], "error: tool_not_found: there is no such tool");
     assert_eq!(unknown["tool_calls"], 1);
     let wrong = chat(&gateway, "2 wrong").json();
     assert!(wrong["response"].as_str().unwrap().contains("no JSON object"), "{wrong}");

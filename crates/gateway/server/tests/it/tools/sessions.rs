@@ -160,3 +160,18 @@ fn a_reload_changes_the_bounds_of_sessions() {
     bounds(2, 2);
     assert_eq!(call(), 429);
 }
+
+#[test]
+fn a_tenant_leaves_sessions_to_others() {
+    let gateway = gateway(
+        "auth: {header: apikey, keys: [{name: a, key: ka, tenant: ta}, {name: b, key: kb, tenant: tb}]}\n\
+         tenant: {}\ntools: {allow: {ta: [echo], tb: [echo]}, sessions: 16}",
+    );
+    let open = |key| {
+        let body = initialize().to_string();
+        ask(gateway.addr(), "POST /mcp", &[("apikey", key)], body.as_bytes()).status
+    };
+    let opened: Vec<u16> = (0..20).map(|_| open("ka")).collect();
+    assert_eq!(opened.iter().filter(|status| **status == 200).count(), 14, "{opened:?}");
+    assert_eq!([open("kb"), open("kb"), open("kb")], [200, 200, 503]);
+}

@@ -36,7 +36,13 @@ fn fill() {
             // Spread as random ids are.
             let id = RecordId(number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
             let at = Moment { now: 1, unix_ms: 1 };
-            let new = NewSession { id, owner: "t:retail", ttl: LONG, metadata: &metadata };
+            let new = NewSession {
+                id,
+                owner: "t:retail",
+                most: SESSIONS,
+                ttl: LONG,
+                metadata: &metadata,
+            };
             store.create_session(at, &rules, &new).await.unwrap();
         }
         let each = resident_bytes().saturating_sub(before) / SESSIONS;
