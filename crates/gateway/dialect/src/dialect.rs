@@ -24,71 +24,22 @@ pub enum Endpoint {
 
 /// What LLM APIs call their operations, at any place of a path: as a part of it, or behind the
 /// name of a model and a colon.
-const OPERATIONS: [&str; 30] = [
-    "batchembedcontents",
-    "batchgeneratecontent",
-    "chat",
-    "completion",
-    "completions",
-    "converse",
-    "converse-stream",
-    "counttokens",
-    "embed",
-    "embedcontent",
-    "embeddings",
-    "generate",
-    "generate_stream",
-    "generateanswer",
-    "generatecontent",
-    "infill",
-    "invocations",
-    "invoke",
-    "invoke-with-response-stream",
-    "predict",
-    "predictions",
-    "predictlongrunning",
-    "rawpredict",
-    "rerank",
-    "serverstreamingpredict",
-    "streamgeneratecontent",
-    "streamrawpredict",
-    "text-to-image",
-    "text-to-speech",
-    "transcribe",
-];
+const OPERATIONS: &str = "batchembedcontents batchgeneratecontent \
+    chat completion completions converse \
+    converse-stream counttokens embed embedcontent embeddings generate generate_stream \
+    generateanswer generatecontent infill invocations invoke invoke-with-response-stream \
+    predict predictions predictlongrunning rawpredict rerank serverstreamingpredict \
+    streamgeneratecontent streamrawpredict text-to-image text-to-speech transcribe";
 
 /// What they call their resources, behind a version: `/v1/responses/compact`.
-const RESOURCES: [&str; 29] = [
-    "agents",
-    "assistants",
-    "audio",
-    "batches",
-    "classify",
-    "complete",
-    "conversations",
-    "detokenize",
-    "edits",
-    "engines",
-    "evals",
-    "files",
-    "fim",
-    "fine-tunes",
-    "fine_tuning",
-    "images",
-    "interactions",
-    "messages",
-    "moderations",
-    "ocr",
-    "realtime",
-    "responses",
-    "score",
-    "speech-to-text",
-    "summarize",
-    "threads",
-    "tokenize",
-    "uploads",
-    "videos",
-];
+const RESOURCES: &str = "agents assistants audio batches classify complete conversations \
+    detokenize edits engines \
+    evals files fim fine-tunes fine_tuning images interactions messages moderations ocr \
+    realtime responses score speech-to-text summarize threads tokenize uploads videos";
+
+fn is_listed(words: &str, word: &str) -> bool {
+    words.split(' ').any(|known| known == word)
+}
 
 /// Whether a part of a path is a version: `v1`, `v1beta`.
 fn is_version(part: &str) -> bool {
@@ -105,15 +56,15 @@ impl Endpoint {
         Self::ALL.into_iter().find(|endpoint| endpoint.path() == path)
     }
 
-    /// Whether a path looks like one of an LLM API, of any provider, in any spelling and wherever it
-    /// is mounted. Only those of [`Endpoint::from_path`] can be read.
+    /// Whether a path looks like one of an LLM API, of any provider, in any spelling and wherever
+    /// it is mounted. Only those of [`Endpoint::from_path`] can be read.
     pub fn is_llm_path(path: &str) -> bool {
         let path = path.to_ascii_lowercase();
         let mut before = "";
         path.split('/').filter(|part| !part.is_empty()).any(|part| {
             let action = part.rsplit_once(':').map_or(part, |(_, action)| action);
-            let found = OPERATIONS.contains(&action)
-                || (is_version(before) && RESOURCES.contains(&part))
+            let found = is_listed(OPERATIONS, action)
+                || (is_version(before) && is_listed(RESOURCES, part))
                 || part == "openai";
             before = part;
             found

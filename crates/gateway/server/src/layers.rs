@@ -84,8 +84,8 @@ pub(crate) trait Layer: Sized {
     /// Whether it reads the text of answers, which must then be readable.
     const READS_ANSWERS: bool = false;
 
-    /// Whether [`Self::answer`] and [`Self::filter`] change answers. Cached answers of other settings
-    /// are not served.
+    /// Whether [`Self::answer`] and [`Self::filter`] change answers. Cached answers of other
+    /// settings are not served.
     const CHANGES_ANSWERS: bool = false;
 
     /// Whether [`Self::request`] judges requests. The same holds for cached answers.
@@ -115,8 +115,8 @@ pub(crate) trait Layer: Sized {
         Ok(())
     }
 
-    /// Judges a JSON document of a client, a tool or an agent, which is not empty. Returns what takes
-    /// its place; `None` if nothing changed.
+    /// Judges a JSON document of a client, a tool or an agent, which is not empty. Returns what
+    /// takes its place; `None` if nothing changed.
     ///
     /// # Errors
     /// The document must not pass.

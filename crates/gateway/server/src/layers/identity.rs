@@ -39,8 +39,8 @@ impl Identity {
         }
     }
 
-    /// How many of so many places the owner may take. A tenant leaves an eighth to all others; where
-    /// nobody is known, all are one owner.
+    /// How many of so many places the owner may take. A tenant leaves an eighth to all others;
+    /// where nobody is known, all are one owner.
     pub(crate) fn share_of(&self, places: usize) -> usize {
         let is_known = self.tenant.is_some() || self.consumer.is_some();
         if is_known { places - places / 8 } else { places }

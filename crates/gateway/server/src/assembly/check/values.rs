@@ -6,35 +6,8 @@ use std::collections::BTreeSet;
 use super::Check;
 use crate::assembly::spec::Spec;
 use crate::config::route::RouteSpec;
-use crate::config::units::{ByteSize, HumanDuration};
+use crate::config::units::ByteSize;
 use crate::config::upstream::UpstreamSpec;
-
-/// A value that must be greater than 0.
-struct Positive(bool);
-
-impl From<HumanDuration> for Positive {
-    fn from(duration: HumanDuration) -> Self {
-        Self(duration.nanos() > 0)
-    }
-}
-
-impl From<ByteSize> for Positive {
-    fn from(size: ByteSize) -> Self {
-        Self(size.0 > 0)
-    }
-}
-
-impl From<f64> for Positive {
-    fn from(number: f64) -> Self {
-        Self(number > 0.0 && number.is_finite())
-    }
-}
-
-impl From<u64> for Positive {
-    fn from(number: u64) -> Self {
-        Self(number > 0)
-    }
-}
 
 impl Check {
     /// Refuses single values that cannot mean anything.
@@ -43,53 +16,53 @@ impl Check {
         self.positive(
             "server",
             [
-                ("headers", (server.headers as u64).into()),
-                ("connections", (server.connections as u64).into()),
-                ("body_bytes", server.body_bytes.into()),
-                ("response_bytes", server.response_bytes.into()),
-                ("memory", server.memory.into()),
-                ("owner_memory", server.owner_memory.unwrap_or(ByteSize(1)).into()),
-                ("header_timeout", server.header_timeout.into()),
-                ("body_timeout", server.body_timeout.into()),
-                ("write_timeout", server.write_timeout.into()),
-                ("websocket_timeout", server.websocket_timeout.into()),
+                ("headers", server.headers > 0),
+                ("connections", server.connections > 0),
+                ("body_bytes", server.body_bytes.0 > 0),
+                ("response_bytes", server.response_bytes.0 > 0),
+                ("memory", server.memory.0 > 0),
+                ("owner_memory", server.owner_memory != Some(ByteSize(0))),
+                ("header_timeout", server.header_timeout.nanos() > 0),
+                ("body_timeout", server.body_timeout.nanos() > 0),
+                ("write_timeout", server.write_timeout.nanos() > 0),
+                ("websocket_timeout", server.websocket_timeout.nanos() > 0),
             ],
         );
-        self.positive("workers", [("", u64::from(spec.workers).into())]);
-        self.positive("store", [("timeout", spec.store.timeout.into())]);
+        self.positive("workers", [("", spec.workers > 0)]);
+        self.positive("store", [("timeout", spec.store.timeout.nanos() > 0)]);
         if let Some(cache) = &spec.cache {
-            self.positive("cache", [("ttl", cache.ttl.into()), ("bytes", cache.bytes.into())]);
+            self.positive("cache", [("ttl", cache.ttl.nanos() > 0), ("bytes", cache.bytes.0 > 0)]);
         }
         if let Some(budgets) = &spec.budgets {
             let values = [
-                ("max_tokens", budgets.max_tokens.into()),
-                ("window", budgets.window.into()),
-                ("usd_per_1k_prompt", budgets.usd_per_1k_prompt.into()),
-                ("usd_per_1k_completion", budgets.usd_per_1k_completion.into()),
+                ("max_tokens", budgets.max_tokens > 0),
+                ("window", budgets.window.nanos() > 0),
+                ("usd_per_1k_prompt", budgets.usd_per_1k_prompt > 0.0),
+                ("usd_per_1k_completion", budgets.usd_per_1k_completion > 0.0),
             ];
             self.positive("budgets", values);
         }
         if let Some(tools) = &spec.tools {
             let values = [
-                ("session_timeout", tools.session_timeout.into()),
-                ("result_bytes", tools.result_bytes.into()),
-                ("timeout", tools.timeout.into()),
-                ("refresh", tools.refresh.into()),
-                ("sessions", (tools.sessions as u64).into()),
-                ("calls_per_session", u64::from(tools.calls_per_session).into()),
+                ("session_timeout", tools.session_timeout.nanos() > 0),
+                ("result_bytes", tools.result_bytes.0 > 0),
+                ("timeout", tools.timeout.nanos() > 0),
+                ("refresh", tools.refresh.nanos() > 0),
+                ("sessions", tools.sessions > 0),
+                ("calls_per_session", tools.calls_per_session > 0),
             ];
             self.positive("tools", values);
         }
         for limit in &spec.rate_limits {
-            self.positive("rate_limits", [("window", limit.window.into())]);
+            self.positive("rate_limits", [("window", limit.window.nanos() > 0)]);
         }
         for (name, upstream) in &spec.upstreams {
             self.upstream_values(&format!("upstream `{name}`"), upstream);
         }
         if let Some(agents) = &spec.agents {
             let values = [
-                ("sessions.max", (agents.sessions.max as u64).into()),
-                ("approvals.max", (agents.approvals.max as u64).into()),
+                ("sessions.max", agents.sessions.max > 0),
+                ("approvals.max", agents.approvals.max > 0),
             ];
             self.positive("agents", values);
         }
@@ -101,21 +74,23 @@ impl Check {
         self.positive(
             place,
             [
-                ("connect_timeout", upstream.connect_timeout.into()),
-                ("timeout", upstream.timeout.into()),
-                ("idle_timeout", upstream.idle_timeout.into()),
+                ("connect_timeout", upstream.connect_timeout.nanos() > 0),
+                ("timeout", upstream.timeout.nanos() > 0),
+                ("idle_timeout", upstream.idle_timeout.nanos() > 0),
             ],
         );
         if let Some(retry) = &upstream.retry {
-            self.positive(place, [("retry.attempts", u64::from(retry.attempts).into())]);
+            self.positive(place, [("retry.attempts", retry.attempts > 0)]);
             self.require(
                 retry.budget >= 0.0 && retry.budget.is_finite(),
                 &format!("{place}: `retry.budget` is a share of the requests, such as 0.2"),
             );
         }
         if let Some(breaker) = &upstream.breaker {
-            let failures = u64::from(breaker.failures).into();
-            let values = [("breaker.failures", failures), ("breaker.open", breaker.open.into())];
+            let values = [
+                ("breaker.failures", breaker.failures > 0),
+                ("breaker.open", breaker.open.nanos() > 0),
+            ];
             self.positive(place, values);
         }
         let distinct: BTreeSet<_> = upstream.addresses.iter().collect();
@@ -125,9 +100,9 @@ impl Check {
         );
     }
 
-    /// Refuses values that are not greater than 0. An empty name stands for the place itself.
-    fn positive<const N: usize>(&mut self, place: &str, values: [(&str, Positive); N]) {
-        for (name, Positive(fine)) in values {
+    /// Refuses values that are not greater than 0, of which `false` says so. An empty name stands for the place itself.
+    fn positive<const N: usize>(&mut self, place: &str, values: [(&str, bool); N]) {
+        for (name, fine) in values {
             let problem = match name {
                 "" => format!("{place}: must be greater than 0"),
                 _ => format!("{place}: `{name}` must be greater than 0"),
@@ -173,7 +148,7 @@ impl Check {
             );
         }
         if let Some(timeout) = route.timeout {
-            self.positive(&format!("route `{name}`"), [("timeout", timeout.into())]);
+            self.positive(&format!("route `{name}`"), [("timeout", timeout.nanos() > 0)]);
         }
         let prefix = path.trim_end_matches('*');
         self.require(

@@ -31,8 +31,8 @@ pub struct SessionsSpec {
     pub ttl: HumanDuration,
     /// Longest life time that a session may name.
     pub max_ttl: HumanDuration,
-    /// Most live sessions of all tenants; further ones are refused with 503. A tenant, without one a
-    /// consumer, leaves an eighth to all others. In memory one costs less than 2 KiB beside its
+    /// Most live sessions of all tenants; further ones are refused with 503. A tenant, without one
+    /// a consumer, leaves an eighth to all others. In memory one costs less than 2 KiB beside its
     /// metadata.
     pub max: usize,
     /// Most bytes of a session's metadata.

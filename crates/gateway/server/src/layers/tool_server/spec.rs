@@ -22,7 +22,8 @@ pub struct ToolsSpec {
     pub allow: BTreeMap<String, Vec<String>>,
     /// Most calls of a session.
     pub calls_per_session: u32,
-    /// Most open sessions of MCP clients. A tenant, without one a consumer, leaves an eighth to all others.
+    /// Most open sessions of MCP clients. A tenant, without one a consumer, leaves an eighth to all
+    /// others.
     pub sessions: usize,
     /// Life time of a session of an MCP client.
     pub session_timeout: HumanDuration,
