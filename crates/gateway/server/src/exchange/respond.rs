@@ -91,9 +91,9 @@ pub(crate) fn expect_method(found: &Method, wanted: &Method) -> Result<(), Error
     Err(ErrorResponse::wrong_method(wanted))
 }
 
-/// Checks that the body is not encoded.
+/// Checks that the body is not encoded, nor said to be in the way of mail, which some readers undo.
 pub(crate) fn expect_plain(headers: &HeaderMap) -> Result<(), ErrorResponse> {
-    if is_encoded(headers) {
+    if is_encoded(headers) || headers.contains_key("content-transfer-encoding") {
         let message = "send the body without `content-encoding`";
         return Err(ErrorResponse::unsupported_media_type(message));
     }

@@ -70,6 +70,9 @@ fn encoded_requests_are_refused() {
             assert_eq!((reply.status, provider.count()), (415, 0), "{path} {coding}: {reply:?}");
         }
     }
+    let mail = [("content-transfer-encoding", "quoted-printable")];
+    let reply = ask(gateway.addr(), &format!("POST {CHAT}"), &mail, body.as_bytes());
+    assert_eq!((reply.status, provider.count()), (415, 0), "{reply:?}");
     let plain = [("content-encoding", "identity")];
     let reply = ask(gateway.addr(), &format!("POST {CHAT}"), &plain, body.as_bytes());
     assert_eq!(reply.status, 200, "{reply:?}");
