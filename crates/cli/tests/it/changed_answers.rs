@@ -47,8 +47,10 @@ fn serve(stream: TcpStream, gateway: Gateway) {
         };
         let events = DELTAS.map(event).into_iter().chain([END.to_owned()]).enumerate();
         let passed = events.filter_map(|(index, event)| gateway(index, &event));
-        let body: String =
-            passed.chain(["[DONE]".to_owned()]).map(|event| format!("data: {event}\n\n")).collect();
+        let mut body = String::new();
+        for event in passed.chain(["[DONE]".to_owned()]) {
+            body.extend(["data: ", &event, "\n\n"]);
+        }
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ";
         if writer.write_all(format!("{head}{}\r\n\r\n{body}", body.len()).as_bytes()).is_err() {
             return;
@@ -78,7 +80,7 @@ fn compare(gateway: Gateway) -> (String, Value) {
     let output = ProcessOutput::from(command(folder.path(), &args).output().unwrap());
     output.expect_screen();
     let mut lines = output.stdout.lines().skip(1).skip_while(|line| line.is_empty());
-    let run = std::fs::read_dir(out).unwrap().next().expect(&output.stderr).unwrap();
+    let run = std::fs::read_dir(out).unwrap().next().unwrap().unwrap();
     let versus = std::fs::read(run.path().join("versus.json")).unwrap();
     (lines.next().unwrap_or_default().to_owned(), serde_json::from_slice(&versus).unwrap())
 }

@@ -280,7 +280,7 @@ fn own_times(all: &[&TargetResult], like: &OwnTimes) -> OwnTimes {
 fn verdicts(rounds: &[Versus]) -> Option<Verdicts> {
     let last = rounds.last()?.verdicts.clone()?;
     let all: Vec<_> = rounds.iter().filter_map(|round| round.verdicts.as_ref()).collect();
-    let mut matrix = last.matrix.clone();
+    let mut matrix = last.matrix;
     for target in &mut matrix {
         target.turns.clear();
         let same = all.iter().flat_map(|all| &all.matrix);

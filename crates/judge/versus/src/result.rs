@@ -485,7 +485,7 @@ impl Versus {
         let is_bounded = self.margin.is_some() || !self.thresholds.is_empty();
         let unlike = self.other_answers().next().filter(|_| is_bounded);
         doubtful
-            .or(unlike.map(|finding| finding.text()))
+            .or_else(|| unlike.map(|finding| finding.text()))
             .map_or(Judgement::Pass, Judgement::Inconclusive)
     }
 }
@@ -607,6 +607,7 @@ pub struct CpuDifference {
 
 /// A difference that was tested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Claim {
     /// One target: of failures the one that fails more often.
     pub target: String,

@@ -102,9 +102,10 @@ fn measure_round(
     let mut prepared = session.prepare(plan, &settings.options)?;
     let (run, status) = (prepared.runner.prepared(), session.status());
     let mut known = facts::before(run, versus, prepared.runner.probed(), &settings.thresholds);
-    let setup = known.targets.iter().flat_map(|target| &target.setup);
-    let setup = setup.map(|finding| finding.text());
-    for line in setup.chain(facts::short_turns(run, versus)) {
+    for finding in known.targets.iter().flat_map(|target| &target.setup) {
+        status.warn(&finding.text());
+    }
+    for line in facts::short_turns(run, versus) {
         status.warn(&line);
     }
     if let (true, Some(folder)) = (run.plan().shard != Stripe::WHOLE, prepared.runner.folder()) {
