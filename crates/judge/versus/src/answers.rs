@@ -101,7 +101,7 @@ pub(crate) fn mismatches(facts: &Facts, run: Run<'_>) -> Vec<WorkloadMismatch> {
                 let least = if feature.is_share { NOTABLE } else { NOTABLE * of_reference };
                 (p < level && (of_target - of_reference).abs() > least).then(|| {
                     let (about, is_share) = (feature.about.clone(), feature.is_share);
-                    mismatch(facts, two, (about, is_share), [of_target, of_reference], pairs)
+                    mismatch(facts, two, about, is_share, [of_target, of_reference], pairs)
                 })
             })
             .collect();
@@ -115,7 +115,8 @@ pub(crate) fn mismatches(facts: &Facts, run: Run<'_>) -> Vec<WorkloadMismatch> {
 fn mismatch(
     facts: &Facts,
     two: Two,
-    (about, is_share): (String, bool),
+    about: String,
+    is_share: bool,
     [of_target, of_reference]: [f64; 2],
     pairs: u64,
 ) -> WorkloadMismatch {
@@ -164,7 +165,7 @@ fn text(facts: &Facts, run: Run<'_>, two: Two, fixed: SameText) -> Option<Worklo
     let error = (own.variance + fixed.variance).sqrt();
     let about = format!("the text of {}", facts.name(two.reference));
     (own.pairs > 0 && fixed.share - own.share > NOTABLE.max(STANDARD_ERRORS * error))
-        .then(|| mismatch(facts, two, (about, true), [own.share, fixed.share], own.pairs))
+        .then(|| mismatch(facts, two, about, true, [own.share, fixed.share], own.pairs))
 }
 
 fn features(facts: &Facts, run: Run<'_>) -> Vec<Feature> {

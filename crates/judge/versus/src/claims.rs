@@ -19,7 +19,8 @@ const CPU: &str = "cpu";
 /// All differences of `versus` that are tested, those that hold first, and of these the ones in
 /// failures, because a target that fails is not chosen for its times, then the headline figure.
 pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
-    let mut claims: Vec<Claim> = pairs(versus).flat_map(|two| times(versus, two)).collect();
+    let mut claims: Vec<Claim> =
+        pairs(versus).flat_map(|(target, other)| times(versus, target, other)).collect();
     claims.extend(versus.errors.iter().filter_map(failures));
     claims.extend(versus.cpu.iter().filter_map(cpu));
     let p: Vec<f64> = claims.iter().map(|claim| claim.p).collect();
@@ -48,7 +49,7 @@ fn pairs(versus: &Versus) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The headline figure, that of the whole request, and the tail that the samples allow.
-fn times(versus: &Versus, (target, reference): (&str, &str)) -> Vec<Claim> {
+fn times(versus: &Versus, target: &str, reference: &str) -> Vec<Claim> {
     let (headline, whole) = (versus.headline, versus.whole);
     let other = (whole != headline).then_some((whole, Kind::Added, "p50"));
     let tail = versus.tail().map(|quantile| (headline, Kind::Shift, quantile));

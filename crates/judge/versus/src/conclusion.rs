@@ -24,8 +24,8 @@ pub enum Conclusion {
 }
 
 impl Versus {
-    /// The verdict on the comparison and on its run. With `allow_invalid`, an invalid comparison can
-    /// still pass or fail.
+    /// The verdict on the comparison and on its run. With `allow_invalid`, an invalid comparison
+    /// can still pass or fail.
     pub fn conclusion(&self, summary: &RunSummary, allow_invalid: bool) -> Conclusion {
         let run = summary.judgement(true);
         if run == RunJudgement::Interrupted {

@@ -90,7 +90,8 @@ fn check_control(facts: &Facts, versus: &mut Versus) {
     versus.control = Some(control::control(facts.name(control), versus));
 }
 
-/// What follows from the differences: statements, thresholds and the margin. Also of several rounds.
+/// What follows from the differences: statements, thresholds and the margin. Also of several
+/// rounds.
 pub(crate) fn conclude(versus: &mut Versus, thresholds: &[AddedThreshold]) {
     let mismatches = &versus.workload_mismatch;
     for found in &mut versus.differences {
