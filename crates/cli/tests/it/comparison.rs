@@ -75,7 +75,7 @@ fn invalid_comparison() -> Result<(), String> {
     let output = versus(&fixture, &profile);
     let shown = output.stdout.clone();
     if output.code != Some(3)
-        || !shown.contains("INVALID: c and direct are the same target, but differ by ")
+        || !shown.contains("INVALID: c and d are the same target, but differ by ")
     {
         return Err(shown);
     }
