@@ -192,12 +192,13 @@ impl Division {
             if self.forward_interrupt(session) {
                 session.status().info(&how_to_merge(run, self.count));
             }
-            let mut running = 0;
+            let (mut running, mut is_lost) = (0, false);
             for process in &mut self.processes {
                 running += u64::from(process.ended().is_none());
-                if tell_of_loss(session, process, run) && stop_on_loss {
-                    session.control().interrupt();
-                }
+                is_lost |= tell_of_loss(session, process, run);
+            }
+            if is_lost && stop_on_loss {
+                session.control().interrupt();
             }
             view.show(&self.progress(run), running);
             if running == 0 {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use plimsoll_metrics::{RunExemplars, RunSummary, TimeRecord, Verdict};
+use plimsoll_metrics::{RunExemplars, RunSummary, TimeRecord};
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::{Style, csv, prometheus, run_screen, stages_csv, text};
 use plimsoll_run_files::{exemplars_json, interval_log, summary_json, timeline_json};

@@ -75,7 +75,7 @@ impl Prober<'_> {
             // The interrupt cut them off.
             let is_cut_off =
                 |of: &ProbeRequest| matches!(of.outcome, Outcome::InFlight | Outcome::NeverSent);
-            counted.requests.retain(|request| !is_cut_off(request));
+            counted.done.retain(|request| !is_cut_off(request));
         }
         if counted.good > 0 && !counted.applies {
             return Err(ProbeError::Objective(self.objective.to_string()));
@@ -84,7 +84,7 @@ impl Prober<'_> {
         watcher.end(&finished.result.snapshot, &summary);
         let total = &summary.results.total;
         counted.doubt_unsent(total.counters.arrivals_late_by_generator);
-        let measured = Measured::from_requests(std::mem::take(&mut counted.requests));
+        let measured = Measured::from_requests(std::mem::take(&mut counted.done));
         let seconds = if has_ended_early { measured.seconds } else { planned.seconds };
         let all = measured.counts();
         let mut figures = counted.figures(self.objective, all.all, seconds);
@@ -160,7 +160,7 @@ fn slow_ms(total: &Group) -> f64 {
 /// The requests of a probe so far.
 #[derive(Debug, Default)]
 struct Requests {
-    requests: Vec<ProbeRequest>,
+    done: Vec<ProbeRequest>,
     certain_misses: u64,
     times_ms: Vec<f64>,
     /// Good answers, with those of the warm-up, and the sum of their service times.
@@ -187,7 +187,7 @@ impl Requests {
         let missed = !objective.is_kept_by(sample);
         let doubtful = missed && (is_own_error || objective.may_be_kept_by(sample));
         let intended = sample.timeline.intended;
-        self.requests.push(ProbeRequest { intended, outcome, missed, doubtful });
+        self.done.push(ProbeRequest { intended, outcome, missed, doubtful });
         self.certain_misses += u64::from(missed && !doubtful);
         self.in_service += service;
         if self.times_ms.len() < MOST_TIMES {
@@ -199,7 +199,7 @@ impl Requests {
     fn doubt_unsent(&mut self, late: u64) {
         let is_unsent = |request: &&mut ProbeRequest| request.outcome == Outcome::NeverSent;
         let late = usize::try_from(late).unwrap_or(usize::MAX);
-        let unsent = self.requests.iter_mut().filter(is_unsent).take(late);
+        let unsent = self.done.iter_mut().filter(is_unsent).take(late);
         unsent.for_each(|request| request.doubtful = request.missed);
     }
 
@@ -278,14 +278,14 @@ mod tests {
         ] {
             let mut requests = Requests::default();
             requests.add(&sample, &objective);
-            let request = requests.requests[0];
+            let request = requests.done[0];
             assert_eq!((request.missed, request.doubtful), (missed, doubtful), "{sample:?}");
             assert_eq!(requests.certain_misses, u64::from(missed && !doubtful));
         }
         let mut requests = Requests::default();
         (0..5).for_each(|_| requests.add(&unsent, &objective));
         requests.doubt_unsent(2);
-        assert_eq!(requests.requests.iter().filter(|request| request.doubtful).count(), 2);
+        assert_eq!(requests.done.iter().filter(|request| request.doubtful).count(), 2);
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
         let mut requests = Requests::default();
         requests.add(&Sample { warmup: true, ..sample(Outcome::Completed, 300, 0) }, &objective);
         requests.add(&sample(Outcome::Completed, 100, 0), &objective);
-        assert_eq!(requests.requests.len(), 1);
+        assert_eq!(requests.done.len(), 1);
         assert!((requests.answer_s().unwrap() - 0.2).abs() < 1e-9);
         let figures = requests.figures(&objective, 1, 2.0);
         assert_eq!((figures.offered_per_s, figures.in_flight), (Some(0.5), Some(0.05)));

@@ -467,7 +467,7 @@ impl Finished {
         metadata.notes.clone_from(&self.planned.notes);
         metadata.insecure = self.planned.insecure;
         metadata.run.probes = self.planned.run.probes;
-        metadata.run.stopped = self.result.stopped.clone();
+        metadata.run.stopped.clone_from(&self.result.stopped);
         metadata.notes.extend(self.result.spent.clone());
         metadata.notes.extend(notes::for_addresses(&metadata.targets));
         let (causes, secrets) = (&self.result.causes, &self.secrets);

@@ -166,7 +166,7 @@ fn compare(shards: &ComparedShards, summary: &RunSummary, document: &Value) -> R
     let thresholds = parse_thresholds(&bounds.unwrap_or_default())?;
     let facts = Facts { thresholds, ..shards.facts(summary) };
     let mut versus = judge(&facts, &shards.pairs.blocks);
-    take_over(&summary, &mut versus);
+    take_over(summary, &mut versus);
     for what in &shards.damaged {
         versus.invalidate(format!("{what}: the pairs of this shard are missing"));
     }

@@ -4,8 +4,8 @@ use plimsoll_engine::Progress;
 use plimsoll_live::SoFar;
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use plimsoll_metrics::{
-    Counters, InstrumentHealth, Judgement, Level, Limit, RunEnd, RunMetadata, RunSummary, StageInfo,
-    ThresholdResult,
+    Counters, InstrumentHealth, Judgement, Level, Limit, RunEnd, RunMetadata, RunSummary,
+    StageInfo, ThresholdResult,
 };
 
 /// Time between two looks, at least.
@@ -110,6 +110,7 @@ mod tests {
                 generator: None,
                 unit: plimsoll_metrics::Unit::Share,
                 judgement: Judgement::Fail,
+                level: None,
             };
             let total = Counters { scheduled, completed: 90, ..Counters::default() };
             still_open(vec![threshold], &total)[0].judgement == Judgement::Fail

@@ -1,6 +1,6 @@
 //! A comparison of old and new runs: what `comparison.json` holds.
 
-use plimsoll_metrics::{Judgement, Level, RunEnd, Verdict};
+use plimsoll_metrics::{Level, RunEnd, Verdict};
 use plimsoll_run_files::{RunFileError, read_stored};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -148,9 +148,7 @@ impl Run {
         let path = rows_of(folder)?;
         if let Some(how) = changed_since(&path) {
             let path = path.display();
-            return Err(JoinError::Unjudged(format!(
-                "{path} {how}: copy the run's folder again"
-            )));
+            return Err(JoinError::Unjudged(format!("{path} {how}: copy the run's folder again")));
         }
         let mut lines = Lines::open(&path)?;
         let mut run = Self::default();

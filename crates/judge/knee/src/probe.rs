@@ -237,16 +237,16 @@ mod tests {
             ("....................", None),
             ("ssssssssssssssssssss", None),
             ("r.r.r.r.r...........", None),
-            ("r.r.r.r.r.r.r.r.r.r.", Some((10, 0))),
-            ("rrrr", Some((4, 0))),
-            (".............................rrrrrrrrrr", Some((10, 29))),
+            ("r.r.r.r.r.r.r.r.r.r.", Some((10, 0.0))),
+            ("rrrr", Some((4, 0.0))),
+            (".............................rrrrrrrrrr", Some((10, 29.0))),
             ("..............................rrrrrrrrr", None),
             ("........................rrrrrrrrrr....", None),
         ] {
             let found = Measured::from_requests(requests(outcomes)).failure;
             let found = found.map(|failure| {
                 let since = failure.since.since(Moment::EPOCH).as_secs_f64();
-                (failure.failed, ((since - 1.0) * 100.0).round() as u64)
+                (failure.failed, f64::round((since - 1.0) * 100.0))
             });
             assert_eq!(found, says, "{outcomes}");
         }

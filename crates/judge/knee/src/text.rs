@@ -4,6 +4,7 @@ use plimsoll_report::Style;
 use plimsoll_report::format::{digits, or_dash, seconds, time_or_dash};
 use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
+use plimsoll_rules::Finding;
 
 use crate::objective_share::{KeptShare, State};
 use crate::probe::{Phase, Probe};
@@ -30,11 +31,7 @@ impl KneeReport {
             several => screen.rows("", rows(self.overview(), "targets", several.len())),
         }
         for knee in &self.knees {
-            screen.stands_out(knee.findings.iter().map(|finding| {
-                let item = Item::new(Tone::Unsure, &finding.text());
-                let item = if finding.fix().is_empty() { item } else { item.fix(&finding.fix()) };
-                if knee.name.is_empty() { item } else { item.named(&knee.name) }
-            }));
+            screen.stands_out(knee.findings.iter().map(|finding| item(knee, finding)));
         }
         if let [TargetKnee { goodput: Some(goodput), .. }] = self.knees.as_slice() {
             let at = self.load.text(goodput.load);
@@ -190,4 +187,10 @@ impl KeptShare {
         let [value, low, high] = [self.value, self.low, self.high].map(|share| share * 1e2);
         format!("{value:.decimals$} % [{low:.decimals$}, {high:.decimals$}]")
     }
+}
+
+fn item(knee: &TargetKnee, finding: &Finding) -> Item {
+    let item = Item::new(Tone::Unsure, &finding.text());
+    let item = if finding.fix().is_empty() { item } else { item.fix(&finding.fix()) };
+    if knee.name.is_empty() { item } else { item.named(&knee.name) }
 }

@@ -145,6 +145,12 @@ impl Run {
         Ok(report)
     }
 
+    /// Whether a target that answers nothing well ends the run.
+    fn stops_when_the_target_fails(&self) -> bool {
+        let allowed = self.plan().limits.allow_failures;
+        self.stops_without_success && self.pairs().is_none() && !allowed
+    }
+
     /// Carries the run out, and returns when it is over. `observe` is called about once a second.
     ///
     /// # Errors
@@ -159,10 +165,7 @@ impl Run {
         let ids = self.prepared.ids;
         let sink = sink.map(|sink| Sink::start(sink, ids)).transpose()?;
         let workers = WorkerThreads::spawn(&self.prepared, self.clock, control, sink.as_ref())?;
-        let start = match &mut self.gate {
-            Some(gate) => Some(workers.ask(gate.as_mut())?),
-            None => None,
-        };
+        let start = self.gate.as_mut().map(|gate| workers.ask(gate.as_mut())).transpose()?;
         let baseline = Baseline::read(&self.clock);
         let pages = PageWatch::start(&self.pages, self.clock);
         let origin = start.map_or_else(|| workers.begin(), |start| workers.release(start));
@@ -174,9 +177,7 @@ impl Run {
             self.at_target,
             control,
         );
-        let watched = self.stops_without_success && self.pairs().is_none();
-        let watched = watched && !self.plan().limits.allow_failures;
-        monitor.success = watched.then(SuccessWatch::default);
+        monitor.success = self.stops_when_the_target_fails().then(SuccessWatch::default);
         monitor.blocks = std::mem::take(&mut self.blocks);
         monitor.follow(&workers.intervals, &workers.threads, observe);
         let outputs = workers.join()?;

@@ -20,7 +20,7 @@ mod shard_set;
 mod verdict;
 
 pub use error::MergeError;
-pub use merged::Merged;
+pub use merged::{Judges, Merged};
 pub use rows::merge_rows;
 pub use shard::Shard;
 pub use shard_set::ShardSet;

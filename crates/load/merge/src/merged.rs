@@ -115,8 +115,8 @@ impl ShardSet {
             let counted = parts.iter().filter_map(|part| part.shown.counted_s);
             metadata::cut(&mut metadata, counted.fold(0.0, f64::max));
         }
-        let mut summary =
-            RunSummary::build(metadata, health, &sum.snapshot, judges.limits)?.with_tasks(&sum.tasks)?;
+        let mut summary = RunSummary::build(metadata, health, &sum.snapshot, judges.limits)?
+            .with_tasks(&sum.tasks)?;
         summary.shards = parts.into_iter().map(|part| part.shown).collect();
         summary.lost_at_most = judges.lost_at_most;
         if let Some(busiest) = busiest(&summaries) {

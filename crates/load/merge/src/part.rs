@@ -1,7 +1,7 @@
 //! The shards side by side.
 
 use plimsoll_measure::{Nanos, Stripe};
-use plimsoll_metrics::{Metric, RunMetadata, ShardPart, ShardState, Snapshot};
+use plimsoll_metrics::{Metric, RunMetadata, RunSummary, ShardPart, ShardState, Snapshot};
 use plimsoll_run_files::Counts;
 
 use crate::shard::Shard;
@@ -30,7 +30,7 @@ impl Part {
             shard: shard.name(),
             state: shard.state(),
             damaged: shard.files.damaged.values().cloned().collect(),
-            valid: shard.summary.as_ref().map(|summary| summary.is_valid()),
+            valid: shard.summary.as_ref().map(RunSummary::is_valid),
             ..ShardPart::default()
         };
         let status = shard.status.as_ref();

@@ -157,6 +157,10 @@ pub struct Expectation {
 /// Everything that a summary needs besides the measurements. Stored in `plan.json` before the load
 /// starts, so that a summary can be rebuilt from `results.jsonl`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of a plan, as they are stored"
+)]
 pub struct RunMetadata {
     /// The run.
     pub run: RunInfo,

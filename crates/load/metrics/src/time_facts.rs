@@ -243,8 +243,8 @@ impl View<'_> {
 
     fn model(&self, stage: &TimelineStage) -> LoadModel {
         let stages = self.metadata.stages.iter();
-        let found = stages.filter(|info| info.name == stage.name).map(|info| info.model);
-        found.last().unwrap_or_default()
+        let mut found = stages.filter(|info| info.name == stage.name).map(|info| info.model);
+        found.next_back().unwrap_or_default()
     }
 
     fn backlog(&self, stage: &TimelineStage) -> Option<Backlog> {

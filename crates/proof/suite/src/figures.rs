@@ -4,8 +4,8 @@ mod median;
 
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_metrics::{
-    BoundedFigure, DistributionSummary, Group, Level, Metric, MetricsError, QUANTILES, Refusal,
-    RunSummary,
+    BoundedFigure, DistributionSummary, Finding, Group, Level, Metric, MetricsError, QUANTILES,
+    Refusal, RunSummary,
 };
 use plimsoll_report::format::{count, percent};
 use plimsoll_why::{Answer, why};
@@ -230,7 +230,7 @@ fn mean(sum: u64, count: u64) -> Option<f64> {
 /// itself, so that what is known beside it, as the rate of a closed loop, can be used.
 fn invalid(summary: &RunSummary) -> Option<String> {
     let of_load = summary.of_level(Level::Invalid).filter(|finding| finding.code != 102);
-    let texts: Vec<_> = of_load.map(|finding| finding.text()).collect();
+    let texts: Vec<_> = of_load.map(Finding::text).collect();
     (!texts.is_empty()).then(|| texts.join(" "))
 }
 

@@ -190,10 +190,16 @@ fn base64_is_read_in_any_member_or_refused() {
     let unpadded = URL_SAFE_NO_PAD.encode(ATTACK);
     let inspector = policy();
     for (name, file) in [
-        ("A2A 0.3", r#"{"kind":"file","file":{"name":"a.txt","mimeType":"text/plain","bytes":"{}"}}"#),
+        (
+            "A2A 0.3",
+            r#"{"kind":"file","file":{"name":"a.txt","mimeType":"text/plain","bytes":"{}"}}"#,
+        ),
         ("A2A 0.3, no type", r#"{"kind":"file","file":{"name":"a.txt","bytes":"{}"}}"#),
         ("A2A 1.0", r#"{"raw":"{}","mediaType":"text/plain","filename":"a"}"#),
-        ("MCP", r#"{"type":"resource","resource":{"uri":"x://a","mimeType":"text/plain","blob":"{}"}}"#),
+        (
+            "MCP",
+            r#"{"type":"resource","resource":{"uri":"x://a","mimeType":"text/plain","blob":"{}"}}"#,
+        ),
         ("MCP, no type", r#"{"type":"resource","resource":{"uri":"x://a","blob":"{}"}}"#),
         ("a member of any name", r#"{"arguments":{"note":["{}"]}}"#),
         ("type after the file", r#"{"data":"{}","contentType":"text/markdown"}"#),
@@ -213,9 +219,8 @@ fn base64_is_read_in_any_member_or_refused() {
                 name if name.ends_with("no type") => Some("application/octet-stream"),
                 _ => Some("text/plain"),
             };
-            let expected = refused.map_or(Ok(Action::Allow), |kind| {
-                Err(Unreadable::File(kind.to_owned()))
-            });
+            let expected =
+                refused.map_or(Ok(Action::Allow), |kind| Err(Unreadable::File(kind.to_owned())));
             assert_eq!(action(&bytes), expected, "{name} {source:?}, no text");
         }
     }
@@ -225,7 +230,8 @@ fn base64_is_read_in_any_member_or_refused() {
         format!(r#"{{"embedding":"{bytes}","b64_json":"{bytes}"}}"#),
         format!(r#"{{"mimeType":"image/png","data":"{bytes}"}}"#),
         r#"{"mimeType":"application/pdf","name":"Report","uri":"https://a.example/b"}"#.to_owned(),
-        r#"{"a":"InternationalizationAndLocalization","b":"550e8400e29b41d4a716446655440000"}"#.to_owned(),
+        r#"{"a":"InternationalizationAndLocalization","b":"550e8400e29b41d4a716446655440000"}"#
+            .to_owned(),
     ] {
         let judged = inspector.document(&neighbour, Source::Data).unwrap();
         assert_eq!((judged.matches, judged.document), (vec![], None), "{neighbour}");

@@ -57,7 +57,7 @@ fn queues() -> Vec<Case> {
 
 fn failures() -> Vec<Case> {
     let limiter = Target { limit: Some((50.0, 10.0)), mean_s: 0.01, ..TARGET };
-    let even = Target { is_poisson: false, ..limiter.clone() };
+    let even = Target { is_poisson: false, ..limiter };
     let pauses = Target { pauses: Some((5.0, 0.15)), ..TARGET };
     vec![
         Case { capacity: Some(50.0 / 0.99), ..case("limiter of 50/s, even", even) },

@@ -139,7 +139,11 @@ impl Simulation {
         let speed = self.speed();
         let target = self.target.clone();
         let end_s = planned.warmup_s + planned.seconds;
-        let mut ready = vec![0.0; if target.has_users { planned.load as usize } else { 0 }];
+        let users = if target.has_users { planned.load.round() } else { 0.0 };
+        let mut ready = Vec::new();
+        while (ready.len() as f64) < users {
+            ready.push(0.0_f64);
+        }
         let burst = target.limit.map_or(0.0, |(_, burst)| burst);
         let phase = self.rng.uniform();
         let mut server =

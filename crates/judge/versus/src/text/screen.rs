@@ -2,9 +2,9 @@
 //! and the verdict.
 
 use plimsoll_metrics::{Judgement, RunSummary};
-use plimsoll_report::{format, run_notes};
 use plimsoll_report::screen::{Chapter, Item, Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
+use plimsoll_report::{format, run_notes};
 use plimsoll_rules::{Finding, Level};
 
 use super::{blocks, ended, tables, times, title};

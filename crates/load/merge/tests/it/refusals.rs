@@ -223,7 +223,7 @@ fn losses_up_to_a_share_are_stated_and_the_rest_is_judged() {
         ("the same, a third accepted", 1.0 / 3.0, true, |all| fs::remove_dir_all(&all[1]).unwrap()),
         ("the same, less accepted", 0.3, false, |all| fs::remove_dir_all(&all[1]).unwrap()),
         ("two of three", 0.4, false, |all| {
-            all[1..].iter().for_each(|f| fs::remove_dir_all(f).unwrap())
+            all[1..].iter().for_each(|f| fs::remove_dir_all(f).unwrap());
         }),
         ("cut off after 4 of 10 s", 0.21, true, cut_at_4_s),
         ("the same, less accepted", 0.19, false, cut_at_4_s),
@@ -238,12 +238,12 @@ fn losses_up_to_a_share_are_stated_and_the_rest_is_judged() {
         lose(&folders);
         let kept: Vec<_> = folders.into_iter().filter(|folder| folder.exists()).collect();
         let merged = merge_with(&kept, most).summary;
-        assert_eq!(merged.validity == Validity::Valid, accepted, "{what}: {:?}", merged.validity);
+        assert_eq!(merged.is_valid(), accepted, "{what}: {:?}", merged.findings);
         let judged = &merged.thresholds[0].judgement;
         assert_eq!(*judged == Judgement::Pass, accepted, "{what}: {judged:?}");
         let told: Vec<_> =
-            merged.warnings.iter().filter(|warning| warning.what == "PL109").collect();
-        assert_eq!(told.len(), usize::from(accepted), "{what}: {:?}", merged.warnings);
+            merged.of_level(Level::Warning).filter(|finding| finding.code == 109).collect();
+        assert_eq!(told.len(), usize::from(accepted), "{what}: {:?}", merged.findings);
         let counters = merged.results.total.counters;
         // The plan is the whole one, unless its rest is what was judged.
         let planned = if accepted { counters.scheduled } else { REQUESTS };

@@ -57,11 +57,11 @@ pub(super) fn find(medians: &[(f64, f64)], length: f64) -> Option<Step> {
 
 /// The mid-ranks, less their mean.
 fn ranks(values: &[f64]) -> Vec<f64> {
-    let mean = (values.len() as f64 + 1.0) / 2.0;
+    let mean = f64::midpoint(values.len() as f64, 1.0);
     let rank = |value: &f64| {
         let below = values.iter().filter(|other| *other < value).count() as f64;
         let equal = values.iter().filter(|other| other.total_cmp(value).is_eq()).count() as f64;
-        below + (equal + 1.0) / 2.0 - mean
+        below + f64::midpoint(equal, 1.0) - mean
     };
     values.iter().map(rank).collect()
 }

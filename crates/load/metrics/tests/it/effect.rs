@@ -4,9 +4,9 @@
 use plimsoll_measure::{GeneratorShare, LateRead, Moment, Nanos, Outcome, Sample, StageId};
 use plimsoll_metrics::catalog::RATES;
 use plimsoll_metrics::{
-    BoundedFigure, DistributionSummary, Group, InstrumentHealth, Judgement, Level, Limit, LoadModel,
-    Metric, QUANTILES, Recorder, Refusal, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo,
-    ThresholdResult,
+    BoundedFigure, DistributionSummary, Group, InstrumentHealth, Judgement, Level, Limit,
+    LoadModel, Metric, QUANTILES, Recorder, Refusal, RunEnd, RunMetadata, RunSummary, Snapshot,
+    StageInfo, ThresholdResult,
 };
 
 use crate::support::sample;

@@ -237,7 +237,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
                 group.counters.arrivals_in_stage = 989;
                 group.counters.completed = 989;
                 (group.counters.never_sent, group.counters.unexpected) = (11, 11);
-            })
+            });
         },
         &[104],
     ),
@@ -290,9 +290,9 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         |run| {
             shards(run, |k, part| {
                 if k == 1 {
-                    part.state = ShardState::Missing
+                    part.state = ShardState::Missing;
                 }
-            })
+            });
         },
         &[109],
     ),
@@ -304,7 +304,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
                     part.state = ShardState::Partial;
                     part.interrupted = Some(Interruption { at_s: 3.0, of_s: 10.0 });
                 }
-            })
+            });
         },
         &[109],
     ),
@@ -321,7 +321,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         |run| {
             shards(run, |k, part| {
                 if k == 1 {
-                    part.state = ShardState::Missing
+                    part.state = ShardState::Missing;
                 }
             });
             groups(run, |group| group.counters.arrivals_late_by_generator = 333);
@@ -340,7 +340,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
             shards(run, |k, part| {
                 part.start_s = Some(0.075 * k as f64);
                 part.clock_uncertainty_s = Some(0.1);
-            })
+            });
         },
         &[],
     ),
@@ -349,9 +349,9 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         |run| {
             shards(run, |k, part| {
                 if k == 2 {
-                    part.p50_ms = Some(12.0)
+                    part.p50_ms = Some(12.0);
                 }
-            })
+            });
         },
         &[111],
     ),
@@ -360,9 +360,9 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         |run| {
             shards(run, |k, part| {
                 if k == 2 {
-                    part.unexpected = 100
+                    part.unexpected = 100;
                 }
-            })
+            });
         },
         &[111],
     ),
@@ -372,7 +372,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         |run| {
             shards(run, |k, part| {
                 if k == 1 {
-                    part.p50_ms = Some(12.0)
+                    part.p50_ms = Some(12.0);
                 }
             });
             run.shards.truncate(2);
@@ -385,9 +385,9 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
             shards(run, |k, part| {
                 part.scheduled = 50;
                 if k == 2 {
-                    part.p50_ms = Some(12.0)
+                    part.p50_ms = Some(12.0);
                 }
-            })
+            });
         },
         &[],
     ),
@@ -396,9 +396,9 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         |run| {
             shards(run, |k, part| {
                 if k == 0 {
-                    part.valid = Some(false)
+                    part.valid = Some(false);
                 }
-            })
+            });
         },
         &[111],
     ),
@@ -408,7 +408,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
             groups(run, |group| {
                 group.counters =
                     Counters { scheduled: 3, in_flight: 3, unexpected: 3, ..Counters::default() };
-            })
+            });
         },
         &[112, 208],
     ),
@@ -419,7 +419,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
                 let counters =
                     Counters { scheduled: 9, rejected: 9, judged: 9, ..Counters::default() };
                 group.counters = Counters { as_expected: 9, ..counters };
-            })
+            });
         },
         &[],
     ),
@@ -482,7 +482,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         |run| {
             groups(run, |group| {
                 group.statuses.insert(404, 5);
-            })
+            });
         },
         &[],
     ),
@@ -502,7 +502,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
             groups(run, |group| {
                 take(&mut group.counters.completed, 5);
                 (group.counters.timed_out, group.counters.unexpected) = (5, 5);
-            })
+            });
         },
         &[208],
     ),
@@ -582,7 +582,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         |run| {
             streams(run, |s| {
                 (s.begun, s.judged, s.intact, s.paused, s.pause_ms) = (4, 4, 4, 2, Some(500.0));
-            })
+            });
         },
         &[],
     ),
@@ -709,7 +709,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         |run| {
             groups(run, |group| {
                 (group.counters.cached_tokens, group.counters.prompt_tokens_reported) = (96, 100);
-            })
+            });
         },
         &[],
     ),
@@ -757,7 +757,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
                 group.counters.completed = 0;
                 (group.counters.failed, group.counters.unexpected) = (ALL, ALL);
                 group.errors.insert("connect_refused".into(), ALL);
-            })
+            });
         },
         &[201],
     ),
@@ -769,7 +769,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
                 (group.counters.failed, group.counters.unexpected) = (9, 9);
                 group.errors.insert("server_error".into(), 9);
                 group.statuses.insert(503, 9);
-            })
+            });
         },
         &[204],
     ),
@@ -859,7 +859,7 @@ fn no_two_situations_together_contradict_each_other() {
                 let together = found.contains(&one) && found.contains(&two);
                 assert!(!together, "{one} and {two} in `{first}` with `{second}`: {found:?}");
             }
-            let ranks: Vec<_> = run.findings.iter().map(|finding| finding.rank()).collect();
+            let ranks: Vec<_> = run.findings.iter().map(plimsoll_metrics::Finding::rank).collect();
             assert!(ranks.is_sorted(), "{first} with {second}: {found:?}");
         }
     }
@@ -881,6 +881,7 @@ fn every_rule_of_a_run_is_planted_and_near_missed() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of rules")]
 fn texts_have_their_evidence() {
     let text = |change: Plant| {
         let mut run = sound();
@@ -942,8 +943,7 @@ fn texts_have_their_evidence() {
         ),
         (
             |run| {
-                let window =
-                    DisturbedWindow { length_s: 1.4, requests: 30, ..DisturbedWindow::default() };
+                let window = DisturbedWindow { length_s: 1.4, ..DisturbedWindow::default() };
                 run.health.disturbed_windows = vec![window];
                 groups(run, |group| group.counters.arrivals_late_by_generator = 30);
             },

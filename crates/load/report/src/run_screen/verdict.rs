@@ -1,9 +1,9 @@
 //! The last line: the judgement of the run, with its main finding.
 
-use plimsoll_metrics::{BandLevel, Level, RunJudgement, RunSummary};
+use plimsoll_metrics::{BandLevel, Finding, Level, RunJudgement, RunSummary};
 
-use crate::format::{count, share};
 use super::thresholds::unit;
+use crate::format::{count, share};
 use crate::screen::Tone;
 
 /// Codes of warnings that a verdict names.
@@ -75,7 +75,7 @@ fn requests(summary: &RunSummary) -> String {
             format!("{} of {} requests not ok ({part})", count(bad), count(all))
         }
     };
-    let codes: Vec<_> = summary.of_level(Level::Warning).map(|found| found.label()).collect();
+    let codes: Vec<_> = summary.of_level(Level::Warning).map(Finding::label).collect();
     match codes.len() {
         0 => text,
         all if all <= CODES => format!("{text}; {}", codes.join(", ")),

@@ -6,9 +6,7 @@ mod tables;
 mod unhealthy;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{
-    BandLevel, Disturbance, Figure, Judgement, Metric, RunSummary, ThresholdResult,
-};
+use plimsoll_metrics::{BandLevel, Disturbance, Figure, Metric, RunSummary, ThresholdResult};
 use plimsoll_report::format::{digits, or_dash, percent, time};
 
 use super::certificate;

@@ -34,7 +34,9 @@ pub(super) fn chapter(summary: &RunSummary) -> Chapter {
     if !rows.is_empty() {
         let head = ["", "finish reasons"].into_iter().chain(COLUMNS.map(|(title, _)| title));
         let mut table = Table::new(head);
-        rows.into_iter().for_each(|row| table.row(row));
+        for row in rows {
+            table.row(row);
+        }
         chapter.table(&table);
     }
     chapter
