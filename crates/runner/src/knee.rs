@@ -197,9 +197,12 @@ impl Requests {
 
     /// So many requests were never sent because the generator was late.
     fn doubt_unsent(&mut self, late: u64) {
-        let is_unsent = |request: &&mut ProbeRequest| request.outcome == Outcome::NeverSent;
         let late = usize::try_from(late).unwrap_or(usize::MAX);
-        let unsent = self.done.iter_mut().filter(is_unsent).take(late);
+        let unsent = self
+            .done
+            .iter_mut()
+            .filter(|request: &&mut ProbeRequest| request.outcome == Outcome::NeverSent)
+            .take(late);
         unsent.for_each(|request| request.doubtful = request.missed);
     }
 

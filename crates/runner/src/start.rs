@@ -15,7 +15,8 @@ use crate::time::sleep;
 const PAUSE: Nanos = Nanos::from_millis(10);
 /// The last part of the wait is the workers' own: their timers are exact.
 const LEAD: Nanos = Nanos::from_millis(20);
-/// All shards but the first together look for its sign so often: the folder may be on a shared disk.
+/// All shards but the first together look for its sign so often: the folder may be on a shared
+/// disk.
 const LOOK: Nanos = Nanos::from_millis(10);
 /// Shard 0 looks at so many of the others, and then sleeps so long.
 const AT_ONCE: usize = 12;

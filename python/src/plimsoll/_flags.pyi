@@ -33,6 +33,7 @@ class RunFlags(TypedDict, total=False):
     http: Any
     http_version: Any
     idle_limit: Any
+    ignore: Mapping[str, Any] | Sequence[Any]
     insecure: bool
     kernel_timestamps: Any
     labels: Any
@@ -117,6 +118,7 @@ class HttpFlags(TypedDict, total=False):
     expect: str | float | Path
     headers: Mapping[str, Any] | Sequence[Any]
     http2: str | float | Path
+    ignore: Mapping[str, Any] | Sequence[Any]
     insecure: bool
     keepalive: bool
     launch: str | float | Path
@@ -165,6 +167,7 @@ class VersusFlags(TypedDict, total=False):
     every: str | float | Path
     headers: Mapping[str, Any] | Sequence[Any]
     html: bool
+    ignore: Mapping[str, Any] | Sequence[Any]
     insecure: bool
     launch: str | float | Path
     lost_at_most: str | float | Path

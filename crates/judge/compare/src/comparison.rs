@@ -9,6 +9,7 @@ use crate::cells::{self, Cells};
 use crate::defaults;
 use crate::error::CompareError;
 use crate::gates::{self, GateResult};
+use crate::judge::Rule;
 use crate::machine::{self, Difference};
 use crate::simple;
 use crate::stored_run::StoredRun;
@@ -26,16 +27,6 @@ pub struct Options {
     pub allow_different: Vec<String>,
     /// The simple rule: one new run may be worse than one old run by this share.
     pub regress: Option<f64>,
-}
-
-/// How gates were judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Rule {
-    /// By the spread between runs.
-    Repeats,
-    /// By two numbers, of one old and one new run (`--regress-pct`). It knows nothing of chance.
-    Simple,
 }
 
 /// A run that was compared.

@@ -4,7 +4,7 @@ use plimsoll_metrics::{BoundedFigure, Gate, Judgement, Margin, Unit, Worse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::Rule;
+use crate::judge::Rule;
 pub use crate::judge::{Judged, Repeated, SpreadSource, judge as repeats};
 use crate::stored_run::StoredRun;
 
@@ -102,11 +102,16 @@ fn repeated(
     [base, new]: [&[StoredRun]; 2],
     of: impl Fn(&BoundedFigure) -> f64,
 ) -> Result<Repeated, String> {
-    let value = |run: &StoredRun| {
-        let figure = gate.measure(&run.summary);
-        figure.map(|figure| of(&figure)).map_err(|why| format!("{}: {why}", run.path.display()))
+    let values = |runs: &[StoredRun]| {
+        runs.iter()
+            .map(|run: &StoredRun| {
+                let figure = gate.measure(&run.summary);
+                figure
+                    .map(|figure| of(&figure))
+                    .map_err(|why| format!("{}: {why}", run.path.display()))
+            })
+            .collect::<Result<Vec<_>, _>>()
     };
-    let values = |runs: &[StoredRun]| runs.iter().map(value).collect::<Result<Vec<_>, _>>();
     let trials =
         |runs: &[StoredRun]| runs.iter().map(|run| gate.trials(&run.summary)).sum::<Option<u64>>();
     Ok(Repeated {

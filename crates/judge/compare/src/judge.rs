@@ -6,8 +6,17 @@ use plimsoll_stats::runs::{Change, judge_gate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::Rule;
 use crate::format;
+
+/// How gates were judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// By the spread between runs.
+    Repeats,
+    /// By two numbers, of one old and one new run (`--regress-pct`). It knows nothing of chance.
+    Simple,
+}
 
 /// One-sided level at which a change counts as seen: that of the two-sided 95 % interval.
 const SEEN: f64 = 0.025;

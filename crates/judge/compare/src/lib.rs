@@ -30,9 +30,10 @@ mod stored_run;
 mod text;
 mod times;
 
-pub use comparison::{Comparison, Options, Rule, RunRef, SCHEMA, compare};
+pub use comparison::{Comparison, Options, RunRef, SCHEMA, compare};
 pub use error::CompareError;
 pub use gates::GateResult;
+pub use judge::Rule;
 pub use plimsoll_metrics::Verdict;
 pub use stored_run::StoredRun;
 pub use times::Times;

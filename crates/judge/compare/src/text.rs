@@ -4,10 +4,11 @@ use plimsoll_metrics::{Judgement, Margin, Verdict};
 use plimsoll_report::Style;
 use plimsoll_report::table::Table;
 
-use crate::comparison::{Comparison, Rule};
+use crate::comparison::Comparison;
 use crate::format;
 use crate::gate_words;
 use crate::gates::{GateResult, SpreadSource};
+use crate::judge::Rule;
 use crate::simple;
 
 impl Comparison {

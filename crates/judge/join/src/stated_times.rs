@@ -21,8 +21,9 @@ pub(crate) fn stated_times(run: &Run, log_of: LogOf) -> Vec<StatedTimes> {
             })
             .collect();
         for (group, of_group) in run.groups.iter().enumerate() {
-            let of_group_too = |valued: &&Valued<'_>| usize::from(valued.request.group) == group;
-            let values = of_name.iter().filter(of_group_too);
+            let values = of_name
+                .iter()
+                .filter(|valued: &&Valued<'_>| usize::from(valued.request.group) == group);
             let values = values.map(|valued| Valued { request: valued.request, ..*valued });
             all.extend(beside(of_group, name, &values.collect::<Vec<_>>(), log_of));
         }

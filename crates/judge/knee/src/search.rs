@@ -1,12 +1,12 @@
 //! The search: which load to probe next, and what is proven so far.
 //!
-//! 1. **Place**: short probes double the load until one misses, and bisect. They begin with an empty
-//!    queue and so prove nothing.
-//! 2. **Prove**: long probes walk down to a load that is kept and up to one that is missed, a step of
-//!    the grid at a time. The counts of all long probes at a load are pooled: two at most, and two
-//!    for the load that is kept.
-//! 3. **Check**: after many failures the lowest load is probed again. If it fails, too, the target is
-//!    down: the search ends, and the probe that met the failures does not count.
+//! 1. **Place**: short probes double the load until one misses, and bisect. They begin with an
+//!    empty queue and so prove nothing.
+//! 2. **Prove**: long probes walk down to a load that is kept and up to one that is missed, a step
+//!    of the grid at a time. The counts of all long probes at a load are pooled: two at most, and
+//!    two for the load that is kept.
+//! 3. **Check**: after many failures the lowest load is probed again. If it fails, too, the target
+//!    is down: the search ends, and the probe that met the failures does not count.
 //!
 //! The ends of the result are half a step outside of the proven loads. Long trials that prove both
 //! bounds are those of `MLRsearch` (draft-ietf-bmwg-mlrsearch); ADR 0116 has the simulations.
@@ -35,7 +35,8 @@ pub struct Settings {
     pub load: Load,
     /// Relative step between the loads.
     pub step: f64,
-    /// Seconds for all probes; by default five minutes, or [`BUDGET_ANSWERS`] answers if that is more.
+    /// Seconds for all probes; by default five minutes, or [`BUDGET_ANSWERS`] answers if that is
+    /// more.
     pub budget_s: Option<f64>,
     /// Least length of a long probe, in seconds.
     pub prove_s: f64,

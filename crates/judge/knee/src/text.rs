@@ -77,8 +77,15 @@ impl KneeReport {
         let required =
             required.map(|required| format!("{} required; ", self.load.text(required.load)));
         let required = required.unwrap_or_default();
-        let is_down = |knee: &TargetKnee| knee.findings.iter().any(|finding| finding.code == 605);
-        let down = if self.knees.iter().any(is_down) { "target down; " } else { "" };
+        let down = if self
+            .knees
+            .iter()
+            .any(|knee: &TargetKnee| knee.findings.iter().any(|finding| finding.code == 605))
+        {
+            "target down; "
+        } else {
+            ""
+        };
         (tone, format!("{word}: {down}{required}capacity {found}"))
     }
 
@@ -135,8 +142,11 @@ impl TargetKnee {
         let at_loads = probes.chunk_by(|a, b| a.load.to_bits() == b.load.to_bits());
         at_loads
             .filter_map(|at_load| {
-                let is_long = |probe: &&&Probe| probe.phase == Phase::Prove;
-                let long: Vec<_> = at_load.iter().filter(is_long).copied().collect();
+                let long: Vec<_> = at_load
+                    .iter()
+                    .filter(|probe: &&&Probe| probe.phase == Phase::Prove)
+                    .copied()
+                    .collect();
                 let probes = if long.is_empty() { at_load.to_vec() } else { long };
                 Some(Tried { load: at_load.first()?.load, probes })
             })

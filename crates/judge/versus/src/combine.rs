@@ -299,10 +299,9 @@ fn verdicts(rounds: &[Versus]) -> Option<Verdicts> {
 fn mismatches(rounds: &[Versus]) -> Vec<WorkloadMismatch> {
     let mut all: Vec<WorkloadMismatch> = Vec::new();
     for found in rounds.iter().flat_map(|round| &round.workload_mismatch) {
-        let is_known = |known: &WorkloadMismatch| {
+        if !all.iter().any(|known: &WorkloadMismatch| {
             known.about == found.about && known.is_of(&found.target, &found.reference)
-        };
-        if !all.iter().any(is_known) {
+        }) {
             all.push(found.clone());
         }
     }

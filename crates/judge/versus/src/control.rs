@@ -49,9 +49,10 @@ pub(crate) fn finding(versus: &Versus) -> Option<Finding> {
 /// A target that is found to differ by no more than the control may.
 fn within_reach<'v>(versus: &'v Versus, control: &Difference, reach: f64) -> Option<&'v String> {
     let mut others = versus.headline_added().filter(|found| found.target != control.target);
-    let is_like = |found: &&Difference| {
-        found.p.is_some_and(|p| p < UNCLEAR_LEVEL)
-            && found.value_ns.is_some_and(|value| value.abs() <= reach)
-    };
-    others.find(is_like).map(|found| &found.target)
+    others
+        .find(|found: &&Difference| {
+            found.p.is_some_and(|p| p < UNCLEAR_LEVEL)
+                && found.value_ns.is_some_and(|value| value.abs() <= reach)
+        })
+        .map(|found| &found.target)
 }

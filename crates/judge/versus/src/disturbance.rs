@@ -70,13 +70,15 @@ fn variance(estimate: &Estimate, looks: Looks) -> f64 {
 /// disturbance by other targets.
 pub(crate) fn findings(versus: &Versus) -> impl Iterator<Item = Finding> {
     let reference = versus.reference();
-    let has_stalls = |name: &str| {
-        let target = versus.targets.iter().find(|target| target.name == name);
-        target.and_then(|target| target.streams).is_some_and(|streams| streams.has_stalls())
-    };
     let found = versus.disturbance.iter().filter(|found| found.matters);
-    found.filter(move |found| ![&found.target, reference].into_iter().any(has_stalls)).filter_map(
-        |found| {
+    found
+        .filter(move |found| {
+            ![&found.target, reference].into_iter().any(|name: &str| {
+                let target = versus.targets.iter().find(|target| target.name == name);
+                target.and_then(|target| target.streams).is_some_and(|streams| streams.has_stalls())
+            })
+        })
+        .filter_map(|found| {
             let [value, low, high] =
                 [found.value_ns?, found.low_ns?, found.high_ns?].map(|nanos| nanos / 1e6);
             let (word, low, high) =
@@ -89,6 +91,5 @@ pub(crate) fn findings(versus: &Versus) -> impl Iterator<Item = Finding> {
                     .with("word", word)
                     .with_some("expected", expected),
             )
-        },
-    )
+        })
 }

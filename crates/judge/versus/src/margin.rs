@@ -1,6 +1,6 @@
 //! Judges every target but the best by the margin.
 
-use plimsoll_metrics::{Bound, Comparison, widened};
+use plimsoll_metrics::{Bound, Comparison};
 use plimsoll_report::format;
 
 use crate::result::{Kind, Versus};
@@ -22,7 +22,12 @@ pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) 
     let limit = format::percent(margin);
     for target in judged.iter().filter(|target| target.name != best) {
         let name = &target.name;
-        match keeps(against(versus, name, best), median, margin, judged.len() - 1) {
+        match keeps(
+            |among| against(versus, name, best, among),
+            [median.0, median.1],
+            margin,
+            judged.len() - 1,
+        ) {
             Some(true) => {}
             Some(false) => worse.push(format!("{name} is worse than {best} by more than {limit}")),
             None => unknown.push(format!(
@@ -39,26 +44,28 @@ pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) 
 /// Whether what a target takes more than the best keeps the margin, a share of the best one's
 /// median, which lies within what the generator may have added.
 fn keeps(
-    added: Option<[f64; 2]>,
-    (least, most): (f64, f64),
+    added: impl Fn(usize) -> Option<[f64; 2]>,
+    median: [f64; 2],
     margin: f64,
     among: usize,
 ) -> Option<bool> {
-    let added = added?;
-    let ends = |among| {
-        let [low, high] = widened(f64::midpoint(added[0], added[1]), added, among);
-        [low - most * margin, high - least * margin]
-    };
-    Bound::new(Comparison::AtMost, 0.0).judge(ends, among)
+    let [least, most] = median;
+    let between = added(1)?;
+    let bound = Bound::new(Comparison::AtMost, 0.0);
+    bound.judge(
+        |among| {
+            let [low, high] = added(among).unwrap_or(between);
+            [low - most * margin, high - least * margin]
+        },
+        among,
+    )
 }
 
-/// The ends of the interval of what `name` takes more than `best` at the median.
-fn against(versus: &Versus, name: &str, best: &str) -> Option<[f64; 2]> {
+/// The ends of the interval of what `name` takes more than `best` at the median, as one of `among`.
+fn against(versus: &Versus, name: &str, best: &str, among: usize) -> Option<[f64; 2]> {
     let headline = versus.headline;
     let median = |target, reference| {
-        versus.difference(target, reference, headline, Kind::Added, "p50")?.lies_between()
+        versus.difference(target, reference, headline, Kind::Added, "p50")?.limits_among(among)
     };
-    median(name, best)
-        .map(|(low, high)| [low, high])
-        .or_else(|| median(best, name).map(|(low, high)| [-high, -low]))
+    median(name, best).or_else(|| median(best, name).map(|[low, high]| [-high, -low]))
 }

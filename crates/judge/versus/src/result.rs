@@ -3,7 +3,7 @@
 use plimsoll_measure::named_enum;
 use std::collections::BTreeMap;
 
-use plimsoll_metrics::{Judgement, ThresholdResult, confusion_matrix::Matrix};
+use plimsoll_metrics::{Judgement, ThresholdResult, confusion_matrix::Matrix, widened};
 use plimsoll_rules::Finding;
 use plimsoll_stats::Looks;
 use plimsoll_stats::power::detectable;
@@ -354,6 +354,15 @@ impl Difference {
     /// Between what the difference lies: its interval, with the generator's part where it has one.
     pub fn lies_between(&self) -> Option<(f64, f64)> {
         self.at_least_ns.zip(self.at_most_ns).or_else(|| self.low_ns.zip(self.high_ns))
+    }
+
+    /// The same where it is one of `among` limits that are judged: its interval is wider then, and
+    /// the part of the generator is not.
+    pub(crate) fn limits_among(&self, among: usize) -> Option<[f64; 2]> {
+        let (least, most) = self.lies_between()?;
+        let Some((value, low, high)) = self.measured() else { return Some([least, most]) };
+        let [wide_low, wide_high] = widened(value, [low, high], among);
+        Some([least - (low - wide_low), most + (wide_high - high)])
     }
 
     /// Whether the generator alone cannot have made it: zero lies outside of both limits.

@@ -1,8 +1,6 @@
 //! Limits on what a target adds: `added.ttft{target:a}`, `p(50)<200us`.
 
-use plimsoll_metrics::{
-    Bound, Judgement, Limit, MetricsError, Scope, ThresholdResult, Unit, widened,
-};
+use plimsoll_metrics::{Bound, Judgement, Limit, MetricsError, Scope, ThresholdResult, Unit};
 use plimsoll_report::format;
 
 use crate::figure::{Figure, QUANTILES};
@@ -84,7 +82,9 @@ impl AddedThreshold {
         let ends = [between.0 / 1e6, between.1 / 1e6];
         let value = found.value_ns.map(|nanos| nanos / 1e6);
         let middle = value.unwrap_or_else(|| f64::midpoint(ends[0], ends[1]));
-        let kept = self.bound.judge(|among| widened(middle, ends, among), among);
+        let ends_among =
+            |among| found.limits_among(among).map_or(ends, |ends| ends.map(|nanos| nanos / 1e6));
+        let kept = self.bound.judge(ends_among, among);
         let judgement = Judgement::new(kept, || {
             let interval = format::with_interval(middle, ends[0], ends[1]);
             format!("the bound lies in the interval {interval}")

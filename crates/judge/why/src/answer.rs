@@ -175,11 +175,13 @@ impl Case<'_> {
         if all.any(|one| one.suspect == Suspect::Other && one.state == State::Full) {
             return "--watch {gateway|upstream|store}=:PORT".to_owned();
         }
-        let unseen = |one: &&Observed| one.process.is_none() && one.suspect != Suspect::Generator;
-        self.observed.iter().find(unseen).map_or_else(
-            || "`plimsoll versus --direct URL`".to_owned(),
-            |observed| format!("--watch {}=:PORT", observed.suspect.name()),
-        )
+        self.observed
+            .iter()
+            .find(|one: &&Observed| one.process.is_none() && one.suspect != Suspect::Generator)
+            .map_or_else(
+                || "`plimsoll versus --direct URL`".to_owned(),
+                |observed| format!("--watch {}=:PORT", observed.suspect.name()),
+            )
     }
 }
 

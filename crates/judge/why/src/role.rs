@@ -7,13 +7,13 @@ use crate::result::Suspect;
 /// What is at the target's address: a gateway, if a process is named so, or if anything is known of
 /// what is behind it; else it may be the provider itself.
 pub(crate) fn front(processes: &[ProcessLoad], targets: &[TargetInfo], is_joined: bool) -> Suspect {
-    let tells = |process: &ProcessLoad| match by_name(&process.name) {
-        Some(Suspect::Gateway) => true,
-        Some(Suspect::Upstream | Suspect::Store) => process.place == ProcessPlace::Elsewhere,
-        _ => false,
-    };
-    let is_gateway =
-        is_joined || targets.iter().any(|target| target.direct) || processes.iter().any(tells);
+    let is_gateway = is_joined
+        || targets.iter().any(|target| target.direct)
+        || processes.iter().any(|process: &ProcessLoad| match by_name(&process.name) {
+            Some(Suspect::Gateway) => true,
+            Some(Suspect::Upstream | Suspect::Store) => process.place == ProcessPlace::Elsewhere,
+            _ => false,
+        });
     if is_gateway { Suspect::Gateway } else { Suspect::Target }
 }
 

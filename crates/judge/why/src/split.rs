@@ -57,11 +57,10 @@ fn mean_and_rate(
     stage: &Stage<'_>,
     target: &str,
 ) -> Result<(f64, f64), NoSplit> {
-    let is_of = |cell: &&Group| {
-        cell.stage.as_deref() == Some(&*stage.info.name) && cell.target.as_deref() == Some(target)
-    };
     let (mut sum_ms, mut requests) = (0.0, 0.0);
-    for cell in summary.results.cells.iter().filter(is_of) {
+    for cell in summary.results.cells.iter().filter(|cell: &&Group| {
+        cell.stage.as_deref() == Some(&*stage.info.name) && cell.target.as_deref() == Some(target)
+    }) {
         let Some(times) = cell.distribution(Metric::ResponseTime) else { continue };
         let mean_ms = times.mean_figure().sound().ok_or(NoSplit::DisturbedMean)?;
         sum_ms += mean_ms * times.count as f64;
@@ -122,14 +121,14 @@ fn usable<'j>(
     stage: &Stage<'_>,
     join: &'j Join,
 ) -> Result<&'j StageTimes, NoSplit> {
-    let is_other = |id: &String| *id != summary.metadata.run.run_id;
-    if join.run_id.as_ref().is_some_and(is_other) {
+    if join.run_id.as_ref().is_some_and(|id: &String| *id != summary.metadata.run.run_id) {
         return Err(NoSplit::OtherRun);
     }
     if join.verdict != Verdict::Agree || join.times_refused.is_some() {
         return Err(NoSplit::JoinRefused);
     }
     let of_stage = join.stages.iter().find(|times| times.stage == stage.info.name);
-    let covers = |times: &&StageTimes| times.matched as f64 >= MATCHED * times.completed as f64;
-    of_stage.filter(covers).ok_or(NoSplit::FewTimes)
+    of_stage
+        .filter(|times: &&StageTimes| times.matched as f64 >= MATCHED * times.completed as f64)
+        .ok_or(NoSplit::FewTimes)
 }

@@ -78,8 +78,10 @@ impl FinishReason {
     /// The reason of this name, in small letters or not, as Google's servers write them;
     /// [`Self::Other`] for a word that no dialect has.
     pub fn from_name(word: &str) -> Self {
-        let known = |reason: &Self| reason.name().eq_ignore_ascii_case(word);
-        Self::ALL.into_iter().find(known).unwrap_or(Self::Other)
+        Self::ALL
+            .into_iter()
+            .find(|reason: &Self| reason.name().eq_ignore_ascii_case(word))
+            .unwrap_or(Self::Other)
     }
 }
 

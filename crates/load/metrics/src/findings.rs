@@ -54,17 +54,20 @@ pub(crate) fn findings(summary: &RunSummary) -> Vec<Finding> {
     found.extend(statistics::findings(summary));
     found.extend(environment::findings(summary));
     for Exclusion { code, level, silent } in EXCLUSIONS {
-        let speaks = |finding: &&Finding| {
-            finding.code == code && level.is_none_or(|level| finding.level == level)
-        };
-        let speakers: Vec<_> = found.iter().filter(speaks).cloned().collect();
+        let speakers: Vec<_> = found
+            .iter()
+            .filter(|finding: &&Finding| {
+                finding.code == code && level.is_none_or(|level| finding.level == level)
+            })
+            .cloned()
+            .collect();
         found.retain(|finding| {
-            let is_same = |speaker: &Finding| {
-                speaker.targets.is_empty()
-                    || finding.targets.is_empty()
-                    || speaker.targets == finding.targets
-            };
-            !silent.contains(&finding.code) || !speakers.iter().any(is_same)
+            !silent.contains(&finding.code)
+                || !speakers.iter().any(|speaker: &Finding| {
+                    speaker.targets.is_empty()
+                        || finding.targets.is_empty()
+                        || speaker.targets == finding.targets
+                })
         });
     }
     let mut found = united(found);

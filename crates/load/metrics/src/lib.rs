@@ -47,6 +47,7 @@ mod sparse_histogram;
 pub mod stage_resources;
 mod starts;
 pub mod stream_diagnosis;
+mod summarize;
 pub mod summary;
 pub mod tasks;
 pub mod time_facts;

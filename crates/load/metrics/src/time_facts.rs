@@ -296,13 +296,19 @@ impl View<'_> {
     /// Whether the load of the halves of a stage differs.
     fn is_ramp(&self, stage: &TimelineStage, intervals: &[&TimelineInterval]) -> bool {
         let is_open = self.model(stage) == LoadModel::Open;
-        let load = |interval: &&TimelineInterval| -> u64 {
-            let own = interval.groups.iter().filter(|group| group.stage == stage.name);
-            if is_open { own.map(|group| group.due).sum() } else { interval.in_flight.iter().sum() }
-        };
         let (first, second) = intervals.split_at(intervals.len() / 2);
         let mean = |part: &[&TimelineInterval]| {
-            part.iter().map(load).sum::<u64>() as f64 / part.len().max(1) as f64
+            part.iter()
+                .map(|interval: &&TimelineInterval| -> u64 {
+                    let own = interval.groups.iter().filter(|group| group.stage == stage.name);
+                    if is_open {
+                        own.map(|group| group.due).sum()
+                    } else {
+                        interval.in_flight.iter().sum()
+                    }
+                })
+                .sum::<u64>() as f64
+                / part.len().max(1) as f64
         };
         let (first, second) = (mean(first), mean(second));
         first.max(second) > RAMP * first.min(second) + 1.0

@@ -20,6 +20,9 @@ use crate::shown_summary::shown_summary;
 use chapters::{policy_sentence, task_ends, task_label};
 use headline::{goodput, requests};
 
+/// Warnings about the target that are shown even where a screen has no room for all.
+const WARNINGS: usize = 2;
+
 /// The result of a run; `rest` is where its report is.
 pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
     let summary = &*shown_summary(summary);
@@ -30,7 +33,7 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
     screen.findings(failures, count);
     thresholds::add(&mut screen, summary);
     let of_target = summary.of_level(Level::Warning).filter(|found| found.code / 100 == 2).count();
-    screen.findings(findings::of_levels(summary, &[Level::Warning]), of_target);
+    screen.findings(findings::of_levels(summary, &[Level::Warning]), of_target.min(WARNINGS));
     stages::add(&mut screen, summary);
     screen.stands_out(findings::of_levels(summary, &[Level::Note]));
     screen.stands_out(findings::notes(summary));

@@ -7,7 +7,8 @@
 //! - [`timeline_json`] and [`interval_log`]: what happened when
 //! - [`exemplars_json`]: single requests with all their times
 //! - [`counts_bytes`]: `counts.bin`, what a shard counted, to be added up with other shards
-//! - [`shard_status_json`]: `shard.json`, the last file of a run or a shard: the digests of the others
+//! - [`shard_status_json`]: `shard.json`, the last file of a run or a shard: the digests of the
+//!   others
 //! - [`pairs`]: `pairs.bin`, the blocks of a comparison to the nanosecond
 //!
 //! Nothing here knows how the load was generated, or how results are shown.

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A sign to the shards of a launch: `ready.json` in the folder of a shard that waits for the start;
-/// beside the folders `start.json`, when all begin, and `stop.json`, that one ended early and all
-/// stop.
+/// A sign to the shards of a launch: `ready.json` in the folder of a shard that waits for the
+/// start; beside the folders `start.json`, when all begin, and `stop.json`, that one ended early
+/// and all stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardSign {
     /// Version of the layout: `plimsoll.start/1`.

@@ -273,8 +273,10 @@ impl<'de> Visitor<'de> for Document<'_> {
 /// The column `prompt`, or the only one.
 fn read_csv(reader: BufReader<File>, found: &mut Entries) -> Result<(), String> {
     let head = reader.buffer().split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let uses = |delimiter: &u8| head.split(|byte| byte == delimiter).count();
-    let delimiter = [b'\t', b';', b','].into_iter().max_by_key(uses).unwrap_or(b',');
+    let delimiter = [b'\t', b';', b',']
+        .into_iter()
+        .max_by_key(|delimiter: &u8| head.split(|byte| byte == delimiter).count())
+        .unwrap_or(b',');
     let mut rows = csv::ReaderBuilder::new();
     let rows = rows.has_headers(false).flexible(true).delimiter(delimiter);
     let mut rows = rows.from_reader(reader);

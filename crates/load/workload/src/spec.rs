@@ -253,14 +253,16 @@ impl ScenarioSpec {
 /// What the files of prompts have that is not sent, in a sentence for each; only of scenarios that
 /// were checked, which reads the files.
 pub fn unsent_members(scenarios: &[ScenarioSpec]) -> Vec<String> {
-    let of_file = |scenario: &ScenarioSpec| {
-        let Content::File { file, prompts, .. } = &scenario.content else { return None };
-        let (name, unsent) = (file.file_name()?.display(), prompts.unsent()?);
-        Some(format!(
-            "not sent from {name}: {unsent}; `strict: true` (--strict) refuses such a file"
-        ))
-    };
-    let mut found: Vec<_> = scenarios.iter().filter_map(of_file).collect();
+    let mut found: Vec<_> = scenarios
+        .iter()
+        .filter_map(|scenario: &ScenarioSpec| {
+            let Content::File { file, prompts, .. } = &scenario.content else { return None };
+            let (name, unsent) = (file.file_name()?.display(), prompts.unsent()?);
+            Some(format!(
+                "not sent from {name}: {unsent}; `strict: true` (--strict) refuses such a file"
+            ))
+        })
+        .collect();
     found.dedup();
     found
 }

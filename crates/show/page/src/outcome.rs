@@ -117,11 +117,10 @@ fn is_wide(part: &ChapterPart) -> bool {
 }
 
 fn has_wide_rows(table: &Table) -> bool {
-    let widest = |column: usize| {
+    let widths = (0..table.head.len()).filter_map(|column: usize| {
         let cells = table.rows.iter().chain([&table.head]).filter(|row| row.len() > 1);
         cells.filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths = (0..table.head.len()).filter_map(widest);
+    });
     widths.map(|width| width + GAP).sum::<usize>() > HALF
 }
 

@@ -117,9 +117,9 @@ fn the_result_holds_the_truth_in_19_of_20_searches() {
     for case in cases() {
         let missed = 1.0 - case.settings.share;
         let range = (case.settings.from / 4.0, 2_000.0);
-        let truth = case
-            .capacity
-            .unwrap_or_else(|| Simulation::new(&case.target, 999).capacity(missed, range));
+        let truth = case.capacity.unwrap_or_else(|| {
+            Simulation::new(&case.target, 999).capacity(missed, [range.0, range.1])
+        });
         let (mut holds, mut longest, mut total, mut wrong) = (0, 0.0_f64, 0.0, Vec::new());
         let (mut said, mut width) = (BTreeMap::new(), Vec::new());
         for seed in 0..SEARCHES {
@@ -163,7 +163,7 @@ fn a_target_that_stops_ends_the_search() {
     let always = f64::INFINITY;
     for (from_s, until_s) in [(0.0, always), (40.0, always), (170.0, always), (100.0, 104.0)] {
         let target = Target { down_s: (from_s, until_s), ..TARGET };
-        let truth = Simulation::new(&TARGET, 999).capacity(0.01, (10.0, 100.0));
+        let truth = Simulation::new(&TARGET, 999).capacity(0.01, [10.0, 100.0]);
         let mut holds = 0;
         for seed in 0..SEARCHES {
             let search = Simulation::new(&target, 7_000 + seed).search(Settings::new(0.99, 10.0));

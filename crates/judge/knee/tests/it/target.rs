@@ -118,7 +118,8 @@ impl Simulation {
     }
 
     /// The load at which the share of misses is `missed`, by bisection with long probes.
-    pub(crate) fn capacity(&mut self, missed: f64, (mut low, mut high): (f64, f64)) -> f64 {
+    pub(crate) fn capacity(&mut self, missed: f64, between: [f64; 2]) -> f64 {
+        let [mut low, mut high] = between;
         self.target.pauses = None;
         self.target.drift = 0.0;
         for _ in 0..10 {
@@ -276,6 +277,6 @@ fn the_simulation_has_the_capacity_of_the_textbook() {
         *(if exceeds(middle) > 0.01 { &mut high } else { &mut low }) = middle;
     }
     let target = Target { service: Service::Exponential, bound_s: 0.4, ..TARGET };
-    let simulated = Simulation::new(&target, 1).capacity(0.01, (40.0, 80.0));
+    let simulated = Simulation::new(&target, 1).capacity(0.01, [40.0, 80.0]);
     assert!((simulated / low - 1.0).abs() < 0.02, "{simulated} {low}");
 }

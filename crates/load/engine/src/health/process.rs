@@ -124,8 +124,13 @@ impl Processes {
             self.read(now);
         } else if now.since(self.looked) >= LOOK && self.watched().next().is_some() {
             self.looked = now;
-            let look = |one: &mut Observed| if one.is_watched { one.tree.read() } else { None };
-            self.looks.push((now, self.observed.iter_mut().map(look).collect()));
+            self.looks.push((
+                now,
+                self.observed
+                    .iter_mut()
+                    .map(|one: &mut Observed| if one.is_watched { one.tree.read() } else { None })
+                    .collect(),
+            ));
         }
     }
 

@@ -92,7 +92,7 @@ fn a_missing_shard_is_named_and_nothing_is_judged_until_it_turns_up() {
     let parent = tempfile::tempdir().unwrap();
     let folders = shards(parent.path(), 3);
     let merged = merge(&[folders[0].clone(), folders[2].clone()]);
-    assert_eq!(reason(&merged), incomplete("2 of 3", "33 %", "shard 1/3 is missing"));
+    assert_eq!(reason(&merged), incomplete("2 of 3", "33.3%", "shard 1/3 is missing"));
     let judged = &merged.summary.thresholds[0];
     assert!(matches!(&judged.judgement, Judgement::Inconclusive(why) if why.contains("1/3")));
     let states: Vec<_> = merged.summary.shards.iter().map(|shard| shard.state).collect();
@@ -117,8 +117,8 @@ fn shards_of_an_earlier_launch_do_not_count() {
     assert!(none.contains("no shard is of launch `second`") && none.contains("`first`"), "{none}");
     change(&folders[2], "/metadata/run/launch", json!("second"));
     for (launch, done, below, missing) in [
-        ("second", "1 of 3", "67 %", "shard 0/3 is missing; shard 1/3 is missing"),
-        ("first", "2 of 3", "33 %", "shard 2/3 is missing"),
+        ("second", "1 of 3", "66.7%", "shard 0/3 is missing; shard 1/3 is missing"),
+        ("first", "2 of 3", "33.3%", "shard 2/3 is missing"),
     ] {
         let merged = of(launch).unwrap().merge(Judges::default()).unwrap();
         assert_eq!(reason(&merged), incomplete(done, below, missing), "{launch}");
@@ -137,18 +137,18 @@ fn a_shard_that_was_cut_off_counts_up_to_there_and_makes_the_whole_invalid() {
         reason(&merged),
         incomplete(
             "1 of 2",
-            "0 %",
+            "0%",
             "shard 1/2 sent its whole load, but not all of its files are there"
         )
     );
     write_counts(&folders[1], Stripe::new(1, 2).unwrap(), false);
     let merged = merge(&folders);
-    assert_eq!(reason(&merged), incomplete("1 of 2", "5.0 %", "shard 1/2 was cut off at 9 s"));
+    assert_eq!(reason(&merged), incomplete("1 of 2", "5.00%", "shard 1/2 was cut off at 9s"));
     assert_eq!(merged.summary.results.total.counters.scheduled, REQUESTS);
     fs::remove_file(folders[1].join("counts.bin")).unwrap();
     let merged = merge(&folders);
     let lost = "shard 1/2 was cut off before its first counts";
-    assert_eq!(reason(&merged), incomplete("1 of 2", "50 %", lost));
+    assert_eq!(reason(&merged), incomplete("1 of 2", "50.0%", lost));
 }
 
 /// The status of a shard with these keys besides.
@@ -174,8 +174,8 @@ fn a_late_shard_is_told_apart_from_one_that_was_cut_off() {
         reason(&merged),
         incomplete(
             "1 of 3",
-            "37 %",
-            "shard 0/3 was cut off at 9 s; shard 2/3 was ready 2.3 s late and sent nothing"
+            "36.7%",
+            "shard 0/3 was cut off at 9s; shard 2/3 was ready 2.3s late and sent nothing"
         )
     );
     // Which of them sent nothing is one thing, what was lost of the others another.
@@ -194,7 +194,7 @@ fn a_shard_that_a_signal_ended_is_named_with_time_and_share_and_the_plan_is_not_
     // Of its 300 arrivals it counted those of 4 seconds.
     write_counts_until(&folders[1], Stripe::new(1, 3).unwrap(), 4);
     let merged = merge(&folders);
-    let words = incomplete("2 of 3", "20 %", "shard 1/3 got a signal at 4.1 s of 10 s");
+    let words = incomplete("2 of 3", "20.0%", "shard 1/3 got a signal at 4.1s of 10s");
     assert_eq!(reason(&merged), words);
     let judged = &merged.summary.thresholds[0].judgement;
     assert!(matches!(judged, Judgement::Inconclusive(why) if why.contains("1/3")), "{judged:?}");
@@ -400,5 +400,5 @@ fn a_damaged_plan_says_how_to_go_on_without_it() {
     fs::write(folders[1].join("plan.json"), "{\"sch").unwrap();
     let error = set(&folders, None).unwrap_err().to_string();
     assert!(error.contains("shard-00001-of-00002") && error.contains("leave it out"), "{error}");
-    assert!(reason(&merge(&folders[..1])).contains("shard 1/2 missing"));
+    assert!(reason(&merge(&folders[..1])).contains("shard 1/2 is missing"));
 }

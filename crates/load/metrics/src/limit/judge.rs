@@ -200,17 +200,16 @@ impl Limit {
             (_, Some(false)) => Some(BandLevel::Critical),
             _ => None,
         });
-        let why = || match &figure {
-            Err(why) => why.clone(),
-            Ok(figure) => self.undecided(figure, is_estimated),
-        };
         ThresholdResult {
             metric: self.metric(),
             expression: self.expression(),
             measured: figure.as_ref().ok().map(|figure| figure.value),
             generator: figure.as_ref().ok().filter(|f| f.has_notable_bound()).map(|f| f.bound),
             unit: self.unit(),
-            judgement: Judgement::new(kept, why),
+            judgement: Judgement::new(kept, || match &figure {
+                Err(why) => why.clone(),
+                Ok(figure) => self.undecided(figure, is_estimated),
+            }),
             level,
         }
     }

@@ -161,7 +161,8 @@ const fn censored(value: f64) -> Given {
     (value, 0.0, None, true)
 }
 
-fn judge((value, bound, interval, censored): Given, metric: &str, limit: &str) -> Option<bool> {
+fn judge(given: Given, metric: &str, limit: &str) -> Option<bool> {
+    let (value, bound, interval, censored) = given;
     let limit = Limit::parse(metric, limit).unwrap();
     let refused = censored.then_some(Refusal::Censored);
     let figure = BoundedFigure { value, bound, interval, refused };

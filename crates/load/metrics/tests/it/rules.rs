@@ -868,14 +868,14 @@ fn no_two_situations_together_contradict_each_other() {
 #[test]
 fn every_rule_of_a_run_is_planted_and_near_missed() {
     let planted: Vec<u16> = SITUATIONS.iter().flat_map(|row| row.2.iter().copied()).collect();
-    // Those that rest on distributions have tests of their own.
+    // Those that rest on distributions have tests of their own, as comparisons, bottlenecks and
+    // searches for a capacity (604 to 606) have.
     let of_figures = [102, 601, 602, 603];
     for rule in plimsoll_metrics::Rule::all()
         .iter()
-        .filter(|rule| rule.code / 100 != 4 && rule.code / 100 != 5)
+        .filter(|rule| ![4, 5].contains(&(rule.code / 100)) && !(604..=606).contains(&rule.code))
     {
-        let known =
-            planted.contains(&rule.code) || of_figures.contains(&rule.code) || rule.code == 604;
+        let known = planted.contains(&rule.code) || of_figures.contains(&rule.code);
         assert!(known, "{}", rule.label());
     }
 }

@@ -92,8 +92,8 @@ impl Sent {
         self.reasoning.count.saturating_add(self.answer.count)
     }
 
-    /// The kind of a part that is sent as this one. Servers without a parser send reasoning as text,
-    /// from a leading `<think>` to `</think>`.
+    /// The kind of a part that is sent as this one. Servers without a parser send reasoning as
+    /// text, from a leading `<think>` to `</think>`.
     pub(super) fn kind_of(&mut self, kind: DeltaKind, text: &str) -> DeltaKind {
         let opens = || self.events() == 0 && text.trim_start().starts_with("<think>");
         if kind != DeltaKind::Text || !(self.is_in_tags || opens()) {

@@ -179,10 +179,13 @@ pub(super) fn escaped(table: &Table) -> Table {
 
 /// Rows that must not be used have no figure whose value alone carries no statement.
 fn hide_limited(table: &mut Table, unusable: &[&str]) {
-    let is_unusable = |row: &&mut Vec<String>| {
-        unusable.iter().any(|name| row.first().is_some_and(|cell| cell.starts_with(name)))
-    };
-    let figures = table.rows.iter_mut().filter(is_unusable).flat_map(|row| row.iter_mut().skip(1));
+    let figures = table
+        .rows
+        .iter_mut()
+        .filter(|row: &&mut Vec<String>| {
+            unusable.iter().any(|name| row.first().is_some_and(|cell| cell.starts_with(name)))
+        })
+        .flat_map(|row| row.iter_mut().skip(1));
     for cell in figures.filter(|cell| has_limit(cell)) {
         DASH.clone_into(cell);
     }

@@ -117,8 +117,8 @@ impl<O: Opener> Inner<O> {
         open + self.growth.handshakes()
     }
 
-    /// How much of a wait for a connection the pool may have made itself: all of it, but at the limit
-    /// that the user set.
+    /// How much of a wait for a connection the pool may have made itself: all of it, but at the
+    /// limit that the user set.
     pub(super) fn own_part(&self, since: Moment, until: Moment) -> Nanos {
         if self.connections() >= self.limits.max_connections {
             return Nanos::ZERO;

@@ -50,8 +50,9 @@ impl Line {
     /// The length of the prompt; of a text about four bytes are a token.
     fn input_tokens(&self) -> Result<f64, TraceFault> {
         let of_text = self.text_input.as_ref().map(|text| (text.len() as f64 / 4.0).ceil());
-        let missing = || TraceFault::Json("neither `input_length` nor `text_input`".to_owned());
-        of_text.or(self.input_length).ok_or_else(missing)
+        of_text
+            .or(self.input_length)
+            .ok_or_else(|| TraceFault::Json("neither `input_length` nor `text_input`".to_owned()))
     }
 }
 

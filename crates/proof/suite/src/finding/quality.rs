@@ -62,8 +62,11 @@ pub(crate) fn unusable(results: &[MeasurementResult]) -> Vec<String> {
             return Some((label, why.to_string()));
         }
         let (all, used) = (result.passes.len(), result.usable().len());
-        let left_out = |pass: &Figures| pass.invalid.clone().or_else(|| pass.gated(result.gate()));
-        let why = result.passes.iter().find_map(left_out).filter(|_| used < all)?;
+        let why = result
+            .passes
+            .iter()
+            .find_map(|pass: &Figures| pass.invalid.clone().or_else(|| pass.gated(result.gate())))
+            .filter(|_| used < all)?;
         Some((label, format!("{} of {all} passes are left out: {why}", all - used)))
     }))
 }

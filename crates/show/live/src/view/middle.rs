@@ -130,8 +130,12 @@ fn percentile_spans<'a>(name: &str, values: Option<Spread>) -> [Span<'a>; 4] {
 fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let end = points.last().map_or(0.0, |point| point.at_s);
     let of_points = |of: &dyn Fn(Spread) -> Option<f64>| -> Vec<(f64, f64)> {
-        let at = |point: &Point| Some((point.at_s - end, of(point.time?)?.max(1e-6).log10()));
-        points.iter().filter_map(at).collect()
+        points
+            .iter()
+            .filter_map(|point: &Point| {
+                Some((point.at_s - end, of(point.time?)?.max(1e-6).log10()))
+            })
+            .collect()
     };
     // The line is of one kind: that of the figures of the last second, below it.
     let upper_end = UpperEnd::of_all(points.last().map(|point| point.time).into_iter());

@@ -100,7 +100,8 @@ impl Check {
         );
     }
 
-    /// Refuses values that are not greater than 0, of which `false` says so. An empty name stands for the place itself.
+    /// Refuses values that are not greater than 0, of which `false` says so. An empty name stands
+    /// for the place itself.
     fn positive<const N: usize>(&mut self, place: &str, values: [(&str, bool); N]) {
         for (name, fine) in values {
             let problem = match name {

@@ -89,8 +89,9 @@ fn section(rows: &[StoreOp]) -> Section {
 
 fn micros(value: Option<Nanos>) -> String {
     // A histogram's step is longer than such an operation.
-    let exact = |micros| if micros < 1.0 { "<1us".to_owned() } else { time_us(micros) };
-    or_dash(value.map(Nanos::as_micros_f64), exact)
+    or_dash(value.map(Nanos::as_micros_f64), |micros| {
+        if micros < 1.0 { "<1us".to_owned() } else { time_us(micros) }
+    })
 }
 
 /// Starts a Redis server, and opens a store in it.
