@@ -246,7 +246,7 @@ mod tests {
             ("ttft", "no comparison"),
             ("p95: <500ms", "the metric comes first"),
             (": p(95)<1s", "the metric comes first"),
-            ("ttft{stage:a", "is not a scope"),
+            ("ttft{stage:a", "no comparison"),
             ("ttft: p(95)<5", "measured in time, not `5`"),
         ] {
             let error = parse_threshold(text).unwrap_err();

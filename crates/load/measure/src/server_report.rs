@@ -23,21 +23,24 @@ impl CacheState {
     /// The state by the words that caches use: `HIT`, `TCP_MEM_HIT`, `Miss from cloudfront`,
     /// `semantic hit`, and `NAME; fwd=miss` (RFC 9211); `None` if there is none of them.
     pub fn from_words(value: &[u8]) -> Option<Self> {
-        let says = |words: &[&str]| words.iter().any(|word| has_word(value, word));
         // Stale and revalidated responses come from the cache, too.
-        if says(&["hit", "stale", "updating", "revalidated"]) || is(value, &["true", "1"]) {
+        if says(value, &["hit", "stale", "updating", "revalidated"]) || is(value, &["true", "1"]) {
             Some(Self::Hit)
-        } else if says(&["miss", "expired", "refresh"]) || is(value, &["false", "0"]) {
+        } else if says(value, &["miss", "expired", "refresh"]) || is(value, &["false", "0"]) {
             Some(Self::Miss)
         } else {
             let words = ["bypass", "dynamic", "disabled", "pass", "uncacheable", "fwd", "none"];
-            says(&words).then_some(Self::Bypass)
+            says(value, &words).then_some(Self::Bypass)
         }
     }
 }
 
 fn is(value: &[u8], words: &[&str]) -> bool {
     words.iter().any(|word| value.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+}
+
+fn says(value: &[u8], words: &[&str]) -> bool {
+    words.iter().any(|word| has_word(value, word))
 }
 
 /// Whether a value has a word that ends there: `hit` is not in `white`.

@@ -238,16 +238,18 @@ fn check_claims(bytes: &[u8]) -> Result<(), &'static str> {
     let deflated = bytes.get(8..).ok_or("it is too short")?;
     let read = ZlibDecoder::new(deflated).read_exact(&mut head);
     read.map_err(|_| "its head is not there")?;
-    let number =
-        |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    if number(4) > MOST_COUNTERS {
+    if number_at(&head, 4) > MOST_COUNTERS {
         return Err("it claims more counters than there are");
     }
-    let lowest = u64::from(number(16)) << 32 | u64::from(number(20));
-    if (number(12), lowest) != (u32::from(DIGITS), LOWEST) {
+    let lowest = u64::from(number_at(&head, 16)) << 32 | u64::from(number_at(&head, 20));
+    if (number_at(&head, 12), lowest) != (u32::from(DIGITS), LOWEST) {
         return Err("it has another resolution");
     }
     Ok(())
+}
+
+fn number_at(head: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
 }
 
 fn empty() -> Histogram<u64> {

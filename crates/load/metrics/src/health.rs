@@ -226,16 +226,16 @@ pub struct InstrumentHealth {
 impl InstrumentHealth {
     /// Fills in from the counts of the whole run what the engine did not set.
     pub(crate) fn observe(&mut self, run: &GroupStats) {
-        let lag = |metric| run.distribution(metric).and_then(Lag::from_distribution);
-        self.dispatch_lag_ms = self.dispatch_lag_ms.or_else(|| lag(Metric::DispatchLag));
-        self.read_lag_ms = self.read_lag_ms.or_else(|| lag(Metric::ReadLag));
+        self.dispatch_lag_ms = self.dispatch_lag_ms.or_else(|| lag(run, Metric::DispatchLag));
+        self.read_lag_ms = self.read_lag_ms.or_else(|| lag(run, Metric::ReadLag));
         let counters = run.counters();
         self.connections_opened.get_or_insert(counters.connections_opened);
         self.connections_reused.get_or_insert(counters.connections_reused);
         self.connections_ahead.get_or_insert(counters.connections_ahead);
         self.retries.get_or_insert(counters.retries);
-        self.retried_after_p50_ms =
-            self.retried_after_p50_ms.or_else(|| lag(Metric::RetriedAfter).map(|idle| idle.p50));
+        self.retried_after_p50_ms = self
+            .retried_after_p50_ms
+            .or_else(|| lag(run, Metric::RetriedAfter).map(|idle| idle.p50));
         self.handshakes_full.get_or_insert(counters.handshakes_full);
         self.handshakes_resumed.get_or_insert(counters.handshakes_resumed);
         self.send_stalls.get_or_insert(counters.send_stalls);
@@ -261,6 +261,10 @@ impl InstrumentHealth {
     pub fn lateness(&self) -> Option<Lag> {
         self.pacing_lag_ms.or(self.dispatch_lag_ms)
     }
+}
+
+fn lag(run: &GroupStats, metric: Metric) -> Option<Lag> {
+    run.distribution(metric).and_then(Lag::from_distribution)
 }
 
 #[cfg(test)]

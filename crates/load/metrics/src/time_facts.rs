@@ -196,12 +196,14 @@ impl View<'_> {
                 span.1 = end;
             }
         }
-        let went_on = |until: f64| ended_at.iter().filter(|end| **end > until).count() >= 2;
-        let spans = spans.into_iter().map(|(kind, (since_s, until))| FailureSpan {
-            target: target.to_owned(),
-            kind: kind.to_owned(),
-            since_s,
-            until_s: went_on(until).then_some(until),
+        let spans = spans.into_iter().map(|(kind, (since_s, until))| {
+            let ended_later = ended_at.iter().filter(|end| **end > until).count();
+            FailureSpan {
+                target: target.to_owned(),
+                kind: kind.to_owned(),
+                since_s,
+                until_s: (ended_later >= 2).then_some(until),
+            }
         });
         spans.collect()
     }
@@ -254,17 +256,16 @@ impl View<'_> {
         if !is_judged || length * (count as f64) < LEAST_OVERLOAD_S || count < 4 {
             return None;
         }
-        let in_flight = |interval: &TimelineInterval| interval.in_flight.iter().sum::<u64>();
         let quarter = |from: usize| {
             let part = &intervals[count * from / 4..count * (from + 1) / 4];
             part.iter().map(|interval| in_flight(interval)).sum::<u64>() as f64 / part.len() as f64
         };
         let grows = quarter(3) > quarter(2) && quarter(2) > quarter(1);
         let half = &intervals[count / 2..];
-        let groups = || half.iter().flat_map(|interval| &interval.groups);
-        let own = groups().filter(|group| group.stage == stage.name);
+        let groups = half.iter().flat_map(|interval| &interval.groups);
+        let own = groups.clone().filter(|group| group.stage == stage.name);
         let planned: u64 = own.map(|group| group.due).sum();
-        let done: u64 = groups().map(|group| group.counters.answered()).sum();
+        let done: u64 = groups.map(|group| group.counters.answered()).sum();
         let (planned, done) = (planned as f64, done as f64);
         let (errors, least, share) = OVERLOAD;
         let lacks =
@@ -297,18 +298,12 @@ impl View<'_> {
     fn is_ramp(&self, stage: &TimelineStage, intervals: &[&TimelineInterval]) -> bool {
         let is_open = self.model(stage) == LoadModel::Open;
         let (first, second) = intervals.split_at(intervals.len() / 2);
+        let load_of = |interval: &&TimelineInterval| -> u64 {
+            let own = interval.groups.iter().filter(|group| group.stage == stage.name);
+            if is_open { own.map(|group| group.due).sum() } else { interval.in_flight.iter().sum() }
+        };
         let mean = |part: &[&TimelineInterval]| {
-            part.iter()
-                .map(|interval: &&TimelineInterval| -> u64 {
-                    let own = interval.groups.iter().filter(|group| group.stage == stage.name);
-                    if is_open {
-                        own.map(|group| group.due).sum()
-                    } else {
-                        interval.in_flight.iter().sum()
-                    }
-                })
-                .sum::<u64>() as f64
-                / part.len().max(1) as f64
+            part.iter().map(load_of).sum::<u64>() as f64 / part.len().max(1) as f64
         };
         let (first, second) = (mean(first), mean(second));
         first.max(second) > RAMP * first.min(second) + 1.0
@@ -344,4 +339,8 @@ impl View<'_> {
             after_ms: after,
         })
     }
+}
+
+fn in_flight(interval: &TimelineInterval) -> u64 {
+    interval.in_flight.iter().sum()
 }

@@ -86,12 +86,11 @@ pub struct TokenFigures {
 impl TokenFigures {
     pub(crate) fn from_tally(tally: &TokenTally) -> Self {
         let reasons = tally.reasoning.sum() > 0;
-        let lengths = |values: &Distribution| ValueSummary::new(values, TOKEN);
         Self {
-            input_tokens: lengths(&tally.input),
-            output_tokens: lengths(&tally.output),
-            answer_tokens: lengths(&tally.answer).filter(|_| reasons),
-            reasoning_tokens: lengths(&tally.reasoning).filter(|_| reasons),
+            input_tokens: ValueSummary::new(&tally.input, TOKEN),
+            output_tokens: ValueSummary::new(&tally.output, TOKEN),
+            answer_tokens: ValueSummary::new(&tally.answer, TOKEN).filter(|_| reasons),
+            reasoning_tokens: ValueSummary::new(&tally.reasoning, TOKEN).filter(|_| reasons),
             tokens_per_s_per_user: ValueSummary::new(&tally.per_user, TOKEN_PER_SECOND),
         }
     }

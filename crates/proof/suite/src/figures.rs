@@ -146,7 +146,7 @@ impl Figures {
         let (ttft, gaps) = (total.distribution(Metric::Ttft), total.distribution(Metric::Itl));
         let counters = &total.counters;
         let expected = counters.ok();
-        let per_s = |count: u64| (total.duration_s > 0.0).then(|| count as f64 / total.duration_s);
+        let seconds = Some(total.duration_s).filter(|seconds| *seconds > 0.0);
         Ok(Self {
             requests: counters.scheduled,
             seconds: total.duration_s,
@@ -156,10 +156,11 @@ impl Figures {
             // Where nothing is expected, the engine counts completions in the stage's own time.
             requests_per_s: match responses {
                 TimedResponses::Completed => total.named_rate("throughput"),
-                TimedResponses::All => total
-                    .named_rate("achieved_rate")
-                    .zip(per_s(expected))
-                    .map(|(sent, value)| BoundedFigure { value, ..sent }),
+                TimedResponses::All => {
+                    total.named_rate("achieved_rate").zip(seconds).map(|(sent, seconds)| {
+                        BoundedFigure { value: expected as f64 / seconds, ..sent }
+                    })
+                }
             }
             .filter(|_| expected > 0),
             mean_ms: times.as_ref().map(DistributionSummary::mean_figure),
@@ -171,7 +172,7 @@ impl Figures {
             ttft_p99_ms: ttft.and_then(|times| times.figure(p99)),
             gap_p99_ms: gaps.and_then(|times| times.figure(p99)),
             limited: is_limited(total),
-            megabytes_per_s: per_s(counters.bytes_in).map(|bytes| bytes / 1e6),
+            megabytes_per_s: seconds.map(|seconds| counters.bytes_in as f64 / seconds / 1e6),
             answer_bytes: mean(counters.bytes_in, counters.completed + counters.rejected),
             error_share: total.rates.error_rate,
             policy_correctness: total.rates.policy_correctness,

@@ -38,16 +38,16 @@ impl ProcessStat {
     /// brackets.
     fn parse(stat: &str, ticks_per_s: u64, page: u64) -> Option<Self> {
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        // The first after the name is field 3 of the manual.
-        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         let tick = 1_000_000_000 / ticks_per_s.max(1);
         Some(Self {
-            cpu: Nanos::new((field(14)? + field(15)?).saturating_mul(tick)),
-            waited_for: Nanos::new((field(16)? + field(17)?).saturating_mul(tick)),
-            rss_bytes: field(24)?.saturating_mul(page),
-            threads: field(20)?,
-            parent: u32::try_from(field(4)?).ok()?,
-            started: field(22)?,
+            cpu: Nanos::new((field(&fields, 14)? + field(&fields, 15)?).saturating_mul(tick)),
+            waited_for: Nanos::new(
+                (field(&fields, 16)? + field(&fields, 17)?).saturating_mul(tick),
+            ),
+            rss_bytes: field(&fields, 24)?.saturating_mul(page),
+            threads: field(&fields, 20)?,
+            parent: u32::try_from(field(&fields, 4)?).ok()?,
+            started: field(&fields, 22)?,
         })
     }
 
@@ -60,6 +60,11 @@ impl ProcessStat {
     fn is_alive(&self, pid: u32, now: &BTreeMap<u32, Self>) -> bool {
         now.get(&pid).is_some_and(|stat| stat.started == self.started)
     }
+}
+
+/// A field by its number in the manual; the first after the name is number 3.
+fn field(fields: &[&str], number: usize) -> Option<u64> {
+    fields.get(number - 3)?.parse().ok()
 }
 
 /// CPU time and memory of a tree of processes up to now.

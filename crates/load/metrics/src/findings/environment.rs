@@ -32,7 +32,6 @@ fn busy(summary: &RunSummary) -> Option<Finding> {
     let steal = summary.health.steal_share.unwrap_or_default();
     let stolen = hosts.map(|host| host.stolen).fold(steal, f64::max);
     let throttled = summary.health.throttled_share.unwrap_or_default();
-    let named = |share: f64, least: f64| (share > least).then(|| percent(share));
     let (others, stolen) = (named(others, OTHERS), named(stolen, STOLEN));
     let throttled = named(throttled, THROTTLED);
     (others.is_some() || stolen.is_some() || throttled.is_some()).then(|| {
@@ -41,6 +40,10 @@ fn busy(summary: &RunSummary) -> Option<Finding> {
             .with_some("stolen", stolen)
             .with_some("throttled", throttled)
     })
+}
+
+fn named(share: f64, least: f64) -> Option<String> {
+    (share > least).then(|| percent(share))
 }
 
 /// The share of full CPUs that none of the known processes used.

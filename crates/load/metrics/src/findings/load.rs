@@ -118,9 +118,8 @@ fn error_of(
 fn cause(health: &InstrumentHealth) -> Option<String> {
     let windows = &health.disturbed_windows;
     let paused: f64 = windows.iter().map(|window| window.length_s).sum();
-    let of = |name: &str, value: f64| format!("{name} {value}");
     let causes = [
-        (!windows.is_empty()).then(|| of("pauses of", (paused * 100.0).round() / 100.0) + " s"),
+        (!windows.is_empty()).then(|| format!("pauses of {} s", (paused * 100.0).round() / 100.0)),
         notable(health.steal_share, NOTABLE_SHARE).map(|part| format!("steal {}", percent(part))),
         notable(health.throttled_share, NOTABLE_SHARE)
             .map(|part| format!("CPU quota {}", percent(part))),

@@ -80,11 +80,11 @@ fn describe(part: &ShardPart) -> String {
 }
 
 fn apart(summary: &RunSummary) -> Option<Finding> {
-    let starts = || summary.shards.iter().filter(|part| part.start_s.is_some());
-    let spread = starts().filter_map(|part| part.start_s).fold(0.0, f64::max);
+    let starts = summary.shards.iter().filter(|part| part.start_s.is_some());
+    let spread = starts.clone().filter_map(|part| part.start_s).fold(0.0, f64::max);
     let load_s: f64 = summary.metadata.stages.iter().map(|stage| stage.duration_s).sum();
     // Of two clocks each may be off.
-    let uncertainty = starts().map(|part| part.clock_uncertainty_s.map(|own| 2.0 * own));
+    let uncertainty = starts.map(|part| part.clock_uncertainty_s.map(|own| 2.0 * own));
     let uncertainty = uncertainty.collect::<Option<Vec<f64>>>();
     let uncertainty = uncertainty.map(|all| all.into_iter().fold(0.0, f64::max));
     let is_invalid = spread > load_s * MOST_SPREAD;
@@ -106,11 +106,10 @@ type Figure<'f> = (&'f str, &'f dyn Fn(&ShardPart) -> Option<f64>, fn(f64) -> St
 
 /// What is unlike in a shard. Of two shards it is unknown which one is odd.
 fn unlike(part: &ShardPart, all: &[&ShardPart]) -> Vec<Finding> {
-    let failed = |part: &ShardPart| share_of(part.unexpected, part.scheduled);
     let figures: [Figure<'_>; 3] = [
         ("p50", &|part| part.p50_ms, time),
         ("p99", &|part| part.p99_ms, time),
-        ("failures", &|part| Some(failed(part)), percent),
+        ("failures", &|part| Some(share_of(part.unexpected, part.scheduled)), percent),
     ];
     let found = figures.into_iter().filter_map(|(name, figure, shown)| {
         let others = all.iter().filter(|other| other.shard != part.shard);

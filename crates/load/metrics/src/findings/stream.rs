@@ -102,14 +102,21 @@ fn tokens_unknown(seen: &Seen<'_>) -> Option<Finding> {
     }
     let counters = &seen.group.counters;
     let hidden = seen.group.streams.as_ref().map_or(0, |streams| streams.fewer_tokens);
-    let of_answers = |n: u64| format!("of {} of {} responses", count(n), count(counters.completed));
     let (figures, state, reason) = if counters.usage_refused > 0 {
         let message = seen.message(REFUSED_USAGE).unwrap_or("more tokens than requested");
         let reason = format!("their usage cannot be true ({message})");
-        (format!("Token counts {}", of_answers(counters.usage_refused)), "are ignored", reason)
+        (
+            format!("Token counts {}", of_answers(counters.usage_refused, counters.completed)),
+            "are ignored",
+            reason,
+        )
     } else if hidden > 0 {
         let reason = "their usage counts tokens that were not sent".to_owned();
-        (format!("TPOT and tokens/s {}", of_answers(hidden)), "are withheld", reason)
+        (
+            format!("TPOT and tokens/s {}", of_answers(hidden, counters.completed)),
+            "are withheld",
+            reason,
+        )
     } else if counters.output_tokens_estimated > 0 {
         let reason = "the target reports no usage, content events are counted".to_owned();
         ("Output tokens".to_owned(), "are estimated (~)", reason)
@@ -118,6 +125,10 @@ fn tokens_unknown(seen: &Seen<'_>) -> Option<Finding> {
     };
     let finding = seen.finding(307).with("figures", figures);
     Some(finding.with("state", state).with("reason", reason))
+}
+
+fn of_answers(n: u64, completed: u64) -> String {
+    format!("of {} of {} responses", count(n), count(completed))
 }
 
 fn output_short(seen: &Seen<'_>) -> Option<Finding> {

@@ -132,12 +132,8 @@ impl Seen<'_> {
     fn wrong_decisions(&self) -> Option<Finding> {
         let counters = &self.group.counters;
         let wrong = counters.judged.saturating_sub(counters.as_expected);
-        let decided = |expected: &str, actual: &[&str]| -> u64 {
-            let row = self.group.policy_decisions.get(expected);
-            row.map_or(0, |row| actual.iter().filter_map(|actual| row.get(*actual)).sum())
-        };
-        let missed = decided("block", &["allow", "redact"]);
-        let extra = decided("allow", &["block"]) + decided("redact", &["block"]);
+        let missed = self.decided("block", &["allow", "redact"]);
+        let extra = self.decided("allow", &["block"]) + self.decided("redact", &["block"]);
         let is_most = 2 * wrong > counters.judged && !self.summary.metadata.allow_failures;
         let level = if is_most { Level::Fail } else { Level::Warning };
         (wrong > 0).then(|| {
@@ -148,6 +144,12 @@ impl Seen<'_> {
                 .with_some("missed", (missed > 0).then(|| count(missed)))
                 .with_some("extra", (extra > 0).then(|| count(extra)))
         })
+    }
+
+    /// The responses with one of these decisions, of those that expect this one.
+    fn decided(&self, expected: &str, actual: &[&str]) -> u64 {
+        let row = self.group.policy_decisions.get(expected);
+        row.map_or(0, |row| actual.iter().filter_map(|actual| row.get(*actual)).sum())
     }
 
     fn silences(&self) -> Vec<Finding> {
@@ -191,11 +193,6 @@ fn reopened(summary: &RunSummary) -> Option<Finding> {
     if summary.health.planned_reconnects == Some(true) {
         return None;
     }
-    let opened_share = |stage: &Group| {
-        let counters = &stage.counters;
-        let sent = counters.scheduled - counters.never_sent.min(counters.scheduled);
-        (share_of(counters.connections_opened, sent), sent)
-    };
     let worst = measured(summary)
         .filter(|stage| {
             let counters = &stage.counters;
@@ -218,4 +215,11 @@ fn reopened(summary: &RunSummary) -> Option<Finding> {
             .with("share", share(part))
             .with("stage", stage_name(worst))
     })
+}
+
+/// The share of the requests sent in a stage that opened a connection, and all that were sent.
+fn opened_share(stage: &Group) -> (f64, u64) {
+    let counters = &stage.counters;
+    let sent = counters.scheduled - counters.never_sent.min(counters.scheduled);
+    (share_of(counters.connections_opened, sent), sent)
 }

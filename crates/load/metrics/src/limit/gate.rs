@@ -166,7 +166,6 @@ fn subject(
 }
 
 fn parse_margin(text: &str, unit: Unit) -> Result<Margin, String> {
-    let positive = |text: &str| number(text).filter(|number| *number > 0.0).map(|n| n / 100.0);
     let points = text.strip_suffix("pp").map(positive);
     let percent = text.strip_suffix('%').map(positive);
     let cause = match (points, percent, unit == Unit::Share) {
@@ -179,6 +178,10 @@ fn parse_margin(text: &str, unit: Unit) -> Result<Margin, String> {
         _ => "its margin is no number above 0",
     };
     Err(cause.to_owned())
+}
+
+fn positive(text: &str) -> Option<f64> {
+    number(text).filter(|number| *number > 0.0).map(|n| n / 100.0)
 }
 
 /// CPU time per request of a watched process over the whole run, in microseconds.

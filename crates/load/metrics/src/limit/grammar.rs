@@ -119,8 +119,7 @@ impl Subject {
             split(first).ok_or("there is no comparison (<, <=, >, >=, ==) in it")?;
         let aggregate = self.aggregate(left)?;
         let (figure, scope) = (self.figure, self.scope.clone());
-        let value = |text| self.value(aggregate, text);
-        let bound = Bound::new(comparison, value(right)?);
+        let bound = Bound::new(comparison, self.value(aggregate, right)?);
         let mut limit = Limit { figure, scope, aggregate, bound, wider: None };
         if let Some(second) = second {
             let (comparison, text) = match split(second) {
@@ -128,7 +127,7 @@ impl Subject {
                 Some((left, ..)) => return Err(format!("`{left}` is a second aggregate")),
                 None => (comparison, second.trim()),
             };
-            let wider = Bound::new(comparison, value(text)?);
+            let wider = Bound::new(comparison, self.value(aggregate, text)?);
             if !bound.lies_within(wider) {
                 return Err("the second bound is not wider than the first".to_owned());
             }

@@ -28,9 +28,9 @@ impl Limit {
         let ends = |figure: BoundedFigure| figure.limits(self.figure.bias());
         let lower = QUANTILES.iter().filter(|quantile| quantile.q < q);
         let lower = lower.filter_map(|quantile| times.figure(quantile)).map(|f| ends(f)[0]);
-        let agree = |share| times.count >= samples_that_agree(share);
-        let least = agree(1.0 - q).then(|| ends(times.min_figure())[0]);
-        let most = agree(q).then(|| ends(times.max_figure())[1]);
+        let least =
+            (times.count >= samples_that_agree(1.0 - q)).then(|| ends(times.min_figure())[0]);
+        let most = (times.count >= samples_that_agree(q)).then(|| ends(times.max_figure())[1]);
         let low = lower.chain(least).fold(0.0, f64::max);
         Some([low, most.unwrap_or(f64::INFINITY)])
     }

@@ -244,12 +244,12 @@ impl DistributionSummary {
         let moved = by_generator(self.mean, longer, half).map(|_| Refusal::Censored);
         let (least, most) = (ends.least.as_ref(), ends.most.as_ref());
         // However the gaps of a window came, they add up to its length.
-        let mean = |least: &Distribution| match most {
+        let least_mean = least.map(|least| match most {
             Some(_) => self.sum / least.count().max(1) as f64,
             None => mean_of(least),
-        };
+        });
         let figures = [
-            ("mean", self.mean, least.map(mean), None, half, unknown.or(moved)),
+            ("mean", self.mean, least_mean, None, half, unknown.or(moved)),
             ("min", self.min, least.map(|w| millis(w.min())), None, 0.0, None),
             (
                 "max",
@@ -319,12 +319,9 @@ impl DistributionSummary {
             max: least,
         };
         let longest = ExactFigures { max: nanos(max.limits(Bias::Both)[1]), ..exact };
-        let decode = |histogram: &Option<String>, exact: &ExactFigures| {
-            histogram.as_ref().map(|text| Distribution::decode(text, exact)).transpose()
-        };
         Ok(Ends {
-            least: decode(&self.undisturbed_histogram, &exact)?,
-            most: decode(&self.prolonged_histogram, &longest)?,
+            least: decode(self.undisturbed_histogram.as_ref(), &exact)?,
+            most: decode(self.prolonged_histogram.as_ref(), &longest)?,
         })
     }
 
@@ -359,6 +356,13 @@ impl DistributionSummary {
     }
 }
 
+fn decode(
+    histogram: Option<&String>,
+    exact: &ExactFigures,
+) -> Result<Option<Distribution>, MetricsError> {
+    histogram.map(|text| Distribution::decode(text, exact)).transpose()
+}
+
 /// A percentile (its share and value) with its bound, and whether it may be used.
 fn percentile(
     whole: &Distribution,
@@ -367,11 +371,11 @@ fn percentile(
     interval: &HalfInterval,
     unfinished: u64,
 ) -> BoundedFigure {
-    let at = |times: &Distribution| millis(times.nearest_rank(q));
-    let (least, most) = (ends.least.as_ref().map(at), ends.most.as_ref().map(at));
+    let least = ends.least.as_ref().map(|times| millis(times.nearest_rank(q)));
+    let most = ends.most.as_ref().map(|times| millis(times.nearest_rank(q)));
     // Requests without an end open the figure upwards, whatever the generator added to it.
     let censored = by_censoring(whole, q, unfinished, interval);
-    bounded(at(whole), least, most, interval.half, censored)
+    bounded(millis(whole.nearest_rank(q)), least, most, interval.half, censored)
 }
 
 /// A figure whose value would be `least` without the generator, or between these.

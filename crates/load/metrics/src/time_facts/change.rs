@@ -42,10 +42,7 @@ pub(super) fn find(medians: &[(f64, f64)], length: f64) -> Option<Step> {
     let (before, after) = (median(first), median(second));
     let jump = after - before;
     let middle = f64::midpoint(before, after);
-    let low_share = |part: &[f64]| {
-        part.iter().filter(|value: &&f64| **value < middle).count() as f64 / part.len() as f64
-    };
-    let (low_first, low_second) = (low_share(first), low_share(second));
+    let (low_first, low_second) = (share_below(middle, first), share_below(middle, second));
     let separate =
         if jump > 0.0 { low_first * (1.0 - low_second) } else { (1.0 - low_first) * low_second };
     let drift = drift(first).abs().max(drift(second).abs());
@@ -54,6 +51,10 @@ pub(super) fn find(medians: &[(f64, f64)], length: f64) -> Option<Step> {
         && separate >= SEPARATE
         && drift < MOST_DRIFT * jump.abs();
     is_step.then(|| Step { index, before: before.exp(), after: after.exp() })
+}
+
+fn share_below(middle: f64, part: &[f64]) -> f64 {
+    part.iter().filter(|value| **value < middle).count() as f64 / part.len() as f64
 }
 
 /// The mid-ranks, less their mean.
@@ -87,7 +88,6 @@ fn split(ranks: &[f64]) -> usize {
 fn z(ranks: &[f64], index: usize) -> f64 {
     let (first, second) = ranks.split_at(index);
     let (n, before, after) = (ranks.len() as f64, first.len() as f64, second.len() as f64);
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let (low, high) = (mean(first), mean(second));
     let rest: Vec<f64> =
         first.iter().map(|rank| rank - low).chain(second.iter().map(|rank| rank - high)).collect();
@@ -97,6 +97,10 @@ fn z(ranks: &[f64], index: usize) -> f64 {
     let variance = (squares / (n - 2.0)).max(n * n / 12.0 * 0.02);
     let error = (variance * (1.0 + correlation) / (1.0 - correlation)).sqrt();
     (high - low).abs() / (error * (1.0 / before + 1.0 / after).sqrt())
+}
+
+fn mean(part: &[f64]) -> f64 {
+    part.iter().sum::<f64>() / part.len() as f64
 }
 
 fn drift(part: &[f64]) -> f64 {

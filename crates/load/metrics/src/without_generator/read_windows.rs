@@ -26,8 +26,6 @@ pub(super) struct ReadWindow<'g> {
 impl<'g> ReadWindow<'g> {
     /// The windows of a stream.
     pub(super) fn all(gaps: &'g [Nanos], late_reads: &[LateRead]) -> Vec<Self> {
-        // The first read of a stream ends no gap.
-        let position = |late: &LateRead| late.gap.map_or(0, |gap| gap as usize + 1);
         late_reads
             .chunk_by(|one, next| position(one) + 1 == position(next))
             .filter_map(|run| {
@@ -61,6 +59,11 @@ impl<'g> ReadWindow<'g> {
         let length = self.length() + self.earlier_by.as_u64();
         (1..=self.gaps).map(move |part| Nanos::new(length / part))
     }
+}
+
+/// The place of a read; the first one of a stream ends no gap.
+fn position(late: &LateRead) -> usize {
+    late.gap.map_or(0, |gap| gap as usize + 1)
 }
 
 #[cfg(test)]

@@ -43,12 +43,12 @@ fn measured_stages(summary: &RunSummary) -> impl Iterator<Item = &Group> {
 
 /// Completed requests per second, where they are not those sent.
 fn completed(stage: &Group) -> String {
-    let rate = |name| stage.named_rate(name);
-    let values = rate("achieved_rate").zip(rate("throughput"));
+    let throughput = stage.named_rate("throughput");
+    let values = stage.named_rate("achieved_rate").zip(throughput);
     // What failed is in the column of its own.
     let ok = stage.counters.ok_share().unwrap_or(1.0);
     let differs = values.is_some_and(|(sent, done)| done.value < sent.value * ok * (1.0 - DIFFERS));
-    if differs { format::limited_rate(rate("throughput")) } else { String::new() }
+    if differs { format::limited_rate(throughput) } else { String::new() }
 }
 
 /// The median service time, where responses waited for a slot of `max_in_flight`.

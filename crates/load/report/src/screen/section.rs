@@ -114,10 +114,11 @@ impl Section {
     /// Whether the heading of its table has room on its last line for how many rows are shown; else
     /// a line below them says how many are not.
     pub(super) fn heading_has_room(&self, width: usize, rest: &Rest) -> bool {
-        let lines = |heading: &str| wrap(heading, width).len();
         let is_table = matches!(self.body, Body::Table(_));
         let counted = self.counted(self.all(), rest);
-        is_table && !self.heading.is_empty() && lines(&counted) == lines(&self.heading)
+        is_table
+            && !self.heading.is_empty()
+            && wrap(&counted, width).len() == wrap(&self.heading, width).len()
     }
 
     fn counted(&self, count: usize, rest: &Rest) -> String {

@@ -3,7 +3,6 @@
 use plimsoll_metrics::Judgement;
 
 use super::{Accepted, Report, SuiteOutcome};
-use crate::bound::BoundResult;
 
 /// The verdict, with the counts that it rests on.
 pub(super) fn conclusion(report: &Report) -> String {
@@ -22,9 +21,8 @@ pub(super) fn conclusion(report: &Report) -> String {
 /// Bounds by judgement, and measurements by the reason why they are not used.
 fn counts(report: &Report, outcome: SuiteOutcome) -> impl Iterator<Item = String> {
     let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
-    let of = |fits: fn(&&&BoundResult) -> bool| deciding.iter().filter(fits).count();
-    let kept = of(|bound| bound.judgement == Judgement::Pass);
-    let broken = of(|bound| bound.judgement == Judgement::Fail);
+    let kept = deciding.iter().filter(|bound| bound.judgement == Judgement::Pass).count();
+    let broken = deciding.iter().filter(|bound| bound.judgement == Judgement::Fail).count();
     let open = deciding.len() - kept - broken;
     let (results, compared) = (&report.measurements, &report.comparisons);
     let past = results.iter().filter(|result| result.is_past_the_generator()).count();
