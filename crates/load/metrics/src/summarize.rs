@@ -46,7 +46,6 @@ impl RunSummary {
     #[must_use]
     pub fn with_limits(mut self, limits: &[Limit]) -> Self {
         self.thresholds = Limit::judge_all(limits, &self.metadata.targets, &self.results);
-        self.find();
         self
     }
 }

@@ -194,7 +194,7 @@ fn a_shard_that_a_signal_ended_is_named_with_time_and_share_and_the_plan_is_not_
     // Of its 300 arrivals it counted those of 4 seconds.
     write_counts_until(&folders[1], Stripe::new(1, 3).unwrap(), 4);
     let merged = merge(&folders);
-    let words = incomplete("2 of 3", "20.0%", "shard 1/3 got a signal at 4.1s of 10s");
+    let words = incomplete("2 of 3", "19.7%", "shard 1/3 got a signal at 4.1s of 10s");
     assert_eq!(reason(&merged), words);
     let judged = &merged.summary.thresholds[0].judgement;
     assert!(matches!(judged, Judgement::Inconclusive(why) if why.contains("1/3")), "{judged:?}");

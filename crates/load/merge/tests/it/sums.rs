@@ -44,7 +44,10 @@ fn the_results_of_n_shards_equal_those_of_one_process_that_counted_everything() 
         // A shard without a request in a second is a batch behind; so of 64 shards the confidence
         // intervals may be others.
         assert!(merged.results == whole.results || n == 64, "intervals of {n} shards");
-        assert_eq!(merged.findings, whole.findings, "{n} shards");
+        // Rules about single shards have none here.
+        let of_whole =
+            merged.findings.iter().filter(|finding| !(109..=111).contains(&finding.code));
+        assert!(of_whole.eq(&whole.findings), "{n} shards");
         assert_eq!(merged.metadata.run.shard, "0/1");
         assert_eq!(merged.shards.len() as u64, n);
         let scheduled: u64 = merged.shards.iter().map(|shard| shard.scheduled).sum();

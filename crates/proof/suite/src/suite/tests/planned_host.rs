@@ -311,7 +311,8 @@ impl PlannedHost {
         let health = InstrumentHealth { planned_arrivals, achieved_arrivals, ..self.health() };
         let mut summary = RunSummary::build(metadata, health, &recorder.take(), &[])?;
         if self.late || self.loaded.len() <= self.late_loads {
-            summary.findings.insert(0, plimsoll_metrics::Finding::new(101));
+            let late = plimsoll_metrics::Finding::new(101).with("late", 30).with("planned", 100);
+            summary.findings.insert(0, late.with("share", "30%").with("stage", "a stage"));
         }
         let stages = summary.metadata.stages.iter();
         let whole = stages.clone().map(|stage| Some(stage.name.clone())).chain([None]);
