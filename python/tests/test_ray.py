@@ -46,7 +46,7 @@ def test_two_nodes_send_one_load_together(cluster: Any, tmp_path: Path) -> None:
     assert ids == {row["request_id"] for row in alone.rows("records")}
     # They began together, by clocks that the driver compared.
     assert all(shard["clock_uncertainty_s"] < 0.5 for shard in run.summary["shards"])
-    assert any("give or take" in note for note in run.summary["notes"]), run.summary["notes"]
+    assert max(shard["start_s"] for shard in run.summary["shards"]) < 0.1, run.summary["shards"]
     assert any("2 of 2 shards" in line and "in flight" in line for line in lines), lines
 
 
@@ -186,7 +186,7 @@ def test_an_out_without_space_or_in_the_package_folder_is_refused_before_the_loa
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1))
-    with pytest.raises(plimsoll.UsageError, match="0 MiB free .*nothing was sent"):
+    with pytest.raises(plimsoll.UsageError, match="0 MiB free.*nothing was sent"):
         plimsoll.ray.run(CHAT, shards=2, target="http://127.0.0.1:1", out=tmp_path)
     monkeypatch.undo()
     package = tmp_path / "runtime_resources/working_dir_files/_ray_pkg_1"
