@@ -106,7 +106,7 @@ fn a_process_that_is_killed_is_named_and_makes_the_whole_invalid() {
         "{}",
         output.stderr
     );
-    assert!(output.expect_screen().starts_with("INVALID: PL109: 1 of 2 shards completed"));
+    assert!(output.expect_screen().starts_with("INVALID: 1 of 2 shards completed"));
     assert!(output.stdout.contains("shard 1/2 was cut off at"), "{}", output.stdout);
     assert!(!output.stdout.contains("fault of Plimsoll"), "{}", output.stdout);
 }
@@ -120,7 +120,7 @@ fn a_process_that_gets_sigterm_is_named_and_makes_the_whole_invalid() {
     let output = ProcessOutput::from(child.wait_with_output().unwrap());
     let words = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("INVALID: PL109: 2 of 3 shards completed")
+        words.contains("INVALID: 2 of 3 shards completed")
             && words.contains("shard 1/3 got a signal at "),
         "{words}"
     );

@@ -128,7 +128,7 @@ fn a_threshold_of_the_command_line_is_one_of_the_profile() {
     fixture.run(&args).expect(0);
     let summary = fixture.summary();
     let judged: Vec<_> = summary.thresholds.iter().map(|found| found.expression.as_str()).collect();
-    assert_eq!(judged, ["count>1", "==0"]);
+    assert_eq!(judged, [">1", "==0"]);
     // A bound that only streams have, of a profile without them.
     let bounds = ["--threshold", "completed: count>1", "--threshold", "ttft: p(50)<1s"];
     let args = [&["own.yaml", "--out", "more"][..], &bounds].concat();
@@ -156,7 +156,7 @@ fn shards_together_make_up_the_whole_schedule_and_are_merged_into_one_run() {
     let merge = ["merge", "runs/both", "--expect", "2", "--out", "whole"];
     // They ran one after the other, so together they are not the planned load.
     let output = fixture.plimsoll(&merge).expect(3).stdout;
-    assert!(output.contains("shards began"), "{output}");
+    assert!(output.contains("The shards started"), "{output}");
     let whole = fs::read_dir(fixture.folder.path().join("whole")).unwrap().next().unwrap().unwrap();
     let merged = summary(&whole.path());
     assert_eq!(merged.results.accounting().scheduled, 60);

@@ -34,7 +34,7 @@ const fn excludes(code: u16, level: Option<Level>, silent: &'static [u16]) -> Ex
 
 /// In the order in which they are applied.
 const EXCLUSIONS: [Exclusion; 9] = [
-    excludes(109, None, &[101, 106, 110]),
+    excludes(109, None, &[101, 106, 108, 110]),
     excludes(103, None, &[101, 104]),
     excludes(201, None, &[112, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211]),
     excludes(104, None, &[209]),

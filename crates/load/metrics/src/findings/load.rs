@@ -93,7 +93,7 @@ fn measurement_error(summary: &RunSummary) -> Option<Finding> {
 
 fn is_headline(found: &LimitedFigure, headline: &str) -> bool {
     match found.label {
-        "" | "p50" => true,
+        "" => true,
         "min" | "max" | "mean" | "p99.9" => false,
         _ => found.title == headline,
     }
