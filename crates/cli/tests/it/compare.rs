@@ -210,8 +210,8 @@ fn what_differs_is_refused_by_name(runs: &Runs) {
     let invalid = runs.edited(
         &runs.fast[0],
         "invalid",
-        "\"state\": \"valid\"",
-        "\"state\": \"invalid\", \"reasons\": []",
+        "\"findings\": []",
+        r#""findings": [{"code": 106, "level": "invalid", "values": {}}]"#,
     );
     let output = runs.compare(&runs.slow, &[invalid], &errors).expect(3);
     assert!(flat(&output).contains("is INVALID"), "{}", output.stdout);

@@ -146,7 +146,11 @@ fn wrong_usage_prints_the_cause_and_the_fix() {
     for (args, code, parts) in [
         (&["gateway", "--config", "absent.yaml"][..], 2, &["cannot read absent.yaml"][..]),
         (&["gateway", "--config", "bad.yaml"], 2, &["line 2", "rate_limit"]),
-        (&["gateway", "--config", "odd.yaml"], 2, &["section `tenant`", "workers: at least 1"]),
+        (
+            &["gateway", "--config", "odd.yaml"],
+            2,
+            &["section `tenant`", "workers: must be greater than 0"],
+        ),
         (&["gateway", "--preset", "nobody"], 2, &["baseline", "policy"]),
         (&["gateway", "--set", "rate_limits.9=1"], 2, &["rate_limits.9"]),
         (&["gateway", "--set", "cache"], 2, &["PATH=VALUE"]),

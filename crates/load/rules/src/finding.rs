@@ -74,13 +74,14 @@ impl Finding {
     /// Its place on a screen: failures, the target, the load, streams, the bottleneck, notes.
     pub const fn rank(&self) -> u8 {
         match (self.level, self.code / 100) {
-            (Level::Fail, _) => 0,
-            (Level::Invalid, _) => 1,
-            (Level::Note, _) => 6,
-            (Level::Warning, 2) => 2,
-            (Level::Warning, 1 | 7) => 3,
-            (Level::Warning, 5) => 5,
-            (Level::Warning, _) => 4,
+            (Level::Fail, 2) => 0,
+            (Level::Fail, _) => 1,
+            (Level::Invalid, _) => 2,
+            (Level::Warning, 2) => 3,
+            (Level::Warning, 1 | 7) => 4,
+            (Level::Warning, 5) => 6,
+            (Level::Warning, _) => 5,
+            (Level::Note, _) => 7,
         }
     }
 
