@@ -49,5 +49,5 @@ fn a_scenario_that_is_not_answered_fails_the_smoke_and_is_named() {
     let wrong = group.iter().find(|group| group.scenario.as_deref() == Some("other")).unwrap();
     let of = format!("other 0 of {}", wrong.counters.scheduled);
     assert_eq!(verdict, format!("FAIL: not every request was answered: {of}"));
-    assert!(output.stdout.contains("failed: server_error"), "why: {}", output.stdout);
+    assert!(output.stdout.contains("requests returned 503"), "why: {}", output.stdout);
 }

@@ -78,7 +78,7 @@ fn redirects_are_followed_as_far_as_asked_and_credentials_stay_at_home() {
     assert_eq!(total.counters.completed, 8);
     assert_eq!(total.statuses.keys().collect::<Vec<_>>(), [&200]);
     let notes = fixture.summary().metadata.notes;
-    let followed = format!("8 redirects were followed, the first to {}", other.url("/200/end"));
+    let followed = format!("8 redirects followed, the first to {}", other.url("/200/end"));
     assert!(notes.contains(&followed), "{notes:?}");
     let (first, second) = (server.take_log(), other.take_log());
     assert_eq!((first.len(), second.len()), (9, 9));

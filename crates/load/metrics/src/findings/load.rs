@@ -88,7 +88,10 @@ fn measurement_error(summary: &RunSummary) -> Option<Finding> {
     let LimitedFigure { stage, title, label, figure, .. } = largest;
     let name = format!("{title} {label}");
     let shown = if label.is_empty() { plimsoll_rules::number::digits } else { time };
-    Some(error_of(summary, name.trim_end(), figure, shown).with("stage", stage))
+    // One stage needs no name.
+    let stages = summary.results.by_stage.iter().filter(|stage| !stage.warmup).count();
+    let stage = Some(stage).filter(|_| stages > 1);
+    Some(error_of(summary, name.trim_end(), figure, shown).with_some("stage", stage))
 }
 
 fn is_headline(found: &LimitedFigure, headline: &str) -> bool {
