@@ -18,7 +18,6 @@ use plimsoll_runner::{CommonStart, RunWatcher, Runner, RunnerError};
 use plimsoll_schedule::Load;
 use plimsoll_versus::Versus;
 use plimsoll_why::why;
-use plimsoll_workload::unsent_members;
 
 use crate::console::{self, Show};
 use crate::environment::EnvironmentScan;
@@ -219,8 +218,8 @@ impl Session {
         drop(steps);
         let mut runner = watch(runner, &options.watch)?.target_is(target).stop_without_success();
         self.warn_about_fd_limit(runner.prepared().plan());
-        for warning in unsent_members(&runner.prepared().plan().scenarios) {
-            self.status.warn(&warning);
+        for parts in &runner.prepared().plan().unsent {
+            self.status.warn(&format!("not sent: {parts}"));
         }
         let hash = plan_hash(&serde_json::to_value(runner.prepared().plan())?);
         let metadata = runner.metadata_mut();

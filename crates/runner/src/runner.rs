@@ -69,6 +69,7 @@ impl Runner {
         let secrets = Secrets::of(&plan);
         let run = Run::prepare(discover(plan)?)?;
         let mut metadata = run.metadata();
+        metadata.unsent.clone_from(&run.plan().unsent);
         metadata.notes.clone_from(&run.plan().notes);
         metadata.insecure = run.plan().tls.insecure;
         Ok(Self {
@@ -464,6 +465,7 @@ impl Finished {
         metadata.environment = self.planned.environment.clone();
         metadata.run.plan_hash.clone_from(&self.planned.run.plan_hash);
         metadata.run.build.clone_from(&self.planned.run.build);
+        metadata.unsent.clone_from(&self.planned.unsent);
         metadata.notes.clone_from(&self.planned.notes);
         metadata.insecure = self.planned.insecure;
         metadata.run.probes = self.planned.run.probes;

@@ -99,6 +99,7 @@ fn check(profile: &str) -> Result<()> {
     let plan = load(&Profile::open(profile)?, &variables, &Overrides::default(), Purpose::Check)?;
     super::versus::thresholds(&plan)?;
     plan.notes.iter().for_each(|note| console::eprint_line(&format!("note: {note}")));
+    plan.unsent.iter().for_each(|parts| console::eprint_line(&format!("not sent: {parts}")));
     Run::prepare(plan).with_context(|| profile.to_owned())?;
     Ok(())
 }

@@ -49,7 +49,8 @@ fn a_run_of_errors_is_given_up_and_fails() {
     assert!(summary.results.accounting().balanced());
     assert!(summary.results.total.counters.rejected >= 50, "{}", output.stdout);
     let verdict = output.expect_screen();
-    assert!(verdict.starts_with("FAIL: ") && verdict.contains("Stopped early"), "{verdict}");
+    assert!(verdict.starts_with("FAIL: ") && verdict.contains("status 429"), "{verdict}");
+    assert!(output.stdout.contains("Stopped early after"), "{}", output.stdout);
     // The same target below the limit.
     let fixture = Fixture::with("other_models: {faults: [{fault: '429:2s', share: 0.2}]}");
     let args = ["minimal", "--stages", "@200:2s", "--abort-on-errors", "50%", "--no-probe"];

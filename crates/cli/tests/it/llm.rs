@@ -108,8 +108,8 @@ fn the_parts_of_a_prompt_that_are_not_sent_are_named_and_refused_if_strict() {
     let more = ["--prompts", "m.jsonl", "--set", "cache_mode=allow", "--no-probe"];
     let args = [&args[..], &more].concat();
     let output = fixture.plimsoll(&args).expect(0);
-    let named = "not sent from m.jsonl: image_url (1), messages after the first user turn (1), \
-                 output_length (1), system (1)";
+    let named = "image_url (1), messages after the first user turn (1), output_length (1), \
+                 system (1) of m.jsonl";
     let screen = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(screen.contains(named), "{}", output.stdout);
     assert!(output.stderr.contains(named), "{}", output.stderr);

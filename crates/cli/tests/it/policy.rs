@@ -139,7 +139,7 @@ fn an_inactive_policy_fails_the_thresholds_and_is_critical() {
     // Queries about personal data are allowed, as expected.
     assert_eq!(failed, ["error_rate", "policy_correctness", "unexpected"]);
     assert_eq!(summary.results.total.counters.failed + summary.results.total.counters.rejected, 0);
-    assert!(output.stdout.contains("the policy may be inactive"), "{}", output.stdout);
+    assert!(output.stdout.contains("35 of 200 policy decisions are wrong"), "{}", output.stdout);
 
     // A critical band alone fails the run, too; a degraded one does not.
     let critical = ["--set", "thresholds={}", "--set", "bands={block_rate: ['rate>=10%|>0']}"];

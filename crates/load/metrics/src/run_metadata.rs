@@ -212,6 +212,9 @@ pub struct RunMetadata {
     pub failures: Vec<FailureKind>,
     /// The machine.
     pub environment: Environment,
+    /// The members of files of prompts that were not sent: `image_url (1) of prompts.jsonl`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsent: Vec<String>,
     /// What was done to the input before it was sent, and what the probe found.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -155,6 +155,7 @@ impl PlanBuilder {
             thresholds: std::collections::BTreeMap::new(),
             gate: std::collections::BTreeMap::new(),
             labels: std::collections::BTreeMap::new(),
+            unsent: Vec::new(),
             notes: Vec::new(),
         })
     }

@@ -343,6 +343,9 @@ pub struct Plan {
     pub gate: BTreeMap<String, String>,
     /// Labels of the run.
     pub labels: BTreeMap<String, String>,
+    /// The members of files of prompts that are not sent: `image_url (1) of prompts.jsonl`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsent: Vec<String>,
     /// Notes for the user, like bounds that this command does not judge.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -37,7 +37,6 @@ pub fn load(
     let resolved = resolved.map_err(|problems| layers.locate(problems))?;
     let unjudgeable = judgeable::faults(&resolved.file, &resolved.targets.main);
     let mut plan = plan(profile, &layers, resolved);
-    plan.notes.extend(unsent_members(&plan.scenarios));
     plan.notes.extend(
         unjudgeable.into_iter().map(|(path, fault)| {
             format!("{path} cannot be judged: {}; {}", fault.cause, fault.fix)
@@ -237,6 +236,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
     let limits = limits(&file);
     let http = http(&file);
     let reach = reach(&file);
+    let scenarios = with_parts(scenario::scenarios(file.scenarios));
     let instrument = Instrument {
         kernel_timestamps: file.kernel_timestamps,
         spin: file.spin,
@@ -255,7 +255,8 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         shard: run.shard,
         stages: file.stages.unwrap_or_default(),
         arrivals: file.arrivals,
-        scenarios: with_parts(scenario::scenarios(file.scenarios)),
+        unsent: unsent_members(&scenarios),
+        scenarios,
         trace: file.trace,
         tokenizer: file.tokenizer,
         targets,

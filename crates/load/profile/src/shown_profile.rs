@@ -49,6 +49,7 @@ pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
         ));
     }
     notes.extend(plan.notes.iter().cloned());
+    notes.extend(plan.unsent.iter().map(|parts| format!("not sent: {parts}")));
     notes.iter().map(|note| format!("# {note}\n")).chain([text]).collect()
 }
 

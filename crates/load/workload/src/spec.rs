@@ -250,17 +250,14 @@ impl ScenarioSpec {
     }
 }
 
-/// What the files of prompts have that is not sent, in a sentence for each; only of scenarios that
-/// were checked, which reads the files.
+/// The members of files of prompts that are not sent, with their counts, by file; only of scenarios
+/// that were checked, which reads the files.
 pub fn unsent_members(scenarios: &[ScenarioSpec]) -> Vec<String> {
     let mut found: Vec<_> = scenarios
         .iter()
         .filter_map(|scenario: &ScenarioSpec| {
             let Content::File { file, prompts, .. } = &scenario.content else { return None };
-            let (name, unsent) = (file.file_name()?.display(), prompts.unsent()?);
-            Some(format!(
-                "not sent from {name}: {unsent}; `strict: true` (--strict) refuses such a file"
-            ))
+            Some(format!("{} of {}", prompts.unsent()?, file.file_name()?.display()))
         })
         .collect();
     found.dedup();

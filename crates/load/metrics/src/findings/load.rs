@@ -21,6 +21,9 @@ const BUSY_SHARE: f64 = 0.9;
 /// Steal and CPU quota are named from this share of the time on.
 const NOTABLE_SHARE: f64 = 0.01;
 
+/// The action where no request had the time to end.
+const LONGER: &str = "make the load longer than a response takes (-d)";
+
 pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
     let health = &summary.health;
     let mut found: Vec<_> = ended(summary).into_iter().collect();
@@ -44,6 +47,9 @@ pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
     }
     found.extend(sampled_rows(health));
     found.extend(nothing_measured(summary));
+    let unsent = &summary.metadata.unsent;
+    let parts = (!unsent.is_empty()).then(|| unsent.join("; "));
+    found.extend(parts.map(|parts| Finding::new(113).with("parts", parts)));
     found
 }
 
@@ -237,13 +243,17 @@ fn ended(summary: &RunSummary) -> Option<Finding> {
     Some(finding.with_some("at", (at > 0.0).then(|| seconds(at))))
 }
 
-/// A run without data never passes; a refusal that is expected is data.
+/// No data; a refusal that is expected is data.
 fn nothing_measured(summary: &RunSummary) -> Option<Finding> {
     let total = &summary.results.total;
     let is_empty = total.counters.completed == 0 && total.counters.as_expected == 0;
     let is_over = summary.metadata.run.ended != RunEnd::Unfinished;
     (is_empty && is_over).then(|| {
         let lasted = (total.duration_s > 0.0).then(|| seconds(total.duration_s));
-        Finding::new(112).with_some("time", lasted)
+        let failed = total.counters.failures();
+        Finding::new(112)
+            .with_some("time", lasted)
+            .with_some("failed", (failed > 0).then(|| count(failed)))
+            .with("action", if failed > 0 { "see its failures" } else { LONGER })
     })
 }

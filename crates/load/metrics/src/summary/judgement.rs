@@ -24,7 +24,7 @@ pub enum RunJudgement {
 }
 
 impl RunSummary {
-    /// The judgement. With `accepts_invalid`, an invalid run can still pass or fail by its
+    /// The judgement. With `accepts_invalid`, an invalid run with data can pass or fail by its
     /// thresholds.
     pub fn judgement(&self, accepts_invalid: bool) -> RunJudgement {
         if self.metadata.run.ended == RunEnd::Interrupted {
@@ -34,7 +34,9 @@ impl RunSummary {
         if self.of_level(Level::Fail).next().is_some() {
             return RunJudgement::TargetFailed;
         }
-        if !self.is_valid() && !accepts_invalid {
+        // A run without data never passes.
+        let is_empty = self.findings.iter().any(|finding| finding.code == 112);
+        if is_empty || (!self.is_valid() && !accepts_invalid) {
             return RunJudgement::Invalid;
         }
         let broken = self.broken();

@@ -283,7 +283,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
             run.metadata.run.ended = RunEnd::TooManyErrors;
             status(run, 500, 600);
         },
-        &[108, 201],
+        &[201, 108],
     ),
     (
         "a shard missing",
@@ -411,6 +411,11 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
             });
         },
         &[112, 208],
+    ),
+    (
+        "parts of the prompts left out",
+        |run| run.metadata.unsent = vec!["image_url (1) of p.jsonl".to_owned()],
+        &[113],
     ),
     (
         "every refusal expected",

@@ -101,6 +101,7 @@ pub(crate) fn metadata() -> RunMetadata {
         scenarios: vec!["simple".to_owned(), "complex".to_owned()],
         targets: vec![TargetInfo { name: "gateway".to_owned(), ..TargetInfo::default() }],
         environment: Environment::default(),
+        unsent: Vec::new(),
         notes: Vec::new(),
         ..RunMetadata::default()
     }

@@ -39,8 +39,8 @@ pub(super) fn section(
     let mut table = Table::new(["Claim", "Load", "Measured", "Holds"]);
     for (claim, load, (measured, holds)) in [
         (">= 20,000/s", "both", rate(results)),
-        ("average < 10ms", "both", average(results, 10.0)),
-        ("average < 1ms", "moderate", average(&results[..1], 1.0)),
+        ("an average below 10 ms", "both", average(results, 10.0)),
+        ("an average below 1 ms", "moderate", average(&results[..1], 1.0)),
         ("no errors", "both", errors(results)),
         ("95% of RPS", "twice the connections", kept(results)),
         ("95% of RPS", "every third", steady(results, thirds)),
