@@ -76,8 +76,8 @@ impl TrustedProxies {
     /// invented.
     pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
-        let mut lines = headers.get_all(FOR).iter().rev();
-        let mut hops = lines.by_ref().flat_map(|line| line.to_str().unwrap_or("").rsplit(','));
+        let lines = headers.get_all(FOR).iter().rev();
+        let mut hops = lines.flat_map(|line| line.to_str().unwrap_or("").rsplit(','));
         while self.contains(client)
             && let Some(before) = hops.next().and_then(|hop| hop.trim().parse().ok())
         {

@@ -56,9 +56,7 @@ pub(crate) async fn serve(
     if no_layer_applies && let Some(response) = fast_path(route, request.method()) {
         return response;
     }
-    let client = config.trusted_proxies.client(peer.ip(), request.headers());
-    let ends = [client, peer.ip()];
-    let context = RequestContext::new(&worker, &config, route, request.method(), ends);
+    let context = RequestContext::new(&worker, &config, route, &request, peer.ip());
     let format = error_format(&config, route, request.uri().path());
     let mut routed = RoutedRequest { request, context, parameter };
     record_request(&mut routed);
@@ -179,9 +177,8 @@ fn passes_headers_on(handler: &Handler) -> bool {
 
 /// Replaces what the client says of itself by what the gateway knows of it.
 fn own_forwarded_headers(routed: &mut RoutedRequest) {
-    let is_tls = routed.context.config.spec.tls.is_some();
-    let config = Arc::clone(&routed.context.config);
-    let origin = Origin { peer: routed.context.peer, is_tls };
+    let config = &routed.context.config;
+    let origin = Origin { peer: routed.context.peer, is_tls: config.spec.tls.is_some() };
     let authority = routed.request.uri().authority();
     let host = authority.and_then(|host| HeaderValue::from_str(host.as_str()).ok());
     let host = host.or_else(|| routed.request.headers().get(HOST).cloned());
