@@ -149,7 +149,7 @@ fn end_of_value(value: &str) -> usize {
 fn lost_message(lost: u64) -> Option<String> {
     (lost > 0).then(|| {
         format!(
-            "{lost} rows of the audit are lost; they found the queue full, or the file or store did \
+            "{lost} rows of requests are lost; they found the queue full, or the file or store did \
              not take them: see `audit.queue`, `audit.queue_bytes` and `audit.when_full`"
         )
     })

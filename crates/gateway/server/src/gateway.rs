@@ -115,11 +115,10 @@ impl Gateway {
         self.state.metrics.served()
     }
 
-    /// Audit rows that are not written. After [`Gateway::shutdown`] they are lost: the queue was
-    /// full, or the file or store did not take them.
+    /// Rows of the audit and the access log that are not written. After [`Gateway::shutdown`] they
+    /// are lost: the queue was full, or the file or store did not take them.
     pub fn lost_rows(&self) -> u64 {
-        let stats = self.state.request_log.stats().unwrap_or_default();
-        stats.dropped.total() + stats.queued
+        self.state.request_log.lost()
     }
 
     /// Reads the configuration's file again, and the TLS files that it names.

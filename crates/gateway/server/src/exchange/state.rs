@@ -115,8 +115,8 @@ impl GatewayState {
         self.metrics.set_memory(self.memory.held());
         let (up, down) = self.tools.counts();
         self.metrics.set_tool_servers(up, down);
+        self.metrics.set_audit_failing(self.request_log.failing().next().is_some());
         if let Some(stats) = self.request_log.stats() {
-            self.metrics.set_audit_failing(stats.failing);
             let states = [
                 ("accepted", stats.accepted),
                 ("written", stats.written),

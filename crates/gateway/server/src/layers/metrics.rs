@@ -121,7 +121,7 @@ impl Metrics {
         let tool_servers = registered(all, "tool_servers", "Tool servers by state");
         let store_errors = registered(all, "store_errors", "Failed operations of the store");
         let audit = registered(all, "audit_rows", "Audit rows by state");
-        let audit_failing = registered(all, "audit_failing", "1 while no audit row can be written");
+        let audit_failing = registered(all, "audit_failing", "1 while a row cannot be written");
         let layers = registered(all, "layer_enabled", "1 for each layer that is enabled");
         let help = "1 while an address receives requests";
         let upstreams = registered(all, "upstream_healthy", help);

@@ -12,6 +12,9 @@ use crate::config::secret::Secret;
 use crate::config::units::{ByteSize, HumanDuration};
 use crate::layers::{Layer, Setup};
 
+/// The name of the audit among the logs, as its section has it.
+const AUDIT: &str = "audit";
+
 /// An audit row for every request.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
@@ -57,12 +60,6 @@ pub struct AccessLogSpec {
     pub path: PathBuf,
 }
 
-impl AccessLogSpec {
-    fn as_audit(&self) -> AuditSpec {
-        AuditSpec { path: Some(self.path.clone()), ..AuditSpec::default() }
-    }
-}
-
 /// Treatment of a row when the queue is full.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
@@ -76,9 +73,13 @@ pub enum WhenFull {
 }
 
 /// The audit and the access log, where enabled.
-pub(crate) struct RequestLog {
-    audit: Option<(Audit, WhenFull)>,
-    access: Option<(Audit, WhenFull)>,
+pub(crate) struct RequestLog(Vec<Log>);
+
+/// One of them.
+struct Log {
+    name: &'static str,
+    audit: Audit,
+    when_full: WhenFull,
 }
 
 impl RequestLog {
@@ -88,11 +89,11 @@ impl RequestLog {
         audit: Option<&AuditSpec>,
         access: Option<&AccessLogSpec>,
     ) -> Result<Self, GatewayError> {
-        let access = access.map(AccessLogSpec::as_audit);
-        Ok(Self {
-            audit: audit.map(open).transpose()?,
-            access: access.as_ref().map(open).transpose()?,
-        })
+        let access =
+            access.map(|log| AuditSpec { path: Some(log.path.clone()), ..AuditSpec::default() });
+        let specs = [(AUDIT, audit), ("access_log", access.as_ref())];
+        let logs = specs.into_iter().filter_map(|(name, spec)| Some(open(name, spec?)));
+        logs.collect::<Result<_, _>>().map(Self)
     }
 
     /// Checks that the files can be written, without making them.
@@ -110,39 +111,49 @@ impl RequestLog {
 
     /// Counts of the rows of the audit.
     pub(crate) fn stats(&self) -> Option<Stats> {
-        self.audit.as_ref().map(|(audit, _)| audit.stats())
+        self.0.iter().find(|log| log.name == AUDIT).map(|log| log.audit.stats())
+    }
+
+    /// The logs that cannot be written now.
+    pub(crate) fn failing(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().filter(|log| log.audit.stats().failing).map(|log| log.name)
+    }
+
+    /// Rows that were offered and are not written.
+    pub(crate) fn lost(&self) -> u64 {
+        let stats = self.0.iter().map(|log| log.audit.stats());
+        stats.map(|stats| stats.dropped.total() + stats.queued).sum()
     }
 
     /// Writes what is still queued, and closes both.
     pub(crate) fn close(&self) {
-        for (log, _) in self.audit.iter().chain(&self.access) {
-            log.close();
+        for log in &self.0 {
+            log.audit.close();
         }
     }
 
     /// Whether anything is written.
     pub(crate) const fn is_enabled(&self) -> bool {
-        self.audit.is_some() || self.access.is_some()
+        !self.0.is_empty()
     }
 
     /// Writes a row; without `to_audit`, an injected fault, to the access log alone.
     pub(crate) fn write(&self, row: &Row<'_>, to_audit: bool) {
-        let audit = self.audit.as_ref().filter(|_| to_audit);
-        for (log, when_full) in audit.into_iter().chain(&self.access) {
+        for log in self.0.iter().filter(|log| to_audit || log.name != AUDIT) {
             // The log itself counts which rows it took.
-            let _ = match when_full {
-                WhenFull::Drop => log.offer(row),
+            let _ = match log.when_full {
+                WhenFull::Drop => log.audit.offer(row),
                 // The whole worker waits, and with it its requests, as configured.
-                WhenFull::Block => log.offer_blocking(row),
+                WhenFull::Block => log.audit.offer_blocking(row),
             };
         }
     }
 }
 
-fn open(spec: &AuditSpec) -> Result<(Audit, WhenFull), GatewayError> {
-    let audit = Audit::open(&audit_settings(spec)?, report);
+fn open(name: &'static str, spec: &AuditSpec) -> Result<Log, GatewayError> {
+    let audit = Audit::open(&audit_settings(spec)?, move |notice| report(name, notice));
     let audit = audit.map_err(|error| GatewayError::Audit(error.to_string()))?;
-    Ok((audit, spec.when_full))
+    Ok(Log { name, audit, when_full: spec.when_full })
 }
 
 fn check_file(path: &Path) -> Result<(), GatewayError> {
@@ -156,10 +167,10 @@ fn check_file(path: &Path) -> Result<(), GatewayError> {
 }
 
 /// Tells the operator, once for each outage. Lost rows are counted and shown by the metrics.
-fn report(notice: Notice) {
+fn report(name: &str, notice: Notice) {
     let message = match notice {
-        Notice::Failing(error) => format!("audit: {error}"),
-        Notice::Recovered { lost } => format!("audit: writing works again; {lost} rows are lost"),
+        Notice::Failing(error) => format!("{name}: {error}"),
+        Notice::Recovered { lost } => format!("{name}: writing works again; {lost} rows are lost"),
         _ => return,
     };
     // Without standard error there is nobody to tell.

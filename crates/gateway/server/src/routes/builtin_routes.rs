@@ -75,12 +75,11 @@ fn health(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
     if config.error_format == ErrorFormat::Plain {
         return with_media_type(ResponseBody::text("OK"), "text/plain; charset=utf-8");
     }
-    let is_failing = state.request_log.stats().is_some_and(|stats| stats.failing);
-    let status = if is_failing { "degraded" } else { "ok" };
-    let mut body = json!({"status": status, "service": config.spec.name,
+    let mut body = json!({"status": "ok", "service": config.spec.name,
         "version": env!("CARGO_PKG_VERSION")});
-    if is_failing {
-        body["audit"] = "failing".into();
+    for log in state.request_log.failing() {
+        body["status"] = "degraded".into();
+        body[log] = "failing".into();
     }
     if config.layers.tools.is_some() {
         body["mcp_servers"] = state.tools.registry().servers().len().into();

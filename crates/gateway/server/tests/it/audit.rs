@@ -281,11 +281,67 @@ fn rows_that_are_lost_at_the_end_are_told() {
 
 /// A file that takes nothing, as a full disk does.
 #[test]
-fn an_audit_that_cannot_be_written_shows_in_health_and_metrics() {
-    let gateway = gateway("audit: {path: /dev/full, flush: 1ms}");
-    assert_eq!(get(gateway.addr(), "/health").json()["status"], "ok");
-    get(gateway.addr(), "/none");
-    until("the failure shows", || get(gateway.addr(), "/health").json()["status"] == "degraded");
-    assert_eq!(get(gateway.addr(), "/health").json()["audit"], "failing");
-    assert_eq!(metric(&gateway, "gateway_audit_failing "), Some(1.0));
+fn a_log_that_cannot_be_written_shows_in_health_and_metrics() {
+    for (name, more) in [("audit", ", flush: 1ms"), ("access_log", "")] {
+        let mut gateway = gateway(&format!("{name}: {{path: /dev/full{more}}}"));
+        assert_eq!(get(gateway.addr(), "/health").json()["status"], "ok");
+        get(gateway.addr(), "/none");
+        until("the failure shows", || {
+            get(gateway.addr(), "/health").json()["status"] == "degraded"
+        });
+        assert_eq!(get(gateway.addr(), "/health").json()[name], "failing");
+        assert_eq!(metric(&gateway, "gateway_audit_failing "), Some(1.0));
+        gateway.shutdown();
+        assert_eq!(gateway.lost_rows(), gateway.served(), "{name}");
+    }
+}
+
+#[test]
+fn the_access_log_has_the_rows_of_the_audit() {
+    let folder = tempfile::tempdir().unwrap();
+    let [audit, access] = ["audit", "access"].map(|name| folder.path().join(name));
+    let sections = |share: f64| {
+        let (audit, access) = (audit.display(), access.display());
+        format!(
+            "audit: {{path: '{audit}'}}\naccess_log: {{path: '{access}'}}\nfaults: {{audit_drop_share: {share}}}"
+        )
+    };
+    let mut both = gateway(&sections(0.0));
+    (0..3).for_each(|_| assert_eq!(get(both.addr(), "/none").status, 404));
+    both.shutdown();
+    assert_eq!((rows(&audit).len(), rows(&audit)), (3, rows(&access)));
+    // Rows that the audit loses by an injected fault are in the access log alone.
+    let mut losing = gateway(&sections(1.0));
+    get(losing.addr(), "/none");
+    losing.shutdown();
+    assert_eq!([rows(&audit).len(), rows(&access).len()], [3, 4]);
+}
+
+/// The limit, the row and the upstream see the client, and an invented first hop changes nothing.
+#[test]
+fn a_client_behind_a_trusted_proxy_has_a_limit_and_rows_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("access");
+    let provider = Provider::with_text(&["Hello"]);
+    let sections = format!(
+        "rate_limits: [{{per: address, requests: 2, window: 3600s}}]\naccess_log: {{path: '{}'}}",
+        path.display()
+    );
+    let ask = |gateway: &plimsoll_gateway_server::Gateway, hops: &str| {
+        post(gateway.addr(), CHAT, &[("x-forwarded-for", hops)], &question("hi")).status
+    };
+    let mut trusting = llm(provider.addr, &format!("trusted_proxies: [127.0.0.0/8]\n{sections}"));
+    let of_one = ["9.9.9.1, 203.0.113.7", "9.9.9.2, 203.0.113.7", "9.9.9.3, 203.0.113.7"];
+    assert_eq!(of_one.map(|hops| ask(&trusting, hops)), [200, 200, 429]);
+    assert_eq!(ask(&trusting, "203.0.113.8"), 200);
+    trusting.shutdown();
+    let clients: Vec<_> = rows(&path).iter().map(|row| row["client"].clone()).collect();
+    let [one, other] = ["203.0.113.7", "203.0.113.8"];
+    assert_eq!(json!(clients), json!([one, one, one, other]));
+    let seen = provider.seen();
+    assert_eq!(seen[0].header("x-forwarded-for"), Some("9.9.9.1, 203.0.113.7, 127.0.0.1"));
+    // From anybody else the header is an invention.
+    let gateway = llm(provider.addr, &sections);
+    assert_eq!(of_one.map(|hops| ask(&gateway, hops)), [200, 200, 429]);
+    assert_eq!(ask(&gateway, "203.0.113.8"), 429);
 }

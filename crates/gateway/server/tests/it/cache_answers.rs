@@ -126,13 +126,14 @@ fn a_response_that_must_not_be_kept_is_not() {
 }
 
 /// Headers that are passed on, and by which an upstream may know who asks.
-const MAY_NAME_SOMEBODY: [&str; 8] = [
+const MAY_NAME_SOMEBODY: [&str; 9] = [
     "user-agent",
     "via",
     "baggage",
     "sec-api-key",
     "sec-websocket-protocol",
     "x-auth-request-access-token",
+    "x-b3-token",
     "x-stainless-helper-method",
     "date",
 ];

@@ -248,6 +248,28 @@ const SETTINGS: &[Setting] = &[
         true,
         layers,
     ),
+    (
+        "access_log: {path: FOLDER/a}",
+        "access_log: {path: FOLDER/b}",
+        "access_log: {}",
+        true,
+        layers,
+    ),
+    (
+        "rate_limits: [{per: address, requests: 30}]\ntrusted_proxies: [127.0.0.1]",
+        "rate_limits: [{per: address, requests: 30}]\ntrusted_proxies: [10.0.0.0/8]",
+        "trusted_proxies: [proxy.example]",
+        false,
+        |gateway| {
+            let left = |hop: &str| {
+                let headers = [("x-forwarded-for", hop)];
+                let reply = ask(gateway.addr(), "GET /x", &headers, b"");
+                reply.header("x-ratelimit-remaining").map(str::to_owned)
+            };
+            // Two clients share a limit unless the proxy is trusted.
+            (left("203.0.113.7") == left("203.0.113.8")).to_string()
+        },
+    ),
     ("", "tls: {cert: /none, key: /none}", "tls: {}", true, layers),
 ];
 
