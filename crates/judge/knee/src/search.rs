@@ -35,7 +35,7 @@ pub struct Settings {
     pub load: Load,
     /// Relative step between the loads.
     pub step: f64,
-    /// Seconds for all probes; by default five minutes, or [`BUDGET_ANSWERS`] answers if that is
+    /// Seconds for all probes; by default five minutes, or 180 answers if that is
     /// more.
     pub budget_s: Option<f64>,
     /// Least length of a long probe, in seconds.
