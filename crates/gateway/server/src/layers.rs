@@ -64,6 +64,8 @@ macro_rules! for_each_layer {
             budgets: crate::layers::budget::BudgetSpec => std::sync::Arc<crate::layers::budget::Budgets>,
             /// Layer: sessions, approvals and agents.
             agents: crate::layers::agent_layer::AgentsSpec => std::sync::Arc<crate::layers::agent_layer::AgentLayer>,
+            /// Layer: a line for every request in a file, with the members of audit rows.
+            access_log: crate::layers::request_log::AccessLogSpec => crate::layers::request_log::AccessLogSpec,
             /// Layer: an audit row for every request.
             audit: crate::layers::request_log::AuditSpec => crate::layers::request_log::AuditSpec,
             /// Layer: tools, over REST and MCP.

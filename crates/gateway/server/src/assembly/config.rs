@@ -16,6 +16,7 @@ use crate::http::error_response::ErrorFormat;
 use crate::http::normal_form::OwnedHeaders;
 use crate::layers::Layers;
 use crate::layers::admin::AdminGate;
+use crate::layers::forwarded::TrustedProxies;
 use crate::layers::policy::PolicyLayer;
 use crate::layers::rate_limit::{self, RateLimit};
 use crate::upstream::Upstream;
@@ -31,6 +32,7 @@ pub(crate) struct Config {
     pub(crate) layers: Layers,
     pub(crate) server: ServerSpec,
     pub(crate) error_format: ErrorFormat,
+    pub(crate) trusted_proxies: TrustedProxies,
     /// Who may administrate.
     pub(crate) admin: AdminGate,
     /// The headers that the gateway itself reads or sets.
@@ -117,6 +119,7 @@ impl Config {
             .collect();
         let layers = check.layers(spec, &upstreams);
         let limits = check.keep(rate_limit::from_specs(&spec.rate_limits)).unwrap_or_default();
+        let trusted_proxies = check.keep(TrustedProxies::parse(&spec.trusted_proxies));
         check.values(spec);
         let router = check.routes(spec, &upstreams);
         let admin_router = check.admin_routes(spec);
@@ -133,6 +136,7 @@ impl Config {
                 EnvelopeSpec::Typed => ErrorFormat::Typed,
                 EnvelopeSpec::Plain => ErrorFormat::Plain,
             },
+            trusted_proxies: trusted_proxies.unwrap_or_default(),
             limits,
             router,
             admin_router,

@@ -30,7 +30,7 @@ pub use crate::layers::offload::UnreadSpec;
 pub use crate::layers::policy::PolicySpec;
 pub use crate::layers::rate_limit::{AlgorithmSpec, Per, RateLimitSpec};
 pub use crate::layers::request_id::RequestIdSpec;
-pub use crate::layers::request_log::{AuditSpec, WhenFull};
+pub use crate::layers::request_log::{AccessLogSpec, AuditSpec, WhenFull};
 pub use crate::layers::scrub::ScrubSpec;
 pub use crate::layers::tenant::TenantSpec;
 pub use crate::layers::tool_server::{ToolProtocolSpec, ToolServerSpec, ToolsSpec};
@@ -63,6 +63,9 @@ macro_rules! define_spec {
             pub open: Vec<String>,
             /// Administration: `/admin/build` and `/admin/reload`.
             pub admin: AdminSpec,
+            /// Addresses (`ADDRESS` or `ADDRESS/BITS`) of proxies whose `x-forwarded-*` headers name
+            /// the client of limits, rows and checks. The headers of all others are removed.
+            pub trusted_proxies: Vec<String>,
             $($(#[$meaning])* pub $name: Option<$section>,)*
             /// Layer: rate limits.
             pub rate_limits: Vec<RateLimitSpec>,
@@ -87,6 +90,7 @@ macro_rules! define_spec {
                     envelope: EnvelopeSpec::Typed,
                     open: ["/health", "/health/*", "/metrics", "/admin/*"].map(str::to_owned).into(),
                     admin: AdminSpec::default(),
+                    trusted_proxies: Vec::new(),
                     $($name: None,)*
                     rate_limits: Vec::new(),
                     store: StoreSpec::default(),
@@ -161,6 +165,7 @@ impl Spec {
             ("admin.listen", self.admin.listen == new.admin.listen),
             ("cache.bytes", new.cache.is_none() || self.cache_bytes() == new.cache_bytes()),
             ("audit", self.audit == new.audit),
+            ("access_log", self.access_log == new.access_log),
             ("store", self.store == new.store),
         ];
         settings.into_iter().filter_map(|(name, is_same)| (!is_same).then_some(name)).collect()

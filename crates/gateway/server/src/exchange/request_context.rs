@@ -1,7 +1,7 @@
 //! The context of one request, from its first byte to the last byte of its response.
 
 use std::cell::Cell;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -40,7 +40,10 @@ pub(crate) struct RequestContext {
     pub(crate) path: Option<Box<str>>,
     /// Only where rows are written.
     pub(crate) user_agent: Option<HeaderValue>,
-    pub(crate) client: SocketAddr,
+    /// The client that asks, also through trusted proxies.
+    pub(crate) client: IpAddr,
+    /// The other end of the connection: the client, or a proxy in front of the gateway.
+    pub(crate) peer: IpAddr,
     pub(crate) request_id: Option<HeaderValue>,
     /// Who asks, once it is decided.
     pub(crate) identity: Identity,
@@ -69,7 +72,7 @@ impl RequestContext {
         config: &Arc<Config>,
         route: &Arc<Route>,
         method: &Method,
-        client: SocketAddr,
+        [client, peer]: [IpAddr; 2],
     ) -> Box<Self> {
         Box::new(Self {
             worker: Rc::clone(worker),
@@ -79,6 +82,7 @@ impl RequestContext {
             path: None,
             user_agent: None,
             client,
+            peer,
             request_id: None,
             identity: Identity::default(),
             status: StatusCode::OK,
@@ -176,9 +180,8 @@ impl RequestContext {
         let rules: Vec<&str> =
             info.map(|info| info.rules.iter().map(String::as_str).collect()).unwrap_or_default();
         let faults = &self.config.spec.faults;
-        if !self.worker.faults.should_inject(faults, faults.audit_drop_share) {
-            self.worker.state.request_log.write(&self.row(&rules, latency_us));
-        }
+        let to_audit = !self.worker.faults.should_inject(faults, faults.audit_drop_share);
+        self.worker.state.request_log.write(&self.row(&rules, latency_us), to_audit);
     }
 
     fn row<'a>(&'a self, rules: &'a [&'a str], latency_us: u64) -> Row<'a> {
@@ -196,7 +199,7 @@ impl RequestContext {
             upstream_us: (asked > 0).then(|| read.saturating_sub(asked) / 1_000),
             request_bytes: self.bytes_received,
             response_bytes: self.bytes_sent,
-            client: Some(self.client.ip()),
+            client: Some(self.client),
             user_agent: text_of(self.user_agent.as_ref()),
             request_id: text_of(self.request_id.as_ref()),
             policy_decision: info.and_then(|info| info.policy_decision).unwrap_or_default(),

@@ -60,7 +60,7 @@ impl GatewayState {
             config: Arc::new(ArcSwap::from_pointee(config)),
             metrics,
             backend: open_backend(spec)?,
-            request_log: RequestLog::open(spec.audit.as_ref())?,
+            request_log: RequestLog::open(spec.audit.as_ref(), spec.access_log.as_ref())?,
             owners: Owners::new(&memory, &spec.server),
             memory,
             runs: Arc::default(),
@@ -77,7 +77,7 @@ impl GatewayState {
     /// nothing is sent.
     pub(crate) fn check(spec: &Spec) -> Result<(), GatewayError> {
         Config::new(spec)?;
-        RequestLog::check(spec.audit.as_ref())?;
+        RequestLog::check(spec.audit.as_ref(), spec.access_log.as_ref())?;
         spec.tls.as_ref().map(tls::config).transpose()?;
         open_backend(spec).map(drop)
     }

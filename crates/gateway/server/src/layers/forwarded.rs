@@ -1,6 +1,7 @@
-//! Who speaks for whom: headers by which proxies tell of the client before them.
+//! Headers in which proxies name the client before them.
 //!
-//! A client may write them, too, so they are removed. The gateway then writes its own.
+//! A client may write them, too, so they are removed, unless a trusted proxy (`trusted_proxies`)
+//! sent them. The gateway then adds its own.
 
 use std::net::IpAddr;
 
@@ -46,27 +47,109 @@ const CLAIMS: [&str; 26] = [
     "proxy",
 ];
 
+/// Addresses of proxies whose headers are believed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrustedProxies(Vec<Network>);
+
+/// The addresses that share the first bits of one.
+#[derive(Clone, Copy, Debug)]
+struct Network {
+    address: IpAddr,
+    bits: u32,
+}
+
+impl TrustedProxies {
+    /// Reads `ADDRESS` and `ADDRESS/BITS`.
+    ///
+    /// # Errors
+    /// A message about one that is neither.
+    pub(crate) fn parse(written: &[String]) -> Result<Self, String> {
+        let networks = written.iter().map(|text| {
+            Network::parse(text)
+                .ok_or_else(|| format!("trusted_proxies: `{text}` is not ADDRESS or ADDRESS/BITS"))
+        });
+        networks.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The client of a request from `peer`: the last address of `x-forwarded-for` that is not a
+    /// trusted proxy. Each proxy appends the address that it saw, so entries before that one may be
+    /// invented.
+    pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let mut client = peer;
+        let mut lines = headers.get_all(FOR).iter().rev();
+        let mut hops = lines.by_ref().flat_map(|line| line.to_str().unwrap_or("").rsplit(','));
+        while self.contains(client)
+            && let Some(before) = hops.next().and_then(|hop| hop.trim().parse().ok())
+        {
+            client = before;
+        }
+        client
+    }
+
+    fn contains(&self, client: IpAddr) -> bool {
+        let client = client.to_canonical();
+        self.0.iter().any(|network| network.contains(client))
+    }
+}
+
+impl Network {
+    fn parse(text: &str) -> Option<Self> {
+        let (address, bits) = text.split_once('/').unwrap_or((text, ""));
+        let address: IpAddr = address.parse().ok()?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = if text.contains('/') { bits.parse().ok()? } else { most };
+        (bits <= most).then_some(Self { address, bits })
+    }
+
+    fn contains(&self, other: IpAddr) -> bool {
+        match (self.address, other) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                (u32::from(own) ^ u32::from(other)).leading_zeros() >= self.bits
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                (u128::from(own) ^ u128::from(other)).leading_zeros() >= self.bits
+            }
+            _ => false,
+        }
+    }
+}
+
 /// The connection that a request came over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     /// The address of the client, or of a proxy in front of the gateway.
-    pub(crate) client: IpAddr,
+    pub(crate) peer: IpAddr,
     /// Whether it is encrypted.
     pub(crate) is_tls: bool,
 }
 
 /// Replaces what the client says of itself by what the gateway knows. `host` is the one that the
-/// client asked for.
-pub(crate) fn rewrite(headers: &mut HeaderMap, origin: Origin, host: Option<HeaderValue>) {
-    let client = origin.client.to_canonical().to_string();
-    let claimed: Vec<_> = headers.keys().filter(|name| is_claim(name)).cloned().collect();
-    for name in claimed {
-        headers.remove(name);
+/// client asked for. The headers of a trusted proxy stay, with its own address added.
+pub(crate) fn rewrite(
+    headers: &mut HeaderMap,
+    trusted: &TrustedProxies,
+    origin: Origin,
+    host: Option<HeaderValue>,
+) {
+    let peer = origin.peer.to_canonical().to_string();
+    let mut hops = peer.clone();
+    if trusted.contains(origin.peer) {
+        let before = headers.get_all(FOR).iter().filter_map(|value| value.to_str().ok());
+        hops = before.chain([&*peer]).collect::<Vec<_>>().join(", ");
+    } else {
+        let claimed: Vec<_> = headers.keys().filter(|name| is_claim(name)).cloned().collect();
+        for name in claimed {
+            headers.remove(name);
+        }
     }
-    insert(headers, FOR, HeaderValue::try_from(client).ok());
     let protocol = if origin.is_tls { "https" } else { "http" };
-    insert(headers, PROTO, Some(HeaderValue::from_static(protocol)));
-    insert(headers, HOST, host);
+    headers.entry(PROTO).or_insert(HeaderValue::from_static(protocol));
+    if let Some(host) = host {
+        headers.entry(HOST).or_insert(host);
+    }
+    if let Ok(hops) = HeaderValue::try_from(hops) {
+        headers.insert(FOR, hops);
+    }
 }
 
 fn is_claim(name: &HeaderName) -> bool {
@@ -75,23 +158,19 @@ fn is_claim(name: &HeaderName) -> bool {
     text.starts_with("x-forwarded-") || CLAIMS.contains(&text)
 }
 
-fn insert(headers: &mut HeaderMap, name: HeaderName, value: Option<HeaderValue>) {
-    if let Some(value) = value {
-        headers.insert(name, value);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn rewritten(client: &str, sent: &[(&'static str, &str)]) -> Vec<String> {
+    fn rewritten(trusted: &[&str], client: &str, sent: &[(&'static str, &str)]) -> Vec<String> {
+        let trusted: Vec<_> = trusted.iter().map(|text| (*text).to_owned()).collect();
+        let trusted = TrustedProxies::parse(&trusted).unwrap();
         let mut headers = HeaderMap::new();
         for (name, value) in sent {
             headers.append(HeaderName::from_static(name), value.parse().unwrap());
         }
-        let origin = Origin { client: client.parse().unwrap(), is_tls: false };
-        rewrite(&mut headers, origin, Some(HeaderValue::from_static("gw:1")));
+        let origin = Origin { peer: client.parse().unwrap(), is_tls: false };
+        rewrite(&mut headers, &trusted, origin, Some(HeaderValue::from_static("gw:1")));
         let mut lines: Vec<_> = headers
             .iter()
             .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
@@ -114,8 +193,54 @@ mod tests {
             "x-real-ip",
             "cf-connecting-ip",
         ] {
-            assert_eq!(rewritten("10.0.0.9", &[(name, "evil")]), OWN, "{name}");
+            assert_eq!(rewritten(&[], "10.0.0.9", &[(name, "evil")]), OWN, "{name}");
         }
-        assert_eq!(rewritten("::ffff:10.0.0.9", &[]), OWN);
+        assert_eq!(rewritten(&["10.1.0.0/16"], "10.0.0.9", &[("x-forwarded-for", "a")]), OWN);
+    }
+
+    #[test]
+    fn a_trusted_proxy_is_believed_and_added() {
+        let sent = [("x-forwarded-for", "1.2.3.4"), ("x-forwarded-user", "u")];
+        for trusted in ["10.0.0.9", "10.0.0.0/8", "0.0.0.0/0"] {
+            let lines = rewritten(&[trusted], "::ffff:10.0.0.9", &sent);
+            let expected = [
+                "x-forwarded-for: 1.2.3.4, 10.0.0.9",
+                "x-forwarded-host: gw:1",
+                "x-forwarded-proto: http",
+                "x-forwarded-user: u",
+            ];
+            assert_eq!(lines, expected, "{trusted}");
+        }
+    }
+
+    #[test]
+    fn a_network_is_an_address_and_bits() {
+        for wrong in ["", "10.0.0.0/33", "10.0.0.0/", "proxy.example", "::/129", "10.0.0.1/x"] {
+            assert!(TrustedProxies::parse(&[wrong.to_owned()]).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_client_is_the_last_address_that_is_not_a_trusted_proxy() {
+        let trusted = ["127.0.0.1", "10.0.0.0/8"].map(str::to_owned);
+        let trusted = TrustedProxies::parse(&trusted).unwrap();
+        for (peer, lines, client) in [
+            ("192.0.2.1", &["9.9.9.9"][..], "192.0.2.1"),
+            ("127.0.0.1", &[], "127.0.0.1"),
+            ("::ffff:127.0.0.1", &["203.0.113.7"], "203.0.113.7"),
+            ("127.0.0.1", &["9.9.9.9, 203.0.113.7"], "203.0.113.7"),
+            ("127.0.0.1", &["9.9.9.9, 203.0.113.7, 10.0.0.5"], "203.0.113.7"),
+            ("127.0.0.1", &["9.9.9.9", "203.0.113.7"], "203.0.113.7"),
+            ("127.0.0.1", &["10.0.0.6, 10.0.0.5"], "10.0.0.6"),
+            ("127.0.0.1", &["9.9.9.9, x"], "127.0.0.1"),
+            ("127.0.0.1", &["2001:db8::1"], "2001:db8::1"),
+        ] {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(FOR, HeaderValue::from_static(line));
+            }
+            let found = trusted.client(peer.parse().unwrap(), &headers);
+            assert_eq!(found, client.parse::<IpAddr>().unwrap(), "{peer} {lines:?}");
+        }
     }
 }

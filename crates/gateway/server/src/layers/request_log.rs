@@ -1,4 +1,4 @@
-//! The request log: a row for every request, where the section `audit` is there.
+//! The request log: a row for every request, where the section `audit` or `access_log` is there.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -48,6 +48,21 @@ impl Default for AuditSpec {
     }
 }
 
+/// The same rows in a file; rows that find the queue full are dropped.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AccessLogSpec {
+    /// File of JSON lines that rows are appended to.
+    pub path: PathBuf,
+}
+
+impl AccessLogSpec {
+    fn as_audit(&self) -> AuditSpec {
+        AuditSpec { path: Some(self.path.clone()), ..AuditSpec::default() }
+    }
+}
+
 /// Treatment of a row when the queue is full.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
@@ -60,61 +75,84 @@ pub enum WhenFull {
     Block,
 }
 
-/// The request log, where enabled.
-pub(crate) struct RequestLog(Option<(Audit, WhenFull)>);
+/// The audit and the access log, where enabled.
+pub(crate) struct RequestLog {
+    audit: Option<(Audit, WhenFull)>,
+    access: Option<(Audit, WhenFull)>,
+}
 
 impl RequestLog {
     /// # Errors
     /// [`GatewayError::Audit`] where a file or address cannot be used.
-    pub(crate) fn open(spec: Option<&AuditSpec>) -> Result<Self, GatewayError> {
-        let Some(spec) = spec else { return Ok(Self(None)) };
-        let audit = Audit::open(&audit_settings(spec)?, report);
-        let audit = audit.map_err(|error| GatewayError::Audit(error.to_string()))?;
-        Ok(Self(Some((audit, spec.when_full))))
+    pub(crate) fn open(
+        audit: Option<&AuditSpec>,
+        access: Option<&AccessLogSpec>,
+    ) -> Result<Self, GatewayError> {
+        let access = access.map(AccessLogSpec::as_audit);
+        Ok(Self {
+            audit: audit.map(open).transpose()?,
+            access: access.as_ref().map(open).transpose()?,
+        })
     }
 
-    /// Checks that the file can be written, without making it.
+    /// Checks that the files can be written, without making them.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub(crate) fn check(spec: Option<&AuditSpec>) -> Result<(), GatewayError> {
-        let Some(path) = spec.and_then(|spec| spec.path.as_ref()) else { return Ok(()) };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let checked = if path.exists() {
-            OpenOptions::new().append(true).open(path).map(drop)
-        } else {
-            fs::read_dir(folder.unwrap_or_else(|| Path::new("."))).map(drop)
-        };
-        checked.map_err(|source| GatewayError::File { path: path.clone(), source })
+    pub(crate) fn check(
+        audit: Option<&AuditSpec>,
+        access: Option<&AccessLogSpec>,
+    ) -> Result<(), GatewayError> {
+        let audit = audit.and_then(|spec| spec.path.as_deref());
+        let access = access.map(|spec| &*spec.path);
+        [audit, access].into_iter().flatten().try_for_each(check_file)
     }
 
-    /// Counts of the rows.
+    /// Counts of the rows of the audit.
     pub(crate) fn stats(&self) -> Option<Stats> {
-        self.0.as_ref().map(|(audit, _)| audit.stats())
+        self.audit.as_ref().map(|(audit, _)| audit.stats())
     }
 
-    /// Writes what is still queued, and closes it.
+    /// Writes what is still queued, and closes both.
     pub(crate) fn close(&self) {
-        if let Some((audit, _)) = &self.0 {
-            audit.close();
+        for (log, _) in self.audit.iter().chain(&self.access) {
+            log.close();
         }
     }
 
     /// Whether anything is written.
     pub(crate) const fn is_enabled(&self) -> bool {
-        self.0.is_some()
+        self.audit.is_some() || self.access.is_some()
     }
 
-    /// Writes a row.
-    pub(crate) fn write(&self, row: &Row<'_>) {
-        // The audit itself counts which rows it took.
-        let _ = match &self.0 {
-            None => return,
-            Some((audit, WhenFull::Drop)) => audit.offer(row),
-            // The whole worker waits, and with it its requests, as configured.
-            Some((audit, WhenFull::Block)) => audit.offer_blocking(row),
-        };
+    /// Writes a row; without `to_audit`, an injected fault, to the access log alone.
+    pub(crate) fn write(&self, row: &Row<'_>, to_audit: bool) {
+        let audit = self.audit.as_ref().filter(|_| to_audit);
+        for (log, when_full) in audit.into_iter().chain(&self.access) {
+            // The log itself counts which rows it took.
+            let _ = match when_full {
+                WhenFull::Drop => log.offer(row),
+                // The whole worker waits, and with it its requests, as configured.
+                WhenFull::Block => log.offer_blocking(row),
+            };
+        }
     }
+}
+
+fn open(spec: &AuditSpec) -> Result<(Audit, WhenFull), GatewayError> {
+    let audit = Audit::open(&audit_settings(spec)?, report);
+    let audit = audit.map_err(|error| GatewayError::Audit(error.to_string()))?;
+    Ok((audit, spec.when_full))
+}
+
+fn check_file(path: &Path) -> Result<(), GatewayError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let checked = if path.exists() {
+        OpenOptions::new().append(true).open(path).map(drop)
+    } else {
+        fs::read_dir(folder.unwrap_or_else(|| Path::new("."))).map(drop)
+    };
+    checked.map_err(|source| GatewayError::File { path: path.to_owned(), source })
 }
 
 /// Tells the operator, once for each outage. Lost rows are counted and shown by the metrics.
@@ -157,6 +195,15 @@ impl Layer for AuditSpec {
         }
         let settings = audit_settings(section).map_err(|error| error.to_string())?;
         settings.check().map_err(|error| format!("audit: {error}"))?;
+        Ok(section.clone())
+    }
+}
+
+impl Layer for AccessLogSpec {
+    type Section = Self;
+    const OBSERVES: bool = true;
+
+    fn new(section: &Self, _setup: &Setup<'_>) -> Result<Self, String> {
         Ok(section.clone())
     }
 }

@@ -158,11 +158,9 @@ async fn budget(routed: &RoutedRequest) -> HandlerResult {
             let message = "tenant mismatch: this budget is another tenant's";
             return Err(ErrorResponse::forbidden(message));
         }
-        None => context.config.admin.admit(
-            context.client.ip(),
-            context.worker.serves,
-            &routed.request,
-        )?,
+        None => {
+            context.config.admin.admit(context.client, context.worker.serves, &routed.request)?
+        }
     }
     let state = budgets.state(&context.worker.store, &tenant).await?;
     Ok(json_response(StatusCode::OK, state.to_string()))

@@ -37,7 +37,7 @@ use crate::worker::identify::identify;
 pub(crate) async fn serve(
     worker: Rc<Worker>,
     mut request: Box<Request<Incoming>>,
-    client: SocketAddr,
+    peer: SocketAddr,
     flags: &ConnectionFlags,
 ) -> Response<ResponseBody> {
     let config = worker.config();
@@ -56,7 +56,9 @@ pub(crate) async fn serve(
     if no_layer_applies && let Some(response) = fast_path(route, request.method()) {
         return response;
     }
-    let context = RequestContext::new(&worker, &config, route, request.method(), client);
+    let client = config.trusted_proxies.client(peer.ip(), request.headers());
+    let ends = [client, peer.ip()];
+    let context = RequestContext::new(&worker, &config, route, request.method(), ends);
     let format = error_format(&config, route, request.uri().path());
     let mut routed = RoutedRequest { request, context, parameter };
     record_request(&mut routed);
@@ -109,7 +111,7 @@ fn error_format(config: &Config, route: &Route, path: &str) -> ErrorFormat {
 fn record_request(routed: &mut RoutedRequest) {
     let (request, context) = (&routed.request, &mut routed.context);
     context.bytes_received = request.body().size_hint().lower();
-    if context.config.spec.audit.is_some() {
+    if context.worker.state.request_log.is_enabled() {
         context.path = Some(Box::from(request.uri().path()));
         context.user_agent = request.headers().get(USER_AGENT).cloned();
     }
@@ -135,11 +137,7 @@ async fn admit(
     let route = Arc::clone(&routed.context.route);
     let request = routed.request.headers();
     if route.is_administration {
-        config.admin.admit(
-            routed.context.client.ip(),
-            routed.context.worker.serves,
-            &routed.request,
-        )?;
+        config.admin.admit(routed.context.client, routed.context.worker.serves, &routed.request)?;
     }
     if route.open {
         return Ok(headers);
@@ -160,7 +158,7 @@ async fn admit(
         let administrates = may
             && config
                 .admin
-                .admit(routed.context.client.ip(), routed.context.worker.serves, &routed.request)
+                .admit(routed.context.client, routed.context.worker.serves, &routed.request)
                 .is_ok();
         if administrates { Ok(None) } else { Err(error) }
     });
@@ -182,11 +180,12 @@ fn passes_headers_on(handler: &Handler) -> bool {
 /// Replaces what the client says of itself by what the gateway knows of it.
 fn own_forwarded_headers(routed: &mut RoutedRequest) {
     let is_tls = routed.context.config.spec.tls.is_some();
-    let origin = Origin { client: routed.context.client.ip(), is_tls };
+    let config = Arc::clone(&routed.context.config);
+    let origin = Origin { peer: routed.context.peer, is_tls };
     let authority = routed.request.uri().authority();
     let host = authority.and_then(|host| HeaderValue::from_str(host.as_str()).ok());
     let host = host.or_else(|| routed.request.headers().get(HOST).cloned());
-    forwarded::rewrite(routed.request.headers_mut(), origin, host);
+    forwarded::rewrite(routed.request.headers_mut(), &config.trusted_proxies, origin, host);
 }
 
 async fn check_rate_limits(
@@ -198,7 +197,7 @@ async fn check_rate_limits(
     if config.limits.is_empty() || config.spec.faults.limiter_open {
         return Ok(());
     }
-    let caller = Caller { address: context.client.ip(), identity };
+    let caller = Caller { address: context.client, identity };
     rate_limit::check(&config.limits, &caller, &worker.store, worker.metrics(), headers).await
 }
 

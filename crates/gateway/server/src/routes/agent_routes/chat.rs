@@ -67,7 +67,7 @@ pub(super) async fn serve(request: &mut ApiRequest) -> HandlerResult {
 async fn answer(request: &mut ApiRequest) -> Result<Outcome, ErrorResponse> {
     let messages = messages(&request.post().await?)?;
     let context = &mut request.context;
-    let owner = owner_of(&context.identity, context.client.ip());
+    let owner = owner_of(&context.identity, context.client);
     let mut work = context.worker.state.owners.begin(owner);
     Box::pin(run(context, &request.head.headers, messages, &mut work)).await
 }

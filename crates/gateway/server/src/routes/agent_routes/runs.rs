@@ -83,7 +83,7 @@ async fn begin(request: &mut ApiRequest) -> Result<Run, ErrorResponse> {
     let running = &request.context.worker.state.runs;
     let place = Place::take(running, chat.spec.runs);
     let place = place.ok_or_else(|| ErrorResponse::store_full("too many runs are in progress"))?;
-    let owner = owner_of(&request.context.identity, request.context.client.ip());
+    let owner = owner_of(&request.context.identity, request.context.client);
     let work = request.context.worker.state.owners.begin_run(owner, chat.spec.owner_runs);
     let mut work = work.ok_or_else(|| {
         ErrorResponse::owner_limit("you have as many runs in progress as one caller may")

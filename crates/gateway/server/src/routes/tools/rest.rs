@@ -127,7 +127,7 @@ pub(super) fn policies(
         Some(_) => {
             return Err(ErrorResponse::forbidden("tenant mismatch: this is another tenant's"));
         }
-        None => context.config.admin.admit(context.client.ip(), context.worker.serves, request)?,
+        None => context.config.admin.admit(context.client, context.worker.serves, request)?,
     }
     let registry = registry(context);
     let tools = allowed(layer, &registry, Some(&tenant)).map(|tool| &*tool.tool.name);
