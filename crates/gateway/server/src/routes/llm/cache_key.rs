@@ -31,7 +31,7 @@ pub(super) type BodyKey = [u8; 32];
 
 /// Headers that shape no answer: those of the connection, the client's address, and those of
 /// tracing, which differ in every request. Everything else that is passed on may say who asks.
-const HARMLESS: [&str; 20] = [
+const HARMLESS: [&str; 25] = [
     "accept-encoding",
     "b3",
     "connection",
@@ -47,15 +47,17 @@ const HARMLESS: [&str; 20] = [
     "transfer-encoding",
     "upgrade",
     "x-amzn-trace-id",
+    "x-b3-flags",
+    "x-b3-parentspanid",
+    "x-b3-sampled",
+    "x-b3-spanid",
+    "x-b3-traceid",
     "x-cloud-trace-context",
     "x-forwarded-for",
     "x-request-id",
     "x-correlation-id",
     "x-stainless-retry-count",
 ];
-
-/// The beginning of such names.
-const HARMLESS_PREFIX: &str = "x-b3-";
 
 /// The digest of a body.
 ///
@@ -210,7 +212,7 @@ fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, 
 }
 
 fn is_harmless(name: &str) -> bool {
-    HARMLESS.contains(&name) || name.starts_with(HARMLESS_PREFIX)
+    HARMLESS.contains(&name)
 }
 
 fn update(hash: &mut Context, part: &[u8]) {
