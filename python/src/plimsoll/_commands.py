@@ -147,9 +147,6 @@ def flags_of(command: str, keywords: Mapping[str, Any]) -> list[str]:
 
 def _flag_named(command: str, name: str) -> str | None:
     """The flag of a keyword, or `None` for a key of profiles."""
-    # The flag `--max-tokens` limits the tokens of a whole run; the key is the one of each answer.
-    if command == "run" and name == "max_tokens":
-        return None
     known, dashed = _flags()[command], name.replace("_", "-")
     for flag in (dashed, _SPELLINGS.get(name, ""), f"no-{dashed}", dashed.removesuffix("s")):
         if flag in known:
