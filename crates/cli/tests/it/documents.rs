@@ -62,6 +62,12 @@ fn help_fits_on_two_screens_and_all_flags_are_on_another_page() {
 }
 
 #[test]
+fn readme_and_its_screens_are_short() {
+    let readme = fs::read_to_string(documents().swap_remove(0)).unwrap();
+    assert!(readme.lines().count() <= 120, "{} lines", readme.lines().count());
+}
+
+#[test]
 fn help_names_every_protocol() {
     let fixture = Fixture::with(FAST);
     let refusal = fixture.run(&["minimal", "--protocol", "none"]).expect(2).stderr;
@@ -113,7 +119,7 @@ fn commands(text: &str) -> Vec<String> {
         if line.starts_with("```") {
             in_code = !in_code;
         }
-        let mut line = line.trim();
+        let mut line = line.trim().trim_start_matches("$ ");
         while let Some((_, rest)) = line.split_once(' ').filter(|(first, _)| is_variable(first)) {
             line = rest.trim();
         }
