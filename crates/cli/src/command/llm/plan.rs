@@ -25,16 +25,8 @@ const ENDLESS: Nanos = Nanos::from_secs(3_600);
 const ANSWERS_PER_USER: u32 = 4;
 
 /// Keys that a request for the list of models needs, too.
-const CONNECTION: [&str; 8] = [
-    "tls.ca_file",
-    "tls.cert_file",
-    "tls.key_file",
-    "tls.insecure",
-    "connect_to",
-    "unix_socket",
-    "proxy",
-    "timeout",
-];
+const CONNECTION: &str =
+    "tls.ca_file tls.cert_file tls.key_file tls.insecure connect_to unix_socket proxy timeout";
 
 /// A profile that lacks nothing but its stages.
 pub(super) struct LlmProfile {
@@ -104,7 +96,7 @@ fn first_model(url: &str, overrides: &Overrides) -> Result<String> {
     let keys = json!({"name": NAME, "target": literal(base), "protocol": "http", "http": list, "stages": "1:1s"});
     let profile = command_line_profile(keys.as_object().cloned().unwrap_or_default());
     let mut own = Overrides { headers: overrides.headers.clone(), ..Overrides::default() };
-    for key in CONNECTION {
+    for key in CONNECTION.split(' ') {
         if let Some(text) = overrides.get(key) {
             own = own.with("model", key, text);
         }
