@@ -13,13 +13,13 @@ import plimsoll
 
 
 def test_http_sends_as_many_requests_as_asked(mock: plimsoll.Mock, tmp_path: Path) -> None:
-    run = plimsoll.http(f"{mock.url}/health", connections=2, max_requests=50, out=tmp_path)
+    run = plimsoll.http(f"{mock.url}/health", concurrency=2, max_requests=50, out=tmp_path)
     assert run.summary["total"]["counters"]["completed"] == 50
 
 
 def test_http_sends_a_body(mock: plimsoll.Mock, tmp_path: Path) -> None:
     body = '{"model": "mock-fast", "messages": [{"role": "user", "content": "hi"}]}'
-    run = plimsoll.http(f"{mock.url}/v1/chat/completions", body=body, connections=1, max_requests=5, out=tmp_path)
+    run = plimsoll.http(f"{mock.url}/v1/chat/completions", body=body, concurrency=1, max_requests=5, out=tmp_path)
     assert run.summary["total"]["statuses"] == {"200": 5}
 
 

@@ -1,6 +1,5 @@
 //! Exit codes, the same for every command.
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -10,7 +9,7 @@ use plimsoll_plan::{REDACTED, redacted_urls};
 use plimsoll_profile::Problems;
 use plimsoll_runner::RunnerError;
 
-use crate::{console, foreign_flags};
+use crate::console;
 
 /// The outcome of a command, the most severe last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,18 +118,11 @@ pub(crate) fn with_hint(hint: &str) -> ExitCode {
 }
 
 /// Prints what the parser of the command line returned, help and versions to stdout, usage errors
-/// to stderr, and returns the exit code. A flag that another tool has gets ours in its place.
-pub(crate) fn from_parse_error(
-    mut error: clap::Error,
-    arguments: &[OsString],
-    flags_of: fn(&str) -> Vec<String>,
-) -> ExitCode {
+/// to stderr, and returns the exit code.
+pub(crate) fn from_parse_error(mut error: clap::Error) -> ExitCode {
     let refused = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     let refused = refused.filter(|_| error.kind() == ErrorKind::UnknownArgument);
     if let Some(flag) = refused {
-        if let Some(hint) = foreign_flags::hint(arguments, Some(&flag), flags_of) {
-            return with_hint(&hint);
-        }
         remove_far_tips(&mut error, &flag);
     }
     hide_secrets(&mut error);

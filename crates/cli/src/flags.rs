@@ -2,6 +2,7 @@
 
 mod export;
 mod keys;
+mod load;
 mod shards;
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -24,6 +25,7 @@ pub(crate) use export::{ExportFlags, PushFlags, ServeFlags};
 pub(crate) use keys::{
     HttpFlags, LlmFlags, ProfileFlags, TargetFlags, ThresholdFlags, VersusFlags,
 };
+pub(crate) use load::LoadFlags;
 pub(crate) use shards::{Part, StartFlags};
 
 /// Flags for the files of a run.

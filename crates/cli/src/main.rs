@@ -25,9 +25,8 @@ mod signal;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
-use command::{Cli, Command};
+use command::Command;
+use foreign_flags::Reading;
 
 /// The C library's allocator keeps what a peak of connections took; this one gives it back.
 #[cfg(feature = "jemalloc")]
@@ -37,12 +36,18 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     command::completions::answer_shell();
     let arguments: Vec<_> = std::env::args_os().collect();
-    if let Some(hint) = foreign_flags::hint(&arguments, None, command::flags_of) {
-        return exit::with_hint(&hint);
-    }
-    let command = match Cli::try_parse_from(&arguments) {
+    let arguments = match foreign_flags::read(&arguments, command::flags_of) {
+        Reading::Refused(hint) => return exit::with_hint(&hint),
+        Reading::Ours(words, notes) => {
+            if !notes.is_empty() {
+                console::eprint_labelled("note", &notes.join("; "));
+            }
+            words
+        }
+    };
+    let command = match command::parse(&arguments) {
         Ok(cli) => cli.command,
-        Err(error) => return exit::from_parse_error(error, &arguments, command::flags_of),
+        Err(error) => return exit::from_parse_error(error),
     };
     exit::code(match &command {
         Command::Demo(flags) => command::demo::run(flags),

@@ -29,7 +29,7 @@ Profile = str | Path | Mapping[str, Any]
 R = TypeVar("R", bound=Result)
 
 # Flags whose names are words of Python, or are longer here.
-_SPELLINGS = {"duration": "for", "start": "from", "highest": "to", "settings": "set"}
+_SPELLINGS = {"connections": "concurrency", "start": "from", "highest": "to", "settings": "set"}
 # What stands between the two parts of a value, where it is not `=`.
 _SIGNS = {"header": ": ", "threshold": ": "}
 
@@ -68,7 +68,7 @@ def http(
     progress: bool | None = None,
     **flags: Unpack[HttpFlags],
 ) -> Run:
-    """Loads one URL without a profile: as many requests as `connections` carry, or `rate` per second."""
+    """Loads one URL without a profile: `concurrency` requests at once, or `rate` per second."""
     with _body_file(body) as content:
         total = _progress.seconds(str(flags.get("duration") or "10s"))
         arguments = ["http", url, *flags_of("http", flags), *content]
@@ -147,9 +147,6 @@ def flags_of(command: str, keywords: Mapping[str, Any]) -> list[str]:
 
 def _flag_named(command: str, name: str) -> str | None:
     """The flag of a keyword, or `None` for a key of profiles."""
-    # The flag `--max-tokens` limits the tokens of a whole run; the key is the one of each answer.
-    if command == "run" and name == "max_tokens":
-        return None
     known, dashed = _flags()[command], name.replace("_", "-")
     for flag in (dashed, _SPELLINGS.get(name, ""), f"no-{dashed}", dashed.removesuffix("s")):
         if flag in known:

@@ -109,8 +109,14 @@ fn wrong_usage_names_the_fix() {
     for (slo, flags, says) in [
         ("speed<1s : 99%", &[][..], "a request has no `speed`"),
         ("ttft<1s", &[], "has no share of requests"),
-        ("ttft<1s : 99%", &["--from", "9", "--to", "3"], "--to 3 is below --from 9"),
-        ("ttft<1s : 99%", &["--shard", "0/2"], "`knee` makes many"),
+        (
+            "ttft<1s : 99%",
+            &["--from", "9", "--to", "3"],
+            "the highest load, 3, is below the lowest, 9",
+        ),
+        ("ttft<1s : 99%", &["-c", "9,3"], "the highest load, 3, is below the lowest, 9"),
+        ("ttft<1s : 99%", &["--stages", "5:5s"], "leave out --stages"),
+        ("ttft<1s : 99%", &["--shard", "0/2"], "leave out --shard"),
         ("ttft<1s : 99%", &["--budget", "10s"], "too short for a search"),
         ("ttft<1s : 99%", &["--target", "http://127.0.0.1:1"], "several targets need names"),
     ] {

@@ -8,6 +8,42 @@ use crate::support::Fixture;
 const LOAD: [&str; 8] = ["-d", "500ms", "--warmup", "0", "-q", "--allow-invalid", "--osl", "7"];
 
 #[test]
+fn the_model_is_the_first_that_the_endpoint_lists() {
+    let fixture = Fixture::with("{log: memory, models: {one: {ttft: 1ms}, two: {ttft: 1ms}}}");
+    let bare = fixture.target().replace("http://", "");
+    fixture.plimsoll(&[&["llm", &bare, "-c", "1"], &LOAD[..]].concat()).expect(0);
+    let log = fixture.mock.take_log();
+    let models: Vec<_> = log.iter().filter_map(|record| record.model.as_deref()).collect();
+    assert!(models.len() > 1 && models.iter().all(|model| *model == "one"), "{models:?}");
+    let none = Fixture::with("{log: memory, other_models: {ttft: 1ms}}");
+    let refused = none.plimsoll(&["llm", &none.target(), "-c", "1"]).expect(2);
+    assert!(refused.stderr.contains("/v1/models lists none"), "{}", refused.stderr);
+    assert!(none.runs().is_empty());
+}
+
+#[test]
+fn answer_lengths_and_parameters_are_sent() {
+    let fixture = Fixture::with("{log: memory}");
+    let target = fixture.target();
+    let own = ["--max-tokens", "3", "--temperature", "0.5", "--ignore-eos", "--system", "Be kind."];
+    let more = ["--extra-body", r#"{"top_k": 5, "stop": ["x"]}"#];
+    for command in [
+        &["llm", &target, "-m", "m"][..],
+        &["run", "minimal", "--target", &target, "-m", "m", "--key", "k", "-y"],
+    ] {
+        let once = ["-c", "1", "-d", "300ms", "--warmup", "0", "--allow-invalid"];
+        let output = fixture.plimsoll(&[command, &own[..], &more[..], &once[..]].concat());
+        assert!(matches!(output.code, Some(0 | 1 | 3)), "{}", output.stderr);
+        let plan = fs::read_to_string(fixture.runs().pop().unwrap().join("plan.json")).unwrap();
+        for part in ["\"temperature\"", "\"ignore_eos\"", "\"top_k\"", "Be kind."] {
+            assert!(plan.contains(part), "{command:?}: {part}");
+        }
+        let tokens = fixture.mock.take_log().last().unwrap().planned_tokens;
+        assert_eq!(tokens, 3, "{command:?}");
+    }
+}
+
+#[test]
 fn levels_of_two_models_are_sent_as_the_mock_received_them() {
     let fixture = Fixture::with("log: memory");
     let url = fixture.target();

@@ -4,8 +4,7 @@ use anyhow::Error;
 use plimsoll_knee::Climb;
 use plimsoll_metrics::Group;
 
-use super::Load;
-use super::plan::{self, LlmProfile};
+use super::plan::LlmProfile;
 use crate::exit::Exit;
 use crate::session::{FinishedRun, RunOptions, Session};
 
@@ -28,11 +27,12 @@ pub(super) fn until_saturated(
     session: &mut Session,
     profile: &mut LlmProfile,
     options: &RunOptions,
-    load: &Load,
+    mut stages: String,
 ) -> Sweep {
     let mut sweep = Sweep { runs: Vec::new(), failed: None };
     let mut climb = Climb::new(1.0, MOST_USERS, 1.0, true);
-    let (mut stages, mut before) = (plan::stages(load), [0.0; 2]);
+    let duration = stages.rsplit(':').next().unwrap_or_default().to_owned();
+    let mut before = [0.0; 2];
     while climb.next().is_some() {
         let run = profile.plan(&stages).and_then(|plan| session.run_plan(plan, options));
         let run = match run {
@@ -54,7 +54,7 @@ pub(super) fn until_saturated(
         before = now;
         climb.record(true);
         if let Some(next) = climb.next() {
-            stages = format!("{:.0}:{}", climb.loads()[next], load.duration);
+            stages = format!("{:.0}:{}", climb.loads()[next], duration);
         }
     }
     sweep
