@@ -1,8 +1,6 @@
 //! `plimsoll llm`: load on an LLM endpoint, without a profile.
 
-mod curve;
 mod plan;
-mod sweep;
 
 use std::path::PathBuf;
 
@@ -10,13 +8,13 @@ use anyhow::Result;
 use clap::{ArgGroup, Args, ValueHint};
 use plimsoll_measure::Nanos;
 
-use crate::console::{self, Show};
+use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ExportFlags, LlmFlags, OutputFlags, ProgressFlags, RunFlags, StartFlags, parse_rate, parse_time,
 };
 use crate::processes::run_plan;
-use crate::session::{FinishedRun, Session};
+use crate::session::Session;
 
 const AFTER: &str = include_str!("llm.txt").trim_ascii_end();
 
@@ -111,11 +109,11 @@ struct Request {
     no_stream: bool,
 }
 
-/// Runs the levels and prints their table and curve.
+/// Runs the levels and prints their table.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let part = flags.start.part(flags.keys.get("shard"))?;
     if flags.load.sweep && (part.is_shard() || flags.start.processes.is_some()) {
-        let why = "--shard and --processes divide one run, and --sweep makes several: give levels with -c";
+        let why = "--sweep needs a single process: give levels with -c";
         return Err(UsageError(why.to_owned()).into());
     }
     let mut request = plan::LlmProfile::new(flags, &part);
@@ -131,20 +129,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
     let mut options = flags.run.options(Some(flags.output.options()));
-    if options.show == Show::Screen {
-        options.show = Show::Nothing;
-    }
     options.launch = part.launch;
-    let finished = if flags.load.sweep {
-        sweep::until_saturated(&mut session, &mut request, &options, &flags.load)
-    } else {
-        let run = run_plan(&mut session, first, &options)?;
-        sweep::Sweep { runs: vec![run], failed: None }
-    };
-    if options.show != Show::Json && !finished.runs.is_empty() {
-        console::print_screen(&curve::screen(&finished.runs))?;
-    }
+    options.until_saturated = flags.load.sweep;
+    let run = run_plan(&mut session, first, &options)?;
     session.linger();
-    let exit = finished.runs.iter().map(|run: &FinishedRun| run.exit).fold(Exit::Pass, Exit::max);
-    finished.failed.map_or(Ok(exit), Err)
+    Ok(run.exit)
 }

@@ -17,6 +17,9 @@ const NAME: &str = "llm";
 /// Answers of one length give the rate of their user to 10 % from so many on.
 const ANSWERS_PER_USER: u32 = 4;
 
+/// The most users of a sweep, as a power of two.
+const MOST_DOUBLINGS: u32 = 10;
+
 /// A profile that lacks nothing but its stages.
 pub(super) struct LlmProfile {
     keys: Map<String, Value>,
@@ -54,10 +57,10 @@ impl LlmProfile {
     }
 }
 
-/// The stages of all levels; of a sweep the first.
+/// The stages of all levels; of a sweep those that it may come to.
 pub(super) fn stages(load: &Load) -> String {
     let shapes: Vec<String> = match (load.sweep, &*load.rate, &*load.concurrency) {
-        (true, ..) => vec!["1".to_owned()],
+        (true, ..) => (0..=MOST_DOUBLINGS).map(|n| 2_u32.pow(n).to_string()).collect(),
         (_, [], []) => USERS.iter().map(ToString::to_string).collect(),
         (_, [], users) => users.iter().map(ToString::to_string).collect(),
         (_, rates, _) => rates.iter().map(|rate| format!("@{rate}")).collect(),
@@ -133,9 +136,10 @@ mod tests {
             (load(&[], &[], false, 5), "w1:5s,1:30s,2:30s,4:30s,8:30s"),
             (load(&[3, 5], &[], false, 0), "3:30s,5:30s"),
             (load(&[], &[0.5, 2.0], false, 5), "w@0.5:5s,@0.5:30s,@2:30s"),
-            (load(&[], &[], true, 5), "w1:5s,1:30s"),
         ] {
             assert_eq!(stages(&load), text);
         }
+        let sweep = stages(&load(&[], &[], true, 5));
+        assert!(sweep.starts_with("w1:5s,1:30s,2:30s,4:30s,") && sweep.ends_with(",1024:30s"));
     }
 }

@@ -22,6 +22,7 @@ const BUSY_SHARE: f64 = 0.9;
 const NOTABLE_SHARE: f64 = 0.01;
 
 /// The action where no request had the time to end.
+const AGAIN: &str = "run it again, or raise the limit that ended it";
 const LONGER: &str = "make the load longer than a response takes (-d)";
 
 pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
@@ -240,7 +241,8 @@ fn ended(summary: &RunSummary) -> Option<Finding> {
     let at: f64 = stages.map(|stage| stage.duration_s).sum();
     let reason = run.stopped.as_deref().unwrap_or(reason);
     let finding = Finding::new(108).at(level).with("reason", reason);
-    Some(finding.with_some("at", (at > 0.0).then(|| seconds(at))))
+    let again = (run.ended != RunEnd::Decided).then_some(AGAIN);
+    Some(finding.with_some("action", again).with_some("at", (at > 0.0).then(|| seconds(at))))
 }
 
 /// No data; a refusal that is expected is data.
