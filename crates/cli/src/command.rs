@@ -169,6 +169,7 @@ mod tests {
         };
         let kind = match action {
             clap::ArgAction::SetTrue => "bool",
+            _ if flag == "stages" => "str | Sequence[str]",
             clap::ArgAction::Append => "Mapping[str, Any] | Sequence[Any]",
             _ => "str | float | Path",
         };
@@ -190,6 +191,9 @@ mod tests {
             }
         }
         keywords.remove("key");
+        if command == "llm" {
+            keywords.retain(|name, _| !["concurrency", "rate", "sweep", "model"].contains(&&**name));
+        }
         keywords
     }
 
@@ -205,7 +209,7 @@ mod tests {
              from typing import Any, TypedDict\n"
                 .to_owned(),
         ];
-        for command in ["run", "http", "versus", "knee", "compare"] {
+        for command in ["run", "http", "llm", "versus", "knee", "compare"] {
             let arguments = cli.find_subcommand(command).unwrap().get_arguments();
             let flags: Vec<_> = arguments
                 .filter_map(|own| Some((own.get_long()?, own.get_action())))
@@ -219,6 +223,8 @@ mod tests {
             let names: Vec<_> = names.chain((command == "knee").then_some("slo")).collect();
             known.insert(command.to_owned(), names.into());
         }
+        let metrics = plimsoll_metrics::Metric::ALL.map(plimsoll_metrics::Metric::name);
+        known.insert("metrics".to_owned(), metrics.to_vec().into());
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/src/plimsoll/");
         let json = serde_json::to_string_pretty(&known).unwrap() + "\n";
         expect_test::expect_file![format!("{folder}_flags.json")].assert_eq(&json);

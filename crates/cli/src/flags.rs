@@ -92,7 +92,7 @@ pub(crate) struct RunFlags {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct JsonFlag {
-    /// Print summary.json instead of the main figures
+    /// Print levels.json instead of the main figures
     #[arg(long, conflicts_with = "full")]
     json: bool,
 }
@@ -266,6 +266,7 @@ impl RunFlags {
             watch,
             launch: Launch::default(),
             profile: None,
+            until_saturated: false,
             show: if self.json.json { Show::Json } else { self.screen.show() },
         }
     }

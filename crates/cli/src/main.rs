@@ -20,6 +20,7 @@ mod foreign_flags;
 mod processes;
 mod progress;
 mod run_result;
+mod saturation;
 mod session;
 mod signal;
 
@@ -33,7 +34,19 @@ use foreign_flags::Reading;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// Ends this process when the one that called it is gone: its end of the pipe closes.
+fn follow_caller() {
+    if std::env::var_os("PLIMSOLL_FOLLOW_CALLER").is_some() {
+        std::thread::spawn(|| {
+            // Nothing is ever written.
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            signal::exit_now();
+        });
+    }
+}
+
 fn main() -> ExitCode {
+    follow_caller();
     command::completions::answer_shell();
     let arguments: Vec<_> = std::env::args_os().collect();
     let arguments = match foreign_flags::read(&arguments, command::flags_of) {

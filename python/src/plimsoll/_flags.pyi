@@ -85,7 +85,7 @@ class RunFlags(TypedDict, total=False):
     shard: str | float | Path
     smoke: bool
     spin: Any
-    stages: str | float | Path
+    stages: str | Sequence[str]
     start_at: str | float | Path
     start_timeout: str | float | Path
     stream: Any
@@ -160,6 +160,59 @@ class HttpFlags(TypedDict, total=False):
     warmup: str | float | Path
     watch: Mapping[str, Any] | Sequence[Any]
 
+class LlmFlags(TypedDict, total=False):
+    abort_on_errors: str | float | Path
+    allow_failures: bool
+    allow_invalid: bool
+    ca_file: str | float | Path
+    cert: str | float | Path
+    cert_key: str | float | Path
+    connect_to: Mapping[str, Any] | Sequence[Any]
+    duration: str | float | Path
+    goodput: str | float | Path
+    headers: Mapping[str, Any] | Sequence[Any]
+    html: bool
+    ignore: Mapping[str, Any] | Sequence[Any]
+    in_order: bool
+    insecure: bool
+    isl: str | float | Path
+    isl_stddev: str | float | Path
+    launch: str | float | Path
+    lost_at_most: str | float | Path
+    max_cost: str | float | Path
+    max_requests: str | float | Path
+    max_tokens: str | float | Path
+    metric_label: Mapping[str, Any] | Sequence[Any]
+    on_loss: str | float | Path
+    osl: str | float | Path
+    osl_stddev: str | float | Path
+    price: str | float | Path
+    print_profile: bool
+    probe: bool
+    processes: str | float | Path
+    prompts: str | float | Path
+    protocol: str | float | Path
+    proxy: str | float | Path
+    push_metrics: str | float | Path
+    resumption: bool
+    run_id: str | float | Path
+    seed: str | float | Path
+    serve_metrics: str | float | Path
+    serve_metrics_linger: str | float | Path
+    settings: Mapping[str, Any] | Sequence[Any]
+    shard: str | float | Path
+    skip_broken: bool
+    start_at: str | float | Path
+    start_timeout: str | float | Path
+    stream: bool
+    strict: bool
+    thresholds: Mapping[str, Any] | Sequence[Any]
+    timeout: str | float | Path
+    tokenizer: str | float | Path
+    unix_socket: str | float | Path
+    warmup: str | float | Path
+    watch: Mapping[str, Any] | Sequence[Any]
+
 class VersusFlags(TypedDict, total=False):
     abort_on_errors: str | float | Path
     allow_failures: bool
@@ -209,7 +262,7 @@ class VersusFlags(TypedDict, total=False):
     serve_metrics_linger: str | float | Path
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
-    stages: str | float | Path
+    stages: str | Sequence[str]
     start_at: str | float | Path
     start_timeout: str | float | Path
     system: str | float | Path
@@ -257,7 +310,7 @@ class KneeFlags(TypedDict, total=False):
     serve_metrics_linger: str | float | Path
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
-    stages: str | float | Path
+    stages: str | Sequence[str]
     start: str | float | Path
     system: str | float | Path
     target: Mapping[str, Any] | Sequence[Any]

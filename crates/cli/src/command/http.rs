@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueHint};
+use plimsoll_report::levels::Levels;
 use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
 use plimsoll_workload::StatusSet;
@@ -19,6 +20,7 @@ use crate::flags::{
     ExportFlags, HttpFlags, LoadFlags, Part, ProgressFlags, RunFlags, StartFlags, with_scheme,
 };
 use crate::processes::run_plan;
+use crate::run_result::levels_json;
 use crate::session::Session;
 
 const AFTER: &str = include_str!("http.txt").trim_ascii_end();
@@ -111,6 +113,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut options = flags.run.options(output);
     options.launch = part.launch;
     let several = urls.len() > 1;
+    let json = options.show == Show::Json;
     if several && options.show != Show::Full {
         options.show = Show::Nothing;
     }
@@ -129,7 +132,11 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     // What was measured is shown even where a later run could not be carried out.
     if several && !finished.is_empty() {
-        console::print_screen(&table::side_by_side(&urls, &finished))?;
+        let levels = || finished.iter().map(|run| Levels::new(&run.summary)).collect::<Vec<_>>();
+        match json {
+            true => console::print(&levels_json(&levels())?)?,
+            false => console::print_screen(&table::side_by_side(&urls, &finished))?,
+        }
     }
     session.linger();
     failed.map_or(Ok(exit), Err)

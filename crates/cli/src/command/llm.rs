@@ -1,21 +1,19 @@
 //! `plimsoll llm`: load on an LLM endpoint, without a profile.
 
-mod curve;
 mod plan;
-mod sweep;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueHint};
 
-use crate::console::{self, Show};
+use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ExportFlags, LlmFlags, LoadFlags, OutputFlags, ProgressFlags, RunFlags, StartFlags,
 };
 use crate::processes::run_plan;
-use crate::session::{FinishedRun, Session};
+use crate::session::Session;
 
 const AFTER: &str = include_str!("llm.txt").trim_ascii_end();
 
@@ -100,11 +98,11 @@ struct Request {
     no_stream: bool,
 }
 
-/// Runs the levels and prints their table and curve.
+/// Runs the levels and prints their table.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let part = flags.start.part(flags.keys.get("shard"))?;
     if flags.load.sweep && (part.is_shard() || flags.start.processes.is_some()) {
-        let why = "--shard and --processes divide one run, and --sweep makes several: give levels with -c";
+        let why = "--sweep needs a single process: give levels with -c";
         return Err(UsageError(why.to_owned()).into());
     }
     let stages = plan::stages(&flags.load, flags.keys.get("max-requests").is_some())?.to_string();
@@ -121,20 +119,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
     let mut options = flags.run.options(Some(flags.output.options()));
-    if options.show == Show::Screen {
-        options.show = Show::Nothing;
-    }
     options.launch = part.launch;
-    let finished = if flags.load.sweep {
-        sweep::until_saturated(&mut session, &mut request, &options, stages)
-    } else {
-        let run = run_plan(&mut session, first, &options)?;
-        sweep::Sweep { runs: vec![run], failed: None }
-    };
-    if options.show != Show::Json && !finished.runs.is_empty() {
-        console::print_screen(&curve::screen(&finished.runs))?;
-    }
+    options.until_saturated = flags.load.sweep;
+    let run = run_plan(&mut session, first, &options)?;
     session.linger();
-    let exit = finished.runs.iter().map(|run: &FinishedRun| run.exit).fold(Exit::Pass, Exit::max);
-    finished.failed.map_or(Ok(exit), Err)
+    Ok(run.exit)
 }

@@ -78,7 +78,9 @@ pub use process_track::ProcessTrack;
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile};
 pub use recorder::Recorder;
-pub use results::{DistributionSummary, Group, LimitedFigure, Results, ServerTiming, TokenRate};
+pub use results::{
+    DistributionSummary, Group, LimitedFigure, Middle, Results, ServerTiming, TokenRate,
+};
 pub use run_metadata::{
     Expectation, FailureKind, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };

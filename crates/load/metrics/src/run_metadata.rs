@@ -20,8 +20,8 @@ pub enum RunEnd {
     /// Too many requests got no good answer (`abort_on_error_rate`), or none did for 10 seconds;
     /// the report covers the time until then.
     TooManyErrors,
-    /// A comparison that was to end as soon as it is decided (`versus.decide`); the report covers
-    /// the time until then.
+    /// A comparison that was to end as soon as it is decided (`versus.decide`), or a sweep whose
+    /// throughput no longer grew; the report covers the time until then.
     Decided,
     /// Plimsoll gave up.
     Aborted,
@@ -195,6 +195,9 @@ pub struct RunMetadata {
     pub server_parts: Vec<String>,
     /// Its targets, in the order of their ids.
     pub targets: Vec<TargetInfo>,
+    /// Input tokens that the load asks for, on average, if every scenario states a length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens_asked: Option<f64>,
     /// Output tokens that the load asks for, on average, if every scenario sets a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens_asked: Option<f64>,

@@ -24,6 +24,8 @@ const ENDLESS: Nanos = Nanos::from_secs(3_600);
 /// Answers of one length give the rate of their user to 10 % from so many on.
 const ANSWERS_PER_USER: u32 = 4;
 
+/// The most users of a sweep, as a power of two.
+const MOST_DOUBLINGS: u32 = 10;
 /// Keys that a request for the list of models needs, too.
 const CONNECTION: &str =
     "tls.ca_file tls.cert_file tls.key_file tls.insecure connect_to unix_socket proxy timeout";
@@ -72,12 +74,14 @@ impl LlmProfile {
     }
 }
 
-/// The stages of all levels; of a sweep the first. With one level, a number of requests ends it.
+/// The stages of all levels; of a sweep those that it may come to. With one level, a number of
+/// requests ends it.
 pub(super) fn stages(load: &Load, counted: bool) -> Result<Stages, UsageError> {
     let Load { levels, sweep } = load;
     let alone = levels.concurrency.len().max(levels.rate.len()) == 1;
     let duration = if counted && alone { ENDLESS } else { DURATION };
-    let users = if *sweep { &USERS[..1] } else { &USERS };
+    let doublings: Vec<u32> = (0..=MOST_DOUBLINGS).map(|n| 2_u32.pow(n)).collect();
+    let users = if *sweep { &doublings[..] } else { &USERS };
     let stage = |users: &u32, duration, warmup| StageSpec {
         load: plimsoll_schedule::Load::Closed { from: *users, to: *users },
         duration: Some(duration),
@@ -185,9 +189,10 @@ mod tests {
             (load(&[3, 5], &[], false, Some(0)), true, "3:30s,5:30s"),
             (load(&[3], &[], false, Some(0)), true, "3:1h"),
             (load(&[], &[0.5, 2.0], false, None), false, "w@0.5:5s,@0.5:30s,@2:30s"),
-            (load(&[], &[], true, None), false, "w1:5s,1:30s"),
         ] {
             assert_eq!(stages(&load, counted).unwrap(), text.parse().unwrap(), "{text}");
         }
+        let sweep = stages(&load(&[], &[], true, None), false).unwrap().to_string();
+        assert!(sweep.starts_with("w1:5s,1:30s,2:30s,4:30s,") && sweep.ends_with(",1024:30s"));
     }
 }

@@ -151,7 +151,7 @@ fn a_rate_that_was_not_kept_is_told() {
 fn three_stages_are_all_shown() {
     check("three-stages", &of_stages(3));
     let text = shown(&of_stages(3), 100);
-    for stage in ["@10:10s", "@20:10s", "@30:10s"] {
+    for stage in ["10/s *", "20/s *", "30/s *"] {
         assert_eq!(text.matches(&format!("\n{stage} ")).count(), 1, "{text}");
     }
 }
@@ -162,7 +162,7 @@ fn of_sixty_stages_the_first_the_last_and_the_worst_are_shown() {
     check("sixty-stages", &summary);
     let text = shown(&summary, 80);
     // The first, the one with errors, the slow one and the last, by their places above.
-    for stage in ["@10:10s", "@30:10s", "@310:10s", "@600:10s"] {
+    for stage in ["10/s", "30/s", "310/s", "600/s"] {
         assert!(text.contains(&format!("\n{stage} ")), "{stage}:\n{text}");
     }
     assert!(text.contains(" of 60 stages, all in report.txt)\n"), "{text}");
