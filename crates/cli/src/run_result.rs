@@ -96,7 +96,8 @@ impl RunResult<'_> {
             Conclusion::Interrupted => Exit::Interrupted,
             Conclusion::Fail(_) => Exit::Fail,
             Conclusion::Inconclusive(_) if allow_invalid => Exit::of_run(self.summary, true),
-            Conclusion::Invalid(_) | Conclusion::Inconclusive(_) => Exit::Invalid,
+            Conclusion::Invalid(_) => Exit::Invalid,
+            Conclusion::Inconclusive(_) => Exit::Inconclusive,
             Conclusion::OtherAnswers | Conclusion::Pass => Exit::Pass,
         }
     }

@@ -1,6 +1,6 @@
 //! One run from its plan to its report: what `run`, `demo` and `http` have in common.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use plimsoll_calibrate::Record;
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_engine::{Control, Progress, WatchedPage, WatchedProcess, listener};
@@ -21,7 +21,7 @@ use plimsoll_why::why;
 
 use crate::console::{self, Show};
 use crate::environment::EnvironmentScan;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, TargetError, UsageError};
 use crate::export::{Export, ExportOptions};
 use crate::fd_limit::FdLimit;
 use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
@@ -252,10 +252,9 @@ impl Session {
         runner.probe()?;
         let fatal = runner.fatal_findings();
         if !fatal.is_empty() {
-            bail!(
-                "{}\nno load was sent, because the probe failed; --no-probe sends the load anyway",
-                fatal.join("\n")
-            );
+            let (all, no_load) =
+                (fatal.join("\n"), "no load was sent (--no-probe sends it anyway)");
+            return Err(TargetError(format!("{all}; {no_load}")).into());
         }
         Ok(())
     }

@@ -374,6 +374,6 @@ fn exit(report: &KneeReport) -> Exit {
     match report.verdict() {
         Verdict::Pass => Exit::Pass,
         Verdict::Fail => Exit::Fail,
-        Verdict::Inconclusive => Exit::Invalid,
+        Verdict::Inconclusive => Exit::Inconclusive,
     }
 }

@@ -159,7 +159,7 @@ fn a_process_that_cannot_begin_ends_the_run_in_its_own_words() {
     let fixture = Fixture::with(FAST);
     let closed = "http://127.0.0.1:1";
     let args = ["run", "minimal", "--target", closed, "--key", "x", "--quiet", "--processes", "2"];
-    let refused = fixture.plimsoll(&args).expect(3).stderr;
+    let refused = fixture.plimsoll(&args).expect(1).stderr;
     assert!(refused.contains("nothing listens on that address"), "{refused}");
     assert!(!refused.contains("error: error:"), "{refused}");
     assert!(fixture.runs().is_empty(), "{:?}", fixture.runs());

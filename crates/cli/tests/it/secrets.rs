@@ -182,7 +182,7 @@ fn error_messages_of_a_target_are_shown_without_the_key() {
     let target = quoting_target(str::to_owned);
     let args =
         ["run", "minimal", "--target", &target, "--key", KEY, "--quiet", "--stages", "1:300ms"];
-    let probed = fixture.plimsoll(&args).expect(3);
+    let probed = fixture.plimsoll(&args).expect(1);
     assert!(
         probed.stderr.contains("401") && probed.stderr.contains("<redacted>"),
         "{}",

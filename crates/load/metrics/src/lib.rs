@@ -66,7 +66,6 @@ pub use environment::Environment;
 pub use error::MetricsError;
 pub use exemplar_keeper::{Chosen, Exemplar, ExemplarKeeper, Exemplars};
 pub use exemplars::{ExemplarRequest, RunExemplars};
-pub use findings::{action_of_class, action_of_status};
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
 pub use limit::{

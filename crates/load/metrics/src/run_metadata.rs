@@ -232,13 +232,6 @@ pub struct FailureKind {
 }
 
 impl RunMetadata {
-    /// The start of the first measured stage, in seconds from the start of the load.
-    pub(crate) fn measured_from_s(&self) -> f64 {
-        let origin = self.stages.first().map_or(0.0, |stage| stage.start_s);
-        let measured = self.stages.iter().find(|stage| !stage.warmup);
-        measured.map_or(0.0, |stage| stage.start_s - origin)
-    }
-
     /// The time that heads reports (`docs/adr/0007`): the service time if all measured stages are
     /// closed, as their requests have no schedule to be late for; else the response time.
     pub fn headline_time(&self) -> Metric {

@@ -62,7 +62,6 @@ fn uncertain_rate(stage: &Group) -> Option<Finding> {
         Finding::new(603)
             .with("rate", digits(rate.value))
             .with("half", format!("±{}", percent(half)))
-            .with("n", count(stage.counters.completed))
             .with("stage", stage_name(stage))
     })
 }
