@@ -95,6 +95,13 @@ impl Shard {
         })?;
         let mut files = Files { folder: folder.to_owned(), damaged: BTreeMap::new() };
         let status = files.read("shard.json", read_shard_status)?;
+        let run = &plan.metadata.run;
+        if let Some(other) = &status
+            && (&other.shard, &other.launch) != (&run.shard, &run.launch)
+        {
+            let how = format!("shard.json is of {} in launch `{}`", other.shard, other.launch);
+            files.damaged.insert("shard.json".to_owned(), how);
+        }
         for (name, digest) in status.iter().flat_map(|status| &status.files) {
             if let Some(how) = digest.mismatch(&folder.join(name)) {
                 files.damaged.insert(name.clone(), format!("{name} {how}"));

@@ -36,7 +36,6 @@ pub struct ShardStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_by_ns: Option<u64>,
     /// Its files by name, as they were when it ended.
-    #[serde(default)]
     pub files: BTreeMap<String, FileDigest>,
 }
 

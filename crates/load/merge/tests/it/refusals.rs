@@ -116,6 +116,7 @@ fn shards_of_an_earlier_launch_do_not_count() {
     let none = of("second").unwrap_err().to_string();
     assert!(none.contains("no shard is of launch `second`") && none.contains("`first`"), "{none}");
     change(&folders[2], "/metadata/run/launch", json!("second"));
+    say(&folders[2], &json!({"launch": "second"}));
     for (launch, done, below, missing) in [
         ("second", "1 of 3", "66.7%", "shard 0/3 is missing; shard 1/3 is missing"),
         ("first", "2 of 3", "33.3%", "shard 2/3 is missing"),
@@ -372,6 +373,31 @@ fn a_file_that_is_not_the_one_of_its_shard_makes_the_whole_invalid() {
         fs::write(&path, &own).unwrap();
         assert_eq!(reason(&merge(&folders)), "valid", "{name}");
     }
+}
+
+/// The last file has no digest of its own: without its list no other file would be checked.
+#[test]
+fn a_shard_file_of_another_shard_or_without_digests_makes_the_whole_invalid() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 3);
+    let path = folders[1].join("shard.json");
+    let whole = fs::read_to_string(&path).unwrap();
+    for (from, to) in [
+        ("\"1/3\"", "\"1/4\""),
+        ("\"1/3\"", "\"2/3\""),
+        ("\"launch\":\"first\"", "\"launch\":\"other\""),
+        ("\"launch\"", "\"lauoch\""),
+        ("\"files\"", "\"filer\""),
+    ] {
+        let changed = whole.replace(from, to);
+        assert_ne!(changed, whole, "{from}");
+        fs::write(&path, changed).unwrap();
+        let found = reason(&merge(&folders));
+        let words = "shard 1/3 has damaged files (shard.json";
+        assert!(found.starts_with("2 of 3 ") && found.contains(words), "{to}: {found}");
+    }
+    fs::write(&path, whole).unwrap();
+    assert_eq!(reason(&merge(&folders)), "valid");
 }
 
 /// As ISO 3309 has it, bit by bit.

@@ -159,6 +159,7 @@ pub(crate) fn shard(parent: &Path, part: Stripe) -> PathBuf {
     write("summary.json", summary_json(&summary(part)).unwrap().as_bytes());
     let status = ShardStatus {
         shard: format!("{}/{}", part.index(), part.count()),
+        launch: "first".to_owned(),
         state: ShardState::Done,
         ..ShardStatus::default()
     };
