@@ -192,7 +192,8 @@ mod tests {
         }
         keywords.remove("key");
         if command == "llm" {
-            keywords.retain(|name, _| !["concurrency", "rate", "sweep", "model"].contains(&&**name));
+            keywords
+                .retain(|name, _| !["concurrency", "rate", "sweep", "model"].contains(&&**name));
         }
         keywords
     }

@@ -60,17 +60,21 @@ impl Row {
     /// The words in our spelling.
     fn words(&self, value: &str) -> Vec<String> {
         let number = value.split_once('/').map_or(value, |(number, _)| number);
-        let fill = |word: &str| {
-            let word = word.replace("{number}", number);
-            word.replace("{pair}", &value.replacen(':', "=", 1)).replace("{}", value)
-        };
         let words = self.reading.split(' ').filter(|_| !self.reading.starts_with("drop"));
-        words.map(fill).collect()
+        words
+            .map(|word: &str| {
+                let word = word.replace("{number}", number);
+                word.replace("{pair}", &value.replacen(':', "=", 1)).replace("{}", value)
+            })
+            .collect()
     }
 }
 
+fn is_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok()
+}
+
 fn meets(condition: &str, value: &str) -> bool {
-    let is_number = |text: &str| text.parse::<f64>().is_ok();
     match condition {
         "number" => is_number(value),
         "time" => !is_number(value) && crate::flags::parse_time(value).is_ok(),
@@ -160,8 +164,7 @@ impl Reader<'_> {
         let Some(row) = row else {
             self.words.push(word.to_owned());
             let own = own.filter(|own| own.takes_value && own.name == word);
-            let is_value = |own: &OwnFlag| own.needs_value || value.is_some();
-            self.keeps_next = own.is_some_and(is_value);
+            self.keeps_next = own.is_some_and(|own: &OwnFlag| own.needs_value || value.is_some());
             return self.keeps_next;
         };
         if row.reading.is_empty() {

@@ -42,6 +42,7 @@ pub(crate) enum Watch {
 }
 
 /// The options of a run, besides its plan.
+#[expect(clippy::struct_excessive_bools, reason = "options are independent")]
 pub(crate) struct RunOptions {
     /// The files to write; `None` for none.
     pub(crate) output: Option<RunDirOptions>,
@@ -280,7 +281,7 @@ impl Session {
             status: self.status.clone(),
             targets,
             told: 0,
-            saturation: until_saturated.then(|| Saturation::new(run.metadata().clone())),
+            saturation: until_saturated.then(|| Saturation::new(run.metadata())),
             control: self.control.clone(),
             stopped: None,
         };

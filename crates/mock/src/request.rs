@@ -101,8 +101,9 @@ impl<'a> ApiRequest<'a> {
 fn ends_with_marker(text: &[u8]) -> bool {
     const WORDS: usize = 20;
     let Some((_, words)) = text.split_last_chunk::<WORDS>() else { return false };
-    let is_word = |word: &[u8]| word[..3].iter().all(u8::is_ascii_lowercase) && word[3] == b' ';
-    words.chunks(4).all(is_word)
+    words
+        .chunks(4)
+        .all(|word: &[u8]| word[..3].iter().all(u8::is_ascii_lowercase) && word[3] == b' ')
 }
 
 /// The part of a text behind the last marker in it; all of it where there is none.

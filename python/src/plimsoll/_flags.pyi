@@ -164,24 +164,27 @@ class LlmFlags(TypedDict, total=False):
     abort_on_errors: str | float | Path
     allow_failures: bool
     allow_invalid: bool
+    arrivals: str | float | Path
+    budget_cost: str | float | Path
+    budget_tokens: str | float | Path
     ca_file: str | float | Path
     cert: str | float | Path
     cert_key: str | float | Path
     connect_to: Mapping[str, Any] | Sequence[Any]
     duration: str | float | Path
+    extra_body: str | float | Path
     goodput: str | float | Path
     headers: Mapping[str, Any] | Sequence[Any]
     html: bool
     ignore: Mapping[str, Any] | Sequence[Any]
+    ignore_eos: bool
     in_order: bool
     insecure: bool
     isl: str | float | Path
     isl_stddev: str | float | Path
     launch: str | float | Path
     lost_at_most: str | float | Path
-    max_cost: str | float | Path
     max_requests: str | float | Path
-    max_tokens: str | float | Path
     metric_label: Mapping[str, Any] | Sequence[Any]
     on_loss: str | float | Path
     osl: str | float | Path
@@ -206,6 +209,8 @@ class LlmFlags(TypedDict, total=False):
     start_timeout: str | float | Path
     stream: bool
     strict: bool
+    system: str | float | Path
+    temperature: str | float | Path
     thresholds: Mapping[str, Any] | Sequence[Any]
     timeout: str | float | Path
     tokenizer: str | float | Path

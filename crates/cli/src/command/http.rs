@@ -132,10 +132,11 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     // What was measured is shown even where a later run could not be carried out.
     if several && !finished.is_empty() {
-        let levels = || finished.iter().map(|run| Levels::new(&run.summary)).collect::<Vec<_>>();
-        match json {
-            true => console::print(&levels_json(&levels())?)?,
-            false => console::print_screen(&table::side_by_side(&urls, &finished))?,
+        if json {
+            let levels: Vec<_> = finished.iter().map(|run| Levels::new(&run.summary)).collect();
+            console::print(&levels_json(&levels)?)?;
+        } else {
+            console::print_screen(&table::side_by_side(&urls, &finished))?;
         }
     }
     session.linger();

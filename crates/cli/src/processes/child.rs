@@ -200,13 +200,10 @@ impl Process {
     /// Why a process ended before the common start: its own words, and its exit code.
     fn why_not_begun(&mut self, ended: ExitStatus) -> Error {
         let (name, lines) = (self.name(), self.said());
-        let without = |line: &str| {
-            LABELS.iter().find_map(|label| line.strip_prefix(label).map(str::to_owned))
-        };
-        let from = lines.iter().position(|line| without(line).is_some()).unwrap_or(0);
+        let from = lines.iter().position(|line| unlabelled(line).is_some()).unwrap_or(0);
         let said: Vec<_> = lines[from..]
             .iter()
-            .map(|line| without(line).unwrap_or_else(|| line.clone()))
+            .map(|line| unlabelled(line).unwrap_or_else(|| line.clone()))
             .collect();
         let said = said.join("\n");
         let why = match (ended.code(), said.is_empty()) {
@@ -255,4 +252,9 @@ pub(super) fn lines_of_all(processes: &mut [Process]) -> Vec<String> {
         _ => line,
     });
     told.collect()
+}
+
+/// A line without its label, if it has one.
+fn unlabelled(line: &str) -> Option<String> {
+    LABELS.iter().find_map(|label| line.strip_prefix(label).map(str::to_owned))
 }

@@ -253,6 +253,7 @@ fn a_sweep_is_one_result_with_small_json() {
 
 /// A server that answers one request at a time, each after 25 ms: two users get no more than one.
 #[test]
+#[expect(clippy::excessive_nesting, reason = "a server of a few lines")]
 fn a_sweep_of_doubling_users_ends_by_itself_in_one_folder() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -264,7 +265,7 @@ fn a_sweep_of_doubling_users_ends_by_itself_in_one_folder() {
                 let mut reader = std::io::BufReader::new(out.try_clone().unwrap());
                 while crate::plain_server::read(&mut reader).is_some() {
                     let _turn = turn.lock().unwrap();
-                    std::thread::sleep(std::time::Duration::from_millis(25));
+                    std::thread::park_timeout(std::time::Duration::from_millis(25));
                     let body = r#"{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":7}}"#;
                     let head = format!(
                         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",

@@ -8,9 +8,10 @@ use plimsoll_run_files::{parse_row, read_exemplars};
 
 use crate::support::{FAST, Fixture, command, summary};
 
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     "exemplars.json",
     "histograms.hlog",
+    "levels.json",
     "metrics.prom",
     "plan.json",
     "profile.yaml",

@@ -280,7 +280,7 @@ fn ctrl_c_ends_a_suite_and_reports_what_was_measured() {
     std::thread::park_timeout(Duration::from_millis(2_500));
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     let output = ProcessOutput::from(child.wait_with_output().unwrap()).expect(130);
-    assert_eq!(output.expect_screen(), "INTERRUPTED");
+    assert_eq!(output.expect_screen(), "INTERRUPTED (measurement: valid)");
     let (_, json) = result(&fixture);
     assert_eq!(json["measurements"][0]["passes"].as_array().unwrap().len(), 1);
     assert_eq!(json["measurements"][1]["passes"].as_array().unwrap().len(), 0);
@@ -371,7 +371,7 @@ fn wrong_usage_and_a_dead_target_are_errors_before_any_load() {
     let fixture = Fixture::with(FAST);
     for (args, code, part) in [
         (&["--target", "nonsense"][..], 2, "has no scheme"),
-        (&["--target", "http://127.0.0.1:1"], 3, "nothing listens on that address"),
+        (&["--target", "http://127.0.0.1:1"], 1, "nothing listens on that address"),
         (&["--size-for", "0"], 2, "--size-for"),
         (&["--key", "x"], 2, "--target"),
         (&["--direct", "http://127.0.0.1:1"], 2, "--target"),

@@ -77,11 +77,11 @@ impl KneeReport {
         let required =
             required.map(|required| format!("{} required; ", self.load.text(required.load)));
         let required = required.unwrap_or_default();
-        let findings = || self.knees.iter().flat_map(|knee| &knee.findings);
-        let down = findings().find(|finding| finding.code == 605);
+        let findings: Vec<_> = self.knees.iter().flat_map(|knee| &knee.findings).collect();
+        let down = findings.iter().find(|finding| finding.code == 605);
         let down = down.map(|finding| format!("{}; ", finding.text().trim_end_matches('.')));
         let down = down.unwrap_or_default();
-        let is_late = findings().any(|finding| finding.values.contains_key("late"));
+        let is_late = findings.iter().any(|finding| finding.values.contains_key("late"));
         let validity = if is_late { "doubtful" } else { "valid" };
         (tone, format!("{word}: {down}{required}capacity {found} (measurement: {validity})"))
     }

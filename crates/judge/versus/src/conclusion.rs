@@ -91,7 +91,9 @@ impl Versus {
         let held: Vec<_> =
             self.claims.iter().filter(|claim| claim.holds).map(Claim::finding).collect();
         let failures = held.iter().find(|finding| finding.code == 403);
-        failures.or(held.first()).map_or_else(|| "no significant difference".to_owned(), sentence)
+        failures
+            .or_else(|| held.first())
+            .map_or_else(|| "no significant difference".to_owned(), sentence)
     }
 }
 

@@ -57,7 +57,8 @@ impl FailedAt {
         }
     }
 
-    fn add(&mut self, kind: FailedBy, (first, last, n): (u32, u32, u64)) {
+    fn add(&mut self, kind: FailedBy, span: (u32, u32, u64)) {
+        let (first, last, n) = span;
         let known = self.kinds.entry(kind).or_insert((first, last, 0));
         *known = (known.0.min(first), known.1.max(last), known.2 + n);
     }

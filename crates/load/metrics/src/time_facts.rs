@@ -11,6 +11,14 @@ use crate::timeline::{RunTimeline, TimelineGroup, TimelineInterval, TimelineStag
 
 mod change;
 mod silence;
+/// Requests due in an interval of an open stage, or those in flight.
+fn load_of(interval: &TimelineInterval, stage: &str, is_open: bool) -> u64 {
+    if !is_open {
+        return interval.in_flight.iter().sum();
+    }
+    interval.groups.iter().filter(|group| group.stage == stage).map(|group| group.due).sum()
+}
+
 #[cfg(test)]
 mod simulation;
 
@@ -320,14 +328,10 @@ impl View<'_> {
     fn is_ramp(&self, stage: &TimelineStage, intervals: &[&TimelineInterval]) -> bool {
         let is_open = self.model(stage) == LoadModel::Open;
         let (first, second) = intervals.split_at(intervals.len() / 2);
-        let load_of = |interval: &&TimelineInterval| -> u64 {
-            let own = interval.groups.iter().filter(|group| group.stage == stage.name);
-            if is_open { own.map(|group| group.due).sum() } else { interval.in_flight.iter().sum() }
-        };
-        let mean = |part: &[&TimelineInterval]| {
-            part.iter().map(load_of).sum::<u64>() as f64 / part.len().max(1) as f64
-        };
-        let (first, second) = (mean(first), mean(second));
+        let [first, second] = [first, second].map(|part| {
+            let loads = part.iter().map(|interval| load_of(interval, &stage.name, is_open));
+            loads.sum::<u64>() as f64 / part.len().max(1) as f64
+        });
         first.max(second) > RAMP * first.min(second) + 1.0
     }
 

@@ -103,8 +103,8 @@ pub fn limited_time(figure: Option<BoundedFigure>) -> String {
     })
 }
 
-/// A median; of fewer values than [`samples_needed`] with its interval, `312ms [298, 330]`, or below 6
-/// with the smallest and the largest, `312ms (298 to 330)`.
+/// A median; of fewer values than [`samples_needed`] with its interval, `312ms [298, 330]`, or
+/// below 6 with the smallest and the largest, `312ms (298 to 330)`.
 pub fn middle(middle: &Middle) -> String {
     let Middle { figure, ends: [low, high], count } = *middle;
     let text = limited_time(Some(figure));

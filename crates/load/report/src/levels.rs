@@ -20,6 +20,7 @@ pub const SCHEMA: &str = "plimsoll.levels/1";
 const NOISE: f64 = 0.01;
 
 /// The figures of a run by level of load, with their intervals. Times are in milliseconds.
+#[expect(clippy::struct_field_names, reason = "names of the file")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Levels {
     /// Version of the layout: `plimsoll.levels/1`.
@@ -165,8 +166,7 @@ impl Levels {
         for index in pareto(summary) {
             levels[index].pareto = true;
         }
-        let several = |groups: &[Group]| groups.len() > 1;
-        let scenarios = Some(&summary.results.by_scenario).filter(|groups| several(groups));
+        let scenarios = Some(&summary.results.by_scenario).filter(|groups| groups.len() > 1);
         let judged = run_bounds(summary).into_iter().chain(run_findings(summary));
         let mut models: Vec<_> =
             metadata.targets.iter().map(|target| target.model.clone()).collect();
@@ -210,11 +210,6 @@ pub fn is_sweep(summary: &RunSummary) -> bool {
         .filter(|stage| !stage.warmup)
         .map(|stage| &*stage.name)
         .collect();
-    let is_plain = |stage: &str, sign: &str| {
-        let shape = stage.split(':').next().and_then(|shape| shape.strip_prefix(sign));
-        shape.is_some_and(|shape| shape.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
-            && !stage.contains("..")
-    };
     stages.len() > 1
         && ["", "@"].iter().any(|sign| stages.iter().all(|stage| is_plain(stage, sign)))
 }
@@ -254,7 +249,6 @@ pub fn throughput(group: &Group) -> Option<RateFigure> {
 }
 
 fn figures(group: &Group, headline: Metric) -> LevelFigures {
-    let mean = |part: Option<&ValueSummary>| part.map(|part| rounded(part.mean));
     let tokens = group.tokens.as_ref();
     let rate = |name| group.named_rate(name).map(rate_figure);
     let shown = [headline, Metric::Ttft, Metric::Ttfot, Metric::Tpot, Metric::Itl];
@@ -271,8 +265,8 @@ fn figures(group: &Group, headline: Metric) -> LevelFigures {
         tokens_per_s_per_user: group.distribution(Metric::Tpot).and_then(|_| speed(group)),
         goodput_per_s: rate("goodput"),
         good: group.rates.good_share.map(rounded),
-        isl: mean(tokens.and_then(|tokens| tokens.input_tokens.as_ref())),
-        osl: mean(tokens.and_then(|tokens| tokens.output_tokens.as_ref())),
+        isl: rounded_mean(tokens.and_then(|tokens| tokens.input_tokens.as_ref())),
+        osl: rounded_mean(tokens.and_then(|tokens| tokens.output_tokens.as_ref())),
         times: times.collect(),
         ..LevelFigures::default()
     }
@@ -280,8 +274,9 @@ fn figures(group: &Group, headline: Metric) -> LevelFigures {
 
 /// Whether a time says more than another one: TTFOT only where reasoning was streamed.
 pub fn is_shown(group: &Group, metric: Metric) -> bool {
-    let mean = |metric| Some(group.distribution(metric)?.raw_mean_min_max()[0]);
-    metric != Metric::Ttfot || mean(Metric::Ttfot) > mean(Metric::Ttft)
+    let [later, first] = [Metric::Ttfot, Metric::Ttft]
+        .map(|metric| Some(group.distribution(metric)?.raw_mean_min_max()[0]));
+    metric != Metric::Ttfot || later > first
 }
 
 fn time_figures(times: &DistributionSummary) -> Option<TimeFigures> {
@@ -317,7 +312,6 @@ fn rate_figure(figure: BoundedFigure) -> RateFigure {
 
 /// The limits of throughput and of speed.
 fn point(group: &Group) -> Option<[[f64; 2]; 2]> {
-    let ends = |figure: RateFigure| [figure.low, figure.high.unwrap_or(f64::INFINITY)];
     Some([ends(throughput(group)?), ends(speed(group)?)])
 }
 
@@ -344,9 +338,22 @@ fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
-    let digits = 4 - value.abs().log10().floor() as i32;
-    let text = format!("{value:.*}", usize::try_from(digits.max(0)).unwrap_or_default());
-    text.parse().unwrap_or(value)
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
+
+/// Whether the name of a stage is a number of users, or with `@` as its sign a rate.
+fn is_plain(stage: &str, sign: &str) -> bool {
+    let shape = stage.split(':').next().and_then(|shape| shape.strip_prefix(sign));
+    shape.is_some_and(|shape| shape.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
+        && !stage.contains("..")
+}
+
+fn rounded_mean(part: Option<&ValueSummary>) -> Option<f64> {
+    part.map(|part| rounded(part.mean))
+}
+
+fn ends(figure: RateFigure) -> [f64; 2] {
+    [figure.low, figure.high.unwrap_or(f64::INFINITY)]
 }
 
 #[cfg(test)]

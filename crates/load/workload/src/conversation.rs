@@ -39,11 +39,12 @@ const CANNED_TOKENS: u32 = 64;
 /// [`AgentSpec`](crate::AgentSpec).
 ///
 /// **Before the first text** comes the shared prefix, if there is a pool of them, and then in
-/// `bust` mode the marker: five words that stand for the first 40 bits of the id, and `---`. The first text is the system prompt if
-/// there is one, else the first prompt; in independent requests, every prompt is a first text. The
-/// tokens of the marker count as part of a text of given size; a text shorter than the marker gets
-/// a shorter one. In `bust` mode a shared prefix begins with a marker of its own, which is the same
-/// in the whole run: what an earlier run left in a cache does not help this one.
+/// `bust` mode the marker: five words that stand for the first 40 bits of the id, and `---`. The
+/// first text is the system prompt if there is one, else the first prompt; in independent requests,
+/// every prompt is a first text. The tokens of the marker count as part of a text of given size; a
+/// text shorter than the marker gets a shorter one. In `bust` mode a shared prefix begins with a
+/// marker of its own, which is the same in the whole run: what an earlier run left in a cache does
+/// not help this one.
 ///
 /// **With a tool server or an agent** the turns are messages of the protocol: the handshake, the
 /// scenario's steps, the deletion of the session. What an answer gives (session, cursor, task) is

@@ -39,6 +39,7 @@ pub use error::{
     WorkloadError,
 };
 pub use id::{ConversationId, RequestId, conversation_id, id_rank, request_id};
+pub use prompt_builder::marked_id;
 pub use prompts_file::FilePrompts;
 pub use session::{DiscoveryAnswer, RpcEnd, ToolDiscovery, offered_to_model};
 pub use spec::{

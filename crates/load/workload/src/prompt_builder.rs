@@ -6,14 +6,12 @@ use plimsoll_measure::{Rng, Seed};
 use plimsoll_protocol::Text;
 
 use crate::id::ConversationId;
-use crate::synthetic_text::{CACHE_BLOCK, TextGenerator};
+use crate::synthetic_text::{CACHE_BLOCK, MARKER_END, TextGenerator, WORD_BYTES, all_words};
 use crate::token_counter::TokenCounter;
 
 /// Words of the marker that makes a prompt unique. They stand for 40 bits of an id, and are a token
 /// each.
 const MARKER_WORDS: usize = 5;
-/// What ends the marker, so that logs can tell it from the text.
-pub(crate) const MARKER_END: &str = "--- ";
 
 /// Builds the prompts of all conversations.
 #[derive(Debug)]
@@ -138,4 +136,19 @@ impl PromptBuilder {
             }
         }
     }
+}
+/// The beginning of the id of the conversation whose marker is the last one in a text:
+/// `01234567-89`.
+pub fn marked_id(text: &str) -> Option<String> {
+    let words: Vec<&str> = all_words().collect();
+    let markers = text.match_indices(MARKER_END).filter_map(|(end, _)| {
+        let from = end.checked_sub(MARKER_WORDS * WORD_BYTES)?;
+        let marker = text.get(from..end)?.as_bytes().chunks(WORD_BYTES);
+        let bytes = marker.map(|word| words.iter().position(|known| known.as_bytes() == word));
+        let digits: String =
+            bytes.map(|byte| Some(format!("{:02x}", byte?))).collect::<Option<_>>()?;
+        let (group, rest) = digits.split_at(8);
+        Some(format!("{group}-{rest}"))
+    });
+    markers.last()
 }

@@ -18,6 +18,8 @@ const GROUP: usize = 4 * WORD_BYTES;
 const CHUNK: usize = 64 * WORD_BYTES;
 /// The most words of a list.
 const MOST_WORDS: usize = 256;
+/// The end of the marker of a prompt, which separates it from the text.
+pub(crate) const MARKER_END: &str = "--- ";
 /// Words of one cached block of a Mooncake trace.
 pub(crate) const CACHE_BLOCK: usize = 512;
 /// Fresh words at the beginning of a cached block: far more combinations than there are blocks.

@@ -28,7 +28,7 @@ impl TokenCounter {
         Ok((Self::Tokenizer(Box::new(tokenizer)), words))
     }
 
-    /// Tokens of [`crate::prompt_builder::MARKER_END`] between words.
+    /// Tokens of [`crate::synthetic_text::MARKER_END`] between words.
     pub(crate) fn marker_end_tokens(&self) -> usize {
         match self {
             Self::Estimate => 1,

@@ -87,8 +87,12 @@ impl MeasurementResult {
 
     /// Whether the target failed most requests of each pass.
     pub(crate) fn has_failed(&self) -> bool {
-        let failed = |pass: &Figures| pass.invalid.is_none() && 2 * pass.errors > pass.requests;
-        !self.errors_expected && !self.passes.is_empty() && self.passes.iter().all(failed)
+        !self.errors_expected
+            && !self.passes.is_empty()
+            && self
+                .passes
+                .iter()
+                .all(|pass: &Figures| pass.invalid.is_none() && 2 * pass.errors > pass.requests)
     }
 
     /// Why the figures of a pass must not be used.

@@ -82,14 +82,14 @@ pub(super) fn stages(load: &Load, counted: bool) -> Result<Stages, UsageError> {
     let duration = if counted && alone { ENDLESS } else { DURATION };
     let doublings: Vec<u32> = (0..=MOST_DOUBLINGS).map(|n| 2_u32.pow(n)).collect();
     let users = if *sweep { &doublings[..] } else { &USERS };
-    let stage = |users: &u32, duration, warmup| StageSpec {
-        load: plimsoll_schedule::Load::Closed { from: *users, to: *users },
-        duration: Some(duration),
-        warmup,
-    };
-    let warm_up = users.first().map(|users| stage(users, WARM_UP, true));
-    let measured = users.iter().map(|users| stage(users, duration, false));
+    let warm_up = users.first().map(|users| stage(*users, WARM_UP, true));
+    let measured = users.iter().map(|users| stage(*users, duration, false));
     levels.stages(&Stages(warm_up.into_iter().chain(measured).collect()))
+}
+
+fn stage(users: u32, duration: Nanos, warmup: bool) -> StageSpec {
+    let load = plimsoll_schedule::Load::Closed { from: users, to: users };
+    StageSpec { load, duration: Some(duration), warmup }
 }
 
 /// The first model that the endpoint lists. One that does not answer gets any: the probe before the

@@ -49,12 +49,12 @@ pub(super) fn build(flags: &Flags, part: &Part) -> Result<Plan> {
     let (profile, overrides) = (profile(flags)?, part.of(overrides(flags)?));
     let load_with =
         |overrides: &Overrides| load(&profile, &environment, overrides, Purpose::Versus);
-    let usual = |overrides: &Overrides| match flags.profile {
-        Some(_) => Ok(load_with(overrides)?.stages),
-        None => Ok(usual_stages(flags)),
-    };
     let given = flags.settings.get("stages");
-    let mut overrides = flags.load.add_to(overrides, given, usual)?;
+    let mut overrides =
+        flags.load.add_to(overrides, given, |overrides: &Overrides| match flags.profile {
+            Some(_) => Ok(load_with(overrides)?.stages),
+            None => Ok(usual_stages(flags)),
+        })?;
     if flags.profile.is_none() && overrides.get("stages").is_none() {
         overrides = overrides.with("stages", "stages", usual_stages(flags).to_string());
     }

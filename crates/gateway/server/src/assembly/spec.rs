@@ -63,8 +63,8 @@ macro_rules! define_spec {
             pub open: Vec<String>,
             /// Administration: `/admin/build` and `/admin/reload`.
             pub admin: AdminSpec,
-            /// Addresses (`ADDRESS` or `ADDRESS/BITS`) of proxies whose `x-forwarded-*` headers name
-            /// the client of limits, rows and checks. The headers of all others are removed.
+            /// Addresses (`ADDRESS` or `ADDRESS/BITS`) of proxies whose `x-forwarded-*` headers
+            /// name the client of limits, rows and checks. The headers of all others are removed.
             pub trusted_proxies: Vec<String>,
             $($(#[$meaning])* pub $name: Option<$section>,)*
             /// Layer: rate limits.

@@ -93,7 +93,11 @@ fn a_target_that_dies_fails_the_comparison_with_the_time_and_its_own_words() {
         // What was measured before is still said.
         assert!(shown.contains("TTFT of b: +"), "{shown}");
     }
-    assert!(on_screen(&versus).ends_with(&format!("\nFAIL: {said} (measurement: valid)\n")), "{}", on_screen(&versus));
+    assert!(
+        on_screen(&versus).ends_with(&format!("\nFAIL: {said} (measurement: valid)\n")),
+        "{}",
+        on_screen(&versus)
+    );
 }
 
 #[test]
@@ -140,7 +144,10 @@ fn a_target_that_was_down_in_one_round_fails_all_rounds() {
     let all = combine(&rounds).unwrap();
     assert_eq!(all.judgement_of_bounds(), Judgement::Fail);
     let shown = on_screen(&all);
-    assert!(shown.contains("b: 4,000 of 12,000 requests (33.33%) failed: connect_refused"), "{shown}");
+    assert!(
+        shown.contains("b: 4,000 of 12,000 requests (33.33%) failed: connect_refused"),
+        "{shown}"
+    );
 }
 
 fn on_screen(versus: &Versus) -> String {

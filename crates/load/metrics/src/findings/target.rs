@@ -112,6 +112,12 @@ impl Seen<'_> {
         })
     }
 
+    /// The most frequent status of a range, and its number.
+    fn main_status(&self, range: std::ops::Range<u16>) -> Option<(u16, u64)> {
+        let statuses = self.group.statuses.range(range);
+        statuses.max_by_key(|(_, number)| **number).map(|(status, number)| (*status, *number))
+    }
+
     /// The most frequent kind of failure, its message, and what to do.
     fn main_failure(&self) -> (String, Option<&str>, &'static str) {
         let counters = &self.group.counters;
@@ -121,11 +127,7 @@ impl Seen<'_> {
         let class = counted.max_by_key(|(number, _)| *number);
         let by_class = class.map_or(0, |(number, _)| number);
         let unanswered = counters.timed_out + counters.in_flight;
-        let of = |range: std::ops::Range<u16>| {
-            let statuses = self.group.statuses.range(range);
-            statuses.max_by_key(|(_, number)| **number).map(|(status, number)| (*status, *number))
-        };
-        match (class, of(400..500)) {
+        match (class, self.main_status(400..500)) {
             (_, Some((status, number)))
                 if number.min(counters.refused()) >= by_class.max(unanswered) =>
             {
@@ -134,7 +136,8 @@ impl Seen<'_> {
                 (kind, message, action_of_status(Some(status), self.has_models()))
             }
             (Some((_, class)), _) if by_class >= unanswered => {
-                let status = of(500..600).filter(|_| class == ErrorClass::ServerError);
+                let status =
+                    self.main_status(500..600).filter(|_| class == ErrorClass::ServerError);
                 let kind = status.map_or_else(
                     || class.name().to_owned(),
                     |(status, _)| format!("status {status}"),

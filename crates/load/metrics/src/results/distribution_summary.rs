@@ -178,10 +178,19 @@ impl DistributionSummary {
             None => [self.min, self.max],
         };
         let half = HalfInterval::new(value, ends[0], ends[1]);
-        let few = || {
-            percentile(&whole, &self.ends().unwrap_or_default(), median.q, &half, self.unfinished)
-        };
-        Some(Middle { figure: self.figure(median).unwrap_or_else(few), ends, count })
+        Some(Middle {
+            figure: self.figure(median).unwrap_or_else(|| {
+                percentile(
+                    &whole,
+                    &self.ends().unwrap_or_default(),
+                    median.q,
+                    &half,
+                    self.unfinished,
+                )
+            }),
+            ends,
+            count,
+        })
     }
 
     /// Where there are too few values for a percentile: what it exceeds with 97.5 % confidence.

@@ -53,26 +53,28 @@ pub(super) fn find(medians: &[(f64, f64)], length: f64) -> Option<Step> {
         && jump.abs() >= LEAST_FACTOR.ln()
         && separate >= SEPARATE
         && drift < MOST_DRIFT * jump.abs()
-        && fits_better(&values, index, (before, after));
+        && fits_better(&values, index, before, after);
     is_step.then(|| Step { index, before: before.exp(), after: after.exp() })
 }
 
 /// Whether a step leaves much less than a line. Values beyond both levels count as half a step
 /// beyond them.
-fn fits_better(values: &[f64], index: usize, (before, after): (f64, f64)) -> bool {
+fn fits_better(values: &[f64], index: usize, before: f64, after: f64) -> bool {
     let beyond = (after - before).abs() / 2.0;
     let (low, high) = (before.min(after) - beyond, before.max(after) + beyond);
     let values: Vec<f64> = values.iter().map(|value| value.clamp(low, high)).collect();
-    let squares = |part: &[f64]| {
-        let mean = mean(part);
-        part.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
-    };
     let (first, second) = values.split_at(index);
     let centre = (values.len() as f64 - 1.0) / 2.0;
-    let times = || (0..values.len()).map(|at| at as f64 - centre);
-    let along: f64 = times().zip(&values).map(|(time, value)| time * value).sum();
-    let line = squares(&values) - along.powi(2) / times().map(|time| time * time).sum::<f64>();
+    let times: Vec<f64> = (0..values.len()).map(|at| at as f64 - centre).collect();
+    let along: f64 = times.iter().zip(&values).map(|(time, value)| time * value).sum();
+    let line = squares(&values) - along.powi(2) / times.iter().map(|time| time * time).sum::<f64>();
     squares(first) + squares(second) < MOST_OF_LINE * line
+}
+
+/// The sum of the squared distances from the mean.
+fn squares(part: &[f64]) -> f64 {
+    let mean = mean(part);
+    part.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
 fn share_below(middle: f64, part: &[f64]) -> f64 {

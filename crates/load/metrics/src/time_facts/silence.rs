@@ -29,7 +29,13 @@ pub(super) fn longest(
 ) -> Option<Silence> {
     // After the load the last requests end one by one.
     let load = timeline.stages.last().map(|last| (last.start_s + last.duration_s) * 10.0)?;
-    let ended = &ended[..ended.len().min(load as usize)];
+    let ended: Vec<u32> = ended
+        .iter()
+        .zip(0_u32..)
+        .take_while(|(_, at)| f64::from(*at) < load)
+        .map(|(count, _)| *count)
+        .collect();
+    let ended = ended.as_slice();
     let all: u64 = ended.iter().map(|count| u64::from(*count)).sum();
     let runs = silent_runs(ended);
     let (start, length) = runs.iter().copied().max_by_key(|(_, length)| *length)?;

@@ -4,6 +4,12 @@
 //! than that needs; `SIMULATED_RUNS=20000 cargo test --release -p plimsoll-metrics simulation`
 //! shows the shares.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "simulated times are small and positive"
+)]
+
 use std::collections::BTreeMap;
 
 use super::{Moments, TimeFacts};
@@ -124,15 +130,17 @@ fn facts(model: Model, random: &mut Random) -> TimeFacts {
     let requests = simulated(model, random);
     let end = requests.iter().map(|(_, end)| *end).fold(0.0, f64::max).ceil() as usize + 1;
     let mut moments = Moments { ended: vec![0; 10 * end], ..Moments::default() };
-    requests.iter().for_each(|(_, end)| moments.ended[(10.0 * end) as usize] += 1);
+    for (_, end) in &requests {
+        moments.ended[(10.0 * end) as usize] += 1;
+    }
     let stage = "@30:40s".to_owned();
     let group = |second: usize| {
         let of_second = |at: f64| at as usize == second;
         let ended: Vec<_> = requests.iter().filter(|(_, end)| of_second(*end)).collect();
         let mut bins: BTreeMap<u32, u64> = BTreeMap::new();
-        ended
-            .iter()
-            .for_each(|(due, end)| *bins.entry(bin(((end - due) * 1e9) as u64)).or_default() += 1);
+        for (due, end) in &ended {
+            *bins.entry(bin(((end - due) * 1e9) as u64)).or_default() += 1;
+        }
         let times = TimelineTimes { bins: bins.into_iter().collect(), ..TimelineTimes::default() };
         let metrics = [Metric::ResponseTime, Metric::ServiceTime];
         let completed = ended.len() as u64;

@@ -51,8 +51,7 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
 
 /// The level with the highest throughput, of a sweep.
 pub(super) fn peak(summary: &RunSummary) -> Option<String> {
-    let of = |group: &Group| throughput(group).map_or(0.0, |rate| rate.value);
-    let peak = measured(summary).max_by(|a, b| of(a).total_cmp(&of(b)))?;
+    let peak = measured(summary).max_by(|a, b| per_s(a).total_cmp(&per_s(b)))?;
     if pareto(summary).is_empty() {
         return None;
     }
@@ -62,7 +61,10 @@ pub(super) fn peak(summary: &RunSummary) -> Option<String> {
     let user = peak.distribution(Metric::Tpot).and_then(|_| speed(peak));
     let user = user.map(|user| format!(", {} tokens/s per user", format::digits(user.value)));
     let [ttft, user] = [ttft, user].map(Option::unwrap_or_default);
-    Some(format!("Highest throughput: {} {unit} at {name}{ttft}{user}.", format::digits(of(peak))))
+    Some(format!(
+        "Highest throughput: {} {unit} at {name}{ttft}{user}.",
+        format::digits(per_s(peak))
+    ))
 }
 
 fn figures(summary: &RunSummary, groups: &[&Group], names: impl Iterator<Item = String>) -> Rows {
@@ -185,14 +187,10 @@ fn row(name: String, group: &Group, metric: Metric, shown: &Shown) -> [String; H
     let of = |metric: Metric, text: &dyn Fn(&DistributionSummary) -> String| {
         group.distribution(metric).map_or_else(String::new, text)
     };
-    let only = |is_shown: bool, text: String| if is_shown { text } else { String::new() };
     let time =
         |quantile: usize| of(metric, &|times| format::percentile(times, &QUANTILES[quantile]));
     let mark = if group.has_estimated_tokens(Metric::Tpot) { "~" } else { "" };
     let tokens = group.tokens.as_ref();
-    let length = |part: Option<f64>| {
-        part.filter(|_| shown.streams).map_or_else(String::new, |tokens| format!("{tokens:.0}"))
-    };
     let user = group.distribution(Metric::Tpot).and_then(|_| speed(group));
     [
         name,
@@ -208,8 +206,8 @@ fn row(name: String, group: &Group, metric: Metric, shown: &Shown) -> [String; H
         of(Metric::Ttft, &median),
         only(shown.ttfot, of(Metric::Ttfot, &median)),
         of(Metric::Tpot, &|times| format!("{mark}{}", median(times))),
-        length(tokens.and_then(|tokens| Some(tokens.input_tokens?.mean))),
-        length(tokens.and_then(|tokens| Some(tokens.output_tokens?.mean))),
+        length(shown, tokens.and_then(|tokens| Some(tokens.input_tokens?.mean))),
+        length(shown, tokens.and_then(|tokens| Some(tokens.output_tokens?.mean))),
         service(group),
         of(metric, &median),
         only(shown.p90 && !shown.p95, time(1)),
@@ -239,4 +237,16 @@ fn badness(stage: &Group, metric: Metric) -> (f64, f64, f64) {
         times.and_then(|times| times.raw_quantile(&QUANTILES[quantile])).unwrap_or_default()
     });
     (unanswered, p99, median)
+}
+
+fn per_s(group: &Group) -> f64 {
+    throughput(group).map_or(0.0, |rate| rate.value)
+}
+
+fn only(is_shown: bool, text: String) -> String {
+    if is_shown { text } else { String::new() }
+}
+
+fn length(shown: &Shown, part: Option<f64>) -> String {
+    only(shown.streams, part.map_or_else(String::new, |tokens| format!("{tokens:.0}")))
 }

@@ -7,8 +7,7 @@ use plimsoll_protocol::Text;
 use tokenizers::Tokenizer;
 
 use crate::error::WorkloadError;
-use crate::prompt_builder::MARKER_END;
-use crate::synthetic_text::{TextGenerator, all_words};
+use crate::synthetic_text::{MARKER_END, TextGenerator, all_words};
 
 /// With fewer words than this, prompts would hardly differ.
 const MIN_WORDS: usize = 32;

@@ -55,9 +55,8 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
         (not_compared, format!("{not_compared} of {} comparisons unusable", compared.len())),
     ];
     let is_final = outcome != SuiteOutcome::Interrupted;
-    let joined = |rows: &[(usize, String)]| {
+    [&of_target[..], &of_measurement[..]].map(|rows| {
         let rows = rows.iter().filter(|(count, _)| *count > 0 && is_final);
         rows.map(|(_, row)| row.as_str()).collect::<Vec<_>>().join(", ")
-    };
-    [joined(&of_target), joined(&of_measurement)]
+    })
 }

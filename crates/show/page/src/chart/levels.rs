@@ -88,10 +88,6 @@ fn rows(summary: &RunSummary, levels: &[&Group], metric: Metric) -> Rows {
     rows.cells.extend(levels.iter().enumerate().map(|(nth, level)| {
         let times = level.distribution(metric).and_then(DistributionSummary::middle);
         let (all, one) = (throughput(level), speed(level));
-        let per_s = |rate: Option<RateFigure>| {
-            let text = or_dash(rate, |rate| digits(rate.value));
-            Cell::new(text.clone(), text)
-        };
         let median = or_dash(times, |times| middle(&times));
         let ends = or_dash(times, |times| times.ends.map(time).join(" to "));
         let mark = if best.contains(&nth) { "Pareto-optimal" } else { "other levels" };
@@ -118,4 +114,9 @@ fn rows(summary: &RunSummary, levels: &[&Group], metric: Metric) -> Rows {
 fn drawn_rate(rate: Option<RateFigure>) -> impl Iterator<Item = Cell> {
     let ends = rate.map(|rate| [rate.value, rate.low, rate.high.unwrap_or(rate.value)]);
     (0..3).map(move |end| Cell::value(ends.map(|ends| ends[end])))
+}
+
+fn per_s(rate: Option<RateFigure>) -> Cell {
+    let text = or_dash(rate, |rate| digits(rate.value));
+    Cell::new(text.clone(), text)
 }
