@@ -13,14 +13,47 @@ import plimsoll
 
 
 def test_http_sends_as_many_requests_as_asked(mock: plimsoll.Mock, tmp_path: Path) -> None:
-    run = plimsoll.http(f"{mock.url}/health", connections=2, max_requests=50, out=tmp_path)
+    run = plimsoll.http(f"{mock.url}/health", concurrency=2, max_requests=50, out=tmp_path)
     assert run.summary["total"]["counters"]["completed"] == 50
 
 
 def test_http_sends_a_body(mock: plimsoll.Mock, tmp_path: Path) -> None:
     body = '{"model": "mock-fast", "messages": [{"role": "user", "content": "hi"}]}'
-    run = plimsoll.http(f"{mock.url}/v1/chat/completions", body=body, connections=1, max_requests=5, out=tmp_path)
+    run = plimsoll.http(f"{mock.url}/v1/chat/completions", body=body, concurrency=1, max_requests=5, out=tmp_path)
     assert run.summary["total"]["statuses"] == {"200": 5}
+
+
+def test_llm_gives_its_levels_a_curve_and_a_view(mock: plimsoll.Mock, tmp_path: Path) -> None:
+    run = plimsoll.llm(
+        mock.url, "m", concurrency=[1, 3], duration=1, warmup=0, isl=32, osl=8, out=tmp_path, allow_invalid=True
+    )
+    levels = run.levels("records")
+    assert [(level["level"], level["users"]) for level in levels] == [("1 user", 1), ("3 users", 3)]
+    rows = run.rows("records")
+    for level, stage in zip(levels, ("1:1s", "3:1s")):
+        times = sorted(row["ttft_ms"] for row in rows if row["stage"] == stage)
+        assert level["requests"] == len([row for row in rows if row["stage"] == stage])
+        # The mock waits 20 ms, and the median of the rows is that of the level.
+        assert level["ttft_ms"] == pytest.approx(times[(len(times) - 1) // 2], rel=0.005)
+        assert 20 <= level["ttft_ms_low"] <= level["ttft_ms"] <= level["ttft_ms_high"] <= times[-1] * 1.005
+    assert run.levels("polars").columns == list(run.levels("pandas").columns) == list(levels[0])
+    pytest.importorskip("matplotlib").use("Agg")
+    assert run.plot().get_ylabel() == "median ttft, ms"
+    view = run._repr_html_()
+    assert (
+        "data:image/png;base64," in view and "3 users" in view and run.sweep["verdict"] in view.replace("&#x27;", "'")
+    )
+
+
+def test_lists_and_numbers_are_given_as_a_person_writes_them(mock: plimsoll.Mock, tmp_path: Path) -> None:
+    run = plimsoll.run(CHAT, target=mock.url, stages=["@20:1s", "@40:1s"], out=tmp_path)
+    assert [stage["stage"] for stage in run.stages("records")] == ["@20:1s", "@40:1s"]
+    timed = plimsoll.http(f"{mock.url}/health", connections=1, duration=1, warmup=0, out=tmp_path)
+    assert timed.summary["stages"][0]["duration_s"] == pytest.approx(1, abs=0.2)
+
+
+def test_the_version_is_that_of_the_program() -> None:
+    assert plimsoll.__version__[0].isdigit()
 
 
 def test_versus_finds_what_the_gateway_adds(mock: plimsoll.Mock, tmp_path: Path) -> None:

@@ -51,6 +51,18 @@ def test_a_percentile_without_enough_values_is_none(run: plimsoll.Run) -> None:
     assert run.percentile("response_time", 99.5) is None
 
 
+def test_a_metric_that_does_not_exist_is_an_error(run: plimsoll.Run) -> None:
+    with pytest.raises(ValueError, match="ttft"):
+        run.percentile("ttftt")
+    # Known, and without a value here.
+    assert run.percentile("tls") is None
+
+
+def test_a_result_is_neither_true_nor_false(run: plimsoll.Run) -> None:
+    with pytest.raises(TypeError, match="passed"):
+        bool(run)
+
+
 def test_an_unknown_stage_is_named_with_the_known_ones(run: plimsoll.Run) -> None:
     with pytest.raises(KeyError, match="@40:2s"):
         run.percentile("ttft", 50, stage="@400:2s")
@@ -152,7 +164,52 @@ def test_ctrl_c_still_gives_the_report(mock: plimsoll.Mock, tmp_path: Path) -> N
     assert child.returncode == 0
 
 
-def test_progress_shows_a_bar(mock: plimsoll.Mock, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+KILLED = """
+import sys, plimsoll
+with plimsoll.Mock(ttft="20ms") as mock:
+    print(mock.pid, flush=True)
+    plimsoll.llm(mock.url, "m", concurrency=2, duration="2s", warmup=1, out=sys.argv[1])
+    print("over", flush=True)
+    input()
+"""
+
+
+def processes_of(folder: Path, mock_pid: int) -> list[str]:
+    """Processes of the program that belong to the caller: its mock, and its load by the folder in its arguments."""
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = line.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if "plimsoll" in words[0] and (line.parent.name == str(mock_pid) or str(folder) in words):
+            found.append(" ".join(words))
+    return found
+
+
+@pytest.mark.parametrize("moment", ["mock", "load", "over"])
+def test_a_killed_caller_leaves_no_process_behind(moment: str, tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    mock_pid = int(child.stdout.readline())
+    deadline = time.monotonic() + 30
+    while moment == "load" and not list(tmp_path.glob("*/plan.json")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if moment == "over":
+        assert child.stdout.readline() == "over\n"
+    assert processes_of(tmp_path, mock_pid)
+    child.kill()
+    child.wait()
+    while processes_of(tmp_path, mock_pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert processes_of(tmp_path, mock_pid) == []
+    # The load ended with its caller, and not by itself.
+    assert bool(list(tmp_path.glob("*/summary.json"))) == (moment == "over")
+
+
+def test_progress_shows_a_line(mock: plimsoll.Mock, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plimsoll.run("minimal", target=mock.url, stages="1:2s", out=tmp_path, progress=True)
     assert "run:" in capfd.readouterr().err
 

@@ -8,6 +8,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod fleet;
 pub(crate) mod gateway;
+mod help;
 pub(crate) mod http;
 pub(crate) mod join;
 pub(crate) mod knee;
@@ -24,7 +25,9 @@ mod suite_page;
 pub(crate) mod versus;
 pub(crate) mod why;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 const ABOUT: &str = "Load testing for LLM and API gateways, with a check of its own accuracy";
 
@@ -91,18 +94,38 @@ pub(crate) enum Command {
     Man(man::Flags),
 }
 
-/// The flags of a command of ours, with their dashes.
-pub(crate) fn flags_of(command: &str) -> Vec<String> {
+/// Reads a command line.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&help::shown(Cli::command()).try_get_matches_from(arguments)?)
+}
+
+/// A flag of ours, with its dashes.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnFlag {
+    pub(crate) name: String,
+    pub(crate) takes_value: bool,
+    pub(crate) needs_value: bool,
+}
+
+/// The flags of the command that the first words name.
+pub(crate) fn flags_of(words: &[&str]) -> Vec<OwnFlag> {
     let mut cli = Cli::command();
     cli.build();
-    let found = cli.find_subcommand(command).into_iter();
-    let arguments = found.flat_map(clap::Command::get_arguments);
-    arguments
-        .flat_map(|argument| {
-            let long = argument.get_long().map(|name| format!("--{name}"));
-            long.into_iter().chain(argument.get_short().map(|name| format!("-{name}")))
-        })
-        .collect()
+    let mut command = &cli;
+    while let Some(next) = words.iter().find_map(|word| command.find_subcommand(word)) {
+        command = next;
+    }
+    let flags = command.get_arguments().flat_map(|argument| {
+        let (long, short) = (argument.get_long(), argument.get_short());
+        let longs = long.into_iter().chain(argument.get_all_aliases().unwrap_or_default());
+        let shorts = short.into_iter().chain(argument.get_all_short_aliases().unwrap_or_default());
+        let names = longs.map(|name| format!("--{name}"));
+        let names: Vec<_> = names.chain(shorts.map(|name| format!("-{name}"))).collect();
+        let count = argument.get_num_args().unwrap_or_default();
+        let (takes_value, needs_value) = (count.takes_values(), count.min_values() > 0);
+        names.into_iter().map(move |name| OwnFlag { name, takes_value, needs_value })
+    });
+    flags.collect()
 }
 
 #[cfg(test)]
@@ -146,6 +169,7 @@ mod tests {
         };
         let kind = match action {
             clap::ArgAction::SetTrue => "bool",
+            _ if flag == "stages" => "str | Sequence[str]",
             clap::ArgAction::Append => "Mapping[str, Any] | Sequence[Any]",
             _ => "str | float | Path",
         };
@@ -165,10 +189,12 @@ mod tests {
             for key in keys {
                 keywords.entry(key.clone()).or_insert("Any");
             }
-            // The flag `--max-tokens` is another thing than the key.
-            keywords.insert("max_tokens".to_owned(), "Any");
         }
         keywords.remove("key");
+        if command == "llm" {
+            keywords
+                .retain(|name, _| !["concurrency", "rate", "sweep", "model"].contains(&&**name));
+        }
         keywords
     }
 
@@ -184,7 +210,7 @@ mod tests {
              from typing import Any, TypedDict\n"
                 .to_owned(),
         ];
-        for command in ["run", "http", "versus", "knee", "compare"] {
+        for command in ["run", "http", "llm", "versus", "knee", "compare"] {
             let arguments = cli.find_subcommand(command).unwrap().get_arguments();
             let flags: Vec<_> = arguments
                 .filter_map(|own| Some((own.get_long()?, own.get_action())))
@@ -198,6 +224,8 @@ mod tests {
             let names: Vec<_> = names.chain((command == "knee").then_some("slo")).collect();
             known.insert(command.to_owned(), names.into());
         }
+        let metrics = plimsoll_metrics::Metric::ALL.map(plimsoll_metrics::Metric::name);
+        known.insert("metrics".to_owned(), metrics.to_vec().into());
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/src/plimsoll/");
         let json = serde_json::to_string_pretty(&known).unwrap() + "\n";
         expect_test::expect_file![format!("{folder}_flags.json")].assert_eq(&json);

@@ -30,7 +30,7 @@ pub(crate) enum Show {
     Screen,
     /// Everything, as report.txt holds it.
     Full,
-    /// The file that programs read: summary.json, or what stands for it.
+    /// What programs read: levels.json, or what stands for it.
     Json,
     /// Nothing yet: the command shows several results together.
     Nothing,

@@ -1,6 +1,5 @@
 //! Exit codes, the same for every command.
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -10,16 +9,18 @@ use plimsoll_plan::{REDACTED, redacted_urls};
 use plimsoll_profile::Problems;
 use plimsoll_runner::RunnerError;
 
-use crate::{console, foreign_flags};
+use crate::console;
 
 /// The outcome of a command, the most severe last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// Done, and every threshold passed.
     Pass,
-    /// The run is invalid or inconclusive, or could not be carried out.
+    /// The measurement is good, but does not decide.
+    Inconclusive,
+    /// The measurement must not be used, or could not be made.
     Invalid,
-    /// A threshold failed.
+    /// The target failed, or a threshold.
     Fail,
     /// Wrong usage, or a bad profile.
     Usage,
@@ -35,6 +36,7 @@ impl Exit {
             Self::Fail => 1,
             Self::Usage => 2,
             Self::Invalid => 3,
+            Self::Inconclusive => 4,
             Self::Interrupted => 130,
         }
     }
@@ -44,7 +46,7 @@ impl Exit {
         match verdict {
             Verdict::Pass => Self::Pass,
             Verdict::Fail => Self::Fail,
-            Verdict::Inconclusive => Self::Invalid,
+            Verdict::Inconclusive => Self::Inconclusive,
         }
     }
 
@@ -54,7 +56,8 @@ impl Exit {
         match summary.judgement(allow_invalid) {
             RunJudgement::Passed => Self::Pass,
             RunJudgement::Failed(_) | RunJudgement::TargetFailed => Self::Fail,
-            RunJudgement::Invalid | RunJudgement::Inconclusive(_) => Self::Invalid,
+            RunJudgement::Invalid => Self::Invalid,
+            RunJudgement::Inconclusive(_) => Self::Inconclusive,
             RunJudgement::Interrupted => Self::Interrupted,
         }
     }
@@ -78,11 +81,18 @@ impl Exit {
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
+/// The target answers none of the load: the text says why.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct TargetError(pub(crate) String);
+
 /// Prints the error, if there is one, and returns the exit code.
 pub(crate) fn code(result: anyhow::Result<Exit>) -> ExitCode {
     let exit = result.unwrap_or_else(|error| {
-        console::eprint_labelled("error", &error_chain(&error));
-        exit_for(&error)
+        let exit = exit_for(&error);
+        let label = if exit == Exit::Fail { "FAIL" } else { "error" };
+        console::eprint_labelled(label, &error_chain(&error));
+        exit
     });
     ExitCode::from(exit.number())
 }
@@ -107,6 +117,8 @@ fn exit_for(error: &anyhow::Error) -> Exit {
     );
     if error.is::<Problems>() || error.is::<UsageError>() || bad_mock_config {
         Exit::Usage
+    } else if error.is::<TargetError>() {
+        Exit::Fail
     } else {
         Exit::Invalid
     }
@@ -119,18 +131,11 @@ pub(crate) fn with_hint(hint: &str) -> ExitCode {
 }
 
 /// Prints what the parser of the command line returned, help and versions to stdout, usage errors
-/// to stderr, and returns the exit code. A flag that another tool has gets ours in its place.
-pub(crate) fn from_parse_error(
-    mut error: clap::Error,
-    arguments: &[OsString],
-    flags_of: fn(&str) -> Vec<String>,
-) -> ExitCode {
+/// to stderr, and returns the exit code.
+pub(crate) fn from_parse_error(mut error: clap::Error) -> ExitCode {
     let refused = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     let refused = refused.filter(|_| error.kind() == ErrorKind::UnknownArgument);
     if let Some(flag) = refused {
-        if let Some(hint) = foreign_flags::hint(arguments, Some(&flag), flags_of) {
-            return with_hint(&hint);
-        }
         remove_far_tips(&mut error, &flag);
     }
     hide_secrets(&mut error);
@@ -180,6 +185,7 @@ mod tests {
             (Exit::Pass, Exit::Pass, Exit::Pass),
             (Exit::Pass, Exit::Fail, Exit::Fail),
             (Exit::Invalid, Exit::Fail, Exit::Fail),
+            (Exit::Inconclusive, Exit::Invalid, Exit::Invalid),
             (Exit::Interrupted, Exit::Pass, Exit::Interrupted),
         ] {
             assert_eq!((one.max(other), other.max(one)), (both, both), "{one:?} and {other:?}");
@@ -201,6 +207,7 @@ mod tests {
             (UsageError("no".to_owned()).into(), Exit::Usage),
             (Problems::default().into(), Exit::Usage),
             (MockError::Syntax("no".to_owned()).into(), Exit::Usage),
+            (TargetError("no".to_owned()).into(), Exit::Fail),
             (anyhow::Error::from(disk_full).context("cannot write"), Exit::Invalid),
         ] {
             assert_eq!(exit_for(&error), exit, "{error:?}");

@@ -69,7 +69,7 @@ impl Export {
         let outcome = match exit {
             Exit::Pass => "pass",
             Exit::Fail => "fail",
-            Exit::Usage | Exit::Invalid => "inconclusive",
+            Exit::Usage | Exit::Inconclusive | Exit::Invalid => "inconclusive",
             Exit::Interrupted => "interrupted",
         };
         if let Some((live, _)) = &self.served {

@@ -2,6 +2,7 @@
 
 mod export;
 mod keys;
+mod load;
 mod shards;
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -24,6 +25,7 @@ pub(crate) use export::{ExportFlags, PushFlags, ServeFlags};
 pub(crate) use keys::{
     HttpFlags, LlmFlags, ProfileFlags, TargetFlags, ThresholdFlags, VersusFlags,
 };
+pub(crate) use load::LoadFlags;
 pub(crate) use shards::{Part, StartFlags};
 
 /// Flags for the files of a run.
@@ -90,7 +92,7 @@ pub(crate) struct RunFlags {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct JsonFlag {
-    /// Print summary.json instead of the main figures
+    /// Print levels.json instead of the main figures
     #[arg(long, conflicts_with = "full")]
     json: bool,
 }
@@ -264,6 +266,7 @@ impl RunFlags {
             watch,
             launch: Launch::default(),
             profile: None,
+            until_saturated: false,
             show: if self.json.json { Show::Json } else { self.screen.show() },
         }
     }

@@ -20,29 +20,47 @@ mod foreign_flags;
 mod processes;
 mod progress;
 mod run_result;
+mod saturation;
 mod session;
 mod signal;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
-use command::{Cli, Command};
+use command::Command;
+use foreign_flags::Reading;
 
 /// The C library's allocator keeps what a peak of connections took; this one gives it back.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// Ends this process when the one that called it is gone: its end of the pipe closes.
+fn follow_caller() {
+    if std::env::var_os("PLIMSOLL_FOLLOW_CALLER").is_some() {
+        std::thread::spawn(|| {
+            // Nothing is ever written.
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            signal::exit_now();
+        });
+    }
+}
+
 fn main() -> ExitCode {
+    follow_caller();
     command::completions::answer_shell();
     let arguments: Vec<_> = std::env::args_os().collect();
-    if let Some(hint) = foreign_flags::hint(&arguments, None, command::flags_of) {
-        return exit::with_hint(&hint);
-    }
-    let command = match Cli::try_parse_from(&arguments) {
+    let arguments = match foreign_flags::read(&arguments, command::flags_of) {
+        Reading::Refused(hint) => return exit::with_hint(&hint),
+        Reading::Ours(words, notes) => {
+            if !notes.is_empty() {
+                console::eprint_labelled("note", &notes.join("; "));
+            }
+            words
+        }
+    };
+    let command = match command::parse(&arguments) {
         Ok(cli) => cli.command,
-        Err(error) => return exit::from_parse_error(error, &arguments, command::flags_of),
+        Err(error) => return exit::from_parse_error(error),
     };
     exit::code(match &command {
         Command::Demo(flags) => command::demo::run(flags),

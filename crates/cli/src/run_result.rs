@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use plimsoll_metrics::{RunExemplars, RunSummary, TimeRecord};
+use plimsoll_report::levels::Levels;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::{Style, csv, prometheus, run_screen, stages_csv, text};
 use plimsoll_run_files::{exemplars_json, interval_log, summary_json, timeline_json};
 use plimsoll_runner::folder::{RunDir, file};
 use plimsoll_versus::{AddedThreshold, Conclusion, Versus};
+use serde::Serialize;
 
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
@@ -44,7 +46,7 @@ impl RunResult<'_> {
             }
             Show::Json => console::print(&match self.versus {
                 Some(versus) => plimsoll_versus::json(versus)?,
-                None => summary_json(self.summary)?,
+                None => levels_json(&Levels::new(self.summary))?,
             })?,
             Show::Nothing => {}
         }
@@ -57,6 +59,7 @@ impl RunResult<'_> {
         let contents = summary_json(summary)?;
         folder.release_space();
         folder.write(file::SUMMARY, contents.as_bytes())?;
+        folder.write(file::LEVELS, levels_json(&Levels::new(summary))?.as_bytes())?;
         folder.write(file::TEXT, self.text(Style::plain(WIDTH)).as_bytes())?;
         folder.write(file::CSV, csv(summary)?.as_bytes())?;
         folder.write(file::STAGES_CSV, stages_csv(summary)?.as_bytes())?;
@@ -96,10 +99,16 @@ impl RunResult<'_> {
             Conclusion::Interrupted => Exit::Interrupted,
             Conclusion::Fail(_) => Exit::Fail,
             Conclusion::Inconclusive(_) if allow_invalid => Exit::of_run(self.summary, true),
-            Conclusion::Invalid(_) | Conclusion::Inconclusive(_) => Exit::Invalid,
+            Conclusion::Invalid(_) => Exit::Invalid,
+            Conclusion::Inconclusive(_) => Exit::Inconclusive,
             Conclusion::OtherAnswers | Conclusion::Pass => Exit::Pass,
         }
     }
+}
+
+/// A document on one line.
+pub(crate) fn levels_json(levels: &(impl Serialize + ?Sized)) -> Result<String> {
+    Ok(serde_json::to_string(levels)? + "\n")
 }
 
 /// Where a reader finds what a screen leaves out: in the folder, if there is one.

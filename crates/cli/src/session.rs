@@ -1,6 +1,6 @@
 //! One run from its plan to its report: what `run`, `demo` and `http` have in common.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use plimsoll_calibrate::Record;
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_engine::{Control, Progress, WatchedPage, WatchedProcess, listener};
@@ -21,11 +21,12 @@ use plimsoll_why::why;
 
 use crate::console::{self, Show};
 use crate::environment::EnvironmentScan;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, TargetError, UsageError};
 use crate::export::{Export, ExportOptions};
 use crate::fd_limit::FdLimit;
 use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
 use crate::run_result::{RunResult, rest};
+use crate::saturation::Saturation;
 use crate::signal::{self, RunSignal};
 
 /// In place of the folder, where a command writes one only when it is asked to.
@@ -41,6 +42,7 @@ pub(crate) enum Watch {
 }
 
 /// The options of a run, besides its plan.
+#[expect(clippy::struct_excessive_bools, reason = "options are independent")]
 pub(crate) struct RunOptions {
     /// The files to write; `None` for none.
     pub(crate) output: Option<RunDirOptions>,
@@ -56,6 +58,8 @@ pub(crate) struct RunOptions {
     pub(crate) launch: Launch,
     /// The profile with every default, for the folder.
     pub(crate) profile: Option<String>,
+    /// Whether it ends after the first stage in which the throughput no longer grows.
+    pub(crate) until_saturated: bool,
     /// How much of the result is printed.
     pub(crate) show: Show,
 }
@@ -89,6 +93,7 @@ pub(crate) struct PreparedRun {
     pub(crate) runner: Runner,
     machine: EnvironmentScan,
     limits: Vec<Limit>,
+    until_saturated: bool,
 }
 
 /// A run that ended and was not reported yet.
@@ -243,7 +248,7 @@ impl Session {
         if options.probe {
             self.probe(&mut runner)?;
         }
-        Ok(PreparedRun { runner, machine, limits })
+        Ok(PreparedRun { runner, machine, limits, until_saturated: options.until_saturated })
     }
 
     /// Sends the probe requests. A finding that would make the load pointless is an error.
@@ -252,10 +257,9 @@ impl Session {
         runner.probe()?;
         let fatal = runner.fatal_findings();
         if !fatal.is_empty() {
-            bail!(
-                "{}\nno load was sent, because the probe failed; --no-probe sends the load anyway",
-                fatal.join("\n")
-            );
+            let (all, no_load) =
+                (fatal.join("\n"), "no load was sent (--no-probe sends it anyway)");
+            return Err(TargetError(format!("{all}; {no_load}")).into());
         }
         Ok(())
     }
@@ -265,7 +269,7 @@ impl Session {
     /// # Errors
     /// The load could not be carried out.
     pub(crate) fn measure(&mut self, prepared: PreparedRun) -> Result<Measured> {
-        let PreparedRun { mut runner, machine, limits } = prepared;
+        let PreparedRun { mut runner, machine, limits, until_saturated } = prepared;
         self.handle_signals()?;
         runner.metadata_mut().environment = machine.finish();
         let run = runner.prepared();
@@ -277,8 +281,14 @@ impl Session {
             status: self.status.clone(),
             targets,
             told: 0,
+            saturation: until_saturated.then(|| Saturation::new(run.metadata())),
+            control: self.control.clone(),
+            stopped: None,
         };
         let mut finished = runner.run(&self.control, &mut view)?;
+        if let Some(reason) = view.stopped {
+            finished.result.stopped = Some(reason.to_owned());
+        }
         drop(view);
         let _shown = Steps::passing(&self.status, "adding up the results");
         finished.result.health.calibration = last_calibration();
@@ -417,11 +427,20 @@ struct RunView {
     targets: Vec<String>,
     /// Targets taken out that were told of.
     told: usize,
+    /// Of a sweep that ends by itself.
+    saturation: Option<Saturation>,
+    control: Control,
+    /// Why the sweep ended.
+    stopped: Option<&'static str>,
 }
 
 impl RunWatcher for RunView {
     fn interval(&mut self, progress: &Progress<'_>) {
         self.progress.show(progress);
+        if self.stopped.is_none() {
+            self.stopped = self.saturation.as_mut().and_then(|sweep| sweep.reason(progress));
+            self.stopped.iter().for_each(|_| self.control.decide());
+        }
         let out = self.targets.iter().zip(progress.taken_out);
         let mut out: Vec<_> = out.filter_map(|(name, at)| Some(((*at)?, name))).collect();
         out.sort();

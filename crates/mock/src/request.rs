@@ -86,9 +86,9 @@ impl<'a> ApiRequest<'a> {
         })
     }
 
-    /// The hash of the last text without the id before it.
+    /// The hash of the last text without the marker before it.
     pub(crate) fn content_hash(&self) -> u64 {
-        self.texts.last().map_or(0, |text| fnv1a(behind_id(text).as_bytes()))
+        self.texts.last().map_or(0, |text| fnv1a(behind_marker(text).as_bytes()))
     }
 
     /// Input tokens: the UTF-8 bytes of each text divided by four, rounded up, plus the token ids.
@@ -97,22 +97,21 @@ impl<'a> ApiRequest<'a> {
     }
 }
 
-/// Whether the text ends with `[` and a UUID.
-fn ends_with_id(text: &[u8]) -> bool {
-    const UUID: usize = 36;
-    let Some((before, id)) = text.split_last_chunk::<UUID>() else { return false };
-    before.ends_with(b"[")
-        && id.iter().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => *byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
+/// Whether the text ends with the words of a marker: five of three letters, each with a space.
+fn ends_with_marker(text: &[u8]) -> bool {
+    const WORDS: usize = 20;
+    let Some((_, words)) = text.split_last_chunk::<WORDS>() else { return false };
+    words
+        .chunks(4)
+        .all(|word: &[u8]| word[..3].iter().all(u8::is_ascii_lowercase) && word[3] == b' ')
 }
 
-/// The part of a text behind the last `[UUID]` in it; all of it where there is none.
-pub(crate) fn behind_id(text: &str) -> &str {
-    let ends = text.bytes().enumerate().rev().filter(|(_, byte)| *byte == b']');
-    let end = ends.map(|(end, _)| end).find(|end| ends_with_id(&text.as_bytes()[..*end]));
-    end.map_or(text, |end| text[end + 1..].trim_start())
+/// The part of a text behind the last marker in it; all of it where there is none.
+pub(crate) fn behind_marker(text: &str) -> &str {
+    const END: &str = "--- ";
+    let mut ends = text.rmatch_indices(END).map(|(at, _)| at);
+    let end = ends.find(|at| ends_with_marker(&text.as_bytes()[..*at]));
+    end.map_or(text, |end| &text[end + END.len()..])
 }
 
 /// The members of all dialects; unknown members are skipped.
@@ -264,20 +263,17 @@ mod tests {
     }
 
     #[test]
-    fn content_is_what_stands_behind_the_id() {
-        const ID: &str = "[01234567-89ab-4def-8011-223344556677]";
+    fn content_is_what_stands_behind_the_marker() {
+        const ID: &str = "cow cat dog sun sky --- ";
         for (text, content) in [
-            (format!("{ID}  hello [x]"), "hello [x]"),
-            (format!("{ID} shared words {ID}  é] hello"), "é] hello"),
+            (format!("{ID}hello --- x"), "hello --- x"),
+            (format!("{ID}shared words {ID}é] hello"), "é] hello"),
             ("hello".to_owned(), "hello"),
-            (
-                format!("{}  hello", ID.replace('-', "_")),
-                "[01234567_89ab_4def_8011_223344556677]  hello",
-            ),
-            (ID[1..].to_owned(), &ID[1..]),
+            ("Cow cat dog sun sky --- hello".to_owned(), "Cow cat dog sun sky --- hello"),
+            (ID[4..].to_owned(), &ID[4..]),
             (ID.to_owned(), ""),
         ] {
-            assert_eq!(behind_id(&text), content);
+            assert_eq!(behind_marker(&text), content);
         }
     }
 

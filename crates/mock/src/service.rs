@@ -18,7 +18,7 @@ use crate::hash::fnv1a;
 use crate::mcp;
 use crate::overrides::RequestOverrides;
 use crate::recorded_answer::RecordedAnswer;
-use crate::request::{ApiRequest, behind_id};
+use crate::request::{ApiRequest, behind_marker};
 use crate::responder::{FullResponse, HALF, Responder};
 use crate::response_body::{Aborted, ServiceResult};
 use crate::response_plan::ResponsePlan;
@@ -170,7 +170,7 @@ fn tool_turn(
     let conversation = Conversation::read(request.dialect, body)?;
     let task = match state.config.draw {
         DrawBy::Request => conversation.task.as_str(),
-        DrawBy::Prompt => behind_id(&conversation.task),
+        DrawBy::Prompt => behind_marker(&conversation.task),
     };
     let rng = responder.exchange.rng();
     let task = rng.drawn_by(state.config.seed, fnv1a(task.as_bytes()));

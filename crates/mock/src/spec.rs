@@ -84,9 +84,9 @@ pub enum DrawBy {
     /// Its `x-request-id`, else its number.
     #[default]
     Request,
-    /// The last text of its prompt, without the id before it (`[UUID]`). Requests of one block of
-    /// `plimsoll versus` then get the same times and lengths, through whichever gateway they come:
-    /// gateways replace headers, but not prompts.
+    /// The last text of its prompt, without the marker before it (five words and `---`). Requests
+    /// of one block of `plimsoll versus` then get the same times and lengths, through whichever
+    /// gateway they come: gateways replace headers, but not prompts.
     Prompt,
 }
 

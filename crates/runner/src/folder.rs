@@ -40,6 +40,8 @@ pub mod file {
     pub const TASKS: &str = "tasks.jsonl";
     /// Every figure of the run.
     pub const SUMMARY: &str = "summary.json";
+    /// The figures of each level of load.
+    pub const LEVELS: &str = "levels.json";
     /// The report as text.
     pub const TEXT: &str = "report.txt";
     /// The report as a page.

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from plimsoll._errors import BinaryNotFound
 
@@ -60,6 +60,14 @@ class Finished:
         return Path(named[1]) if named and Path(named[1]).is_dir() else None
 
 
+def start(arguments: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> subprocess.Popen[Any]:
+    """Starts the program; it ends when this process does, however that ends: its standard input closes then."""
+    environment = {**(os.environ if env is None else env), "PLIMSOLL_FOLLOW_CALLER": "1"}
+    return subprocess.Popen(
+        [str(binary()), *arguments], stdin=subprocess.PIPE, env=environment, start_new_session=True, **options
+    )
+
+
 def call(
     arguments: Sequence[str],
     *,
@@ -71,16 +79,14 @@ def call(
     The program has a session of its own, so that a terminal's Ctrl-C reaches it once, through this process: a
     second signal would end it without a report.
     """
-    process = subprocess.Popen(
-        [str(binary()), *arguments],
-        stdin=subprocess.DEVNULL,
+    process = start(
+        arguments,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
         errors="replace",
         env={**os.environ, "COLUMNS": "200", **(environment or {})},
-        start_new_session=True,
     )
     if process.stdout is None or process.stderr is None:
         raise AssertionError("both are pipes")

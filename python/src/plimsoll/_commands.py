@@ -23,13 +23,13 @@ from plimsoll._run import Comparison, Knee, Result, Run, Versus
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from plimsoll._flags import CompareFlags, HttpFlags, KneeFlags, RunFlags, VersusFlags
+    from plimsoll._flags import CompareFlags, HttpFlags, KneeFlags, LlmFlags, RunFlags, VersusFlags
 
 Profile = str | Path | Mapping[str, Any]
 R = TypeVar("R", bound=Result)
 
 # Flags whose names are words of Python, or are longer here.
-_SPELLINGS = {"duration": "for", "start": "from", "highest": "to", "settings": "set"}
+_SPELLINGS = {"connections": "concurrency", "start": "from", "highest": "to", "settings": "set"}
 # What stands between the two parts of a value, where it is not `=`.
 _SIGNS = {"header": ": ", "threshold": ": "}
 
@@ -47,8 +47,8 @@ def run(
 
     Further keywords are flags, or keys at the top of the profile: `timeout="30s"`, `thresholds={"ttft":
     "p(95)<500ms"}`. `settings` sets any key by its path: `{"scenarios.chat.weight": 3}`. `processes` divides the run
-    among so many processes of this machine. `rows="zstd"` keeps the rows compressed. `progress` shows a bar (needs
-    tqdm); default: in notebooks and terminals.
+    among so many processes of this machine. `rows="zstd"` keeps the rows compressed. `progress` shows a
+    line on stderr; default: in notebooks and terminals.
 
     Raises `UsageError` for a bad profile or flag and `RunError` if no load could be sent, both with the program's
     words; `TypeError` for a keyword that is neither flag nor key; `Interrupted` after Ctrl-C, with the report of what
@@ -68,11 +68,35 @@ def http(
     progress: bool | None = None,
     **flags: Unpack[HttpFlags],
 ) -> Run:
-    """Loads one URL without a profile: as many requests as `connections` carry, or `rate` per second."""
+    """Loads one URL without a profile: `concurrency` requests at once, or `rate` per second."""
     with _body_file(body) as content:
-        total = _progress.seconds(str(flags.get("duration") or "10s"))
+        total = _progress.seconds(flags.get("duration") or "10s")
         arguments = ["http", url, *flags_of("http", flags), *content]
         return _result(Run, arguments, out, progress=progress, total_s=total)
+
+
+def llm(
+    url: str,
+    model: str | Sequence[str],
+    *,
+    concurrency: int | Sequence[int] | None = None,
+    rate: float | Sequence[float] | None = None,
+    sweep: bool = False,
+    key: str | None = None,
+    out: str | Path = "runs",
+    progress: bool | None = None,
+    **flags: Unpack[LlmFlags],
+) -> Run:
+    """Loads an LLM endpoint level by level: `concurrency=[1, 2, 4, 8]`, `rate=[1, 2]`, or `sweep=True` until saturation.
+
+    `isl` and `osl` are the tokens of input and output. `Run.levels` has the figures, `Run.plot` draws the curve.
+    """
+    load = {"concurrency": concurrency, "rate": rate, "sweep": sweep}
+    given = flags_of("llm", {"model": model, **{name: value for name, value in load.items() if value}, **flags})
+    levels = len(_several(concurrency or rate or range(4)))
+    each = _progress.seconds(flags.get("duration", 30))
+    total = each * levels + (_progress.seconds(flags.get("warmup", 5)) or 0) if each and not sweep else None
+    return _result(Run, ["llm", url, *given], out, key=key, progress=progress, total_s=total)
 
 
 def versus(
@@ -88,7 +112,7 @@ def versus(
     given = flags_of("versus", {"targets": targets, **flags})
     with _profile_file(profile) as file:
         arguments = ["versus", *([file] if file else []), *given]
-        total = _progress.seconds(str(flags.get("duration") or ""))
+        total = _progress.seconds(flags.get("duration"))
         return _result(Versus, arguments, out, key=key, progress=progress, total_s=total)
 
 
@@ -104,7 +128,7 @@ def knee(
     """How much load a target carries within an objective, like `slo="ttft<500ms : 99%"`."""
     given = flags_of("knee", {"slo": slo, **flags})
     with _profile_file(profile) as file:
-        total = _progress.seconds(str(flags.get("budget") or "5m"))
+        total = _progress.seconds(flags.get("budget") or "5m")
         return _result(Knee, ["knee", file, *given], out, key=key, progress=progress, total_s=total)
 
 
@@ -121,8 +145,8 @@ def compare(
 
 
 @functools.cache
-def _flags() -> dict[str, list[str]]:
-    """The flags of each command, as the program has them."""
+def known_flags() -> dict[str, list[str]]:
+    """The flags of each command, and the names of metrics, as the program has them."""
     text = resources.files("plimsoll").joinpath("_flags.json").read_text(encoding="utf-8")
     found: dict[str, list[str]] = json.loads(text)
     return found
@@ -136,6 +160,8 @@ def flags_of(command: str, keywords: Mapping[str, Any]) -> list[str]:
     flags: list[str] = []
     for name, value in keywords.items():
         flag = _flag_named(command, name)
+        if name == "stages" and not isinstance(value, str):
+            value = ",".join(map(str, _several(value)))
         if flag is None:
             flags += _values("set", {name: value})
         elif flag.startswith("no-") and not name.startswith("no_"):
@@ -147,10 +173,7 @@ def flags_of(command: str, keywords: Mapping[str, Any]) -> list[str]:
 
 def _flag_named(command: str, name: str) -> str | None:
     """The flag of a keyword, or `None` for a key of profiles."""
-    # The flag `--max-tokens` limits the tokens of a whole run; the key is the one of each answer.
-    if command == "run" and name == "max_tokens":
-        return None
-    known, dashed = _flags()[command], name.replace("_", "-")
+    known, dashed = known_flags()[command], name.replace("_", "-")
     for flag in (dashed, _SPELLINGS.get(name, ""), f"no-{dashed}", dashed.removesuffix("s")):
         if flag in known:
             return flag
@@ -177,7 +200,7 @@ def _values(flag: str, value: Any) -> list[str]:
 def _several(value: Any) -> list[Any]:
     if value is None or value is False:
         return []
-    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
+    return [value] if isinstance(value, (str, bytes, Path)) or not isinstance(value, Iterable) else list(value)
 
 
 def rows_flags(rows: bool | Literal["zstd"]) -> list[str]:

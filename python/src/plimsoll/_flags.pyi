@@ -11,21 +11,26 @@ class RunFlags(TypedDict, total=False):
     agent: Any
     allow_failures: bool
     allow_invalid: bool
-    arrivals: Any
+    arrivals: str | float | Path
     bands: Any
     bind: Any
     budget: Any
+    budget_cost: str | float | Path
+    budget_tokens: str | float | Path
     ca_file: str | float | Path
     cache_mode: Any
     category: Any
     cert: str | float | Path
     cert_key: str | float | Path
+    concurrency: Mapping[str, Any] | Sequence[Any]
     connect_timeout: Any
     connect_to: Mapping[str, Any] | Sequence[Any]
     content: Any
     drain: Any
+    duration: str | float | Path
     event_times: Any
     expect: Any
+    extra_body: str | float | Path
     gate: Any
     goodput: Any
     headers: Mapping[str, Any] | Sequence[Any]
@@ -34,6 +39,7 @@ class RunFlags(TypedDict, total=False):
     http_version: Any
     idle_limit: Any
     ignore: Mapping[str, Any] | Sequence[Any]
+    ignore_eos: bool
     insecure: bool
     kernel_timestamps: Any
     labels: Any
@@ -41,10 +47,9 @@ class RunFlags(TypedDict, total=False):
     lost_at_most: str | float | Path
     max_body: Any
     max_connections: Any
-    max_cost: str | float | Path
     max_in_flight: Any
     max_requests: str | float | Path
-    max_tokens: Any
+    max_tokens: str | float | Path
     max_tokens_field: Any
     mcp: Any
     metric_label: Mapping[str, Any] | Sequence[Any]
@@ -64,6 +69,7 @@ class RunFlags(TypedDict, total=False):
     protocol: str | float | Path
     proxy: str | float | Path
     push_metrics: str | float | Path
+    rate: Mapping[str, Any] | Sequence[Any]
     redirects: Any
     requests_per_connection: Any
     response_headers: Any
@@ -79,17 +85,18 @@ class RunFlags(TypedDict, total=False):
     shard: str | float | Path
     smoke: bool
     spin: Any
-    stages: str | float | Path
+    stages: str | Sequence[str]
     start_at: str | float | Path
     start_timeout: str | float | Path
     stream: Any
     streams_per_connection: Any
-    system: Any
+    system: str | float | Path
     target: str | float | Path
     targets: Any
+    temperature: str | float | Path
     think_time: Any
     thresholds: Mapping[str, Any] | Sequence[Any]
-    timeout: Any
+    timeout: str | float | Path
     tls: Any
     tokenizer: Any
     tool_result: Any
@@ -98,6 +105,7 @@ class RunFlags(TypedDict, total=False):
     unix_socket: str | float | Path
     verbose: bool
     versus: Any
+    warmup: str | float | Path
     watch: Mapping[str, Any] | Sequence[Any]
     websocket: Any
     workers: Any
@@ -109,11 +117,13 @@ class HttpFlags(TypedDict, total=False):
     allow_invalid: bool
     arrivals: str | float | Path
     basic_auth: str | float | Path
+    budget_cost: str | float | Path
+    budget_tokens: str | float | Path
     ca_file: str | float | Path
     cert: str | float | Path
     cert_key: str | float | Path
+    concurrency: Mapping[str, Any] | Sequence[Any]
     connect_to: Mapping[str, Any] | Sequence[Any]
-    connections: str | float | Path
     duration: str | float | Path
     expect: str | float | Path
     headers: Mapping[str, Any] | Sequence[Any]
@@ -123,9 +133,7 @@ class HttpFlags(TypedDict, total=False):
     keepalive: bool
     launch: str | float | Path
     lost_at_most: str | float | Path
-    max_cost: str | float | Path
     max_requests: str | float | Path
-    max_tokens: str | float | Path
     method: str | float | Path
     metric_label: Mapping[str, Any] | Sequence[Any]
     on_loss: str | float | Path
@@ -134,7 +142,7 @@ class HttpFlags(TypedDict, total=False):
     processes: str | float | Path
     proxy: str | float | Path
     push_metrics: str | float | Path
-    rate: str | float | Path
+    rate: Mapping[str, Any] | Sequence[Any]
     redirects: str | float | Path
     resumption: bool
     run_id: str | float | Path
@@ -152,27 +160,90 @@ class HttpFlags(TypedDict, total=False):
     warmup: str | float | Path
     watch: Mapping[str, Any] | Sequence[Any]
 
+class LlmFlags(TypedDict, total=False):
+    abort_on_errors: str | float | Path
+    allow_failures: bool
+    allow_invalid: bool
+    arrivals: str | float | Path
+    budget_cost: str | float | Path
+    budget_tokens: str | float | Path
+    ca_file: str | float | Path
+    cert: str | float | Path
+    cert_key: str | float | Path
+    connect_to: Mapping[str, Any] | Sequence[Any]
+    duration: str | float | Path
+    extra_body: str | float | Path
+    goodput: str | float | Path
+    headers: Mapping[str, Any] | Sequence[Any]
+    html: bool
+    ignore: Mapping[str, Any] | Sequence[Any]
+    ignore_eos: bool
+    in_order: bool
+    insecure: bool
+    isl: str | float | Path
+    isl_stddev: str | float | Path
+    launch: str | float | Path
+    lost_at_most: str | float | Path
+    max_requests: str | float | Path
+    metric_label: Mapping[str, Any] | Sequence[Any]
+    on_loss: str | float | Path
+    osl: str | float | Path
+    osl_stddev: str | float | Path
+    price: str | float | Path
+    print_profile: bool
+    probe: bool
+    processes: str | float | Path
+    prompts: str | float | Path
+    protocol: str | float | Path
+    proxy: str | float | Path
+    push_metrics: str | float | Path
+    resumption: bool
+    run_id: str | float | Path
+    seed: str | float | Path
+    serve_metrics: str | float | Path
+    serve_metrics_linger: str | float | Path
+    settings: Mapping[str, Any] | Sequence[Any]
+    shard: str | float | Path
+    skip_broken: bool
+    start_at: str | float | Path
+    start_timeout: str | float | Path
+    stream: bool
+    strict: bool
+    system: str | float | Path
+    temperature: str | float | Path
+    thresholds: Mapping[str, Any] | Sequence[Any]
+    timeout: str | float | Path
+    tokenizer: str | float | Path
+    unix_socket: str | float | Path
+    warmup: str | float | Path
+    watch: Mapping[str, Any] | Sequence[Any]
+
 class VersusFlags(TypedDict, total=False):
     abort_on_errors: str | float | Path
     allow_failures: bool
     allow_invalid: bool
+    arrivals: str | float | Path
+    budget_cost: str | float | Path
+    budget_tokens: str | float | Path
     ca_file: str | float | Path
     cert: str | float | Path
     cert_key: str | float | Path
+    concurrency: Mapping[str, Any] | Sequence[Any]
     connect_to: Mapping[str, Any] | Sequence[Any]
     control: str | float | Path
     decide: bool
     direct: str | float | Path
     duration: str | float | Path
     every: str | float | Path
+    extra_body: str | float | Path
     headers: Mapping[str, Any] | Sequence[Any]
     html: bool
     ignore: Mapping[str, Any] | Sequence[Any]
+    ignore_eos: bool
     insecure: bool
     launch: str | float | Path
     lost_at_most: str | float | Path
     margin: str | float | Path
-    max_cost: str | float | Path
     max_requests: str | float | Path
     max_tokens: str | float | Path
     metric_label: Mapping[str, Any] | Sequence[Any]
@@ -185,7 +256,7 @@ class VersusFlags(TypedDict, total=False):
     protocol: str | float | Path
     proxy: str | float | Path
     push_metrics: str | float | Path
-    rate: str | float | Path
+    rate: Mapping[str, Any] | Sequence[Any]
     reference: str | float | Path
     resumption: bool
     rounds: str | float | Path
@@ -196,29 +267,38 @@ class VersusFlags(TypedDict, total=False):
     serve_metrics_linger: str | float | Path
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
-    stages: str | float | Path
+    stages: str | Sequence[str]
     start_at: str | float | Path
     start_timeout: str | float | Path
+    system: str | float | Path
     target: Mapping[str, Any] | Sequence[Any]
+    temperature: str | float | Path
+    timeout: str | float | Path
     unix_socket: str | float | Path
+    warmup: str | float | Path
     watch: Mapping[str, Any] | Sequence[Any]
 
 class KneeFlags(TypedDict, total=False):
     abort_on_errors: str | float | Path
     allow_failures: bool
+    arrivals: str | float | Path
     at_least: str | float | Path
     budget: str | float | Path
+    budget_cost: str | float | Path
+    budget_tokens: str | float | Path
     ca_file: str | float | Path
     cert: str | float | Path
     cert_key: str | float | Path
+    concurrency: Mapping[str, Any] | Sequence[Any]
     confirm: str | float | Path
     connect_to: Mapping[str, Any] | Sequence[Any]
     direct: str | float | Path
+    extra_body: str | float | Path
     headers: Mapping[str, Any] | Sequence[Any]
     highest: str | float | Path
     html: bool
+    ignore_eos: bool
     insecure: bool
-    max_cost: str | float | Path
     max_requests: str | float | Path
     max_tokens: str | float | Path
     model: str | float | Path
@@ -227,6 +307,7 @@ class KneeFlags(TypedDict, total=False):
     price: str | float | Path
     protocol: str | float | Path
     proxy: str | float | Path
+    rate: Mapping[str, Any] | Sequence[Any]
     resumption: bool
     run_id: str | float | Path
     seed: str | float | Path
@@ -234,9 +315,12 @@ class KneeFlags(TypedDict, total=False):
     serve_metrics_linger: str | float | Path
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
-    stages: str | float | Path
+    stages: str | Sequence[str]
     start: str | float | Path
+    system: str | float | Path
     target: Mapping[str, Any] | Sequence[Any]
+    temperature: str | float | Path
+    timeout: str | float | Path
     unix_socket: str | float | Path
     users: bool
 

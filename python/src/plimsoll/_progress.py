@@ -1,8 +1,7 @@
-"""Progress while a command runs: a bar of tqdm, if it is installed."""
+"""Progress while a command runs: one line on stderr."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 import threading
@@ -16,17 +15,15 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def wanted(progress: bool | None) -> bool:
-    """Whether to show a bar: as asked, else where somebody sees it and tqdm is there."""
-    if progress is not None:
-        if progress and importlib.util.find_spec("tqdm") is None:
-            raise ImportError("progress=True needs tqdm: `pip install 'plimsoll-load[progress]'`")
-        return progress
-    return importlib.util.find_spec("tqdm") is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    """Whether to show progress: as asked, else where somebody sees it."""
+    return progress if progress is not None else sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
-def seconds(duration: str | None) -> float | None:
-    """The length of `1m30s` in seconds; `None` if it is not a length of time."""
-    parts = re.findall(r"([\d.]+)(ms|s|m|h)", duration or "")
+def seconds(duration: object) -> float | None:
+    """The length of `1m30s`, or of a number of seconds; `None` if it is not a length of time."""
+    if isinstance(duration, (int, float)):
+        return float(duration)
+    parts = re.findall(r"([\d.]+)(ms|s|m|h)", str(duration or ""))
     return sum(float(number) * _UNITS[unit] for number, unit in parts) if parts else None
 
 
@@ -54,27 +51,27 @@ def _shown_flags(flags: Sequence[str]) -> list[str]:
 
 @contextmanager
 def bar(title: str, total_s: float | None, *, shown: bool) -> Iterator[Callable[[str], None] | None]:
-    """A bar of time; gives what takes the program's lines, whose last one stands beside the bar."""
+    """A line on stderr with the time; gives what takes the program's lines, whose last one stands beside it."""
     if not shown:
         yield None
         return
-    from tqdm.auto import tqdm
+    ended, last = threading.Event(), [""]
 
-    layout = None if total_s else "{desc} {elapsed} {postfix}"
-    with tqdm(total=total_s and round(total_s, 1), desc=title, unit="s", bar_format=layout, leave=False) as shown_bar:
-        ended = threading.Event()
+    def tick() -> None:
+        start = time.monotonic()
+        while True:
+            of = f" of {total_s:.0f}" if total_s else ""
+            print(
+                f"\r\x1b[K{title}: {time.monotonic() - start:.0f}{of} s  {last[0]}", end="", file=sys.stderr, flush=True
+            )
+            if ended.wait(0.5):
+                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+                return
 
-        def tick() -> None:
-            start = time.monotonic()
-            while not ended.wait(0.5):
-                elapsed = time.monotonic() - start
-                shown_bar.n = round(min(elapsed, total_s) if total_s else elapsed, 1)
-                shown_bar.refresh()
-
-        ticker = threading.Thread(target=tick, daemon=True)
-        ticker.start()
-        try:
-            yield lambda line: shown_bar.set_postfix_str(line.strip()[:120], refresh=False)
-        finally:
-            ended.set()
-            ticker.join()
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield lambda line: last.__setitem__(0, line.strip()[:100])
+    finally:
+        ended.set()
+        ticker.join()

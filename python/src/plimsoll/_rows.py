@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
 from plimsoll._errors import PlimsollError
 
 if TYPE_CHECKING:
+    import pandas
     import polars
 
 
@@ -53,18 +54,35 @@ def open_lines(path: Path) -> IO[str]:
     return lines
 
 
-def table(records: list[dict[str, Any]], backend: str | None) -> Any:
-    """Records as a table: polars, pandas, or as they are where neither is installed."""
-    chosen = backend or installed()
-    if chosen == "polars":
-        import polars
+class Table:
+    """A method of records that gives them as the library wants that is named, or else as the one that is installed."""
 
-        return polars.DataFrame(records, infer_schema_length=None)
-    if chosen == "pandas":
-        import pandas
+    def __init__(self, method: Callable[[Any], list[dict[str, Any]]], of: Any = None) -> None:
+        self._method, self._of = method, of
+        self.__doc__ = method.__doc__
 
-        return pandas.DataFrame.from_records(records)
-    return records
+    def __get__(self, of: Any, _kind: type) -> Table:
+        return Table(self._method, of)
+
+    @overload
+    def __call__(self, backend: Literal["polars"]) -> polars.DataFrame: ...
+    @overload
+    def __call__(self, backend: Literal["pandas"]) -> pandas.DataFrame: ...
+    @overload
+    def __call__(self, backend: Literal["records"]) -> list[dict[str, Any]]: ...
+    @overload
+    def __call__(self, backend: None = None) -> Any: ...
+    def __call__(self, backend: str | None = None) -> Any:
+        chosen, records = checked(backend), self._method(self._of)
+        if chosen == "polars":
+            import polars
+
+            return polars.DataFrame(records, infer_schema_length=None)
+        if chosen == "pandas":
+            import pandas
+
+            return pandas.DataFrame.from_records(records)
+        return records
 
 
 def installed() -> str:

@@ -98,6 +98,9 @@ class Result:
         if not self.passed:
             raise CheckFailed(f"{self.verdict}: {self.folder}\n{self.text}", self)
 
+    def __bool__(self) -> bool:
+        raise TypeError("a result is neither true nor false: use `passed` or `verdict`")
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.verdict}: {self.folder}>"
 
@@ -153,38 +156,104 @@ class Run(Result):
     ) -> float | None:
         """A percentile in milliseconds, like `percentile("ttft", 95, stage="@100:30s")`.
 
-        `None` if the data do not carry it: with fewer than 10 values beyond it, or none at all. Without `stage`,
+        `None` if the data do not carry it: with fewer than 10 values beyond it, or none at all; `ValueError` for a
+        metric that does not exist. Without `stage`,
         `scenario` and `target` it is that of the whole run, warm-up left out.
         """
         if not 0 < percent < 100:
             raise ValueError(f"percent: {percent} is not between 0 and 100")
         group = self._group(stage, scenario, target)
-        found = group["distributions"].get(_metric(metric, self.summary["total"]["distributions"]))
+        found = group["distributions"].get(_metric(metric))
         if found is None:
             return None
         written = found.get("p" + f"{percent:g}".replace(".", "_"), percentile_ms)
         value: float | None = percentile_ms(found["histogram"], percent) if written is percentile_ms else written
         return value
 
-    def stages(self, backend: str | None = None) -> Any:
+    @cached_property
+    def sweep(self) -> dict[str, Any]:
+        """`levels.json`: docs/reference/levels.schema.json describes every key."""
+        path = self.folder / "levels.json"
+        stored = path.read_text(encoding="utf-8") if path.is_file() else None
+        loaded: dict[str, Any] = json.loads(
+            stored or _binary.call(["report", str(self.folder), "--format", "levels"]).stdout
+        )
+        return loaded
+
+    @_rows.Table
+    def levels(self) -> list[dict[str, Any]]:
+        """A table with one row per level of load: rates, and median times, each with the ends of its interval.
+
+        The argument is "polars", "pandas" or "records" (a list of dicts); default: what is installed.
+        """
+        return [_level_record(level) for level in self.sweep["levels"]]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws TTFT, or the response time, against throughput, with 95 % intervals; gives the axes of matplotlib."""
+        try:
+            import matplotlib.pyplot
+        except ImportError as error:
+            raise ImportError("plot needs matplotlib: `pip install matplotlib`") from error
+        levels = self.levels("records")
+        time = next(name for name in ("ttft", "response_time", "service_time") if f"{name}_ms" in levels[0])
+        rate = "tokens_per_s" if levels[0].get("tokens_per_s") is not None else "requests_per_s"
+        axes = axes or matplotlib.pyplot.subplots()[1]
+        drawn = [level for level in levels if level.get(f"{time}_ms") and level.get(rate)]
+        x, y = ([level[name] for level in drawn] for name in (rate, f"{time}_ms"))
+        x_error, y_error = (_errors(drawn, name) for name in (rate, f"{time}_ms"))
+        axes.errorbar(x, y, xerr=x_error, yerr=y_error, marker="o", capsize=3)
+        for level, *at in zip(drawn, x, y):
+            axes.annotate(level["level"], at, textcoords="offset points", xytext=(6, 6))
+        room = 1.15
+        axes.set(xlabel=rate.replace("_per_s", "/s"), xlim=(0, room * max(x, default=1)))
+        axes.set(ylabel=f"median {time}, ms", ylim=(0, room * max(axes.get_ylim()[1], *y)))
+        return axes
+
+    def _repr_html_(self) -> str:
+        import html
+
+        found, levels = self.sweep, self.levels("records")
+        shown = [name for name in levels[0] if not name.endswith(("_low", "_high"))] if levels else []
+        cells = [[_cell(level, name) for name in shown] for level in levels]
+        rows = [f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in cells]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
+        said = "".join(f"<li>{html.escape(text)}</li>" for text in found["findings"])
+        picture = f'<img alt="curve" src="{self._picture()}">' if len(levels) > 1 else ""
+        return (
+            f"<p><b>{html.escape(found['verdict'])}</b></p>{picture}<table><thead><tr>{head}</tr></thead>"
+            f"<tbody>{''.join(rows)}</tbody></table><ul>{said}</ul><p>{html.escape(str(self.folder))}</p>"
+        )
+
+    def _picture(self) -> str:
+        import base64
+        import io
+
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            return ""
+        figure, data = Figure(figsize=(7, 4)), io.BytesIO()
+        self.plot(figure.subplots())
+        figure.savefig(data, format="png")
+        return "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()
+
+    @_rows.Table
+    def stages(self) -> list[dict[str, Any]]:
         """A table with one row per stage, warm-up left out: load, rates, median and tail times, errors.
 
-        `backend` is "polars", "pandas" or "records" (a list of dicts); default: what is installed.
+        The argument is "polars", "pandas" or "records" (a list of dicts); default: what is installed.
         """
-        _rows.checked(backend)
         info = {stage["name"]: stage for stage in self.summary["stages"]}
-        records = [
-            _stage_record(info[group["stage"]], group) for group in self.summary["by_stage"] if not group["warmup"]
-        ]
-        return _rows.table(records, backend)
+        groups = (group for group in self.summary["by_stage"] if not group["warmup"])
+        return [_stage_record(info[group["stage"]], group) for group in groups]
 
-    def figures(self, backend: str | None = None) -> Any:
+    @_rows.Table
+    def figures(self) -> list[dict[str, Any]]:
         """Every figure in the long form: stage, target, scenario, metric, statistic, value."""
-        _rows.checked(backend)
         groups = [self.summary["total"]]
         for key in ("by_stage", "by_target", "by_scenario", "cells"):
             groups.extend(self.summary[key])
-        return _rows.table([record for group in groups for record in _long_form(group)], backend)
+        return [record for group in groups for record in _long_form(group)]
 
     def rows(self, backend: str | None = None) -> Any:
         """One row per request, with its model: polars, pandas, or a list of dicts."""
@@ -304,9 +373,41 @@ def _verdict_of_code(code: int | None) -> Verdict:
     return verdicts.get(code if code is not None else -1, Verdict.INCONCLUSIVE)
 
 
-def _metric(name: str, known: Mapping[str, Any]) -> str:
-    """The key of a metric: `ttft` is `ttft_ms`."""
-    return name if name in known or name.endswith("_ms") else f"{name}_ms"
+def _metric(name: str) -> str:
+    """The key of a metric: `ttft` is `ttft_ms`; `ValueError` for one that does not exist."""
+    from plimsoll._commands import known_flags
+
+    known, metric = known_flags()["metrics"], name.removesuffix("_ms")
+    if metric not in known:
+        raise ValueError(f"metric: {name!r} is not known; metrics are {', '.join(known)}")
+    return f"{metric}_ms"
+
+
+def _level_record(level: Mapping[str, Any]) -> dict[str, Any]:
+    """A level without nesting: `ttft_ms` is its median, `ttft_ms_low` and `ttft_ms_high` are the ends of its interval."""
+    record: dict[str, Any] = {}
+    for name, value in level.items():
+        if isinstance(value, Mapping) and "value" in value:
+            record |= {name: value["value"], f"{name}_low": value["low"], f"{name}_high": value["high"]}
+        elif name != "times":
+            record[name] = value
+    for name, times in level["times"].items():
+        record |= {name: times["p50"], f"{name}_low": times["p50_low"], f"{name}_high": times["p50_high"]}
+        record |= {f"{name}_{key}": times.get(key) for key in ("n", "mean", "max", "p90", "p95", "p99")}
+    return record
+
+
+def _errors(levels: list[dict[str, Any]], name: str) -> list[list[float]]:
+    """The lengths of the bars to both ends of the intervals."""
+    ends = [(level[name], level[f"{name}_low"], level[f"{name}_high"]) for level in levels]
+    low = [value - low for value, low, _ in ends]
+    return [low, [0 if high is None else high - value for value, _, high in ends]]
+
+
+def _cell(level: Mapping[str, Any], name: str) -> str:
+    value, low, high = (level.get(key) for key in (name, f"{name}_low", f"{name}_high"))
+    text = f"{value:,.4g}" if isinstance(value, float) else "" if value is None else str(value)
+    return f"{text} [{low:,.4g}, {high:,.4g}]" if low is not None and high is not None and low != high else text
 
 
 _STATISTICS = ("count", "mean", "min", "max", "p50", "p90", "p95", "p99", "p99_9")

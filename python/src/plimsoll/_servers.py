@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from plimsoll._binary import binary
+from plimsoll._binary import start
 from plimsoll._errors import RunError
 
 #: Time to start, and to stop, in seconds.
@@ -46,13 +46,7 @@ class _Server:
         # A file, not a pipe: nobody has to read it while the server runs.
         output = tempfile.TemporaryFile()  # noqa: SIM115
         self._output = output
-        self._process = subprocess.Popen(
-            [str(binary()), *self._arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        self._process = start(self._arguments, stdout=output, stderr=subprocess.STDOUT)
         self._url = self._wait_for_url()
 
     def stop(self) -> None:

@@ -57,7 +57,7 @@ struct Rules {
 /// What an inconclusive gate means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Inconclusive {
-    /// Exit code 3
+    /// Exit code 4
     Fail,
     /// Exit code 0; the report still says so
     Pass,
@@ -113,9 +113,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 /// Runs that must not be compared are never a pass.
 const fn exit(comparison: &Comparison, inconclusive_passes: bool) -> Exit {
     match comparison.verdict {
-        Verdict::Inconclusive if inconclusive_passes && comparison.obstacles.is_empty() => {
-            Exit::Pass
-        }
+        Verdict::Inconclusive if !comparison.obstacles.is_empty() => Exit::Invalid,
+        Verdict::Inconclusive if inconclusive_passes => Exit::Pass,
         verdict => Exit::of(verdict),
     }
 }

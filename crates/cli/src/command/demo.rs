@@ -76,6 +76,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         watch: Vec::new(),
         launch: Launch::default(),
         profile: None,
+        until_saturated: false,
         // Both results share a screen.
         show: if show == Show::Screen { Show::Nothing } else { show },
     };

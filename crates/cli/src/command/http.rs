@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueHint};
-use plimsoll_measure::Nanos;
+use plimsoll_report::levels::Levels;
 use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
 use plimsoll_workload::StatusSet;
@@ -17,10 +17,10 @@ use plimsoll_workload::StatusSet;
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, HttpFlags, Part, ProgressFlags, RunFlags, StartFlags, parse_rate, parse_time,
-    with_scheme,
+    ExportFlags, HttpFlags, LoadFlags, Part, ProgressFlags, RunFlags, StartFlags, with_scheme,
 };
 use crate::processes::run_plan;
+use crate::run_result::levels_json;
 use crate::session::Session;
 
 const AFTER: &str = include_str!("http.txt").trim_ascii_end();
@@ -38,7 +38,12 @@ pub(crate) struct Flags {
     #[arg(value_hint = ValueHint::FilePath)]
     urls_file: Option<PathBuf>,
     #[command(flatten)]
-    load: Load,
+    load: LoadFlags,
+    /// Use HTTP/2 with this many concurrent streams per connection [default: HTTP/1.1; 10 streams
+    /// if no number is given]
+    #[arg(long, value_name = "STREAMS", num_args = 0..=1, default_missing_value = "10")]
+    #[arg(help_heading = "Connections")]
+    http2: Option<u32>,
     #[command(flatten)]
     keys: HttpFlags,
     #[command(flatten)]
@@ -56,35 +61,12 @@ pub(crate) struct Flags {
     progress: ProgressFlags,
 }
 
-/// The load.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Load")]
-pub(crate) struct Load {
-    /// Number of connections [default: 64]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    connections: Option<u32>,
-    /// Use HTTP/2 with this many concurrent streams per connection [default: HTTP/1.1; 10 streams
-    /// if no number is given]
-    #[arg(long, value_name = "STREAMS", num_args = 0..=1, default_missing_value = "10")]
-    http2: Option<u32>,
-    /// Requests per second [default: as many as the connections carry]
-    #[arg(short, long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
-    rate: Option<f64>,
-    /// Duration of the load [default: 10s; with -n until all requests are sent]
-    #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
-    duration: Option<Nanos>,
-    /// Duration of the warm-up before it, which is not counted; 0 for none [default: 2s; with -n
-    /// none]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    warmup: Option<Nanos>,
-}
-
 /// The request.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Request")]
 pub(crate) struct Request {
     /// HTTP method [default: GET, or POST with --body]
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short = 'X', short_alias = 'm', long, value_name = "NAME")]
     method: Option<String>,
     /// Request body, or `@FILE` for the content of a file, `@-` for standard input [default: none].
     /// What is not UTF-8 is sent byte by byte
@@ -97,13 +79,6 @@ pub(crate) struct Request {
     /// [default: 2xx and 304]
     #[arg(long, value_name = "STATUSES")]
     expect: Option<StatusSet>,
-}
-
-/// Parses a duration. Fingers that know oha, hey or curl write the body there.
-fn parse_duration(text: &str) -> Result<Nanos, String> {
-    let is_number = text.starts_with(|first: char| first.is_ascii_digit());
-    let hint = if is_number { "" } else { "; `-d` is a duration here, and a body is --body TEXT" };
-    parse_time(text).map_err(|error| format!("{error}{hint}"))
 }
 
 /// Loads the endpoints one after another and compares them.
@@ -138,6 +113,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut options = flags.run.options(output);
     options.launch = part.launch;
     let several = urls.len() > 1;
+    let json = options.show == Show::Json;
     if several && options.show != Show::Full {
         options.show = Show::Nothing;
     }
@@ -156,7 +132,12 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     // What was measured is shown even where a later run could not be carried out.
     if several && !finished.is_empty() {
-        console::print_screen(&table::side_by_side(&urls, &finished))?;
+        if json {
+            let levels: Vec<_> = finished.iter().map(|run| Levels::new(&run.summary)).collect();
+            console::print(&levels_json(&levels)?)?;
+        } else {
+            console::print_screen(&table::side_by_side(&urls, &finished))?;
+        }
     }
     session.linger();
     failed.map_or(Ok(exit), Err)

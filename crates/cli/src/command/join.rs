@@ -184,7 +184,7 @@ const fn exit(joined: &Join) -> Exit {
     match joined.verdict {
         Verdict::Agree => Exit::Pass,
         Verdict::Disagree => Exit::Fail,
-        Verdict::Unjudged(_) => Exit::Invalid,
+        Verdict::Unjudged(_) => Exit::Inconclusive,
     }
 }
 

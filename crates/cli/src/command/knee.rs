@@ -26,6 +26,7 @@ use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
     FolderFlags, ProfileFlags, ProgressFlags, ScreenFlags, ServeFlags, parse_rate, parse_share,
+    parse_time,
 };
 use crate::progress::{LiveRuns, Steps};
 use crate::session::{Session, runner_error};
@@ -65,6 +66,14 @@ struct SearchFlags {
     /// `ttft<500ms : 99%`
     #[arg(long, value_name = "OBJECTIVE")]
     slo: Objective,
+    /// Search the number of requests in flight, from the first number up to the second
+    #[arg(short, long, value_name = "FROM[,TO]", value_delimiter = ',', value_parser = parse_rate)]
+    #[arg(conflicts_with_all = ["from", "to", "users"])]
+    concurrency: Vec<f64>,
+    /// Search the rate of requests, from the first number up to the second [default: 10]
+    #[arg(long, value_name = "FROM[,TO]", value_delimiter = ',', value_parser = parse_rate)]
+    #[arg(conflicts_with_all = ["concurrency", "from", "to", "users"], allow_negative_numbers = true)]
+    rate: Vec<f64>,
     /// The lowest load: requests per second, or users with --users [default: 10, or 1]
     #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     from: Option<f64>,
@@ -79,10 +88,11 @@ struct SearchFlags {
     #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_share)]
     precision: f64,
     /// Time for each target [default: 5m, or 180 answers if that is more]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, alias = "budget-time", value_name = "TIME", value_parser = parse_time)]
     budget: Option<Nanos>,
     /// Length of a probe that proves a load kept or missed, at least
-    #[arg(long, value_name = "TIME", default_value = "30s")]
+    #[arg(short = 'd', long, alias = "duration", value_name = "TIME", value_parser = parse_time)]
+    #[arg(default_value = "30s")]
     confirm: Nanos,
     /// The load that it must carry: exit code 1 if it does not
     #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
@@ -95,10 +105,13 @@ struct SearchFlags {
 
 impl SearchFlags {
     fn settings(&self) -> Result<Settings, UsageError> {
-        let from = self.from.unwrap_or(if self.users { 1.0 } else { 10.0 });
+        let ends = if self.concurrency.is_empty() { &self.rate } else { &self.concurrency };
+        let by_users = matches!(self.load(), Load::VirtualUsers);
+        let (first, last) = (ends.first().copied(), ends.get(1).copied());
+        let from = first.or(self.from).unwrap_or(if by_users { 1.0 } else { 10.0 });
         let defaults = Settings::new(self.slo.share(), from);
         let settings = Settings {
-            to: self.to.unwrap_or(defaults.to),
+            to: last.or(self.to).unwrap_or(defaults.to),
             load: self.load(),
             step: self.precision,
             budget_s: self.budget.map(Nanos::as_secs_f64),
@@ -106,7 +119,8 @@ impl SearchFlags {
             ..defaults
         };
         if settings.to < from {
-            return Err(UsageError(format!("--to {} is below --from {from}", settings.to)));
+            let why = format!("the highest load, {}, is below the lowest, {from}", settings.to);
+            return Err(UsageError(why));
         }
         // Warm-ups, and the search for the place.
         let least = settings.prove_s.mul_add(1.25, LEAST_SEARCH_S);
@@ -119,7 +133,11 @@ impl SearchFlags {
     }
 
     const fn load(&self) -> Load {
-        if self.users { Load::VirtualUsers } else { Load::RequestsPerSecond }
+        if self.users || !self.concurrency.is_empty() {
+            Load::VirtualUsers
+        } else {
+            Load::RequestsPerSecond
+        }
     }
 }
 
@@ -199,9 +217,11 @@ fn url(plan: &Plan) -> String {
 
 /// The targets of the command line, else those of the profile.
 fn subjects(flags: &Flags) -> Result<Vec<Subject>> {
-    if flags.settings.get("shard").is_some() {
-        let why = "--shard divides one run, and `knee` makes many: leave it out";
-        return Err(UsageError(why.to_owned()).into());
+    for flag in ["shard", "stages", "max-requests"] {
+        if flags.settings.get(flag).is_some() {
+            let why = format!("`knee` chooses its loads and makes many runs: leave out --{flag}");
+            return Err(UsageError(why).into());
+        }
     }
     if flags.targets.is_empty() {
         let plan = plan(flags, flags.settings.overrides())?;
@@ -374,6 +394,6 @@ fn exit(report: &KneeReport) -> Exit {
     match report.verdict() {
         Verdict::Pass => Exit::Pass,
         Verdict::Fail => Exit::Fail,
-        Verdict::Inconclusive => Exit::Invalid,
+        Verdict::Inconclusive => Exit::Inconclusive,
     }
 }

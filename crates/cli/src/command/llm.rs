@@ -1,28 +1,24 @@
 //! `plimsoll llm`: load on an LLM endpoint, without a profile.
 
-mod curve;
 mod plan;
-mod sweep;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{ArgGroup, Args, ValueHint};
-use plimsoll_measure::Nanos;
+use clap::{Args, ValueHint};
 
-use crate::console::{self, Show};
+use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, LlmFlags, OutputFlags, ProgressFlags, RunFlags, StartFlags, parse_rate, parse_time,
+    ExportFlags, LlmFlags, LoadFlags, OutputFlags, ProgressFlags, RunFlags, StartFlags,
 };
 use crate::processes::run_plan;
-use crate::session::{FinishedRun, Session};
+use crate::session::Session;
 
 const AFTER: &str = include_str!("llm.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
-#[command(group = ArgGroup::new("levels").args(["concurrency", "rate", "sweep"]))]
 pub(crate) struct Flags {
     /// Base URL of the endpoint, without `/v1/chat/completions`
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
@@ -52,22 +48,11 @@ pub(crate) struct Flags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Load")]
 struct Load {
-    /// Users at once, one level after another [default: 1,2,4,8]
-    #[arg(short, long, value_name = "N,...", value_delimiter = ',')]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    concurrency: Vec<u32>,
-    /// Requests per second in place of users, one level after another
-    #[arg(short, long, value_name = "N,...", value_delimiter = ',', value_parser = parse_rate)]
-    rate: Vec<f64>,
+    #[command(flatten)]
+    levels: LoadFlags,
     /// Double the users from one on, until the throughput grows by less than 5 %
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["concurrency", "rate"])]
     sweep: bool,
-    /// Duration of each level, extended to four answers of every user with -c or --sweep
-    #[arg(short, long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
-    duration: Nanos,
-    /// Duration of the warm-up before the first level, which is not counted; 0 for none
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_time)]
-    warmup: Nanos,
 }
 
 /// The requests.
@@ -75,8 +60,9 @@ struct Load {
 #[command(next_help_heading = "Request")]
 #[expect(clippy::struct_excessive_bools, reason = "flags are independent")]
 struct Request {
-    /// Model to request; of several each gets an equal share of the requests
-    #[arg(short, long = "model", value_name = "NAME,...", value_delimiter = ',', required = true)]
+    /// Model to request; of several each gets an equal share of the requests [default: the first
+    /// that the endpoint lists at /v1/models]
+    #[arg(short, long = "model", value_name = "NAME,...", value_delimiter = ',')]
     models: Vec<String>,
     /// Input tokens of each request [default: 550]
     #[arg(long, value_name = "TOKENS", conflicts_with = "prompts")]
@@ -89,7 +75,8 @@ struct Request {
     #[arg(long, value_name = "TOKENS")]
     osl_stddev: Option<u32>,
     /// Most output tokens of each request
-    #[arg(long, value_name = "TOKENS", default_value_t = 150)]
+    #[arg(long, alias = "max-tokens", value_name = "TOKENS", default_value_t = 150)]
+    #[arg(alias = "max-completion-tokens")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     osl: u32,
     /// Prompts from a file, one at random for each request: plain lines, JSON lines or lists
@@ -111,40 +98,30 @@ struct Request {
     no_stream: bool,
 }
 
-/// Runs the levels and prints their table and curve.
+/// Runs the levels and prints their table.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let part = flags.start.part(flags.keys.get("shard"))?;
     if flags.load.sweep && (part.is_shard() || flags.start.processes.is_some()) {
-        let why = "--shard and --processes divide one run, and --sweep makes several: give levels with -c";
+        let why = "--sweep needs a single process: give levels with -c";
         return Err(UsageError(why.to_owned()).into());
     }
-    let mut request = plan::LlmProfile::new(flags, &part);
+    let stages = plan::stages(&flags.load, flags.keys.get("max-requests").is_some())?.to_string();
+    let mut request = plan::LlmProfile::new(flags, &part)?;
     if flags.print_profile {
-        console::print(&request.text(&plan::stages(&flags.load))?)?;
+        console::print(&request.text(&stages)?)?;
         return Ok(Exit::Pass);
     }
     // A mistake must show before the first load.
-    let first = request.plan(&plan::stages(&flags.load))?;
+    let first = request.plan(&stages)?;
     if let Some(order) = &part.order {
         return order.carry_out(first, flags.run.options(None));
     }
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
     let mut options = flags.run.options(Some(flags.output.options()));
-    if options.show == Show::Screen {
-        options.show = Show::Nothing;
-    }
     options.launch = part.launch;
-    let finished = if flags.load.sweep {
-        sweep::until_saturated(&mut session, &mut request, &options, &flags.load)
-    } else {
-        let run = run_plan(&mut session, first, &options)?;
-        sweep::Sweep { runs: vec![run], failed: None }
-    };
-    if options.show != Show::Json && !finished.runs.is_empty() {
-        console::print_screen(&curve::screen(&finished.runs))?;
-    }
+    options.until_saturated = flags.load.sweep;
+    let run = run_plan(&mut session, first, &options)?;
     session.linger();
-    let exit = finished.runs.iter().map(|run: &FinishedRun| run.exit).fold(Exit::Pass, Exit::max);
-    finished.failed.map_or(Ok(exit), Err)
+    Ok(run.exit)
 }

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_compare::Comparison;
 use plimsoll_knee::KneeReport;
+use plimsoll_report::levels::Levels;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::{csv, prometheus};
 use plimsoll_run_files::{summary_json, timeline_json};
@@ -70,6 +71,7 @@ enum Output {
 enum Format {
     Text,
     Json,
+    Levels,
     Csv,
     Prometheus,
     Timeline,
@@ -125,6 +127,9 @@ fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
             console::print(&plimsoll_page::page(&input))?;
         }
         Output::Data(Format::Json) => console::print(&summary_json(&summary)?)?,
+        Output::Data(Format::Levels) => {
+            console::print(&run_result::levels_json(&Levels::new(&summary))?)?;
+        }
         Output::Data(Format::Csv) => console::print(&csv(&summary)?)?,
         Output::Data(Format::Prometheus) => console::print(&prometheus(&summary))?,
         Output::Data(Format::Timeline) => {
@@ -156,7 +161,7 @@ fn of_stored(
         Output::Page => console::print(&page)?,
         Output::Data(Format::Json) => console::print(&String::from_utf8_lossy(&bytes))?,
         Output::Data(Format::Markdown) => console::print(&screen.markdown(""))?,
-        Output::Data(Format::Csv | Format::Prometheus | Format::Timeline) => {
+        Output::Data(Format::Levels | Format::Csv | Format::Prometheus | Format::Timeline) => {
             let why = format!("a {kind} has the formats text, json and markdown, and --html");
             return Err(UsageError(why).into());
         }

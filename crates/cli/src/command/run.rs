@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use plimsoll_plan::REDACTED;
-use plimsoll_profile::{EnvVars, Profile, Purpose, load, show};
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load, show};
 use plimsoll_runner::Secrets;
 use plimsoll_runner::folder::file;
 
@@ -19,8 +19,8 @@ use super::completions::profiles;
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags, TargetFlags,
-    ThresholdFlags,
+    ExportFlags, LoadFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags,
+    TargetFlags, ThresholdFlags,
 };
 use crate::processes::run_plan;
 use crate::progress::Ui;
@@ -37,6 +37,8 @@ pub(crate) struct Flags {
     profile: String,
     #[command(flatten)]
     target: TargetFlags,
+    #[command(flatten)]
+    load: LoadFlags,
     #[command(flatten)]
     settings: ProfileFlags,
     #[command(flatten)]
@@ -74,11 +76,14 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let overrides = flags.thresholds.add_to(flags.target.add_to(flags.settings.overrides()));
     let mut overrides = flags.export.labels.add_to(part.of(overrides));
     let variables = EnvVars::from_process();
-    let mut plan = load(&profile, &variables, &overrides, Purpose::Run)?;
+    let load_with = |overrides: &Overrides| load(&profile, &variables, overrides, Purpose::Run);
+    let given = flags.settings.get("stages");
+    overrides = flags.load.add_to(overrides, given, |usual| Ok(load_with(usual)?.stages))?;
+    let mut plan = load_with(&overrides)?;
     if flags.smoke {
         overrides = overrides.with("smoke", "stages", smoke::STAGES);
         overrides = overrides.with("smoke", "max_requests", smoke::requests(&plan));
-        plan = load(&profile, &variables, &overrides, Purpose::Run)?;
+        plan = load_with(&overrides)?;
         smoke::prepare(&mut plan);
     }
     if Secrets::of(&plan).is_missing_one() {

@@ -20,7 +20,7 @@ use crate::command::suite_page;
 use crate::command::versus::target::{TargetFlag, given, parse_direct, parse_named_or_not};
 use crate::console::{self, Show};
 use crate::environment::{self, place};
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, TargetError, UsageError};
 use crate::export::{Export, ExportOptions};
 use crate::fd_limit::FdLimit;
 use crate::flags::{
@@ -43,7 +43,7 @@ Without --target a suite starts the reference gateway and a mock provider as sep
 
 With --target a few single requests come first: routes that are absent or costly, and a cache that nothing shows, are left out and named.
 
-Exit codes: 0 pass, 1 a bound is broken, 2 wrong usage, 3 inconclusive (a measurement must not be used or could not be made, or a bound could not be judged), 130 interrupted.";
+Exit codes: 0 pass, 1 a bound is broken or the target fails, 2 wrong usage, 3 the suite could not be run, 4 inconclusive (a measurement must not be used, or a bound could not be judged), 130 interrupted.";
 
 /// The suites.
 #[derive(Debug, Subcommand)]
@@ -332,7 +332,7 @@ fn print_and_store(
     Ok(match report.outcome(accepted) {
         SuiteOutcome::Pass | SuiteOutcome::Complete => Exit::Pass,
         SuiteOutcome::Fail => Exit::Fail,
-        SuiteOutcome::Inconclusive => Exit::Invalid,
+        SuiteOutcome::Inconclusive => Exit::Inconclusive,
         SuiteOutcome::Interrupted => Exit::Interrupted,
     })
 }
@@ -605,6 +605,7 @@ fn suite_error(error: SuiteError) -> anyhow::Error {
         SuiteError::Profile(_) | SuiteError::Baseline { .. } | SuiteError::Targets(_) => {
             UsageError(error.to_string()).into()
         }
+        SuiteError::Target { .. } => TargetError(error.to_string()).into(),
         error => error.into(),
     }
 }

@@ -7,15 +7,14 @@ pub(super) mod target;
 use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
-use plimsoll_measure::Nanos;
 use plimsoll_plan::Plan;
 use plimsoll_report::screen::Screen;
 
 use super::completions::profiles;
 use crate::exit::Exit;
 use crate::flags::{
-    ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags, VersusFlags,
-    parse_rate,
+    ExportFlags, LoadFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags,
+    VersusFlags,
 };
 use crate::processes::run_plan;
 use crate::session::{RunOptions, Session};
@@ -39,6 +38,8 @@ pub(crate) struct Flags {
     targets: Vec<TargetFlag>,
     #[command(flatten)]
     comparison: ComparisonFlags,
+    #[command(flatten)]
+    load: LoadFlags,
     #[command(flatten)]
     keys: VersusFlags,
     #[command(flatten)]
@@ -67,14 +68,6 @@ pub(crate) struct ComparisonFlags {
     /// then has twice the load of the others
     #[arg(long, value_enum)]
     control: Option<Switch>,
-    /// Requests per second and target; arrivals are evenly spaced
-    #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
-    #[arg(conflicts_with = "stages")]
-    rate: Option<f64>,
-    /// Length of the load without its warm-up [default: the profile's, or 60s, and longer for
-    /// `turns`]
-    #[arg(long = "for", value_name = "TIME", conflicts_with = "stages")]
-    length: Option<Nanos>,
 }
 
 /// How targets share the time.

@@ -48,7 +48,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     replace(&folder, file::WHY, json.as_bytes())?;
     console::print(&if flags.json { json } else { text(&found) })?;
     let is_open = found.answer == Answer::Unknown || found.load.is_none();
-    Ok(if is_open { Exit::Invalid } else { Exit::Pass })
+    Ok(if is_open { Exit::Inconclusive } else { Exit::Pass })
 }
 
 /// The join that is named, else that of the run's folder, if it has one.

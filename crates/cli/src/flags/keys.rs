@@ -9,8 +9,9 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Val
 use plimsoll_metrics::Limit;
 use plimsoll_plan::{ConnectTo, ProxyUrl};
 use plimsoll_profile::Overrides;
+use serde_json::{Map, Value};
 
-use super::{parse_share, parse_time};
+use super::{parse_share, parse_time, with_scheme};
 
 /// The flags of the commands that are the entry at this position of [`COMMANDS`], as they were
 /// given.
@@ -99,6 +100,9 @@ impl Row {
         let keys = self.key.split(' ').map(str::to_owned);
         match (self.kind, value.split_once('=')) {
             ("prices", _) => keys.zip(value.split(',').map(str::to_owned)).collect(),
+            ("members", _) => {
+                members(value).map(|(name, text)| (format!("{}{name}", self.key), text)).collect()
+            }
             ("label", Some((name, text))) => vec![(format!("{}{name}", self.key), text.to_owned())],
             _ => keys.map(|key| (key, value.to_owned())).collect(),
         }
@@ -125,6 +129,14 @@ fn parser(kind: &'static str) -> ValueParser {
         },
         "proxy" => |text: &str| {
             text.parse().map(|_: ProxyUrl| text.to_owned()).map_err(|error| format!("it {error}"))
+        },
+        "url" => |text: &str| Ok(with_scheme(text)),
+        "text-or-file" => text_or_file,
+        "members" => |text: &str| {
+            let is_object = serde_json::from_str::<Map<String, Value>>(text).is_ok();
+            is_object
+                .then(|| text.to_owned())
+                .ok_or_else(|| "write a JSON object, like {\"top_k\": 5}".to_owned())
         },
         "time" => |text: &str| parse_time(text).map(|time| time.to_string()),
         "threshold" => parse_threshold,
@@ -202,6 +214,18 @@ fn parse_threshold(text: &str) -> Result<String, String> {
     Ok(format!("{}\t{}", limit.metric(), limit.expression()))
 }
 
+/// The members of a JSON object, each with its value as JSON.
+fn members(text: &str) -> impl Iterator<Item = (String, String)> {
+    let object: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    object.into_iter().map(|(name, value)| (name, value.to_string()))
+}
+
+/// Reads a text, or the file behind an `@`.
+fn text_or_file(text: &str) -> Result<String, String> {
+    let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
+    plimsoll_input::read_text(path.as_ref()).map_err(|error| format!("cannot read {path}: {error}"))
+}
+
 /// Reads `IN,OUT`.
 fn parse_prices(text: &str) -> Result<String, String> {
     let (input, output) = text
@@ -269,7 +293,7 @@ mod tests {
             ("--no-resumption", "tls.resumption", "false"),
             ("-n 5", "max_requests", "5"),
             ("--abort-on-errors 50%", "abort_on_error_rate", "0.5"),
-            ("--max-cost $2.50 --price 0.15,0.6", "budget.cost", "2.5"),
+            ("--budget-cost $2.50 --price 0.15,0.6", "budget.cost", "2.5"),
             ("--price 0.15,0.6", "budget.output_price", "0.6"),
             ("--connect-to a:1:b:2 --connect-to c:1:d:2", "connect_to", r#"["a:1:b:2","c:1:d:2"]"#),
             ("--stages w1:1s,2:5s", "stages", "w1:1s,2:5s"),
@@ -281,7 +305,7 @@ mod tests {
         for line in [
             "-n 0",
             "--cert-key k",
-            "--max-cost 2",
+            "--budget-cost 2",
             "--price 1",
             "--proxy ftp://h",
             "--threshold a",

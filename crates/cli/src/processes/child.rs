@@ -19,7 +19,7 @@ use plimsoll_runner::{ChildProcess, CommonStart, StartAt};
 use serde::{Deserialize, Serialize};
 
 use crate::console::Show;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, TargetError, UsageError};
 use crate::progress::Ui;
 use crate::session::{Launch, RunOptions, Session};
 use crate::signal::exit_now;
@@ -200,9 +200,11 @@ impl Process {
     /// Why a process ended before the common start: its own words, and its exit code.
     fn why_not_begun(&mut self, ended: ExitStatus) -> Error {
         let (name, lines) = (self.name(), self.said());
-        let from = lines.iter().position(|line| line.starts_with(ERROR)).unwrap_or(0);
-        let said: Vec<_> =
-            lines[from..].iter().map(|line| line.strip_prefix(ERROR).unwrap_or(line)).collect();
+        let from = lines.iter().position(|line| unlabelled(line).is_some()).unwrap_or(0);
+        let said: Vec<_> = lines[from..]
+            .iter()
+            .map(|line| unlabelled(line).unwrap_or_else(|| line.clone()))
+            .collect();
         let said = said.join("\n");
         let why = match (ended.code(), said.is_empty()) {
             (Some(_), false) => format!("{said}\n(process {name} of the run; no load was sent)"),
@@ -213,12 +215,14 @@ impl Process {
         };
         match ended.code() {
             Some(code) if code == i32::from(Exit::Usage.number()) => UsageError(why).into(),
+            Some(code) if code == i32::from(Exit::Fail.number()) => TargetError(why).into(),
             _ => anyhow!(why),
         }
     }
 }
 
-const ERROR: &str = "error: ";
+/// How the lines of a failed process begin.
+const LABELS: [&str; 2] = ["error: ", "FAIL: "];
 
 /// How a process ended, as a verb.
 pub(super) fn how(ended: ExitStatus) -> String {
@@ -248,4 +252,9 @@ pub(super) fn lines_of_all(processes: &mut [Process]) -> Vec<String> {
         _ => line,
     });
     told.collect()
+}
+
+/// A line without its label, if it has one.
+fn unlabelled(line: &str) -> Option<String> {
+    LABELS.iter().find_map(|label| line.strip_prefix(label).map(str::to_owned))
 }

@@ -173,7 +173,7 @@ fn the_comparison_has_a_folder_and_is_shown_again(runs: &Runs, shown: &ProcessOu
 
 fn single_runs_are_inconclusive_or_judged_by_the_simple_rule(runs: &Runs) {
     let (fast, slow) = (&runs.fast[..1], &runs.slow[..1]);
-    let output = runs.compare(fast, slow, &TIME).expect(3);
+    let output = runs.compare(fast, slow, &TIME).expect(4);
     let advice = "run each side 5 times, alternating";
     assert!(flat(&output).contains(advice), "{}", output.stdout);
     let passes = [&TIME[..], &["--inconclusive", "pass"]].concat();

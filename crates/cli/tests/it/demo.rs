@@ -22,7 +22,7 @@ fn the_demo_runs_without_any_set_up_and_passes() {
     let header = "versus: 1 target against direct";
     assert!(output.stdout.contains(header), "{}", output.stdout);
     let verdict = output.expect_screen();
-    assert!(verdict.starts_with("VALID: ") || verdict.starts_with("INVALID: "), "{verdict}");
+    assert!(verdict.starts_with("DONE: ") || verdict.contains("INVALID"), "{verdict}");
     let file = fs::read(run("-demo-added").join("pairs.bin")).unwrap();
     let pairs = read_pairs(&mut file.as_slice()).unwrap();
     assert!(pairs.blocks.len() > 1_000, "{} blocks", pairs.blocks.len());

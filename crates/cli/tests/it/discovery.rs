@@ -98,15 +98,15 @@ fn a_run_ends_when_its_tokens_or_its_money_are_spent() {
     for (stages, users) in [("4:20s", 4), ("64:20s", 64)] {
         // What is in flight comes on top: one request of each user.
         let bounds = |largest| 20_000..=20_000 + users * largest;
-        let (all, largest, stopped) = spent(stages, &["--max-tokens", "20000"]);
+        let (all, largest, stopped) = spent(stages, &["--budget-tokens", "20000"]);
         assert!(bounds(largest).contains(&all), "{stages}: {all}, {largest} each");
-        assert!(stopped.contains("of 20000 (--max-tokens)"), "{stopped}");
+        assert!(stopped.contains("of 20000 (--budget-tokens)"), "{stopped}");
         // A million of either costs 1: 0.02 are 20,000 tokens.
-        let (all, largest, stopped) = spent(stages, &["--max-cost", "0.02", "--price", "1,1"]);
+        let (all, largest, stopped) = spent(stages, &["--budget-cost", "0.02", "--price", "1,1"]);
         assert!(bounds(largest).contains(&all), "{stages}: {all}, {largest} each");
-        assert!(stopped.contains("(--max-cost)"), "{stopped}");
+        assert!(stopped.contains("(--budget-cost)"), "{stopped}");
     }
-    let output = fixture.run(&[&args[..], &["--max-cost", "5"]].concat()).expect(2);
+    let output = fixture.run(&[&args[..], &["--budget-cost", "5"]].concat()).expect(2);
     assert!(output.stderr.contains("--price"), "{}", output.stderr);
 }
 

@@ -44,11 +44,35 @@ fn the_readme_lists_every_command() {
 }
 
 #[test]
+fn help_fits_on_two_screens_and_all_flags_are_on_another_page() {
+    let fixture = Fixture::with(FAST);
+    for command in ["http", "llm", "run", "versus", "knee"] {
+        let short = fixture.plimsoll(&[command, "--help"]).expect(0).stdout;
+        assert!(short.lines().count() <= 80, "{command}: {short}");
+        let all = fixture.plimsoll(&[command, "--help-all"]).expect(0).stdout;
+        for flag in ["--no-probe", "--seed", "--metric-label"] {
+            assert!(!short.contains(flag), "{command} {flag}");
+            assert_eq!(
+                all.contains(flag),
+                command != "knee" || flag == "--seed",
+                "{command} {flag}"
+            );
+        }
+    }
+}
+
+#[test]
+fn readme_and_its_screens_are_short() {
+    let readme = fs::read_to_string(documents().swap_remove(0)).unwrap();
+    assert!(readme.lines().count() <= 120, "{} lines", readme.lines().count());
+}
+
+#[test]
 fn help_names_every_protocol() {
     let fixture = Fixture::with(FAST);
     let refusal = fixture.run(&["minimal", "--protocol", "none"]).expect(2).stderr;
     let (_, known) = refusal.split_once("known are ").unwrap();
-    let help = fixture.plimsoll(&["run", "--help"]).expect(0).stdout;
+    let help = fixture.plimsoll(&["run", "--help-all"]).expect(0).stdout;
     let (_, help) = help.split_once("Protocol of every scenario:").unwrap();
     let (help, _) = help.split_once("[default").unwrap();
     let names: Vec<_> = known.split('`').skip(1).step_by(2).collect();
@@ -95,7 +119,7 @@ fn commands(text: &str) -> Vec<String> {
         if line.starts_with("```") {
             in_code = !in_code;
         }
-        let mut line = line.trim();
+        let mut line = line.trim().trim_start_matches("$ ");
         while let Some((_, rest)) = line.split_once(' ').filter(|(first, _)| is_variable(first)) {
             line = rest.trim();
         }

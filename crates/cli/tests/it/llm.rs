@@ -2,10 +2,49 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
+
+use plimsoll_metrics::RunEnd;
 
 use crate::support::Fixture;
 
 const LOAD: [&str; 8] = ["-d", "500ms", "--warmup", "0", "-q", "--allow-invalid", "--osl", "7"];
+
+#[test]
+fn the_model_is_the_first_that_the_endpoint_lists() {
+    let fixture = Fixture::with("{log: memory, models: {one: {ttft: 1ms}, two: {ttft: 1ms}}}");
+    let bare = fixture.target().replace("http://", "");
+    fixture.plimsoll(&[&["llm", &bare, "-c", "1"], &LOAD[..]].concat()).expect(0);
+    let log = fixture.mock.take_log();
+    let models: Vec<_> = log.iter().filter_map(|record| record.model.as_deref()).collect();
+    assert!(models.len() > 1 && models.iter().all(|model| *model == "one"), "{models:?}");
+    let none = Fixture::with("{log: memory, other_models: {ttft: 1ms}}");
+    let refused = none.plimsoll(&["llm", &none.target(), "-c", "1"]).expect(2);
+    assert!(refused.stderr.contains("/v1/models lists none"), "{}", refused.stderr);
+    assert!(none.runs().is_empty());
+}
+
+#[test]
+fn answer_lengths_and_parameters_are_sent() {
+    let fixture = Fixture::with("{log: memory}");
+    let target = fixture.target();
+    let own = ["--max-tokens", "3", "--temperature", "0.5", "--ignore-eos", "--system", "Be kind."];
+    let more = ["--extra-body", r#"{"top_k": 5, "stop": ["x"]}"#];
+    for command in [
+        &["llm", &target, "-m", "m"][..],
+        &["run", "minimal", "--target", &target, "-m", "m", "--key", "k", "-y"],
+    ] {
+        let once = ["-c", "1", "-d", "300ms", "--warmup", "0", "--allow-invalid"];
+        let output = fixture.plimsoll(&[command, &own[..], &more[..], &once[..]].concat());
+        assert!(matches!(output.code, Some(0 | 1 | 3)), "{}", output.stderr);
+        let plan = fs::read_to_string(fixture.runs().pop().unwrap().join("plan.json")).unwrap();
+        for part in ["\"temperature\"", "\"ignore_eos\"", "\"top_k\"", "Be kind."] {
+            assert!(plan.contains(part), "{command:?}: {part}");
+        }
+        let tokens = fixture.mock.take_log().last().unwrap().planned_tokens;
+        assert_eq!(tokens, 3, "{command:?}");
+    }
+}
 
 #[test]
 fn levels_of_two_models_are_sent_as_the_mock_received_them() {
@@ -15,7 +54,7 @@ fn levels_of_two_models_are_sent_as_the_mock_received_them() {
     let output = fixture.plimsoll(&[&args[..], &LOAD[..]].concat()).expect(0);
     output.expect_screen();
     let words: Vec<_> = output.stdout.split_whitespace().collect();
-    for part in ["1 user", "3 users", "by model", "Goodput"] {
+    for part in ["1 user", "3 users", "by scenario", "model one, two", "Goodput"] {
         assert!(words.join(" ").contains(part), "{part}: {}", output.stdout);
     }
     let summary = fixture.summary();
@@ -40,7 +79,7 @@ fn levels_of_two_models_are_sent_as_the_mock_received_them() {
 }
 
 #[test]
-fn a_threshold_is_shown_with_what_was_measured_and_dashes_have_a_reason() {
+fn a_threshold_is_shown_with_what_was_measured_and_every_level_has_its_figures() {
     let fixture = Fixture::with("other_models: {ttft: 40ms}");
     let url = fixture.target();
     let args = ["llm", &url, "-m", "m", "-c", "1,30", "--threshold", "ttft: p(50)<1ms"];
@@ -50,11 +89,16 @@ fn a_threshold_is_shown_with_what_was_measured_and_dashes_have_a_reason() {
     let measured: f64 = judged.and_then(|text| text.split("ms").next()?.parse().ok()).unwrap();
     // What the mock waits, at least.
     assert!((40.0..1_000.0).contains(&measured), "{}", output.stdout);
-    // One user gets at most 12 answers of 40 ms in 500 ms.
-    let row = lines.iter().find(|line| line.starts_with("1 user ")).unwrap();
-    assert!(row.contains(" - "), "{}", output.stdout);
-    assert!(output.stdout.contains("a median needs 20 answers: 1 user has "), "{}", output.stdout);
-    assert!(!output.stdout.contains("30 users has"), "{}", output.stdout);
+    // One user gets at most 12 answers of 40 ms in 500 ms: its medians have an interval.
+    let rows: Vec<_> = lines.iter().filter(|line| line.starts_with("1 user")).collect();
+    assert!(!rows.is_empty() && rows.iter().all(|row| !row.contains(" - ")), "{}", output.stdout);
+    assert!(rows.iter().any(|row| row.contains('[') || row.contains('(')), "{}", output.stdout);
+    let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, rest) = text.split_once("p50 needs 20 responses; 1:500ms has ").unwrap();
+    let n: f64 = rest.split('.').next().unwrap().parse().unwrap();
+    // 20 / n times as long, in whole seconds.
+    let needed = format!("fix: measure {}s per stage", (0.5 * 20.0 / n).ceil());
+    assert!(rest.contains(&needed), "{needed}: {rest}");
 }
 
 #[test]
@@ -162,4 +206,117 @@ fn prompts_in_order_are_sent_each_once_whoever_sends_them() {
     let several = ["--set", "turns=2", "-d", "1s"];
     let output = fixture.plimsoll(&[&args[..], &several].concat()).expect(2);
     assert!(output.stderr.contains("`order: file` is for a single scenario"), "{}", output.stderr);
+}
+
+#[test]
+fn a_sweep_is_one_result_with_small_json() {
+    let fixture = Fixture::with("other_models: {ttft: 40ms, gap: 2ms}");
+    let url = fixture.target();
+    let args = ["llm", &url, "-m", "m", "-c", "1,2,4", "--goodput", "ttft:500", "--isl", "60"];
+    let output = fixture.plimsoll(&[&args[..], &LOAD[..]].concat()).expect(0);
+    let run = fixture.only_run();
+    let found = fs::read_to_string(run.join("levels.json")).unwrap();
+    assert!(found.len() < 3 * 3_000, "{}", found.len());
+    let json: serde_json::Value = serde_json::from_str(&found).unwrap();
+    assert_eq!((&json["isl_asked"], &json["osl_asked"]), (&60.0.into(), &7.0.into()));
+    let levels = json["levels"].as_array().unwrap();
+    let names: Vec<_> = levels.iter().map(|level| level["level"].as_str().unwrap()).collect();
+    assert_eq!(names, ["1 user", "2 users", "4 users"]);
+    let rows = fs::read_to_string(run.join("results.jsonl")).unwrap();
+    let rows: Vec<serde_json::Value> =
+        rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (level, stage) in levels.iter().zip(["1:500ms", "2:500ms", "4:500ms"]) {
+        let own: Vec<_> = rows.iter().filter(|row| row["stage"] == stage).collect();
+        assert_eq!(level["requests"], own.len());
+        assert_eq!(level["osl"], 7.0, "as the mock answers");
+        let ttft = level["times"]["ttft_ms"]["p50"].as_f64().unwrap();
+        let mut times: Vec<_> = own.iter().filter_map(|row| row["ttft_ms"].as_f64()).collect();
+        times.sort_by(f64::total_cmp);
+        let median = times[(times.len() - 1) / 2];
+        assert!((ttft / median - 1.0).abs() < 0.005, "{ttft} {median}");
+        assert!(
+            level["goodput_per_s"]["value"].as_f64() > Some(0.0) && level["pareto"].is_boolean()
+        );
+    }
+    // The stored result is shown as the command did.
+    let shown = fixture.plimsoll(&["report"]).expect(0);
+    assert_eq!(shown.stdout, output.stdout);
+    let again =
+        fixture.plimsoll(&["report", run.to_str().unwrap(), "--format", "levels"]).expect(0);
+    assert_eq!(again.stdout, found);
+    let page = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.find("id=\"levels\"") < page.find("id=\"rates\""));
+    let printed = fixture.plimsoll(&[&args[..], &LOAD[..], &["--json"]].concat()).expect(0);
+    let printed: serde_json::Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!(printed["levels"].as_array().unwrap().len(), 3);
+}
+
+/// A server that answers one request at a time, each after 25 ms: two users get no more than one.
+#[test]
+#[expect(clippy::excessive_nesting, reason = "a server of a few lines")]
+fn a_sweep_of_doubling_users_ends_by_itself_in_one_folder() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let turn = std::sync::Arc::new(std::sync::Mutex::new(()));
+    std::thread::spawn(move || {
+        for tcp in listener.incoming() {
+            let (mut out, turn) = (tcp.unwrap(), std::sync::Arc::clone(&turn));
+            std::thread::spawn(move || {
+                let mut reader = std::io::BufReader::new(out.try_clone().unwrap());
+                while crate::plain_server::read(&mut reader).is_some() {
+                    let _turn = turn.lock().unwrap();
+                    std::thread::park_timeout(std::time::Duration::from_millis(25));
+                    let body = r#"{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":7}}"#;
+                    let head = format!(
+                        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                        body.len()
+                    );
+                    if out
+                        .write_all(head.as_bytes())
+                        .and_then(|()| out.write_all(body.as_bytes()))
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    let fixture = Fixture::with("{}");
+    let args = ["llm", &url, "-m", "m", "--sweep", "-d", "3s", "--warmup", "0", "--no-stream"];
+    let more = ["--osl", "7", "-q", "--allow-invalid", "--no-probe"];
+    let output = fixture.plimsoll(&[&args[..], &more].concat()).expect(0);
+    let summary = fixture.summary();
+    assert_eq!(summary.metadata.run.ended, RunEnd::Decided);
+    assert!(output.stdout.contains("throughput stopped growing"), "{}", output.stdout);
+    let levels = fs::read_to_string(fixture.only_run().join("levels.json")).unwrap();
+    let levels: serde_json::Value = serde_json::from_str(&levels).unwrap();
+    let users: Vec<_> = levels["levels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|level| level["users"].as_f64().unwrap())
+        .collect();
+    // On a busy host noise may allow for some more.
+    assert!(users.starts_with(&[1.0, 2.0]) && users.len() < 6, "{users:?}");
+    // Every request of the last level was answered, though it ended early.
+    assert_eq!(summary.results.total.counters.ok(), summary.results.total.counters.scheduled);
+}
+
+#[test]
+fn the_json_of_http_is_small_and_has_the_figures_of_its_files() {
+    let fixture = Fixture::with("{}");
+    let url = format!("{}/health", fixture.target());
+    let args = ["http", &url, "-n", "40", "-c", "2", "-q", "--allow-invalid", "--json"];
+    let output = fixture.plimsoll(&args).expect(0);
+    assert!(output.stdout.len() < 3_000, "{}", output.stdout);
+    let json: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let level = &json["levels"][0];
+    assert_eq!(
+        (&level["requests"], &level["times"]["service_time_ms"]["n"]),
+        (&40.into(), &40.into())
+    );
+    let two = fixture.plimsoll(&[&args[..], &[&url]].concat()).expect(0);
+    let two: serde_json::Value = serde_json::from_str(&two.stdout).unwrap();
+    assert_eq!(two.as_array().unwrap().len(), 2);
 }

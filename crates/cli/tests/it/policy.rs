@@ -217,7 +217,7 @@ fn a_comparison_of_policies_has_one_verdict_and_a_matrix_for_each_target() {
     let more = ["--quiet", "--allow-invalid", "--set", "versus.alone=0s"];
     fixture.plimsoll(&[&load[..], &more, &BOUNDS].concat()).expect(1);
     let report = fs::read_to_string(fixture.only_run().join("report.txt")).unwrap();
-    let words = ["PASS: ", "FAIL: ", "VALID", "INVALID: ", "INCONCLUSIVE: "];
+    let words = ["PASS: ", "FAIL: ", "DONE: ", "INVALID: ", "INCONCLUSIVE: "];
     let verdicts = report.lines().filter(|line| words.iter().any(|word| line.starts_with(word)));
     assert_eq!(verdicts.count(), 1, "{report}");
     let table = report.split("\nPolicy decisions\n").nth(1).unwrap();

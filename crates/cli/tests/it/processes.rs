@@ -159,7 +159,7 @@ fn a_process_that_cannot_begin_ends_the_run_in_its_own_words() {
     let fixture = Fixture::with(FAST);
     let closed = "http://127.0.0.1:1";
     let args = ["run", "minimal", "--target", closed, "--key", "x", "--quiet", "--processes", "2"];
-    let refused = fixture.plimsoll(&args).expect(3).stderr;
+    let refused = fixture.plimsoll(&args).expect(1).stderr;
     assert!(refused.contains("nothing listens on that address"), "{refused}");
     assert!(!refused.contains("error: error:"), "{refused}");
     assert!(fixture.runs().is_empty(), "{:?}", fixture.runs());
@@ -444,7 +444,10 @@ fn a_loss_that_is_accepted_is_stated_and_the_rest_is_judged() {
     kill(children(child.id())[1], Signal::SIGKILL).unwrap();
     let output = ProcessOutput::from(child.wait_with_output().unwrap()).expect(0);
     let words = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("VALID") && !words.contains("INVALID"), "{words}");
+    assert!(
+        words.contains("(PL109; measurement: valid)") || words.contains("measurement: valid)"),
+        "{words}"
+    );
     assert!(words.contains("2 of 3 shards completed: shard 1/3 "), "{words}");
 }
 

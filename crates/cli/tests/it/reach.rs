@@ -39,7 +39,7 @@ fn a_unix_socket_is_loaded_like_a_port() {
     let fixture = Fixture::with(FAST);
     let path = fixture.folder.path().join("app.sock");
     let path = path.to_str().unwrap();
-    let missing = http(&fixture, &["http://localhost/x", "--unix-socket", path]).expect(3);
+    let missing = http(&fixture, &["http://localhost/x", "--unix-socket", path]).expect(1);
     assert!(missing.stderr.contains("app.sock"), "{}", missing.stderr);
     fs::remove_dir_all(fixture.folder.path().join("runs")).unwrap();
     let listener = UnixListener::bind(path).unwrap();
@@ -136,7 +136,7 @@ fn tls_goes_through_a_tunnel_and_a_refusal_is_a_sentence() {
     let (proxy, log) = http_proxy(server.addr);
     let url = format!("http://{proxy}");
     http(&fixture, &["https://api.invalid/", "-k", "-x", &url, "--set", "connect_timeout=1s"])
-        .expect(3);
+        .expect(1);
     let seen = log.lock().unwrap().clone();
     assert_eq!(seen, ["CONNECT api.invalid:443 HTTP/1.1 none"]);
     // The server answers `CONNECT` itself.
@@ -149,7 +149,7 @@ fn tls_goes_through_a_tunnel_and_a_refusal_is_a_sentence() {
             let _ = tcp.read(&mut [0; 4096]);
         }
     });
-    let output = http(&fixture, &["https://api.invalid/", "-k", "-x", &own]).expect(3);
+    let output = http(&fixture, &["https://api.invalid/", "-k", "-x", &own]).expect(1);
     let sentence = "(407); write USER:PASSWORD@ before the host of --proxy";
     assert!(output.stderr.contains(sentence), "{}", output.stderr);
 }
@@ -205,7 +205,7 @@ fn a_socks_proxy_gets_the_name_and_the_password() {
     assert!(asked.iter().all(|place| place == "api.invalid:81"), "{asked:?}");
     assert!(server.take_log().iter().all(|request| request.line == "GET /200/x"));
     let url = format!("socks5://u:wrong@{proxy}");
-    let refused = http(&fixture, &["http://api.invalid:81/", "--proxy", &url]).expect(3);
+    let refused = http(&fixture, &["http://api.invalid:81/", "--proxy", &url]).expect(1);
     let sentence = "the proxy does not accept the user and password";
     assert!(refused.stderr.contains(sentence), "{}", refused.stderr);
 }

@@ -136,7 +136,7 @@ fn the_report_of_a_killed_run_has_the_rates_of_the_run() {
     assert_eq!(open.rates, whole.results.by_stage[0].rates);
     assert_eq!(open.counters.arrivals_in_stage, 65);
     // What limited a run of which half is not known, is not known either.
-    let why = fixture.plimsoll(&["why", run.to_str().unwrap()]).expect(3);
+    let why = fixture.plimsoll(&["why", run.to_str().unwrap()]).expect(4);
     assert!(why.stdout.starts_with("No finished stage to judge."), "{}", why.stdout);
 }
 

@@ -8,9 +8,10 @@ use plimsoll_run_files::{parse_row, read_exemplars};
 
 use crate::support::{FAST, Fixture, command, summary};
 
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     "exemplars.json",
     "histograms.hlog",
+    "levels.json",
     "metrics.prom",
     "plan.json",
     "profile.yaml",
@@ -99,12 +100,12 @@ fn each_request_has_one_row_with_the_id_that_the_target_received() {
 }
 
 #[test]
-fn a_failed_threshold_exits_with_1_and_one_without_data_with_3() {
+fn a_failed_threshold_exits_with_1_and_one_without_data_with_4() {
     let fixture = Fixture::with(FAST);
     for (threshold, code) in [
         ("thresholds={completed: ['count<1']}", 1),
         // The profile does not stream, so there is no time to first token.
-        ("thresholds={ttft: ['p(50)<1h']}", 3),
+        ("thresholds={ttft: ['p(50)<1h']}", 4),
         ("thresholds={completed: ['count>1']}", 0),
     ] {
         // Counts are exact on a busy host too, where times may be refused and the run invalid.
@@ -112,7 +113,7 @@ fn a_failed_threshold_exits_with_1_and_one_without_data_with_3() {
         let output = fixture.run(&args).expect(code);
         // The last line of the screen is the verdict that the exit code follows.
         let verdict = output.expect_screen();
-        let word = ["PASS: ", "FAIL: ", "", "INCONCLUSIVE: "][usize::try_from(code).unwrap()];
+        let word = ["PASS: ", "FAIL: ", "", "", "INCONCLUSIVE: "][usize::try_from(code).unwrap()];
         assert!(verdict.starts_with(word) || verdict.starts_with("INVALID: "), "{verdict}");
     }
 }
@@ -132,7 +133,7 @@ fn a_threshold_of_the_command_line_is_one_of_the_profile() {
     // A bound that only streams have, of a profile without them.
     let bounds = ["--threshold", "completed: count>1", "--threshold", "ttft: p(50)<1s"];
     let args = [&["own.yaml", "--out", "more"][..], &bounds].concat();
-    let output = fixture.run(&args).expect(3);
+    let output = fixture.run(&args).expect(4);
     let words = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("as no answer was a stream: --set stream=true"), "{words}");
 }
@@ -187,7 +188,7 @@ fn variables_override_the_profile_and_flags_override_variables() {
         command.output().unwrap().status.code()
     };
     assert_eq!(run("right", &[]), Some(0));
-    assert_eq!(run("wrong", &[]), Some(3));
+    assert_eq!(run("wrong", &[]), Some(1));
     assert_eq!(run("wrong", &["--key", "right"]), Some(0));
     assert_eq!(summary(&fixture.runs()[0]).metadata.stages[0].name, "1:200ms");
     assert!(!fixture.runs()[0].join("results.jsonl").exists());

@@ -99,7 +99,7 @@ fn values_that_are_refused_are_not_quoted() {
         &["knee", "--direct", &format!("http://127.0.0.1:1,key={KEY}")],
     ] {
         let output = fixture.plimsoll(args);
-        assert!(matches!(output.code, Some(2 | 3)), "{args:?}: {}", output.stderr);
+        assert!(matches!(output.code, Some(1..=3)), "{args:?}: {}", output.stderr);
         assert_no_credentials(&output, fixture.folder.path());
     }
 }
@@ -108,7 +108,7 @@ fn values_that_are_refused_are_not_quoted() {
 #[test]
 fn queries_and_headers_with_harmless_names_are_not_shown() {
     let fixture = Fixture::with(FAST);
-    for (target, code) in [(fixture.target(), 1), ("http://127.0.0.1:1".to_owned(), 3)] {
+    for (target, code) in [(fixture.target(), 1), ("http://127.0.0.1:1".to_owned(), 1)] {
         let url = format!("{target}/absent?sig={KEY}&api-version=2024-06-01");
         let header = format!("x-harmless: {KEY}");
         let args =
@@ -182,7 +182,7 @@ fn error_messages_of_a_target_are_shown_without_the_key() {
     let target = quoting_target(str::to_owned);
     let args =
         ["run", "minimal", "--target", &target, "--key", KEY, "--quiet", "--stages", "1:300ms"];
-    let probed = fixture.plimsoll(&args).expect(3);
+    let probed = fixture.plimsoll(&args).expect(1);
     assert!(
         probed.stderr.contains("401") && probed.stderr.contains("<redacted>"),
         "{}",
@@ -217,7 +217,7 @@ fn a_key_that_a_target_quotes_in_another_spelling_is_not_shown() {
     let target = quoting_target(in_every_spelling);
     let key = "sk/Ab+cd12=zz/9Q";
     let args = ["run", "minimal", "--target", &target, "--key", key, "--stages", "1:300ms"];
-    for (more, code) in [(&[][..], 3), (&["--no-probe"][..], 1)] {
+    for (more, code) in [(&[][..], 1), (&["--no-probe"][..], 1)] {
         let output = fixture.plimsoll(&[&args[..], more].concat()).expect(code);
         let files = files(&fixture.folder.path().join("runs"));
         let files = files.iter().map(|file| fs::read(file).unwrap());

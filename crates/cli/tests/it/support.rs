@@ -36,16 +36,17 @@ impl ProcessOutput {
 }
 
 impl ProcessOutput {
-    /// Panics unless stdout fits a terminal of 80 x 24, and returns its last line. A path may be
-    /// wider, as those of temporary folders are.
+    /// Panics unless stdout fits a terminal of 80 x 24, and returns its last line. The verdict is
+    /// never cut, and a path may be wider, as those of temporary folders are.
     #[track_caller]
     pub(crate) fn expect_screen(&self) -> &str {
         let lines: Vec<_> = self.stdout.lines().collect();
-        let wide = lines
+        let (last, above) = lines.split_last().unwrap();
+        let wide = above
             .iter()
             .find(|line: &&&str| line.chars().count() > 80 && !line.starts_with("files: "));
         assert!(lines.len() <= 24 && wide.is_none(), "{wide:?}:\n{}", self.stdout);
-        lines.last().unwrap()
+        last
     }
 }
 

@@ -79,7 +79,7 @@ fn a_run_keeps_the_evidence_and_its_reports_have_the_line() {
     let shown = fixture.plimsoll(&["why", run.to_str().unwrap()]);
     let why = read(&run);
     assert_eq!(why.bottleneck(), summary.bottleneck);
-    let code = if why.answer == Answer::Unknown { 3 } else { 0 };
+    let code = if why.answer == Answer::Unknown { 4 } else { 0 };
     let shown = shown.expect(code);
     assert!(one_line(&shown.stdout).starts_with(&line), "{}", shown.stdout);
     assert!(shown.stdout.lines().count() <= 24, "{}", shown.stdout);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use plimsoll_measure::CacheState;
+use plimsoll_workload::marked_id;
 
 use crate::cell::{Cell, Read};
 use crate::id::IdHash;
@@ -122,14 +123,12 @@ fn smallest(known: &mut Option<i64>, step: Option<i64>) {
     }
 }
 
-/// The id of a request by its prompt: Plimsoll's prompts begin with `[CONVERSATION]`, and turn `n`
-/// of a conversation has `2 n + 1` messages, or one more with a system prompt.
+/// The short id of a request by its prompt: the marker of a prompt stands for the beginning of the
+/// conversation's id, and turn `n` of a conversation has `2 n + 1` messages, or one more with a
+/// system prompt.
 fn carried(text: &str, messages: Option<u32>) -> Option<String> {
-    const ID: usize = 36;
-    let (_, rest) = text.split_once('[')?;
-    let (id, end) = rest.split_at_checked(ID)?;
     let turn = messages.unwrap_or(1).saturating_sub(1) / 2;
-    end.starts_with(']').then(|| format!("{id}-{turn}"))
+    marked_id(text).map(|id| format!("{id}-{turn}"))
 }
 
 #[cfg(test)]
@@ -138,13 +137,16 @@ mod tests {
 
     #[test]
     fn a_prompt_carries_the_conversation_and_its_length_the_turn() {
-        let id = "01234567-89ab-4def-8011-223344556677";
-        let text = format!("[{id}]  hello");
+        // Words 0, 1, 2, 3 and 4 of the vocabulary.
+        let text = "the and for are but --- hello";
         for (messages, turn) in [(None, 0), (Some(1), 0), (Some(2), 0), (Some(3), 1), (Some(6), 2)]
         {
-            assert_eq!(carried(&text, messages), Some(format!("{id}-{turn}")));
+            assert_eq!(carried(text, messages), Some(format!("00010203-04-{turn}")));
         }
+        let shared = "tug won sip saw vet --- shared the and for are but --- hello";
+        assert_eq!(carried(shared, None), Some("00010203-04-0".to_owned()));
         assert_eq!(carried("hello", Some(1)), None);
-        assert_eq!(carried("[short] hello", Some(1)), None);
+        assert_eq!(carried("for are but --- hello", Some(1)), None);
+        assert_eq!(carried("a markdown text of words --- hello", Some(1)), None);
     }
 }

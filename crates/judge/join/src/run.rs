@@ -138,6 +138,11 @@ pub struct RunChoice {
     pub id_header: Option<String>,
 }
 
+/// Length of the id of a conversation.
+const FULL_ID: usize = 36;
+/// Length of its beginning that the marker of a prompt stands for.
+const SHORT_ID: usize = 11;
+
 impl Run {
     /// Reads `results.jsonl`, or that compressed by zstd or gzip, of a folder.
     pub(crate) fn read(
@@ -251,8 +256,14 @@ impl Run {
         self.add_stated(row, index)?;
         self.requests.push(request);
         self.ids.push_str(&row.request_id);
-        // The upstream may know the id that was sent, in the header or the prompt.
+        // The upstream may know the id that was sent: in the header, or its beginning in the
+        // prompt.
         self.table.insert(IdHash::of(&row.request_id), index);
+        if let Some((start, turn)) =
+            row.request_id.get(..SHORT_ID).zip(row.request_id.get(FULL_ID..))
+        {
+            self.table.entry(IdHash::of(&format!("{start}{turn}"))).or_insert(index);
+        }
         Ok(())
     }
 

@@ -77,16 +77,13 @@ impl KneeReport {
         let required =
             required.map(|required| format!("{} required; ", self.load.text(required.load)));
         let required = required.unwrap_or_default();
-        let down = if self
-            .knees
-            .iter()
-            .any(|knee: &TargetKnee| knee.findings.iter().any(|finding| finding.code == 605))
-        {
-            "target down; "
-        } else {
-            ""
-        };
-        (tone, format!("{word}: {down}{required}capacity {found}"))
+        let findings: Vec<_> = self.knees.iter().flat_map(|knee| &knee.findings).collect();
+        let down = findings.iter().find(|finding| finding.code == 605);
+        let down = down.map(|finding| format!("{}; ", finding.text().trim_end_matches('.')));
+        let down = down.unwrap_or_default();
+        let is_late = findings.iter().any(|finding| finding.values.contains_key("late"));
+        let validity = if is_late { "doubtful" } else { "valid" };
+        (tone, format!("{word}: {down}{required}capacity {found} (measurement: {validity})"))
     }
 
     fn overview(&self) -> Table {
@@ -200,7 +197,6 @@ impl KeptShare {
 }
 
 fn item(knee: &TargetKnee, finding: &Finding) -> Item {
-    let item = Item::new(Tone::Unsure, &finding.text());
-    let item = if finding.fix().is_empty() { item } else { item.fix(&finding.fix()) };
+    let item = Item::judged(Tone::Unsure, &finding.label(), &finding.text()).fix(&finding.fix());
     if knee.name.is_empty() { item } else { item.named(&knee.name) }
 }

@@ -4,7 +4,7 @@ use plimsoll_metrics::{Judgement, RunEnd, RunJudgement, RunSummary};
 use plimsoll_rules::{Finding, Level};
 
 use crate::outage;
-use crate::result::Versus;
+use crate::result::{Claim, Versus};
 
 /// The verdict, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,9 +36,7 @@ impl Versus {
         }
         let bounds = self.judgement_of_bounds();
         let mut broken = match &run {
-            RunJudgement::TargetFailed => {
-                summary.of_level(Level::Fail).map(Finding::text).collect()
-            }
+            RunJudgement::TargetFailed => summary.of_level(Level::Fail).map(sentence).collect(),
             RunJudgement::Failed(bounds) => bounds.clone(),
             _ => Vec::new(),
         };
@@ -46,7 +44,7 @@ impl Versus {
             broken.extend(self.broken());
         }
         if !broken.is_empty() {
-            return Conclusion::Fail(broken.join(", "));
+            return Conclusion::Fail(broken.join("; "));
         }
         match (run, bounds, self.nothing_measured()) {
             (RunJudgement::Inconclusive(why), ..)
@@ -59,30 +57,47 @@ impl Versus {
 
     /// Targets that were down, and bounds that are broken.
     fn broken(&self) -> Vec<String> {
-        let down = self.targets.iter().filter_map(outage::finding).map(|found| found.text());
+        let down = self.targets.iter().filter_map(outage::finding).map(|found| sentence(&found));
         let failed = self.thresholds.iter().filter(|found| found.judgement == Judgement::Fail);
         let failed = failed.map(|found| format!("{} {}", found.metric, found.expression));
         down.chain(self.worse_than_margin.iter().cloned()).chain(failed).collect()
     }
 
-    /// The verdict as a line.
+    /// The verdict as a line: what happened to the targets, and whether the measurement is good.
     pub(crate) fn last_line(&self, summary: &RunSummary) -> String {
-        const VALID: &str = "VALID: the differences describe the targets";
         let bounds =
             self.thresholds.len() + self.compared().len() * usize::from(self.margin.is_some());
-        match self.conclusion(summary, false) {
-            Conclusion::Interrupted => "INTERRUPTED: results up to the interruption".to_owned(),
-            Conclusion::Invalid(why) => format!("INVALID: {why}"),
-            Conclusion::Fail(why) => format!("FAIL: {why}"),
-            Conclusion::Inconclusive(why) => format!("INCONCLUSIVE: {why}"),
+        let (word, text) = match self.conclusion(summary, false) {
+            Conclusion::Interrupted => ("INTERRUPTED", self.main_difference()),
+            Conclusion::Invalid(why) => ("INVALID", why),
+            Conclusion::Fail(why) => ("FAIL", why),
+            Conclusion::Inconclusive(why) => ("INCONCLUSIVE", why),
             Conclusion::OtherAnswers => {
-                "VALID load, but answers differ: times marked * are not comparable".to_owned()
+                ("DONE", "answers differ: times marked * are not comparable".to_owned())
             }
-            Conclusion::Pass if bounds > 0 => format!("PASS: every bound is kept. {VALID}"),
-            Conclusion::Pass if summary.metadata.run.ended == RunEnd::Decided => {
-                format!("{VALID}; ended early, as it was decided")
-            }
-            Conclusion::Pass => VALID.to_owned(),
-        }
+            Conclusion::Pass if bounds > 0 => ("PASS", "every bound is kept".to_owned()),
+            Conclusion::Pass => ("DONE", self.main_difference()),
+        };
+        let validity = if self.invalid.is_empty() { "valid" } else { "invalid" };
+        let ended = match summary.metadata.run.ended {
+            RunEnd::Decided => ", ended early, as it was decided",
+            _ => "",
+        };
+        format!("{word}: {text} (measurement: {validity}{ended})")
     }
+
+    /// More failures, else the first difference that holds.
+    fn main_difference(&self) -> String {
+        let held: Vec<_> =
+            self.claims.iter().filter(|claim| claim.holds).map(Claim::finding).collect();
+        let failures = held.iter().find(|finding| finding.code == 403);
+        failures
+            .or_else(|| held.first())
+            .map_or_else(|| "no significant difference".to_owned(), sentence)
+    }
+}
+
+/// The text of a finding as a part of a line.
+fn sentence(finding: &Finding) -> String {
+    finding.text().trim_end_matches('.').to_owned()
 }

@@ -22,7 +22,8 @@ pub(crate) fn findings(versus: &Versus) -> Vec<Finding> {
     };
     let failures = versus.claims.iter().filter(|claim| claim.holds && claim.about == FAILURES);
     let failures = failures.filter(|claim| !is_down(&claim.target));
-    let setup = versus.targets.iter().flat_map(|target| target.setup.iter().cloned());
+    let setup = versus.targets.iter().filter(|target| !is_down(&target.name));
+    let setup = setup.flat_map(|target| target.setup.iter().cloned());
     versus
         .targets
         .iter()
@@ -38,6 +39,10 @@ pub(crate) fn findings(versus: &Versus) -> Vec<Finding> {
 
 /// Targets that used their connections again in different shares.
 fn connections(targets: &[TargetResult]) -> Option<Finding> {
+    // Failures end connections.
+    if targets.iter().any(|target| target.failed as f64 > REUSED_DIFFER * target.turns as f64) {
+        return None;
+    }
     let mut reused: Vec<(&TargetResult, f64)> =
         targets.iter().filter_map(|target| Some((target, target.reused?))).collect();
     let shares: Vec<_> = reused

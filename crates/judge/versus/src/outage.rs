@@ -10,6 +10,10 @@ use crate::result::{Outage, TargetResult};
 /// Failures of a target that works are fewer, or not one after the other.
 const ENOUGH: usize = 10;
 
+/// The share of failures before that is assumed at least, and the chance of those at the end.
+const LEAST_SHARE: f64 = 0.05;
+const CHANCE: f64 = 0.001;
+
 /// When a target was down; `None` if it was not: it failed all of its turns, at least half of them,
 /// or from some time on every one to the end.
 pub(crate) fn outage(run: Run<'_>, target: usize) -> Option<Outage> {
@@ -22,8 +26,12 @@ pub(crate) fn outage(run: Run<'_>, target: usize) -> Option<Outage> {
     let all = turns.len();
     let lost = turns.iter().filter(|(_, failed)| *failed).count();
     let at_the_end = turns.iter().rev().take_while(|(_, failed)| *failed).count();
-    let many = lost >= ENOUGH && (2 * lost >= all || at_the_end >= ENOUGH);
-    let since = (at_the_end >= ENOUGH && at_the_end < all).then(|| turns[all - at_the_end].0);
+    // So many in a row are none of the failures that there were before.
+    let before = (lost - at_the_end) as f64 / (all - at_the_end).max(1) as f64;
+    let is_end = at_the_end >= ENOUGH
+        && before.max(LEAST_SHARE).powf(at_the_end as f64) * all as f64 <= CHANCE;
+    let many = lost >= ENOUGH && (2 * lost >= all || is_end);
+    let since = (is_end && at_the_end < all).then(|| turns[all - at_the_end].0);
     (lost > 0 && lost == all || many).then(|| Outage {
         since_s: since.map(Nanos::as_secs_f64),
         failed_since: since.map(|_| at_the_end as u64),
@@ -37,6 +45,7 @@ pub(crate) fn finding(target: &TargetResult) -> Option<Finding> {
     let mut finding = Finding::new(201)
         .with("n", format::count(target.failed))
         .with("all", format::count(target.turns))
+        .with("share", format::share(target.failed as f64 / target.turns.max(1) as f64))
         .with_some("since", since)
         .with("class", class.map_or("failed", |(word, _)| word))
         .with_some("message", target.failure.as_ref())

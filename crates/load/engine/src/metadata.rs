@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_measure::{Moment, MonotonicClock, StageId};
 use plimsoll_metrics::{Expectation, LoadModel, RunInfo, RunMetadata, StageInfo, TargetInfo};
 use plimsoll_schedule::{Load, StagePlan};
-use plimsoll_workload::ScenarioSpec;
+use plimsoll_workload::{Content, LengthSpec, ScenarioSpec};
 
 use crate::prepared::PreparedRun;
 
@@ -50,7 +50,10 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
         max_requests: plan.limits.max_requests,
         allow_failures: plan.limits.allow_failures,
         goodput: plan.goodput.as_ref().map(ToString::to_string),
-        output_tokens_asked: output_tokens_asked(&plan.scenarios),
+        input_tokens_asked: tokens_asked(&plan.scenarios, input_tokens),
+        output_tokens_asked: tokens_asked(&plan.scenarios, |scenario| {
+            scenario.max_tokens.map(f64::from)
+        }),
         ignores_eos: plan.scenarios.iter().all(|scenario| {
             scenario.parameters.get("ignore_eos").is_some_and(|value| value == true)
         }),
@@ -63,11 +66,25 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
     }
 }
 
-/// The mean of the limits on output tokens, if every scenario sets one.
-fn output_tokens_asked(scenarios: &[ScenarioSpec]) -> Option<f64> {
-    let limits = scenarios.iter().map(|scenario| scenario.max_tokens.map(f64::from));
-    let limits = limits.collect::<Option<Vec<f64>>>()?;
-    (!limits.is_empty()).then(|| limits.iter().sum::<f64>() / limits.len() as f64)
+/// The mean over the scenarios, if every one states a number of tokens.
+fn tokens_asked(
+    scenarios: &[ScenarioSpec],
+    of: impl Fn(&ScenarioSpec) -> Option<f64>,
+) -> Option<f64> {
+    let asked = scenarios.iter().map(of).collect::<Option<Vec<f64>>>()?;
+    (!asked.is_empty()).then(|| asked.iter().sum::<f64>() / asked.len() as f64)
+}
+
+/// The input tokens of a turn, where they are its only ones and their mean is stated.
+fn input_tokens(scenario: &ScenarioSpec) -> Option<f64> {
+    let has_more =
+        scenario.turns > 1 || scenario.system.is_some() || scenario.prefix_pool.is_some();
+    match &scenario.content {
+        Content::Sized { .. } if has_more => None,
+        Content::Sized { approx_input_tokens: LengthSpec::Fixed(tokens) } => Some((*tokens).into()),
+        Content::Sized { approx_input_tokens: LengthSpec::Drawn(lengths) } => lengths.mean,
+        _ => None,
+    }
 }
 
 /// The policy decision that each scenario expects; empty where none expects any.

@@ -60,10 +60,10 @@ impl Spending {
         let cost = self.cost.load(Ordering::Relaxed) as f64 / UNITS;
         let mut parts = Vec::new();
         if let Some(most) = self.budget.tokens {
-            parts.push(format!("{tokens} tokens of {most} (--max-tokens)"));
+            parts.push(format!("{tokens} tokens of {most} (--budget-tokens)"));
         }
         if let Some(most) = self.budget.cost {
-            parts.push(format!("{cost:.4} of {most} by the prices of --price (--max-cost)"));
+            parts.push(format!("{cost:.4} of {most} by the prices of --price (--budget-cost)"));
         }
         format!("spent {}", parts.join(", "))
     }
@@ -98,7 +98,7 @@ mod tests {
         assert!(!by_tokens.is_spent());
         by_tokens.add(&usage(5, 4), Some(10), 0);
         assert!(by_tokens.is_spent());
-        assert!(by_tokens.sentence().starts_with("spent 100 tokens of 100 (--max-tokens)"));
+        assert!(by_tokens.sentence().starts_with("spent 100 tokens of 100 (--budget-tokens)"));
         // 1,000 tokens of input at 0.5 a million and 2,000 of output at 2: 0.0045.
         let by_cost = spending(None, Some(0.009));
         by_cost.add(&usage(1_000, 2_000), Some(3_000), 0);

@@ -16,7 +16,7 @@ use tokio::task::spawn_local;
 use crate::affinity;
 use crate::clock::WorkerClock;
 use crate::connections::{OpenedAhead, WorkerConnections};
-use crate::control::Control;
+use crate::control::{Control, Stop};
 use crate::error::EngineError;
 use crate::health::{CpuTime, kernel};
 use crate::idle_poll::run_idle_poll;
@@ -217,7 +217,8 @@ async fn wait_for_end(worker: &Worker, control: &Control) {
             continue;
         }
         let drain = worker.run.plan.limits.drain;
-        let drain = if control.stop().is_some() { drain.min(INTERRUPTED_DRAIN) } else { drain };
+        let is_cut = control.stop().is_some_and(|stop| stop != Stop::Decided);
+        let drain = if is_cut { drain.min(INTERRUPTED_DRAIN) } else { drain };
         if worker.is_quiet() || now >= end + drain {
             return;
         }

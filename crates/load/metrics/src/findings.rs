@@ -16,7 +16,6 @@ use plimsoll_rules::{Finding, Level};
 
 use crate::results::Group;
 use crate::summary::RunSummary;
-pub use outcomes::{action_of_class, action_of_status};
 
 /// A rule that silences others of the same cause.
 struct Exclusion {
@@ -33,11 +32,13 @@ const fn excludes(code: u16, level: Option<Level>, silent: &'static [u16]) -> Ex
 }
 
 /// In the order in which they are applied.
-const EXCLUSIONS: [Exclusion; 9] = [
+const EXCLUSIONS: [Exclusion; 11] = [
     excludes(109, None, &[101, 106, 108, 110]),
     excludes(103, None, &[101, 104]),
-    excludes(201, None, &[112, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211]),
-    excludes(104, None, &[209]),
+    excludes(201, None, &[112, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 304]),
+    excludes(201, Some(Level::Fail), &[102, 104, 212, 601, 602, 603]),
+    excludes(104, None, &[209, 603]),
+    excludes(209, None, &[212, 603]),
     excludes(102, Some(Level::Invalid), &[210, 211, 301]),
     excludes(303, None, &[302]),
     excludes(309, None, &[302]),
@@ -63,6 +64,8 @@ pub(crate) fn findings(summary: &RunSummary) -> Vec<Finding> {
             .collect();
         found.retain(|finding| {
             !silent.contains(&finding.code)
+                // Figures that are the generator's alone stay invalid, whatever the target did.
+                || (finding.code, finding.level) == (102, Level::Invalid)
                 || !speakers.iter().any(|speaker: &Finding| {
                     speaker.targets.is_empty()
                         || finding.targets.is_empty()

@@ -66,7 +66,6 @@ pub use environment::Environment;
 pub use error::MetricsError;
 pub use exemplar_keeper::{Chosen, Exemplar, ExemplarKeeper, Exemplars};
 pub use exemplars::{ExemplarRequest, RunExemplars};
-pub use findings::{action_of_class, action_of_status};
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
 pub use limit::{
@@ -79,7 +78,9 @@ pub use process_track::ProcessTrack;
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile};
 pub use recorder::Recorder;
-pub use results::{DistributionSummary, Group, LimitedFigure, Results, ServerTiming, TokenRate};
+pub use results::{
+    DistributionSummary, Group, LimitedFigure, Middle, Results, ServerTiming, TokenRate,
+};
 pub use run_metadata::{
     Expectation, FailureKind, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };

@@ -98,7 +98,7 @@ impl Recorder {
         let good = self.judge(sample);
         let cell = self.cell(key);
         cell.record(sample, gaps, late_reads);
-        cell.starts.count(timeline, origin);
+        cell.starts.count(sample, origin);
         if sample.is_arrival() {
             cell.counters.arrival(sample, stage_end);
             if timeline.dispatched.is_some() {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::Counters;
 use crate::scope::Scope;
 
-pub use distribution_summary::DistributionSummary;
+pub use distribution_summary::{DistributionSummary, Middle};
 pub use group::{Group, TokenRate};
 pub use limited::LimitedFigure;
 pub use server_timing::ServerTiming;

@@ -20,8 +20,8 @@ pub enum RunEnd {
     /// Too many requests got no good answer (`abort_on_error_rate`), or none did for 10 seconds;
     /// the report covers the time until then.
     TooManyErrors,
-    /// A comparison that was to end as soon as it is decided (`versus.decide`); the report covers
-    /// the time until then.
+    /// A comparison that was to end as soon as it is decided (`versus.decide`), or a sweep whose
+    /// throughput no longer grew; the report covers the time until then.
     Decided,
     /// Plimsoll gave up.
     Aborted,
@@ -195,6 +195,9 @@ pub struct RunMetadata {
     pub server_parts: Vec<String>,
     /// Its targets, in the order of their ids.
     pub targets: Vec<TargetInfo>,
+    /// Input tokens that the load asks for, on average, if every scenario states a length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens_asked: Option<f64>,
     /// Output tokens that the load asks for, on average, if every scenario sets a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens_asked: Option<f64>,
@@ -232,13 +235,6 @@ pub struct FailureKind {
 }
 
 impl RunMetadata {
-    /// The start of the first measured stage, in seconds from the start of the load.
-    pub(crate) fn measured_from_s(&self) -> f64 {
-        let origin = self.stages.first().map_or(0.0, |stage| stage.start_s);
-        let measured = self.stages.iter().find(|stage| !stage.warmup);
-        measured.map_or(0.0, |stage| stage.start_s - origin)
-    }
-
     /// The time that heads reports (`docs/adr/0007`): the service time if all measured stages are
     /// closed, as their requests have no schedule to be late for; else the response time.
     pub fn headline_time(&self) -> Metric {

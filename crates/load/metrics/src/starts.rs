@@ -1,6 +1,9 @@
-//! When requests were due and when they were sent, to the second.
+//! When requests were due, when they were sent, and when those were sent that failed.
 
-use plimsoll_measure::{Moment, Timeline};
+use std::collections::BTreeMap;
+
+use plimsoll_measure::{ErrorClass, Moment, Outcome, Sample};
+use serde::{Deserialize, Serialize};
 
 /// Seconds of a run with a count each, in the order in which they first came.
 ///
@@ -18,18 +21,66 @@ pub(crate) struct Starts {
     pub(crate) sent: SecondCounts,
     /// By the tenth of a second in which they ended.
     pub(crate) ended: SecondCounts,
+    /// When those were sent that failed.
+    pub(crate) failed: FailedAt,
+}
+
+/// A kind of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum FailedBy {
+    Class(ErrorClass),
+    Status(u16),
+    Timeout,
+}
+
+/// The tenths of a second in which requests were sent that failed, and the last good one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FailedAt {
+    /// The first and the last tenth, and the number of requests.
+    pub(crate) kinds: BTreeMap<FailedBy, (u32, u32, u64)>,
+    pub(crate) last_good: Option<u32>,
+}
+
+impl FailedAt {
+    #[inline]
+    fn count(&mut self, sample: &Sample, tenth: u32) {
+        if sample.is_unexpected() {
+            let by = match sample.outcome {
+                Outcome::Failed(class) => Some(FailedBy::Class(class)),
+                Outcome::TimedOut => Some(FailedBy::Timeout),
+                _ => None,
+            };
+            let status = (sample.status >= 400).then_some(FailedBy::Status(sample.status));
+            by.into_iter().chain(status).for_each(|kind| self.add(kind, (tenth, tenth, 1)));
+        } else {
+            self.last_good = self.last_good.max(Some(tenth));
+        }
+    }
+
+    fn add(&mut self, kind: FailedBy, span: (u32, u32, u64)) {
+        let (first, last, n) = span;
+        let known = self.kinds.entry(kind).or_insert((first, last, 0));
+        *known = (known.0.min(first), known.1.max(last), known.2 + n);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        other.kinds.iter().for_each(|(kind, span)| self.add(*kind, *span));
+        self.last_good = self.last_good.max(other.last_good);
+    }
 }
 
 impl Starts {
     /// Counts a request of a run that began at `origin`.
     #[inline]
-    pub(crate) fn count(&mut self, timeline: &Timeline, origin: Moment) {
+    pub(crate) fn count(&mut self, sample: &Sample, origin: Moment) {
+        let timeline = &sample.timeline;
         self.due.add(second(timeline.intended, origin), 1);
         if let Some(dispatched) = timeline.dispatched {
             self.sent.add(second(dispatched, origin), 1);
+            self.failed.count(sample, part(dispatched, origin, TENTH));
         }
         if let Some(finished) = timeline.finished {
-            self.ended.add(part(finished, origin, 100_000_000), 1);
+            self.ended.add(part(finished, origin, TENTH), 1);
         }
     }
 
@@ -38,6 +89,7 @@ impl Starts {
         other.due.iter().for_each(|(second, n)| self.due.add(second, n));
         other.sent.iter().for_each(|(second, n)| self.sent.add(second, n));
         other.ended.iter().for_each(|(tenth, n)| self.ended.add(tenth, n));
+        self.failed.merge(&other.failed);
     }
 
     /// Forgets all of them.
@@ -60,6 +112,9 @@ impl SecondCounts {
         self.0.iter().copied()
     }
 }
+
+/// A tenth of a second, in nanoseconds.
+const TENTH: u64 = 100_000_000;
 
 /// The whole seconds between two moments.
 #[inline]

@@ -1,17 +1,26 @@
 //! What changed during a run: the moments that a summary without its timeline could not name.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Metric;
-use crate::run_metadata::{LoadModel, RunMetadata};
+use crate::run_metadata::{LoadModel, RunEnd, RunMetadata};
+use crate::starts::{FailedAt, FailedBy};
 use crate::time_facts::change::Step;
 use crate::timeline::{RunTimeline, TimelineGroup, TimelineInterval, TimelineStage, median_ms};
 
 mod change;
 mod silence;
+/// Requests due in an interval of an open stage, or those in flight.
+fn load_of(interval: &TimelineInterval, stage: &str, is_open: bool) -> u64 {
+    if !is_open {
+        return interval.in_flight.iter().sum();
+    }
+    interval.groups.iter().filter(|group| group.stage == stage).map(|group| group.due).sum()
+}
+
+#[cfg(test)]
+mod simulation;
 
 pub(crate) use silence::TENTHS;
 
@@ -46,9 +55,10 @@ pub struct FailureSpan {
     pub target: String,
     /// Error class, status, or `timed_out`.
     pub kind: String,
-    /// Start of the interval of the first one.
-    pub since_s: f64,
-    /// End of the interval of the last one, if requests went on without it for two intervals.
+    /// When the first one was sent, if fewer before it than chance explains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_s: Option<f64>,
+    /// When the last one was sent, if fewer after it than chance explains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_s: Option<f64>,
 }
@@ -58,7 +68,7 @@ pub struct FailureSpan {
 pub struct Outage {
     /// Name of the target.
     pub target: String,
-    /// When they began.
+    /// After the last request that succeeded was sent.
     pub since_s: f64,
     /// Requests that failed since then; none succeeded.
     pub failed: u64,
@@ -105,43 +115,55 @@ pub struct Silence {
     pub in_flight: u64,
 }
 
+/// What is known of the requests to a target beside the timeline.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Moments {
+    /// Those that ended, by tenth of a second; none where intervals are longer than a second.
+    pub(crate) ended: Vec<u32>,
+    /// Those that failed.
+    pub(crate) failed: FailedAt,
+}
+
 impl TimeFacts {
-    /// The facts of a timeline. `ended` holds the requests that ended, by target and tenth of a
-    /// second; it is empty where the intervals are longer than a second.
+    /// The facts of a timeline, with the moments of each target.
     pub(crate) fn collect(
         timeline: &RunTimeline,
         metadata: &RunMetadata,
-        ended: &[Vec<u32>],
+        moments: &[Moments],
     ) -> Self {
         let view = View { timeline, metadata };
-        let targets = timeline.targets.iter().enumerate();
+        let targets = || timeline.targets.iter().zip(moments);
         Self {
-            failures: timeline.targets.iter().flat_map(|target| view.failures(target)).collect(),
-            outages: timeline.targets.iter().filter_map(|target| view.outage(target)).collect(),
+            failures: targets().flat_map(|(target, own)| view.failures(target, own)).collect(),
+            outages: targets().filter_map(|(target, own)| view.outage(target, own)).collect(),
             backlogs: timeline.stages.iter().filter_map(|stage| view.backlog(stage)).collect(),
             changes: timeline.stages.iter().flat_map(|stage| view.changes(stage)).collect(),
-            silences: targets
-                .filter_map(|(index, target)| {
-                    silence::longest(timeline, index, target, ended.get(index)?)
+            silences: targets()
+                .enumerate()
+                .filter_map(|(index, (target, own))| {
+                    silence::longest(timeline, index, target, &own.ended)
                 })
                 .collect(),
         }
     }
 
-    /// When failures of these kinds occurred, at one target or at all: the first moment, and the
-    /// last one if they ended.
+    /// When failures of these kinds began and ended, at one target or at all, where that was later
+    /// than the load's start and earlier than its end.
     pub(crate) fn span(
         &self,
         target: Option<&str>,
         kinds: impl Fn(&str) -> bool,
-    ) -> Option<(f64, Option<f64>)> {
-        let spans = self
-            .failures
-            .iter()
-            .filter(|span| kinds(&span.kind) && target.is_none_or(|target| target == span.target));
-        spans.map(|span| (span.since_s, span.until_s)).reduce(|one, other| {
-            (one.0.min(other.0), one.1.zip(other.1).map(|(a, b): (f64, f64)| a.max(b)))
-        })
+    ) -> (Option<f64>, Option<f64>) {
+        let own = self.failures.iter().filter(|span: &&FailureSpan| {
+            kinds(&span.kind) && target.is_none_or(|target| target == span.target)
+        });
+        let spans = own.map(|span| (span.since_s, span.until_s));
+        spans
+            .reduce(|one, other| {
+                let earlier = one.0.zip(other.0).map(|(a, b): (f64, f64)| a.min(b));
+                (earlier, one.1.zip(other.1).map(|(a, b): (f64, f64)| a.max(b)))
+            })
+            .unwrap_or_default()
     }
 }
 
@@ -151,8 +173,10 @@ const LEAST_OVERLOAD_S: f64 = 8.0;
 const OVERLOAD: (f64, f64, f64) = (2.3, 5.0, 0.02);
 /// The chance of failures in a row at which an outage is one.
 const OUTAGE_CHANCE: f64 = 0.001;
-/// Failures at the end that there must be.
-const LEAST_OUTAGE: u64 = 10;
+/// Failures at the end that are enough, or seconds if they are unlikely, or seconds in any case.
+const OUTAGE: (u64, f64, f64) = (10, 2.0, 10.0);
+/// Median responses after which a request without an end has failed.
+const HUNG_ANSWERS: f64 = 3.0;
 /// The share of failures before that is assumed at least.
 const LEAST_SHARE: f64 = 0.05;
 /// Loads of two halves of a stage that differ by more are a ramp.
@@ -180,54 +204,60 @@ impl View<'_> {
         })
     }
 
-    fn failures(&self, target: &str) -> Vec<FailureSpan> {
-        let mut spans: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-        let mut ended_at = Vec::new();
-        for (interval, group) in self.measured(target) {
-            let (start, end) = (interval.start_s, interval.start_s + interval.length_s);
-            if group.counters.ended() > 0 && ended_at.last() != Some(&end) {
-                ended_at.push(end);
-            }
-            let refusals = group.statuses.keys().filter(|status| status.as_str() >= "400");
-            let timed_out = (group.counters.timed_out > 0).then_some(TIMED_OUT);
-            let kinds = group.errors.keys().chain(refusals).map(String::as_str).chain(timed_out);
-            for kind in kinds {
-                let span = spans.entry(kind).or_insert((start, end));
-                span.1 = end;
-            }
-        }
-        let spans = spans.into_iter().map(|(kind, (since_s, until))| {
-            let ended_later = ended_at.iter().filter(|end| **end > until).count();
+    fn failures(&self, target: &str, moments: &Moments) -> Vec<FailureSpan> {
+        let sent = |from: f64, to: f64| {
+            let own = self.measured(target).filter(|(interval, _)| {
+                interval.start_s >= from && interval.start_s + interval.length_s <= to
+            });
+            own.map(|(_, group)| group.sent).sum::<u64>() as f64
+        };
+        let all = sent(0.0, f64::MAX).max(1.0);
+        let kinds = moments.failed.kinds.iter();
+        let spans = kinds.map(|(kind, (first, last, n))| {
+            let (since, until) = (seconds(*first), seconds(last + 1));
+            // Failures at any time miss a part of the requests by a chance of `(1 - part)^n`.
+            let is_gap = |sent: f64| *n as f64 * sent / all > -OUTAGE_CHANCE.ln();
             FailureSpan {
                 target: target.to_owned(),
-                kind: kind.to_owned(),
-                since_s,
-                until_s: (ended_later >= 2).then_some(until),
+                kind: match kind {
+                    FailedBy::Class(class) => class.name().to_owned(),
+                    FailedBy::Status(status) => status.to_string(),
+                    FailedBy::Timeout => TIMED_OUT.to_owned(),
+                },
+                since_s: Some(since).filter(|since| is_gap(sent(0.0, *since))),
+                until_s: Some(until).filter(|until| is_gap(sent(*until, f64::MAX))),
             }
         });
         spans.collect()
     }
 
-    fn outage(&self, target: &str) -> Option<Outage> {
-        let (mut since_s, mut failed) = (None, 0);
-        let (mut all, mut all_failed) = (0, 0);
-        let mut at_end = true;
-        for (interval, group) in self.measured(target).collect::<Vec<_>>().into_iter().rev() {
-            let bad = group.counters.failures();
-            let good = group.counters.answered().saturating_sub(bad);
-            at_end &= good == 0;
-            if at_end && bad > 0 {
-                since_s = Some(interval.start_s);
+    fn outage(&self, target: &str, moments: &Moments) -> Option<Outage> {
+        let since_s = seconds(moments.failed.last_good? + 1);
+        let end = self.timeline.intervals.last().map(|last| last.start_s + last.length_s)?;
+        let load_ends = self.timeline.stages.last().map(|last| last.start_s + last.duration_s)?;
+        let waited_ms = (end - load_ends) * 1e3;
+        let answer_ms = silence::response_ms(self.timeline, target)?;
+        let is_interrupted = self.metadata.run.ended == RunEnd::Interrupted;
+        let is_hung = !is_interrupted && waited_ms > HUNG_ANSWERS * answer_ms;
+        let (mut failed, mut all, mut all_failed) = (0, 0, 0);
+        for (interval, group) in self.measured(target) {
+            let open = if is_hung { group.counters.in_flight } else { 0 };
+            let bad = group.counters.failures() + open;
+            let ended = group.counters.answered() + open;
+            if interval.start_s + interval.length_s > since_s && bad == ended {
                 failed += bad;
             }
-            all += good + bad;
+            all += ended;
             all_failed += bad;
         }
         let before = (all_failed - failed) as f64 / (all - failed).max(1) as f64;
         let chance = before.max(LEAST_SHARE).powf(failed as f64) * all as f64;
-        (failed >= LEAST_OUTAGE && all > failed && chance <= OUTAGE_CHANCE).then(|| Outage {
+        let (many, long, longest) = OUTAGE;
+        let lasted = end - since_s;
+        let is_unlikely = chance <= OUTAGE_CHANCE && (failed >= many || lasted >= long);
+        (all > failed && failed > 1 && (is_unlikely || lasted >= longest)).then(|| Outage {
             target: target.to_owned(),
-            since_s: since_s.unwrap_or_default(),
+            since_s,
             failed,
         })
     }
@@ -298,14 +328,10 @@ impl View<'_> {
     fn is_ramp(&self, stage: &TimelineStage, intervals: &[&TimelineInterval]) -> bool {
         let is_open = self.model(stage) == LoadModel::Open;
         let (first, second) = intervals.split_at(intervals.len() / 2);
-        let load_of = |interval: &&TimelineInterval| -> u64 {
-            let own = interval.groups.iter().filter(|group| group.stage == stage.name);
-            if is_open { own.map(|group| group.due).sum() } else { interval.in_flight.iter().sum() }
-        };
-        let mean = |part: &[&TimelineInterval]| {
-            part.iter().map(load_of).sum::<u64>() as f64 / part.len().max(1) as f64
-        };
-        let (first, second) = (mean(first), mean(second));
+        let [first, second] = [first, second].map(|part| {
+            let loads = part.iter().map(|interval| load_of(interval, &stage.name, is_open));
+            loads.sum::<u64>() as f64 / part.len().max(1) as f64
+        });
         first.max(second) > RAMP * first.min(second) + 1.0
     }
 
@@ -339,6 +365,10 @@ impl View<'_> {
             after_ms: after,
         })
     }
+}
+
+fn seconds(tenth: u32) -> f64 {
+    f64::from(tenth) / 10.0
 }
 
 fn in_flight(interval: &TimelineInterval) -> u64 {

@@ -14,8 +14,10 @@ use plimsoll_measure::{Moment, Nanos, StageId, TargetId};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Metric;
+use crate::run_metadata::RunMetadata;
 use crate::snapshot::Snapshot;
-use crate::time_facts::TENTHS;
+use crate::starts::FailedAt;
+use crate::time_facts::{Moments, TENTHS};
 pub use build::{IntervalHistogram, TimeRecord};
 use slice::Slice;
 
@@ -46,6 +48,8 @@ pub struct TimeSeries {
     /// Requests that ended, by target and tenth of a second; none once intervals are longer than a
     /// second.
     ended: BTreeMap<TargetId, Vec<u32>>,
+    /// When requests were sent that failed.
+    failed: BTreeMap<(StageId, TargetId), FailedAt>,
 }
 
 impl TimeSeries {
@@ -96,6 +100,9 @@ impl TimeSeries {
             let tenths = (0..).zip(ended).filter(|(_, count)| **count > 0);
             tenths.for_each(|(tenth, count)| self.ended_in(*target, tenth, *count));
         }
+        for (key, failed) in &other.failed {
+            self.failed.entry(*key).or_default().merge(failed);
+        }
         if let Some(end) = other.end {
             self.end(self.origin + end.since(other.origin));
         }
@@ -121,6 +128,7 @@ impl TimeSeries {
             for (tenth, n) in cell.starts.ended.iter() {
                 self.ended_in(target, tenth, n);
             }
+            self.failed.entry((stage, target)).or_default().merge(&cell.starts.failed);
             let slice = self.slice(second, stage, target);
             slice.ended_after_sent += sent;
             slice.add(cell);
@@ -153,6 +161,18 @@ impl TimeSeries {
             halved.entry((index / 2, stage, target)).or_default().merge(&slice);
         }
         self.slices = halved;
+    }
+
+    /// When requests to a target ended or failed, failures outside of warm-up alone.
+    fn moments(&self, target: TargetId, metadata: &RunMetadata) -> Moments {
+        let mut failed = FailedAt::default();
+        for ((stage, of), own) in &self.failed {
+            let stage = metadata.stages.get(stage.index());
+            if *of == target && stage.is_none_or(|stage| !stage.warmup) {
+                failed.merge(own);
+            }
+        }
+        Moments { ended: self.ended.get(&target).cloned().unwrap_or_default(), failed }
     }
 
     /// Length of an interval.

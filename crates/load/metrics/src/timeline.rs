@@ -140,7 +140,7 @@ const SUB_BINS: u64 = 16;
 const SUB_BITS: u32 = SUB_BINS.ilog2();
 
 /// The bin of a time in nanoseconds.
-fn bin(nanos: u64) -> u32 {
+pub(crate) fn bin(nanos: u64) -> u32 {
     let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(SUB_BITS + 1);
     let within = u32::try_from(nanos >> shift).unwrap_or(u32::MAX);
     (shift << SUB_BITS) + within

@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_plan_that_cannot_run_is_refused_with_its_reason() {
         let refused = |builder: PlanBuilder| builder.build().unwrap_err().to_string();
-        assert!(refused(builder("127.0.0.1:1", "1:1s")).contains("has no scheme"));
+        assert!(refused(builder("127.0.0.1", "1:1s")).contains("has no scheme"));
         assert!(refused(builder("http://h", "fast")).contains("`fast`"));
         assert!(refused(builder("http://h", "trace:1s")).contains("plays a trace"));
         assert!(refused(builder("http://h", "1:1s").model("")).contains("not named"));

@@ -189,8 +189,14 @@ impl FromStr for TargetUrl {
     type Err = UrlFault;
 
     fn from_str(text: &str) -> Result<Self, UrlFault> {
-        let (scheme, rest) = text.split_once("://").ok_or(UrlFault::NoScheme)?;
-        let scheme = scheme_of(scheme)?;
+        let (scheme, rest) = match text.split_once("://") {
+            Some((scheme, rest)) => (scheme_of(scheme)?, rest),
+            // `HOST:PORT`.
+            None if text.split('/').next().is_some_and(|host| host.contains(':')) => {
+                (Scheme::Http, text)
+            }
+            None => return Err(UrlFault::NoScheme),
+        };
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if authority.contains('@') {
             return Err(UrlFault::Credentials);
@@ -299,10 +305,17 @@ mod tests {
     }
 
     #[test]
+    fn a_host_with_a_port_needs_no_scheme() {
+        for text in ["127.0.0.1:9000/v1", "localhost:9000", "[::1]:9000"] {
+            assert_eq!(text.parse(), format!("http://{text}").parse::<TargetUrl>(), "{text}");
+        }
+    }
+
+    #[test]
     fn other_texts_are_refused_with_their_fault() {
         for (text, fault) in [
             ("", UrlFault::NoScheme),
-            ("127.0.0.1:9000", UrlFault::NoScheme),
+            ("127.0.0.1", UrlFault::NoScheme),
             ("://host", UrlFault::NoScheme),
             ("ftp://host", UrlFault::Scheme),
             ("http://me:pw@host", UrlFault::Credentials),

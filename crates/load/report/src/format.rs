@@ -3,7 +3,9 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use plimsoll_metrics::{Bias, BoundedFigure, Refusal, TokenRate};
+use plimsoll_metrics::{
+    Bias, BoundedFigure, DistributionSummary, Middle, Quantile, Refusal, TokenRate, samples_needed,
+};
 
 pub use plimsoll_rules::number::{count, digits, percent, seconds, share, time};
 use plimsoll_rules::number::{groups, unit};
@@ -99,6 +101,30 @@ pub fn limited_time(figure: Option<BoundedFigure>) -> String {
             _ => value,
         }
     })
+}
+
+/// A median; of fewer values than [`samples_needed`] with its interval, `312ms [298, 330]`, or
+/// below 6 with the smallest and the largest, `312ms (298 to 330)`.
+pub fn middle(middle: &Middle) -> String {
+    let Middle { figure, ends: [low, high], count } = *middle;
+    let text = limited_time(Some(figure));
+    let is_enough = count < 2 || count >= samples_needed(0.5);
+    if is_enough || figure.refused.is_some() || figure.has_notable_bound() {
+        return text;
+    }
+    let ends = range(figure.value, low, high);
+    if count < Middle::LEAST {
+        format!("{text} ({})", ends.replace(", ", " to "))
+    } else {
+        format!("{text} [{ends}]")
+    }
+}
+
+/// A percentile with its limits; of too few values what it exceeds, `>= 298ms`.
+pub fn percentile(times: &DistributionSummary, quantile: &Quantile) -> String {
+    let figure = times.figure(quantile);
+    let limit = if figure.is_none() { times.lower_limit(quantile) } else { None };
+    limit.map_or_else(|| limited_time(figure), |limit| format!(">= {}", time(limit)))
 }
 
 /// A rate with its limit, or `-` where there is none: `1,200 (+60)` where the generator may have

@@ -2,6 +2,7 @@
 //!
 //! - [`screen`]: the document of a result, whose renderings are the end of a command on 80 x 24, a
 //!   file, a page and Markdown; [`run_screen`]: that of a run, [`text`]: its file
+//! - [`levels`]: the figures of each level of load, for programs, pages and the screen
 //! - [`csv`], [`prometheus`]: for machines, from the one catalog of metrics
 //! - [`exposition`]: a page in Prometheus' text format
 //! - [`mod@format`] and [`table`]: numbers, dates and tables, the same wherever they are printed
@@ -14,6 +15,7 @@ mod error;
 mod escape;
 pub mod exposition;
 pub mod format;
+pub mod levels;
 mod prometheus;
 mod run_screen;
 pub mod screen;

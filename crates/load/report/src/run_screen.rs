@@ -52,6 +52,9 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
 
 fn facts(screen: &mut Screen, summary: &RunSummary) {
     let total = &summary.results.total;
+    if let Some(peak) = stages::peak(summary) {
+        screen.fact(&peak);
+    }
     if total.counters.scheduled > 0 {
         screen.fact(&requests(total));
     }
@@ -105,6 +108,10 @@ fn title(summary: &RunSummary) -> String {
     let metadata = &summary.metadata;
     let target = match metadata.targets.as_slice() {
         [target] if target.model.is_empty() => format!(" {}", target.url),
+        // `llm` has a scenario for each of several models.
+        [target] if metadata.scenarios.first() == Some(&target.model) => {
+            format!(" {}, model {}", target.url, metadata.scenarios.join(", "))
+        }
         [target] => format!(" {}, model {}", target.url, target.model),
         targets => format!(" {} targets", targets.len()),
     };

@@ -307,12 +307,12 @@ impl Screen {
 
     /// Its last lines alone, for below a full report: the files and the verdict.
     pub fn end(&self, style: Style) -> String {
-        let lines = self.end_lines(style.width, 1);
+        let lines = self.end_lines(style.width);
         lines.iter().map(|line| line.painted(style.color) + "\n").collect()
     }
 
-    /// The files, and the verdict in at most `most` lines.
-    fn end_lines(&self, width: usize, most: usize) -> Vec<Line> {
+    /// The files, and the verdict in one line.
+    fn end_lines(&self, width: usize) -> Vec<Line> {
         let mut files: Vec<String> = Vec::new();
         for file in &self.files {
             let both = files.last().and_then(|line| beside(line, file, width));
@@ -322,12 +322,12 @@ impl Screen {
             files.push(both.unwrap_or_else(|| file.clone()));
         }
         let mut end: Vec<_> = files.into_iter().map(Line::plain).collect();
-        end.extend(self.verdict.iter().flat_map(|verdict| verdict.last(width, most)));
+        end.extend(self.verdict.iter().map(Item::line));
         end
     }
 
-    /// The lines, at most as many and as wide as the terminal's. Only the paths of files may be
-    /// longer, so that they can be copied; the rows that they take are counted.
+    /// The lines, at most as many and as wide as the terminal's. Only the paths of files and the
+    /// verdict may be longer, so that they can be copied; the rows that they take are counted.
     pub fn lines(&self, style: Style) -> Vec<String> {
         let stands_out = self.stands_out.len().min(style.lines / LINES_OF_ONE);
         let mut plan = Plan::everything(self.shown(style.width), stands_out, self.next.len());
@@ -366,7 +366,7 @@ impl Screen {
         if plan.whole {
             blocks.extend(self.chapters.iter().map(|chapter| chapter.lines(width)));
         }
-        blocks.push(self.end_lines(width, plan.at_most(1)));
+        blocks.push(self.end_lines(width));
         blocks.retain(|block| !block.is_empty());
         let mut lines = Vec::new();
         for (index, block) in blocks.into_iter().enumerate() {

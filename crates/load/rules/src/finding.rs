@@ -103,7 +103,7 @@ mod tests {
     fn a_part_without_its_value_is_left_out() {
         let finding = Finding::new(204).with("n", 3).with("all", 40).with("status", "503");
         assert_eq!(finding.text(), "3 of 40 requests returned 503.");
-        let finding = finding.with("since", "1.2 s").with_some("message", Some("overloaded"));
+        let finding = finding.with("when", "since 1.2 s").with_some("message", Some("overloaded"));
         assert_eq!(finding.text(), "3 of 40 requests returned 503 since 1.2 s: overloaded.");
         assert_eq!(finding.fix(), "check the log of the target at that time");
         assert_eq!(finding.level, Level::Warning);

@@ -37,4 +37,4 @@ pub mod woodruff;
 pub use batches::{BatchVariance, LimitCount, rounded};
 pub use interval::{BATCHES_NEEDED, Estimate, Interval, NoIntervalReason};
 pub use looks::Looks;
-pub use quantile::{nearest_rank, samples_needed, samples_that_agree};
+pub use quantile::{lower_rank, nearest_rank, samples_needed, samples_that_agree};

@@ -30,6 +30,23 @@ pub fn samples_that_agree(q: f64) -> u64 {
     (CHANCE.ln() / q.ln()).ceil() as u64
 }
 
+/// The rank, from 1, of the largest of `count` independent values below which quantile `q` lies
+/// with a chance of at most 2.5 %; `None` of too few values. Of a median it is the lower end of its
+/// 95 % interval, whose upper end has the same rank from the top.
+pub fn lower_rank(q: f64, count: u64) -> Option<u64> {
+    // The chance that more than `beyond` of the values lie beyond the quantile.
+    let (mut chance, mut more, mut beyond) = (q.powf(count as f64), 1.0, 0);
+    while beyond < count {
+        more -= chance;
+        chance *= (count - beyond) as f64 / (beyond + 1) as f64 * (1.0 - q) / q;
+        if more <= 0.025 {
+            return Some(count - beyond);
+        }
+        beyond += 1;
+    }
+    None
+}
+
 /// The smallest of the ascending values that a share `q` does not exceed; `None` without values.
 pub fn nearest_rank(ascending: &[f64], q: f64) -> Option<f64> {
     ascending.get(rank(q, ascending.len()).checked_sub(1)?).copied()
@@ -50,6 +67,26 @@ pub fn rank(q: f64, count: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The ranks of the tables of order statistics (Conover, *Practical Nonparametric Statistics*).
+    #[test]
+    fn the_lower_end_of_an_interval_is_a_value_of_the_sample() {
+        for (q, count, rank) in [
+            (0.5, 5, None),
+            (0.5, 6, Some(1)),
+            (0.5, 8, Some(1)),
+            (0.5, 9, Some(2)),
+            (0.5, 12, Some(3)),
+            (0.5, 19, Some(5)),
+            (0.9, 1, None),
+            (0.9, 50, Some(41)),
+            (0.99, 1, Some(1)),
+            (0.99, 500, Some(490)),
+            (0.99, 0, None),
+        ] {
+            assert_eq!(lower_rank(q, count), rank, "q = {q}, n = {count}");
+        }
+    }
 
     #[test]
     fn ten_samples_must_lie_beyond_a_quantile() {

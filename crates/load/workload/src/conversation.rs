@@ -16,7 +16,7 @@ use crate::agent::{Answer, Task, name_calls};
 use crate::http_request::{HttpRequest, HttpTemplates};
 use crate::id::{ConversationId, RequestId, conversation_id, request_id, turn_id};
 use crate::prepared::PreparedWorkload;
-use crate::prompt_builder::{BlockSizes, Marker, Preamble, PromptPart};
+use crate::prompt_builder::{BlockSizes, Preamble, PromptPart};
 use crate::scenario::{RequestKind, Scenario};
 use crate::session::Session;
 use crate::template::PlaceholderValues;
@@ -39,11 +39,12 @@ const CANNED_TOKENS: u32 = 64;
 /// [`AgentSpec`](crate::AgentSpec).
 ///
 /// **Before the first text** comes the shared prefix, if there is a pool of them, and then in
-/// `bust` mode the marker `[UUID]`, padded to 40 bytes. The first text is the system prompt if
-/// there is one, else the first prompt; in independent requests, every prompt is a first text. The
-/// tokens of the marker count as part of a text of given size; a text shorter than the marker gets
-/// a shorter one. In `bust` mode a shared prefix begins with a marker of its own, which is the same
-/// in the whole run: what an earlier run left in a cache does not help this one.
+/// `bust` mode the marker: five words that stand for the first 40 bits of the id, and `---`. The
+/// first text is the system prompt if there is one, else the first prompt; in independent requests,
+/// every prompt is a first text. The tokens of the marker count as part of a text of given size; a
+/// text shorter than the marker gets a shorter one. In `bust` mode a shared prefix begins with a
+/// marker of its own, which is the same in the whole run: what an earlier run left in a cache does
+/// not help this one.
 ///
 /// **With a tool server or an agent** the turns are messages of the protocol: the handshake, the
 /// scenario's steps, the deletion of the session. What an answer gives (session, cursor, task) is
@@ -365,8 +366,8 @@ impl Conversation {
     fn preamble(&self, turn: u16) -> Preamble {
         let workload = &*self.workload;
         let marker = match (turn, workload.targets) {
-            (0, 1) => Marker { id: self.id, counted: None },
-            _ => workload.marker(self.key, |key| turn_id(workload.ids, key, turn)),
+            (0, 1) => self.id,
+            _ => turn_id(workload.ids, self.key, turn),
         };
         let preamble = self.spec().preamble(self.seed, workload.run_marker(self.target), marker);
         let plays_trace = self.workload.row(self.row).is_some();

@@ -19,9 +19,9 @@ pub enum WorkloadError {
     /// Scenarios that cannot be played, with all their problems.
     #[error("{}", OnePerLine(.0))]
     Scenarios(Vec<ScenarioProblem>),
-    /// A tokenizer that cannot be used: give another `tokenizer.json`, or leave it out, so that
-    /// tokens are estimated at four bytes each.
-    #[error("{}: the tokenizer {cause}: give a `tokenizer.json` of another model, or leave `tokenizer` out (tokens are then estimated at 4 bytes each)", file.display())]
+    /// A tokenizer that cannot be used: give another `tokenizer.json`, or leave it out, so
+    /// that every word counts as one token.
+    #[error("{}: the tokenizer {cause}: give a `tokenizer.json` of another model, or leave `tokenizer` out (every word then counts as one token)", file.display())]
     Tokenizer {
         /// The file.
         file: PathBuf,

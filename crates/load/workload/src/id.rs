@@ -33,6 +33,12 @@ impl ConversationId {
         str::from_utf8(&self.0).unwrap_or_default()
     }
 
+    /// The first five bytes, which are uniform over all ids.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u8> {
+        let digits = POSITIONS.into_iter().take(5).map(|at| self.as_str().get(at..at + 2));
+        digits.map(|digits| u8::from_str_radix(digits.unwrap_or_default(), 16).unwrap_or_default())
+    }
+
     fn from_bits(high: u64, low: u64) -> Self {
         let version = high & !0xF000 | 0x4000;
         let variant = low & !(0b11 << 62) | 0b10 << 62;

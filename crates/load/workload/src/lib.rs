@@ -11,9 +11,9 @@
 //! - [`trace`]: recorded traffic
 //! - [`error`]: errors in all of these
 //!
-//! Synthetic text consists of words that are one token each by the estimate of four bytes per
-//! token. A prompt of a given size therefore has exactly that size by the estimate. With a
-//! tokenizer file it has exactly that size by the tokenizer.
+//! Synthetic text consists of words that are one token each in common tokenizers, so a prompt of a
+//! given size has that size in them. With a tokenizer file it has exactly that size by the
+//! tokenizer.
 
 mod agent;
 pub mod conversation;
@@ -39,6 +39,7 @@ pub use error::{
     WorkloadError,
 };
 pub use id::{ConversationId, RequestId, conversation_id, id_rank, request_id};
+pub use prompt_builder::marked_id;
 pub use prompts_file::FilePrompts;
 pub use session::{DiscoveryAnswer, RpcEnd, ToolDiscovery, offered_to_model};
 pub use spec::{

@@ -6,7 +6,7 @@ use plimsoll_measure::{ConversationKey, IdSeed, Seed, TargetId};
 
 use crate::id::ConversationId;
 use crate::mix::ScenarioMix;
-use crate::prompt_builder::{Marker, PromptBuilder};
+use crate::prompt_builder::PromptBuilder;
 use crate::scenario::Scenario;
 use crate::trace::{Trace, TraceRow};
 
@@ -60,22 +60,8 @@ impl PreparedWorkload {
     }
 
     /// What precedes the text that the conversations of a target share.
-    pub(crate) fn run_marker(&self, target: TargetId) -> Marker {
+    pub(crate) fn run_marker(&self, target: TargetId) -> ConversationId {
         let first = self.run_markers[0];
-        let id = self.run_markers.get(target.index()).copied().unwrap_or(first);
-        Marker { id, counted: (self.targets > 1).then_some(first) }
-    }
-
-    /// What precedes the text of a conversation, where `id_of` gives the id of a conversation.
-    pub(crate) fn marker(
-        &self,
-        key: ConversationKey,
-        id_of: impl Fn(ConversationKey) -> ConversationId,
-    ) -> Marker {
-        let counted = (self.targets > 1).then(|| {
-            let (content, _) = self.content_of(key);
-            id_of(content.on(TargetId(0), self.targets))
-        });
-        Marker { id: id_of(key), counted }
+        self.run_markers.get(target.index()).copied().unwrap_or(first)
     }
 }

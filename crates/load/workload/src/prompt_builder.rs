@@ -6,12 +6,12 @@ use plimsoll_measure::{Rng, Seed};
 use plimsoll_protocol::Text;
 
 use crate::id::ConversationId;
-use crate::synthetic_text::{CACHE_BLOCK, TextGenerator, WORD_BYTES};
+use crate::synthetic_text::{CACHE_BLOCK, MARKER_END, TextGenerator, WORD_BYTES, all_words};
 use crate::token_counter::TokenCounter;
 
-/// Bytes of the marker that makes a prompt unique: `[`, a UUID, `]` and two spaces. That is 10
-/// tokens by the estimate of four bytes per token.
-const MARKER_BYTES: usize = 40;
+/// Words of the marker that makes a prompt unique. They stand for 40 bits of an id, and are a token
+/// each.
+const MARKER_WORDS: usize = 5;
 
 /// Builds the prompts of all conversations.
 #[derive(Debug)]
@@ -29,18 +29,9 @@ pub(crate) struct Preamble {
     pub(crate) prefix: Option<(Rng, u32)>,
     /// The id at the start of shared text, the same in the whole run: its conversations share the
     /// text with one another, and not with those of earlier runs.
-    pub(crate) run_marker: Option<Marker>,
+    pub(crate) run_marker: Option<ConversationId>,
     /// The id that makes the rest unique.
-    pub(crate) marker: Option<Marker>,
-}
-
-/// An id that makes a text unique.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Marker {
-    pub(crate) id: ConversationId,
-    /// In a comparison: the id whose tokens are counted, so that the texts for all targets have the
-    /// same length. Else its own are.
-    pub(crate) counted: Option<ConversationId>,
+    pub(crate) marker: Option<ConversationId>,
 }
 
 /// The main text of a prompt.
@@ -73,24 +64,28 @@ impl PromptBuilder {
         let mut text = Text::new();
         if let Some((rng, tokens)) = &preamble.prefix {
             let tokens = *tokens as usize;
-            let spent = self.push_marker_of(preamble.run_marker.as_ref(), tokens, &mut text);
+            let spent = self.push_marker(preamble.run_marker.as_ref(), tokens, &mut text);
             self.generator.push(rng.clone(), tokens - spent, &mut text);
         }
         let marker = preamble.marker.as_ref();
         match part {
             PromptPart::Text(line) => {
-                if let Some(marker) = marker {
-                    push_marker(&marker.id, MARKER_BYTES, text.plain_end());
-                }
+                self.push_marker(marker, usize::MAX, &mut text);
                 text.share(Arc::clone(line));
             }
             PromptPart::Words(rng, tokens) => {
                 let tokens = *tokens as usize;
-                text.plain_end().reserve(MARKER_BYTES + TextGenerator::fresh_bytes(tokens));
-                let spent = self.push_marker_of(marker, tokens, &mut text);
+                text.plain_end().reserve(TextGenerator::fresh_bytes(tokens));
+                let spent = self.push_marker(marker, tokens, &mut text);
                 let min_words = usize::from(text.is_empty() && tokens > 0);
-                let words = self.counter.words_for(tokens - spent).max(min_words);
-                self.generator.push(rng.clone(), words, &mut text);
+                match self.counter.words_for(tokens - spent).max(min_words).checked_sub(1) {
+                    Some(before) => {
+                        self.generator.push(rng.clone(), before, &mut text);
+                        self.generator.push_last(rng.clone(), &mut text);
+                    }
+                    // The space behind the marker.
+                    None => drop(text.plain_end().pop()),
+                }
             }
             PromptPart::Blocks(ids, sizes) => {
                 self.push_blocks(preamble.run_marker.as_ref(), ids, *sizes, &mut text);
@@ -99,60 +94,61 @@ impl PromptBuilder {
         text
     }
 
-    /// Appends a marker, if there is one, and returns its tokens.
-    fn push_marker_of(&self, marker: Option<&Marker>, budget: usize, text: &mut Text) -> usize {
-        marker.map_or(0, |marker| self.push_fitting_marker(marker, budget, text))
-    }
-
-    /// Appends the longest marker that fits into a budget of tokens, and returns its tokens.
-    fn push_fitting_marker(&self, marker: &Marker, budget: usize, text: &mut Text) -> usize {
-        let end = text.plain_end();
-        let start = end.len();
-        let counted = marker.counted.as_ref().unwrap_or(&marker.id);
-        for length in (WORD_BYTES..=MARKER_BYTES).rev().step_by(WORD_BYTES) {
-            push_marker(counted, length, end);
-            let tokens = self.counter.count_before_words(&end[start..]);
-            let fits = tokens <= budget;
-            if fits && marker.counted.is_none() {
-                return tokens;
-            }
-            end.truncate(start);
-            if fits {
-                push_marker(&marker.id, length, end);
-                return tokens;
-            }
+    /// Appends a marker, if there is one, or as many of its words as the tokens allow, and returns
+    /// its tokens.
+    fn push_marker(
+        &self,
+        marker: Option<&ConversationId>,
+        budget: usize,
+        text: &mut Text,
+    ) -> usize {
+        let Some(id) = marker else { return 0 };
+        let end_tokens = self.counter.marker_end_tokens();
+        let words = MARKER_WORDS.min(budget);
+        self.generator.push_chosen(id.numbers().take(words), text.plain_end());
+        if MARKER_WORDS + end_tokens > budget {
+            return words;
         }
-        0
+        text.plain_end().push_str(MARKER_END);
+        MARKER_WORDS + end_tokens
     }
 
     /// Appends cached blocks. Equal ids give equal text. The marker takes words of the first block.
     fn push_blocks(
         &self,
-        marker: Option<&Marker>,
+        marker: Option<&ConversationId>,
         ids: &[u64],
         sizes: BlockSizes,
         text: &mut Text,
     ) {
         let (tokens, block) = (sizes.tokens as usize, (sizes.block as usize).min(CACHE_BLOCK));
-        let spent = self.push_marker_of(marker, tokens.min(block), text);
+        let spent = self.push_marker(marker, tokens.min(block), text);
         let mut left = self.counter.words_for(tokens - spent);
         let mut room = block - spent;
         for id in ids {
             let count = left.min(std::mem::replace(&mut room, block));
-            self.generator.push_cache_block(self.seed.rng("cached block", *id), count, text);
+            let is_end = count == left;
+            let rng = self.seed.rng("cached block", *id);
+            self.generator.push_cache_block(rng, count, is_end, text);
             left -= count;
+            if is_end {
+                break;
+            }
         }
     }
 }
-
-/// Appends the id in brackets if there is room for it, else as many of its digits as fit and a
-/// space.
-fn push_marker(id: &ConversationId, length: usize, text: &mut String) {
-    let parts = match length {
-        MARKER_BYTES => ["[", id.as_str(), "]  "],
-        short => ["", &id.as_str()[..short - 1], " "],
-    };
-    for part in parts {
-        text.push_str(part);
-    }
+/// The beginning of the id of the conversation whose marker is the last one in a text:
+/// `01234567-89`.
+pub fn marked_id(text: &str) -> Option<String> {
+    let words: Vec<&str> = all_words().collect();
+    let markers = text.match_indices(MARKER_END).filter_map(|(end, _)| {
+        let from = end.checked_sub(MARKER_WORDS * WORD_BYTES)?;
+        let marker = text.get(from..end)?.as_bytes().chunks(WORD_BYTES);
+        let bytes = marker.map(|word| words.iter().position(|known| known.as_bytes() == word));
+        let digits: String =
+            bytes.map(|byte| Some(format!("{:02x}", byte?))).collect::<Option<_>>()?;
+        let (group, rest) = digits.split_at(8);
+        Some(format!("{group}-{rest}"))
+    });
+    markers.last()
 }

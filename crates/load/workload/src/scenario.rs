@@ -11,7 +11,8 @@ use plimsoll_protocol::Dialect;
 use crate::agent::AgentRules;
 use crate::error::{MAX_TOKENS, ScenarioFault, ScenarioProblem};
 use crate::http_request::HttpRequest;
-use crate::prompt_builder::{Marker, Preamble, PromptPart};
+use crate::id::ConversationId;
+use crate::prompt_builder::{Preamble, PromptPart};
 use crate::prompts_file::PromptsRead;
 use crate::session::SessionPlan;
 use crate::spec::{
@@ -118,8 +119,8 @@ impl Scenario {
     pub(crate) fn preamble(
         &self,
         conversation: Seed,
-        run_marker: Marker,
-        marker: Marker,
+        run_marker: ConversationId,
+        marker: ConversationId,
     ) -> Preamble {
         let prefix = self.prefixes.map(|pool| {
             let choice = conversation.rng("prefix", 0).below(u64::from(pool.count));

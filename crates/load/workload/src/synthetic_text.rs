@@ -18,6 +18,8 @@ const GROUP: usize = 4 * WORD_BYTES;
 const CHUNK: usize = 64 * WORD_BYTES;
 /// The most words of a list.
 const MOST_WORDS: usize = 256;
+/// The end of the marker of a prompt, which separates it from the text.
+pub(crate) const MARKER_END: &str = "--- ";
 /// Words of one cached block of a Mooncake trace.
 pub(crate) const CACHE_BLOCK: usize = 512;
 /// Fresh words at the beginning of a cached block: far more combinations than there are blocks.
@@ -64,26 +66,50 @@ impl TextGenerator {
         }
     }
 
+    /// Appends the word that `rng` determines, without a space: the end of a text.
+    pub(crate) fn push_last(&self, mut rng: Rng, text: &mut Text) {
+        let end = text.plain_end();
+        self.write(&mut rng, 1, end);
+        end.pop();
+    }
+
+    /// Appends a word for each of these numbers.
+    pub(crate) fn push_chosen(&self, numbers: impl Iterator<Item = u8>, end: &mut String) {
+        let count = usize::try_from(self.count).unwrap_or_default();
+        for number in numbers {
+            let word = &self.words[(usize::from(number) * count) >> 8];
+            end.push_str(str::from_utf8(word).unwrap_or_default());
+        }
+    }
+
     /// Bytes of the fresh words at the beginning of a text of `count` words.
     pub(crate) const fn fresh_bytes(count: usize) -> usize {
         WORD_BYTES * (count - Self::blocks_of(count) * BLOCK)
     }
 
     /// Appends the first `count` words, at most [`CACHE_BLOCK`], of the block that `rng`
-    /// determines.
-    pub(crate) fn push_cache_block(&self, mut rng: Rng, count: usize, text: &mut Text) {
+    /// determines, without the last space if it is the end of the text.
+    pub(crate) fn push_cache_block(
+        &self,
+        mut rng: Rng,
+        count: usize,
+        is_end: bool,
+        text: &mut Text,
+    ) {
         // The whole head is drawn even if a part is needed: the numbers after it must be the same.
         let end = text.plain_end();
         let start = end.len();
         self.write(&mut rng, CACHE_HEAD, end);
         if count <= CACHE_HEAD {
-            end.truncate(start + count * WORD_BYTES);
+            end.truncate(start + (count * WORD_BYTES).saturating_sub(usize::from(is_end)));
             return;
         }
         let block = self.block(&mut rng);
         match count - CACHE_HEAD {
-            BLOCK => text.share_plain(Arc::clone(block)),
-            part => text.plain_end().push_str(&block[..part * WORD_BYTES]),
+            BLOCK if !is_end => text.share_plain(Arc::clone(block)),
+            part => {
+                text.plain_end().push_str(&block[..part * WORD_BYTES - usize::from(is_end)]);
+            }
         }
     }
 
@@ -184,7 +210,7 @@ mod tests {
         let generator = generator();
         let block = |count| {
             let mut text = Text::new();
-            generator.push_cache_block(Seed(2).rng("hash", 7), count, &mut text);
+            generator.push_cache_block(Seed(2).rng("hash", 7), count, false, &mut text);
             text.to_string()
         };
         let whole = block(CACHE_BLOCK);

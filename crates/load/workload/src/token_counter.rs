@@ -1,4 +1,4 @@
-//! Counts the tokens of prompts: by estimate, or with a tokenizer file.
+//! Counts the tokens of prompts: a word each, or with a tokenizer file.
 
 mod measured;
 
@@ -11,7 +11,7 @@ use crate::error::WorkloadError;
 /// Counts tokens.
 #[derive(Debug, Default)]
 pub(crate) enum TokenCounter {
-    /// One token for every four bytes.
+    /// One token for every word.
     #[default]
     Estimate,
     /// As a tokenizer counts.
@@ -28,11 +28,11 @@ impl TokenCounter {
         Ok((Self::Tokenizer(Box::new(tokenizer)), words))
     }
 
-    /// Tokens of a text that is followed by words.
-    pub(crate) fn count_before_words(&self, text: &str) -> usize {
+    /// Tokens of [`crate::synthetic_text::MARKER_END`] between words.
+    pub(crate) fn marker_end_tokens(&self) -> usize {
         match self {
-            Self::Estimate => text.len().div_ceil(4),
-            Self::Tokenizer(tokenizer) => tokenizer.count_before_words(text),
+            Self::Estimate => 1,
+            Self::Tokenizer(tokenizer) => tokenizer.marker_end_tokens(),
         }
     }
 

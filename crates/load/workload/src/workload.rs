@@ -23,8 +23,8 @@ use crate::trace::Trace;
 pub struct Workload(Arc<PreparedWorkload>);
 
 impl Workload {
-    /// Checks the scenarios and prepares their prompts. Without a tokenizer file, tokens are
-    /// estimated at four bytes each.
+    /// Checks the scenarios and prepares their prompts. Without a tokenizer file, every
+    /// word counts as one token.
     ///
     /// `seed` decides the scenario and the text of every conversation; `ids` decides its id and the
     /// marker that keeps it out of caches, which must differ from run to run.

@@ -17,7 +17,7 @@ use crate::hash::fnv1a;
 use crate::log::RpcOutcome;
 use crate::model_output::{result_bytes, word_text};
 use crate::overrides::RequestOverrides;
-use crate::request::behind_id;
+use crate::request::behind_marker;
 use crate::responder::Responder;
 use crate::response_plan::sample_fault;
 use crate::rng::{Purpose, RequestRng};
@@ -215,7 +215,7 @@ impl Asked<'_> {
 
     /// Draws what the agent does.
     fn plan(&self, incoming: &Incoming, responder: &mut Responder) -> Plan {
-        responder.exchange.draw_by(|| fnv1a(behind_id(&incoming.text).as_bytes()));
+        responder.exchange.draw_by(|| fnv1a(behind_marker(&incoming.text).as_bytes()));
         let (started, rng) = (responder.exchange.complete_at(), responder.exchange.rng());
         let exact = self.overrides.ttft.map(HumanDuration::as_nanos);
         let latency = exact.unwrap_or_else(|| self.agent.latency.draw(rng, Purpose::Ttft));

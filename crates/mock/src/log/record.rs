@@ -198,7 +198,8 @@ pub struct LogRecord {
     /// Hashes of the same text in blocks of 2,048 bytes (512 tokens): prompts with a common prefix
     /// share their first hashes.
     pub prompt_blocks: Vec<u64>,
-    /// Hash of the last text without the id before it (`[UUID]`), with `draw: prompt` only.
+    /// Hash of the last text without the marker before it (five words and `---`), with `draw:
+    /// prompt` only.
     pub content_hash: Option<u64>,
     /// The first 60 characters of the first text, with `log_text` only.
     pub prompt_head: Option<String>,

@@ -191,7 +191,8 @@ fn draws_by_prompt_are_the_same_for_the_same_content() {
     let mut client = Client::connect(&mock);
     for content in ["one", "two", "three", "four"] {
         for target in 0..3 {
-            let text = format!("[0123456{target}-89ab-4def-8011-223344556677]  {content}");
+            let word = ["cow", "cat", "dog"][target];
+            let text = format!("{word} sun sky sea sir --- {content}");
             let id = format!("{content}-{target}");
             client.post(CHAT, &[("x-request-id", &id)], &chat(&text, r#","stream":true"#));
         }

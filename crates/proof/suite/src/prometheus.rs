@@ -267,7 +267,7 @@ mod tests {
             format!("plimsoll_suite_requests_per_second{{{good}}} 2500"),
             format!("plimsoll_suite_time_seconds{{{good},quantile=\"0.5\"}} 0.0602"),
             r#"plimsoll_suite_errors{suite="quick",measurement="refused"} 900"#.into(),
-            r#"plimsoll_suite_outcome{suite="quick",outcome="inconclusive"} 1"#.into(),
+            r#"plimsoll_suite_outcome{suite="quick",outcome="fail"} 1"#.into(),
             r#"plimsoll_suite_bound{suite="quick",index="2",what="p99",bounds="< 1 ms",decides="true"} -1"#.into(),
         ] {
             assert!(page.lines().any(|found| found == line), "{line} in\n{page}");

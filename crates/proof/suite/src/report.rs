@@ -240,6 +240,11 @@ impl Report {
     }
 
     /// Whether some of the measurements are half of all or more.
+    /// Whether nothing could be measured.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.measurements.iter().all(|result| result.passes.is_empty())
+    }
+
     fn are_half(&self, measurements: usize) -> bool {
         measurements > 0 && measurements * 2 >= self.measurements.len()
     }
@@ -277,9 +282,12 @@ impl Report {
             || (deciding.is_empty() && was_busy);
         if self.interrupted {
             SuiteOutcome::Interrupted
-        } else if deciding.iter().any(|bound| bound.judgement == Judgement::Fail) {
+        } else if deciding.iter().any(|bound| bound.judgement == Judgement::Fail)
+            || self.measurements.iter().any(MeasurementResult::has_failed)
+            || (self.is_empty() && lacks_part)
+        {
             SuiteOutcome::Fail
-        } else if self.measurements.iter().all(|result| result.passes.is_empty())
+        } else if self.is_empty()
             || (lacks_measurement || lacks_comparison || lacks_part)
             || (is_doubtful && !accepted.invalid)
         {
@@ -525,7 +533,10 @@ mod tests {
         assert_eq!(outcome(vec![bound(Some(0.5)).into_goal()]), SuiteOutcome::Inconclusive);
         assert_eq!(outcome(vec![]), SuiteOutcome::Inconclusive);
         let passed = report(vec![busy.clone()], vec![bound(Some(0.5))]).conclusion();
-        assert_eq!(passed, "PASS: 1 of 1 bounds kept, 1 of 1 measurements on a busy host");
+        assert_eq!(
+            passed,
+            "PASS: 1 of 1 bounds kept (measurement: 1 of 1 measurements on a busy host)"
+        );
     }
 
     #[test]
@@ -543,7 +554,7 @@ mod tests {
             (vec![result(true)], vec![bound(Some(0.5))], Inconclusive, Pass),
             // Its figures may be used: what else was measured does not unbreak it.
             (vec![result(true)], vec![bound(Some(2.0))], Fail, Fail),
-            (vec![result(false), refused()], vec![bound(Some(0.5))], Inconclusive, Inconclusive),
+            (vec![result(false), refused()], vec![bound(Some(0.5))], Fail, Fail),
             (vec![MeasurementResult::default()], vec![], Inconclusive, Inconclusive),
         ] {
             let report = report(results, bounds);
@@ -579,7 +590,7 @@ mod tests {
                 results.push(one);
                 let report = report(results, bounds.clone());
                 assert_eq!(report.outcome(Accepted::default()), expected, "{busy}");
-                assert!(report.conclusion().ends_with(counted), "{}", report.conclusion());
+                assert!(report.conclusion().contains(counted), "{}", report.conclusion());
             }
         }
     }
@@ -593,7 +604,7 @@ mod tests {
         };
         let searched = step(true, false);
         assert_eq!(searched.outcome(Accepted::default()), SuiteOutcome::Complete);
-        assert_eq!(searched.conclusion(), "COMPLETE: 1 of 2 loads beyond this host");
+        assert_eq!(searched.conclusion(), "COMPLETE (measurement: 1 of 2 loads beyond this host)");
         // Of any other measurement it is a lack, and on a busy host nothing is known of it.
         for other in [step(false, false), step(true, true)] {
             assert_eq!(other.outcome(Accepted::default()), SuiteOutcome::Inconclusive);
@@ -608,7 +619,8 @@ mod tests {
         let report = report(vec![late], vec![bound]);
         let text = report.text(100);
         let at = |line: &str| text.lines().position(|found| found == line);
-        let verdict = "INCONCLUSIVE: 1 of 1 bounds open, 1 of 1 measurements unusable";
+        let verdict =
+            "INCONCLUSIVE: 1 of 1 bounds open (measurement: 1 of 1 measurements unusable)";
         assert_eq!(at(verdict), Some(1), "{text}");
         let whys =
             ["! live: the measurement is invalid: late", "! p99: too few samples, or not measured"];

@@ -85,6 +85,16 @@ impl MeasurementResult {
         if self.errors_expected { 1.0 } else { self.error_gate }
     }
 
+    /// Whether the target failed most requests of each pass.
+    pub(crate) fn has_failed(&self) -> bool {
+        !self.errors_expected
+            && !self.passes.is_empty()
+            && self
+                .passes
+                .iter()
+                .all(|pass: &Figures| pass.invalid.is_none() && 2 * pass.errors > pass.requests)
+    }
+
     /// Why the figures of a pass must not be used.
     fn refusal(&self, pass: &Figures) -> Option<Unusable> {
         let invalid = pass.invalid.clone().map(Unusable::Invalid);

@@ -41,7 +41,9 @@ fn check_one(text: &str, width: usize, words: &BTreeSet<&str>, whole: &str) {
     assert!(lines.len() <= TERMINAL_LINES, "{} lines at {width}:\n{text}", lines.len());
     for line in &lines {
         let columns = line.chars().count();
-        assert!(columns <= width, "{columns} columns at {width}: {line}\n{text}");
+        // The verdict is one line, however long.
+        let fits = columns <= width || Some(line) == lines.last();
+        assert!(fits, "{columns} columns at {width}: {line}\n{text}");
         // How many are left out depends on the room.
         let counts = line.contains(" in report.txt") || line.contains(" with --full");
         let mut broken = line.split_whitespace().filter(|word| !is_whole(word, words));

@@ -3,6 +3,7 @@
 
 mod compared;
 mod knee;
+mod levels;
 mod over_time;
 mod percentiles;
 mod slowest;
@@ -10,6 +11,7 @@ mod versus;
 
 pub(crate) use compared::{gates, runs_by_percentile};
 pub(crate) use knee::{charts as of_knee, name_of};
+pub(crate) use levels::curves;
 use maud::{Markup, PreEscaped, html};
 use plimsoll_metrics::BoundedFigure;
 use plimsoll_report::format::{self, count, digits, or_dash, time};
@@ -143,7 +145,7 @@ impl Rows {
     }
 }
 
-/// Every chart of a run for which there are data.
+/// Every chart of a run but its [`curves`] for which there are data.
 pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     charts.extend(input.versus.and_then(|found| {
@@ -154,7 +156,6 @@ pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
         charts.extend(over_time::times(input.summary, timeline));
         charts.push(over_time::rates(timeline));
     }
-    charts.extend(percentiles::by_load(input.summary));
     charts.extend(percentiles::by_target(input.summary));
     charts.extend(input.exemplars.and_then(|found| slowest::chart(found, input.server)));
     charts

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use plimsoll_report::run_screen;
 use plimsoll_report::screen::{Rest, Screen};
 
+use crate::chart::Chart;
 use crate::input::Input;
 use crate::{cards, outcome};
 
@@ -16,13 +17,15 @@ pub(crate) fn screen(input: &Input<'_>) -> Screen {
     }
 }
 
-/// The verdict, what speaks for it, and the figures by stage; of a comparison, by target.
-pub(crate) fn render(input: &Input<'_>, screen: &Screen) -> Markup {
+/// The verdict, the curves of a sweep, what speaks for it, and the figures by stage; of a
+/// comparison, by target.
+pub(crate) fn render(input: &Input<'_>, screen: &Screen, curves: &[Chart]) -> Markup {
     let metadata = &input.summary.metadata;
     let between = html! {
+        @if !curves.is_empty() { div.curves { @for chart in curves { (chart.render()) } } }
         (cards::facts(metadata))
-        // Over all targets of a comparison the figures are of none of them.
-        @if input.versus.is_none() { (cards::cards(input.summary)) }
+        // Over all targets of a comparison, or all levels, the figures are of none of them.
+        @if input.versus.is_none() && curves.is_empty() { (cards::cards(input.summary)) }
     };
     outcome::header(&metadata.run.name, screen, &between)
 }

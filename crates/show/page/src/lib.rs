@@ -39,15 +39,17 @@ pub use suite::suite_page;
 pub fn page(input: &Input<'_>) -> String {
     let named = Named::new(input);
     let input = &named.input(input);
-    let (charts, screen) = (chart::all(input), head::screen(input));
+    let (curves, screen) = (chart::curves(input.summary), head::screen(input));
+    let mut charts = chart::all(input);
     let body = html! {
-        (head::render(input, &screen))
+        (head::render(input, &screen, &curves))
         main {
             @for chart in &charts { (chart.render()) }
             (outcome::folded(&screen))
         }
         (footer(input))
     };
+    charts.extend(curves);
     document::document(&input.summary.metadata.run.name, &body, &charts)
 }
 

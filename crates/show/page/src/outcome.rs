@@ -132,6 +132,7 @@ fn opening(name: &str, screen: &Screen) -> Markup {
             @if let Part::Title(title) = part { p.soft { (with_code(title)) } }
         }
         @if let Some(verdict) = screen.last() { p.verdict { (marked(verdict)) } }
+        @if let Some(answer) = screen.facts().first() { p { b { (with_code(answer)) } } }
     }
 }
 
@@ -139,7 +140,7 @@ fn opening(name: &str, screen: &Screen) -> Markup {
 fn closing(screen: &Screen) -> Markup {
     html! {
         (stands_out(screen.pointed_out()))
-        @for fact in screen.facts() { p { (with_code(fact)) } }
+        @for fact in screen.facts().iter().skip(1) { p { (with_code(fact)) } }
     }
 }
 

@@ -12,7 +12,7 @@ body{margin:0 auto;max-width:1560px;padding:16px;background:var(--bg);color:var(
 h1{font-size:1.5rem;margin:.2em 0}h2{font-size:1.05rem;margin:.2em 0}p{margin:.35em 0}h1,h2{overflow-wrap:anywhere}
 header{border-bottom:1px solid var(--line);padding-bottom:12px;margin-bottom:16px}
 .verdict{font-size:1.15rem;font-weight:600}.good{color:var(--good)}.open{color:var(--warn)}.bad{color:var(--bad)}.soft,footer{color:var(--soft)}
-main{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:16px}
+main,.curves{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:16px}
 section{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:12px;min-width:0}
 figure{margin:8px 0}.chart{width:100%;min-height:60px}.chart svg{display:block;max-width:100%;height:auto}
 #tip{display:none;position:fixed;z-index:1;padding:6px 8px;max-width:22rem;font-size:.82rem;pointer-events:none;
@@ -27,7 +27,9 @@ background:var(--card);color:var(--fg);border:1px solid var(--soft);border-radiu
 table{border-collapse:collapse;font-size:.87rem;font-variant-numeric:tabular-nums}
 th,td{padding:2px 8px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
 th:first-child,td:first-child{text-align:left}
-.scroll{overflow-x:auto;max-width:100%}details .scroll{max-height:24rem;overflow-y:auto}
+.scroll{overflow-x:auto;max-width:100%;background:linear-gradient(90deg,var(--bg) 40%,transparent) 0/30px 100% no-repeat local,
+linear-gradient(270deg,var(--bg) 40%,transparent) 100%/30px 100% no-repeat local,linear-gradient(90deg,#8886,transparent) 0/12px 100% no-repeat,
+linear-gradient(270deg,#8886,transparent) 100%/12px 100% no-repeat}section .scroll{--bg:var(--card)}details .scroll{max-height:24rem;overflow-y:auto}
 ul:empty{display:none}
 dt{font-weight:600}dd{margin:0 0 .3em}code{overflow-wrap:anywhere}
 summary{cursor:pointer;color:var(--soft)}

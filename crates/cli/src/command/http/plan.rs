@@ -7,13 +7,15 @@ use base64::prelude::BASE64_STANDARD;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::Plan;
 use plimsoll_profile::{EnvVars, Purpose, load};
+use plimsoll_schedule::{Load, StageSpec, Stages};
 use plimsoll_workload::StatusSet;
 use serde_json::{Map, Value, json};
 
 use super::body::Body;
 use super::urls::{ListedRequest, Requests};
-use super::{Flags, Load, Request};
-use crate::flags::{Part, command_line_profile, literal};
+use super::{Flags, Request};
+use crate::exit::UsageError;
+use crate::flags::{LoadFlags, Part, command_line_profile, literal};
 
 const CONNECTIONS: u32 = 64;
 const DURATION: Nanos = Nanos::from_secs(10);
@@ -24,14 +26,14 @@ const ENDLESS: Nanos = Nanos::from_secs(3_600);
 /// Builds the plan for one URL.
 pub(super) fn build(flags: &Flags, url: &str, body: &Body, part: &Part) -> Result<Plan> {
     let (base, path) = split(url);
-    let mut keys = keys(flags, base);
+    let mut keys = keys(flags, base)?;
     keys.insert("http".to_owned(), request(&flags.request, path, body));
     resolved(flags, keys, part)
 }
 
 /// Builds the plan for the requests of a file.
 pub(super) fn build_of(flags: &Flags, requests: &Requests, part: &Part) -> Result<Plan> {
-    let mut keys = keys(flags, &requests.origin);
+    let mut keys = keys(flags, &requests.origin)?;
     keys.insert("scenarios".to_owned(), scenarios(requests, flags.request.expect.as_ref()));
     resolved(flags, keys, part)
 }
@@ -48,21 +50,22 @@ fn resolved(flags: &Flags, keys: Map<String, Value>, part: &Part) -> Result<Plan
 }
 
 /// The keys of the profile, without its requests.
-fn keys(flags: &Flags, base: &str) -> Map<String, Value> {
+fn keys(flags: &Flags, base: &str) -> Result<Map<String, Value>, UsageError> {
     let mut profile = Map::new();
     let mut set = |key: &str, value: Value| drop(profile.insert(key.to_owned(), value));
     set("name", name(base).into());
     set("target", literal(base));
     set("protocol", "http".into());
-    set("stages", stages(&flags.load, flags.keys.get("max-requests").is_some()).into());
-    if let Some(streams) = flags.load.http2 {
+    let counted = flags.keys.get("max-requests").is_some();
+    set("stages", stages(&flags.load, flags.http2, counted)?.to_string().into());
+    if let Some(streams) = flags.http2 {
         set("http_version", "http2".into());
         set("streams_per_connection", streams.into());
     }
-    if let (Some(_), Some(limit)) = (flags.load.rate, flags.load.connections) {
+    if let Some(limit) = flags.load.most_in_flight() {
         set("max_in_flight", limit.into());
     }
-    profile
+    Ok(profile)
 }
 
 /// Splits a URL into the target (scheme, host and port) and the rest (path, query and fragment).
@@ -86,13 +89,16 @@ fn name(base: &str) -> String {
 }
 
 /// The stages. With a number of requests these decide when the load ends, and all of them count.
-fn stages(load: &Load, counted: bool) -> String {
-    let duration = load.duration.unwrap_or(if counted { ENDLESS } else { DURATION });
-    let warmup = load.warmup.unwrap_or(if counted { Nanos::ZERO } else { WARM_UP });
-    let users = load.connections.unwrap_or(CONNECTIONS).saturating_mul(load.http2.unwrap_or(1));
-    let shape = load.rate.map_or_else(|| users.to_string(), |rate| format!("@{rate}"));
-    let measured = format!("{shape}:{duration}");
-    if warmup == Nanos::ZERO { measured } else { format!("w{shape}:{warmup},{measured}") }
+fn stages(load: &LoadFlags, streams: Option<u32>, counted: bool) -> Result<Stages, UsageError> {
+    let (warmup, duration) = if counted { (Nanos::ZERO, ENDLESS) } else { (WARM_UP, DURATION) };
+    let users = |connections: u32| connections.saturating_mul(streams.unwrap_or(1));
+    let usual = Load::Closed { from: users(CONNECTIONS), to: users(CONNECTIONS) };
+    let mut load = load.clone();
+    if load.rate.is_empty() {
+        load.concurrency.iter_mut().for_each(|connections| *connections = users(*connections));
+    }
+    load.warmup = load.warmup.or(Some(warmup));
+    load.stages(&Stages(vec![StageSpec { load: usual, duration: Some(duration), warmup: false }]))
 }
 
 fn request(request: &Request, path: &str, body: &Body) -> Value {
@@ -137,16 +143,6 @@ fn scenarios(requests: &Requests, expect: Option<&StatusSet>) -> Value {
 mod tests {
     use super::*;
 
-    fn load(connections: Option<u32>, rate: Option<f64>, warmup: Option<u64>) -> Load {
-        Load {
-            connections,
-            http2: None,
-            rate,
-            duration: None,
-            warmup: warmup.map(Nanos::from_millis),
-        }
-    }
-
     #[test]
     fn a_url_is_split_into_target_and_path() {
         for (url, parts) in [
@@ -163,13 +159,21 @@ mod tests {
 
     #[test]
     fn the_load_is_written_as_stages() {
-        for (load, counted, text) in [
-            (load(None, None, Some(0)), false, "64:10s"),
-            (load(Some(8), None, Some(1_500)), false, "w8:1.5s,8:10s"),
-            (load(Some(8), Some(2.5), None), false, "w@2.5:2s,@2.5:10s"),
-            (load(Some(8), None, None), true, "8:1h"),
+        let of = |users: &[u32], rates: &[f64], warmup: Option<u64>| LoadFlags {
+            concurrency: users.to_vec(),
+            rate: rates.to_vec(),
+            duration: None,
+            warmup: warmup.map(Nanos::from_millis),
+        };
+        for (load, streams, counted, text) in [
+            (of(&[], &[], Some(0)), None, false, "64:10s"),
+            (of(&[8], &[], Some(1_500)), None, false, "w8:1.5s,8:10s"),
+            (of(&[8], &[2.5], None), Some(10), false, "w@2.5:2s,@2.5:10s"),
+            (of(&[8], &[], None), Some(10), false, "w80:2s,80:10s"),
+            (of(&[8], &[], None), None, true, "8:1h"),
         ] {
-            assert_eq!(stages(&load, counted), text);
+            let stages = stages(&load, streams, counted).unwrap();
+            assert_eq!(stages, text.parse().unwrap(), "{text}");
         }
     }
 

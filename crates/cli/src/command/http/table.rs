@@ -54,9 +54,11 @@ fn row(url: &str, run: &FinishedRun, metric: Metric) -> [String; HEAD.len()] {
         url.to_owned(),
         format::limited_rate(total.named_rate("throughput")),
         format::share_of(total.rates.success_rate),
-        format::limited_time(times.and_then(|times| times.figure(&QUANTILES[0]))),
-        format::limited_time(times.and_then(|times| times.figure(&QUANTILES[1]))),
-        format::limited_time(times.and_then(|times| times.figure(&QUANTILES[3]))),
+        format::or_dash(times.and_then(DistributionSummary::middle), |middle| {
+            format::middle(&middle)
+        }),
+        format::or_dash(times, |times| format::percentile(times, &QUANTILES[1])),
+        format::or_dash(times, |times| format::percentile(times, &QUANTILES[3])),
         format::limited_time(times.map(DistributionSummary::max_figure)),
     ]
 }

@@ -3,19 +3,32 @@
 use std::env;
 
 use anyhow::Result;
+use plimsoll_engine::exchange_once;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::Plan;
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load, show};
+use plimsoll_schedule::{StageSpec, Stages};
 use serde_json::{Map, Value, json};
 
 use super::{Flags, Load, Request};
+use crate::exit::UsageError;
 use crate::flags::{Part, command_line_profile, literal, with_scheme};
 
 const USERS: [u32; 4] = [1, 2, 4, 8];
 const INPUT_TOKENS: u32 = 550;
 const NAME: &str = "llm";
+const DURATION: Nanos = Nanos::from_secs(30);
+const WARM_UP: Nanos = Nanos::from_secs(5);
+/// Longer than any number of requests should take.
+const ENDLESS: Nanos = Nanos::from_secs(3_600);
 /// Answers of one length give the rate of their user to 10 % from so many on.
 const ANSWERS_PER_USER: u32 = 4;
+
+/// The most users of a sweep, as a power of two.
+const MOST_DOUBLINGS: u32 = 10;
+/// Keys that a request for the list of models needs, too.
+const CONNECTION: &str =
+    "tls.ca_file tls.cert_file tls.key_file tls.insecure connect_to unix_socket proxy timeout";
 
 /// A profile that lacks nothing but its stages.
 pub(super) struct LlmProfile {
@@ -25,12 +38,19 @@ pub(super) struct LlmProfile {
 
 impl LlmProfile {
     /// That of the flags.
-    pub(super) fn new(flags: &Flags, part: &Part) -> Self {
+    pub(super) fn new(flags: &Flags, part: &Part) -> Result<Self> {
         let mut overrides = flags.export.labels.add_to(part.of(flags.keys.overrides()));
         if let (None, Ok(key)) = (overrides.get("key"), env::var("PLIMSOLL_KEY")) {
             overrides = overrides.with("key", "key", key);
         }
-        Self { keys: keys(flags), overrides }
+        if let Some(most) = flags.load.levels.most_in_flight() {
+            overrides = overrides.with("concurrency", "max_in_flight", most.to_string());
+        }
+        let mut models = flags.request.models.clone();
+        if models.is_empty() && !flags.print_profile {
+            models.push(first_model(&with_scheme(&flags.url), &overrides)?);
+        }
+        Ok(Self { keys: keys(flags, &models), overrides })
     }
 
     /// The plan with these stages.
@@ -54,22 +74,54 @@ impl LlmProfile {
     }
 }
 
-/// The stages of all levels; of a sweep the first.
-pub(super) fn stages(load: &Load) -> String {
-    let shapes: Vec<String> = match (load.sweep, &*load.rate, &*load.concurrency) {
-        (true, ..) => vec!["1".to_owned()],
-        (_, [], []) => USERS.iter().map(ToString::to_string).collect(),
-        (_, [], users) => users.iter().map(ToString::to_string).collect(),
-        (_, rates, _) => rates.iter().map(|rate| format!("@{rate}")).collect(),
-    };
-    let warm_up = shapes.first().filter(|_| load.warmup > Nanos::ZERO);
-    let warm_up = warm_up.map(|shape| format!("w{shape}:{}", load.warmup));
-    let measured = shapes.iter().map(|shape| format!("{shape}:{}", load.duration));
-    warm_up.into_iter().chain(measured).collect::<Vec<_>>().join(",")
+/// The stages of all levels; of a sweep those that it may come to. With one level, a number of
+/// requests ends it.
+pub(super) fn stages(load: &Load, counted: bool) -> Result<Stages, UsageError> {
+    let Load { levels, sweep } = load;
+    let alone = levels.concurrency.len().max(levels.rate.len()) == 1;
+    let duration = if counted && alone { ENDLESS } else { DURATION };
+    let doublings: Vec<u32> = (0..=MOST_DOUBLINGS).map(|n| 2_u32.pow(n)).collect();
+    let users = if *sweep { &doublings[..] } else { &USERS };
+    let warm_up = users.first().map(|users| stage(*users, WARM_UP, true));
+    let measured = users.iter().map(|users| stage(*users, duration, false));
+    levels.stages(&Stages(warm_up.into_iter().chain(measured).collect()))
 }
 
-fn keys(flags: &Flags) -> Map<String, Value> {
-    let Request { models, osl, osl_stddev, no_stream, .. } = &flags.request;
+fn stage(users: u32, duration: Nanos, warmup: bool) -> StageSpec {
+    let load = plimsoll_schedule::Load::Closed { from: users, to: users };
+    StageSpec { load, duration: Some(duration), warmup }
+}
+
+/// The first model that the endpoint lists. One that does not answer gets any: the probe before the
+/// load says what is wrong with it.
+fn first_model(url: &str, overrides: &Overrides) -> Result<String> {
+    let base = url.trim_end_matches('/').trim_end_matches("/v1");
+    let list = json!({"method": "GET", "path": "/v1/models"});
+    let keys = json!({"name": NAME, "target": literal(base), "protocol": "http", "http": list, "stages": "1:1s"});
+    let profile = command_line_profile(keys.as_object().cloned().unwrap_or_default());
+    let mut own = Overrides { headers: overrides.headers.clone(), ..Overrides::default() };
+    for key in CONNECTION.split(' ') {
+        if let Some(text) = overrides.get(key) {
+            own = own.with("model", key, text);
+        }
+    }
+    own.headers.extend(overrides.get("key").map(|key| format!("authorization: Bearer {key}")));
+    let answers = exchange_once(load(&profile, &EnvVars::default(), &own, Purpose::Run)?)?;
+    let Some(answer) = answers.first().filter(|answer| answer.status > 0) else {
+        return Ok(NAME.to_owned());
+    };
+    let list: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    list["data"][0]["id"].as_str().map(str::to_owned).ok_or_else(|| {
+        let status = answer.status;
+        UsageError(format!(
+            "no --model, and {base}/v1/models lists none (HTTP {status}): give --model NAME"
+        ))
+        .into()
+    })
+}
+
+fn keys(flags: &Flags, models: &[String]) -> Map<String, Value> {
+    let Request { osl, osl_stddev, no_stream, .. } = &flags.request;
     let mut keys = Map::new();
     let mut set = |key: &str, value: Value| drop(keys.insert(key.to_owned(), value));
     set("name", NAME.into());
@@ -119,23 +171,28 @@ fn content(request: &Request) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flags::LoadFlags;
 
     #[test]
     fn levels_are_stages() {
-        let load = |concurrency: &[u32], rate: &[f64], sweep, warmup| Load {
-            concurrency: concurrency.to_vec(),
-            rate: rate.to_vec(),
+        let load = |users: &[u32], rates: &[f64], sweep, warmup: Option<u64>| Load {
+            levels: LoadFlags {
+                concurrency: users.to_vec(),
+                rate: rates.to_vec(),
+                duration: None,
+                warmup: warmup.map(Nanos::from_secs),
+            },
             sweep,
-            duration: Nanos::from_secs(30),
-            warmup: Nanos::from_secs(warmup),
         };
-        for (load, text) in [
-            (load(&[], &[], false, 5), "w1:5s,1:30s,2:30s,4:30s,8:30s"),
-            (load(&[3, 5], &[], false, 0), "3:30s,5:30s"),
-            (load(&[], &[0.5, 2.0], false, 5), "w@0.5:5s,@0.5:30s,@2:30s"),
-            (load(&[], &[], true, 5), "w1:5s,1:30s"),
+        for (load, counted, text) in [
+            (load(&[], &[], false, None), false, "w1:5s,1:30s,2:30s,4:30s,8:30s"),
+            (load(&[3, 5], &[], false, Some(0)), true, "3:30s,5:30s"),
+            (load(&[3], &[], false, Some(0)), true, "3:1h"),
+            (load(&[], &[0.5, 2.0], false, None), false, "w@0.5:5s,@0.5:30s,@2:30s"),
         ] {
-            assert_eq!(stages(&load), text);
+            assert_eq!(stages(&load, counted).unwrap(), text.parse().unwrap(), "{text}");
         }
+        let sweep = stages(&load(&[], &[], true, None), false).unwrap().to_string();
+        assert!(sweep.starts_with("w1:5s,1:30s,2:30s,4:30s,") && sweep.ends_with(",1024:30s"));
     }
 }

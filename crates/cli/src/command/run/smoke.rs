@@ -57,7 +57,7 @@ pub(super) fn exit(summary: &RunSummary) -> Exit {
         (RunEnd::Interrupted, _) => Exit::Interrupted,
         (_, Tone::Good) => Exit::Pass,
         (_, Tone::Bad) => Exit::Fail,
-        (_, Tone::Unsure) => Exit::Invalid,
+        (_, Tone::Unsure) => Exit::Inconclusive,
     }
 }
 

@@ -9,7 +9,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::{Plan, TargetUrl};
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use plimsoll_runner::facts;
-use plimsoll_schedule::Stages;
+use plimsoll_schedule::{Load, StageSpec, Stages};
 use plimsoll_versus::AddedThreshold;
 use serde_json::Value;
 
@@ -47,13 +47,18 @@ timeout: 30s
 pub(super) fn build(flags: &Flags, part: &Part) -> Result<Plan> {
     let environment = EnvVars::from_process();
     let (profile, overrides) = (profile(flags)?, part.of(overrides(flags)?));
-    let plan = load(&profile, &environment, &overrides, Purpose::Versus)?;
-    let scaled = flags.comparison.length.filter(|_| overrides.get("stages").is_none());
-    let Some(length) = scaled else { return Ok(plan) };
-    // The profile's own stages, as long as the flag says.
-    let stages = with_length(plan.stages, length).to_string();
-    let overrides = overrides.with("for", "stages", stages);
-    Ok(load(&profile, &environment, &overrides, Purpose::Versus)?)
+    let load_with =
+        |overrides: &Overrides| load(&profile, &environment, overrides, Purpose::Versus);
+    let given = flags.settings.get("stages");
+    let mut overrides =
+        flags.load.add_to(overrides, given, |overrides: &Overrides| match flags.profile {
+            Some(_) => Ok(load_with(overrides)?.stages),
+            None => Ok(usual_stages(flags)),
+        })?;
+    if flags.profile.is_none() && overrides.get("stages").is_none() {
+        overrides = overrides.with("stages", "stages", usual_stages(flags).to_string());
+    }
+    Ok(load_with(&overrides)?)
 }
 
 /// The bounds on what targets add.
@@ -84,9 +89,6 @@ fn overrides(flags: &Flags) -> Result<Overrides, UsageError> {
     if let Some(targets) = targets(flags)? {
         overrides = overrides.with("target", "targets", targets);
     }
-    if let Some(stages) = stages(flags) {
-        overrides = overrides.with("stages", "stages", stages);
-    }
     Ok(flags.export.labels.add_to(overrides))
 }
 
@@ -108,17 +110,15 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The stages of other flags than --stages; `None` leaves those of the profile.
-fn stages(flags: &Flags) -> Option<String> {
-    let comparison = &flags.comparison;
-    let given = flags.settings.get("stages").is_some();
-    if given || flags.profile.is_some() && comparison.rate.is_none() {
-        return None;
-    }
-    let usual = if is_private(flags) { PRIVATE_RATE } else { PUBLIC_RATE };
-    let rate = comparison.rate.unwrap_or(usual);
-    let length = comparison.length.unwrap_or_else(|| usual_length(flags));
-    Some(format!("w@{rate}:{WARM_UP},@{rate}:{length}"))
+/// The stages without a profile.
+fn usual_stages(flags: &Flags) -> Stages {
+    let rate = if is_private(flags) { PRIVATE_RATE } else { PUBLIC_RATE };
+    let stage = |duration, warmup| StageSpec {
+        load: Load::Open { from: rate, to: rate },
+        duration: Some(duration),
+        warmup,
+    };
+    Stages(vec![stage(WARM_UP, true), stage(usual_length(flags), false)])
 }
 
 /// A minute, or long enough for windows of five seconds where targets take turns.
@@ -136,32 +136,9 @@ fn is_private(flags: &Flags) -> bool {
     urls.all(|url| url.parse::<TargetUrl>().is_ok_and(|url| url.is_private()))
 }
 
-/// The stages with measured ones of this length together.
-fn with_length(mut stages: Stages, length: Nanos) -> Stages {
-    let measured = stages.0.iter().filter(|stage| !stage.warmup);
-    let now = measured.filter_map(|stage| stage.duration).sum::<Nanos>().as_secs_f64();
-    for stage in stages.0.iter_mut().filter(|stage| !stage.warmup && now > 0.0) {
-        stage.duration =
-            stage.duration.map(|duration: Nanos| duration.scale(length.as_secs_f64() / now));
-    }
-    stages
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stages_keep_their_shares_of_another_length() {
-        for (stages, length, scaled) in [
-            ("w@5:3s,@10:60s", 30, "w@5:3s,@10:30s"),
-            ("@10:20s,@20:40s", 30, "@10:10s,@20:20s"),
-            ("w@5:3s", 30, "w@5:3s"),
-        ] {
-            let stages: Stages = stages.parse().unwrap();
-            assert_eq!(with_length(stages, Nanos::from_secs(length)).to_string(), scaled);
-        }
-    }
 
     #[test]
     fn the_built_in_profiles_without_a_profile_can_be_compared() {

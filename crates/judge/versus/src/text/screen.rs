@@ -198,5 +198,8 @@ fn stands_out(versus: &Versus, summary: &RunSummary, findings: &[&Finding]) -> V
     let reasons = times::reasons(versus, &[versus.headline]);
     let reasons = reasons.iter().map(|why| Item::new(Tone::Unsure, &format!("-: {why}")));
     let findings = findings.map(|finding| item(finding));
-    invalid.chain(findings).chain(reasons).chain(run_notes(summary)).collect()
+    // Targets that were down are above, with the requests that were compared.
+    let mut run = summary.clone();
+    run.findings.retain(|finding| finding.code != 201);
+    invalid.chain(findings).chain(reasons).chain(run_notes(&run)).collect()
 }

@@ -108,7 +108,7 @@ fn lost_content_is_named_before_any_time_and_times_are_marked() {
     assert!(versus.differences.iter().all(|found| found.other_answers));
     assert!(csv(&versus).lines().skip(1).all(|line| line.contains(",differ,")));
     assert!(prometheus(&versus).contains("plimsoll_versus_answers_differ{target=\"g\"} 1"));
-    let verdict = "VALID load, but answers differ: times marked * are not comparable\n";
+    let verdict = "DONE: answers differ: times marked * are not comparable (measurement: valid)\n";
     assert!(shown.ends_with(verdict), "{shown}");
     // A bound on times is kept by other answers only, and a broken one is broken.
     let simulation = simulation(0);

@@ -280,8 +280,8 @@ mod tests {
         assert_eq!(given.labels, [("pod".to_owned(), "gw-1".to_owned())]);
         assert_eq!(page("https://[::1]/m?x=1").to_string(), "https://[::1]/m?x=<redacted>");
         assert_eq!(page("http://h").to_string(), "http://h");
+        assert_eq!(page("h:9100").to_string(), "http://h:9100");
         for (text, part) in [
-            ("h:9100", "no scheme"),
             ("http://:9/", "no host"),
             ("http://me:pw@h/", "credentials"),
             ("http://h:x/", "port"),

@@ -21,6 +21,9 @@ const BUSY_SHARE: f64 = 0.9;
 /// Steal and CPU quota are named from this share of the time on.
 const NOTABLE_SHARE: f64 = 0.01;
 
+/// Pauses are named from so many seconds on.
+const NOTABLE_PAUSE_S: f64 = 0.01;
+
 /// The action where no request had the time to end.
 const LONGER: &str = "make the load longer than a response takes (-d)";
 
@@ -128,7 +131,7 @@ fn cause(health: &InstrumentHealth) -> Option<String> {
     let windows = &health.disturbed_windows;
     let paused: f64 = windows.iter().map(|window| window.length_s).sum();
     let causes = [
-        (!windows.is_empty()).then(|| format!("pauses of {} s", (paused * 100.0).round() / 100.0)),
+        notable(paused, NOTABLE_PAUSE_S).map(|paused| format!("pauses of {}", time(paused * 1e3))),
         notable(health.steal_share, NOTABLE_SHARE).map(|part| format!("steal {}", percent(part))),
         notable(health.throttled_share, NOTABLE_SHARE)
             .map(|part| format!("CPU quota {}", percent(part))),
@@ -140,8 +143,8 @@ fn cause(health: &InstrumentHealth) -> Option<String> {
     (!causes.is_empty()).then(|| causes.join(", "))
 }
 
-fn notable(value: Option<f64>, least: f64) -> Option<f64> {
-    value.filter(|value| *value >= least)
+fn notable(value: impl Into<Option<f64>>, least: f64) -> Option<f64> {
+    value.into().filter(|value| *value >= least)
 }
 
 fn exhausted(health: &InstrumentHealth, class: &str, n: u64) -> Finding {
@@ -227,19 +230,20 @@ fn rows_identity(summary: &RunSummary) -> Option<String> {
 }
 
 fn ended(summary: &RunSummary) -> Option<Finding> {
+    const AGAIN: Option<&str> = Some("run it again");
     let run = &summary.metadata.run;
-    let (level, reason) = match run.ended {
-        RunEnd::Aborted => (Level::Invalid, "aborted"),
-        RunEnd::Unfinished => (Level::Invalid, "it left no summary"),
-        RunEnd::TooManyErrors => (Level::Fail, "too many errors"),
-        RunEnd::Decided => (Level::Note, "the comparison was decided"),
-        RunEnd::Interrupted => (Level::Note, "interrupted"),
-        RunEnd::Complete => (Level::Note, run.stopped.as_deref()?),
+    let (level, reason, action) = match run.ended {
+        RunEnd::Aborted => (Level::Invalid, "aborted", AGAIN),
+        RunEnd::Unfinished => (Level::Invalid, "it left no summary", AGAIN),
+        RunEnd::TooManyErrors => (Level::Fail, "too many errors", None),
+        RunEnd::Decided => (Level::Note, "the comparison was decided", None),
+        RunEnd::Interrupted => (Level::Note, "interrupted", None),
+        RunEnd::Complete => (Level::Note, run.stopped.as_deref()?, Some("raise that limit")),
     };
     let stages = summary.metadata.stages.iter();
     let at: f64 = stages.map(|stage| stage.duration_s).sum();
     let reason = run.stopped.as_deref().unwrap_or(reason);
-    let finding = Finding::new(108).at(level).with("reason", reason);
+    let finding = Finding::new(108).at(level).with("reason", reason).with_some("action", action);
     Some(finding.with_some("at", (at > 0.0).then(|| seconds(at))))
 }
 
@@ -248,7 +252,8 @@ fn nothing_measured(summary: &RunSummary) -> Option<Finding> {
     let total = &summary.results.total;
     let is_empty = total.counters.completed == 0 && total.counters.as_expected == 0;
     let is_over = summary.metadata.run.ended != RunEnd::Unfinished;
-    (is_empty && is_over).then(|| {
+    let may_fail = summary.metadata.allow_failures && total.counters.failures() > 0;
+    (is_empty && is_over && !may_fail).then(|| {
         let lasted = (total.duration_s > 0.0).then(|| seconds(total.duration_s));
         let failed = total.counters.failures();
         Finding::new(112)

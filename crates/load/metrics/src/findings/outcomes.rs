@@ -2,9 +2,9 @@
 
 use plimsoll_measure::{ErrorClass, Side};
 use plimsoll_rules::Finding;
-use plimsoll_rules::number::count;
 
-use super::target::Seen;
+use super::target::{AT_THAT_TIME, Seen};
+use crate::catalog::Counters;
 use crate::run_metadata::RunEnd;
 use crate::time_facts::TIMED_OUT;
 
@@ -63,8 +63,7 @@ fn of_classes(seen: &Seen<'_>, code: u16) -> Option<Finding> {
     let n = kinds.iter().map(|(number, _)| number).sum::<u64>().saturating_sub(cut);
     let names: Vec<_> = kinds.iter().take(NAMED).map(|(_, class)| class.name()).collect();
     let finding = seen
-        .finding(code)
-        .with("n", count(n))
+        .of_all(code, n)
         .with("class", names.join(", "))
         .with("action", action_of_class(first))
         .with_some("message", seen.message(first.name()));
@@ -105,8 +104,7 @@ fn unexpected_status(seen: &Seen<'_>) -> Option<Finding> {
     let kinds = classes(seen, 206);
     let others: u64 = kinds.iter().map(|(number, _)| number).sum();
     let refused = counters.refused();
-    let limited = seen.rate_limited_statuses().filter(|(status, _)| **status == 429);
-    let limited: u64 = limited.map(|(_, number)| *number).sum();
+    let limited = seen.group.statuses.get(&429).copied().unwrap_or_default();
     let n = refused.saturating_sub(limited) + others;
     let own = statuses(seen, 400, 500, &[429]);
     let is_certain = refused == counters.rejected;
@@ -125,18 +123,22 @@ fn unexpected_status(seen: &Seen<'_>) -> Option<Finding> {
         shown.push("an unexpected 4xx".to_owned());
     }
     let finding = seen
-        .finding(206)
-        .with("n", count(n))
+        .of_all(206, n)
         .with("status", shown.join(", "))
         .with("action", action)
         .with_some("message", kind.and_then(|kind| seen.message(&kind)));
     (n > 0).then(|| seen.with_span(finding, |kind| shown.iter().any(|own| own == kind)))
 }
 
+/// Statuses of a rate limit, as far as no scenario expects them.
 fn rate_limited(seen: &Seen<'_>) -> Option<Finding> {
-    let all: Vec<_> = seen.rate_limited_statuses().collect();
-    let expected = seen.group.counters.rejected.saturating_sub(seen.group.counters.refused());
-    let n = all.iter().map(|(_, number)| **number).sum::<u64>().saturating_sub(expected);
+    let Counters { failed, .. } = seen.group.counters;
+    let most = [(429, seen.group.counters.refused()), (529, failed)];
+    let counted = most.map(|(status, most)| {
+        (status, seen.group.statuses.get(&status).map_or(0, |number| most.min(*number)))
+    });
+    let all: Vec<_> = counted.into_iter().filter(|(_, number)| *number > 0).collect();
+    let n: u64 = all.iter().map(|(_, number)| number).sum();
     let shown: Vec<String> = all.iter().map(|(status, _)| status.to_string()).collect();
     let conversations = seen.summary.health.conversations.as_ref();
     let waits = conversations.map_or(0, |all| all.retry_after_waits);
@@ -169,7 +171,7 @@ fn no_response(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 /// What to do about a status.
-pub const fn action_of_status(status: Option<u16>, has_models: bool) -> &'static str {
+pub(super) const fn action_of_status(status: Option<u16>, has_models: bool) -> &'static str {
     match status {
         Some(401 | 403) if !has_models => "send credentials with -H, or expect the status",
         Some(404) if !has_models => "check the path, or expect the status (--expect 404)",
@@ -182,7 +184,7 @@ pub const fn action_of_status(status: Option<u16>, has_models: bool) -> &'static
 }
 
 /// What to do about an error class, as the guide on troubleshooting has it.
-pub const fn action_of_class(class: ErrorClass) -> &'static str {
+pub(super) const fn action_of_class(class: ErrorClass) -> &'static str {
     match class {
         ErrorClass::ConnectRefused => "start the target, or correct its URL",
         ErrorClass::Dns | ErrorClass::ConnectTimeout | ErrorClass::Unreachable => {
@@ -200,7 +202,7 @@ pub const fn action_of_class(class: ErrorClass) -> &'static str {
         }
         _ => match class.side() {
             Side::Generator => "run `plimsoll doctor`",
-            Side::Network | Side::Target => "check the log of the target at that time",
+            Side::Network | Side::Target => AT_THAT_TIME,
         },
     }
 }

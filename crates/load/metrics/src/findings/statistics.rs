@@ -20,23 +20,28 @@ pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
     found
 }
 
-/// No stage has responses enough for a median.
+/// A stage has too few responses for a percentile without its wide interval.
 fn too_few(summary: &RunSummary) -> Option<Finding> {
     let metric = summary.metadata.headline_time();
-    let times = measured(summary).filter_map(|stage| stage.distribution(metric));
-    let most = times.map(|times| times.count).max()?;
-    let median = &QUANTILES[0];
-    let action = match summary.metadata.max_requests {
-        Some(_) => "send more requests (-n), or omit -n",
-        None => "make the load longer (-d), or higher",
-    };
-    (most < samples_needed(median.q)).then(|| {
+    let times =
+        measured(summary).filter_map(|stage| Some((stage, stage.distribution(metric)?.count)));
+    let (stage, n) = times.min_by_key(|(_, n)| *n)?;
+    let needed = samples_needed(QUANTILES[0].q);
+    let by_count = summary.metadata.max_requests.is_some();
+    (n < needed).then(|| {
         Finding::new(601)
-            .with("figure", median.label)
-            .with("needed", count(samples_needed(median.q)))
-            .with("n", count(most))
-            .with("action", action)
+            .with("figure", QUANTILES[0].label)
+            .with("needed", count(needed))
+            .with("n", count(n))
+            .with("stage", stage_name(stage))
+            .with_some("requests", by_count.then_some(needed))
+            .with_some("time", (!by_count).then(|| longer(stage, needed as f64 / n as f64)))
     })
+}
+
+/// The duration of a stage that gives so many times as many responses: `9s`.
+fn longer(stage: &Group, times: f64) -> String {
+    format!("{}s", (stage.duration_s * times).ceil())
 }
 
 /// A headline figure that unfinished requests leave open.
@@ -62,7 +67,7 @@ fn uncertain_rate(stage: &Group) -> Option<Finding> {
         Finding::new(603)
             .with("rate", digits(rate.value))
             .with("half", format!("±{}", percent(half)))
-            .with("n", count(stage.counters.completed))
             .with("stage", stage_name(stage))
+            .with("time", longer(stage, (half / HALF_WIDTH).powi(2)))
     })
 }

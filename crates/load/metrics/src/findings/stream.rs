@@ -102,13 +102,14 @@ fn tokens_unknown(seen: &Seen<'_>) -> Option<Finding> {
     }
     let counters = &seen.group.counters;
     let hidden = seen.group.streams.as_ref().map_or(0, |streams| streams.fewer_tokens);
-    let (figures, state, reason) = if counters.usage_refused > 0 {
+    let (figures, state, reason, action) = if counters.usage_refused > 0 {
         let message = seen.message(REFUSED_USAGE).unwrap_or("more tokens than requested");
         let reason = format!("their usage cannot be true ({message})");
         (
             format!("Token counts {}", of_answers(counters.usage_refused, counters.completed)),
             "are ignored",
             reason,
+            "check the usage that the target reports",
         )
     } else if hidden > 0 {
         let reason = "their usage counts tokens that were not sent".to_owned();
@@ -116,14 +117,15 @@ fn tokens_unknown(seen: &Seen<'_>) -> Option<Finding> {
             format!("TPOT and tokens/s {}", of_answers(hidden, counters.completed)),
             "are withheld",
             reason,
+            "report reasoning tokens at the target (`completion_tokens_details`)",
         )
     } else if counters.output_tokens_estimated > 0 {
         let reason = "the target reports no usage, content events are counted".to_owned();
-        ("Output tokens".to_owned(), "are estimated (~)", reason)
+        ("Output tokens".to_owned(), "are estimated (~)", reason, "enable usage at the target")
     } else {
         return None;
     };
-    let finding = seen.finding(307).with("figures", figures);
+    let finding = seen.finding(307).with("figures", figures).with("action", action);
     Some(finding.with("state", state).with("reason", reason))
 }
 

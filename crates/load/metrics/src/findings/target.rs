@@ -9,11 +9,15 @@ use super::{by_target, measured, share_of, stage_name};
 use crate::results::Group;
 use crate::run_metadata::TargetInfo;
 use crate::summary::RunSummary;
+use crate::time_facts::TIMED_OUT;
 
 /// Share of a stage's requests that may open a connection.
 const OPENINGS_SHARE: f64 = 0.01;
 /// As many may in any case.
 const FEW_OPENINGS: f64 = 10.0;
+
+/// The action where only the target knows the cause.
+pub(super) const AT_THAT_TIME: &str = "check the log of the target at that time";
 
 /// The requests to one target, or to all.
 pub(super) struct Seen<'s> {
@@ -61,21 +65,19 @@ impl Seen<'_> {
         message.map(|message| message.trim_end_matches(['.', '!']))
     }
 
-    pub(super) fn rate_limited_statuses(&self) -> impl Iterator<Item = (&u16, &u64)> {
-        self.group.statuses.iter().filter(|(status, _)| matches!(**status, 429 | 529))
-    }
-
-    /// With the moment of the first failure of these kinds, and of the last if they ended.
+    /// With the time of the failures of these kinds, where it is not the whole load. What has ended
+    /// needs no other action than to find out why.
     pub(super) fn with_span(&self, finding: Finding, kinds: impl Fn(&str) -> bool) -> Finding {
-        let Some((since, until)) = self.summary.time_facts.span(self.name, kinds) else {
-            return finding;
+        let (since, until) = self.summary.time_facts.span(self.name, kinds);
+        let has_ended = until.is_some() && finding.values.contains_key("action");
+        let when = match (since.map(seconds), until.map(seconds)) {
+            (Some(since), Some(until)) => Some(format!("between {since} and {until}")),
+            (Some(since), None) => Some(format!("since {since}")),
+            (None, Some(until)) => Some(format!("until {until}")),
+            (None, None) => None,
         };
-        match until {
-            Some(until) => finding.with("from", seconds(since)).with("until", seconds(until)),
-            // From the start on needs no moment.
-            None if since < self.summary.metadata.measured_from_s() + 1.0 => finding,
-            None => finding.with("since", seconds(since)),
-        }
+        let finding = finding.with_some("when", when);
+        if has_ended { finding.with("action", AT_THAT_TIME) } else { finding }
     }
 
     /// Whether most requests failed, or all of the last ones.
@@ -86,22 +88,34 @@ impl Seen<'_> {
         let (counters, errors) = (&self.group.counters, &self.group.errors);
         let classes = ErrorClass::ALL.into_iter().filter(|class| class.side() == Side::Generator);
         let own: u64 = classes.filter_map(|class| errors.get(class.name())).sum();
-        let failed = counters.failures().saturating_sub(own + counters.wrongly_decided());
-        let all = counters.answered().saturating_sub(own);
         let mut outages = self.summary.time_facts.outages.iter();
         let outage = outages.find(|outage| self.name.is_none_or(|name| name == outage.target));
+        // Those without an end are failures of a target that answers no more.
+        let open = outage.map_or(0, |_| counters.in_flight);
+        let failed = (open + counters.failures()).saturating_sub(own + counters.wrongly_decided());
+        let all = (open + counters.answered()).saturating_sub(own);
         let is_single = self.name.is_none();
         (2 * failed > all || (outage.is_some() && failed > 0)).then(|| {
             let (class, message, action) = self.main_failure();
-            self.finding(201)
+            let finding = self.finding(201).with("action", action);
+            let finding = match outage {
+                Some(outage) => finding.with("since", seconds(outage.since_s)),
+                None => self.with_span(finding, |kind| class.ends_with(kind)),
+            };
+            finding
                 .at(if is_single { Level::Fail } else { Level::Warning })
                 .with("n", count(failed))
                 .with("all", count(all))
-                .with("class", class)
-                .with("action", action)
+                .with("share", share(share_of(failed, all)))
                 .with_some("message", message)
-                .with_some("since", outage.map(|outage| seconds(outage.since_s)))
+                .with("class", class)
         })
+    }
+
+    /// The most frequent status of a range, and its number.
+    fn main_status(&self, range: std::ops::Range<u16>) -> Option<(u16, u64)> {
+        let statuses = self.group.statuses.range(range);
+        statuses.max_by_key(|(_, number)| **number).map(|(status, number)| (*status, *number))
     }
 
     /// The most frequent kind of failure, its message, and what to do.
@@ -111,21 +125,26 @@ impl Seen<'_> {
         let counted =
             classes.filter_map(|class| Some((*self.group.errors.get(class.name())?, class)));
         let class = counted.max_by_key(|(number, _)| *number);
-        let refusals =
-            self.group.statuses.iter().filter(|(status, _)| (400..500).contains(*status));
-        let status = refusals.max_by_key(|(_, number)| **number);
         let by_class = class.map_or(0, |(number, _)| number);
-        let by_status = status.map_or(0, |(_, number)| *number).min(counters.refused());
-        match (class, status) {
-            (_, Some((status, _))) if by_status >= by_class.max(counters.timed_out) => {
+        let unanswered = counters.timed_out + counters.in_flight;
+        match (class, self.main_status(400..500)) {
+            (_, Some((status, number)))
+                if number.min(counters.refused()) >= by_class.max(unanswered) =>
+            {
                 let kind = format!("status {status}");
                 let message = self.message(&kind);
-                (kind, message, action_of_status(Some(*status), self.has_models()))
+                (kind, message, action_of_status(Some(status), self.has_models()))
             }
-            (Some((_, class)), _) if by_class >= counters.timed_out => {
-                (class.name().to_owned(), self.message(class.name()), action_of_class(class))
+            (Some((_, class)), _) if by_class >= unanswered => {
+                let status =
+                    self.main_status(500..600).filter(|_| class == ErrorClass::ServerError);
+                let kind = status.map_or_else(
+                    || class.name().to_owned(),
+                    |(status, _)| format!("status {status}"),
+                );
+                (kind, self.message(class.name()), action_of_class(class))
             }
-            _ => ("no response in time".to_owned(), None, "check the log of the target"),
+            _ => (TIMED_OUT.to_owned(), None, AT_THAT_TIME),
         }
     }
 
@@ -201,7 +220,9 @@ fn reopened(summary: &RunSummary) -> Option<Finding> {
             let info = infos.find(|info| Some(&info.name) == stage.stage.as_ref());
             // Twice the mean, for a ramp.
             let users = info.and_then(|info| info.users).unwrap_or_default();
+            let peak = info.and_then(|info| info.peak_in_flight).unwrap_or_default();
             let needed = 2.0 * users * summary.metadata.targets.len() as f64;
+            let needed = needed.max(peak as f64);
             counters.completed + counters.rejected > 0
                 && counters.connections_opened as f64 > needed + FEW_OPENINGS
                 && 2 * cut_off < counters.connections_opened

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::Nanos;
-use plimsoll_stats::NoIntervalReason;
+use plimsoll_stats::batches::independent_shares;
+use plimsoll_stats::{NoIntervalReason, lower_rank};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +87,22 @@ pub(crate) struct Ends {
     pub(crate) most: Option<Distribution>,
 }
 
+/// The median of any number of values, with what its number leaves open.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Middle {
+    /// The median.
+    pub figure: BoundedFigure,
+    /// Its 95 % interval; of fewer than [`Middle::LEAST`] values the smallest and the largest.
+    pub ends: [f64; 2],
+    /// Number of values.
+    pub count: u64,
+}
+
+impl Middle {
+    /// Values without which a median has no interval.
+    pub const LEAST: u64 = 6;
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
@@ -142,6 +159,44 @@ impl DistributionSummary {
     /// for it.
     pub fn figure(&self, quantile: &Quantile) -> Option<BoundedFigure> {
         Some(self.bounded(quantile.key, self.raw_quantile(quantile)?))
+    }
+
+    /// The median with its interval, of any number of values; `None` of a damaged histogram.
+    pub fn middle(&self) -> Option<Middle> {
+        let (median, count) = (&QUANTILES[0], self.count);
+        if let (Some(figure), Some(ci)) = (self.figure(median), self.interval(median)) {
+            return Some(Middle { figure, ends: [ci.low, ci.high], count });
+        }
+        let whole = self.restore().ok()?;
+        let value = millis(Some(whole.nearest_rank(median.q)?));
+        let ends = match lower_rank(median.q, count) {
+            Some(_) if self.p50.is_some() => {
+                let (low, high) = independent_shares(median.q, count);
+                [low, high].map(|share| millis(whole.nearest_rank(share)))
+            }
+            Some(rank) => [rank, count + 1 - rank].map(|rank| millis(of_rank(&whole, rank))),
+            None => [self.min, self.max],
+        };
+        let half = HalfInterval::new(value, ends[0], ends[1]);
+        Some(Middle {
+            figure: self.figure(median).unwrap_or_else(|| {
+                percentile(
+                    &whole,
+                    &self.ends().unwrap_or_default(),
+                    median.q,
+                    &half,
+                    self.unfinished,
+                )
+            }),
+            ends,
+            count,
+        })
+    }
+
+    /// Where there are too few values for a percentile: what it exceeds with 97.5 % confidence.
+    pub fn lower_limit(&self, quantile: &Quantile) -> Option<f64> {
+        let rank = lower_rank(quantile.q, self.count)?;
+        of_rank(&self.restore().ok()?, rank).map(Nanos::as_millis_f64)
     }
 
     /// The mean with its bound, and whether it may be used.
@@ -356,6 +411,11 @@ impl DistributionSummary {
     }
 }
 
+/// The value with this rank, from 1.
+fn of_rank(whole: &Distribution, rank: u64) -> Option<Nanos> {
+    whole.nearest_rank((rank as f64 - 0.5) / whole.count() as f64)
+}
+
 fn decode(
     histogram: Option<&String>,
     exact: &ExactFigures,
@@ -424,6 +484,41 @@ mod tests {
             let value = summary.raw_quantile(quantile).map(|value| value / 100.0);
             assert!(value.is_some_and(|value| (value - quantile.q).abs() < 1e-9), "{quantile:?}");
         }
+    }
+
+    /// 10, 20 ... ms: the ends are the values with the ranks of order statistics.
+    #[test]
+    fn a_median_of_few_values_has_its_interval() {
+        let of = |count: u64| {
+            let mut times = Distribution::default();
+            (1..=count).for_each(|n| times.record(Nanos::from_millis(10 * n)));
+            DistributionSummary::from_distribution(&times).unwrap()
+        };
+        for (count, median, ends) in [
+            (1, 10.0, [10.0, 10.0]),
+            (5, 30.0, [10.0, 50.0]),
+            (6, 30.0, [10.0, 60.0]),
+            (12, 60.0, [30.0, 100.0]),
+        ] {
+            let middle = of(count).middle().unwrap();
+            let found = [middle.figure.value, middle.ends[0], middle.ends[1]];
+            let close = found
+                .iter()
+                .zip([median, ends[0], ends[1]])
+                .all(|(a, b)| (a - b).abs() < b * 0.002);
+            assert!(close && middle.count == count, "{count}: {found:?}");
+        }
+        assert!((of(50).lower_limit(&QUANTILES[1]).unwrap() - 410.0).abs() < 1.0);
+        assert!(
+            of(50).lower_limit(&QUANTILES[3]).is_some()
+                && of(1).lower_limit(&QUANTILES[1]).is_none()
+        );
+        assert!(
+            DistributionSummary::from_distribution(&Distribution::default())
+                .unwrap()
+                .middle()
+                .is_none()
+        );
     }
 
     /// The smallest value may have more of its bound than the largest one has.

@@ -11,6 +11,8 @@ pub(crate) const TENTHS: usize = 10;
 const LEAST: usize = 3;
 /// Times the 90th percentile of all silences.
 const TIMES: f64 = 8.0;
+/// The number of silences as long that chance explains.
+const CHANCE: f64 = 1e-4;
 /// Requests that must have ended.
 const LEAST_ENDED: u64 = 30;
 /// The 90th percentile of exponential gaps, in means.
@@ -25,6 +27,15 @@ pub(super) fn longest(
     target: &str,
     ended: &[u32],
 ) -> Option<Silence> {
+    // After the load the last requests end one by one.
+    let load = timeline.stages.last().map(|last| (last.start_s + last.duration_s) * 10.0)?;
+    let ended: Vec<u32> = ended
+        .iter()
+        .zip(0_u32..)
+        .take_while(|(_, at)| f64::from(*at) < load)
+        .map(|(count, _)| *count)
+        .collect();
+    let ended = ended.as_slice();
     let all: u64 = ended.iter().map(|count| u64::from(*count)).sum();
     let runs = silent_runs(ended);
     let (start, length) = runs.iter().copied().max_by_key(|(_, length)| *length)?;
@@ -32,7 +43,9 @@ pub(super) fn longest(
         return None;
     }
     let usual = usual_tenths(&runs, all, ended.len());
-    let least = (TIMES * usual).max(RESPONSES * response_ms(timeline, target)? / 100.0);
+    let least = (TIMES * usual)
+        .max(by_chance(&runs, length))
+        .max(RESPONSES * response_ms(timeline, target)? / 100.0);
     let (start_s, length_s) = (start as f64 / 10.0, length as f64 / 10.0);
     let intervals = timeline.intervals.iter();
     let overlapping: Vec<_> = intervals
@@ -60,6 +73,18 @@ fn silent_runs(ended: &[u32]) -> Vec<(usize, usize)> {
     gaps.filter(|(_, length)| *length > 0).collect()
 }
 
+/// The length that chance explains, if the lengths of all other silences are geometric.
+fn by_chance(runs: &[(usize, usize)], longest: usize) -> f64 {
+    let others = runs.len() - 1;
+    let all: usize = runs.iter().map(|(_, length)| length).sum();
+    let goes_on = 1.0 - others as f64 / (all - longest).max(1) as f64;
+    if others > 0 && goes_on > 0.0 {
+        1.0 + (CHANCE / others as f64).ln() / goes_on.ln()
+    } else {
+        0.0
+    }
+}
+
 /// The 90th percentile of the time between two ends, in tenths.
 fn usual_tenths(runs: &[(usize, usize)], all: u64, tenths: usize) -> f64 {
     let beyond = usize::try_from(all / 10).unwrap_or(usize::MAX);
@@ -69,7 +94,8 @@ fn usual_tenths(runs: &[(usize, usize)], all: u64, tenths: usize) -> f64 {
     lengths.get(beyond).map_or(of_exponential, |length| (*length as f64).max(of_exponential))
 }
 
-fn response_ms(timeline: &RunTimeline, target: &str) -> Option<f64> {
+/// The median response of a target.
+pub(super) fn response_ms(timeline: &RunTimeline, target: &str) -> Option<f64> {
     let groups = timeline.intervals.iter().flat_map(|interval| &interval.groups);
     let own = groups.filter(|group| group.target == target);
     let medians: Vec<f64> = own

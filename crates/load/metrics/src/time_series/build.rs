@@ -84,9 +84,8 @@ impl TimeRecord {
         let mut record = Self { timeline, ..Self::default() };
         record.fill(series)?;
         let targets = (0..).map(TargetId).take(metadata.targets.len());
-        let ended: Vec<_> =
-            targets.map(|target| series.ended.get(&target).cloned().unwrap_or_default()).collect();
-        record.facts = TimeFacts::collect(&record.timeline, metadata, &ended);
+        let moments: Vec<_> = targets.map(|target| series.moments(target, metadata)).collect();
+        record.facts = TimeFacts::collect(&record.timeline, metadata, &moments);
         Ok(record)
     }
 

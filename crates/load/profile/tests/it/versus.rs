@@ -207,7 +207,7 @@ fn a_comparison_that_makes_no_sense_is_refused_with_a_fix() {
             format!("targets: [{one}, {{name: \"a'\", url: 'http://127.0.0.1:8'}}]"),
             "name of a target",
         ),
-        (format!("targets: [{one}, {{name: a, url: '127.0.0.1:8'}}]"), "has no scheme"),
+        (format!("targets: [{one}, {{name: a, url: '127.0.0.1'}}]"), "has no scheme"),
         (format!("targets: [{one}, {{name: a, url: 'http://h', watch: me}}]"), "pid:4711"),
         (format!("targets: [{one}, {two}]\nversus: {{reference: dd}}"), "no target has that name"),
         (format!("targets: [{one}, {two}]\nversus: {{schedule: random}}"), "spread"),

@@ -20,7 +20,6 @@ mod times;
 
 use plimsoll_metrics::{Group, Metric, RunSummary};
 
-pub(super) use load::tokens;
 pub(super) use policy::sentence as policy_sentence;
 pub(super) use tasks::{ends as task_ends, label as task_label};
 

@@ -1,44 +1,111 @@
-//! One line for each stage.
+//! One line for each stage, and for each of several scenarios.
 
-use plimsoll_metrics::{BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, RunSummary};
+use plimsoll_metrics::{
+    DistributionSummary, Group, Metric, Middle, QUANTILES, RunSummary, samples_needed,
+};
 
-use super::chapters::tokens;
 use crate::format;
+use crate::levels::{is_shown, is_sweep, level_name, measured, pareto, speed, throughput};
 use crate::screen::{Rows, Screen};
 use crate::table::Table;
 
-/// The place of the 95th percentile in `QUANTILES`.
+/// Places of percentiles in `QUANTILES`.
+const P50: usize = 0;
 const P95: usize = 2;
-/// The place of the 99th percentile.
 const P99: usize = 3;
 /// Good responses per second that lag behind the requests sent by more are shown.
 const DIFFERS: f64 = 0.05;
 
+/// So many levels of a sweep are all shown.
+const LEVELS: usize = 8;
 /// The most stages: first, worst, last.
-const MOST: usize = 10;
+const MOST: usize = 12;
 
-const HEAD: [&str; 14] = [
-    "", "sent/s", "done/s", "ok", "service", "mean", "p50", "p90", "p95", "p99", "max", "TTFT",
-    "ITL", "tokens/s",
+const HEAD: [&str; 20] = [
+    "", "n", "sent/s", "done/s", "ok", "good", "tokens/s", "per user", "TTFT", "TTFOT", "TPOT",
+    "ISL", "OSL", "service", "p50", "p90", "p95", "p99", "max", "ITL",
 ];
+/// Columns at the end for which a terminal need not have room, beside those of streams.
+const SPARE: usize = 5;
 
 pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
-    let metric = summary.metadata.headline_time();
-    let stages: Vec<_> = measured_stages(summary).collect();
-    let known = Known { median: has(&stages, metric, 0), p95: has(&stages, metric, P95) };
-    let mut table = Table::new(HEAD);
-    for stage in &stages {
-        table.row(row(stage, metric, known));
+    let stages: Vec<_> = measured(summary).collect();
+    let best = pareto(summary);
+    let named = stages.iter().enumerate().map(|(index, stage)| {
+        let name = level_name(summary, stage.stage.as_deref().unwrap_or_default());
+        if best.contains(&index) { format!("{name} *") } else { name }
+    });
+    let first = by_importance(&stages, summary.metadata.headline_time());
+    // The levels of a sweep are read together.
+    let least = if best.is_empty() || stages.len() > LEVELS { 0 } else { LEVELS };
+    let rows = Rows { unit: "stages", first, least, ..figures(summary, &stages, named) };
+    screen.rows(&heading(summary, &stages), rows);
+    let scenarios = summary.results.by_scenario.iter();
+    let scenarios: Vec<_> = scenarios.filter(|group| group.counters.scheduled > 0).collect();
+    if scenarios.len() > 1 && is_sweep(summary) {
+        let named = scenarios.iter().map(|group| group.scenario.clone().unwrap_or_default());
+        screen
+            .rows("by scenario", Rows { unit: "scenarios", ..figures(summary, &scenarios, named) });
     }
-    let first = by_importance(&stages, metric);
-    let drops_dashes = true;
-    let rows = Rows { table, unit: "stages", first, most: MOST, drops_dashes, ..Rows::default() };
-    screen.rows(&heading(summary, metric), rows);
 }
 
-/// The stages of the screen: all but warm-up.
-fn measured_stages(summary: &RunSummary) -> impl Iterator<Item = &Group> {
-    summary.results.by_stage.iter().filter(|stage| !stage.warmup)
+/// The level with the highest throughput, of a sweep.
+pub(super) fn peak(summary: &RunSummary) -> Option<String> {
+    let peak = measured(summary).max_by(|a, b| per_s(a).total_cmp(&per_s(b)))?;
+    if pareto(summary).is_empty() {
+        return None;
+    }
+    let unit = if peak.token_rate().is_some() { "tokens/s" } else { "requests/s" };
+    let name = level_name(summary, peak.stage.as_deref().unwrap_or_default());
+    let ttft = peak.distribution(Metric::Ttft).map(|times| format!(", TTFT {}", median(times)));
+    let user = peak.distribution(Metric::Tpot).and_then(|_| speed(peak));
+    let user = user.map(|user| format!(", {} tokens/s per user", format::digits(user.value)));
+    let [ttft, user] = [ttft, user].map(Option::unwrap_or_default);
+    Some(format!(
+        "Highest throughput: {} {unit} at {name}{ttft}{user}.",
+        format::digits(per_s(peak))
+    ))
+}
+
+fn figures(summary: &RunSummary, groups: &[&Group], names: impl Iterator<Item = String>) -> Rows {
+    let metric = summary.metadata.headline_time();
+    let shown = Shown {
+        n: groups.iter().any(|group| is_few(group, metric)),
+        p95: has(groups, metric, P95),
+        p99: has(groups, metric, P99),
+        p90: has(groups, metric, 1),
+        streams: has_streams(groups),
+        ok: groups.iter().any(|group| group.counters.ok_share().is_some_and(|ok| ok < 1.0)),
+        ttfot: groups.iter().any(|group| is_shown(group, Metric::Ttfot)),
+    };
+    let mut table = Table::new(HEAD);
+    for (group, name) in groups.iter().zip(names) {
+        table.row(row(name, group, metric, &shown));
+    }
+    let spare_columns = if shown.streams { SPARE } else { 0 };
+    Rows { table, most: MOST, drops_dashes: true, spare_columns, ..Rows::default() }
+}
+
+/// Columns that are there if a row has something to say in them.
+#[expect(clippy::struct_excessive_bools, reason = "columns are independent")]
+struct Shown {
+    n: bool,
+    p90: bool,
+    p95: bool,
+    p99: bool,
+    streams: bool,
+    ok: bool,
+    ttfot: bool,
+}
+
+fn has_streams(groups: &[&Group]) -> bool {
+    groups.iter().any(|group| group.distribution(Metric::Ttft).is_some())
+}
+
+/// Whether a median of a group needs its interval beside it.
+fn is_few(group: &Group, metric: Metric) -> bool {
+    let times = group.distribution(metric);
+    times.is_some_and(|times| times.count < samples_needed(QUANTILES[P50].q))
 }
 
 /// Completed requests per second, where they are not those sent.
@@ -58,77 +125,96 @@ fn service(stage: &Group) -> String {
     times.map_or_else(String::new, |times| format::limited_time(times.figure(&QUANTILES[0])))
 }
 
-/// Which percentiles of the whole time a stage has.
-#[derive(Clone, Copy)]
-struct Known {
-    median: bool,
-    p95: bool,
-}
-
-/// Whether a stage has requests enough for this one of `QUANTILES`.
-fn has(stages: &[&Group], metric: Metric, quantile: usize) -> bool {
-    stages.iter().any(|stage| {
-        let times = stage.distribution(metric);
+/// Whether a group has requests enough for this one of `QUANTILES`.
+fn has(groups: &[&Group], metric: Metric, quantile: usize) -> bool {
+    groups.iter().any(|group| {
+        let times = group.distribution(metric);
         times.is_some_and(|times| times.raw_quantile(&QUANTILES[quantile]).is_some())
     })
 }
 
-/// What the columns of times are, and what the notation of limits means where one is shown.
-fn heading(summary: &RunSummary, metric: Metric) -> String {
-    let whole = match metric {
-        Metric::ServiceTime => "service times",
-        _ => "response times",
-    };
-    let total = &summary.results.total;
-    let parts = match (total.distribution(Metric::Ttft), total.distribution(Metric::Itl)) {
-        (Some(_), Some(_)) => "; TTFT and ITL are medians",
-        (Some(_), None) => "; TTFT is a median",
-        _ => "",
-    };
-    let ours =
-        if shows_limits(summary, metric) { "; (-): so much may be the generator's" } else { "" };
-    format!("{whole}{parts}{ours}")
+/// The columns of times, the tokens asked for, and the notation of limits that are shown.
+fn heading(summary: &RunSummary, stages: &[&Group]) -> String {
+    let metric = summary.metadata.headline_time();
+    let whole = if metric == Metric::ServiceTime { "service times" } else { "response times" };
+    let asked = [
+        ("ISL", summary.metadata.input_tokens_asked),
+        ("OSL", summary.metadata.output_tokens_asked),
+    ];
+    let asked = asked.map(|(name, asked)| asked.map(|n| format!("{name} {n:.0}")));
+    let asked: Vec<_> = asked.into_iter().flatten().collect();
+    let streams = has_streams(stages);
+    let few = stages.iter().any(|stage| is_few(stage, metric));
+    let partial = (1..=P99).any(|quantile| {
+        has(stages, metric, quantile) && !stages.iter().all(|stage| has(&[stage], metric, quantile))
+    });
+    let fewest = stages.iter().filter_map(|stage| Some(stage.distribution(metric)?.count)).min();
+    let parts = [
+        (true, whole.to_owned()),
+        (streams, "other times are medians".to_owned()),
+        (streams && !asked.is_empty(), format!("asked: {}", asked.join(", "))),
+        (few, "[]: 95 % interval".to_owned()),
+        (fewest.is_some_and(|n| n < Middle::LEAST), "(a to b): min, max".to_owned()),
+        (partial, ">=: lower limit, n is too small".to_owned()),
+        (!pareto(summary).is_empty(), "*: Pareto-optimal".to_owned()),
+        (shows_limits(stages, metric), "(-x): up to x may be Plimsoll's".to_owned()),
+    ];
+    let parts: Vec<_> = parts.into_iter().filter(|part| part.0).map(|part| part.1).collect();
+    parts.join("; ")
 }
 
-fn shows_limits(summary: &RunSummary, metric: Metric) -> bool {
-    measured_stages(summary).any(|stage| {
+fn shows_limits(stages: &[&Group], metric: Metric) -> bool {
+    stages.iter().any(|stage| {
         let times = stage.distribution(metric).into_iter();
         let whole = times.flat_map(|times| QUANTILES.iter().filter_map(|q| times.figure(q)));
-        let parts = [Metric::Ttft, Metric::Itl]
+        let parts = [Metric::Ttft, Metric::Tpot, Metric::Itl]
             .into_iter()
-            .filter_map(|part| stage.distribution(part)?.figure(&QUANTILES[0]));
+            .filter_map(|part| stage.distribution(part)?.figure(&QUANTILES[P50]));
         whole.chain(parts).any(|figure| figure.has_notable_bound())
     })
 }
 
-/// Mean and maximum stand for the percentiles where no stage has requests enough for a median, and
-/// the 90th percentile for the 95th: all of them do not fit into a line of 80 columns.
-fn row(stage: &Group, metric: Metric, known: Known) -> [String; HEAD.len()] {
-    let time = |metric: Metric, quantile: usize| {
-        let times = stage.distribution(metric);
-        times.map_or_else(String::new, |times| {
-            format::limited_time(times.figure(&QUANTILES[quantile]))
-        })
+fn median(times: &DistributionSummary) -> String {
+    match times.figure(&QUANTILES[P50]) {
+        None => format::or_dash(times.middle(), |middle| format::middle(&middle)),
+        figure => format::limited_time(figure),
+    }
+}
+
+/// The maximum stands for the percentiles where no stage has requests enough for one, and the 90th
+/// percentile for the 95th: all of them do not fit into a line of 80 columns.
+fn row(name: String, group: &Group, metric: Metric, shown: &Shown) -> [String; HEAD.len()] {
+    let of = |metric: Metric, text: &dyn Fn(&DistributionSummary) -> String| {
+        group.distribution(metric).map_or_else(String::new, text)
     };
-    let whole = |of: fn(&DistributionSummary) -> BoundedFigure| {
-        let times = stage.distribution(metric).filter(|_| !known.median);
-        times.map_or_else(String::new, |times| format::limited_time(Some(of(times))))
-    };
+    let time =
+        |quantile: usize| of(metric, &|times| format::percentile(times, &QUANTILES[quantile]));
+    let mark = if group.has_estimated_tokens(Metric::Tpot) { "~" } else { "" };
+    let tokens = group.tokens.as_ref();
+    let user = group.distribution(Metric::Tpot).and_then(|_| speed(group));
     [
-        stage.stage.clone().unwrap_or_default(),
-        format::limited_rate(stage.named_rate("achieved_rate")),
-        completed(stage),
-        format::share_of(stage.counters.ok_share()),
-        service(stage),
-        whole(DistributionSummary::mean_figure),
-        time(metric, 0),
-        if known.p95 { String::new() } else { time(metric, 1) },
-        time(metric, P95),
-        time(metric, P99),
-        whole(DistributionSummary::max_figure),
-        time(Metric::Ttft, 0),
-        time(Metric::Itl, 0),
-        tokens(stage).unwrap_or_default(),
+        name,
+        only(shown.n, of(metric, &|times| format::count(times.count))),
+        format::limited_rate(group.named_rate("achieved_rate")),
+        completed(group),
+        only(shown.ok || !shown.streams, format::share_of(group.counters.ok_share())),
+        group.rates.good_share.map(format::share).unwrap_or_default(),
+        group
+            .token_rate()
+            .map_or_else(String::new, |tokens| format::token_rate(&tokens, format::limited_rate)),
+        user.map_or_else(String::new, |user| format!("{mark}{}", format::digits(user.value))),
+        of(Metric::Ttft, &median),
+        only(shown.ttfot, of(Metric::Ttfot, &median)),
+        of(Metric::Tpot, &|times| format!("{mark}{}", median(times))),
+        length(shown, tokens.and_then(|tokens| Some(tokens.input_tokens?.mean))),
+        length(shown, tokens.and_then(|tokens| Some(tokens.output_tokens?.mean))),
+        service(group),
+        of(metric, &median),
+        only(shown.p90 && !shown.p95, time(1)),
+        only(shown.p95, time(P95)),
+        only(shown.p99, time(P99)),
+        only(!shown.p95, of(metric, &|times| format::limited_time(Some(times.max_figure())))),
+        of(Metric::Itl, &median),
     ]
 }
 
@@ -151,4 +237,16 @@ fn badness(stage: &Group, metric: Metric) -> (f64, f64, f64) {
         times.and_then(|times| times.raw_quantile(&QUANTILES[quantile])).unwrap_or_default()
     });
     (unanswered, p99, median)
+}
+
+fn per_s(group: &Group) -> f64 {
+    throughput(group).map_or(0.0, |rate| rate.value)
+}
+
+fn only(is_shown: bool, text: String) -> String {
+    if is_shown { text } else { String::new() }
+}
+
+fn length(shown: &Shown, part: Option<f64>) -> String {
+    only(shown.streams, part.map_or_else(String::new, |tokens| format!("{tokens:.0}")))
 }

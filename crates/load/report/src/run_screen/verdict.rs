@@ -1,4 +1,4 @@
-//! The last line: the judgement of the run, with its main finding.
+//! The last line: what happened to the target, and whether the measurement is good.
 
 use plimsoll_metrics::{BandLevel, Finding, Level, RunJudgement, RunSummary};
 
@@ -6,49 +6,61 @@ use super::thresholds::unit;
 use crate::format::{count, share};
 use crate::screen::Tone;
 
-/// Codes of warnings that a verdict names.
+/// Codes that a verdict names.
 const CODES: usize = 2;
 
-/// The verdict of a run. An invalid run is called so however it ended.
+/// The verdict of a run: `FAIL: 40 of 40 requests failed: connect_refused (PL201; measurement:
+/// valid)`.
 pub fn run_verdict(summary: &RunSummary) -> (Tone, String) {
-    let (tone, text) = match summary.judgement(false) {
-        RunJudgement::Interrupted if !summary.is_valid() => {
-            let invalid = main_finding(summary, Level::Invalid, "INVALID");
-            return (Tone::Bad, format!("{invalid}; interrupted"));
-        }
+    let requests = requests(summary);
+    let after = |first: String| format!("{first}; {requests}");
+    let (tone, word, text, level) = match summary.judgement(false) {
         RunJudgement::Interrupted => {
-            (Tone::Unsure, "INTERRUPTED: results up to the interruption".to_owned())
+            (Tone::Unsure, "INTERRUPTED", main(summary, Level::Fail, requests), Level::Fail)
         }
-        RunJudgement::TargetFailed => (Tone::Bad, main_finding(summary, Level::Fail, "FAIL")),
+        RunJudgement::TargetFailed => {
+            (Tone::Bad, "FAIL", main(summary, Level::Fail, requests), Level::Fail)
+        }
         RunJudgement::Invalid => {
-            return (Tone::Bad, main_finding(summary, Level::Invalid, "INVALID"));
+            let reason = main(summary, Level::Invalid, String::new());
+            (Tone::Bad, "INVALID", after(reason), Level::Invalid)
         }
-        RunJudgement::Failed(broken) => (Tone::Bad, failed(summary, &broken)),
-        RunJudgement::Inconclusive(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
-        RunJudgement::Passed => (Tone::Good, passed(summary)),
+        RunJudgement::Failed(broken) => {
+            (Tone::Bad, "FAIL", after(failed(summary, &broken)), Level::Warning)
+        }
+        RunJudgement::Inconclusive(why) => {
+            (Tone::Unsure, "INCONCLUSIVE", after(why), Level::Warning)
+        }
+        RunJudgement::Passed if summary.thresholds.is_empty() => {
+            (Tone::Good, "DONE", requests, Level::Warning)
+        }
+        RunJudgement::Passed => (Tone::Good, "PASS", after(passed(summary)), Level::Warning),
     };
-    if summary.is_valid() {
-        return (tone, text);
-    }
-    let invalid = main_finding(summary, Level::Invalid, "INVALID");
-    (Tone::Bad, format!("{text}; {invalid}"))
+    let validity = if summary.is_valid() { "valid" } else { "invalid" };
+    (tone, format!("{word}: {text} ({}measurement: {validity})", codes(summary, level)))
 }
 
-/// `FAIL: 40 of 40 requests failed: connect_refused (PL201, and 1 more)`.
-fn main_finding(summary: &RunSummary, level: Level, word: &str) -> String {
-    let mut found = summary.of_level(level);
-    let Some(first) = found.next() else { return word.to_owned() };
-    let more = match found.count() {
+/// The first finding of a level, or else another text.
+fn main(summary: &RunSummary, level: Level, other: String) -> String {
+    let first = summary.of_level(level).next();
+    first.map_or(other, |first| first.text().trim_end_matches('.').to_owned())
+}
+
+/// `PL204, PL205 and 3 more; `: the findings of a level.
+fn codes(summary: &RunSummary, level: Level) -> String {
+    let codes: Vec<_> = summary.of_level(level).map(Finding::label).collect();
+    let named = codes[..CODES.min(codes.len())].join(", ");
+    match codes.len() {
         0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    format!("{word}: {} ({}{more})", first.text().trim_end_matches('.'), first.label())
+        all if all <= CODES => format!("{named}; "),
+        all => format!("{named} and {} more; ", all - CODES),
+    }
 }
 
 fn failed(summary: &RunSummary, broken: &[String]) -> String {
     let limits = &summary.thresholds;
     let (all, unit) = (limits.len(), unit(limits));
-    format!("FAIL: {} of {all} {unit} broken: {}", broken.len(), broken.join(", "))
+    format!("{} of {all} {unit} broken: {}", broken.len(), broken.join(", "))
 }
 
 fn passed(summary: &RunSummary) -> String {
@@ -56,29 +68,18 @@ fn passed(summary: &RunSummary) -> String {
     let (all, unit) = (limits.len(), unit(limits));
     let degraded = limits.iter().filter(|limit| limit.level == Some(BandLevel::Degraded)).count();
     let but = if degraded > 0 { format!(", {degraded} degraded") } else { String::new() };
-    let valid = format!("VALID: {}", requests(summary));
-    if all == 0 {
-        return valid;
-    }
-    format!("PASS: {} of {all} {unit} kept{but}. {valid}", all - degraded)
+    format!("{} of {all} {unit} kept{but}", all - degraded)
 }
 
-/// `40 of 2,030 requests failed (1.97%); PL204`.
+/// `40 of 2,030 requests not ok (1.97%)`.
 fn requests(summary: &RunSummary) -> String {
     let counters = &summary.results.total.counters;
     let (ok, all) = (counters.ok(), counters.scheduled.saturating_sub(counters.cancelled));
-    let bad = all.saturating_sub(ok);
-    let text = match bad {
+    match all.saturating_sub(ok) {
         0 => format!("{} of {} requests ok", count(ok), count(all)),
         bad => {
             let part = share(bad as f64 / all.max(1) as f64);
             format!("{} of {} requests not ok ({part})", count(bad), count(all))
         }
-    };
-    let codes: Vec<_> = summary.of_level(Level::Warning).map(Finding::label).collect();
-    match codes.len() {
-        0 => text,
-        all if all <= CODES => format!("{text}; {}", codes.join(", ")),
-        all => format!("{text}; {} and {} more", codes[..CODES].join(", "), all - CODES),
     }
 }

@@ -3,7 +3,7 @@
 use super::Line;
 use crate::color::Color;
 use crate::escape::one_line;
-use crate::format::wrap_at_most;
+use crate::format::{wrap, wrap_at_most};
 
 /// What a word says of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,13 +95,16 @@ impl Item {
         self.fix.as_deref()
     }
 
-    /// At most so many lines, of which the first begins with the word.
-    pub(super) fn last(&self, width: usize, most: usize) -> Vec<Line> {
-        let painted = (self.tone.color(), self.word.len());
-        let wrapped = wrap_at_most(&self.text, width, most).into_iter().map(Line::plain);
-        let mut lines: Vec<_> = wrapped.collect();
-        if let Some(first) = lines.first_mut().filter(|line| line.text.starts_with(&self.word)) {
-            first.painted = Some(painted);
+    /// One line, however long, that begins with the word.
+    pub(super) fn line(&self) -> Line {
+        Line { text: self.text.clone(), painted: Some((self.tone.color(), self.word.len())) }
+    }
+
+    /// Lines of a file, of which the first begins with the word.
+    pub(super) fn wrapped(&self, width: usize) -> Vec<Line> {
+        let mut lines: Vec<_> = wrap(&self.text, width).into_iter().map(Line::plain).collect();
+        if let Some(first) = lines.first_mut() {
+            first.painted = self.line().painted;
         }
         lines
     }

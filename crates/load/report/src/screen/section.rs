@@ -149,7 +149,7 @@ impl Section {
                     items.iter().flat_map(|item| item.beside(column, width, plan.item_lines)),
                 );
             }
-            Body::Verdict(item) => lines = item.last(width, usize::MAX),
+            Body::Verdict(item) => lines = item.wrapped(width),
             Body::Table(rows) if count > 0 => {
                 let mut table = rows.table_of(count);
                 if !plan.whole {

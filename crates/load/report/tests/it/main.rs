@@ -4,6 +4,7 @@
 mod examples;
 mod exposition;
 mod formats;
+mod levels;
 mod policy;
 mod screens;
 mod server_timing;

@@ -151,7 +151,7 @@ fn a_rate_that_was_not_kept_is_told() {
 fn three_stages_are_all_shown() {
     check("three-stages", &of_stages(3));
     let text = shown(&of_stages(3), 100);
-    for stage in ["@10:10s", "@20:10s", "@30:10s"] {
+    for stage in ["10/s *", "20/s *", "30/s *"] {
         assert_eq!(text.matches(&format!("\n{stage} ")).count(), 1, "{text}");
     }
 }
@@ -162,7 +162,7 @@ fn of_sixty_stages_the_first_the_last_and_the_worst_are_shown() {
     check("sixty-stages", &summary);
     let text = shown(&summary, 80);
     // The first, the one with errors, the slow one and the last, by their places above.
-    for stage in ["@10:10s", "@30:10s", "@310:10s", "@600:10s"] {
+    for stage in ["10/s", "30/s", "310/s", "600/s"] {
         assert!(text.contains(&format!("\n{stage} ")), "{stage}:\n{text}");
     }
     assert!(text.contains(" of 60 stages, all in report.txt)\n"), "{text}");
@@ -180,7 +180,7 @@ fn an_invalid_run_says_so_in_its_last_line() {
     check("invalid", &summary);
     let text = shown(&summary, 80);
     let last = text.lines().last().unwrap();
-    assert!(last.starts_with("INVALID: results.jsonl lacks 12 of 2,080 rows"), "{text}");
+    assert!(last.starts_with("INTERRUPTED: ") && last.ends_with("measurement: invalid)"), "{text}");
     // The median TTFT of the closed stage stands there with its limit.
     assert!(text.contains("6.25ms (-2.00ms)"), "{text}");
 }
@@ -191,7 +191,9 @@ fn an_interrupted_run_and_one_that_was_stopped() {
     check("stopped", &ended_by(RunEnd::TooManyErrors));
     let aborted = ended_by(RunEnd::Aborted);
     check("aborted", &aborted);
-    assert!(shown(&aborted, 80).contains("\nINVALID: Stopped early after 21s: aborted (PL108"));
+    let text = shown(&aborted, 80);
+    assert!(text.contains("\nINVALID: Stopped early after 21s: aborted; "), "{text}");
+    assert!(text.ends_with("(PL108; measurement: invalid)\n"), "{text}");
 }
 
 fn ended_by(end: RunEnd) -> RunSummary {
@@ -207,7 +209,9 @@ fn a_target_that_nobody_reaches_is_no_pass() {
     let text = shown(&summary, 80);
     assert!(text.contains("fix: start the target, or correct its URL"), "{text}");
     assert!(
-        text.ends_with("FAIL: 4,000 of 4,000 requests failed: connect_refused (PL201)\n"),
+        text.ends_with(
+            "FAIL: 4,000 of 4,000 requests (100%) failed: connect_refused (PL201; measurement: valid)\n"
+        ),
         "{text}"
     );
 }
@@ -228,10 +232,12 @@ fn a_target_that_fails_most_requests_fails_the_run_before_all_other_judgements()
     let half = plain_http(refused(2_000));
     assert!(!verdict(&half).starts_with("FAIL"), "{}", verdict(&half));
     let mut most = plain_http(refused(3_520));
-    assert_eq!(verdict(&most), "FAIL: 3,520 of 4,000 requests failed: server_error (PL201)");
+    let failed =
+        "FAIL: 3,520 of 4,000 requests (88.00%) failed: status 503 (PL201; measurement: valid)";
+    assert_eq!(verdict(&most), failed);
     most.metadata.run.ended = RunEnd::TooManyErrors;
     most.find();
-    assert!(verdict(&most).starts_with("FAIL: ") && verdict(&most).contains("and 1 more"));
+    assert!(verdict(&most).starts_with("FAIL: ") && verdict(&most).contains("(PL201, PL108;"));
     most.metadata.run.ended = RunEnd::Complete;
     // Where the generator itself had no files left, the target is not to blame.
     let mut own = most.clone();
@@ -318,7 +324,7 @@ fn without_files_the_rest_is_behind_a_flag() {
 #[test]
 fn two_screens_in_one_share_the_lines_and_the_worse_verdict() {
     let both =
-        long_screen((Tone::Bad, "INVALID: late")).and(long_screen((Tone::Good, "VALID: kept up")));
+        long_screen((Tone::Bad, "INVALID: late")).and(long_screen((Tone::Good, "DONE: kept up")));
     let lines = both.lines(PLAIN);
     assert_eq!(lines.len(), LINES);
     assert_eq!(lines.last().unwrap(), "INVALID: late");
@@ -330,7 +336,7 @@ fn two_screens_in_one_share_the_lines_and_the_worse_verdict() {
 /// Three things of ten stand out on 23 lines, and five on 40.
 #[test]
 fn a_higher_terminal_shows_more() {
-    let screen = long_screen((Tone::Good, "VALID: kept up"));
+    let screen = long_screen((Tone::Good, "DONE: kept up"));
     let of = |lines| screen.lines(Style { lines, ..PLAIN });
     let pointed_out = |lines: &[String]| lines.iter().filter(|l| l.starts_with("! ")).count();
     let [usual, high] = [LINES, 40].map(of);

@@ -45,9 +45,12 @@ fn an_invalid_run_is_marked_before_any_figure() {
         ..health()
     };
     let report = plain(&summary_of(late_samples(), metadata, health));
-    assert!(report.lines().nth(1).unwrap().starts_with("INVALID: "), "{report}");
+    assert!(report.lines().nth(1).unwrap().ends_with("measurement: invalid)"), "{report}");
     for figure in ["requests in", "sent/s"] {
-        assert!(report.find("INVALID").unwrap() < report.find(figure).unwrap(), "{report}");
+        assert!(
+            report.find("measurement: invalid").unwrap() < report.find(figure).unwrap(),
+            "{report}"
+        );
     }
     golden("report-invalid.txt", &report);
 }

@@ -7,7 +7,7 @@ use plimsoll_protocol::Text;
 use tokenizers::Tokenizer;
 
 use crate::error::WorkloadError;
-use crate::synthetic_text::{TextGenerator, all_words};
+use crate::synthetic_text::{MARKER_END, TextGenerator, all_words};
 
 /// With fewer words than this, prompts would hardly differ.
 const MIN_WORDS: usize = 32;
@@ -15,14 +15,12 @@ const MIN_WORDS: usize = 32;
 /// A tokenizer, and the words that are one token in it whatever stands before them.
 ///
 /// Tokenizing a whole prompt takes longer than sending it. Only such words are used instead, which
-/// is checked when the tokenizer is loaded. The tokens of a text are then those of its beginning,
-/// one for each word, and a fixed number at the end: many tokenizers count the final space as one
-/// more.
+/// is checked when the tokenizer is loaded. The tokens of a text are then
+/// one for each word, and a fixed number at the end, if the tokenizer adds any.
 #[derive(Debug)]
 pub(crate) struct MeasuredTokenizer {
-    tokenizer: Tokenizer,
-    /// A word to append, so that a beginning is counted as it is when words follow.
-    probe: &'static str,
+    /// Tokens of the end of a marker.
+    marker_end_tokens: usize,
     /// Tokens at the end of a text beyond those of its words.
     trailing_tokens: usize,
 }
@@ -38,11 +36,11 @@ impl MeasuredTokenizer {
         // Both are settings for models, and would falsify every count.
         tokenizer.with_truncation(None).map_err(|cause| error(cause.to_string()))?;
         tokenizer.with_padding(None);
-        Self::measure(tokenizer).map_err(error)
+        Self::measure(&tokenizer).map_err(error)
     }
 
-    fn measure(tokenizer: Tokenizer) -> Result<(Self, Vec<&'static str>), String> {
-        let count = |text: &str| count(&tokenizer, text);
+    fn measure(tokenizer: &Tokenizer) -> Result<(Self, Vec<&'static str>), String> {
+        let count = |text: &str| count(tokenizer, text.trim_end());
         let too_few = || {
             format!(
                 "counts fewer than {MIN_WORDS} of the words of synthetic text as one token each"
@@ -57,19 +55,19 @@ impl MeasuredTokenizer {
                     && count(&format!("{word}{word}{word}")) == 3 + trailing_tokens
             })
             .collect();
-        let probe =
-            words.first().copied().filter(|_| words.len() >= MIN_WORDS).ok_or_else(too_few)?;
+        let first = words.first().filter(|_| words.len() >= MIN_WORDS).ok_or_else(too_few)?;
+        let marked = count(&format!("{first}{MARKER_END}{first}"));
+        let marker_end_tokens = marked.saturating_sub(2 + trailing_tokens);
         let mut sample = Text::new();
         TextGenerator::new(&words, Seed(0)).push(Seed(0).rng("sample", 0), 2_000, &mut sample);
         if count(&sample.to_string()) != 2_000 + trailing_tokens {
             return Err("counts words inside a text differently than alone".to_owned());
         }
-        Ok((Self { tokenizer, probe, trailing_tokens }, words))
+        Ok((Self { marker_end_tokens, trailing_tokens }, words))
     }
 
-    pub(crate) fn count_before_words(&self, text: &str) -> usize {
-        let with_probe = count(&self.tokenizer, &format!("{text}{}", self.probe));
-        with_probe.saturating_sub(1 + self.trailing_tokens)
+    pub(crate) const fn marker_end_tokens(&self) -> usize {
+        self.marker_end_tokens
     }
 
     pub(crate) const fn trailing_tokens(&self) -> usize {

@@ -1,5 +1,7 @@
 //! Dialogues.
 
+use std::collections::HashSet;
+
 use plimsoll_measure::{IdSeed, Nanos};
 use plimsoll_protocol::{Dialect, RequestContent, Role, ToolCall};
 use plimsoll_workload::{CacheMode, Content, DurationSpec, PrefixPool, ScenarioSpec, SystemPrompt};
@@ -111,9 +113,8 @@ fn a_pool_offers_all_its_prompts_turn_by_turn() {
 fn the_marker_stands_once_before_the_first_text() {
     let bust = ScenarioSpec { cache_mode: CacheMode::Bust, ..scripted(&["one", "two"]) };
     let mut talk = conversation(&bust);
-    let marker = format!("[{}]  ", talk.id());
-    assert_eq!(marker.len(), 40);
-    assert_eq!(last_text(&talk), format!("{marker}one"));
+    let marker = last_text(&talk).strip_suffix("one").unwrap().to_owned();
+    assert_eq!((marker.len(), &marker[20..]), (24, "--- "));
     talk.advance(Some("1"));
     let lines: Vec<_> = chat(&talk).1.into_iter().map(|(_, text)| text).collect();
     assert_eq!(lines, [format!("{marker}one"), "1".to_owned(), "two".to_owned()]);
@@ -127,7 +128,7 @@ fn the_marker_stands_once_before_the_first_text() {
 #[test]
 fn a_synthetic_system_prompt_is_of_its_size_and_the_same_everywhere() {
     let system = Some(SystemPrompt::ApproxTokens(700));
-    for (cache_mode, own) in [(CacheMode::Allow, 0), (CacheMode::Bust, 40)] {
+    for (cache_mode, own) in [(CacheMode::Allow, 0), (CacheMode::Bust, 24)] {
         let spec = ScenarioSpec { system: system.clone(), cache_mode, ..scenario() };
         let prompts: Vec<_> =
             conversations(&spec, 20).iter().map(|talk| chat(talk).0.unwrap()).collect();
@@ -150,17 +151,20 @@ fn prefixes_come_first_and_are_shared() {
     let talks = conversations(&spec, 300);
     let mut prefixes: Vec<_> =
         talks.iter().map(|talk| last_text(talk)[..2_400].to_owned()).collect();
+    let mut markers = HashSet::new();
     for talk in &talks {
         let text = last_text(talk);
         assert_eq!(tokens(&text), 700);
-        assert_eq!(text[2_400..2_437], format!("[{}", talk.id()), "the marker follows the prefix");
+        assert_eq!(text[2_420..2_424], *"--- ", "the marker follows the prefix");
+        markers.insert(text[2_400..2_420].to_owned());
     }
+    assert_eq!(markers.len(), 300);
     prefixes.sort();
     prefixes.dedup();
     assert_eq!(prefixes.len(), 3);
     // The marker of the run stands before each.
     for pair in prefixes.windows(2) {
-        assert!((40..80).contains(&common(&pair[0], &pair[1])));
+        assert!((24..80).contains(&common(&pair[0], &pair[1])));
     }
 }
 
@@ -171,7 +175,7 @@ fn prefixes_stand_before_the_system_prompt_where_there_is_one() {
     let spec = ScenarioSpec { prefix_pool, system, cache_mode: CacheMode::Bust, ..scenario() };
     let talk = conversation(&spec);
     let (system, lines) = chat(&talk);
-    assert_eq!(system.unwrap()[200..], format!("[{}]  Be kind.", talk.id()));
+    assert_eq!(system.unwrap()[220..], *"--- Be kind.");
     assert_eq!(lines[0].1, "hello");
 }
 

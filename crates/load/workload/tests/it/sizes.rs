@@ -20,7 +20,8 @@ fn prompts_are_exactly_of_their_size_with_and_without_a_marker() {
     for size in SIZES {
         for cache_mode in [CacheMode::Allow, CacheMode::Bust] {
             for text in texts(&of_size(size, cache_mode), 5) {
-                assert_eq!(text.len(), size as usize * 4, "{size} {cache_mode:?}");
+                assert_eq!(text.len(), size as usize * 4 - 1, "{size} {cache_mode:?}");
+                assert_eq!(text.split(' ').count(), size as usize, "{size} {cache_mode:?}");
                 assert_eq!(tokens(&text), size as usize);
             }
         }
@@ -41,10 +42,12 @@ fn every_turn_is_of_its_size() {
 
 #[test]
 fn a_marker_is_shortened_to_fit() {
-    for (size, own) in [(1, 3), (5, 19), (9, 35)] {
-        let talk = conversation(&of_size(size, CacheMode::Bust));
-        assert_eq!(last_text(&talk), format!("{} ", &talk.id()[..own]), "{size} tokens");
+    let text = |size| last_text(&conversation(&of_size(size, CacheMode::Bust)));
+    let whole = text(9);
+    for size in [1, 3, 5] {
+        assert_eq!(text(size), whole[..size as usize * 4 - 1], "{size} tokens");
     }
+    assert_eq!(whole[20..24], *"--- ");
 }
 
 #[test]
@@ -52,9 +55,9 @@ fn conversations_differ_beyond_the_marker() {
     for cache_mode in [CacheMode::Allow, CacheMode::Bust] {
         for size in [128, 12_500] {
             let texts = texts(&of_size(size, cache_mode), 400);
-            let bodies: HashSet<_> = texts.iter().map(|text| &text[40..]).collect();
+            let bodies: HashSet<_> = texts.iter().map(|text| &text[24..]).collect();
             assert_eq!(bodies.len(), texts.len(), "{size} {cache_mode:?}");
-            assert!(common(&texts[0][40..], &texts[1][40..]) < 40);
+            assert!(common(&texts[0][24..], &texts[1][24..]) < 40);
         }
     }
 }

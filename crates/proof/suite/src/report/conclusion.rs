@@ -14,12 +14,14 @@ pub(super) fn conclusion(report: &Report) -> String {
         SuiteOutcome::Inconclusive => "INCONCLUSIVE",
         SuiteOutcome::Interrupted => "INTERRUPTED",
     };
-    let counts: Vec<_> = counts(report, outcome).collect();
-    if counts.is_empty() { word.to_owned() } else { format!("{word}: {}", counts.join(", ")) }
+    let [target, measured] = counts(report, outcome);
+    let target = if target.is_empty() { String::new() } else { format!(": {target}") };
+    let measured = if measured.is_empty() { "valid" } else { &measured };
+    format!("{word}{target} (measurement: {measured})")
 }
 
-/// Bounds by judgement, and measurements by the reason why they are not used.
-fn counts(report: &Report, outcome: SuiteOutcome) -> impl Iterator<Item = String> {
+/// What the target did, with bounds by judgement; and the measurements that are not used.
+fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
     let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
     let kept = deciding.iter().filter(|bound| bound.judgement == Judgement::Pass).count();
     let broken = deciding.iter().filter(|bound| bound.judgement == Judgement::Fail).count();
@@ -32,16 +34,29 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> impl Iterator<Item = String
     let names = deciding.iter().filter(|bound| bound.judgement == Judgement::Fail);
     let names: Vec<_> = names.map(|bound| &*bound.what).collect();
     let (bounds, all) = (deciding.len(), results.len());
-    let rows = [
+    let failed: Vec<_> = results.iter().filter(|result| result.has_failed()).collect();
+    let worst = failed.first().map_or_else(String::new, |result| {
+        let kinds = result.passes.iter().find_map(|pass| pass.error_kinds.clone());
+        format!("{} ({})", result.label, kinds.unwrap_or_default())
+    });
+    let left_out = usize::from(report.is_empty()).min(report.missing.len());
+    let of_target = [
+        (failed.len(), format!("most requests failed in {} of {all}: {worst}", failed.len())),
+        (left_out, report.missing.first().cloned().unwrap_or_default()),
         (broken, format!("{broken} of {bounds} bounds broken ({})", names.join(", "))),
         (open, format!("{open} of {bounds} bounds open")),
         (kept, format!("{kept} of {bounds} bounds kept")),
-        (report.missing.len(), format!("{} parts missing", report.missing.len())),
+        (report.missing.len() - left_out, format!("{} parts missing", report.missing.len())),
+    ];
+    let of_measurement = [
         (unusable, format!("{unusable} of {all} measurements unusable")),
         (busy, format!("{busy} of {all} measurements on a busy host")),
         (past, format!("{past} of {all} loads beyond this host")),
         (not_compared, format!("{not_compared} of {} comparisons unusable", compared.len())),
     ];
     let is_final = outcome != SuiteOutcome::Interrupted;
-    rows.into_iter().filter(move |(count, _)| *count > 0 && is_final).map(|(_, row)| row)
+    [&of_target[..], &of_measurement[..]].map(|rows| {
+        let rows = rows.iter().filter(|(count, _)| *count > 0 && is_final);
+        rows.map(|(_, row)| row.as_str()).collect::<Vec<_>>().join(", ")
+    })
 }

@@ -40,7 +40,7 @@ fn a_suite_without_bounds_is_complete_unless_the_host_was_busy() {
     check("quick", &report);
     let text = shown(&report, 80);
     assert!(text.contains("moderate, 100 connections"), "{text}");
-    let last = "INCONCLUSIVE: 2 of 2 measurements on a busy host";
+    let last = "INCONCLUSIVE (measurement: 2 of 2 measurements on a busy host)";
     assert_eq!(text.lines().last(), Some(last), "{text}");
     let passes = report.measurements.iter_mut().flat_map(|result| &mut result.passes);
     passes.for_each(|pass| pass.busy_host = None);
@@ -58,7 +58,10 @@ fn a_suite_whose_measurements_must_not_be_used_shows_none_of_their_rates() {
     assert!(!row.contains("5,477") && !text.contains("req/s"), "{text}");
     // Nor on another line of the row.
     assert!(!text.contains("5,477") && !text.contains("5,127 ("), "{text}");
-    assert!(text.lines().last().unwrap().starts_with("INCONCLUSIVE: 11 of 12"), "{text}");
+    assert!(
+        text.lines().last().unwrap().starts_with("INCONCLUSIVE (measurement: 11 of 12"),
+        "{text}"
+    );
 }
 
 /// It has more tables than a screen.

@@ -47,7 +47,8 @@ fn times_of(id: &'static str, metric: Metric, timeline: &RunTimeline) -> Option<
         text.to_owned(),
         &rows,
     );
-    (!rows.cells.is_empty()).then(|| chart.with("warmup", warmup(timeline)))
+    let is_drawn = rows.cells.iter().any(|row| row[4].value.is_number());
+    is_drawn.then(|| chart.with("warmup", warmup(timeline)))
 }
 
 /// The warm-up stages, behind a chart.

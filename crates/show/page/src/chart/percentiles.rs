@@ -1,12 +1,9 @@
-//! Times by percentile, and by load.
+//! Times by percentile.
 
-use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, Quantile, RunSummary};
-use plimsoll_report::format::{DASH, range, rate_figure};
+use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, Quantile, RunSummary};
+use plimsoll_report::format::{DASH, range};
 
 use super::{Cell, Chart, Rows};
-
-/// A curve of fewer stages shows nothing.
-const FEWEST: usize = 3;
 
 /// A set of times: what it is of, the run among several, and the metric.
 pub(super) struct Times<'a> {
@@ -68,34 +65,4 @@ fn row(times: &Times<'_>, quantile: &Quantile) -> Vec<Cell> {
         Cell::value(ci.map(|ci| ci.low)),
         Cell::value(ci.map(|ci| ci.high)),
     ]
-}
-
-/// Latency against throughput of runs with several stages: where it turns upwards, the target is
-/// saturated.
-pub(super) fn by_load(summary: &RunSummary) -> Option<Chart> {
-    let metric = summary.metadata.headline_time();
-    let stages = summary.results.by_stage.iter().filter(|stage| !stage.warmup);
-    let mut rows = Rows::new(["stage", "completed/s", "p50", "p95", "p99"], []);
-    rows.cells.extend(stages.map(|stage| stage_row(stage, metric)));
-    let points = rows.cells.iter().filter(|row| row[2].value.is_number());
-    (points.count() >= FEWEST).then(|| {
-        Chart::new(
-            "load-curve",
-            include_str!("../../assets/charts/load-curve.json"),
-            format!("{} by throughput", metric.title()),
-            "A point for each stage. Where the lines turn upwards, the target is saturated."
-                .to_owned(),
-            &rows,
-        )
-    })
-}
-
-fn stage_row(stage: &Group, metric: Metric) -> Vec<Cell> {
-    let throughput = stage.named_rate("throughput");
-    let shown = QUANTILES.iter().filter(|q| ["p50", "p95", "p99"].contains(&q.key));
-    let figures =
-        shown.map(|q| Cell::figure(stage.distribution(metric).and_then(|times| times.figure(q))));
-    let name = Cell::text(stage.stage.as_deref().unwrap_or_default());
-    let rate = Cell::new(throughput.map(|rate| rate.value), rate_figure(throughput));
-    [name, rate].into_iter().chain(figures).collect()
 }

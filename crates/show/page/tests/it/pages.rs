@@ -187,7 +187,7 @@ fn the_verdict_of_a_comparison_is_its_own() {
     assert!(html_of(&made, None).contains("Plimsoll sent 25 of 40 requests"));
     let mut versus = versus(&["direct", "gateway"]);
     let html = html_of(&made, Some(&versus));
-    assert!(!html.contains("INVALID") && html.contains("the differences describe the targets"));
+    assert!(!html.contains("INVALID") && html.contains("DONE"));
     versus.invalid.push("the control differs".to_owned());
     let html = html_of(&made, Some(&versus));
     assert!(html.contains("INVALID") && html.contains("the control differs"));
@@ -226,11 +226,25 @@ fn the_page_begins_with_facts_and_cards() {
 }
 
 #[test]
-fn three_measured_stages_make_a_curve() {
-    let has =
-        |stages| html_of(&run(stages, 4, &["gateway"], 40), None).contains("id=\"load-curve\"");
-    assert!(!has(3), "one of three is warm-up");
-    assert!(has(4));
+fn a_sweep_begins_with_its_curve_and_has_its_answer_on_top() {
+    let html = |stages| html_of(&run(stages, 4, &["gateway"], 40), None);
+    assert!(!html(2).contains("id=\"levels\""), "one of two is warm-up");
+    let html = html(4);
+    let levels = data(&html, "levels");
+    assert_eq!(texts(&levels["rows"], "level"), ["2/s", "3/s", "4/s"]);
+    // 160 requests in 4 s.
+    assert_eq!(numbers(&levels["rows"], "throughput"), [40.0; 3]);
+    let (times, low) = (numbers(&levels["rows"], "time"), numbers(&levels["rows"], "time low"));
+    assert!(times.iter().zip(&low).all(|(time, low)| low <= time && (5.0..=60.0).contains(time)));
+    let answer = html.find("Highest throughput: ").unwrap();
+    let order = [
+        answer,
+        html.find("id=\"levels\"").unwrap(),
+        html.find("machine</dt>").unwrap(),
+        html.find("id=\"times\"").unwrap(),
+    ];
+    assert!(order.is_sorted(), "{order:?}");
+    assert!(!html.contains("class=\"cards\""), "figures over all levels are of none of them");
 }
 
 #[test]
@@ -245,7 +259,7 @@ fn every_chart_has_a_title_a_text_and_its_numbers() {
         assert!(!rows(&html, id).is_empty(), "{id}");
     }
     // The verdict comes before any chart, and figures are those of the files.
-    assert!(html.find("INVALID").or_else(|| html.find("VALID")) < html.find("<section"));
+    assert!(html.find("measurement: ") < html.find("<section"));
     assert!(rows(&html, "added")[0][5].contains("+120us [80"), "the added time");
 }
 

@@ -73,6 +73,6 @@ fn peak(group: &Group, stages: &[StageInfo]) -> Option<u64> {
 }
 
 /// Output tokens per second; `None` without any.
-pub(in crate::run_screen) fn tokens(group: &Group) -> Option<String> {
+pub(super) fn tokens(group: &Group) -> Option<String> {
     group.token_rate().map(|tokens| format::token_rate(&tokens, format::rate_figure))
 }
