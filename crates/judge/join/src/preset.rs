@@ -1,121 +1,43 @@
-//! The maps of known gateways, by the columns of their logs.
-//!
-//! Each is recognised by columns that no other has together. The maps of others than ours are from
-//! their documentation; they are printed like every map. A time that ends at the head of the
-//! upstream's response (Envoy's `x-envoy-upstream-service-time`) is not an upstream time here: the
-//! rest of a stream would count as the gateway's.
+//! The maps of known gateways, identified by the columns of their logs: the table `presets.tsv`.
 
 use crate::error::{JoinError, quoted};
 use crate::map::{Entry, Field, LogOf, Map, Mapping};
-use crate::time::Unit;
 
-/// The map of one kind of log.
-#[derive(Debug)]
-pub(crate) struct Preset {
-    pub(crate) name: &'static str,
-    /// Columns that it is recognised by.
-    signature: &'static [&'static str],
-    /// Field, columns in the order in which they are preferred, unit.
-    columns: &'static [(Field, &'static [&'static str], Option<Unit>)],
+/// The map of one kind of log: a row of the table.
+#[derive(Clone, Copy, Debug)]
+struct Preset {
+    name: &'static str,
     log_of: LogOf,
+    /// The columns that identify it, separated by spaces.
+    signature: &'static str,
+    /// Entries as `--map` takes them; several of a field in the order of preference.
+    map: &'static str,
 }
 
-/// Every preset.
-pub(crate) const PRESETS: [Preset; 6] = [
-    Preset {
-        name: "plimsoll",
-        signature: &["timestamp", "latency_us", "request_bytes", "response_bytes"],
-        columns: &[
-            (Field::Id, &["request_id"], None),
-            (Field::At, &["timestamp"], Some(Unit::Ms)),
-            (Field::Total, &["latency_us"], Some(Unit::Us)),
-            (Field::Upstream, &["upstream_us"], Some(Unit::Us)),
-            (Field::Status, &["status"], None),
-            (Field::Prompt, &["input_tokens"], None),
-            (Field::Completion, &["output_tokens"], None),
-            (Field::Decision, &["policy_decision"], None),
-            (Field::Cache, &["cache"], None),
-        ],
-        log_of: LogOf::Gateway,
-    },
-    Preset {
-        name: "mock",
-        signature: &["sequence", "arrived", "body_complete", "finished", "prompt_hash"],
-        columns: &[
-            (Field::Id, &["request_id"], None),
-            (Field::At, &["arrived"], Some(Unit::Ns)),
-            (Field::Ended, &["finished"], Some(Unit::Ns)),
-            (Field::Status, &["status"], None),
-            (Field::Stream, &["stream"], None),
-            (Field::Prompt, &["prompt_tokens"], None),
-            (Field::Completion, &["planned_tokens"], None),
-            (Field::Text, &["prompt_head"], None),
-            (Field::Messages, &["messages"], None),
-        ],
-        log_of: LogOf::Upstream,
-    },
-    Preset {
-        name: "envoy",
-        signature: &["start_time", "duration", "response_code", "response_flags"],
-        columns: &[
-            (Field::Id, &["request_id", "x_request_id"], None),
-            (Field::At, &["start_time"], Some(Unit::Iso)),
-            (Field::Total, &["duration"], Some(Unit::Ms)),
-            (Field::Status, &["response_code"], None),
-        ],
-        log_of: LogOf::Gateway,
-    },
-    Preset {
-        name: "nginx",
-        signature: &["request_time", "status"],
-        columns: &[
-            (Field::Id, &["http_x_request_id", "request_id"], None),
-            (Field::Ended, &["msec"], Some(Unit::S)),
-            (Field::Total, &["request_time"], Some(Unit::S)),
-            (Field::Upstream, &["upstream_response_time"], Some(Unit::S)),
-            (Field::Status, &["status"], None),
-            (Field::Cache, &["upstream_cache_status"], None),
-        ],
-        log_of: LogOf::Gateway,
-    },
-    Preset {
-        name: "litellm",
-        signature: &["request_id", "startTime", "endTime", "spend"],
-        columns: &[
-            (Field::Id, &["request_id"], None),
-            (Field::At, &["startTime"], Some(Unit::Iso)),
-            (Field::Ended, &["endTime"], Some(Unit::Iso)),
-            (Field::Prompt, &["prompt_tokens"], None),
-            (Field::Completion, &["completion_tokens"], None),
-            (Field::Cache, &["cache_hit"], None),
-        ],
-        log_of: LogOf::Gateway,
-    },
-    Preset {
-        name: "portkey",
-        signature: &["trace_id", "response_time", "response_status_code"],
-        columns: &[
-            (Field::Id, &["trace_id"], None),
-            (Field::Total, &["response_time"], Some(Unit::Ms)),
-            (Field::Status, &["response_status_code"], None),
-            (Field::Prompt, &["req_units"], None),
-            (Field::Completion, &["res_units"], None),
-        ],
-        log_of: LogOf::Gateway,
-    },
-];
+fn presets() -> impl Iterator<Item = Preset> {
+    include_str!("presets.tsv").lines().filter_map(|line| {
+        let mut cells = line.split('\t');
+        let (name, log_of) = (cells.next()?, cells.next()?);
+        let log_of = if log_of == "upstream" { LogOf::Upstream } else { LogOf::Gateway };
+        Some(Preset { name, log_of, signature: cells.next()?, map: cells.next()? })
+    })
+}
 
 impl Preset {
     fn fits(&self, columns: &[String]) -> bool {
-        self.signature.iter().all(|wanted| find(columns, wanted).is_some())
+        self.signature.split(' ').all(|wanted| find(columns, wanted).is_some())
     }
 
-    fn entries(&self, columns: &[String]) -> Vec<Entry> {
-        let found = self.columns.iter().filter_map(|(field, names, unit)| {
-            let column = names.iter().find_map(|name| find(columns, name))?;
-            Some(Entry { field: *field, column: column.clone(), unit: *unit })
-        });
-        found.collect()
+    fn entries(&self, columns: &[String]) -> Result<Vec<Entry>, JoinError> {
+        let mut entries: Vec<Entry> = Vec::new();
+        for entry in self.map.split(' ') {
+            let Mapping { field, column, unit } = Mapping::parse(entry)?;
+            let found = column.and_then(|name| find(columns, &name).cloned());
+            let known = entries.iter().any(|entry| entry.field == field);
+            let new = found.filter(|_| !known).map(|column| Entry { field, column, unit });
+            entries.extend(new);
+        }
+        Ok(entries)
     }
 }
 
@@ -137,7 +59,7 @@ fn has(columns: &[String], name: &str) -> bool {
 
 /// The names of all presets.
 pub fn preset_names() -> impl Iterator<Item = &'static str> {
-    PRESETS.iter().map(|preset| preset.name)
+    presets().map(|preset| preset.name)
 }
 
 /// What the user said of the map.
@@ -190,17 +112,17 @@ type Basis = (Vec<Entry>, LogOf, String);
 /// The map before the user's own entries.
 fn basis(choice: &MapChoice, columns: &[String]) -> Result<Basis, JoinError> {
     if let Some(name) = &choice.preset {
-        let preset = PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
+        let preset = presets().find(|preset| preset.name == name).ok_or_else(|| {
             let known: Vec<_> = preset_names().collect();
             JoinError::usage(format!("`{name}` is no preset; there are {}", known.join(", ")))
         })?;
-        return Ok((preset.entries(columns), preset.log_of, format!("preset {name}")));
+        return Ok((preset.entries(columns)?, preset.log_of, format!("preset {name}")));
     }
-    let mut fitting = PRESETS.iter().filter(|preset| preset.fits(columns));
+    let mut fitting = presets().filter(|preset| preset.fits(columns));
     match (fitting.next(), fitting.next()) {
         (Some(preset), None) => {
             let origin = format!("preset {}, by its columns", preset.name);
-            Ok((preset.entries(columns), preset.log_of, origin))
+            Ok((preset.entries(columns)?, preset.log_of, origin))
         }
         (Some(one), Some(other)) => Err(JoinError::usage(format!(
             "the columns are those of {} and of {}: say which it is with --preset",
@@ -324,16 +246,14 @@ mod tests {
 
     #[test]
     fn no_log_fits_two_presets() {
-        for preset in &PRESETS {
-            let columns: Vec<String> = preset
-                .columns
-                .iter()
-                .flat_map(|(_, names, _)| *names)
-                .chain(preset.signature)
-                .map(|name| (*name).to_owned())
-                .collect();
-            let fitting = PRESETS.iter().filter(|other| other.fits(&columns)).count();
+        for preset in presets() {
+            let entries = preset.map.split(' ').map(|entry| Mapping::parse(entry).unwrap());
+            let mapped = entries.map(|entry| entry.column.unwrap());
+            let signature = preset.signature.split(' ').map(str::to_owned);
+            let columns: Vec<String> = mapped.chain(signature).collect();
+            let fitting = presets().filter(|other| other.fits(&columns)).count();
             assert_eq!(fitting, 1, "{}", preset.name);
         }
+        assert_eq!(presets().count(), 6);
     }
 }
