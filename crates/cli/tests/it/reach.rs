@@ -206,7 +206,7 @@ fn a_socks_proxy_gets_the_name_and_the_password() {
     assert!(server.take_log().iter().all(|request| request.line == "GET /200/x"));
     let url = format!("socks5://u:wrong@{proxy}");
     let refused = http(&fixture, &["http://api.invalid:81/", "--proxy", &url]).expect(1);
-    let sentence = "the proxy does not accept the user and password";
+    let sentence = "the proxy rejected the user and password";
     assert!(refused.stderr.contains(sentence), "{}", refused.stderr);
 }
 

@@ -156,18 +156,28 @@ fn answers_without_an_id_of_their_own_are_never_called_lost() {
     assert!(error.to_string().contains("50 of 100 answers have the value"), "{error}");
 }
 
+/// The words that stand for the bytes 0 to 79.
+const FIRST_WORDS: &str = "\
+    the and for are but not you all any can had her was one our out day get has him his how man \
+    new now old see two way who boy did its let put say she too use act add age ago aid aim air \
+    art ask bad bag bar bed big bit box bus buy car cat cup cut dog dry due ear eat egg end eye \
+    far few fit fix fly fun gas got guy";
+
 /// The mock's log behind a gateway that forwards no id: the prompt carries the conversation, and
 /// the number of messages its turn.
 #[test]
 fn the_mocks_log_is_matched_by_prompts() {
     let conversation = |n: i64| id(n / 2 * 2).strip_suffix("-0").unwrap().to_owned();
+    // The marker has the first five bytes of the id, each as a word of the vocabulary.
+    let words: Vec<&str> = FIRST_WORDS.split_whitespace().collect();
+    let marker = |n: i64| format!("the the the {} the --- ", words[n as usize / 2 * 2]);
     let own = |n: i64| format!("{}-{}", conversation(n), n % 2);
     let files = Files::of((0..80).map(|n| run_row(n).replace(&id(n), &own(n))));
     files.lines("mock.jsonl", (0..80).filter(|n| *n != 33).map(|n: i64| {
         let (arrived, messages) = (sent(n) + 200_000, n % 2 * 2 + 1);
         format!(
-            r#"{{"sequence":{n},"request_id":null,"stream":true,"messages":{messages},"prompt_tokens":128,"prompt_hash":17446744073709551615,"prompt_head":"[{}]  some words","arrived":{arrived},"body_complete":{arrived},"status":200,"planned_tokens":64,"finished":{}}}"#,
-            conversation(n),
+            r#"{{"sequence":{n},"request_id":null,"stream":true,"messages":{messages},"prompt_tokens":128,"prompt_hash":17446744073709551615,"prompt_head":"{}some words","arrived":{arrived},"body_complete":{arrived},"status":200,"planned_tokens":64,"finished":{}}}"#,
+            marker(n),
             arrived + total(n)
         )
     }));
