@@ -161,7 +161,7 @@ const FIRST_WORDS: &str = "\
     the and for are but not you all any can had her was one our out day get has him his how man \
     new now old see two way who boy did its let put say she too use act add age ago aid aim air \
     art ask bad bag bar bed big bit box bus buy car cat cup cut dog dry due ear eat egg end eye \
-    far few fit fix fly fun gas got guy";
+    far few fit fix fly fun gas got guy hat hit";
 
 /// The mock's log behind a gateway that forwards no id: the prompt carries the conversation, and
 /// the number of messages its turn.
