@@ -124,7 +124,7 @@ class Run(Result):
     @property
     def verdict(self) -> Verdict:
         """By the same order as the program's exit code."""
-        if self._exit_code is not None and self._exit_code != _binary.INVALID:
+        if self._exit_code is not None:
             return _verdict_of_code(self._exit_code)
         ended = self.summary["run"]["ended"]
         if ended == "interrupted":
@@ -369,7 +369,12 @@ def load(folder: str | Path) -> Run | Comparison | Knee:
 
 
 def _verdict_of_code(code: int | None) -> Verdict:
-    verdicts = {_binary.PASS: Verdict.PASS, _binary.FAILED: Verdict.FAIL, _binary.INTERRUPTED: Verdict.INTERRUPTED}
+    verdicts = {
+        _binary.PASS: Verdict.PASS,
+        _binary.FAILED: Verdict.FAIL,
+        _binary.INVALID: Verdict.INVALID,
+        _binary.INTERRUPTED: Verdict.INTERRUPTED,
+    }
     return verdicts.get(code if code is not None else -1, Verdict.INCONCLUSIVE)
 
 

@@ -25,7 +25,7 @@ impl Comparison {
         let mut screen = Screen::new(Rest::Flag);
         screen.title(&self.headline());
         let rows = Rows {
-            table: self.table().with_content(true),
+            table: self.table().with_content(),
             unit: "gates",
             first: self.by_importance(),
             most: MOST,

@@ -116,7 +116,7 @@ impl KneeReport {
 }
 
 fn rows(table: Table, unit: &'static str, most: usize) -> Rows {
-    Rows { table, unit, most, drops_columns: true, drops_dashes: true, ..Rows::default() }
+    Rows { table, unit, most, drops_columns: true, ..Rows::default() }
 }
 
 /// The probes at a load: the long ones, else the short ones.

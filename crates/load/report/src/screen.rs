@@ -98,8 +98,6 @@ pub struct Rows {
     pub least: usize,
     /// Whether columns that do not fit are left out, instead of following below.
     pub drops_columns: bool,
-    /// Whether a column of dashes is left out, as an empty one is.
-    pub drops_dashes: bool,
     /// So many columns at the end are left out where there is no room for all.
     pub spare_columns: usize,
     /// How the names of rows begin that must not be used: a terminal has a dash for their marked

@@ -83,7 +83,7 @@ fn figures(summary: &RunSummary, groups: &[&Group], names: impl Iterator<Item = 
         table.row(row(name, group, metric, &shown));
     }
     let spare_columns = if shown.streams { SPARE } else { 0 };
-    Rows { table, most: MOST, drops_dashes: true, spare_columns, ..Rows::default() }
+    Rows { table, most: MOST, spare_columns, ..Rows::default() }
 }
 
 /// Columns that are there if a row has something to say in them.

@@ -80,11 +80,9 @@ impl Section {
             Body::Title => Part::Title(heading),
             Body::Verdict(item) => Part::Judged { heading, items: std::slice::from_ref(item) },
             Body::Items(items) => Part::Judged { heading, items },
-            Body::Table(rows) => Part::Table {
-                heading,
-                table: rows.table.with_content(rows.drops_dashes),
-                notes: &rows.notes,
-            },
+            Body::Table(rows) => {
+                Part::Table { heading, table: rows.table.with_content(), notes: &rows.notes }
+            }
         }
     }
 
@@ -213,7 +211,6 @@ impl Rows {
             indent: 0,
             narrowest: NARROWEST,
             drops_columns: self.drops_columns && !whole,
-            drops_dashes: self.drops_dashes && !whole,
             spare_columns: if whole { 0 } else { self.spare_columns },
             ..Layout::new(width)
         }

@@ -105,7 +105,6 @@ fn tables(screen: &mut Screen, report: &Report) {
             unit: "rows",
             most: MOST_ROWS,
             drops_columns: true,
-            drops_dashes: true,
             unusable: &["[INVALID]", "[ERRORS]"],
             ..Rows::default()
         };
