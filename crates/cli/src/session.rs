@@ -240,7 +240,7 @@ impl Session {
             self.status.warn(&warning);
         }
         if let Some(start) = options.launch.start {
-            runner.start_at(start);
+            runner.start_at(start).map_err(runner_error)?;
         }
         if options.launch.stop_on_loss {
             runner.stop_on_loss();

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first ends the command in an orderly way, the second at once.
+//! Ctrl-C and SIGTERM: the first ends the command in an orderly way, a later one at once.
 
 use std::future::poll_fn;
 use std::io;
@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::thread;
 
 use nix::sys::signal::{Signal, raise};
+use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 
@@ -24,6 +25,10 @@ pub(crate) enum RunSignal {
     Continue,
 }
 
+/// Signals within so short a time are one: whoever signals a whole process group reaches a process
+/// once more through its parent.
+const ONE_STOP: Nanos = Nanos::from_millis(200);
+
 const STOPS: [(Signal, RunSignal); 2] =
     [(Signal::SIGINT, RunSignal::Interrupt), (Signal::SIGTERM, RunSignal::Interrupt)];
 
@@ -39,7 +44,7 @@ pub(crate) fn on_run_signal(handle: impl FnMut(RunSignal) + Send + 'static) -> i
     on_signals(&OF_RUNS, handle)
 }
 
-/// From here on, `handle` receives Ctrl-C, SIGTERM and these signals. The second Ctrl-C or SIGTERM
+/// From here on, `handle` receives Ctrl-C, SIGTERM and these signals. A later Ctrl-C or SIGTERM
 /// ends the process at once.
 pub(crate) fn on_signals(
     others: &[(Signal, RunSignal)],
@@ -55,12 +60,19 @@ pub(crate) fn on_signals(
     thread::Builder::new()
         .name("plimsoll-signal".to_owned())
         .spawn(move || {
-            let mut interrupted = false;
+            let (clock, mut interrupted) = (MonotonicClock::start(), None);
             #[expect(clippy::infinite_loop, reason = "as long as the process")]
             loop {
                 let received = runtime.block_on(poll_fn(|context| next(&mut streams, context)));
-                if received == RunSignal::Interrupt && std::mem::replace(&mut interrupted, true) {
-                    exit_now();
+                if received == RunSignal::Interrupt {
+                    let now = clock.now();
+                    let first = *interrupted.get_or_insert(now);
+                    if now.since(first) > ONE_STOP {
+                        exit_now();
+                    }
+                    if now > first {
+                        continue;
+                    }
                 }
                 handle(received);
                 if received == RunSignal::Suspend {

@@ -50,7 +50,7 @@ pub struct Runner {
     sink: Option<Box<dyn SampleSink>>,
     blocks: Option<KeptBlocks>,
     block_watcher: Option<BlockWatcher>,
-    start: Option<CommonStart>,
+    start: Option<StartWait>,
     stop_on_loss: bool,
 }
 
@@ -141,9 +141,19 @@ impl Runner {
         self.block_watcher = Some(watcher);
     }
 
-    /// Lets the run begin at a common start, in place of as soon as it is ready.
-    pub const fn start_at(&mut self, start: CommonStart) {
-        self.start = Some(start);
+    /// Lets the run begin at a common start, instead of as soon as it is ready.
+    ///
+    /// # Errors
+    /// The start has passed, or lies too far ahead: then nothing is sent, the probe included.
+    pub fn start_at(&mut self, start: CommonStart) -> Result<(), RunnerError> {
+        let folder = self.folder.as_ref().map(|folder| folder.path().to_owned());
+        let (shard, launch) = (self.run.plan().shard, self.metadata.run.launch.clone());
+        let wait = StartWait { start, shard, launch, folder, waited: Waited::default() };
+        if let Err(why) = wait.check(&self.run.clock()) {
+            return Err(not_begun(why, shard, wait.launch, self.folder.take()));
+        }
+        self.start = Some(wait);
+        Ok(())
     }
 
     /// As a shard: ends the load when another shard ends early.
@@ -285,13 +295,9 @@ impl Runner {
 
     /// Has the engine wait for the common start, if there is one; gives where the outcome will be.
     fn wait_for_start(&mut self) -> Waited {
-        let waited = Waited::default();
-        if let Some(start) = self.start.take() {
-            let folder = self.folder.as_ref().map(|folder| folder.path().to_owned());
-            let (shard, launch) = (self.run.plan().shard, self.metadata.run.launch.clone());
-            let wait = StartWait { start, shard, launch, folder, waited: Waited::clone(&waited) };
-            self.run.begin_when(Box::new(wait));
-        }
+        let Some(wait) = self.start.take() else { return Waited::default() };
+        let waited = Waited::clone(&wait.waited);
+        self.run.begin_when(Box::new(wait));
         waited
     }
 
@@ -360,16 +366,16 @@ fn not_begun(
     launch: String,
     folder: Option<RunDir>,
 ) -> RunnerError {
-    let folder_of_shard = folder.as_ref().filter(|_| shard != Stripe::WHOLE);
-    if let (RunnerError::Late { start, late_by, .. }, Some(folder)) = (&why, folder_of_shard) {
+    let Some(mut folder) = folder else { return why };
+    folder.discard();
+    if let (RunnerError::Late { start, late_by, .. }, true) = (&why, shard != Stripe::WHOLE) {
         let (state, late_by_ns) = (ShardState::Late, Some(late_by.as_u64()));
         let status = ShardStatus { state, late_by_ns, ..status_of(shard, launch, Some(&**start)) };
         folder.release_space();
         if let Err(error) = folder.commit(&status) {
             return error;
         }
-    } else if let Some(mut folder) = folder {
-        folder.discard();
+        folder.keep();
     }
     why
 }

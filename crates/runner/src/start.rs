@@ -59,13 +59,28 @@ pub(crate) struct StartWait {
 }
 
 impl StartWait {
-    fn start(&self, clock: &MonotonicClock, control: &Control) -> Result<ShardSign, RunnerError> {
-        let unix_ns = match self.start.at {
-            StartAt::Unix(unix_ns) => unix_ns,
-            StartAt::After(after) => clock.unix_nanos(Moment::EPOCH + after),
-            StartAt::AllReady(lead) => return self.agree(lead, clock, control),
+    /// Checks before the first request that a start that is known already can be kept.
+    pub(crate) fn check(&self, clock: &MonotonicClock) -> Result<(), RunnerError> {
+        let start = match self.start.at {
+            StartAt::AllReady(_) => read_sign(self.folders().1, file::START, &self.launch)?,
+            StartAt::Unix(unix_ns) => Some(at(unix_ns)),
+            StartAt::After(after) => Some(at(clock.unix_nanos(Moment::EPOCH + after))),
         };
-        Ok(ShardSign { unix_ns, ..ShardSign::default() })
+        start.map_or(Ok(()), |start| self.moment(&start, clock).map(drop))
+    }
+
+    /// The folder of the shard, and the one that the shards share.
+    fn folders(&self) -> (&Path, &Path) {
+        let folder = self.folder.as_deref().unwrap_or_else(|| Path::new("."));
+        (folder, folder.parent().unwrap_or(folder))
+    }
+
+    fn start(&self, clock: &MonotonicClock, control: &Control) -> Result<ShardSign, RunnerError> {
+        match self.start.at {
+            StartAt::Unix(unix_ns) => Ok(at(unix_ns)),
+            StartAt::After(after) => Ok(at(clock.unix_nanos(Moment::EPOCH + after))),
+            StartAt::AllReady(lead) => self.agree(lead, clock, control),
+        }
     }
 
     /// Says that this shard is ready, and waits for the sign of the start. Shard 0 alone looks for
@@ -76,8 +91,7 @@ impl StartWait {
         clock: &MonotonicClock,
         control: &Control,
     ) -> Result<ShardSign, RunnerError> {
-        let folder = self.folder.as_deref().unwrap_or_else(|| Path::new("."));
-        let run = folder.parent().unwrap_or(folder);
+        let (folder, run) = self.folders();
         write_sign(folder, file::READY, &self.launch, clock.unix_nanos(clock.now()))?;
         let (end, count) = (clock.now() + self.start.limit, self.shard.count());
         let mut missing: Vec<_> = (0..count).filter(|_| self.shard.index() == 0).collect();
@@ -102,13 +116,8 @@ impl StartWait {
         }
     }
 
-    /// Waits until the workers' own timers can take over.
-    fn wait_until(
-        &self,
-        start: ShardSign,
-        clock: &MonotonicClock,
-        control: &Control,
-    ) -> Result<(ShardSign, Moment), RunnerError> {
+    /// When a start is by our own clock.
+    fn moment(&self, start: &ShardSign, clock: &MonotonicClock) -> Result<Moment, RunnerError> {
         // One reading of the wall clock, when the run was prepared; from there the monotonic one.
         let epoch = clock.unix_nanos(Moment::EPOCH);
         let (at, now) = (start.unix_ns.saturating_sub(epoch), clock.now());
@@ -117,26 +126,34 @@ impl StartWait {
             let late = Nanos::new(clock.unix_nanos(now).saturating_sub(start.unix_ns));
             let who = format!("shard {}/{}", self.shard.index(), self.shard.count());
             let who = if self.shard == Stripe::WHOLE { "the run".to_owned() } else { who };
-            let start = Box::new(start);
+            let start = Box::new(start.clone());
             return Err(RunnerError::Late { who, late: rounded(late), start, late_by: late });
         }
         if at.since(now) > self.start.limit {
             return Err(RunnerError::TooFar { ahead: rounded(at.since(now)) });
         }
-        sleep_until(at - LEAD, clock, control)?;
-        Ok((start, at))
+        Ok(at)
     }
 }
 
 impl StartGate for StartWait {
     fn wait(&mut self, clock: &MonotonicClock, control: &Control) -> Option<Moment> {
-        let start = self.start(clock, control);
-        let start = start.and_then(|start| self.wait_until(start, clock, control));
-        let at = start.as_ref().ok().map(|(_, at)| *at);
-        let waited = start.map(|(start, _)| start);
+        let waited = self.start(clock, control).and_then(|start| {
+            let at = self.moment(&start, clock)?;
+            // The workers' own timers take over.
+            sleep_until(at - LEAD, clock, control)?;
+            Ok((start, at))
+        });
+        let at = waited.as_ref().ok().map(|(_, at)| *at);
+        let waited = waited.map(|(start, _)| start);
         *self.waited.lock().unwrap_or_else(PoisonError::into_inner) = Some(waited);
         at
     }
+}
+
+/// A start at a time of the wall clock.
+fn at(unix_ns: u64) -> ShardSign {
+    ShardSign { unix_ns, ..ShardSign::default() }
 }
 
 /// Sleeps until then, unless the user ends the wait.

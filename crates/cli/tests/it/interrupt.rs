@@ -56,6 +56,19 @@ fn the_second_signal_ends_the_process_at_once() {
     assert!(!fixture.only_run().join("summary.json").exists());
 }
 
+/// As a launcher does that signals a whole process group, one member of which forwards the signal.
+#[test]
+fn two_signals_at_once_are_one() {
+    let fixture = Fixture::with("other_models: {ttft: 50ms}");
+    let child = fixture.start(&["minimal", "--stages", "4:60s"]);
+    fixture.wait_for_requests(20);
+    send(&child, Signal::SIGTERM);
+    crate::support::pause();
+    send(&child, Signal::SIGINT);
+    end(child).expect(130);
+    assert_eq!(fixture.summary().metadata.run.ended, RunEnd::Interrupted);
+}
+
 #[test]
 fn a_killed_run_leaves_whole_rows_for_a_report() {
     let fixture = Fixture::with(FAST);

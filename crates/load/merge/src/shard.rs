@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use plimsoll_measure::Stripe;
 use plimsoll_metrics::{RunExemplars, RunMetadata, RunSummary, ShardState};
 use plimsoll_run_files::{
-    Counts, RunFileError, ShardStatus, read_counts, read_exemplars, read_shard_status, read_summary,
+    Counts, RunFileError, ShardStatus, find_rows, read_counts, read_exemplars, read_shard_status,
+    read_summary,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -105,6 +106,12 @@ impl Shard {
         for (name, digest) in status.iter().flat_map(|status| &status.files) {
             if let Some(how) = digest.mismatch(&folder.join(name)) {
                 files.damaged.insert(name.clone(), format!("{name} {how}"));
+            }
+        }
+        let rows = ["results.jsonl", "tasks.jsonl"].map(|name| find_rows(folder, name));
+        for name in rows.iter().flatten().filter_map(|path| path.file_name()?.to_str()) {
+            if status.as_ref().is_some_and(|status| !status.files.contains_key(name)) {
+                files.damaged.insert(name.to_owned(), format!("{name} is not in shard.json"));
             }
         }
         Ok(Self {

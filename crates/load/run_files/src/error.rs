@@ -19,6 +19,9 @@ pub enum RunFileError {
         /// The layout of this version.
         known: &'static str,
     },
+    /// A file is not as it was written. Remedy: copy it again.
+    #[error("its digest does not match")]
+    Changed,
     /// A value could not be written as JSON. Remedy: none; it does not happen with what Plimsoll
     /// built.
     #[error("the summary cannot be written as JSON: {0}")]

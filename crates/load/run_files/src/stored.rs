@@ -30,9 +30,36 @@ macro_rules! files {
 files! {
     "timeline.json" RunTimeline: timeline::SCHEMA, timeline_json, read_timeline;
     "exemplars.json" RunExemplars: exemplars::SCHEMA, exemplars_json, read_exemplars;
-    "shard.json" ShardStatus: "plimsoll.shard/1", shard_status_json, read_shard_status;
     "start.json" ShardSign: "plimsoll.start/1", shard_sign_json, read_shard_sign;
     "progress.json" ShardProgress: "plimsoll.progress/1", shard_progress_json, read_shard_progress;
+}
+
+const SHARD: &str = "plimsoll.shard/1";
+/// Introduces the last member of `shard.json`: the CRC-32 of all before it.
+const OWN_DIGEST: &str = ",\"crc32\":";
+
+/// `shard.json` as JSON in one line, with a final newline. It ends with a digest of its own: a
+/// digest that is missing in its list would leave a file unchecked.
+///
+/// # Errors
+/// [`RunFileError::Write`], which a value built by this tool does not cause.
+pub fn shard_status_json(value: &ShardStatus) -> Result<String, RunFileError> {
+    let text = to_line(&ShardStatus { schema: SHARD.to_owned(), ..value.clone() })?;
+    let content = text.trim_end_matches("}\n");
+    Ok(format!("{content}{OWN_DIGEST}{}}}\n", crc32fast::hash(content.as_bytes())))
+}
+
+/// Reads `shard.json`.
+///
+/// # Errors
+/// [`RunFileError::Layout`] for another layout, [`RunFileError::Changed`] if its digest does not
+/// match, [`RunFileError::Read`] for anything else.
+pub fn read_shard_status(bytes: &[u8]) -> Result<ShardStatus, RunFileError> {
+    let status = read(bytes, SHARD)?;
+    let text = String::from_utf8_lossy(bytes);
+    let (content, digest) = text.rsplit_once(OWN_DIGEST).ok_or(RunFileError::Changed)?;
+    let found = format!("{}}}\n", crc32fast::hash(content.as_bytes()));
+    if digest == found { Ok(status) } else { Err(RunFileError::Changed) }
 }
 
 /// How a file in the folder of a run differs from the one that the run wrote; `None` if it does

@@ -156,8 +156,16 @@ fn a_shard_that_was_cut_off_counts_up_to_there_and_makes_the_whole_invalid() {
 fn say(folder: &Path, keys: &Value) {
     let path = folder.join("shard.json");
     let mut status: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    status.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
-    fs::write(path, status.to_string()).unwrap();
+    let members = status.as_object_mut().unwrap();
+    members.remove("crc32");
+    members.extend(keys.as_object().unwrap().clone());
+    fs::write(path, with_digest(&status.to_string())).unwrap();
+}
+
+/// `shard.json` with its own digest as the last member.
+fn with_digest(status: &str) -> String {
+    let content = &status[..status.len() - 1];
+    format!("{content},\"crc32\":{}}}\n", crc32(content.as_bytes()))
 }
 
 #[test]
@@ -375,19 +383,22 @@ fn a_file_that_is_not_the_one_of_its_shard_makes_the_whole_invalid() {
     }
 }
 
-/// The last file has no digest of its own: without its list no other file would be checked.
+/// Without its list of digests no other file would be checked.
 #[test]
-fn a_shard_file_of_another_shard_or_without_digests_makes_the_whole_invalid() {
+fn a_shard_file_of_another_shard_or_changed_by_hand_makes_the_whole_invalid() {
     let parent = tempfile::tempdir().unwrap();
     let folders = shards(parent.path(), 3);
     let path = folders[1].join("shard.json");
+    say(&folders[1], &json!({"files": {"counts.bin": {"bytes": 1, "crc32": 1}}}));
     let whole = fs::read_to_string(&path).unwrap();
     for (from, to) in [
+        ("\"counts.bin\":{\"bytes\":1,\"crc32\":1}", ""),
         ("\"1/3\"", "\"1/4\""),
         ("\"1/3\"", "\"2/3\""),
         ("\"launch\":\"first\"", "\"launch\":\"other\""),
         ("\"launch\"", "\"lauoch\""),
         ("\"files\"", "\"filer\""),
+        (",\"crc32\":", ",\"crc31\":"),
     ] {
         let changed = whole.replace(from, to);
         assert_ne!(changed, whole, "{from}");
@@ -396,8 +407,20 @@ fn a_shard_file_of_another_shard_or_without_digests_makes_the_whole_invalid() {
         let words = "shard 1/3 has damaged files (shard.json";
         assert!(found.starts_with("2 of 3 ") && found.contains(words), "{to}: {found}");
     }
-    fs::write(&path, whole).unwrap();
+    // As a copy from the wrong folder: it is whole in itself.
+    for status in [json!({"shard": "2/3"}), json!({"launch": "other"})] {
+        fs::write(&path, &whole).unwrap();
+        say(&folders[1], &json!({"files": {}}));
+        say(&folders[1], &status);
+        let found = reason(&merge(&folders));
+        assert!(found.contains("shard 1/3 has damaged files (shard.json is of "), "{found}");
+    }
+    say(&folders[1], &json!({"files": {}, "shard": "1/3", "launch": "first"}));
     assert_eq!(reason(&merge(&folders)), "valid");
+    // Rows that the shard did not write, beside or instead of its own.
+    fs::write(folders[1].join("results.jsonl"), "{}\n").unwrap();
+    let found = reason(&merge(&folders));
+    assert!(found.contains("has damaged files (results.jsonl is not in shard.json)"), "{found}");
 }
 
 /// As ISO 3309 has it, bit by bit.

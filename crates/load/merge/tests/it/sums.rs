@@ -98,6 +98,9 @@ fn rows_are_merged_by_their_intended_start_and_a_cut_line_is_left_out() {
     let parent = tempfile::tempdir().unwrap();
     let folders = shards(parent.path(), 2);
     let row = |at: u64| format!("{{\"a\":1,\"intended_unix_ns\":{at},\"b\":2}}\n");
+    for folder in &folders {
+        fs::remove_file(folder.join("shard.json")).unwrap();
+    }
     fs::write(folders[0].join("results.jsonl"), row(1) + &row(30) + "{\"inten").unwrap();
     fs::write(folders[1].join("results.jsonl"), row(2) + &row(4)).unwrap();
     let read = folders.iter().map(|folder| Shard::read(folder).unwrap()).collect();
