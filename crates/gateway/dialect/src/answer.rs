@@ -60,15 +60,13 @@ pub fn is_answer(endpoint: Endpoint, body: &[u8]) -> bool {
                 !answer.choices.is_empty() && answer.choices.iter().all(Choice::is_whole)
             }
             Endpoint::Messages => {
-                answer.kind == "message"
-                    && has(&answer.content)
-                    && has(&answer.stop_reason)
-                    && !is_bad(&answer.stop_reason)
+                answer.kind == "message" && has(&answer.content) && is_good(&answer.stop_reason)
             }
             Endpoint::Responses => {
                 (answer.status == "completed" || answer.status == "incomplete")
                     && has(&answer.output)
-                    && !is_bad(&answer.incomplete_details["reason"])
+                    && (answer.incomplete_details.is_null()
+                        || is_good(&answer.incomplete_details["reason"]))
             }
             Endpoint::Embeddings => has(&answer.data),
         }
@@ -76,20 +74,33 @@ pub fn is_answer(endpoint: Endpoint, body: &[u8]) -> bool {
 
 impl Choice {
     fn is_whole(&self) -> bool {
-        has(&self.finish_reason)
-            && !is_bad(&self.finish_reason)
+        is_good(&self.finish_reason)
             && self.error.is_null()
             && CONTENTS.iter().any(|name| has(&self.message[*name]))
     }
 }
 
-/// Whether a model stopped for a reason that spoils the answer: it failed, or a filter cut it.
-pub(crate) fn is_bad_reason(reason: &[u8]) -> bool {
-    [&b"error"[..], b"content_filter", b"refusal"].contains(&reason)
+/// Reasons for which a model stops with an answer that it would give again, in all dialects.
+const GOOD_REASONS: [&str; 9] = [
+    "stop",
+    "length",
+    "tool_calls",
+    "function_call",
+    "end_turn",
+    "max_tokens",
+    "max_output_tokens",
+    "stop_sequence",
+    "tool_use",
+];
+
+/// Whether an answer that ends for this reason is whole. Servers know many reasons why an answer is
+/// not: an unknown one is taken for one of these.
+pub(crate) fn is_good_reason(reason: &[u8]) -> bool {
+    GOOD_REASONS.iter().any(|good| good.as_bytes() == reason)
 }
 
-fn is_bad(reason: &Value) -> bool {
-    reason.as_str().is_some_and(|reason| is_bad_reason(reason.as_bytes()))
+fn is_good(reason: &Value) -> bool {
+    reason.as_str().is_some_and(|reason| is_good_reason(reason.as_bytes()))
 }
 
 /// Whether a value is there and not empty.
@@ -146,7 +157,11 @@ mod tests {
             (Endpoint::Chat, false, chat(r#"[{"finish_reason":"stop","error":{"code":502},"message":{"content":"hi"}}]"#)),
             (Endpoint::Chat, true, chat(r#"[{"finish_reason":"length","message":{"content":"hi"}}]"#)),
             (Endpoint::Chat, false, chat(r#"[{"finish_reason":"stop","message":{"content":"a"}},{"message":{"content":"b"}}]"#)),
+            (Endpoint::Chat, false, chat(r#"[{"finish_reason":"insufficient_system_resource","message":{"content":"hi"}}]"#)),
             (Endpoint::Messages, false, message.replace("end_turn", "refusal")),
+            (Endpoint::Messages, false, message.replace("end_turn", "pause_turn")),
+            (Endpoint::Messages, true, message.replace("end_turn", "max_tokens")),
+            (Endpoint::Responses, true, r#"{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{}]}"#.to_owned()),
             (Endpoint::Responses, false, r#"{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[{}]}"#.to_owned()),
             (Endpoint::Chat, false, chat("[]")),
             (Endpoint::Chat, false, r#"{"error":{"message":"ill"},"choices":[{"finish_reason":"stop","message":{"content":"hi"}}]}"#.to_owned()),

@@ -198,7 +198,7 @@ impl Observed {
     fn stopped_by(&mut self, value: &[u8]) {
         let [b'"', reason @ ..] = value else { return };
         let reason = &reason[..memchr::memchr(b'"', reason).unwrap_or(reason.len())];
-        let is_good = !answer::is_bad_reason(reason) && self.reason != Reason::Bad;
+        let is_good = answer::is_good_reason(reason) && self.reason != Reason::Bad;
         self.reason = if is_good { Reason::Good } else { Reason::Bad };
     }
 
@@ -344,7 +344,7 @@ impl EventMatcher {
                 let reason = memchr::memmem::find(details, b"\"reason\"")
                     .filter(|_| details.starts_with(b"{"))
                     .and_then(|at| value_at(details, at + 8));
-                observed.stopped_by(reason.unwrap_or(b"\"completed\""));
+                observed.stopped_by(reason.unwrap_or(b"\"stop\""));
                 observed.end_with(StreamStatus::Finished);
             }
             b"response.failed" | b"error" => observed.end_with(StreamStatus::Failed),

@@ -233,7 +233,9 @@ impl Inspector {
 
     /// The content of a text file, redacted; None if nothing changed.
     fn content(&self, content: &str, nesting: usize, found: &mut Vec<Match>) -> Option<String> {
-        let inner = self.inner_document(content, nesting, found);
+        let inner = self
+            .inner_document(content, nesting, found)
+            .or_else(|| self.inner_base64(content, nesting, found));
         let text = inner.as_deref().unwrap_or(content);
         let decision = self.policy.scan(text, self.kind, &self.actions);
         found.extend(decision.matches);
@@ -241,6 +243,19 @@ impl Inspector {
             Cow::Owned(redacted) => Some(redacted),
             Cow::Borrowed(_) => inner,
         }
+    }
+
+    /// The text in base64 that is itself the content of a file, redacted; None if nothing changed.
+    fn inner_base64(&self, text: &str, nesting: usize, found: &mut Vec<Match>) -> Option<String> {
+        if nesting >= nested::MAX_NESTING
+            || text.len() < SHORTEST_BASE64
+            || !nested::is_base64(text)
+        {
+            return None;
+        }
+        let File::Text(content) = nested::from_base64(text) else { return None };
+        let redacted = self.content(&content, nesting + 1, found)?;
+        Some(nested::to_base64(&redacted))
     }
 
     /// Judges a text by itself, and a number also with the name of its member.
@@ -365,6 +380,25 @@ mod tests {
     use std::sync::LazyLock;
 
     use super::*;
+
+    #[test]
+    fn base64_is_read_in_every_spelling() {
+        let inspector = Inspector::personal_data(Arc::clone(&BUILTIN), FileRule::default());
+        // "write to ann@example.com", as UTF-16 with each mark and without, and encoded twice.
+        for base64 in [
+            "d3JpdGUgdG8gYW5uQGV4YW1wbGUuY29t",
+            "//53AHIAaQB0AGUAIAB0AG8AIABhAG4AbgBAAGUAeABhAG0AcABsAGUALgBjAG8AbQA=",
+            "/v8AdwByAGkAdABlACAAdABvACAAYQBuAG4AQABlAHgAYQBtAHAAbABlAC4AYwBvAG0=",
+            "dwByAGkAdABlACAAdABvACAAYQBuAG4AQABlAHgAYQBtAHAAbABlAC4AYwBvAG0A",
+            "ZDNKcGRHVWdkRzhnWVc1dVFHVjRZVzF3YkdVdVkyOXQ=",
+        ] {
+            for name in ["file_data", "note"] {
+                let document = format!(r#"{{"file":{{"{name}":"{base64}"}}}}"#);
+                let judged = inspector.document(&document, Source::Protocol).unwrap();
+                assert!(judged.document.is_some_and(|new| !new.contains(base64)), "{document}");
+            }
+        }
+    }
 
     #[test]
     fn what_is_redacted_at_the_end_of_a_part_eats_no_neighbour() {

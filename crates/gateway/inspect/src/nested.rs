@@ -94,10 +94,25 @@ pub(crate) fn from_base64(text: &str) -> File {
             other => *other,
         })
         .collect();
-    match LENIENT.decode(bytes).map(String::from_utf8) {
-        Ok(Ok(text)) => File::Text(text),
-        _ => File::Bytes,
-    }
+    LENIENT.decode(bytes).map_or(File::Bytes, text_file)
+}
+
+/// A text in UTF-8, or in UTF-16 with its mark or with a first letter of ASCII.
+fn text_file(bytes: Vec<u8>) -> File {
+    let is_even = bytes.len().is_multiple_of(2);
+    let text = match bytes.as_slice() {
+        [0xff, 0xfe, units @ ..] if is_even => from_utf16(units, u16::from_le_bytes),
+        [0xfe, 0xff, units @ ..] if is_even => from_utf16(units, u16::from_be_bytes),
+        units @ [_, 0, ..] if is_even => from_utf16(units, u16::from_le_bytes),
+        units @ [0, ..] if is_even => from_utf16(units, u16::from_be_bytes),
+        _ => String::from_utf8(bytes).ok(),
+    };
+    text.map_or(File::Bytes, File::Text)
+}
+
+fn from_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
+    let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));
+    char::decode_utf16(units).collect::<Result<_, _>>().ok()
 }
 
 /// Whether a text consists of base64 only.
@@ -124,7 +139,7 @@ fn from_percent(text: &str) -> File {
         bytes.push(escaped.unwrap_or(*first));
         rest = after.get(if escaped.is_some() { 2 } else { 0 }..).unwrap_or_default();
     }
-    String::from_utf8(bytes).map_or(File::Bytes, File::Text)
+    text_file(bytes)
 }
 
 #[cfg(test)]
@@ -161,5 +176,18 @@ mod tests {
         assert_eq!(from_base64("Pz8_"), from_base64("Pz8/"));
         assert_eq!(from_base64("aG\nk="), File::Text("hi".to_owned()));
         assert_eq!(from_base64("not base64!"), File::Bytes);
+    }
+
+    #[test]
+    fn utf_16_is_text() {
+        for (base64, content) in [
+            ("//5oAGkA", File::Text("hi".to_owned())),
+            ("/v8AaABp", File::Text("hi".to_owned())),
+            ("aABpAA==", File::Text("hi".to_owned())),
+            ("AGgAaQ==", File::Text("hi".to_owned())),
+            ("/v/YAABp", File::Bytes),
+        ] {
+            assert_eq!(from_base64(base64), content, "{base64}");
+        }
     }
 }

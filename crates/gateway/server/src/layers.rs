@@ -35,6 +35,7 @@ use plimsoll_gateway_inspect::Source;
 
 use crate::http::body_filter::BodyFilter;
 use crate::http::error_response::ErrorResponse;
+use crate::http::normal_form::is_configurable;
 use crate::layers::counters::LayerCounter;
 use crate::layers::fault_injection::FaultSpec;
 use crate::layers::identity::Identity;
@@ -343,7 +344,8 @@ pub(crate) fn counters() -> Vec<&'static LayerCounter> {
 /// # Errors
 /// A message with the setting.
 pub(crate) fn header_name(setting: &str, name: &str) -> Result<HeaderName, String> {
-    HeaderName::try_from(name).map_err(|_| format!("{setting} is not a header name"))
+    let name = HeaderName::try_from(name).ok().filter(is_configurable);
+    name.ok_or_else(|| format!("{setting} is not a header name that a client may set"))
 }
 
 /// Makes a layer if its section is there. An invalid value is added to `problems`.

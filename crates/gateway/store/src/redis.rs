@@ -18,7 +18,7 @@ use crate::{lru_cache::CacheCounters, single_flight::SingleFlight};
 use ::redis::{Cmd, IntoConnectionInfo as _, RedisResult, Script, ScriptInvocation};
 use bytes::Bytes;
 use reconnecting::ReconnectingClient;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ pub struct RedisBackend {
     single_flight: SingleFlight,
     counters: CacheCounters,
     errors: AtomicU64,
+    /// Workers whose connection is lost.
+    lost: Arc<AtomicUsize>,
 }
 
 impl RedisBackend {
@@ -48,12 +50,17 @@ impl RedisBackend {
             single_flight: SingleFlight::default(),
             counters: CacheCounters::default(),
             errors: AtomicU64::new(0),
+            lost: Arc::default(),
         })
     }
 
     /// Operations that had no answer.
     pub fn errors(&self) -> u64 {
         self.errors.load(Relaxed)
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Relaxed) > 0
     }
 
     pub(crate) const fn single_flight(&self) -> &SingleFlight {
@@ -98,8 +105,8 @@ pub(crate) struct BudgetKeys {
 impl RedisStore {
     /// Connects on this worker's runtime. Without an answer it goes on trying in the background.
     pub(crate) async fn connect(backend: Arc<RedisBackend>) -> Self {
-        let client =
-            ReconnectingClient::open(backend.client.clone(), backend.settings.timeout).await;
+        let (client, lost) = (backend.client.clone(), Arc::clone(&backend.lost));
+        let client = ReconnectingClient::open(client, backend.settings.timeout, lost).await;
         Self { backend, client }
     }
 

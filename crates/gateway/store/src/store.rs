@@ -50,6 +50,11 @@ impl Backend {
         }
     }
 
+    /// Whether a worker has lost its connection to Redis.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Redis(backend) if backend.is_lost())
+    }
+
     /// Counts of the response cache.
     pub fn cache_counts(&self) -> CacheCounts {
         match self {

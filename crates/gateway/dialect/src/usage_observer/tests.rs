@@ -107,6 +107,7 @@ fn a_stream_without_a_good_reason_for_its_end_is_no_answer() {
         (r#""finish_reason": "length""#, true),
         (r#""finish_reason":"content_filter""#, false),
         (r#""finish_reason":"error""#, false),
+        (r#""finish_reason":"insufficient_system_resource""#, false),
         (r#""finish_reason":null"#, false),
         (r#""index":0"#, false),
         (r#""finish_reason":"error"},{"finish_reason":"stop""#, false),

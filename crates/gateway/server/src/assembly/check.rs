@@ -266,9 +266,14 @@ fn handler(
 }
 
 fn fixed_response(respond: &RespondSpec) -> Result<FixedResponse, String> {
+    let status = StatusCode::from_u16(respond.status).ok();
+    let status = status.filter(|status| !status.is_informational());
+    let status = status.ok_or_else(|| format!("{} is not a final status", respond.status))?;
+    if matches!(respond.status, 204 | 205 | 304) && !respond.body.is_empty() {
+        return Err(format!("a response with status {status} has no `body`"));
+    }
     Ok(FixedResponse {
-        status: StatusCode::from_u16(respond.status)
-            .map_err(|_| format!("{} is not an HTTP status", respond.status))?,
+        status,
         content_type: HeaderValue::from_str(&respond.content_type)
             .map_err(|_| format!("`{}` is not a content type", respond.content_type))?,
         body: Bytes::from(respond.body.clone()),

@@ -121,6 +121,7 @@ impl Config {
         let limits = check.keep(rate_limit::from_specs(&spec.rate_limits)).unwrap_or_default();
         let trusted_proxies = check.keep(TrustedProxies::parse(&spec.trusted_proxies));
         check.values(spec);
+        check.headers(&layers.headers());
         let router = check.routes(spec, &upstreams);
         let admin_router = check.admin_routes(spec);
         check.finish()?;
@@ -241,9 +242,9 @@ routes:
                 "routes: [{name: r, path: '/x//y', upstream: u}]",
                 "`r`: `path` is not in normal form",
             ),
-            ("tenant: {claim: t, secret: ''}", "the secret is empty"),
+            ("tenant: {claim: t, secret: ''}", "secret is empty"),
             ("tenant: {required: true, anonymous: true}", "exclude each other"),
-            ("admin: {key: ''}", "the key is empty"),
+            ("admin: {key: ''}", "secret is empty"),
         ] {
             let spec = Spec::from_yaml(&format!("{head}{text}")).unwrap();
             let error = Config::new(&spec).unwrap_err().to_string();
@@ -370,6 +371,23 @@ routes:
             ("open: [x]".to_owned(), "open: `x` does not begin with `/`"),
             ("audit: {path: a, queue: 0}".to_owned(), "audit: "),
             ("audit: {path: a, flush: 0}".to_owned(), "audit: "),
+            ("audit: {path: a}\naccess_log: {path: a}".to_owned(), "access_log: is the same file"),
+            (
+                "listen: '127.0.0.1:9'\nadmin: {listen: '127.0.0.1:9'}".to_owned(),
+                "admin.listen: is the same address",
+            ),
+            ("upstreams: {u: {addresses: ['127.0.0.1:0']}}".to_owned(), "is not HOST:PORT"),
+            (upstream("key: ''"), "a key or secret is empty"),
+            ("auth: {keys: [{name: a, key: ''}]}".to_owned(), "a key or secret is empty"),
+            (route("path: /x, respond: {status: 101}"), "is not a final status"),
+            (route("path: /x, respond: {status: 204, body: a}"), "has no `body`"),
+            ("tenant: {header: host}".to_owned(), "is not a header name that a client may"),
+            ("request_id: {header: te}".to_owned(), "is not a header name that a client may"),
+            ("auth: {header: x-http-method, keys: []}".to_owned(), "is not a header name that"),
+            (
+                "tenant: {header: x-id}\nrequest_id: {header: x-id}".to_owned(),
+                "the header `x-id`: is empty, or",
+            ),
         ] {
             let error = Config::new(&Spec::from_yaml(&text).unwrap()).unwrap_err().located(&text);
             assert!(error.to_string().contains(message), "{text}: {error}");

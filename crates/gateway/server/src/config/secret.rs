@@ -17,12 +17,13 @@ impl Secret {
     /// The text, with its environment variable filled in.
     ///
     /// # Errors
-    /// A message about a variable that is not set.
+    /// A message about a variable that is not set, or about an empty text.
     pub fn reveal(&self) -> Result<String, String> {
-        match self.0.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
-            None => Ok(self.0.clone()),
+        let text = match self.0.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
+            None => self.0.clone(),
             Some(name) => std::env::var(name)
-                .map_err(|_| format!("the environment variable `{name}` is not set")),
-        }
+                .map_err(|_| format!("the environment variable `{name}` is not set"))?,
+        };
+        if text.is_empty() { Err("a key or secret is empty".to_owned()) } else { Ok(text) }
     }
 }

@@ -21,7 +21,7 @@ mod wire;
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{HeaderMap, Method, Request, Uri, Version};
 
-pub(crate) use headers::{OwnedHeaders, dashed};
+pub(crate) use headers::{OwnedHeaders, dashed, is_configurable};
 pub use host::host;
 pub(crate) use path::decoded;
 pub use path::{is_normal_template, path};

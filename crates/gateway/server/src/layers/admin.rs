@@ -83,13 +83,10 @@ enum Local {
 
 impl AdminGate {
     /// # Errors
-    /// A message about a variable that is not set, or an empty key.
+    /// A message as [`Secret::reveal`].
     pub(crate) fn new(spec: &AdminSpec) -> Result<Self, String> {
         let key = spec.key.as_ref().map(Secret::reveal).transpose();
         let key = key.map_err(|problem| format!("admin: {problem}"))?;
-        if key.as_ref().is_some_and(String::is_empty) {
-            return Err("admin: the key is empty".to_owned());
-        }
         let local = match (spec.local, spec.listen) {
             (true, _) => Local::Everywhere,
             (false, Some(_)) => Local::Apart,

@@ -77,9 +77,10 @@ fn health(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
     }
     let mut body = json!({"status": "ok", "service": config.spec.name,
         "version": env!("CARGO_PKG_VERSION")});
-    for log in state.request_log.failing() {
+    let store = state.backend.is_lost().then_some("store");
+    for part in state.request_log.failing().chain(store) {
         body["status"] = "degraded".into();
-        body[log] = "failing".into();
+        body[part] = "failing".into();
     }
     if config.layers.tools.is_some() {
         body["mcp_servers"] = state.tools.registry().servers().len().into();

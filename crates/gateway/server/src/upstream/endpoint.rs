@@ -43,8 +43,8 @@ impl Endpoint {
     /// `None` if the address is not `HOST:PORT`.
     pub(super) fn new(address: &str, spec: &UpstreamSpec) -> Option<Self> {
         let (name, port) = address.rsplit_once(':')?;
-        let _: u16 = port.parse().ok()?;
-        if name.is_empty() || name.contains(['@', '/']) {
+        let port: u16 = port.parse().ok()?;
+        if port == 0 || name.is_empty() || name.contains(['@', '/']) {
             return None;
         }
         Some(Self {

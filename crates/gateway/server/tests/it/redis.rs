@@ -153,8 +153,29 @@ fn without_redis_a_gateway_fails_open_or_closed_as_configured() {
             assert!(body["error"]["message"].as_str().unwrap().contains("store"), "{body}");
         }
         assert!(metric(&gateway, "gateway_store_errors ").unwrap() > 0.0);
-        assert_eq!(get(gateway.addr(), "/health").json()["status"], json!("ok"));
+        let health = get(gateway.addr(), "/health");
+        assert_eq!(health.status, 200, "it is alive");
+        let health = health.json();
+        assert_eq!([&health["status"], &health["store"]], ["degraded", "failing"], "{on_loss}");
     }
+}
+
+#[test]
+fn a_redis_that_hangs_shows_until_it_answers_again() {
+    let redis = Redis::start();
+    let store = redis.store("open").replace("timeout: 2s", "timeout: 100ms");
+    let gateway = llm(Provider::with_text(&["Hello"]).addr, &format!("{LAYERS}{store}"));
+    let signal = |name: &str| {
+        let pid = redis.child.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    };
+    let health = || get(gateway.addr(), "/health").json()["status"].clone();
+    assert_eq!(health(), "ok");
+    signal("-STOP");
+    assert_eq!(post(gateway.addr(), CHAT, A, &question("hi")).status, 200);
+    assert_eq!(health(), "degraded");
+    signal("-CONT");
+    until("it answers again", || health() == "ok");
 }
 
 #[test]

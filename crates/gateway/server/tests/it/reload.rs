@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use plimsoll_gateway_server::{Gateway, GatewayError, Spec};
 
@@ -271,6 +272,66 @@ const SETTINGS: &[Setting] = &[
         },
     ),
     ("", "tls: {cert: /none, key: /none}", "tls: {}", true, layers),
+    ("server: {headers: 5}", "server: {headers: 50}", "server: {headers: 0}", false, |gateway| {
+        status(gateway, "GET /x", &[("x-a", "1"); 20], "")
+    }),
+    (
+        "server: {header_bytes: 8KiB}",
+        "server: {header_bytes: 64KiB}",
+        "server: {header_bytes: 1}",
+        false,
+        |gateway| status(gateway, "GET /x", &[("x-a", &"x".repeat(10_000))], ""),
+    ),
+    (
+        "scrub: {}\nserver: {response_bytes: 5}",
+        "scrub: {}\nserver: {response_bytes: 50}",
+        "scrub: {}\nserver: {response_bytes: 0}",
+        false,
+        |gateway| status(gateway, "GET /up", &[], ""),
+    ),
+    ("faults: {delay: 300ms}", "faults: {delay: 0s}", "faults: {delay: late}", false, |gateway| {
+        let begin = Instant::now();
+        get(gateway.addr(), "/up");
+        (begin.elapsed() >= Duration::from_millis(300)).to_string()
+    }),
+    (
+        "rate_limits: [{per: address, requests: 1}]\nfaults: {limiter_open: true}",
+        "rate_limits: [{per: address, requests: 1}]\nfaults: {limiter_open: false}",
+        "faults: {limiter_open: 7}",
+        false,
+        |gateway| [(); 2].map(|()| status(gateway, "GET /x", &[], "")).concat(),
+    ),
+    (
+        "policy: {endpoint: true}\nfaults: {policy_off: true}",
+        "policy: {endpoint: true}\nfaults: {policy_off: false}",
+        "policy: {endpoint: 3}",
+        false,
+        |gateway| status(gateway, "POST /api/request", &[], ATTACK),
+    ),
+    (
+        "tenant: {required: true, header: x-org}",
+        "tenant: {required: true, header: x-team}",
+        "tenant: {header: content-length}",
+        false,
+        |gateway| status(gateway, "GET /x", &[("x-org", "a")], ""),
+    ),
+    (
+        "tools: {local: [echo]}\nauth: {keys: [{name: a, key: k, scopes: [tools]}]}",
+        "tools: {local: [echo]}\nauth: {keys: [{name: a, key: k, scopes: [chat]}]}",
+        "tools: {local: [echo]}\nauth: {keys: [{name: a, key: ''}]}",
+        false,
+        |gateway| status(gateway, "GET /v1/mcp/tools", &[("authorization", "Bearer k")], ""),
+    ),
+    (
+        "tools: {local: [echo], allow: {'*': ['local/*']}}",
+        "tools: {local: [echo], allow: {'*': []}}",
+        "tools: {local: [echo], allow: 3}",
+        false,
+        |gateway| {
+            let call = r#"{"name":"echo","arguments":{"text":"hi"}}"#;
+            status(gateway, "POST /v1/mcp/tools/call", &[], call)
+        },
+    ),
 ];
 
 /// Whatever a reload says it did, an outside probe sees: a new start with the same file is what the

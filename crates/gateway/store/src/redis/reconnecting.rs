@@ -2,6 +2,7 @@
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub(super) struct ReconnectingClient {
     client: Client,
     timeout: Duration,
     state: Mutex<State>,
+    /// How many workers of the process have no connection.
+    lost: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
@@ -32,8 +35,12 @@ struct State {
 
 impl ReconnectingClient {
     /// Tries once, and goes on in the background if there is no answer.
-    pub(super) async fn open(client: Client, timeout: Duration) -> Arc<Self> {
-        let client = Arc::new(Self { client, timeout, state: Mutex::default() });
+    pub(super) async fn open(
+        client: Client,
+        timeout: Duration,
+        lost: Arc<AtomicUsize>,
+    ) -> Arc<Self> {
+        let client = Arc::new(Self { client, timeout, state: Mutex::default(), lost });
         match connect(&client.client, timeout).await {
             Some(connection) => client.connected(connection),
             None => client.reconnect(),
@@ -82,6 +89,7 @@ impl ReconnectingClient {
 
     /// Connects again in the background, until it succeeds or nobody holds the client.
     fn reconnect(self: &Arc<Self>) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
         let waiting = Arc::downgrade(self);
         tokio::spawn(reconnect(waiting, self.client.clone(), self.timeout));
     }
@@ -92,6 +100,7 @@ async fn reconnect(waiting: Weak<ReconnectingClient>, client: Client, timeout: D
     while waiting.strong_count() > 0 {
         if let Some(connection) = connect(&client, timeout).await {
             if let Some(waiting) = waiting.upgrade() {
+                waiting.lost.fetch_sub(1, Ordering::Relaxed);
                 waiting.connected(connection);
             }
             return;

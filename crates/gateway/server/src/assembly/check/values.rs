@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use hyper::header::HeaderName;
+
 use super::Check;
 use crate::assembly::spec::Spec;
 use crate::config::route::RouteSpec;
@@ -68,6 +70,21 @@ impl Check {
         }
         self.require(spec.faults.has_valid_shares(), "faults: a share is between 0 and 1");
         self.names(spec);
+        self.places(spec);
+    }
+
+    /// Refuses places that two things would take.
+    fn places(&mut self, spec: &Spec) {
+        self.require(
+            spec.listen.port() == 0 || spec.admin.listen != Some(spec.listen),
+            "admin.listen: is the same address as `listen`",
+        );
+        let audit = spec.audit.as_ref().and_then(|audit| audit.path.as_ref());
+        let access_log = spec.access_log.as_ref().map(|log| &log.path);
+        self.require(
+            audit.is_none() || audit != access_log,
+            "access_log: is the same file as `audit`, which already has these rows",
+        );
     }
 
     fn upstream_values(&mut self, place: &str, upstream: &UpstreamSpec) {
@@ -123,6 +140,11 @@ impl Check {
         for path in &spec.open {
             self.require(path.starts_with('/'), &format!("open: `{path}` does not begin with `/`"));
         }
+    }
+
+    /// Refuses a header that two layers would read.
+    pub(crate) fn headers(&mut self, headers: &[HeaderName]) {
+        self.distinct("the header", headers.iter().map(HeaderName::as_str));
     }
 
     fn distinct<'a>(&mut self, what: &str, names: impl Iterator<Item = &'a str>) {

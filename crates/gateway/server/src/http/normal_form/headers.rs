@@ -69,6 +69,13 @@ const OVERRIDES: [&str; 10] = [
     "x-method-override",
 ];
 
+/// Whether a layer may be configured to read a header: not one that frames the message, that ends
+/// here, or that is never taken.
+pub(crate) fn is_configurable(name: &HeaderName) -> bool {
+    let framing = [HOST, CONTENT_LENGTH, CONTENT_TYPE, CONTENT_ENCODING, CONNECTION, UPGRADE];
+    !framing.iter().chain(&HOP).any(|other| other == name) && !OVERRIDES.contains(&name.as_str())
+}
+
 /// The headers that this gateway itself reads or sets, by its configuration.
 #[derive(Debug)]
 pub(crate) struct OwnedHeaders {
