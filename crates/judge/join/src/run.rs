@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{CacheState, Nanos, Outcome, PolicyDecision, TokenSource};
-use plimsoll_run_files::{ParsedRow, changed_since, parse_row};
+use plimsoll_run_files::{ParsedRow, changed_since, parse_row, row_time};
 use serde::Deserialize;
 
 use crate::error::{JoinError, quoted};
@@ -268,7 +268,7 @@ impl Run {
     }
 
     fn add_stated(&mut self, row: &ParsedRow, request: u32) -> Result<(), JoinError> {
-        let whole = row.server_time_ms.map(|time| (SERVER_TIME, time.as_millis_f64()));
+        let whole = row.server_time_ms.map(|ms| (SERVER_TIME, ms));
         let parts = row.server_parts_ms.iter().map(|(name, ms): (&String, &f64)| (&**name, *ms));
         for (name, ms) in whole.into_iter().chain(parts) {
             let name = position(&mut self.stated_names, name)?;
@@ -293,9 +293,10 @@ impl Run {
         );
         let scenario = GroupName { scenario: row.scenario.clone(), outcome: outcome.name() };
         Ok(Request {
-            sent: intended.saturating_add(row.dispatch_lag_ms.and_then(signed_nanos).unwrap_or(0)),
-            service: row.service_time_ms.and_then(signed_nanos),
-            ttfb: row.ttfb_ms.and_then(signed_nanos),
+            sent: intended
+                .saturating_add(row_time(row.dispatch_lag_ms).and_then(signed_nanos).unwrap_or(0)),
+            service: row_time(row.service_time_ms).and_then(signed_nanos),
+            ttfb: row_time(row.ttfb_ms).and_then(signed_nanos),
             prompt: reported(row.prompt_tokens, row.prompt_tokens_source),
             completion: reported(row.completion_tokens, row.completion_tokens_source),
             status: row.status,

@@ -31,7 +31,7 @@ pub use counts::{COUNTS_SCHEMA, Counts, CountsView, counts_bytes, read_counts};
 pub use error::RunFileError;
 pub use interval_log::interval_log;
 pub use rebuild::{Rebuilt, rebuild};
-pub use row::{ParsedRow, RowContext, RowNames, parse_row, write_row};
+pub use row::{ParsedRow, RowContext, RowNames, parse_row, row_time, write_row};
 pub use row_file::{RowFormat, RowWriter, find_rows, open_rows};
 pub use shard_signs::{ShardProgress, ShardSign};
 pub use shard_status::{FileDigest, ShardStatus};

@@ -10,6 +10,6 @@ mod columns;
 mod parse;
 mod write;
 
-pub use columns::{COLUMNS, Column, ParsedRow};
+pub use columns::{COLUMNS, Column, ParsedRow, row_time};
 pub use parse::parse_row;
 pub use write::{RowContext, RowNames, write_row};

@@ -10,7 +10,7 @@ use plimsoll_measure::{
 use plimsoll_metrics::{RunMetadata, TaskTally};
 use serde::{Deserialize, Serialize};
 
-use crate::row::{ParsedRow, parse_row};
+use crate::row::{ParsedRow, parse_row, row_time};
 
 /// One task. Times are in milliseconds; the three parts add up to `loop_ms`.
 #[derive(Serialize, Deserialize)]
@@ -136,7 +136,7 @@ pub fn rebuild_tasks<L: AsRef<[u8]>, R: AsRef<[u8]>>(
 fn under_way(row: &ParsedRow, metadata: &RunMetadata) -> Option<TaskSample> {
     let tools = format!("{}/tools", row.scenario);
     let turn = metadata.scenarios.contains(&tools).then(|| row.sample(metadata).ok())??;
-    let lag = row.dispatch_lag_ms.unwrap_or_default();
+    let lag = row_time(row.dispatch_lag_ms).unwrap_or_default();
     Some(TaskSample {
         stage: turn.stage,
         scenario: turn.scenario,
@@ -145,10 +145,10 @@ fn under_way(row: &ParsedRow, metadata: &RunMetadata) -> Option<TaskSample> {
         warmup: row.warmup,
         intended: turn.timeline.intended,
         finished: turn.timeline.intended,
-        first_token: row.ttft_ms.map(|ttft| lag + ttft),
+        first_token: row_time(row.ttft_ms).map(|ttft| lag + ttft),
         times: [Nanos::ZERO; TaskPart::COUNT],
         generator: [Nanos::ZERO; TaskPart::COUNT],
-        first_token_generator: row.generator_ms.unwrap_or_default(),
+        first_token_generator: row_time(row.generator_ms).unwrap_or_default(),
         counts: TaskCounts::default(),
         end: TaskEnd::Unfinished,
         failed_in: None,

@@ -1,13 +1,13 @@
 //! Parses rows.
 
 use plimsoll_measure::{
-    AnswerContent, ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary,
-    GeneratorShare, Moment, Nanos, Outcome, RpcReport, Sample, ScenarioId, ServerReport, StageId,
-    TargetId, Timeline, TokenCount, Usage,
+    AnswerContent, ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl,
+    GapSummary, GeneratorShare, Moment, Nanos, Operation, Outcome, RpcReport, Sample, ScenarioId,
+    ServerReport, StageId, StreamShape, TargetId, Timeline, TokenCount, Usage,
 };
 use plimsoll_metrics::{LoadModel, RunMetadata};
 
-use super::columns::ParsedRow;
+use super::columns::{ParsedRow, row_time};
 use crate::error::RunFileError;
 
 /// Parses one line. Unknown keys, of later versions, are ignored.
@@ -60,21 +60,21 @@ impl ParsedRow {
             target: TargetId(position("target", targets, &self.target)?),
             conversation: self.conversation_key(metadata),
             turn: self.turn,
-            operation: self.operation,
+            operation: self.operation.as_deref().and_then(Operation::named),
             position: self.position,
             stream: self.stream,
             warmup: self.warmup,
             reused: self.reused,
             timeline: self.timeline(metadata.run.started_unix_ns),
-            retried_after: self.retried_after_ms,
+            retried_after: row_time(self.retried_after_ms),
             connect: ConnectPhases {
-                wait: self.connection_wait_ms,
+                wait: row_time(self.connection_wait_ms),
                 ahead: self.opened_ahead,
-                dns: self.dns_ms,
-                tcp: self.connect_ms,
-                tls: self.tls_ms,
+                dns: row_time(self.dns_ms),
+                tcp: row_time(self.connect_ms),
+                tls: row_time(self.tls_ms),
                 resumed: self.tls_resumed,
-                upgrade: self.upgrade_ms,
+                upgrade: row_time(self.upgrade_ms),
             },
             status: self.status,
             outcome: self.outcome()?,
@@ -83,8 +83,10 @@ impl ParsedRow {
             usage: self.usage(),
             events: self.events,
             gaps: self.gaps(),
-            shape: self.stream_shape,
-            finish_reason: self.finish_reason,
+            shape: StreamShape::ALL
+                .into_iter()
+                .find(|shape| self.stream_shape.as_deref() == Some(shape.name())),
+            finish_reason: self.finish_reason.as_deref().map(FinishReason::from_name),
             content: AnswerContent::default(),
             usage_refused: self.usage_refused,
             affected: false,
@@ -95,14 +97,17 @@ impl ParsedRow {
             },
             bytes_out: self.bytes_out,
             bytes_in: self.bytes_in,
-            flow: FlowControl { send_stall: self.send_stall_ms, receive_stall: self.receive_stall },
+            flow: FlowControl {
+                send_stall: row_time(self.send_stall_ms),
+                receive_stall: self.receive_stall,
+            },
             server: ServerReport {
                 cache: self.cache,
                 retries: self.upstream_retries,
-                time: self.server_time_ms,
+                time: row_time(self.server_time_ms),
                 retry_after: false,
             },
-            read_lag: self.read_lag_ms,
+            read_lag: row_time(self.read_lag_ms),
             generator: self.generator(),
         })
     }
@@ -126,8 +131,8 @@ impl ParsedRow {
 
     fn timeline(&self, epoch_unix_ns: u64) -> Timeline {
         let intended = Moment::from_nanos(self.intended_unix_ns.saturating_sub(epoch_unix_ns));
-        let dispatched = self.dispatch_lag_ms.map(|lag| intended + lag);
-        let after_dispatch = |length: Option<Nanos>| Some(dispatched? + length?);
+        let dispatched = row_time(self.dispatch_lag_ms).map(|lag| intended + lag);
+        let after_dispatch = |millis| Some(dispatched? + row_time(millis)?);
         Timeline {
             intended,
             dispatched,
@@ -135,7 +140,7 @@ impl ParsedRow {
             first_token: after_dispatch(self.ttft_ms),
             first_output_token: after_dispatch(self.ttfot_ms),
             last_token: after_dispatch(self.last_token_ms),
-            finished: self.response_time_ms.map(|length| intended + length),
+            finished: row_time(self.response_time_ms).map(|time| intended + time),
             ..Timeline::default()
         }
     }
@@ -152,11 +157,11 @@ impl ParsedRow {
     }
 
     fn gaps(&self) -> GapSummary {
-        let mean = self.gap_mean_ms.unwrap_or_default().as_u64();
+        let mean = row_time(self.gap_mean_ms).unwrap_or_default().as_u64();
         GapSummary {
             count: self.gap_count,
             sum: Nanos::new(mean.saturating_mul(self.gap_count.into())),
-            max: self.gap_max_ms.unwrap_or_default(),
+            max: row_time(self.gap_max_ms).unwrap_or_default(),
             largest_burst: self.largest_burst,
             late_together: self.late_together,
             ..GapSummary::default()

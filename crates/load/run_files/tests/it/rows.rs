@@ -5,7 +5,7 @@ use plimsoll_measure::{
     GeneratorShare, Moment, Nanos, Operation, Outcome, PolicyDecision, RpcReport, Sample,
     ScenarioId, ServerReport, StageId, StreamShape, Timeline, TokenCount, Usage,
 };
-use plimsoll_run_files::row::COLUMNS;
+use plimsoll_run_files::row::{COLUMNS, row_time};
 use plimsoll_run_files::{RowContext, RowNames, parse_row, write_row};
 use proptest::option::of;
 use proptest::prelude::*;
@@ -210,7 +210,7 @@ fn every_key_of_the_table_occurs_in_a_row() {
     let mut of_failed = Vec::new();
     write_row(&ended(sample(1, 1, 0, 1_000), failed, 0), &context, &mut of_failed);
     let rows = [full_row(), String::from_utf8(of_failed).unwrap()];
-    for column in &COLUMNS {
+    for column in COLUMNS.iter() {
         let occurs = rows.iter().any(|row| keys(row).iter().any(|key| key == column.key));
         assert!(occurs, "{}", column.key);
     }
@@ -380,8 +380,8 @@ proptest! {
         let row = parse_row(line).unwrap();
         prop_assert_eq!(&row.conversation, &name);
         prop_assert_eq!(row.weight, weight);
-        prop_assert_eq!(row.service_time_ms, turn.timeline.service_time());
-        prop_assert_eq!(row.transfer_ms, turn.timeline.transfer_time());
+        prop_assert_eq!(row_time(row.service_time_ms), turn.timeline.service_time());
+        prop_assert_eq!(row_time(row.transfer_ms), turn.timeline.transfer_time());
         prop_assert_eq!(row.sample(&metadata).unwrap(), turn);
     }
 }
