@@ -12,7 +12,7 @@ use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
 use plimsoll_suite::{
-    Accepted, ExternalTarget, LayerPart, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome,
+    Accepted, LayerPart, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, SuiteTarget,
     become_child, beside, prometheus,
 };
 
@@ -423,7 +423,7 @@ impl Flags {
     }
 
     /// A target with what the flags say of all.
-    fn target(&self, flag: &TargetFlag) -> Result<ExternalTarget> {
+    fn target(&self, flag: &TargetFlag) -> Result<SuiteTarget> {
         let (name, variable) = (&flag.name, |name: &str| env::var(name).ok());
         if flag.option("protocol").is_some() {
             let why = "suites choose the protocol of their requests: leave `protocol=` out";
@@ -437,18 +437,19 @@ impl Flags {
             });
             watched.transpose().map(|process| process.map(|process| process.pid))
         };
-        Ok(ExternalTarget {
+        Ok(SuiteTarget {
             name: name.clone(),
-            url: flag.url.trim_end_matches('/').to_owned(),
+            base: flag.url.trim_end_matches('/').to_owned(),
             key: flag
                 .key(variable)?
                 .or_else(|| self.key.clone().or_else(|| env::var("PLIMSOLL_KEY").ok())),
             headers: self.headers.clone(),
-            model: flag.option("model").map(str::to_owned).or_else(|| self.model.clone()),
+            model: flag.option("model").or(self.model.as_deref()).unwrap_or_default().to_owned(),
             insecure: self.insecure,
             http2: self.http2,
-            pid: pid_of("watch")?.or_else(|| listens_at(&flag.url.parse().ok()?)),
+            gateway_pid: pid_of("watch")?.or_else(|| listens_at(&flag.url.parse().ok()?)),
             store_pid: pid_of("store")?,
+            ..SuiteTarget::default()
         })
     }
 }
@@ -602,10 +603,8 @@ fn without_secrets(arg: &str) -> String {
 /// An invalid profile or baseline is wrong usage; other errors are not.
 fn suite_error(error: SuiteError) -> anyhow::Error {
     match error {
-        SuiteError::Profile(_) | SuiteError::Baseline { .. } | SuiteError::Targets(_) => {
-            UsageError(error.to_string()).into()
-        }
-        SuiteError::Target { .. } => TargetError(error.to_string()).into(),
+        SuiteError::Profile(_) | SuiteError::Usage(_) => UsageError(error.to_string()).into(),
+        SuiteError::Target(_) => TargetError(error.to_string()).into(),
         error => error.into(),
     }
 }

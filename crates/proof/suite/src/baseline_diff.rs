@@ -21,7 +21,8 @@ const DROP: f64 = 0.2;
 /// # Errors
 /// If there is none, or one of an unknown layout or another suite.
 pub(crate) fn read(path: &Path, suite: &str) -> Result<Report, SuiteError> {
-    let unusable = |why: String| SuiteError::Baseline { path: path.to_owned(), why };
+    let unusable =
+        |why: String| SuiteError::Usage(format!("cannot compare with {}: {why}", path.display()));
     let bytes = plimsoll_input::read(path).map_err(|error| unusable(error.to_string()))?;
     let old: Report =
         serde_json::from_slice(&bytes).map_err(|error| unusable(error.to_string()))?;

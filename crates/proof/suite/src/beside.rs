@@ -6,7 +6,7 @@ use plimsoll_report::table::Table;
 
 use crate::error::SuiteError;
 use crate::ratio::Ratio;
-use crate::report::{Report, Section};
+use crate::report::{Report, Section, distinct};
 use crate::result::MeasurementResult;
 use crate::suite::columns;
 
@@ -17,10 +17,10 @@ use crate::suite::columns;
 /// If there are fewer, or they are of different suites.
 pub fn beside(reports: &[(String, Report)]) -> Result<Vec<Section>, SuiteError> {
     let Some((_, first)) = reports.first().filter(|_| reports.len() > 1) else {
-        return Err(SuiteError::Targets("give the folders of two suites or more".to_owned()));
+        return Err(SuiteError::Usage("give the folders of two suites or more".to_owned()));
     };
     if let Some((name, other)) = reports.iter().find(|(_, report)| report.suite != first.suite) {
-        return Err(SuiteError::Targets(format!(
+        return Err(SuiteError::Usage(format!(
             "{name} is the result of `{}`, and the first that of `{}`: give results of one suite",
             other.suite, first.suite
         )));
@@ -37,10 +37,10 @@ fn environments(reports: &[(String, Report)]) -> Section {
     let mut table = Table::new(head("Environment", reports));
     for name in distinct(short) {
         let cells = own.iter().map(|lines| {
-            let found = lines.iter().find(|(known, _)| known == name);
+            let found = lines.iter().find(|(known, _)| *known == name);
             or_dash(found, |(_, value)| cut(value, (WIDTH / reports.len()).max(16)))
         });
-        table.row(std::iter::once(name.to_owned()).chain(cells));
+        table.row(std::iter::once(name.clone()).chain(cells));
     }
     let verdicts = reports.iter().map(|(_, report)| report.conclusion());
     let verdicts = verdicts.map(|text| text.split(':').next().unwrap_or_default().to_owned());
@@ -51,17 +51,6 @@ fn environments(reports: &[(String, Report)]) -> Section {
 /// Characters for the values of all environments; all of a value is in the report of its suite.
 const WIDTH: usize = 110;
 
-/// In their order, without repeats.
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut known = Vec::new();
-    for name in names {
-        if !known.contains(&name) {
-            known.push(name);
-        }
-    }
-    known
-}
-
 fn figures(reports: &[(String, Report)]) -> Section {
     let results = reports.iter().flat_map(|(_, report)| &report.measurements);
     let mut head = head("Measurement: requests/s, p50, p99", reports);
@@ -69,7 +58,7 @@ fn figures(reports: &[(String, Report)]) -> Section {
         head.push(format!("rate of {one} / {other}"));
     }
     let mut table = Table::new(head);
-    for label in distinct(results.map(|result| &*result.label)) {
+    for label in distinct(results.map(|result| &result.label)) {
         let own = reports
             .iter()
             .map(|(_, report)| report.measurements.iter().find(|result| result.label == label));
@@ -79,7 +68,7 @@ fn figures(reports: &[(String, Report)]) -> Section {
             [one, other] => Some(or_dash(times(one, other), |times| times)),
             _ => None,
         };
-        table.row(std::iter::once(label.to_owned()).chain(cells).chain(times));
+        table.row(std::iter::once(label.clone()).chain(cells).chain(times));
     }
     Section::new("Figures", table)
 }

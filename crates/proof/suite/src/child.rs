@@ -58,7 +58,8 @@ impl Child {
     /// # Errors
     /// If it cannot be started or is not ready within 5 s.
     pub(crate) fn start(spec: &ChildSpec<'_>) -> Result<Self, SuiteError> {
-        let cannot = |source| SuiteError::Start { what: spec.what.to_owned(), source };
+        let what = spec.what;
+        let cannot = |source| SuiteError::System { what: format!("start {what}"), source };
         let log = File::create(&spec.log).map_err(cannot)?;
         let mut command = command(spec.exe, spec.core, &[], spec.args);
         let clock = MonotonicClock::start();
@@ -68,8 +69,7 @@ impl Child {
         let mut child =
             Self { process: Some(process), address: String::new(), ready_after: Nanos::ZERO };
         child.wait_until_ready(lines, spec.ready).map_err(|why| {
-            let what = spec.what.to_owned();
-            SuiteError::NotReady { what, why: format!("{why}{}", last_lines(&spec.log)) }
+            SuiteError::Failed(format!("{what} is not ready: {why}{}", last_lines(&spec.log)))
         })?;
         child.ready_after = clock.now().since(Moment::EPOCH);
         Ok(child)
@@ -161,7 +161,7 @@ pub fn become_child(core: Option<usize>, program: Option<&Path>, args: &[String]
         .map_err(std::io::Error::from)
         .and_then(|()| program.map_or_else(std::env::current_exe, |program| Ok(program.to_owned())))
         .map_or_else(|error| error, |exe| Command::new(exe).args(args).exec());
-    SuiteError::Start { what: args.join(" "), source }
+    SuiteError::System { what: format!("start {}", args.join(" ")), source }
 }
 
 /// `HOST:PORT` of `listening on http://HOST:PORT ...`.

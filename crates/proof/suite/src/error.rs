@@ -1,7 +1,6 @@
 //! Why a suite, or one measurement of it, could not be carried out.
 
 use std::io;
-use std::path::PathBuf;
 
 use plimsoll_metrics::MetricsError;
 use plimsoll_profile::Problems;
@@ -12,53 +11,23 @@ use plimsoll_runner::knee::ProbeError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SuiteError {
-    /// A child process could not be started. Look at the cause: often a limit on processes, or a
-    /// binary that was replaced meanwhile.
-    #[error("cannot start {what}: {source}")]
-    Start {
-        /// Which process.
-        what: String,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// A child process ended, did not print its address in time, or does not answer there. Its last
-    /// lines on stderr are quoted; a port that is taken is the usual cause (`--port`).
-    #[error("{what} is not ready: {why}")]
-    NotReady {
-        /// Which process.
-        what: String,
-        /// The condition that was not met, and the process's last lines.
-        why: String,
-    },
-    /// The address under test cannot be loaded. Correct `--target`.
-    #[error("the target {url} cannot be used: {why}")]
-    Target {
-        /// The address.
-        url: String,
-        /// The problem with it.
-        why: String,
-    },
-    /// Targets that this suite cannot have.
+    /// Options, or a file that they name, that this suite cannot have; the text says what to give.
     #[error("{0}")]
-    Targets(String),
-    /// The earlier result cannot be compared with. Give the `suite.json` of a run of the same
-    /// suite.
-    #[error("cannot compare with {path}: {why}")]
-    Baseline {
-        /// The file.
-        path: PathBuf,
-        /// The problem with it.
-        why: String,
-    },
-    /// A stored result cannot be read. Use the file as Plimsoll wrote it, with the version that
-    /// wrote it.
-    #[error("this is not a suite.json that this version can read: {0}")]
-    Read(String),
-    /// A file of the suite cannot be written. Choose another folder with `--out`.
-    #[error("cannot write {path}: {source}")]
-    Write {
-        /// The file.
-        path: PathBuf,
+    Usage(String),
+    /// The address under test cannot be loaded. Correct `--target`.
+    #[error("{0}")]
+    Target(String),
+    /// A child process ended, did not print its address in time, or does not answer there, with its
+    /// last lines on stderr; a port that is taken is the usual cause (`--port`). Or a stored result
+    /// cannot be read: use the file as Plimsoll wrote it, with the version that wrote it.
+    #[error("{0}")]
+    Failed(String),
+    /// The system refused something: often a limit on processes, a binary that was replaced
+    /// meanwhile, or a folder that cannot be written (`--out`).
+    #[error("cannot {what}: {source}")]
+    System {
+        /// The action.
+        what: String,
         /// The system's error.
         source: io::Error,
     },
@@ -77,4 +46,11 @@ pub enum SuiteError {
     /// A histogram could not be read or written.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
+}
+
+impl SuiteError {
+    /// For `map_err` on what the system refused.
+    pub(crate) fn system(what: &str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { what: what.to_owned(), source }
+    }
 }

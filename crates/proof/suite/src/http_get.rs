@@ -56,8 +56,14 @@ pub(crate) fn request(
     Ok(parse(&String::from_utf8_lossy(&bytes)))
 }
 
+/// Values on a gateway's page of metrics, as [`metric_value`].
+pub(crate) fn counters<const N: usize>(address: &str, of: [&[&str]; N]) -> [Option<f64>; N] {
+    let page = get(address, "/metrics", Duration::from_secs(2)).unwrap_or_default().body;
+    of.map(|parts| metric_value(&page, parts))
+}
+
 /// The value of the first line of a page of metrics that has all of these `parts`.
-pub(crate) fn metric_value(metrics: &str, parts: &[&str]) -> Option<f64> {
+fn metric_value(metrics: &str, parts: &[&str]) -> Option<f64> {
     let mut lines = metrics.lines().filter(|line| !line.starts_with('#'));
     let line = lines.find(|line| parts.iter().all(|part| line.contains(part)))?;
     line.rsplit_once(' ')?.1.parse().ok()
@@ -111,6 +117,28 @@ mod tests {
                 HttpResponse { status, headers, body: body.to_owned() },
                 "{text}"
             );
+        }
+    }
+
+    /// The pages as the gateway writes them.
+    #[test]
+    fn a_counter_is_the_first_line_with_all_parts() {
+        let page = "# TYPE g_agent_operations counter\n\
+                    g_agent_operations_total{operation=\"run_create\",outcome=\"ok\"} 120\n\
+                    g_agent_operations_total{operation=\"run\",outcome=\"step_limit\"} 2\n\
+                    g_agent_operations_total{operation=\"run\",outcome=\"ok\"} 118\n\
+                    # HELP g_cache LLM requests\n\
+                    g_cache_total{state=\"miss\"} 3\n\
+                    gateway_audit_rows{state=\"written\"} 12\n";
+        for (parts, value) in [
+            (["=\"run_create\"", "=\"ok\""], Some(120.0)),
+            (["=\"run\"", "=\"ok\""], Some(118.0)),
+            (["cache", "state=\"miss\""], Some(3.0)),
+            (["cache", "state=\"hit\""], None),
+            (["audit_rows", "=\"written\""], Some(12.0)),
+            (["audit_rows", "=\"accepted\""], None),
+        ] {
+            assert_eq!(metric_value(page, &parts), value, "{parts:?}");
         }
     }
 }

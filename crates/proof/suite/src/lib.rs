@@ -19,7 +19,6 @@ mod baseline_diff;
 mod beside;
 mod bound;
 mod child;
-mod comparison_plan;
 mod comparison_result;
 mod cores;
 mod error;
@@ -40,7 +39,6 @@ mod sizing;
 mod suite;
 mod target;
 mod target_probe;
-mod target_routes;
 
 pub use beside::beside;
 pub use bound::BoundResult;
@@ -50,12 +48,13 @@ pub use cores::Cores;
 pub use error::SuiteError;
 pub use finding::{Finding, Tone};
 pub use knee_result::KneeResult;
-pub use options::{ExternalTarget, LayerPart, SuiteOptions};
+pub use options::{LayerPart, SuiteOptions};
 pub use prometheus::prometheus;
 pub use report::{Accepted, Report, SCHEMA, Section, SuiteOutcome};
 pub use result::{BusyShares, ERROR_GATE, Figures, MeasurementResult, Unusable};
 pub use sizing::HEADROOM;
 pub use suite::Suite;
+pub use target::SuiteTarget;
 
 #[cfg(test)]
 mod fixtures;

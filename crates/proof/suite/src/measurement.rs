@@ -8,6 +8,7 @@ use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use serde_json::{Map, Value, json};
 
 use crate::error::SuiteError;
+use crate::figures::TimedResponses;
 use crate::result::ERROR_GATE;
 use crate::target::{DIRECT, SuiteTarget};
 
@@ -78,6 +79,8 @@ pub(crate) struct Measurement {
     pub(crate) explores: bool,
     /// Whether errors are expected, and not a fault of the gateway.
     pub(crate) errors_expected: bool,
+    /// The responses whose times are shown.
+    pub(crate) responses: TimedResponses,
     /// Whether requests carry the target's key.
     with_key: bool,
     profile: Map<String, Value>,
@@ -118,6 +121,7 @@ impl Measurement {
             error_gate: ERROR_GATE,
             explores: false,
             errors_expected: false,
+            responses: TimedResponses::Completed,
             with_key,
             profile,
             builtin: None,
@@ -198,7 +202,8 @@ impl Measurement {
         let own = scenarios.iter().map(|scenario| format!("scenarios.{scenario}.{path}"));
         measurement.overrides.sets.extend(own);
         measurement.overrides.sets.push(path);
-        measurement
+        // Refusals are among the expected answers.
+        Self { responses: TimedResponses::All, ..measurement }
     }
 
     /// The stages, in the notation of profiles; for a load of several shapes.
@@ -367,6 +372,8 @@ fn literal(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_plan::TargetRole;
+
     use super::*;
     use crate::fixtures::plan_path;
 
@@ -465,5 +472,51 @@ mod tests {
 
     fn plan_has_key(plan: &Plan) -> bool {
         plan.targets[0].key.is_some()
+    }
+
+    fn at(port: u16, more: SuiteTarget) -> SuiteTarget {
+        let (base, model) = (format!("http://127.0.0.1:{port}"), "m".to_owned());
+        SuiteTarget { base, model, ..more }
+    }
+
+    #[test]
+    fn every_target_has_its_own_address_key_and_headers_and_none_is_loaded_twice() {
+        let user = SuiteTarget { external: true, ..SuiteTarget::default() };
+        let keyed = SuiteTarget {
+            key: Some("of $a".to_owned()),
+            headers: vec!["x-team: t".to_owned()],
+            ..user.clone()
+        };
+        let targets = vec![("direct".to_owned(), at(1, user)), ("a".to_owned(), at(2, keyed))];
+        let length = Length::new(Nanos::from_millis(300), Nanos::from_secs(9));
+        let chat = Measurement::chat("c", &targets[0].1, false, (8, 8));
+        let builtin = Measurement::builtin("c", &targets[0].1, "perf-550-nonstream", &[]);
+        for request in [chat, builtin] {
+            let request = request.rate(100.0, length);
+            let plan = request.comparison_plan(&targets, &["versus.alone=0s"]).unwrap();
+            let names: Vec<_> =
+                plan.targets.iter().map(|target| (&*target.name, target.role)).collect();
+            let expected = [("direct", TargetRole::Reference), ("a", TargetRole::Candidate)];
+            assert_eq!(names, expected);
+            let keys: Vec<_> = plan.targets.iter().map(|target| target.key.is_some()).collect();
+            assert_eq!(keys, [false, true], "a key goes to nobody else");
+            let headers: Vec<_> = plan.targets.iter().map(|target| target.headers.len()).collect();
+            assert_eq!(headers[1], headers[0] + 1, "{headers:?}");
+            assert_eq!(plan.targets[1].url.to_string(), "http://127.0.0.1:2");
+            assert_eq!(plan.versus.unwrap().alone, Nanos::ZERO);
+        }
+    }
+
+    #[test]
+    fn a_plain_get_goes_to_the_path_of_each_address() {
+        let of = |port, path: &str| at(port, SuiteTarget::default()).below(path);
+        let targets =
+            vec![("direct".to_owned(), of(1, "/health")), ("a".to_owned(), of(2, "/smoke"))];
+        let length = Length::new(Nanos::ZERO, Nanos::from_secs(9));
+        let request = Measurement::get_base("g", &targets[0].1).rate(100.0, length);
+        let plan = request.comparison_plan(&targets, &[]).unwrap();
+        let urls: Vec<_> = plan.targets.iter().map(|target| target.url.to_string()).collect();
+        assert!(urls[0].ends_with("/health") && urls[1].ends_with("/smoke"), "{urls:?}");
+        assert_eq!(plan_path(&plan).as_deref(), Some(""));
     }
 }

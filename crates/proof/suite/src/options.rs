@@ -4,44 +4,8 @@ use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, Environment};
-use plimsoll_plan::redacted_path;
 
-/// The user's gateway.
-#[derive(Clone, Default)]
-pub struct ExternalTarget {
-    /// Its name in the report, where there are several: letters, digits, `-`, `_` and `.`.
-    pub name: String,
-    /// Base URL; its query may have credentials, see [`ExternalTarget::shown_url`].
-    pub url: String,
-    /// Its key, sent as `Authorization: Bearer`.
-    pub key: Option<String>,
-    /// Headers of every request, `NAME: VALUE`.
-    pub headers: Vec<String>,
-    /// Model asked for in chats.
-    pub model: Option<String>,
-    /// Whether its certificate is accepted without verification.
-    pub insecure: bool,
-    /// Whether HTTP/2 is spoken: by ALPN over TLS, by prior knowledge over plain TCP.
-    pub http2: bool,
-    /// Its process, if it runs on this host: its CPU time and memory are then measured.
-    pub pid: Option<u32>,
-    /// The same of its store: a database or cache.
-    pub store_pid: Option<u32>,
-}
-
-impl ExternalTarget {
-    /// The URL as outputs show it.
-    pub fn shown_url(&self) -> String {
-        redacted_path(&self.url)
-    }
-}
-
-/// Shows the address alone: key and headers are secrets.
-impl std::fmt::Debug for ExternalTarget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ExternalTarget").field("url", &self.shown_url()).finish_non_exhaustive()
-    }
-}
+use crate::target::SuiteTarget;
 
 /// A part of `suite layers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,9 +51,9 @@ pub struct SuiteOptions {
     /// The `plimsoll` binary, which also runs as gateway and provider.
     pub exe: PathBuf,
     /// The user's gateways, in place of the reference gateway.
-    pub targets: Vec<ExternalTarget>,
+    pub targets: Vec<SuiteTarget>,
     /// The upstream, which they are measured against.
-    pub direct: Option<ExternalTarget>,
+    pub direct: Option<SuiteTarget>,
     /// Short measurements: the whole suite within three minutes or so on two cores.
     pub short: bool,
     /// Length of each measurement, in place of the suite's own.

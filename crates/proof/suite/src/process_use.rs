@@ -68,14 +68,17 @@ pub(crate) const GATEWAY: &str = "gateway";
 pub(crate) const PROVIDER: &str = "provider";
 pub(crate) const STORE: &str = "store";
 
-/// The processes whose CPU time is measured.
-pub(crate) fn watched(target: &SuiteTarget) -> Vec<WatchedProcess> {
-    let processes =
-        [(GATEWAY, target.gateway_pid), (PROVIDER, target.provider_pid), (STORE, target.store_pid)];
-    processes
-        .into_iter()
-        .filter_map(|(name, pid)| Some(WatchedProcess { name: name.to_owned(), pid: pid? }))
-        .collect()
+/// The processes of a target, each by its part.
+pub(crate) const fn parts(target: &SuiteTarget) -> [(&'static str, Option<u32>); 3] {
+    [(GATEWAY, target.gateway_pid), (PROVIDER, target.provider_pid), (STORE, target.store_pid)]
+}
+
+/// The processes whose CPU time is measured: those that are known.
+pub(crate) fn watched<'n>(
+    processes: impl IntoIterator<Item = (&'n str, Option<u32>)>,
+) -> Vec<WatchedProcess> {
+    let known = processes.into_iter().filter_map(|(name, pid)| Some((name.to_owned(), pid?)));
+    known.map(|(name, pid)| WatchedProcess { name, pid }).collect()
 }
 
 /// CPU time of a process over the measured window, and the length of that.
@@ -120,7 +123,7 @@ mod tests {
     fn only_children_are_watched() {
         let watched_names = |gateway_pid, provider_pid| {
             let target = SuiteTarget { gateway_pid, provider_pid, ..SuiteTarget::default() };
-            let watched = watched(&target).into_iter();
+            let watched = watched(parts(&target)).into_iter();
             watched.map(|process| (process.name, process.pid)).collect::<Vec<_>>()
         };
         assert_eq!(watched_names(None, None), []);

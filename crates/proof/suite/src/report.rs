@@ -23,9 +23,8 @@ use crate::knee_result::KneeResult;
 use crate::options::SuiteOptions;
 use crate::result::{MeasurementResult, Unusable};
 use crate::runner::SuiteRunner;
-use crate::sizing::{self, Capacity};
+use crate::sizing;
 use crate::target::DIRECT;
-use crate::target_routes::{self, TriedRoute};
 
 /// Version of the layout of `suite.json`.
 pub const SCHEMA: &str = "plimsoll.suite/2";
@@ -60,20 +59,6 @@ impl Section {
     }
 }
 
-/// What a suite makes of its measurements, in the order of its report.
-#[derive(Default)]
-pub(crate) struct Contents {
-    pub(crate) sections: Vec<Section>,
-    pub(crate) findings: Vec<Finding>,
-    pub(crate) bounds: Vec<BoundResult>,
-    /// Title of the table of sizes, and the capacities in it, or why one is not known.
-    pub(crate) sizing: &'static str,
-    pub(crate) capacities: Vec<Result<Capacity, String>>,
-    pub(crate) references: Vec<Section>,
-    /// `load_test_...` metrics.
-    pub(crate) load_test: String,
-}
-
 /// The outcome of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -100,7 +85,7 @@ pub struct Accepted {
 }
 
 /// The report of a suite.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "facts of a run, independent of each other")]
 pub struct Report {
     /// [`SCHEMA`].
@@ -155,43 +140,34 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report of everything that was measured, and what a suite made of it; with what every
-    /// suite has: the rows that are not measured, and findings on what was compared, errors, tails,
-    /// what must not be used and why.
-    pub(crate) fn new(
-        suite: &str,
-        title: &str,
-        runner: &SuiteRunner<'_>,
-        contents: Contents,
-    ) -> Self {
-        let options = runner.options;
-        let (sizes, not_sized) = sizing::sizes(contents.capacities, options.size_for);
-        let sizing = sizes.map(|table| Section::new(contents.sizing, table));
-        let tried = tried_routes(&runner.tried_routes);
-        let mut report = Self {
+    /// The report of a suite that begins.
+    pub(crate) fn begin(suite: &str, options: &SuiteOptions) -> Self {
+        Self {
             schema: SCHEMA.to_owned(),
             suite: suite.to_owned(),
-            title: title.to_owned(),
+            title: texts::notes(&format!("suite {suite}")).concat(),
             started: options.started.clone(),
             command: options.command.clone(),
             settings: settings(suite),
-            load_test: contents.load_test,
             quick: options.short,
             debug_build: cfg!(debug_assertions),
-            interrupted: runner.is_interrupted(),
-            setup: setup(runner),
             environment: options.environment.clone(),
-            measurements: runner.results.clone(),
-            comparisons: runner.comparisons.clone(),
-            knees: runner.knees.clone(),
-            sections: tried.into_iter().chain(contents.sections).collect(),
-            findings: contents.findings,
-            bounds: contents.bounds,
-            sizing,
-            references: contents.references,
-            skipped: runner.skipped.iter().cloned().chain(not_sized).collect(),
-            missing: runner.missing.clone(),
-        };
+            ..Self::default()
+        }
+    }
+
+    /// Completes the report of a suite with what every suite has: the rows that are not measured,
+    /// sizes, and findings on what was compared, errors, tails, what must not be used and why.
+    pub(crate) fn complete(runner: SuiteRunner<'_>, sizing: &str) -> Self {
+        let (setup, interrupted) = (setup(&runner), runner.is_interrupted());
+        let (sizes, not_sized) = sizing::sizes(runner.capacities, runner.options.size_for);
+        let mut report = Self { setup, interrupted, ..runner.report };
+        report.sizing = sizes.map(|table| Section::new(sizing, table));
+        report.skipped.extend(not_sized);
+        if !runner.tried_routes.rows.is_empty() {
+            let tried = Section::new("What the target has", runner.tried_routes).before_load();
+            report.sections.insert(0, tried);
+        }
         absent::add(&runner.absent, &mut report.sections);
         report.conclude()
     }
@@ -209,19 +185,21 @@ impl Report {
     /// Reads a `suite.json`.
     ///
     /// # Errors
-    /// [`SuiteError::Read`] if it is damaged or has another layout.
+    /// [`SuiteError::Failed`] if it is damaged or has another layout.
     pub fn read_json(bytes: &[u8]) -> Result<Self, SuiteError> {
         #[derive(Deserialize)]
         struct Layout {
             schema: String,
         }
-        let Layout { schema } =
-            serde_json::from_slice(bytes).map_err(|error| unreadable_report(&error))?;
-        if schema != SCHEMA {
-            let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
-            return Err(SuiteError::Read(why));
-        }
-        serde_json::from_slice(bytes).map_err(|error| unreadable_report(&error))
+        let read = serde_json::from_slice(bytes).map_err(|error| error.to_string());
+        let read = read.and_then(|Layout { schema }| match schema == SCHEMA {
+            true => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
+            false => Err(format!("its layout is `{schema}`, and this version reads `{SCHEMA}`")),
+        });
+        read.map_err(|why| {
+            let what = "this is not a suite.json that this version can read";
+            SuiteError::Failed(format!("{what}: {why}"))
+        })
     }
 
     /// Where others used the host most of the time, differences and times that were not taken
@@ -239,12 +217,12 @@ impl Report {
         self.findings.retain(|finding| finding.tone != Tone::Good);
     }
 
-    /// Whether some of the measurements are half of all or more.
     /// Whether nothing could be measured.
     pub(crate) fn is_empty(&self) -> bool {
         self.measurements.iter().all(|result| result.passes.is_empty())
     }
 
+    /// Whether some of the measurements are half of all or more.
     fn are_half(&self, measurements: usize) -> bool {
         measurements > 0 && measurements * 2 >= self.measurements.len()
     }
@@ -340,19 +318,9 @@ impl Report {
     }
 }
 
-fn unreadable_report(error: &serde_json::Error) -> SuiteError {
-    SuiteError::Read(error.to_string())
-}
-
-/// What the user's gateway has.
-fn tried_routes(rows: &[TriedRoute]) -> Option<Section> {
-    (!rows.is_empty())
-        .then(|| Section::new("What the target has", target_routes::table(rows)).before_load())
-}
-
 /// The loads of the suite: windows, clients, passes and port.
 fn loads(runner: &SuiteRunner<'_>) -> String {
-    let results = &runner.results;
+    let results = &runner.report.measurements;
     let passes = results.iter().flat_map(|result| &result.passes);
     let windows = distinct(passes.map(|pass| seconds(pass.seconds)));
     let clients = distinct(results.iter().filter_map(|result| result.clients));
@@ -372,7 +340,7 @@ fn loads(runner: &SuiteRunner<'_>) -> String {
 }
 
 /// In their order, without repeats.
-fn distinct<T: ToString>(values: impl Iterator<Item = T>) -> Vec<String> {
+pub(crate) fn distinct<T: ToString>(values: impl Iterator<Item = T>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for value in values.map(|value| value.to_string()) {
         if !found.contains(&value) {
@@ -428,7 +396,7 @@ fn placement_of_targets(options: &SuiteOptions) -> String {
     let load = options
         .threads
         .map_or_else(|| "load: all cores".to_owned(), |threads| format!("load: {threads} threads"));
-    let is_here = options.targets.iter().all(|target| target.pid.is_some());
+    let is_here = options.targets.iter().all(|target| target.gateway_pid.is_some());
     let place = if is_here { "on this host" } else { "elsewhere or unknown" };
     format!("{load}; target: {place}")
 }

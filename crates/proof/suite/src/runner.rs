@@ -12,20 +12,20 @@ use std::path::PathBuf;
 use plimsoll_engine::Control;
 use plimsoll_measure::Sample;
 use plimsoll_metrics::RunSummary;
-use plimsoll_plan::{Plan, redacted_path};
+use plimsoll_plan::Plan;
 use plimsoll_report::format::count;
+use plimsoll_report::table::Table;
 
-use crate::comparison_result::ComparisonResult;
 use crate::cores::{Cores, Pinned};
 use crate::error::SuiteError;
-use crate::figures::TimedResponses;
 use crate::host::Host;
-use crate::knee_result::KneeResult;
 use crate::measurement::{LoadShape, Measurement};
-use crate::options::{ExternalTarget, SuiteOptions};
+use crate::options::SuiteOptions;
+use crate::report::Report;
 use crate::result::{Figures, MeasurementResult};
-use crate::target::{DIRECT, MODEL, SuiteTarget};
-use crate::target_routes::TriedRoute;
+use crate::sizing::Capacity;
+use crate::suite::Suite;
+use crate::target::{DIRECT, SuiteTarget};
 
 pub(crate) use knees::Sought;
 pub(crate) use parts::Part;
@@ -35,20 +35,14 @@ pub(crate) use processes::GatewayCommand;
 pub(crate) struct SuiteRunner<'a> {
     pub(crate) options: &'a SuiteOptions,
     pub(crate) cores: Cores,
-    /// Parts that were left out, and why.
-    pub(crate) skipped: Vec<String>,
-    /// The same as rows of the sections in which a reader looks for them.
+    /// What is known so far.
+    pub(crate) report: Report,
+    /// The capacities for the table of sizes, or why one is unknown.
+    pub(crate) capacities: Vec<Result<Capacity, String>>,
+    /// Parts that were left out, as rows of the sections in which a reader looks for them.
     pub(crate) absent: Vec<AbsentRow>,
     /// A part of the title of the sections to which what is tried next belongs.
     pub(crate) section: &'static str,
-    /// Those that the user's gateway does not have, or only at a cost.
-    pub(crate) missing: Vec<String>,
-    /// Every result so far, for `suite.json`.
-    pub(crate) results: Vec<MeasurementResult>,
-    /// Every comparison so far.
-    pub(crate) comparisons: Vec<ComparisonResult>,
-    /// Every knee that was searched so far.
-    pub(crate) knees: Vec<KneeResult>,
     /// The gateway's description of its build.
     pub(crate) version: Option<String>,
     /// The commands of the gateways, for the report.
@@ -57,8 +51,8 @@ pub(crate) struct SuiteRunner<'a> {
     pub(crate) port: Option<u16>,
     /// The port of the reference gateway, where the user names none.
     pub(crate) usual_port: Option<u16>,
-    /// What the user's gateway has.
-    pub(crate) tried_routes: Vec<TriedRoute>,
+    /// What single requests found of the user's gateway: request, answer, time, conclusion.
+    pub(crate) tried_routes: Table,
     host: &'a mut dyn Host,
     control: &'a Control,
     observe: &'a mut dyn FnMut(&str),
@@ -85,6 +79,7 @@ impl<'a> SuiteRunner<'a> {
     /// A runner. As long as it lasts, the calling thread and the load stay on their cores, unless
     /// the gateway is the user's.
     pub(crate) fn new(
+        suite: Suite,
         options: &'a SuiteOptions,
         host: &'a mut dyn Host,
         control: &'a Control,
@@ -95,18 +90,20 @@ impl<'a> SuiteRunner<'a> {
         Self {
             options,
             cores,
-            skipped: Vec::new(),
+            report: Report::begin(suite.name(), options),
+            capacities: Vec::new(),
             absent: Vec::new(),
             section: "",
-            missing: Vec::new(),
-            results: Vec::new(),
-            comparisons: Vec::new(),
-            knees: Vec::new(),
             version: None,
             commands: Vec::new(),
             port: None,
-            usual_port: None,
-            tried_routes: Vec::new(),
+            usual_port: suite.usual_port(),
+            tried_routes: Table::new([
+                "The target, when tried once",
+                "answer",
+                "time",
+                "conclusion",
+            ]),
             host,
             control,
             observe,
@@ -121,7 +118,9 @@ impl<'a> SuiteRunner<'a> {
         let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
         match folder.and_then(|()| fs::write(&path, content)) {
             Ok(()) => Ok(path),
-            Err(source) => Err(SuiteError::Write { path, source }),
+            Err(source) => {
+                Err(SuiteError::System { what: format!("write {}", path.display()), source })
+            }
         }
     }
 
@@ -134,7 +133,7 @@ impl<'a> SuiteRunner<'a> {
     pub(crate) fn skip(&mut self, what: &str, why: &str) {
         let text = format!("{what}: not measured, because {why}");
         (self.observe)(&text);
-        self.skipped.push(text.clone());
+        self.report.skipped.push(text.clone());
         self.absent.push(AbsentRow { section: self.section, text });
     }
 
@@ -147,7 +146,7 @@ impl<'a> SuiteRunner<'a> {
     /// whole.
     pub(crate) fn miss(&mut self, what: &str, why: &str) {
         self.skip(what, why);
-        self.missing.extend(self.skipped.last().cloned());
+        self.report.missing.extend(self.report.skipped.last().cloned());
     }
 
     /// Whether the user has ended the suite.
@@ -168,8 +167,8 @@ impl<'a> SuiteRunner<'a> {
             .iter()
             .map(|target| {
                 let name = if several { target.name.clone() } else { String::new() };
-                let provider_pid = self.options.direct.as_ref().and_then(|direct| direct.pid);
-                SuiteTarget { name, provider_pid, ..external(target) }
+                let provider_pid = self.options.direct.as_ref().and_then(|one| one.gateway_pid);
+                SuiteTarget { name, provider_pid, ..target.of_user() }
             })
             .collect()
     }
@@ -177,14 +176,17 @@ impl<'a> SuiteRunner<'a> {
     /// The upstream of the user's gateways, if the user says so.
     pub(crate) fn direct(&self) -> Option<SuiteTarget> {
         let direct = self.options.direct.as_ref()?;
-        Some(SuiteTarget { name: DIRECT.to_owned(), ..external(direct) })
+        Some(SuiteTarget { name: DIRECT.to_owned(), ..direct.of_user() })
     }
 
     /// Why no request reaches a target, if none does.
     pub(crate) fn reach(&mut self, target: &SuiteTarget) -> Result<(), SuiteError> {
         let plan = Measurement::get("reach", target, "/").stages(LoadShape::Clients(1), "1:1s");
         let why = self.host.reach(plan.plan(0)?)?;
-        why.map_or(Ok(()), |why| Err(SuiteError::Target { url: redacted_path(&target.base), why }))
+        why.map_or(Ok(()), |why| {
+            let url = target.shown_url();
+            Err(SuiteError::Target(format!("the target {url} cannot be used: {why}")))
+        })
     }
 
     /// Sends the few requests of a plan, which are not counted, and returns what became of each.
@@ -232,7 +234,7 @@ impl<'a> SuiteRunner<'a> {
         measurements: &[Measurement],
         passes: u32,
     ) -> Vec<MeasurementResult> {
-        self.measure_by(measurements, passes, TimedResponses::Completed, &mut |_, _| {})
+        self.measure_by(measurements, passes, &mut |_, _| {})
     }
 
     /// The same; `inspect` sees every pass.
@@ -240,7 +242,6 @@ impl<'a> SuiteRunner<'a> {
         &mut self,
         measurements: &[Measurement],
         passes: u32,
-        responses: TimedResponses,
         inspect: &mut dyn FnMut(usize, &Pass),
     ) -> Vec<MeasurementResult> {
         let mut results: Vec<_> = measurements.iter().map(without_passes).collect();
@@ -249,12 +250,12 @@ impl<'a> SuiteRunner<'a> {
             let all = measurements.iter().zip(&mut results).enumerate();
             let due = all.filter(|(_, (_, result))| pass < passes || result.is_spoiled());
             for (index, (measurement, result)) in due {
-                self.add_pass(measurement, pass, responses, result)
+                self.add_pass(measurement, pass, result)
                     .iter()
                     .for_each(|pass| inspect(index, pass));
             }
         }
-        self.results.extend(results.iter().cloned());
+        self.report.measurements.extend(results.iter().cloned());
         results
     }
 
@@ -263,17 +264,14 @@ impl<'a> SuiteRunner<'a> {
         &mut self,
         measurement: &Measurement,
         pass: u32,
-        responses: TimedResponses,
         result: &mut MeasurementResult,
     ) -> Option<Pass> {
         if self.is_interrupted() {
             return None;
         }
         let limit = self.too_many_connections(measurement);
-        let done = limit.map_or_else(
-            || self.pass(measurement, pass, responses).map_err(|error| error.to_string()),
-            Err,
-        );
+        let done = limit
+            .map_or_else(|| self.pass(measurement, pass).map_err(|error| error.to_string()), Err);
         let (measured, file) = match done {
             Ok(done) => done,
             Err(error) => {
@@ -286,21 +284,6 @@ impl<'a> SuiteRunner<'a> {
         result.files.push(file);
         result.passes.push(measured.figures.clone());
         Some(measured)
-    }
-}
-
-fn external(target: &ExternalTarget) -> SuiteTarget {
-    SuiteTarget {
-        base: target.url.clone(),
-        key: target.key.clone(),
-        headers: target.headers.clone(),
-        model: target.model.clone().unwrap_or_else(|| MODEL.to_owned()),
-        insecure: target.insecure,
-        http2: target.http2,
-        external: true,
-        gateway_pid: target.pid,
-        store_pid: target.store_pid,
-        ..SuiteTarget::default()
     }
 }
 

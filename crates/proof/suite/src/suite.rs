@@ -11,6 +11,7 @@ mod own_server;
 mod policy;
 mod quick;
 mod redis_server;
+mod settings;
 mod tiers;
 mod variants;
 
@@ -46,46 +47,41 @@ pub enum Suite {
     Tiers,
 }
 
-impl Suite {
+/// What distinguishes a suite.
+struct Row {
     /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Agents => "agents",
-            Self::Baseline => "baseline",
-            Self::Layers => "layers",
-            Self::Policy => "policy",
-            Self::Quick => "quick",
-            Self::Tiers => "tiers",
-        }
+    name: &'static str,
+    /// The port of the reference gateway, where the published benchmark names one.
+    usual_port: Option<u16>,
+    /// The title of the table of sizes.
+    sizes: &'static str,
+    run: fn(&mut SuiteRunner<'_>) -> Result<(), SuiteError>,
+}
+
+impl Suite {
+    const fn row(self) -> Row {
+        let sizes = "Instances for a rate";
+        let (name, usual_port, sizes, run): (_, _, _, fn(&mut SuiteRunner<'_>) -> _) = match self {
+            Self::Agents => ("agents", None, sizes, agents::run),
+            Self::Baseline => ("baseline", Some(18_800), sizes, baseline::run),
+            Self::Layers => ("layers", None, "Replicas for a rate, per service", layers::run),
+            Self::Policy => ("policy", None, "Nodes for a rate", policy::run),
+            Self::Quick => {
+                ("quick", Some(8_094), "Instances of the gateway for a rate", quick::run)
+            }
+            Self::Tiers => ("tiers", None, sizes, tiers::run),
+        };
+        Row { name, usual_port, sizes, run }
     }
 
-    /// Its subject, in a line.
-    pub(crate) const fn title(self) -> &'static str {
-        match self {
-            Self::Agents => {
-                "a mixed day: chats, tool calls, messages to agents and approvals at the same time, and what the gateway adds to each"
-            }
-            Self::Baseline => "the cheap endpoints, under few and many clients",
-            Self::Layers => {
-                "a layered gateway: the cost of every layer, the full stack, cache, streams, agents, log and stores"
-            }
-            Self::Policy => {
-                "policy enforcement at rising rates, cold and warm, with every policy decision checked"
-            }
-            Self::Quick => "a closed loop on /metrics, moderate and extreme",
-            Self::Tiers => {
-                "three sizes of chat, streamed and not: what each adds, and its knee; then what each feature adds"
-            }
-        }
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        self.row().name
     }
 
     /// The port of the reference gateway, where the published benchmark names one.
     pub const fn usual_port(self) -> Option<u16> {
-        match self {
-            Self::Baseline => Some(18_800),
-            Self::Quick => Some(8_094),
-            Self::Agents | Self::Layers | Self::Policy | Self::Tiers => None,
-        }
+        self.row().usual_port
     }
 
     /// Carries it out. `observe` receives messages about the progress, and `watcher` sees the loads
@@ -115,8 +111,7 @@ impl Suite {
         let old = options.against.as_deref().map(|path| baseline_diff::read(path, self.name()));
         let old = old.transpose()?;
         self.check_targets(options)?;
-        let mut runner = SuiteRunner::new(options, host, control, observe);
-        runner.usual_port = self.usual_port();
+        let mut runner = SuiteRunner::new(self, options, host, control, observe);
         for target in runner.targets() {
             runner.reach(&target)?;
             runner.probe_unknown_route(&target)?;
@@ -124,15 +119,8 @@ impl Suite {
         if let Some(direct) = runner.direct() {
             runner.reach(&direct)?;
         }
-        let contents = match self {
-            Self::Agents => agents::run(&mut runner),
-            Self::Baseline => baseline::run(&mut runner),
-            Self::Layers => layers::run(&mut runner),
-            Self::Policy => policy::run(&mut runner),
-            Self::Quick => quick::run(&mut runner),
-            Self::Tiers => tiers::run(&mut runner),
-        }?;
-        let mut report = Report::new(self.name(), self.title(), &runner, contents);
+        (self.row().run)(&mut runner)?;
+        let mut report = Report::complete(runner, self.row().sizes);
         remove_rows(&options.folder);
         if let Some(old) = &old {
             let (section, bounds) = baseline_diff::compare(old, &report);
@@ -180,7 +168,7 @@ fn needs_target(options: &SuiteOptions) -> Option<&'static str> {
 }
 
 fn refuse(why: String) -> Result<(), SuiteError> {
-    Err(SuiteError::Targets(why))
+    Err(SuiteError::Usage(why))
 }
 
 /// Whether several targets can be told apart.

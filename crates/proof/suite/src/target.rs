@@ -1,36 +1,59 @@
 //! The gateway under test: the user's, or the reference gateway in a child process.
 
+use plimsoll_plan::redacted_path;
+
 use crate::child::Child;
 
 /// The name of the upstream.
 pub(crate) const DIRECT: &str = "direct";
 
 /// The destination of a load, and the processes whose CPU time is measured.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
-pub(crate) struct SuiteTarget {
-    /// Its name, where the suite has several of the user's.
-    pub(crate) name: String,
-    /// Base URL.
-    pub(crate) base: String,
-    pub(crate) key: Option<String>,
+pub struct SuiteTarget {
+    /// Its name, where the suite has several of the user's: letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// Base URL; its query may have credentials, see [`SuiteTarget::shown_url`].
+    pub base: String,
+    /// Its key, sent as `Authorization: Bearer`.
+    pub key: Option<String>,
     /// Headers of every request, `NAME: VALUE`.
-    pub(crate) headers: Vec<String>,
-    pub(crate) model: String,
-    pub(crate) insecure: bool,
-    /// Whether HTTP/2 is spoken.
-    pub(crate) http2: bool,
+    pub headers: Vec<String>,
+    /// Model asked for in chats; empty for the mock's.
+    pub model: String,
+    /// Whether its certificate is accepted without verification.
+    pub insecure: bool,
+    /// Whether HTTP/2 is spoken: by ALPN over TLS, by prior knowledge over plain TCP.
+    pub http2: bool,
     /// Whether it is the user's gateway, which gets no header that the user did not give.
-    pub(crate) external: bool,
-    /// The gateway's process, if it is a child.
-    pub(crate) gateway_pid: Option<u32>,
+    pub external: bool,
+    /// Its process, if it runs on this host: its CPU time and memory are then measured.
+    pub gateway_pid: Option<u32>,
     /// The provider's process, if it is a child.
-    pub(crate) provider_pid: Option<u32>,
-    /// The process of the gateway's store, if it is a child.
-    pub(crate) store_pid: Option<u32>,
+    pub provider_pid: Option<u32>,
+    /// The process of the gateway's store: a database or cache.
+    pub store_pid: Option<u32>,
+}
+
+/// Shows the address alone: key and headers are secrets.
+impl std::fmt::Debug for SuiteTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SuiteTarget").field("base", &self.shown_url()).finish_non_exhaustive()
+    }
 }
 
 impl SuiteTarget {
+    /// The URL as outputs show it.
+    pub fn shown_url(&self) -> String {
+        redacted_path(&self.base)
+    }
+
+    /// The same as the user's, with the mock's model if it has none.
+    pub(crate) fn of_user(&self) -> Self {
+        let model = if self.model.is_empty() { MODEL } else { &self.model }.to_owned();
+        Self { model, external: true, ..self.clone() }
+    }
+
     /// What is asked of it, with its name where there are several.
     pub(crate) fn label(&self, what: &str) -> String {
         if self.name.is_empty() { what.to_owned() } else { format!("{}: {what}", self.name) }
@@ -118,9 +141,29 @@ fn pid(child: &Child) -> Option<u32> {
     u32::try_from(child.pid()?.as_raw()).ok()
 }
 
+/// A label as the name of a target, or as part of a file name.
+pub(crate) fn slug(label: &str) -> String {
+    let text: String = label
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .collect();
+    text.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_make_names() {
+        for (label, name) in [
+            ("GET /health/live, 64 clients", "get-health-live-64-clients"),
+            ("--", ""),
+            ("ä+PII", "pii"),
+        ] {
+            assert_eq!(slug(label), name);
+        }
+    }
 
     #[test]
     fn the_secure_variant_differs_in_its_scheme_alone() {

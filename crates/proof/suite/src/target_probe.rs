@@ -6,13 +6,12 @@
 mod cache;
 
 use plimsoll_measure::{Nanos, Outcome, Sample};
-use plimsoll_report::format::time;
+use plimsoll_report::format::{or_dash, time};
 
 use crate::error::SuiteError;
 use crate::measurement::{LoadShape, Measurement};
 use crate::runner::SuiteRunner;
 use crate::target::SuiteTarget;
-use crate::target_routes::TriedRoute;
 
 /// Time limit of a single request to a cheap route.
 const ROUTE_TIMEOUT: &str = "2s";
@@ -106,7 +105,7 @@ impl SuiteRunner<'_> {
         let length = Nanos::from_secs_f64(count as f64 / per_s);
         let stages = format!("@{per_s}:{length}");
         // With the seed of another probe or of a pass, a cache would know these prompts.
-        let seed = FIRST_SEED + u32::try_from(self.tried_routes.len()).unwrap_or(0);
+        let seed = FIRST_SEED + u32::try_from(self.tried_routes.rows.len()).unwrap_or(0);
         let plan = request.stages(LoadShape::Rate(per_s), &stages).plan(seed)?;
         self.probe(plan)
     }
@@ -143,12 +142,8 @@ impl SuiteRunner<'_> {
 
     fn found(&mut self, what: &str, sample: Option<&Sample>, conclusion: &str) {
         self.log(&format!("probe: {what}: {conclusion}"));
-        self.tried_routes.push(TriedRoute {
-            what: what.to_owned(),
-            answer: sample.map_or_else(|| "-".to_owned(), answer),
-            time: sample.and_then(own_time).map_or_else(|| "-".to_owned(), shown),
-            conclusion: conclusion.to_owned(),
-        });
+        let (answer, time) = (or_dash(sample, answer), or_dash(sample.and_then(own_time), shown));
+        self.tried_routes.row([what, &answer, &time, conclusion]);
     }
 }
 

@@ -21,119 +21,54 @@ const STREAM: &str =
 /// The stage after two warm-ups: one that opens connections, and one in which their streams end.
 const MEASURED: StageId = StageId(2);
 
-/// Builds a stream of chat completions as servers write them, with CRLF line ends.
-struct StreamBuilder {
-    at: Duration,
-    script: Script,
+/// The streams that servers write.
+const STREAMS: &str = include_str!("streams.txt");
+
+/// An event.
+fn event(name: &str) -> String {
+    let text = STREAMS.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+    format!("{}\r\n\r\n", text.unwrap_or_default())
 }
 
-impl StreamBuilder {
-    const fn new(max_write: Option<usize>) -> Self {
-        Self { at: Duration::ZERO, script: Script { steps: Vec::new(), max_write } }
+/// A stream by its name.
+fn script(name: &str, max_write: Option<usize>) -> Script {
+    let found = STREAMS.split("\n# ").find_map(|text| text.strip_prefix(name)?.strip_prefix('\n'));
+    let (mut at, mut steps) = (Duration::ZERO, Vec::new());
+    for line in found.unwrap_or_default().lines().filter(|line| !line.is_empty()) {
+        let (after, events) = line.split_once(' ').unwrap_or_default();
+        let (millis, times) = after.split_once('*').unwrap_or((after, "1"));
+        let [millis, times] = [millis, times].map(|number| number.parse().unwrap_or(0));
+        for _ in 0..times {
+            at += Duration::from_millis(millis);
+            steps.push(Step { at, text: events.split(' ').map(event).collect() });
+        }
     }
-
-    /// One write, a time after the one before.
-    fn after(mut self, millis: u64, text: impl Into<String>) -> Self {
-        self.at += Duration::from_millis(millis);
-        self.script.steps.push(Step { at: self.at, text: text.into() });
-        self
-    }
+    Script { steps, max_write }
 }
 
-fn event(data: &str) -> String {
-    format!("data: {data}\r\n\r\n")
-}
-
-fn delta(delta: &str) -> String {
-    event(&format!(
-        r#"{{"object":"chat.completion.chunk","choices":[{{"index":0,"delta":{delta}}}]}}"#
-    ))
-}
-
-/// Letters of one to four bytes, so that small writes cut through them.
-fn content() -> String {
-    delta(r#"{"content":"aé€😀"}"#)
-}
-
-fn role() -> String {
-    delta(r#"{"role":"assistant","content":""}"#)
-}
-
-fn end(tokens: u32) -> String {
-    let finish = r#"{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
-    let usage = format!(
-        r#"{{"object":"chat.completion.chunk","choices":[],"usage":{{"prompt_tokens":16,"completion_tokens":{tokens},"total_tokens":{}}}}}"#,
-        16 + tokens
-    );
-    event(finish) + &event(&usage) + &event("[DONE]")
-}
-
-/// Role chunk at 20 ms, content at 120 ms, 100 gaps of 10 ms, one of 500 ms, then 5 events in one
-/// write.
-fn known() -> Script {
-    let start = StreamBuilder::new(None).after(20, role()).after(100, content());
-    let even = (0..100).fold(start, |stream, _| stream.after(10, content()));
-    even.after(500, content()).after(10, content().repeat(5)).after(10, end(107)).script
-}
-
-/// A stream that is correct or wrong in one way, and its expected outcome.
-struct StreamCase {
-    name: &'static str,
-    script: Script,
-    outcome: Outcome,
-    /// Content events that must be counted.
-    events: u32,
-}
-
-fn stream_cases() -> Vec<StreamCase> {
-    let whole = |write| {
-        StreamBuilder::new(write).after(5, role()).after(5, content().repeat(6)).after(5, end(6))
-    };
-    let comments = StreamBuilder::new(None)
-        .after(1, ": keep-alive\r\n\r\n")
-        .after(1, role())
-        .after(30, ": keep-alive\r\n\r\n")
-        .after(30, ": keep-alive\r\n\r\n".to_owned() + &content())
-        .after(1, content().repeat(5))
-        .after(1, end(6));
-    let without_end = StreamBuilder::new(None).after(5, role()).after(5, content().repeat(6));
-    let broken = StreamBuilder::new(None)
-        .after(5, role() + &content().repeat(6))
-        .after(5, event(r#"{"error":{"message":"out of memory","type":"server_error"}}"#));
-    let case = |name, stream: StreamBuilder, outcome| StreamCase {
-        name,
-        script: stream.script,
-        outcome,
-        events: 6,
-    };
-    vec![
-        case("1-byte writes", whole(Some(1)), Outcome::Completed),
-        case("3-byte writes", whole(Some(3)), Outcome::Completed),
-        case("7-byte writes", whole(Some(7)), Outcome::Completed),
-        case("comments", comments, Outcome::Completed),
-        case("missing [DONE]", without_end, Outcome::Failed(ErrorClass::StreamTruncated)),
-        case("error event", broken, Outcome::Failed(ErrorClass::StreamError)),
-    ]
-}
+/// Streams with six tokens that are correct or wrong in one way: name, script, largest write, and
+/// the expected outcome.
+const CASES: [(&str, &str, Option<usize>, Outcome); 6] = [
+    ("1-byte writes", "whole", Some(1), Outcome::Completed),
+    ("3-byte writes", "whole", Some(3), Outcome::Completed),
+    ("7-byte writes", "whole", Some(7), Outcome::Completed),
+    ("comments", "comments", None, Outcome::Completed),
+    ("missing [DONE]", "without end", None, Outcome::Failed(ErrorClass::StreamTruncated)),
+    ("error event", "broken", None, Outcome::Failed(ErrorClass::StreamError)),
+];
 
 /// T11: one stream to the tenth of a millisecond, and six special cases.
 pub(super) fn t11_known_stream(runner: &Runner) -> Result<Observations, CalibrateError> {
     // Five streams that start apart, so that no two of their writes are due together; before that
     // as many open their connections.
-    let completed = run_scripted(runner, known(), "w@7:700ms,w@0..0.001:1300ms,@7:700ms")?;
-    let mut checks = known_times(&completed);
-    for case in stream_cases() {
-        let completed = run_scripted(runner, case.script, "@20:200ms")?;
-        let correct = completed
-            .samples
-            .iter()
-            .filter(|s| s.outcome == case.outcome && s.events == case.events);
-        checks.push(Check::exact(
-            format!("{}: streams with the right outcome", case.name),
-            correct.count(),
-            4,
-        ));
-        if case.name == "comments" {
+    let stages = "w@7:700ms,w@0..0.001:1300ms,@7:700ms";
+    let mut checks = known_times(&run_scripted(runner, script("known", None), stages)?);
+    for (name, stream, max_write, outcome) in CASES {
+        let completed = run_scripted(runner, script(stream, max_write), "@20:200ms")?;
+        let correct = completed.samples.iter().filter(|s| s.outcome == outcome && s.events == 6);
+        let what = format!("{name}: streams with the right outcome");
+        checks.push(Check::exact(what, correct.count(), 4));
+        if name == "comments" {
             let ttft = completed.quantile_us(Metric::Ttft, 0.5) / 1e3;
             checks.push(Check::within("comments are no token: TTFT", "ms", ttft, 62.0, 0.2));
         }
@@ -226,11 +161,7 @@ fn gaps_us(sample: &Sample, record: &LogRecord) -> Option<f64> {
 /// T28: a target, or a proxy in front of it, that sends 18 events at once each 180 ms. That is not
 /// the generator's fault, and no report may say so.
 pub(super) fn t28_merged_by_the_target(runner: &Runner) -> Result<Observations, CalibrateError> {
-    let tokens = content().repeat(18);
-    let first = StreamBuilder::new(None).after(180, role() + &tokens);
-    let merged = first.after(180, tokens.clone()).after(180, tokens);
-    let server = runner.serve(ServerSpec::Scripted(merged.after(0, end(54)).script))?;
-    let run = runner.run(&server.url(), &format!("{STREAM}stages: '@20:1s'\n"))?;
+    let run = run_scripted(runner, script("merged", None), "@20:1s")?;
     let summary = run.summary(&[])?;
     let word = summary.results.total.streams.as_ref().map(|streams| streams.word);
     let burst = run.samples.iter().filter(|sample| sample.gaps.largest_burst >= 18).count();
@@ -250,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_known_stream_is_as_documented() {
-        let script = known();
+        let script = script("known", None);
         let at: Vec<u128> = script.steps.iter().map(|step| step.at.as_millis()).collect();
         assert_eq!((at[0], at[1], at[101], at[102], at[103]), (20, 120, 1_120, 1_620, 1_630));
         let events =

@@ -6,12 +6,12 @@ use plimsoll_runner::facts;
 use plimsoll_versus::{Versus, judge};
 
 use super::SuiteRunner;
-use crate::comparison_plan::{ComparisonPlan, slug};
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::host::Compared;
 use crate::measurement::Measurement;
-use crate::target::SuiteTarget;
+use crate::process_use::watched;
+use crate::target::{SuiteTarget, slug};
 
 /// What the judge says, and the files with all of it.
 pub(super) type Judged = (Versus, Vec<String>);
@@ -25,15 +25,12 @@ impl SuiteRunner<'_> {
         targets: Vec<(String, SuiteTarget)>,
         variants: bool,
     ) -> ComparisonResult {
-        let label = request.label.clone();
-        let comparison = &ComparisonPlan { label, variants, request, targets };
-        let label = comparison.label.as_str();
         if self.is_interrupted() {
-            return ComparisonResult { label: label.to_owned(), ..ComparisonResult::default() };
+            return ComparisonResult { label: request.label, ..ComparisonResult::default() };
         }
-        let compared = self.carry_out(comparison);
-        let judged = compared.and_then(|compared| self.judged(label, &compared));
-        self.add_comparison(label, judged.map_err(|error| error.to_string()))
+        let compared = self.carry_out(&request, &targets, variants);
+        let judged = compared.and_then(|compared| self.judged(&request.label, &compared));
+        self.add_comparison(&request.label, judged.map_err(|error| error.to_string()))
     }
 
     /// Keeps the result of a comparison, or why there is none.
@@ -54,7 +51,7 @@ impl SuiteRunner<'_> {
                 result.error = Some(error);
             }
         }
-        self.comparisons.push(result.clone());
+        self.report.comparisons.push(result.clone());
         result
     }
 
@@ -69,17 +66,23 @@ impl SuiteRunner<'_> {
         self.log(&line);
     }
 
-    /// Loads the targets of a comparison.
+    /// Loads the targets of a comparison. If they are `variants` of the first one, each is compared
+    /// with it alone.
     pub(super) fn carry_out(
         &mut self,
-        comparison: &ComparisonPlan,
+        request: &Measurement,
+        targets: &[(String, SuiteTarget)],
+        variants: bool,
     ) -> Result<Compared, SuiteError> {
-        let plan = comparison.plan(self.options.short)?;
-        self.host.announce(&comparison.label);
-        let mut compared = self.host.compare(plan, comparison.watched(), self.control)?;
+        // A short suite has no time to see whether targets disturb each other.
+        let settings: &[&str] = if self.options.short { &["versus.alone=0s"] } else { &[] };
+        let plan = request.comparison_plan(targets, settings)?;
+        self.host.announce(&request.label);
+        let processes = targets.iter().map(|(name, target)| (&**name, target.gateway_pid));
+        let mut compared = self.host.compare(plan, watched(processes), self.control)?;
         compared.summary.metadata.environment.clone_from(&self.options.environment);
         compared.summary.health.calibration.clone_from(&self.options.calibration);
-        compared.facts.variants = comparison.variants;
+        compared.facts.variants = variants;
         Ok(compared)
     }
 
@@ -107,7 +110,7 @@ impl SuiteRunner<'_> {
         let mut pairs = Vec::new();
         let written = PairsWriter::new(&mut pairs, header)
             .and_then(|mut writer| writer.write(&compared.blocks));
-        written.map_err(|source| SuiteError::Write { path: "pairs.bin".into(), source })?;
+        written.map_err(SuiteError::system("write pairs.bin"))?;
         let mut files = Vec::new();
         for (name, content) in [
             ("pairs.bin", pairs),

@@ -8,10 +8,10 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::{Plan, redacted_path};
 
 use super::SuiteRunner;
-use crate::comparison_plan::slug;
 use crate::error::SuiteError;
 use crate::knee_result::KneeResult;
 use crate::measurement::Measurement;
+use crate::target::slug;
 
 /// Time for the search of each capacity: both ends where the place is found at once, else one.
 const BUDGET: Nanos = Nanos::from_secs(150);
@@ -49,7 +49,7 @@ impl SuiteRunner<'_> {
         sought: &[Sought],
     ) -> Result<Vec<KneeResult>, SuiteError> {
         let parsed = objective.parse::<Objective>();
-        let objective = &parsed.map_err(|error| SuiteError::Targets(error.to_string()))?;
+        let objective = &parsed.map_err(|error| SuiteError::Usage(error.to_string()))?;
         let plans = sought.iter().map(|one| one.measurement.plan(0));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let budget_s = budget.as_secs_f64();
@@ -100,7 +100,7 @@ impl SuiteRunner<'_> {
         for found in &results {
             self.log(&format!("{}: {}", found.label, found.cell()));
         }
-        self.knees.extend(results.iter().cloned());
+        self.report.knees.extend(results.iter().cloned());
         Ok(results)
     }
 }

@@ -1,12 +1,12 @@
 //! Loads and comparisons of several scenarios at once, with a result for each of them.
 
 use super::{Pass, SuiteRunner, without_passes};
-use crate::comparison_plan::ComparisonPlan;
 use crate::comparison_result::ComparisonResult;
 use crate::figures::TimedResponses;
 use crate::host::Compared;
 use crate::measurement::Measurement;
 use crate::result::{Figures, MeasurementResult};
+use crate::target::SuiteTarget;
 
 /// A scenario of a load.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl SuiteRunner<'_> {
                 break;
             }
             let mut whole = MeasurementResult::default();
-            let done = self.add_pass(measurement, pass, TimedResponses::Completed, &mut whole);
+            let done = self.add_pass(measurement, pass, &mut whole);
             for (part, result) in parts.iter().zip(&mut results) {
                 result.passes.extend(done.as_ref().map(|done| figures_of(done, part.scenario)));
                 result.files.extend(whole.files.iter().cloned());
@@ -43,7 +43,7 @@ impl SuiteRunner<'_> {
             }
             done.iter().for_each(&mut *inspect);
         }
-        self.results.extend(results.iter().cloned());
+        self.report.measurements.extend(results.iter().cloned());
         results
     }
 
@@ -51,13 +51,14 @@ impl SuiteRunner<'_> {
     /// which were sent beside those of the others. Nothing once the user has ended the suite.
     pub(crate) fn compare_parts(
         &mut self,
-        comparison: &ComparisonPlan,
+        request: &Measurement,
+        targets: &[(String, SuiteTarget)],
         parts: &[Part],
     ) -> Vec<ComparisonResult> {
         if self.is_interrupted() {
             return Vec::new();
         }
-        let compared = self.carry_out(comparison).map_err(|error| error.to_string());
+        let compared = self.carry_out(request, targets, false).map_err(|error| error.to_string());
         let mut results = Vec::new();
         for part in parts {
             let judged = compared.as_ref().map_err(Clone::clone).and_then(|compared| {

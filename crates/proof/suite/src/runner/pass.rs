@@ -5,14 +5,13 @@ use plimsoll_report::format::{digits, or_dash, time_with_share, with_share};
 use plimsoll_runner::folder::limits;
 
 use super::{Pass, SuiteRunner};
-use crate::comparison_plan::slug;
 use crate::error::SuiteError;
-use crate::figures::TimedResponses;
 use crate::measurement::Measurement;
 use crate::process_use::{
-    CpuTime, GATEWAY, PROVIDER, STORE, busy_host, cpu_time, crowded, watched,
+    CpuTime, GATEWAY, PROVIDER, STORE, busy_host, cpu_time, crowded, parts, watched,
 };
 use crate::result::{BusyShares, Figures};
+use crate::target::slug;
 
 impl SuiteRunner<'_> {
     pub(super) fn report_pass(&mut self, measurement: &Measurement, pass: u32, figures: &Figures) {
@@ -39,7 +38,6 @@ impl SuiteRunner<'_> {
         &mut self,
         measurement: &Measurement,
         pass: u32,
-        responses: TimedResponses,
     ) -> Result<(Pass, String), SuiteError> {
         let plan = match self.options.threads {
             Some(threads) if !measurement.has_threads() => {
@@ -49,11 +47,11 @@ impl SuiteRunner<'_> {
         };
         let limits = limits(&plan.thresholds)?;
         self.host.announce(&measurement.label);
-        let summary = self.host.run(plan, watched(&measurement.target), self.control)?;
+        let summary = self.host.run(plan, watched(parts(&measurement.target)), self.control)?;
         let mut summary = summary.with_limits(&limits);
         summary.metadata.environment.clone_from(&self.options.environment);
         summary.health.calibration.clone_from(&self.options.calibration);
-        let mut figures = Figures::from_summary(&summary, responses)?;
+        let mut figures = Figures::from_summary(&summary, measurement.responses)?;
         self.add_cpu(&mut figures, &summary);
         // What else runs for a gateway of the user's is not known.
         let own_target = !measurement.target.external;

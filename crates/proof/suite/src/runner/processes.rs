@@ -37,15 +37,17 @@ impl SuiteRunner<'_> {
         self.start("the mock provider", self.cores.provider, &args, HEALTH).map(Provider::new)
     }
 
-    /// Starts the reference gateway, and asks it for its version; `sets` are settings beside those
-    /// of its preset.
+    /// Starts the reference gateway, and asks it for its version; `list` names settings beside
+    /// those of its preset, `more` are further ones.
     pub(crate) fn gateway(
         &mut self,
         preset: &str,
-        sets: &[impl AsRef<str>],
+        list: &str,
+        more: &[String],
         provider: Option<&Provider>,
     ) -> Result<Gateway, SuiteError> {
-        let gateway = self.launch(preset, sets, provider, HEALTH)?;
+        let sets = [&self.settings(list, provider), more].concat();
+        let gateway = self.launch(preset, &sets, provider, HEALTH)?;
         self.ask_version(&gateway);
         Ok(gateway)
     }
@@ -54,20 +56,20 @@ impl SuiteRunner<'_> {
     pub(crate) fn subject(
         &mut self,
         preset: &str,
-        sets: &[impl AsRef<str>],
+        list: &str,
     ) -> Result<(Gateway, Option<Provider>), SuiteError> {
         if let Some(target) = self.target() {
             return Ok((Gateway::external(target), None));
         }
         let provider = self.provider(&[])?;
-        Ok((self.gateway(preset, sets, Some(&provider))?, Some(provider)))
+        Ok((self.gateway(preset, list, &[], Some(&provider))?, Some(provider)))
     }
 
     /// Starts a gateway that was asked for nothing but `ready`.
     pub(crate) fn launch(
         &mut self,
         preset: &str,
-        sets: &[impl AsRef<str>],
+        sets: &[String],
         provider: Option<&Provider>,
         ready: &'static str,
     ) -> Result<Gateway, SuiteError> {
@@ -79,7 +81,7 @@ impl SuiteRunner<'_> {
         // Nobody else is before it, so the version may be asked for without a key.
         args.extend(["--set", "admin.local=true"].map(str::to_owned));
         for set in sets {
-            args.extend(["--set", set.as_ref()].map(str::to_owned));
+            args.extend(["--set", set].map(str::to_owned));
         }
         let (child, args) = self.start_gateway(&args, wanted, ready)?;
         let port = child.address().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
@@ -126,8 +128,8 @@ impl SuiteRunner<'_> {
             return Ok(wanted);
         }
         if is_first && self.options.port.is_some() {
-            let (what, why) = (REFERENCE.to_owned(), taken(wanted));
-            return Err(SuiteError::NotReady { what, why });
+            let why = taken(wanted);
+            return Err(SuiteError::Failed(format!("{REFERENCE} is not ready: {why}")));
         }
         if is_first {
             self.log(&taken(wanted));

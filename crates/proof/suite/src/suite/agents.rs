@@ -10,11 +10,9 @@ use plimsoll_metrics::RunSummary;
 use super::redis_server::RedisServer;
 use super::{PAIRS_PER_S, TIMES_SHORT, added, agent_gateway, comparison_length};
 use crate::bound::{BoundResult, Quantity, Requirement, judge};
-use crate::comparison_plan::ComparisonPlan;
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
-use crate::report::Contents;
 use crate::result::MeasurementResult;
 use crate::runner::{NO_DIRECT, OWN_ONLY, Part, SuiteRunner};
 use crate::target::{DIRECT, SuiteTarget};
@@ -104,7 +102,7 @@ impl Row {
     }
 }
 
-pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     let days = match runner.target() {
         Some(target) => Vec::from_iter(of_target(runner, &target)?),
         None => of_reference(runner)?,
@@ -112,8 +110,9 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
     let compared: Vec<_> = days.iter().flat_map(|day| day.added.iter().cloned()).collect();
     let sections = days.iter().map(tables::day).chain(added::section("kind", &compared));
     let rows = days.iter().flat_map(|day| day.rows.iter().map(|row| (row, day.store.is_some())));
-    let bounds = rows.flat_map(|(row, with_mock)| row.bounds(with_mock)).collect();
-    Ok(Contents { sections: sections.collect(), bounds, ..Contents::default() })
+    runner.report.sections.extend(sections);
+    runner.report.bounds.extend(rows.flat_map(|(row, with_mock)| row.bounds(with_mock)));
+    Ok(())
 }
 
 /// Days of the reference gateway, one for each kind of store that this host has.
@@ -272,9 +271,8 @@ fn compare(
     let (label, direct) = (named("mixed day", store), &ways[0].1);
     let request = Measurement::scenarios(&label, direct, &scenarios(&kinds, direct));
     let request = request.rate(PAIRS_PER_S, length);
-    let targets = ways.map(|(name, target)| (name.to_owned(), target)).into();
-    let comparison = ComparisonPlan { label, variants: false, request, targets };
-    runner.compare_parts(&comparison, &parts)
+    let targets = ways.map(|(name, target)| (name.to_owned(), target));
+    runner.compare_parts(&request, &targets, &parts)
 }
 
 fn scenarios(kinds: &[&Kind], target: &SuiteTarget) -> Vec<serde_json::Value> {

@@ -17,7 +17,7 @@ use super::{length, passes};
 use crate::error::SuiteError;
 use crate::finding;
 use crate::measurement::{Length, Measurement};
-use crate::report::{Contents, Section, published};
+use crate::report::{Section, published};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::sizing;
@@ -29,9 +29,9 @@ const FEW: u32 = 32;
 const MANY: u32 = 256;
 const USUAL: u32 = 64;
 
-pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     let length = length(runner.options, 10);
-    let (gateway, provider) = runner.subject("baseline", &OFF)?;
+    let (gateway, provider) = runner.subject("baseline", OFF)?;
     let is_ours = runner.target().is_none();
     // Whether a target of the user's has keys and limits is not known.
     let how = if is_ours { "clients, no keys, no limits" } else { "clients, as the target is set" };
@@ -56,26 +56,20 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
         .collect();
     let sweep = runner.measure(&measurements, 3);
     let variants = variants::sections(runner, provider.as_ref(), length)?;
-    let mut contents = Contents {
-        sections: sections(&sweep, how),
-        sizing: "Instances for a rate",
-        references: vec![published("Reference: another gateway on a MacBook Pro")],
-        ..Contents::default()
-    };
+    runner.report.sections.extend(sections(&sweep, how));
+    runner.report.references.push(published("Reference: another gateway on a MacBook Pro"));
     let sweeps = ENDPOINTS.map(|path| (path, results_of_path(&sweep, path)));
     let sweeps = sweeps.iter().map(|(path, results)| (*path, &results[..]));
-    contents.sections.extend(finding::scaling(sweeps));
-    contents.sections.extend(variants);
+    runner.report.sections.extend(finding::scaling(sweeps).into_iter().chain(variants));
     let live = results_of_path(&sweep, "/health/live");
     let levels: Vec<_> = live.iter().collect();
     let capacity = (!levels.is_empty()).then(|| sizing::capacity("GET /health/live", &levels));
-    contents.capacities.extend(capacity);
-    chats(runner, &gateway.target, length, &mut contents)?;
-    Ok(contents)
+    runner.capacities.extend(capacity);
+    chats(runner, &gateway.target, length)
 }
 
-/// Settings of the plain gateway: neither keys nor limits.
-const OFF: [&str; 2] = ["auth=null", "rate_limits=[]"];
+/// The plain gateway: neither keys nor limits.
+const OFF: &str = "off";
 
 fn clients(runner: &SuiteRunner<'_>) -> Vec<u32> {
     match (runner.options.clients, runner.options.short) {
@@ -94,13 +88,12 @@ fn chats(
     runner: &mut SuiteRunner<'_>,
     target: &SuiteTarget,
     length: Length,
-    contents: &mut Contents,
 ) -> Result<(), SuiteError> {
     let paced = if runner.target().is_some() {
         None
     } else {
         let provider = runner.provider(&["--ttft", "20ms", "--gap", "2ms", "--tokens", "16"])?;
-        let gateway = runner.gateway("baseline", &OFF, Some(&provider))?;
+        let gateway = runner.gateway("baseline", OFF, &[], Some(&provider))?;
         Some((gateway, provider))
     };
     let clients = runner.options.clients.unwrap_or(USUAL);
@@ -120,15 +113,16 @@ fn chats(
     results.extend(agent.results);
     // A planned rate is no capacity.
     let closed = results.iter().filter(|chat| chat.clients.is_some());
-    contents.capacities.extend(closed.map(|chat| sizing::capacity(&chat.label, &[chat])));
+    runner.capacities.extend(closed.map(|chat| sizing::capacity(&chat.label, &[chat])));
     if !results.is_empty() {
-        contents.sections.push(chats_section(&results, runner.target().is_none(), agent.runs));
+        let section = chats_section(&results, runner.target().is_none(), agent.runs);
+        runner.report.sections.push(section);
     }
     let behind = match &paced {
         Some((_, provider)) => Some(provider.target()),
         None => runner.direct().filter(|_| plain),
     };
-    llm_share::measure(runner, behind.as_ref(), slow, contents);
+    llm_share::measure(runner, behind.as_ref(), slow);
     Ok(())
 }
 

@@ -9,10 +9,7 @@ use crate::runner::SuiteRunner;
 /// it.
 pub(super) fn make(runner: &SuiteRunner<'_>) -> Result<String, SuiteError> {
     let made = rcgen::generate_simple_self_signed(["localhost", "127.0.0.1"].map(str::to_owned));
-    let made = made.map_err(|error| SuiteError::Write {
-        path: "tls-cert.pem".into(),
-        source: io::Error::other(error),
-    })?;
+    let made = made.map_err(io::Error::other).map_err(SuiteError::system("write tls-cert.pem"))?;
     let cert = runner.write("tls-cert.pem", made.cert.pem().as_bytes())?;
     let key = runner.write("tls-key.pem", made.signing_key.serialize_pem().as_bytes())?;
     // JSON is YAML, and escapes any path.

@@ -19,7 +19,7 @@ use plimsoll_report::table::Table;
 
 use crate::error::SuiteError;
 use crate::options::LayerPart;
-use crate::report::{Contents, published};
+use crate::report::published;
 use crate::runner::SuiteRunner;
 
 /// The headers of the API key and the tenant. Every request carries both, so that all variants get
@@ -30,31 +30,29 @@ const TENANT: (&str, &str) = ("x-tenant-id", "retail");
 /// The published goal for layer 1.
 const GOAL_PER_S: f64 = 50_000.0;
 
-pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     // All parts are wanted, unless the user names some.
     let only = &runner.options.only;
     let all = only.is_empty();
-    let mut contents =
-        Contents { sizing: "Replicas for a rate, per service", ..Contents::default() };
     if all || only.contains(&LayerPart::Gateway) {
-        functional::check(runner, &mut contents)?;
-        gateway_layers::measure(runner, &mut contents)?;
-        gateway_layers::stack(runner, &mut contents)?;
+        functional::check(runner)?;
+        gateway_layers::measure(runner)?;
+        gateway_layers::stack(runner)?;
     }
     if all || only.contains(&LayerPart::Llm) {
-        llm_layers::measure(runner, &mut contents)?;
+        llm_layers::measure(runner)?;
     }
     if all || only.contains(&LayerPart::Agents) {
-        agent_layers::measure(runner, &mut contents)?;
+        agent_layers::measure(runner)?;
     }
     if all || only.contains(&LayerPart::Log) {
-        request_log::measure(runner, &mut contents)?;
+        request_log::measure(runner)?;
     }
     if all || only.contains(&LayerPart::Stores) {
-        store_ops::measure(runner, &mut contents);
+        store_ops::measure(runner);
     }
-    contents.references.push(published("Reference: APISIX"));
-    Ok(contents)
+    runner.report.references.push(published("Reference: APISIX"));
+    Ok(())
 }
 
 /// A table with the columns of the published benchmark.

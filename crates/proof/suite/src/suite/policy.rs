@@ -13,9 +13,8 @@ use super::certificate;
 use super::columns;
 use crate::bound::{BoundResult, Quantity, judge};
 use crate::error::SuiteError;
-use crate::figures::TimedResponses;
-use crate::measurement::{Length, Measurement};
-use crate::report::{Contents, Section, published};
+use crate::measurement::{Length, LoadShape, Measurement};
+use crate::report::{Report, Section, published};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::sizing;
@@ -38,8 +37,6 @@ const PROFILES: [Profile; 3] = [
 ];
 /// Requests that reach the model if the policy allows them.
 const WITH_LLM: &str = r#"http.body={"query": "{{prompt}}", "client_id": "load-test", "request_type": "llm_chat", "user_token": "load-test-token", "skip_llm": false}"#;
-/// Every violation is blocked, as in the published benchmark.
-const ENFORCED: &str = "policy={endpoint: true, actions: {sql_injection: block, dangerous: block, admin: block, pii: redact, prompt_injection: block}}";
 
 /// A measurement with its circumstances, and the summary of its last pass.
 pub(super) struct PolicyRow {
@@ -61,12 +58,12 @@ pub(super) struct ColdWarm {
     pub(super) warm: PolicyRow,
 }
 
-pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "By rate, topology and mode";
     for target in runner.targets() {
         let what = "POST /api/request";
         if !runner.answers(what, Measurement::policy(what, &target, "policy", &[]))? {
-            return Ok(Contents::default());
+            return Ok(());
         }
         let request = policy(runner, "burst", &target, &[]);
         runner.probe_limits(&request)?;
@@ -79,18 +76,17 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
     let plain = Way { topology, ..Way::default() };
     let mut pairs = pairs(runner, provider.as_ref(), &plain)?;
     let others = other_topologies(runner);
-    let gateway = start(runner, provider.as_ref(), None)?;
+    let gateway = start(runner, provider.as_ref(), &[])?;
     let mut ladders = vec![ladder::climb(runner, &gateway.target, "", &[])];
     let full = full(runner, &gateway.target, &plain.topology);
     let mode = if is_ours { "LLM on, healthy provider" } else { "LLM on" };
     let (target, topology) = (&gateway.target, &*plain.topology);
     let load = LlmLoad { target, topology, mode, errors_expected: false };
     let model = unhealthy::expected(load.at(runner, WITH_LLM_PER_S));
-    let mut unhealthy = Contents::default();
-    unhealthy::measure(runner, &plain.topology, &mut unhealthy)?;
+    let mut unhealthy = unhealthy::measure(runner, &plain.topology)?;
     let capacity = pairs.len().checked_sub(1);
     if model.mode == unhealthy::MODE {
-        unhealthy::add(&mut unhealthy, std::slice::from_ref(&model));
+        unhealthy.push(tables::unhealthy(&model));
     }
     secure(runner, provider.as_ref(), &mut pairs, &mut ladders)?;
     let warm = pairs.iter().map(|pair| &pair.warm);
@@ -99,27 +95,25 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
     let judged = capacity.map(|index| &pairs[index].warm);
     let judged: Vec<_> =
         judged.into_iter().chain(others.iter().filter(|row| is_capacity(row))).collect();
-    let mut contents = Contents {
-        load_test: judged.first().map(|row| load_test(runner, row)).unwrap_or_default(),
-        sizing: "Nodes for a rate",
-        capacities: vec![sizing::capacity("policy node, skip_llm=true", &[&full.result])],
-        references: ["Reference: 5 agents", "Reference, cold and warm"].map(published).into(),
-        ..Contents::default()
-    };
+    runner.report.load_test = judged.first().map(|row| load_test(runner, row)).unwrap_or_default();
+    runner.capacities.push(sizing::capacity("policy node, skip_llm=true", &[&full.result]));
+    runner.report.references =
+        ["Reference: 5 agents", "Reference, cold and warm"].map(published).into();
     let ladder = ladders[0].0.clone();
-    contents.sections.push(tables::headline(&rows));
-    contents.sections.extend(ladders.into_iter().map(|(_, section)| section));
+    let Report { sections, bounds, .. } = &mut runner.report;
+    sections.push(tables::headline(&rows));
+    sections.extend(ladders.into_iter().map(|(_, section)| section));
     if pairs.iter().any(|pair| pair.cold.is_some()) {
-        contents.sections.push(tables::cold_and_warm(&pairs));
+        sections.push(tables::cold_and_warm(&pairs));
     }
     for row in judged {
-        contents.sections.extend(tables::decisions(row));
-        contents.bounds.extend(bands(row));
-        contents.bounds.push(Quantity::CORRECTNESS.bound(1.0).judge(&row.name(), &row.result));
+        sections.extend(tables::decisions(row));
+        bounds.extend(bands(row));
+        bounds.push(Quantity::CORRECTNESS.bound(1.0).judge(&row.name(), &row.result));
     }
-    contents.sections.extend(unhealthy.sections);
-    contents.bounds.extend(bounds(&full, &ladder));
-    Ok(contents)
+    sections.extend(unhealthy);
+    bounds.extend(bounds_of(&full, &ladder));
+    Ok(())
 }
 
 /// Whether a row has the highest rate of the profiles.
@@ -156,16 +150,16 @@ const COLD: (&str, &str) = ("first run (cold)", "skip_llm=true, cold");
 const WARM: (&str, &str) = ("second run (warm)", "skip_llm=true, warm");
 const AS_IT_IS: (&str, &str) = ("as it is", "skip_llm=true, as it is");
 
-/// Starts a gateway, or returns the user's.
+/// Starts a gateway that blocks every violation, as in the published benchmark, or returns the
+/// user's.
 fn start(
     runner: &mut SuiteRunner<'_>,
     provider: Option<&Provider>,
-    tls: Option<&str>,
+    tls: &[String],
 ) -> Result<Gateway, SuiteError> {
-    let sets: Vec<_> = std::iter::once(ENFORCED).chain(tls).collect();
     match runner.target() {
         Some(target) => Ok(Gateway::external(target)),
-        None => runner.gateway("policy", &sets, provider),
+        None => runner.gateway("policy", "enforced", tls, provider),
     }
 }
 
@@ -174,7 +168,7 @@ fn measure(
     measurement: Measurement,
 ) -> (MeasurementResult, Option<RunSummary>) {
     let mut last = None;
-    let results = runner.measure_by(&[measurement], 1, TimedResponses::All, &mut |_, pass| {
+    let results = runner.measure_by(&[measurement], 1, &mut |_, pass| {
         last = Some(pass.summary.clone());
     });
     (results.into_iter().next().unwrap_or_default(), last)
@@ -211,8 +205,7 @@ fn once(
     let comma = if way.name.is_empty() { "" } else { ", " };
     let label = target.label(&format!("{name}{comma}{}, {rate}/s, {}", way.name, run.0));
     let request = policy(runner, &label, target, way.sets);
-    let (result, summary) = measure(runner, request.rate(rate, length_of(runner, profile)));
-    row(result, summary, rate.to_string(), way.topology.clone(), run.1)
+    row(runner, request.rate(rate, length_of(runner, profile)), &way.topology, run.1)
 }
 
 /// Every profile, as far as the user lets it come: cold, in a new process whose caches, pools and
@@ -237,7 +230,7 @@ fn pairs(
         if runner.is_interrupted() {
             break;
         }
-        let gateway = start(runner, provider, way.tls.as_deref())?;
+        let gateway = start(runner, provider, way.tls.as_slice())?;
         let target = if way.tls.is_some() { gateway.https() } else { gateway.target.clone() };
         let cold = if target.external {
             first_runs.next()
@@ -305,13 +298,17 @@ fn load_test(runner: &SuiteRunner<'_>, row: &PolicyRow) -> String {
 }
 
 fn row(
-    result: MeasurementResult,
-    summary: Option<RunSummary>,
-    rate: String,
-    topology: String,
+    runner: &mut SuiteRunner<'_>,
+    measurement: Measurement,
+    topology: &str,
     mode: &'static str,
 ) -> PolicyRow {
-    let topology = with_negotiated(topology, summary.as_ref());
+    let rate = match measurement.shape {
+        LoadShape::Rate(rate) => rate.to_string(),
+        LoadShape::Clients(_) => "max".to_owned(),
+    };
+    let (result, summary) = measure(runner, measurement);
+    let topology = with_negotiated(topology.to_owned(), summary.as_ref());
     PolicyRow { topology, mode, rate, result, summary }
 }
 
@@ -341,10 +338,9 @@ fn full(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, topology: &str) -> P
     let length = super::length(runner.options, 20);
     let label = format!("as fast as it goes, {clients} clients");
     let measurement = policy(runner, &label, target, &[]).clients(clients, length);
-    let (result, summary) = measure(runner, measurement);
-    let rate = format!("max: {}", columns::ACHIEVED.1(&result));
     // The loads before have warmed it.
-    row(result, summary, rate, topology.to_owned(), WARM.1)
+    let full = row(runner, measurement, topology, WARM.1);
+    PolicyRow { rate: format!("max: {}", columns::ACHIEVED.1(&full.result)), ..full }
 }
 
 const WITH_LLM_PER_S: f64 = 20.0;
@@ -364,7 +360,7 @@ impl LlmLoad<'_> {
         let own = Nanos::from_secs(if runner.options.short { 5 } else { 60 });
         let length = Length::new(Nanos::ZERO, runner.options.duration.unwrap_or(own));
         let request = self.request(runner, &format!("{rate}/s, {}", self.mode));
-        self.measure(runner, request.rate(rate, length), rate.to_string())
+        row(runner, request.rate(rate, length), self.topology, self.mode)
     }
 
     /// The request, with the client that the user names.
@@ -375,16 +371,6 @@ impl LlmLoad<'_> {
         let mut request = Measurement::policy(label, self.target, "policy-llm", &[&body]);
         request.errors_expected = self.errors_expected;
         request
-    }
-
-    fn measure(
-        &self,
-        runner: &mut SuiteRunner<'_>,
-        request: Measurement,
-        rate: String,
-    ) -> PolicyRow {
-        let (result, summary) = measure(runner, request);
-        row(result, summary, rate, self.topology.to_owned(), self.mode)
     }
 }
 
@@ -411,7 +397,7 @@ fn secure(
     };
     all.extend(pairs(runner, provider, &way)?);
     if !runner.is_interrupted() {
-        let gateway = start(runner, provider, way.tls.as_deref())?;
+        let gateway = start(runner, provider, way.tls.as_slice())?;
         ladders.push(ladder::climb(runner, &gateway.https(), "over HTTP/2", way.sets));
     }
     Ok(())
@@ -460,7 +446,7 @@ fn banded(metric: &str) -> &str {
     if metric == Metric::ResponseTime.name() { "response time of the allowed" } else { metric }
 }
 
-fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
+fn bounds_of(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
     let fast = [
         Quantity::THROUGHPUT.bound(500.0),
         Quantity::THROUGHPUT.goal(1_000.0),

@@ -9,10 +9,9 @@ use super::columns::{
 };
 use super::{length, passes};
 use crate::error::SuiteError;
-use crate::figures::TimedResponses;
 use crate::finding;
 use crate::measurement::{Length, Measurement};
-use crate::report::{Contents, Section, published};
+use crate::report::{Section, published};
 use crate::result::MeasurementResult;
 use crate::runner::{Pass, SuiteRunner};
 use crate::sizing;
@@ -20,11 +19,11 @@ use crate::target::Gateway;
 
 const PATH: &str = "/metrics";
 
-pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     let gateway = match runner.target() {
         Some(target) => Gateway::external(target),
         // Its metrics tell of every route that was asked for.
-        None => runner.launch("proxy", &[""; 0], None, PATH)?,
+        None => runner.launch("proxy", &[], None, PATH)?,
     };
     let options = runner.options;
     let loads = [("moderate", 1, length(options, 30)), ("extreme", 2, length(options, 60))];
@@ -38,20 +37,17 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
         let mut keep =
             |load: usize, pass: &Pass| thirds[load].push(readiness::thirds(&pass.summary));
         let passes = passes(options, 1, 3);
-        results = runner.measure_by(&measurements, passes, TimedResponses::Completed, &mut keep);
+        results = runner.measure_by(&measurements, passes, &mut keep);
     }
     runner.ask_version(&gateway);
     let table = side_by_side(&results);
     let readiness = readiness::section(&results, &thirds);
     let scaling = finding::scaling([(PATH, &results[..])]);
     let levels: Vec<_> = results.iter().collect();
-    Ok(Contents {
-        sections: std::iter::once(table).chain(scaling).chain(readiness).collect(),
-        sizing: "Instances of the gateway for a rate",
-        capacities: vec![sizing::capacity(&format!("gateway, GET {PATH}"), &levels)],
-        references: vec![published("Reference: RustyGW")],
-        ..Contents::default()
-    })
+    runner.report.sections.extend(std::iter::once(table).chain(scaling).chain(readiness));
+    runner.capacities.push(sizing::capacity(&format!("gateway, GET {PATH}"), &levels));
+    runner.report.references.push(published("Reference: RustyGW"));
+    Ok(())
 }
 
 const MB_PER_S: Column =

@@ -19,7 +19,7 @@ use crate::error::SuiteError;
 use crate::finding;
 use crate::knee_result::KneeResult;
 use crate::measurement::{Length, Measurement};
-use crate::report::{Contents, Section};
+use crate::report::Section;
 use crate::result::{Figures, MeasurementResult, Unusable};
 use crate::runner::{NO_ANSWER, NO_DIRECT, SuiteRunner};
 use crate::sizing::{self, Capacity};
@@ -47,9 +47,6 @@ const TIERS: [Tier; 6] = [
 /// time. What lies above is the search's; a quick suite has none, and looks there itself.
 const STEPS: [f64; 5] = [0.25, 0.5, 0.7, 0.85, 1.0];
 const STEPS_SHORT: [f64; 5] = [0.3, 0.7, 1.0, 2.0, 4.0];
-/// Turns off every layer that the preset turns on: the raw path.
-const RAW: [&str; 5] =
-    ["request_id=null", "metrics=null", "tenant=null", "cache=null", "budgets=null"];
 
 /// A tier, measured.
 struct TierResult {
@@ -84,7 +81,7 @@ struct Setup {
     direct: Option<SuiteTarget>,
 }
 
-pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> {
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     let setup = setup(runner)?;
     let (mut tiers, mut compared) = (Vec::new(), Vec::new());
     for tier in &TIERS {
@@ -104,12 +101,9 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Contents, SuiteError> 
     let overview = (!tiers.is_empty()).then(|| overview(&tiers, runner.knee_budget()));
     let added = super::added::section("tier", &compared);
     let sections = overview.into_iter().chain(added).chain(tiers.iter().map(steps));
-    Ok(Contents {
-        sections: sections.chain(features).collect(),
-        sizing: "Instances for a rate",
-        capacities: tiers.iter().map(capacity_of_tier).collect(),
-        ..Contents::default()
-    })
+    runner.report.sections.extend(sections.chain(features));
+    runner.capacities.extend(tiers.iter().map(capacity_of_tier));
+    Ok(())
 }
 
 /// The title of the table of differences.
@@ -155,7 +149,7 @@ fn setup(runner: &mut SuiteRunner<'_>) -> Result<Setup, SuiteError> {
     if targets.is_empty() {
         // It sends as many tokens as each tier asks for, at once: the rest is the gateway's work.
         let provider = runner.provider(&[])?;
-        let gateway = runner.gateway("llm", &RAW, Some(&provider))?;
+        let gateway = runner.gateway("llm", "raw", &[], Some(&provider))?;
         let direct = Some(provider.target());
         let subject = Subject { name: "gateway".to_owned(), gateway, answers: [true; 2] };
         return Ok(Setup { provider: Some(provider), subjects: vec![subject], direct });

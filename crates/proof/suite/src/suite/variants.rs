@@ -6,12 +6,11 @@ use plimsoll_report::table::Table;
 
 use super::columns::{self, CPU, GW_CORE, LOAD_CORE, MEMORY, P50, P99, RPS};
 use super::{CPU_SHORT, comparison_length, passes};
-use crate::comparison_plan::slug;
 use crate::comparison_result::ComparisonResult;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
-use crate::target::{Gateway, SuiteTarget};
+use crate::target::{Gateway, SuiteTarget, slug};
 
 /// Variants, measured.
 pub(super) struct Variants {

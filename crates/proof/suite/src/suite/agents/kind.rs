@@ -1,13 +1,15 @@
 //! The kinds of requests of a mixed day.
 
-use serde_json::{Value, json};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::measurement::Measurement;
-use crate::suite::agent_gateway::TOOL;
 use crate::target::SuiteTarget;
 
 /// A kind of request.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Kind {
     /// Its name, which is also that of its scenario.
     pub(super) name: &'static str,
@@ -17,80 +19,29 @@ pub(super) struct Kind {
     pub(super) asks: &'static str,
     /// Whether the upstream answers it, too.
     pub(super) has_direct_way: bool,
-    path: &'static str,
-    /// The members of its scenario, with the path of the request.
-    behaviour: fn(path: String) -> Value,
+    /// The place of the path of the request in the scenario.
+    path_at: Option<&'static str>,
+    /// The members of its scenario.
+    scenario: Value,
 }
 
 pub(super) const CHATS: &str = "chats";
 pub(super) const TOOLS: &str = "tools";
 pub(super) const AGENTS: &str = "agents";
 
-/// All kinds. The help of the command line and the guide have their shares.
-pub(super) static KINDS: [Kind; 4] = [
-    Kind {
-        name: CHATS,
-        percent: 40,
-        asks: "POST /v1/chat/completions",
-        has_direct_way: true,
-        path: "",
-        behaviour: |_| {
-            json!({
-                "protocol": "openai-chat",
-                "content": {"mode": "sized", "approx_input_tokens": 128},
-                "max_tokens": 64,
-            })
-        },
-    },
-    Kind {
-        name: TOOLS,
-        percent: 30,
-        asks: "POST /mcp, a call of the tool `echo`",
-        has_direct_way: true,
-        path: "/mcp",
-        behaviour: |path| {
-            let bytes = json!({"min": 64, "max": 512});
-            let call = json!({"method": "tools/call", "name": TOOL, "argument_bytes": bytes});
-            // Without sessions a call is one request, and so has one on the direct way.
-            let mcp = json!({"revision": "2026-07-28", "path": path, "steps": [call]});
-            json!({"protocol": "mcp", "mcp": mcp})
-        },
-    },
-    Kind {
-        name: AGENTS,
-        percent: 20,
-        asks: "POST /a2a, a message to the agent",
-        has_direct_way: true,
-        path: "/a2a",
-        behaviour: |path| {
-            json!({
-                "protocol": "a2a",
-                "content": {"mode": "sized", "approx_input_tokens": 64},
-                "a2a": {"version": "v1.0", "path": path, "steps": [{"action": "send"}]},
-            })
-        },
-    },
-    Kind {
-        name: "approvals",
-        percent: 10,
-        asks: "POST /v1/hitl, a request for approval",
-        has_direct_way: false,
-        path: "/v1/hitl",
-        behaviour: |path| {
-            let body = json!({"action": "refund", "details": {"order": 4711}, "ttl_s": 60});
-            let headers = json!({"content-type": "application/json"});
-            let http = json!({
-                "method": "POST", "path": path, "headers": headers, "body": body.to_string(),
-            });
-            json!({"protocol": "http", "http": http})
-        },
-    },
-];
+/// All kinds. The help of the command line and the guide have their shares. Without sessions a call
+/// of a tool is one request, and so has one on the direct way.
+pub(super) static KINDS: LazyLock<Vec<Kind>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("kinds.json")).unwrap_or_default());
 
 impl Kind {
     /// Its scenario: every path of a suite comes after that of the target's URL.
     pub(super) fn scenario(&self, target: &SuiteTarget) -> Value {
-        let mut scenario = (self.behaviour)(format!("{}{}", target.prefix(), self.path));
+        let mut scenario = self.scenario.clone();
+        let path = self.path_at.and_then(|place| scenario.pointer_mut(place));
+        if let Some(Value::String(path)) = path {
+            path.insert_str(0, target.prefix());
+        }
         scenario["name"] = self.name.into();
         scenario["weight"] = self.percent.into();
         scenario
@@ -116,11 +67,12 @@ mod tests {
         let base = "http://127.0.0.1:1/team".to_owned();
         let target = SuiteTarget { base, model: "m".to_owned(), ..SuiteTarget::default() };
         let length = Length::new(Nanos::ZERO, Nanos::from_secs(1));
-        for kind in &KINDS {
+        for kind in KINDS.iter() {
             let plan = kind.request("x", &target).rate(1.0, length).plan(0).unwrap();
             assert_eq!(plan.scenarios.len(), 1);
             assert_eq!(plan.scenarios[0].name, kind.name);
-            let path = (!kind.path.is_empty()).then(|| format!("/team{}", kind.path));
+            let path = ["/mcp", "/a2a", "/v1/hitl"].iter().find(|path| kind.asks.contains(*path));
+            let path = path.map(|path| format!("/team{path}"));
             assert_eq!(plan_path(&plan), path, "{}", kind.name);
         }
         let all: Vec<_> = KINDS.iter().map(|kind| kind.scenario(&target)).collect();

@@ -7,7 +7,7 @@ use plimsoll_runner::time;
 use serde_json::json;
 
 use crate::error::SuiteError;
-use crate::http_get::{get, metric_value};
+use crate::http_get::counters;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
@@ -38,34 +38,11 @@ pub(super) struct Agent {
     pub(super) runs: Option<String>,
 }
 
-/// What the gateway itself counted of runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Runs {
-    started: f64,
-    ended_well: f64,
-}
-
-impl Runs {
-    fn sentence(self) -> String {
-        let Self { started, ended_well } = self;
-        format!(
-            "by the gateway's own metrics {} runs were started, warm-up included, and {} ended with an answer",
-            digits(started),
-            digits(ended_well)
-        )
-    }
-
-    fn fetch(address: &str) -> Option<Self> {
-        let metrics = get(address, "/metrics", Duration::from_secs(2)).ok()?;
-        Self::read(&metrics.body)
-    }
-
-    /// Reads `..agent_operations{operation="run",outcome="ok"} 12` and the like.
-    fn read(metrics: &str) -> Option<Self> {
-        let started = metric_value(metrics, &["=\"run_create\"", "=\"ok\""])?;
-        let ended_well = metric_value(metrics, &["=\"run\"", "=\"ok\""]).unwrap_or(0.0);
-        Some(Self { started, ended_well })
-    }
+/// Runs that the gateway itself counted: those that were started, and those that ended well.
+fn runs(address: &str) -> Option<[f64; 2]> {
+    let [create, run] = [&["=\"run_create\"", "=\"ok\""][..], &["=\"run\"", "=\"ok\""]];
+    let [started, ended] = counters(address, [create, run]);
+    Some([started?, ended.unwrap_or(0.0)])
 }
 
 /// `POST /api/chat`, the agent loop, and `POST /v1/runs`, the same in the background.
@@ -92,7 +69,7 @@ pub(super) fn agent(
     }
     let results = runner.measure(&measurements, passes(runner.options, 1, 2));
     let runs = own.as_ref().and_then(|(gateway, _)| counted_runs(gateway.address()?));
-    Ok(Agent { results, runs: runs.map(Runs::sentence) })
+    Ok(Agent { results, runs })
 }
 
 fn chat(target: &SuiteTarget) -> Measurement {
@@ -106,11 +83,14 @@ fn agent_run(target: &SuiteTarget) -> Measurement {
 }
 
 /// The gateway's counts, once the last run has ended.
-fn counted_runs(address: &str) -> Option<Runs> {
+fn counted_runs(address: &str) -> Option<String> {
     let ended = time::poll(LAST_RUNS, Duration::from_millis(100), || {
-        Runs::fetch(address).filter(|runs| runs.started <= runs.ended_well)
+        runs(address).filter(|[started, ended]| started <= ended)
     });
-    ended.or_else(|| Runs::fetch(address))
+    let [started, ended] = ended.or_else(|| runs(address))?.map(digits);
+    Some(format!(
+        "by the gateway's own metrics {started} runs were started, warm-up included, and {ended} ended with an answer"
+    ))
 }
 
 /// A gateway with tools, and the provider whose model calls them.
@@ -150,21 +130,4 @@ fn websocket_request(target: &SuiteTarget) -> Measurement {
         "websocket": {"path": format!("{}/ws/chat", target.prefix())},
     });
     Measurement::scenarios("/ws/chat, WebSocket", target, &[scenario])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_are_read_from_the_metrics() {
-        let text = "# TYPE g_agent_operations counter\n\
-                    g_agent_operations_total{operation=\"run_create\",outcome=\"ok\"} 120\n\
-                    g_agent_operations_total{operation=\"run\",outcome=\"step_limit\"} 2\n\
-                    g_agent_operations_total{operation=\"run\",outcome=\"ok\"} 118\n";
-        let runs = Runs::read(text).unwrap();
-        assert_eq!(runs, Runs { started: 120.0, ended_well: 118.0 });
-        assert!(runs.sentence().contains("120 runs were started"));
-        assert_eq!(Runs::read("up 1\n"), None);
-    }
 }

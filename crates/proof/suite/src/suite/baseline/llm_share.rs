@@ -5,7 +5,7 @@ use plimsoll_report::table::Table;
 
 use crate::comparison_result::Interval;
 use crate::measurement::Measurement;
-use crate::report::{Contents, Section};
+use crate::report::Section;
 use crate::runner::{NO_DIRECT, SuiteRunner};
 use crate::suite::layers::NO_CHAT;
 use crate::suite::{TIMES_SHORT, comparison_length};
@@ -25,7 +25,6 @@ pub(super) fn measure(
     runner: &mut SuiteRunner<'_>,
     behind: Option<&SuiteTarget>,
     gateway: &SuiteTarget,
-    contents: &mut Contents,
 ) {
     runner.section = TITLE;
     let Some(behind) = behind else {
@@ -40,7 +39,7 @@ pub(super) fn measure(
         .rate(PAIRS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
     let compared = runner.compare(request, targets, false);
     if let (Ok(added), Some(provider)) = (compared.added(GATEWAY), compared.p50_ms(DIRECT)) {
-        contents.sections.push(section(added, provider));
+        runner.report.sections.push(section(added, provider));
     }
 }
 

@@ -3,14 +3,13 @@
 use plimsoll_report::table::Table;
 
 use super::{ENDPOINTS, USUAL, table};
-use crate::comparison_plan::slug;
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::report::Section;
 use crate::runner::{OWN_ONLY, SuiteRunner};
 use crate::suite::{CPU_SHORT, comparison_length, passes};
-use crate::target::{Gateway, Provider};
+use crate::target::{Gateway, Provider, slug};
 
 /// The key that the variant with keys requires.
 const KEY: &str = "suite-key";
@@ -34,16 +33,7 @@ pub(super) fn sections(
         return Ok(Vec::new());
     }
     let options = runner.options;
-    let keys = format!("auth={{header: authorization, keys: [{{name: suite, key: {KEY}}}]}}");
-    let mut gateways = Vec::new();
-    for (name, sets) in [
-        ("plain", &super::OFF[..]),
-        ("keys", &[&*keys, "rate_limits=[]"]),
-        ("rate limits", &[LIMITS]),
-        ("keys and rate limits", &[&*keys, "rate_limits=[]", LIMITS]),
-    ] {
-        gateways.push((name, runner.gateway("baseline", sets, provider)?));
-    }
+    let gateways = runner.variants("baseline", "endpoint", provider)?;
     let clients = options.clients.unwrap_or(USUAL);
     let all = ENDPOINTS.iter().flat_map(|path| gateways.iter().map(move |one| (path, one)));
     let mut measurements = Vec::new();
@@ -73,9 +63,6 @@ pub(super) fn sections(
 fn with_key(measurement: Measurement) -> Measurement {
     measurement.header("authorization", &format!("Bearer {KEY}"))
 }
-
-/// Limits that count every request and refuse none.
-const LIMITS: &str = "rate_limits=[{per: global, requests: 1000000000, window: 60s}, {per: address, requests: 1000000000, window: 60s}]";
 
 fn added_section(all: &[(&str, ComparisonResult)]) -> Section {
     let mut table = Table::new(["Endpoint", "On", "added, median", "added CPU/req"]);

@@ -2,16 +2,17 @@
 
 use plimsoll_report::format::{or_dash, percent};
 use plimsoll_report::table::Table;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::super::length;
-use super::gateway_layers::{AUTH, bare_with, with_identity};
-use super::{TENANT, agent_checks};
+use super::agent_checks;
+use super::gateway_layers::with_identity;
 use crate::bound::{BoundResult, Quantity, judge};
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::options::SuiteOptions;
-use crate::report::{Contents, Section};
+use crate::report::Section;
 use crate::result::MeasurementResult;
 use crate::runner::{NO_ANSWER, OWN_ONLY, SuiteRunner};
 use crate::sizing;
@@ -19,69 +20,19 @@ use crate::suite::columns::{self, CPU, Column, MEMORY, P99, RPS};
 use crate::suite::redis_server::RedisServer;
 use crate::target::{Provider, SuiteTarget};
 
-/// The name of the agent behind the gateway.
-pub(super) const AGENT: &str = "helper";
-
-/// The settings of the layer: one tool of the gateway's own, those of the mock, and its agent.
-pub(super) fn layer(provider: &Provider) -> [String; 2] {
-    let at = provider.address();
-    let tools = json!({
-        "local": ["add"],
-        "servers": {"mock": {"url": format!("http://{at}/mcp")}},
-        "allow": {TENANT.1: ["local/*", "mock/*"]},
-    });
-    let agents = json!({
-        "agents": {
-            "known": {AGENT: {"url": format!("http://{at}/a2a")}},
-            "allow": {TENANT.1: [AGENT]},
-        },
-    });
-    [format!("tools={tools}"), format!("agents={agents}")]
-}
-
 /// An operation of the layer.
+#[derive(Debug, Deserialize)]
 struct Operation {
-    name: &'static str,
-    path: &'static str,
+    name: String,
+    path: String,
     /// The published goal for its time, in milliseconds.
     goal_ms: f64,
-    body: fn() -> Value,
+    body: Value,
 }
 
 /// The operations of the published benchmark, and a call of a tool that another server has.
 /// Sessions and approvals live for a second, so that there is room for as many as can be made.
-const OPERATIONS: [Operation; 5] = [
-    Operation {
-        name: "session creation",
-        path: "/v1/sessions",
-        goal_ms: 5.0,
-        body: || json!({"ttl_s": 1, "metadata": {"purpose": "load test"}}),
-    },
-    Operation {
-        name: "local tool call",
-        path: "/v1/mcp/tools/call",
-        goal_ms: 10.0,
-        body: || json!({"name": "add", "arguments": {"a": 2, "b": 3}}),
-    },
-    Operation {
-        name: "proxied tool call",
-        path: "/v1/mcp/tools/call",
-        goal_ms: 10.0,
-        body: || json!({"name": "echo", "arguments": {"text": "what the tool repeats"}}),
-    },
-    Operation {
-        name: "message to an agent",
-        path: "/v1/a2a/send",
-        goal_ms: 5.0,
-        body: || json!({"agent": AGENT, "message": "Name three uses of a message queue."}),
-    },
-    Operation {
-        name: "approval creation",
-        path: "/v1/hitl",
-        goal_ms: 3.0,
-        body: || json!({"action": "refund", "details": {"order": 4711}, "ttl_s": 1}),
-    },
-];
+const OPERATIONS: &str = include_str!("operations.json");
 
 /// Clients of the closed loops: few, and many or as many as the user says.
 fn clients(options: &SuiteOptions) -> (u32, u32) {
@@ -91,7 +42,7 @@ fn clients(options: &SuiteOptions) -> (u32, u32) {
 
 /// An operation with one kind of store, measured.
 struct OperationResult {
-    operation: &'static Operation,
+    operation: Operation,
     store: &'static str,
     /// With few clients, each of which waits for its answer; not with `--short`.
     few: Option<MeasurementResult>,
@@ -104,7 +55,7 @@ struct OperationResult {
 impl OperationResult {
     /// The published bounds, which decide, and its goal, which does not.
     fn bounds(&self) -> Vec<BoundResult> {
-        let Operation { name, goal_ms, .. } = self.operation;
+        let Operation { name, goal_ms, .. } = &self.operation;
         let name = format!("layer 3, {name}, {}", self.store);
         let limits =
             [Quantity::P99.bound(50.0), Quantity::ERRORS.bound(0.05), Quantity::P99.goal(*goal_ms)];
@@ -112,10 +63,7 @@ impl OperationResult {
     }
 }
 
-pub(super) fn measure(
-    runner: &mut SuiteRunner<'_>,
-    contents: &mut Contents,
-) -> Result<(), SuiteError> {
+pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "Layer 3 - agent gateway";
     if runner.target().is_some() {
         runner.skip_section(OWN_ONLY);
@@ -125,20 +73,18 @@ pub(super) fn measure(
         return Ok(());
     }
     let provider = runner.provider(&[])?;
-    let mut rows = with_store(runner, &provider, "memory", None, contents)?;
+    let mut rows = with_store(runner, &provider, "memory", None)?;
     match RedisServer::open(runner) {
-        Ok(server) => {
-            rows.extend(with_store(runner, &provider, "Redis", Some(&server), contents)?);
-        }
+        Ok(server) => rows.extend(with_store(runner, &provider, "Redis", Some(&server))?),
         Err(why) => runner.skip("layer 3 with Redis", &why),
     }
     // The first is the creation of sessions in memory.
     let sessions = rows.first().and_then(|row| row.many.as_ref());
     let capacity = sessions.map(|many| sizing::capacity("layer 3, session creation", &[many]));
-    contents.capacities.extend(capacity);
-    contents.bounds.extend(rows.iter().flat_map(OperationResult::bounds));
+    runner.capacities.extend(capacity);
+    runner.report.bounds.extend(rows.iter().flat_map(OperationResult::bounds));
     if !rows.is_empty() {
-        contents.sections.push(section(&rows, clients(runner.options)));
+        runner.report.sections.push(section(&rows, clients(runner.options)));
     }
     Ok(())
 }
@@ -149,18 +95,15 @@ fn with_store(
     provider: &Provider,
     store: &'static str,
     redis: Option<&RedisServer>,
-    contents: &mut Contents,
 ) -> Result<Vec<OperationResult>, SuiteError> {
-    agent_checks::check(runner, provider, store, redis, contents)?;
-    let mut sets =
-        bare_with(&[AUTH, "tenant={header: x-tenant-id}", "request_id={}", "metrics={}"]);
-    sets.extend(layer(provider));
-    sets.extend(redis.map(RedisServer::setting));
-    let mut gateway = runner.gateway("layers", &sets, Some(provider))?;
+    agent_checks::check(runner, provider, store, redis)?;
+    let store_of = Vec::from_iter(redis.map(RedisServer::setting));
+    let mut gateway = runner.gateway("layers", "layer 3", &store_of, Some(provider))?;
     gateway.target.store_pid = redis.and_then(RedisServer::pid);
     let length = length(runner.options, 15);
+    let operations: Vec<Operation> = serde_json::from_str(OPERATIONS)?;
     let mut rows = Vec::new();
-    for operation in &OPERATIONS {
+    for operation in operations {
         if runner.is_interrupted() {
             break;
         }
@@ -187,7 +130,7 @@ fn section(rows: &[OperationResult], clients: (u32, u32)) -> Section {
     let heads = own.iter().map(|(head, ..)| &**head);
     let mut table = Table::new(["Operation", "Store"].into_iter().chain(heads).chain(["Target"]));
     for row in rows {
-        let fixed = [row.operation.name.to_owned(), row.store.to_owned()];
+        let fixed = [row.operation.name.clone(), row.store.to_owned()];
         let target = format!("< {}ms", row.operation.goal_ms);
         let cells = own.iter().map(|(_, of, column)| {
             or_dash(of(row), |result| columns::marked(result, &(column.1)(result)))
@@ -200,11 +143,11 @@ fn section(rows: &[OperationResult], clients: (u32, u32)) -> Section {
 impl Operation {
     fn request(&self, target: &SuiteTarget, how: &str) -> Measurement {
         let label = format!("{}, {how}", self.name);
-        with_identity(Measurement::post(&label, target, self.path, &(self.body)()))
+        with_identity(Measurement::post(&label, target, &self.path, &self.body))
     }
 
     fn measure(
-        &'static self,
+        self,
         runner: &mut SuiteRunner<'_>,
         target: &SuiteTarget,
         store: &'static str,

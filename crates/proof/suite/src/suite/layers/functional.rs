@@ -5,14 +5,13 @@ use std::time::Duration;
 use plimsoll_measure::CacheState;
 use plimsoll_report::table::Table;
 use plimsoll_runner::time;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::gateway_layers::{audit, bare_with};
 use super::{KEY, TENANT};
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::http_get::{HttpResponse, request};
-use crate::report::{Contents, Section};
+use crate::report::Section;
 use crate::runner::{OWN_ONLY, SuiteRunner};
 use crate::target::Gateway;
 
@@ -25,7 +24,7 @@ const LOG_POLL: Duration = Duration::from_millis(50);
 /// Requests of a tenant that the gateway of these checks allows.
 const LIMIT: usize = 20;
 /// The key of the tenant.
-pub(super) const OWN: [(&str, &str); 2] = [KEY, TENANT];
+const OWN: [(&str, &str); 2] = [KEY, TENANT];
 /// What the scrubber must not let through.
 const PRIVATE: &str = "anna.keller@example.com";
 
@@ -49,21 +48,17 @@ impl Checks {
         Some(Self { address, sent: 1, rows: Vec::new() })
     }
 
-    pub(super) fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
+    fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
         self.send(path, headers, None)
     }
 
-    pub(super) fn post(
+    /// The answer, or one without a status whose body says why there is none.
+    pub(super) fn send(
         &mut self,
         path: &str,
         headers: &[(&str, &str)],
-        body: &Value,
+        body: Option<&str>,
     ) -> HttpResponse {
-        self.send(path, headers, Some(&body.to_string()))
-    }
-
-    /// The answer, or one without a status whose body says why there is none.
-    fn send(&mut self, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> HttpResponse {
         self.sent += 1;
         let headers: Vec<_> =
             headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
@@ -89,15 +84,15 @@ impl Checks {
 
     /// Adds their table, and the bound that each is passed: a layer that does not do its work has
     /// no cost. `of` follows the title.
-    pub(super) fn conclude(self, of: &str, contents: &mut Contents) {
+    pub(super) fn conclude(self, of: &str, runner: &mut SuiteRunner<'_>) {
         let (all, passed) = (self.rows.len(), self.rows.iter().filter(|(_, did)| *did).count());
         let mut table = Table::new(["Layer", "Case", "Expected", "Status"]);
         self.rows.into_iter().for_each(|(row, _)| table.row(row));
         let title = format!("{TITLE}{of}: {passed} of {all}");
-        contents.sections.push(Section::new(title, table).before_load());
+        runner.report.sections.push(Section::new(title, table).before_load());
         let what = format!("failed checks{of}");
         let failed = Some((all - passed) as f64);
-        contents.bounds.push(BoundResult::count(&what, failed, Requirement::NONE));
+        runner.report.bounds.push(BoundResult::count(&what, failed, Requirement::NONE));
     }
 }
 
@@ -105,34 +100,29 @@ impl Checks {
 const TITLE: &str = "Functional checks before the load";
 
 /// Sends single requests to a gateway with all layers on; none to the user's gateway.
-pub(super) fn check(
-    runner: &mut SuiteRunner<'_>,
-    contents: &mut Contents,
-) -> Result<(), SuiteError> {
+pub(super) fn check(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = TITLE;
     if runner.target().is_some() {
         runner.skip_section(OWN_ONLY);
         return Ok(());
     }
-    let file = "functional.jsonl";
     let provider = runner.provider(&[])?;
+    // What is scrubbed are answers of upstreams: another gateway, whose own answer has an address.
+    let backend = runner.gateway("layers", "checked backend", &[], None)?;
+    let upstreams =
+        [("backend", backend.address().unwrap_or_default()), ("provider", provider.address())];
+    let upstreams = upstreams.map(|(name, at)| format!(r#"upstreams.{name}.addresses=["{at}"]"#));
     let limit = format!(
         "rate_limits=[{{per: tenant, requests: {LIMIT}, window: 60s, algorithm: sliding}}]"
     );
-    // What is scrubbed are answers of upstreams: another gateway, whose own answer has an address.
-    let body = format!(r#"routes.0.respond.body='{{"contact":"{PRIVATE}"}}'"#);
-    let backend = runner.gateway("layers", &bare_with(&[&body]), None)?;
-    let backend_address = backend.address().unwrap_or_default();
-    let upstream = format!(r#"upstreams.backend.addresses=["{backend_address}"]"#);
-    let chats = format!(r#"upstreams.provider.addresses=["{}"]"#, provider.address());
-    let sets = [limit, upstream, chats, audit(runner, file)];
-    let gateway = runner.gateway("layers", &sets, None)?;
+    let sets = [&[limit], &upstreams[..], &runner.settings("checked", None)].concat();
+    let gateway = runner.gateway("layers", "", &sets, None)?;
     if let Some(mut checks) = Checks::of(runner, &gateway, TITLE) {
-        let log = runner.options.folder.join(file);
+        let log = runner.options.folder.join("functional.jsonl");
         checks.of_every_layer(&log);
         // It has a row for each of a few requests.
         let _ = std::fs::remove_file(&log);
-        checks.conclude("", contents);
+        checks.conclude("", runner);
     }
     Ok(())
 }
@@ -163,7 +153,9 @@ impl Checks {
             "temperature": 0,
             "messages": [{"role": "user", "content": "What is two and two?"}],
         });
-        let [first, second] = [(); 2].map(|()| self.post("/v1/chat/completions", &OWN, &chat));
+        let chat = chat.to_string();
+        let [first, second] =
+            [(); 2].map(|()| self.send("/v1/chat/completions", &OWN, Some(&chat)));
         let hit = second.status == 200 && is_hit(&second) && !is_hit(&first);
         self.note(["cache", "second chat", "hit"], hit, &second);
         let rows = time::poll(LOG_TIMEOUT, LOG_POLL, || {

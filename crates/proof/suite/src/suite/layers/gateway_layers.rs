@@ -12,86 +12,25 @@ use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
 use crate::ratio::Ratio;
-use crate::report::{Contents, Section};
+use crate::report::Section;
 use crate::result::MeasurementResult;
 use crate::runner::{NO_DIRECT, OWN_ONLY, SuiteRunner};
 use crate::sizing;
 use crate::suite::columns::{self, BOTTLENECK, Column, ERRORS, GW_CORE, LOAD_CORE, P50, P99, RPS};
 use crate::suite::variants::{Variants, VariantsLoad, table};
 use crate::suite::{PAIRS_PER_S, TIMES_SHORT, comparison_length, length, passes};
-use crate::target::{DIRECT, Gateway, SuiteTarget};
+use crate::target::{DIRECT, SuiteTarget};
 
-/// The name of the variant with all layers.
-const ALL_LAYERS: &str = "all seven";
-/// That of the chats.
-const ALL_CHAT: &str = "chat of 128 tokens, all layers and the policy scan";
 /// Requests per second and target that compare `GET`s: CPU time is read in ticks of 10 ms.
 const GETS_PER_S: f64 = 200.0;
 
-/// Turns off every section that the preset turns on.
-const BARE: [&str; 9] = [
-    "request_id=null",
-    "metrics=null",
-    "auth=null",
-    "tenant=null",
-    "rate_limits=[]",
-    "scrub=null",
-    "cache=null",
-    "budgets=null",
-    "routes.0.consumers=[]",
-];
-const FREE_SMOKE: &str = "routes.1.consumers=[]";
-pub(super) const AUTH: &str =
-    "auth={header: apikey, keys: [{name: load, key: load-test-key, tenant: retail}]}";
-const LIMIT: &str =
-    "rate_limits=[{per: tenant, requests: 1000000000, window: 60s, algorithm: sliding}]";
-const LIMITED: [&str; 2] = ["tenant={header: x-tenant-id, anonymous: true}", LIMIT];
-const RESTRICTED: &str = "routes.0.consumers=[load]";
-const POLICY: &str = "policy={}";
-
-/// The settings of the bare gateway, and some more.
-pub(super) fn bare_with(more: &[&str]) -> Vec<String> {
-    BARE.iter().chain([&FREE_SMOKE]).chain(more).map(|&set| set.to_owned()).collect()
-}
-
-/// The setting that writes the request log to a file in the suite's folder.
-pub(super) fn audit(runner: &SuiteRunner<'_>, name: &str) -> String {
-    let path = runner.options.folder.join(name);
-    format!("audit={}", serde_json::json!({"path": path}))
-}
-
-/// The seven layers of the published benchmark: name, and settings of the gateway.
-fn features(runner: &SuiteRunner<'_>) -> Vec<(&'static str, Vec<String>)> {
-    let log = audit(runner, "request-log.jsonl");
-    let all_log = audit(runner, "request-log-all.jsonl");
-    let all =
-        [LIMITED[0], LIMIT, AUTH, RESTRICTED, "metrics={}", "request_id={}", "scrub={}", &all_log];
-    vec![
-        ("bare", bare_with(&[])),
-        ("tenant rate limit", bare_with(&LIMITED)),
-        ("key auth", bare_with(&[AUTH])),
-        ("request log", bare_with(&[&log])),
-        ("Prometheus", bare_with(&["metrics={}"])),
-        ("request id", bare_with(&["request_id={}"])),
-        ("key auth + consumer restriction", bare_with(&[AUTH, RESTRICTED])),
-        ("response PII scrub", bare_with(&["scrub={}"])),
-        (ALL_LAYERS, bare_with(&all)),
-    ]
-}
-
-pub(super) fn measure(
-    runner: &mut SuiteRunner<'_>,
-    contents: &mut Contents,
-) -> Result<(), SuiteError> {
+pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     let clients = runner.options.clients.unwrap_or(200);
     let length = length(runner.options, 30);
     if let Some(target) = runner.target() {
-        return as_it_is(runner, &target, clients, contents);
+        return as_it_is(runner, &target, clients);
     }
-    let mut gateways: Vec<(&str, Gateway)> = Vec::new();
-    for (name, sets) in features(runner) {
-        gateways.push((name, runner.gateway("layers", &sets, None)?));
-    }
+    let gateways = runner.variants("layers", "layer", None)?;
     let load = VariantsLoad { label: "each layer", clients, length, per_s: GETS_PER_S };
     let layers =
         Variants::measure(runner, &gateways, &load, |label, target| get(label, target, "/"));
@@ -99,22 +38,25 @@ pub(super) fn measure(
     let chats = if runner.is_interrupted() { None } else { Some(chats(runner)?) };
     let all = std::iter::once(&layers).chain(&chats);
     let costs = table("Layer", all);
-    contents.sections.extend([
+    runner.report.sections.extend([
         of_layers(&layers),
         Section::new("What each layer adds: alone to the bare gateway, then all", costs),
     ]);
     let (bare, full) = (layers.alone.first(), layers.alone.last());
-    contents.bounds.extend(full.iter().flat_map(|all| judge("layer 1, all layers", all, &BOUNDS)));
-    contents.bounds.push(cpu_bound(OVERHEAD, &layers, 0.1));
-    contents.bounds.extend(bare.map(|bare| THROUGHPUT.judge("layer 1, bare", bare)));
+    runner
+        .report
+        .bounds
+        .extend(full.iter().flat_map(|all| judge("layer 1, all layers", all, &BOUNDS)));
+    runner.report.bounds.push(cpu_bound(OVERHEAD, &layers, 0.1));
+    runner.report.bounds.extend(bare.map(|bare| THROUGHPUT.judge("layer 1, bare", bare)));
     let capacity = full.map(|all| sizing::capacity("layer 1, all layers", &[all]));
-    contents.capacities.extend(capacity);
+    runner.capacities.extend(capacity);
     if let Some(chats) = &chats {
         let what = "chat of 128 tokens: CPU per request that all layers and the policy scan add";
-        contents.bounds.push(cpu_bound(what, chats, 0.15));
+        runner.report.bounds.push(cpu_bound(what, chats, 0.15));
         let all = chats.alone.last();
         let capacity = all.map(|all| sizing::capacity("chat, all layers", &[all]));
-        contents.capacities.extend(capacity);
+        runner.capacities.extend(capacity);
     }
     Ok(())
 }
@@ -155,7 +97,6 @@ fn as_it_is(
     runner: &mut SuiteRunner<'_>,
     target: &SuiteTarget,
     clients: u32,
-    contents: &mut Contents,
 ) -> Result<(), SuiteError> {
     runner.section = "What each layer adds";
     runner.skip_section(OWN_ONLY);
@@ -176,9 +117,9 @@ fn as_it_is(
             GOALS[1].row("P99 latency", shown),
             GOALS[2].row("Error rate", shown),
         ]);
-        contents.sections.push(Section::new("The target as it is (GET /)", table));
-        contents.bounds.extend(judge(name, result, &BOUNDS));
-        contents.capacities.push(sizing::capacity(name, &[result]));
+        runner.report.sections.push(Section::new("The target as it is (GET /)", table));
+        runner.report.bounds.extend(judge(name, result, &BOUNDS));
+        runner.capacities.push(sizing::capacity(name, &[result]));
     }
     Ok(())
 }
@@ -186,24 +127,10 @@ fn as_it_is(
 /// Chats of 128 tokens to the mock: bare, and with every layer and the policy scan.
 fn chats(runner: &mut SuiteRunner<'_>) -> Result<Variants, SuiteError> {
     let provider = runner.provider(&[])?;
-    let log = audit(runner, "request-log-chat.jsonl");
-    let all = [
-        LIMITED[0],
-        LIMIT,
-        AUTH,
-        "metrics={}",
-        "request_id={}",
-        "scrub={}",
-        POLICY,
-        "budgets={default: 1000000000000}",
-        &log,
-    ];
-    let bare = runner.gateway("layers", &bare_with(&[]), Some(&provider))?;
-    let full = runner.gateway("layers", &bare_with(&all), Some(&provider))?;
+    let gateways = runner.variants("layers", "chat", Some(&provider))?;
     let length = length(runner.options, 30);
     let load =
         VariantsLoad { label: "chat of 128 tokens", clients: 64, length, per_s: PAIRS_PER_S };
-    let gateways = [("chat of 128 tokens, bare", bare), (ALL_CHAT, full)];
     Ok(Variants::measure(runner, &gateways, &load, |label, target| {
         with_identity(Measurement::chat(label, target, false, (128, 128)))
     }))
@@ -231,10 +158,7 @@ const UPSTREAM: &str = "/get";
 
 /// Measures requests through the gateway to an upstream, with and without keys, with few and many
 /// connections, and the upstream itself; of the user's gateway if the suite may load that, too.
-pub(super) fn stack(
-    runner: &mut SuiteRunner<'_>,
-    contents: &mut Contents,
-) -> Result<(), SuiteError> {
+pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = STACK;
     if let Some(target) = runner.target() {
         let Some(direct) = runner.direct() else {
@@ -247,23 +171,16 @@ pub(super) fn stack(
         }
         let (target, direct) = behind(&target, &direct);
         let gateways = [("gateway", &target)];
-        load_stack(runner, &direct, &gateways, contents);
+        load_stack(runner, &direct, &gateways);
         return Ok(());
     }
     if runner.is_interrupted() {
         return Ok(());
     }
     let provider = runner.provider(&[])?;
-    let mut gateways = Vec::new();
-    for (name, sets) in [
-        ("gateway", &["metrics={}"][..]),
-        ("gateway-with-key-auth", &["metrics={}", AUTH]),
-        ("gateway-with-pii-scrub", &["metrics={}", "scrub={}"]),
-    ] {
-        gateways.push((name, runner.gateway("layers", &bare_with(sets), Some(&provider))?));
-    }
+    let gateways = runner.variants("layers", "stack", Some(&provider))?;
     let gateways: Vec<_> = gateways.iter().map(|(name, one)| (*name, &one.target)).collect();
-    load_stack(runner, &provider.target(), &gateways, contents);
+    load_stack(runner, &provider.target(), &gateways);
     Ok(())
 }
 
@@ -273,7 +190,6 @@ fn load_stack(
     runner: &mut SuiteRunner<'_>,
     upstream: &SuiteTarget,
     gateways: &[(&str, &SuiteTarget)],
-    contents: &mut Contents,
 ) {
     let few = runner.options.clients.unwrap_or(200);
     let many = few.saturating_mul(5) / 2;
@@ -299,7 +215,7 @@ fn load_stack(
     let columns = &[RESULT, P50, P99, ERRORS, GW_CORE, UPSTREAM_CORE, BOTTLENECK];
     let mut table = columns::results("Metric", columns, &results);
     add_share(&mut table, &results);
-    contents.sections.extend([stack_added(&added), Section::new(STACK, table)]);
+    runner.report.sections.extend([stack_added(&added), Section::new(STACK, table)]);
 }
 
 const STACK: &str = "Full stack (gateway -> upstream -> response)";

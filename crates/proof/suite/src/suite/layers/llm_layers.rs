@@ -5,12 +5,12 @@ mod cache_hits;
 use plimsoll_measure::Nanos;
 use plimsoll_report::format::{count, time};
 
-use super::gateway_layers::{bare_with, behind, with_identity};
+use super::gateway_layers::{behind, with_identity};
 use super::{metrics, unjudged};
 use crate::bound::{BoundResult, Quantity, Requirement};
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
-use crate::report::{Contents, Section};
+use crate::report::Section;
 use crate::runner::{NO_DIRECT, OWN_ONLY, SuiteRunner};
 use crate::suite::columns::{
     self, Column, ERRORS, GAP_P99, GW_CORE, LOAD_CORE, RPS, TTFT_P50, TTFT_P99,
@@ -18,42 +18,29 @@ use crate::suite::columns::{
 use crate::suite::{PAIRS_PER_S, TIMES_SHORT, comparison_length};
 use crate::target::SuiteTarget;
 
-pub(super) fn measure(
-    runner: &mut SuiteRunner<'_>,
-    contents: &mut Contents,
-) -> Result<(), SuiteError> {
-    let answers = cache_hits::measure(runner, contents)?;
-    misses(runner, answers, contents)?;
-    streams(runner, contents)
+pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
+    let answers = cache_hits::measure(runner)?;
+    misses(runner, answers)?;
+    streams(runner)
 }
 
-/// The layers of the cached path: tenant, cache, budget.
-const CACHED: [&str; 5] = [
-    "tenant={header: x-tenant-id, anonymous: true}",
-    "cache={}",
-    "budgets={unit: tokens, default: 1000000000000}",
-    "metrics={}",
-    "request_id={}",
-];
+/// The settings of the cached path: tenant, cache, budget.
+const CACHED: &str = "cached";
 
 /// The name of the gateway beside its provider.
 const GATEWAY: &str = "gateway";
 
 /// Prompts that never repeat, so that every one goes to the provider; and the provider itself, of
 /// the user's gateway if the suite may ask that, too. `answers`: whether the gateway answers chats.
-fn misses(
-    runner: &mut SuiteRunner<'_>,
-    answers: bool,
-    contents: &mut Contents,
-) -> Result<(), SuiteError> {
+fn misses(runner: &mut SuiteRunner<'_>, answers: bool) -> Result<(), SuiteError> {
     runner.section = MISSES;
     let Some(target) = runner.target() else {
         if !runner.is_interrupted() {
             // A provider with a delay, as real ones have, short enough to see what is added.
             let provider = runner.provider(&["--ttft", "20ms"])?;
-            let gateway = runner.gateway("layers", &bare_with(&CACHED), Some(&provider))?;
+            let gateway = runner.gateway("layers", CACHED, &[], Some(&provider))?;
             let ways = [provider.target(), gateway.target];
-            compare_misses(runner, ways, MISSES_PER_S, contents);
+            compare_misses(runner, ways, MISSES_PER_S);
         }
         return Ok(());
     };
@@ -63,7 +50,7 @@ fn misses(
     };
     if runner.answers_chats(&direct, false)? && !runner.is_interrupted() {
         let (target, direct) = behind(&target, &direct);
-        compare_misses(runner, [direct, target], PAIRS_PER_S, contents);
+        compare_misses(runner, [direct, target], PAIRS_PER_S);
     }
     Ok(())
 }
@@ -73,12 +60,7 @@ pub(in crate::suite) const NO_CHAT: &str = "the target answers no chat";
 const MISSES: &str = "Layer 2 - LLM gateway, cache misses";
 
 /// Compares the two ways, with so many requests per second on each.
-fn compare_misses(
-    runner: &mut SuiteRunner<'_>,
-    [provider, gateway]: [SuiteTarget; 2],
-    per_s: f64,
-    contents: &mut Contents,
-) {
+fn compare_misses(runner: &mut SuiteRunner<'_>, [provider, gateway]: [SuiteTarget; 2], per_s: f64) {
     let chat = Measurement::chat("cache miss", &provider, false, (128, 64));
     let targets = vec![("provider".to_owned(), provider), (GATEWAY.to_owned(), gateway)];
     let request =
@@ -93,8 +75,8 @@ fn compare_misses(
         [miss, added.marked(measured), goal, status, none],
         unjudged(cpu, added.marked_own_cpu(GATEWAY), ""),
     ]);
-    contents.sections.push(Section::new(MISSES, table));
-    contents.bounds.push(bound);
+    runner.report.sections.push(Section::new(MISSES, table));
+    runner.report.bounds.push(bound);
 }
 
 /// Cache misses per second of the suite's own gateway.
@@ -103,7 +85,7 @@ const MISSES_PER_S: f64 = 500.0;
 const FINISHED: Column = ("finished/s", RPS.1);
 
 /// As many streams at once as in the published benchmark, each with 20 events at reading speed.
-fn streams(runner: &mut SuiteRunner<'_>, contents: &mut Contents) -> Result<(), SuiteError> {
+fn streams(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "Layer 2 - concurrent SSE streams through the gateway";
     if runner.target().is_some() {
         runner.skip_section(OWN_ONLY);
@@ -115,7 +97,7 @@ fn streams(runner: &mut SuiteRunner<'_>, contents: &mut Contents) -> Result<(), 
     let (wanted, warmup, measured) =
         if runner.options.short { (1_000, 3, 4) } else { (10_000, 15, 30) };
     let provider = runner.provider(&["--ttft", "100ms", "--gap", "200ms", "--tokens", "20"])?;
-    let gateway = runner.gateway("layers", &bare_with(&CACHED), Some(&provider))?;
+    let gateway = runner.gateway("layers", CACHED, &[], Some(&provider))?;
     let length = Length::new(Nanos::from_secs(warmup), Nanos::from_secs(measured));
     let (most, whose) = runner.most_connections(&gateway.target);
     let Some(streams) = fitting(wanted, most) else {
@@ -136,11 +118,11 @@ fn streams(runner: &mut SuiteRunner<'_>, contents: &mut Contents) -> Result<(), 
         measurement.with("timeout", "60s").with("drain", "15s").clients(streams, length);
     let results = runner.measure(&[measurement], 1);
     let columns = &[FINISHED, ERRORS, TTFT_P50, TTFT_P99, GAP_P99, GW_CORE, LOAD_CORE];
-    contents
-        .sections
-        .push(Section::new(runner.section, columns::results("Streams", columns, &results)));
+    let table = columns::results("Streams", columns, &results);
+    runner.report.sections.push(Section::new(runner.section, table));
     let few = Quantity::ERRORS.bound(0.01);
-    contents.bounds.extend(results.iter().map(|streams| few.judge("streams at once", streams)));
+    let judged = results.iter().map(|streams| few.judge("streams at once", streams));
+    runner.report.bounds.extend(judged);
     Ok(())
 }
 

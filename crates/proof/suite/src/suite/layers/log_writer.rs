@@ -14,7 +14,7 @@ use plimsoll_report::format::{count, digits, or_dash};
 
 use crate::bound::{BoundResult, Requirement};
 use crate::http_get::request;
-use crate::report::{Contents, Section};
+use crate::report::Section;
 use crate::runner::SuiteRunner;
 use crate::suite::columns::{self, Column};
 use crate::suite::own_server::{OwnServer, free_port};
@@ -70,7 +70,7 @@ impl WriterLimit {
 }
 
 /// Measures each place that this host has.
-pub(super) fn measure(runner: &mut SuiteRunner<'_>, contents: &mut Contents) {
+pub(super) fn measure(runner: &mut SuiteRunner<'_>) {
     let length = if runner.options.short { SHORT } else { LENGTH };
     let mut limits = Vec::new();
     runner.section = TITLE;
@@ -91,9 +91,9 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>, contents: &mut Contents) {
     }
     // Its data are the rows of this measurement alone.
     let _ = fs::remove_dir_all(runner.options.folder.join("clickhouse"));
-    contents.bounds.extend(limits.iter().flat_map(WriterLimit::bounds));
+    runner.report.bounds.extend(limits.iter().flat_map(WriterLimit::bounds));
     if !limits.is_empty() {
-        contents.sections.push(section(&limits));
+        runner.report.sections.push(section(&limits));
     }
 }
 
@@ -120,12 +120,7 @@ fn to_file(path: &Path, length: Nanos) -> Result<WriterLimit, String> {
 }
 
 /// A table of the columns that a row has, in the types that every version of the server knows.
-const TABLE: &str = "CREATE TABLE audit (timestamp UInt64, tenant String, route String, \
-    method String, path String, status UInt16, latency_us UInt64, upstream_us UInt64, \
-    request_bytes UInt64, response_bytes UInt64, client String, user_agent String, \
-    request_id String, policy_decision String, rules Array(String), model String, \
-    input_tokens UInt64, output_tokens UInt64, cache String, tool String, outcome String, \
-    left_out String, ended_early String) ENGINE = MergeTree ORDER BY (tenant, timestamp)";
+const TABLE: &str = include_str!("clickhouse/table.sql");
 
 fn to_clickhouse(runner: &SuiteRunner<'_>, length: Nanos) -> Result<WriterLimit, String> {
     let server = ClickHouseServer::start(runner)?;
@@ -237,20 +232,12 @@ impl ClickHouseServer {
 }
 
 /// A user without a password, for this host alone.
-const USERS: &str = "<yandex><profiles><default/></profiles><users><default><password></password>\
-    <networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>\
-    </default></users><quotas><default/></quotas></yandex>";
+const USERS: &str = include_str!("clickhouse/users.xml");
 
 fn configuration(folder: &Path, http: u16, native: u16) -> String {
-    let home = folder.display();
-    format!(
-        "<yandex><logger><level>none</level><console>1</console></logger>\
-         <http_port>{http}</http_port><tcp_port>{native}</tcp_port>\
-         <listen_host>127.0.0.1</listen_host><path>{home}/</path><tmp_path>{home}/tmp/</tmp_path>\
-         <mark_cache_size>100000000</mark_cache_size><users_config>{home}/users.xml</users_config>\
-         <default_profile>default</default_profile><default_database>default</default_database>\
-         </yandex>"
-    )
+    let text = include_str!("clickhouse/config.xml").replace("HTTP", &http.to_string());
+    let text = text.replace("NATIVE", &native.to_string());
+    text.replace("HOME", &folder.display().to_string())
 }
 
 #[cfg(test)]

@@ -6,13 +6,12 @@ use plimsoll_report::format::{count, digits, or_dash};
 use plimsoll_runner::time;
 
 use super::super::length;
-use super::gateway_layers::{audit, bare_with};
 use super::{log_writer, metrics, unjudged};
 use crate::bound::{BoundResult, Limit, Quantity, Requirement};
 use crate::error::SuiteError;
-use crate::http_get::{get, metric_value};
+use crate::http_get::counters;
 use crate::measurement::Measurement;
-use crate::report::{Contents, Section};
+use crate::report::Section;
 use crate::result::MeasurementResult;
 use crate::runner::{OWN_ONLY, SuiteRunner};
 use crate::suite::columns::BOTTLENECK;
@@ -32,18 +31,6 @@ struct RequestLog {
 }
 
 impl RequestLog {
-    /// Reads `..audit_rows{state="written"} 12` and the like.
-    fn read(metrics: &str, lines: u64) -> Self {
-        Self {
-            accepted: metric_value(metrics, &["audit_rows", "=\"accepted\""])
-                .or_else(|| metric_value(metrics, &["audit_rows", "=\"offered\""])),
-            written: metric_value(metrics, &["audit_rows", "=\"written\""]),
-            dropped: metric_value(metrics, &["audit_rows", "=\"dropped\""]),
-            lines,
-            ..Self::default()
-        }
-    }
-
     fn section(&self) -> Section {
         let table = metrics([
             ROWS.row("Rows (requests) per second", Some(&self.result)),
@@ -75,10 +62,7 @@ impl RequestLog {
 
 /// Loads a gateway that writes a row for every request, and compares its counts with the file; then
 /// the writer by itself.
-pub(super) fn measure(
-    runner: &mut SuiteRunner<'_>,
-    contents: &mut Contents,
-) -> Result<(), SuiteError> {
+pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "Log writing";
     if runner.target().is_some() {
         runner.skip_section(OWN_ONLY);
@@ -89,31 +73,31 @@ pub(super) fn measure(
     if runner.is_interrupted() {
         return Ok(());
     }
-    let file = "audit.jsonl";
-    let sets = bare_with(&["metrics={}", &audit(runner, file)]);
-    let gateway = runner.gateway("layers", &sets, None)?;
+    let gateway = runner.gateway("layers", "log", &[], None)?;
     let length = length(runner.options, 10);
     let measurement =
         Measurement::get("request log: a row for every request", &gateway.target, "/");
     let results = runner.measure(&[measurement.clients(200, length)], 1);
-    let address = gateway.address().unwrap_or_default().to_owned();
     // The last batch must be written.
     time::sleep(Duration::from_millis(600));
-    let metrics = get(&address, "/metrics", Duration::from_secs(2)).map(|response| response.body);
+    let states = ["=\"accepted\"", "=\"offered\"", "=\"written\"", "=\"dropped\""];
+    let rows = states.map(|state| ["audit_rows", state]);
+    let rows = rows.each_ref().map(|parts| &parts[..]);
+    let [accepted, offered, written, dropped] =
+        counters(gateway.address().unwrap_or_default(), rows);
     drop(gateway);
-    let path = runner.options.folder.join(file);
+    let path = runner.options.folder.join("audit.jsonl");
     let text = std::fs::read(&path).unwrap_or_default();
     let lines = text.split(|&byte| byte == b'\n').count().saturating_sub(1) as u64;
     // A row is a few hundred bytes, and there may be millions.
     let _ = std::fs::remove_file(&path);
-    let log = RequestLog {
-        result: results.into_iter().next().unwrap_or_default(),
-        ..RequestLog::read(&metrics.unwrap_or_default(), lines)
-    };
-    contents.sections.push(log.section());
-    contents.bounds.extend(log.bounds());
+    let result = results.into_iter().next().unwrap_or_default();
+    let accepted = accepted.or(offered);
+    let log = RequestLog { accepted, written, dropped, lines, result };
+    runner.report.sections.push(log.section());
+    runner.report.bounds.extend(log.bounds());
     if log.accepted.is_some() {
-        log_writer::measure(runner, contents);
+        log_writer::measure(runner);
     }
     Ok(())
 }
@@ -121,13 +105,6 @@ pub(super) fn measure(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rows_are_read_from_the_metrics() {
-        let text = "# TYPE gateway_audit_rows gauge\ngateway_audit_rows{state=\"written\"} 12\ngateway_audit_rows{state=\"dropped\"} 3\nother 1\n";
-        let log = RequestLog::read(text, 0);
-        assert_eq!((log.accepted, log.written, log.dropped), (None, Some(12.0), Some(3.0)));
-    }
 
     #[test]
     fn lost_rows_of_the_log_are_found() {

@@ -16,7 +16,7 @@ use plimsoll_report::format::{count, digits, or_dash, time, time_us};
 use tokio::runtime::Builder;
 
 use crate::bound::{BoundResult, Requirement};
-use crate::report::{Contents, Section};
+use crate::report::Section;
 use crate::runner::{OWN_ONLY, SuiteRunner};
 use crate::suite::columns::{self, Column};
 use crate::suite::redis_server::RedisServer;
@@ -40,7 +40,7 @@ const ROUNDS: usize = 20_000;
 const WARM_UP_ROUNDS: usize = 500;
 
 /// Measures the in-memory store, and Redis if this host has it.
-pub(super) fn measure(runner: &mut SuiteRunner<'_>, contents: &mut Contents) {
+pub(super) fn measure(runner: &mut SuiteRunner<'_>) {
     runner.section = "Store operations, one after another";
     if runner.target().is_some() {
         return runner.skip_section(OWN_ONLY);
@@ -67,9 +67,9 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>, contents: &mut Contents) {
         let what = format!("{}, {}: p99", op.operation, op.store);
         BoundResult::time(&what, p99, Requirement::below(1.0, time)).into_goal()
     });
-    contents.bounds.extend(bounds);
+    runner.report.bounds.extend(bounds);
     if !rows.is_empty() {
-        contents.sections.push(section(&rows));
+        runner.report.sections.push(section(&rows));
     }
 }
 

@@ -3,9 +3,9 @@
 
 use plimsoll_measure::ErrorClass;
 
-use super::{LlmLoad, PolicyRow, WITH_LLM_PER_S, start, tables};
+use super::{LlmLoad, PolicyRow, WITH_LLM_PER_S, row, start, tables};
 use crate::error::SuiteError;
-use crate::report::Contents;
+use crate::report::Section;
 use crate::runner::{OWN_ONLY, SuiteRunner};
 
 /// Rates at which requests reach the unhealthy provider: the first as the document has it, the
@@ -34,21 +34,21 @@ pub(super) fn expected(mut row: PolicyRow) -> PolicyRow {
     row
 }
 
-/// Requests that reach a provider which answers every call with 503, at rising rates.
+/// Requests that reach a provider which answers every call with 503: the first rate, and the course
+/// up to the highest one.
 pub(super) fn measure(
     runner: &mut SuiteRunner<'_>,
     topology: &str,
-    contents: &mut Contents,
-) -> Result<(), SuiteError> {
+) -> Result<Vec<Section>, SuiteError> {
     runner.section = "Provider unhealthy";
     if runner.target().is_some() {
         runner.skip_section(OWN_ONLY);
-        return Ok(());
+        return Ok(Vec::new());
     }
     let config = b"other_models: {faults: [{share: 1.0, fault: '503'}]}\n";
     let path = runner.write("provider-unhealthy.yaml", config)?;
     let provider = runner.provider(&["--config", &path.to_string_lossy()])?;
-    let gateway = start(runner, Some(&provider), None)?;
+    let gateway = start(runner, Some(&provider), &[])?;
     let mode = MODE;
     let load = LlmLoad { target: &gateway.target, topology, mode, errors_expected: true };
     let mut rows = Vec::new();
@@ -62,16 +62,8 @@ pub(super) fn measure(
         let label = format!("as fast as it goes, {clients} clients, {mode}");
         let length = crate::suite::length(runner.options, 20);
         let request = load.request(runner, &label).clients(clients, length);
-        rows.push(load.measure(runner, request, "max".to_owned()));
+        rows.push(row(runner, request, topology, mode));
     }
-    add(contents, &rows);
-    Ok(())
-}
-
-/// Adds the first rate, and the course up to the highest one.
-pub(super) fn add(contents: &mut Contents, rows: &[PolicyRow]) {
-    contents.sections.extend(rows.first().map(tables::unhealthy));
-    if rows.len() > 1 {
-        contents.sections.push(tables::unhealthy_rates(rows));
-    }
+    let rising = (rows.len() > 1).then(|| tables::unhealthy_rates(&rows));
+    Ok(rows.first().map(tables::unhealthy).into_iter().chain(rising).collect())
 }

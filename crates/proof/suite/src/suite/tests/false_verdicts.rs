@@ -11,8 +11,9 @@ use plimsoll_report::table::Layout;
 use super::super::Suite;
 use super::planned_host::{Answer, PlannedHost};
 use crate::error::SuiteError;
-use crate::options::{ExternalTarget, SuiteOptions};
+use crate::options::SuiteOptions;
 use crate::report::{Accepted, Report, SuiteOutcome};
+use crate::target::SuiteTarget;
 
 const SUITES: [Suite; 6] =
     [Suite::Agents, Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick, Suite::Tiers];
@@ -32,11 +33,11 @@ const POSITIVE: [&str; 10] = [
 ];
 
 fn options(folder: &Path, target: bool) -> SuiteOptions {
-    let target = target.then(|| ExternalTarget {
+    let target = target.then(|| SuiteTarget {
         name: "target".to_owned(),
-        url: "http://127.0.0.1:1/team".to_owned(),
+        base: "http://127.0.0.1:1/team".to_owned(),
         key: Some("secret".to_owned()),
-        ..ExternalTarget::default()
+        ..SuiteTarget::default()
     });
     SuiteOptions {
         exe: "plimsoll".into(),

@@ -13,17 +13,18 @@ use super::planned_host::PlannedHost;
 use crate::bound::BoundResult;
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
-use crate::options::{ExternalTarget, SuiteOptions};
+use crate::options::SuiteOptions;
 use crate::report::{Accepted, Report, SuiteOutcome};
+use crate::target::SuiteTarget;
 
 fn good(_: &str, _: bool) -> (Outcome, u16, Nanos) {
     (Outcome::Completed, 200, Nanos::from_micros(400))
 }
 
-fn user(name: &str) -> ExternalTarget {
+fn user(name: &str) -> SuiteTarget {
     let port = name.bytes().map(u16::from).sum::<u16>();
     let url = format!("http://127.0.0.1:{port}");
-    ExternalTarget { name: name.to_owned(), url, ..ExternalTarget::default() }
+    SuiteTarget { name: name.to_owned(), base: url, ..SuiteTarget::default() }
 }
 
 fn options(folder: &Path, targets: &[&str], direct: bool) -> SuiteOptions {

@@ -1,6 +1,6 @@
 //! What each feature adds to the raw path: the same request on the gateway with it and without.
 
-use super::{RAW, length};
+use super::length;
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
 use crate::report::Section;
@@ -22,26 +22,7 @@ pub(super) fn features(
     if runner.is_interrupted() {
         return Ok(None);
     }
-    let audit = serde_json::json!({"path": runner.options.folder.join("audit-tiers.jsonl")});
-    let audit = format!("audit={audit}");
-    // Name, and settings beside those of the raw path.
-    let rows: [(&str, &[&str]); 8] = [
-        ("raw path", &[]),
-        ("request id and metrics", &["request_id={}", "metrics={}"]),
-        ("key auth", &["auth={header: authorization, keys: [{name: suite, key: any}]}"]),
-        ("cache (always missed)", &["tenant={header: x-tenant-id}", "cache={}"]),
-        (
-            "budget",
-            &["tenant={header: x-tenant-id, anonymous: true}", "budgets={default: 1000000000000}"],
-        ),
-        ("policy scan of requests", &["policy={}"]),
-        ("response PII scrub", &["scrub={}"]),
-        ("audit rows", &[&audit]),
-    ];
-    let mut gateways = Vec::new();
-    for (name, sets) in rows {
-        gateways.push((name, runner.gateway("llm", &[&RAW, sets].concat(), provider)?));
-    }
+    let gateways = runner.variants("llm", "feature", provider)?;
     let length = length(runner, 20);
     let load = VariantsLoad { label: "each feature", clients: 64, length, per_s: PAIRS_PER_S };
     let variants = Variants::measure(runner, &gateways, &load, |label, target| {
