@@ -25,7 +25,7 @@ pub(super) async fn open(
     if reply != 0 {
         return Err(refused(format!("the proxy opens no connection to {to}: {}", reason(reply))));
     }
-    // The address from which the proxy connects, which nobody needs.
+    // Skips the address from which the proxy connects.
     let rest = match kind {
         1 => 4,
         4 => 16,
@@ -39,7 +39,7 @@ pub(super) async fn open(
     Ok(tcp)
 }
 
-/// Agrees on how to log in, and does.
+/// Negotiates the authentication method, and authenticates.
 async fn log_in(
     tcp: &mut TcpStream,
     credentials: Option<&(String, String)>,
