@@ -1,15 +1,15 @@
-//! The meaning of a column, from its heading.
+//! Derives the meaning of a column from its heading.
 
 use std::fmt;
 
 use crate::error::AuditError;
 use crate::figure;
 
-/// What a column measures.
+/// The quantity that a column measures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Quantity {
     Minimum,
-    /// As a share of 1.
+    /// The quantile, between 0 and 1.
     Percentile(f64),
     Mean,
     Maximum,
@@ -22,7 +22,7 @@ pub(crate) enum Quantity {
     Duration,
 }
 
-/// Whole headings without units; statistics of a time are read by [`statistic`].
+/// Complete headings without units; [`statistic`] parses statistics of a time.
 const HEADINGS: [(&str, Quantity); 44] = [
     ("rps", Quantity::Rate),
     ("qps", Quantity::Rate),
@@ -87,13 +87,13 @@ const WHOLE_TIMES: [&str; 9] = [
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
     pub(crate) quantity: Quantity,
-    /// The time that a statistic is of, such as `ttft`; empty where the heading names none.
+    /// Time that the statistic describes, such as `ttft`; empty if the heading names none.
     pub(crate) of: String,
     pub(crate) unit: String,
 }
 
 impl Column {
-    /// The meaning of a heading, by a mapping or by its words.
+    /// Finds the meaning of a heading, by a mapping or by its words.
     pub(crate) fn of(heading: &str, mappings: &[Mapping]) -> Option<Self> {
         match mappings.iter().find(|mapping| mapping.heading == heading.to_lowercase()) {
             Some(mapping) => mapping.column.clone(),
@@ -108,13 +108,13 @@ impl Column {
             Some((_, quantity)) => (*quantity, String::new()),
             None => statistic(&name)?,
         };
-        // A throughput may be one of tokens or bytes: only a unit tells.
+        // A throughput may count tokens or bytes; only a unit tells.
         let vague = name.contains("throughput")
             && figure::unit(&unit).is_none_or(|unit| unit.0 != figure::Dimension::Rate);
         (!vague).then_some(Self { quantity, of, unit })
     }
 
-    /// Whether the column is about whole response times.
+    /// Whether the column describes whole response times.
     pub(crate) fn is_whole_time(&self) -> bool {
         WHOLE_TIMES.contains(&self.of.as_str())
     }
@@ -142,7 +142,7 @@ impl fmt::Display for Column {
     }
 }
 
-/// `p99 (ms)`, `p99 [ms]`, `p99, ms` and `p99 ms` have the unit `ms`.
+/// Splits the unit `ms` off `p99 (ms)`, `p99 [ms]`, `p99, ms` and `p99 ms`.
 fn split_unit(heading: &str) -> (String, String) {
     let heading = heading.replace(['_', '-'], " ");
     let spaced = heading.replace(['(', ')', '[', ']', ','], " ");
@@ -155,12 +155,13 @@ fn split_unit(heading: &str) -> (String, String) {
     }
 }
 
-/// `error %` is a name, and the `min` of `latency min` a statistic.
+/// Whether a last word is a unit, unlike `error %`, which is a name, and `latency min`, where `min`
+/// is a statistic.
 fn is_unit(word: &str) -> bool {
     word != "min" && word != "%" && figure::unit(word).is_some()
 }
 
-/// `ttft p99`, `p99 latency`, `mean response time`, `max`: the statistic and what it is of.
+/// Splits `ttft p99`, `p99 latency`, `mean response time` or `max` into the statistic and its time.
 fn statistic(name: &str) -> Option<(Quantity, String)> {
     let words: Vec<&str> = name.split(' ').collect();
     let at = words.iter().position(|word| statistic_word(word).is_some())?;
@@ -188,7 +189,7 @@ fn statistic_word(word: &str) -> Option<Quantity> {
     }
 }
 
-/// A heading and its meaning, given by the user; without a meaning the column is left out.
+/// A heading and its meaning, given by the user; without a meaning the column is ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mapping {
     heading: String,
@@ -196,7 +197,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Reads `HEADING=MEANING` or `HEADING=MEANING:UNIT`.
+    /// Parses `HEADING=MEANING` or `HEADING=MEANING:UNIT`.
     ///
     /// # Errors
     ///

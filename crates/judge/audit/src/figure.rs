@@ -9,7 +9,7 @@ pub(crate) enum Dimension {
     Number,
 }
 
-/// A unit as headings and cells write it, with its dimension and factor to the base unit.
+/// Units of headings and cells, with dimension and factor to the base unit.
 pub(crate) const UNITS: [(&str, Dimension, f64); 25] = [
     ("ns", Dimension::Time, 1e-9),
     ("us", Dimension::Time, 1e-6),
@@ -38,7 +38,7 @@ pub(crate) const UNITS: [(&str, Dimension, f64); 25] = [
     ("", Dimension::Number, 1.0),
 ];
 
-/// The unit of this name.
+/// The unit with this name.
 pub(crate) fn unit(name: &str) -> Option<(Dimension, f64)> {
     let found = UNITS.iter().find(|(known, ..)| *known == name)?;
     Some((found.1, found.2))
@@ -53,8 +53,8 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Reads `4.59`, `1,234`, `61 ms`, `31k`, `99.8%`; the cell's own unit goes before that of the
-    /// heading. Nothing for other cells, such as bounds, ranges and decimal commas.
+    /// Parses `4.59`, `1,234`, `61 ms`, `31k` or `99.8%`; the cell's own unit overrides the
+    /// heading's. Returns `None` for other cells, such as bounds, ranges and decimal commas.
     pub(crate) fn read(cell: &str, heading_unit: &str) -> Option<Self> {
         let cell = cell.trim().to_lowercase();
         let end = cell.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',');
@@ -73,23 +73,24 @@ impl Figure {
         Some(Self { value: value * factor, step: step * factor, dimension })
     }
 
-    /// Whether no value of this figure is as low as one of the other, both rounded alike.
+    /// Whether every possible value of this figure is above every possible value of the other, if
+    /// both are rounded alike.
     pub(crate) fn exceeds(self, other: Self) -> bool {
         self.value - other.value >= self.step.midpoint(other.step) * (1.0 - 1e-9)
     }
 
-    /// The least value, whether it was rounded, cut off or rounded up.
+    /// The smallest possible value, whether it was rounded to nearest, down or up.
     pub(crate) fn least(self) -> f64 {
         self.value - self.step
     }
 
-    /// The greatest value, whether it was rounded, cut off or rounded up.
+    /// The largest possible value, whether it was rounded to nearest, down or up.
     pub(crate) fn most(self) -> f64 {
         self.value + self.step
     }
 }
 
-/// Commas may only separate groups of three digits.
+/// Removes commas, which may only separate groups of three digits.
 fn without_groups(digits: &str) -> Option<String> {
     let whole = digits.split('.').next().unwrap_or_default();
     let mut groups = whole.split(',');

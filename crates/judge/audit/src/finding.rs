@@ -1,9 +1,9 @@
-//! A broken law.
+//! A violated law.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A law that a row breaks.
+/// A law that a row violates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
     /// Line of the row.
@@ -12,7 +12,7 @@ pub struct Finding {
     pub level: Level,
     /// Name of the law.
     pub law: &'static str,
-    /// The figures and the arithmetic.
+    /// The contradicting figures and the arithmetic.
     pub text: String,
 }
 
@@ -20,7 +20,7 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// No measurement gives these figures together.
+    /// No measurement can produce these figures together.
     Impossible,
     /// The figures may be true, but the samples do not support them.
     Unsupported,

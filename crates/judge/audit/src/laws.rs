@@ -1,20 +1,20 @@
-//! The five laws, each on one row.
+//! The five laws, each applied to one row.
 
 use crate::column::{Column, Quantity};
 use crate::figure::{Dimension, Figure};
 use crate::finding::{Finding, Level};
 use crate::table::Row;
 
-/// Requests that start before the window or end after it, and the duration of a test that was
-/// planned rather than measured, move a true row by less than this factor.
+/// Tolerance factor for true rows: requests may start before the window or end after it, and the
+/// duration may be planned rather than measured.
 const EDGE: f64 = 1.25;
 
-/// The text of each contradiction that a row has.
+/// A law: returns the text of each contradiction in a row.
 type Law = fn(&[Cell<'_>]) -> Vec<String>;
 
 const LITTLE: &str = "Little's law";
 
-/// A cell that was read, with its column.
+/// A parsed cell with its column.
 struct Cell<'a> {
     column: &'a Column,
     figure: Figure,
@@ -26,7 +26,7 @@ impl Cell<'_> {
         format!("{} {}", self.column, self.text)
     }
 
-    /// Position of a statistic of a time from the lowest to the highest.
+    /// Rank of a statistic of a time, from the lowest to the highest.
     fn rank(&self) -> Option<f64> {
         match self.column.quantity {
             Quantity::Minimum => Some(0.0),
@@ -41,8 +41,8 @@ impl Cell<'_> {
     }
 }
 
-/// Adds the laws that `row` breaks to `findings`; Little's law needs clients with one request at a
-/// time.
+/// Adds the laws that `row` violates to `findings`. Little's law needs clients with one request at
+/// a time.
 pub(crate) fn check(
     row: &Row,
     columns: &[Option<Column>],
@@ -77,7 +77,7 @@ fn only<'a>(cells: &'a [Cell<'a>], quantity: Quantity) -> Option<&'a Cell<'a>> {
     if found.next().is_some() { None } else { first }
 }
 
-/// min <= p50 <= p99 <= max of one time, and its mean between min and max.
+/// Checks min <= p50 <= p99 <= max of one time, and its mean between min and max.
 fn order(cells: &[Cell<'_>]) -> Vec<String> {
     let mut broken = Vec::new();
     for high in cells {
@@ -96,10 +96,11 @@ fn order(cells: &[Cell<'_>]) -> Vec<String> {
     broken
 }
 
-/// The mean number of requests in flight is the rate times the mean response time. It cannot exceed
-/// the number of clients that each wait for a response before the next request.
+/// Checks Little's law: the mean number of requests in flight is the rate times the mean response
+/// time. It cannot exceed the number of clients that each wait for a response before the next
+/// request.
 ///
-/// The rate and the times must be of the same requests, so rows with errors are left out.
+/// Rate and times must cover the same requests, so rows with errors are skipped.
 fn little(cells: &[Cell<'_>]) -> Vec<String> {
     let (Some(rate), Some(clients)) = (only(cells, Quantity::Rate), only(cells, Quantity::Clients))
     else {
@@ -139,7 +140,8 @@ fn has_errors(cells: &[Cell<'_>]) -> bool {
     })
 }
 
-/// The least mean that percentiles allow: between one and the next, every value is at the lower.
+/// The smallest mean that the percentiles allow, if every value between two of them equals the
+/// lower one.
 fn least_mean(times: &[&Cell<'_>]) -> (f64, String) {
     let mut ranked: Vec<_> = times
         .iter()
@@ -154,7 +156,8 @@ fn least_mean(times: &[&Cell<'_>]) -> (f64, String) {
     (mean, names.join(", "))
 }
 
-/// The requests of a test are its rate times its duration, with or without those that failed.
+/// Checks that the number of requests is the rate times the duration, with or without failed
+/// requests.
 fn total(cells: &[Cell<'_>]) -> Vec<String> {
     let found = (
         only(cells, Quantity::Rate),
@@ -180,7 +183,7 @@ fn total(cells: &[Cell<'_>]) -> Vec<String> {
     )]
 }
 
-/// No share exceeds the whole, and neither do two that exclude each other.
+/// Checks that no share exceeds 100 %, and neither does the sum of two exclusive ones.
 fn shares(cells: &[Cell<'_>]) -> Vec<String> {
     let mut broken = Vec::new();
     let (success, error) = (only(cells, Quantity::SuccessShare), only(cells, Quantity::ErrorShare));
@@ -208,13 +211,13 @@ fn shares(cells: &[Cell<'_>]) -> Vec<String> {
     broken
 }
 
-/// A number without a unit may be a share of 1 or of 100.
+/// A number without a unit may be a fraction or a percentage.
 fn percent(share: &Cell<'_>) -> f64 {
     let scale = if share.figure.dimension == Dimension::Share { 100.0 } else { 1.0 };
     share.figure.least() * scale
 }
 
-/// Fewer than one sample beyond a percentile: it equals the maximum of the samples.
+/// Checks that there is at least one sample beyond a percentile; otherwise it equals the maximum.
 fn samples(cells: &[Cell<'_>]) -> Vec<String> {
     let Some(count) = only(cells, Quantity::Count).filter(|cell| cell.is_count()) else {
         return Vec::new();

@@ -1,8 +1,8 @@
 //! Checks published tables of benchmark figures against five laws.
 //!
-//! A file is one CSV table or Markdown with pipe tables; each column has a heading and each row is
-//! one measurement. A cell stands for all values that its digits allow, and a law fails only if
-//! none of them satisfies it. Prose is not read.
+//! A file is one CSV table, or Markdown with pipe tables; each column has a heading, and each row
+//! is one measurement. A cell represents all values that round to its digits, and a law is violated
+//! only if none of them satisfies it. Prose is ignored.
 
 mod column;
 mod error;
@@ -23,13 +23,13 @@ pub use finding::{Finding, Level};
 use column::Column;
 use table::Table;
 
-/// The version of the JSON.
+/// Version of the JSON output.
 pub const SCHEMA: &str = "plimsoll.audit/2";
 
-/// The largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 pub const LARGEST_FILE: usize = 8 << 20;
 
-/// Words of a file whose clients may have several requests in flight on a connection.
+/// Words that reveal that clients may have several requests in flight on a connection.
 const SHARED: [&str; 4] = ["http/2", "http2", "pipelin", "multiplex"];
 
 /// The results for all files.
@@ -41,32 +41,33 @@ pub struct Audit {
     pub files: Vec<Report>,
 }
 
-/// The tables of one file and the laws that they break.
+/// The tables of one file, and the laws that they violate.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Report {
-    /// As it was given.
+    /// Name of the file, as given.
     pub file: String,
     /// Every table of the file.
     pub tables: Vec<TableReport>,
-    /// In the order of the file.
+    /// Findings in the order of the file.
     pub findings: Vec<Finding>,
 }
 
-/// How a table was read.
+/// How a table was interpreted.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TableReport {
-    /// Line of its headings.
+    /// Line of the headings.
     pub line: usize,
     /// Rows below the headings.
     pub rows: usize,
-    /// `heading = meaning`.
+    /// Interpreted columns, as `heading = meaning`.
     pub read: Vec<String>,
     /// Headings without a known meaning.
     pub not_read: Vec<String>,
 }
 
 impl Report {
-    /// Whether the file has a finding that should fail; with `strict` any finding does.
+    /// Whether the file has a finding that should fail the check; with `strict`, any finding
+    /// should.
     pub fn fails(&self, strict: bool) -> bool {
         self.findings.iter().any(|finding| strict || finding.level == Level::Impossible)
     }
@@ -96,7 +97,7 @@ fn line(text: &mut String, label: &str, names: &[String]) {
     }
 }
 
-/// Checks a file; `mappings` explain headings that are not known.
+/// Checks a file; `mappings` explain unknown headings.
 ///
 /// # Errors
 ///

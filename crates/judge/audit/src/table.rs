@@ -1,4 +1,4 @@
-//! Reads CSV and the pipe tables of Markdown.
+//! Parses CSV and Markdown's pipe tables.
 
 /// A table whose columns have headings.
 pub(crate) struct Table {
@@ -9,7 +9,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Whether a cell has a decimal comma, so that `1,234` could be 1.234.
+    /// Whether a cell has a decimal comma, so that `1,234` could mean 1.234.
     pub(crate) fn has_decimal_commas(&self) -> bool {
         self.rows.iter().flat_map(|row| &row.cells).any(|cell| {
             let number = cell.split(' ').next().unwrap_or_default();
@@ -23,13 +23,13 @@ impl Table {
     }
 }
 
-/// One measurement; as many cells as the table has headings.
+/// One measurement, with as many cells as the table has headings.
 pub(crate) struct Row {
     pub(crate) line: usize,
     pub(crate) cells: Vec<String>,
 }
 
-/// Every table of a file: CSV by its name's ending, Markdown otherwise.
+/// Parses every table of a file: CSV by its file extension, Markdown otherwise.
 pub(crate) fn read(name: &str, text: &str) -> Vec<Table> {
     let ending = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     match ending.as_str() {
@@ -55,7 +55,7 @@ fn csv(text: &str, delimiter: u8) -> Table {
     Table { line: 1, rows: rows.collect(), headings }
 }
 
-/// A table is a line of cells, a line of dashes, and the lines of cells that follow.
+/// Parses tables: a line of cells, a line of dashes, and any following lines of cells.
 fn markdown(text: &str) -> Vec<Table> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let mut tables = Vec::new();
@@ -93,7 +93,7 @@ fn row<'a>(line: usize, cells: impl Iterator<Item = &'a str>, width: usize) -> R
     Row { line, cells }
 }
 
-/// Without the marks of Markdown for emphasis and code.
+/// Removes Markdown's emphasis and code marks.
 fn plain(cell: &str) -> String {
     cell.replace(['*', '`'], "").trim().to_owned()
 }

@@ -1,48 +1,44 @@
-//! Files that a user names, or that others wrote.
+//! Opens files that a user names, or that others wrote.
 //!
-//! A named pipe in a folder of results blocks whoever opens it, and a link to `/dev/zero` never
-//! ends. Files are opened here, so that such a one is refused with a sentence: every command reads
-//! its input through [`open`] or [`read`].
+//! Opening a named pipe in a results folder would block, and a link to `/dev/zero` never ends. This
+//! crate rejects them with an error message, so every command reads its input through [`open`] or
+//! [`read`].
 
 use std::fs::{self, File, FileType};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
-/// The most bytes of a file that is read as a whole.
+/// Maximum size in bytes of a file that is read completely.
 pub const MOST: u64 = 256 << 20;
 
-/// Opens a file to read it piece by piece. Standard input and what a shell makes of `<(COMMAND)`
-/// are pipes that somebody writes; every other pipe, a device or a socket is no file.
+/// Opens a file for reading piece by piece. Standard input and the pipes of a shell's `<(COMMAND)`
+/// have a writer and are accepted; other pipes, devices and sockets are rejected.
 ///
-/// # Errors
-/// Those of the system, or [`ErrorKind::InvalidInput`] for what is no file.
+/// # Errors Errors of the system, or [`ErrorKind::InvalidInput`] for anything except a file.
 pub fn open(path: &Path) -> io::Result<File> {
     check(fs::metadata(path)?.file_type(), path)?;
     File::open(path)
 }
 
-/// Reads a file as a whole.
+/// Reads a complete file.
 ///
-/// # Errors
-/// As [`open`], or [`ErrorKind::FileTooLarge`] for more than [`MOST`] bytes.
+/// # Errors The same as [`open`], or [`ErrorKind::FileTooLarge`] for more than [`MOST`] bytes.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_up_to(path, MOST)
 }
 
-/// Reads a file of UTF-8 text as a whole.
+/// Reads a complete file of UTF-8 text.
 ///
-/// # Errors
-/// As [`read`], or [`ErrorKind::InvalidData`].
+/// # Errors The same as [`read`], or [`ErrorKind::InvalidData`].
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
 
-/// Reads a file as a whole that may have so many bytes.
+/// Reads a complete file of at most `most` bytes.
 ///
-/// # Errors
-/// As [`read`].
+/// # Errors The same as [`read`].
 pub fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let length = file.metadata()?.len();
@@ -72,8 +68,8 @@ fn check(kind: FileType, path: &Path) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, why))
 }
 
-/// Whether whoever started the program gave it this: standard input, a pipe of the shell. By its
-/// name, since a link elsewhere may lead to it. `/dev/null` is empty.
+/// Whether the program inherited the file: standard input, or a pipe of the shell. Decided by name,
+/// because a link elsewhere may lead to it. `/dev/null` is empty.
 fn is_inherited(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
         || path == Path::new("/dev/null")
@@ -118,13 +114,13 @@ mod tests {
         assert_eq!(read_up_to(&path, 4).unwrap(), b"four");
         assert_eq!(read_text(&path).unwrap(), "four");
         assert_eq!(read_up_to(&path, 3).unwrap_err().kind(), ErrorKind::FileTooLarge);
-        // Its length says nothing: it is read until its end.
+        // Its reported length is meaningless, so it is read to its end.
         assert!(!read(Path::new("/proc/self/status")).unwrap().is_empty());
         assert_eq!(
             read_up_to(Path::new("/proc/self/status"), 9).unwrap_err().kind(),
             ErrorKind::FileTooLarge
         );
-        // A hole of a terabyte takes no place, and is not read.
+        // A sparse file of a terabyte takes no space, and is not read.
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
         assert_eq!(read(&path).unwrap_err().to_string(), "it has more than 256 MiB");
         fs::write(&path, b"\xff").unwrap();

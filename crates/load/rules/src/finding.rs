@@ -12,32 +12,32 @@ use crate::template::fill;
 /// A rule that fired, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// The code of the rule: 204 for `PL204`.
+    /// Code of the rule: 204 for `PL204`.
     pub code: u16,
-    /// The level.
+    /// Severity.
     pub level: Level,
-    /// The values of the text, as they are printed.
+    /// Formatted values for the text.
     pub values: BTreeMap<String, String>,
-    /// The targets, where there are several.
+    /// Names of the targets, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
 }
 
 impl Finding {
-    /// A finding without values, at the level of its rule.
+    /// Creates a finding without values, at the level of its rule.
     pub fn new(code: u16) -> Self {
         let level = rule(code).map_or(Level::Note, |rule| rule.level);
         Self { code, level, values: BTreeMap::new(), targets: Vec::new() }
     }
 
-    /// With a value of the text.
+    /// Adds a value for the text.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Display) -> Self {
         self.values.insert(name.to_owned(), value.to_string());
         self
     }
 
-    /// With a value of the text, if there is one.
+    /// Adds a value for the text, if there is one.
     #[must_use]
     pub fn with_some(self, name: &str, value: Option<impl Display>) -> Self {
         match value {
@@ -46,32 +46,32 @@ impl Finding {
         }
     }
 
-    /// Of one of several targets.
+    /// Sets the target, if there are several.
     #[must_use]
     pub fn of(mut self, target: Option<&str>) -> Self {
         self.targets.extend(target.map(str::to_owned));
         self
     }
 
-    /// At another level.
+    /// Changes the level.
     #[must_use]
     pub const fn at(mut self, level: Level) -> Self {
         self.level = level;
         self
     }
 
-    /// The statement.
+    /// Text of the finding.
     pub fn text(&self) -> String {
         let text = rule(self.code).map(|rule| fill(rule.text, &self.values)).unwrap_or_default();
         if self.targets.is_empty() { text } else { format!("{}: {text}", self.targets.join(", ")) }
     }
 
-    /// `PL204`.
+    /// Code in the form `PL204`.
     pub fn label(&self) -> String {
         format!("PL{}", self.code)
     }
 
-    /// Its place on a screen: failures, the target, the load, streams, the bottleneck, notes.
+    /// Position on a screen: failures, the target, the load, streams, the bottleneck, notes.
     pub const fn rank(&self) -> u8 {
         match (self.level, self.code / 100) {
             (Level::Fail, 2) => 0,
@@ -85,7 +85,7 @@ impl Finding {
         }
     }
 
-    /// The next action; may be empty.
+    /// Recommended action; may be empty.
     pub fn fix(&self) -> String {
         rule(self.code).map(|rule| fill(rule.fix, &self.values)).unwrap_or_default()
     }

@@ -1,8 +1,7 @@
-//! Numbers and times as a person reads them: three significant digits, and the unit that suits
-//! them.
+//! Formats numbers and times for people: three significant digits, and a suitable unit.
 
-/// A time from milliseconds, in the unit that leaves at most three digits before the point:
-/// `850us`, `12.3ms`, `1.20s`.
+/// Formats a time from milliseconds, in the unit that leaves at most three digits before the
+/// decimal point: `850us`, `12.3ms`, `1.20s`.
 pub fn time(millis: f64) -> String {
     let (unit, size) = unit(millis);
     format!("{}{unit}", digits(millis / size))
@@ -10,7 +9,7 @@ pub fn time(millis: f64) -> String {
 
 /// A unit of time, and its length in milliseconds.
 pub fn unit(millis: f64) -> (&'static str, f64) {
-    // What would round up to 1000 of a unit is shown as 1.00 of the next.
+    // A value that would round up to 1000 of a unit is shown as 1.00 of the next.
     let units = [("ns", 1e-6), ("us", 1e-3), ("ms", 1.0)];
     units
         .iter()
@@ -19,12 +18,12 @@ pub fn unit(millis: f64) -> (&'static str, f64) {
         .unwrap_or(("s", 1e3))
 }
 
-/// A number with three significant digits, or all digits before the point, in groups: `0.25`,
-/// `41.6`, `21,989`.
+/// Formats a number with three significant digits, or with all digits before the decimal point, in
+/// groups: `0.25`, `41.6`, `21,989`.
 pub fn digits(number: f64) -> String {
     match number {
         n if n.abs() < 0.0005 => "0".to_owned(),
-        // Never `-0.00`.
+        // Avoids `-0.00`.
         n if n.abs() < 0.005 => "0.00".to_owned(),
         n if n < 0.0 => format!("-{}", digits(-n)),
         n if n < 9.995 => format!("{n:.2}"),
@@ -33,13 +32,13 @@ pub fn digits(number: f64) -> String {
     }
 }
 
-/// A count, in groups of three digits: `1,234,567`.
+/// Formats a count in groups of three digits: `1,234,567`.
 pub fn count(count: u64) -> String {
     groups(&count.to_string())
 }
 
-/// A share of a whole, from `0.0` to `1.0`, in percent with two decimals: `1.23%`. Only none is
-/// `0%`, and only all is `100%`; what lies between is never rounded to them (`<0.01%`, `>99.99%`).
+/// Formats a share from `0.0` to `1.0` in percent with two decimals: `1.23%`. Values are never
+/// rounded to `0%` or `100%`: `<0.01%`, `>99.99%`.
 pub fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
@@ -51,12 +50,13 @@ pub fn share(share: f64) -> String {
     }
 }
 
-/// A share or a change in percent, with three significant digits: `0.04%`, `8.36%`, `-50.0%`.
+/// Formats a share or a change in percent, with three significant digits: `0.04%`, `8.36%`,
+/// `-50.0%`.
 pub fn percent(share: f64) -> String {
     format!("{}%", digits(share * 100.0))
 }
 
-/// Seconds as they were planned, without needless decimals: `30s`, `1.5s`.
+/// Formats planned seconds without needless decimals: `30s`, `1.5s`.
 pub fn seconds(seconds: f64) -> String {
     if seconds > 0.0 && seconds < 0.1 {
         return time(seconds * 1e3);
@@ -64,7 +64,7 @@ pub fn seconds(seconds: f64) -> String {
     format!("{}s", (seconds * 10.0).round() / 10.0)
 }
 
-/// Digits in groups of three: `1,234`.
+/// Splits digits into groups of three: `1,234`.
 pub fn groups(digits: &str) -> String {
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

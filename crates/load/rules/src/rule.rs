@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| parse(include_str!("../rules.md")));
 
-/// The consequence of a rule. The first is the most severe.
+/// Severity of a rule, the most severe one first.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -34,7 +34,7 @@ impl Level {
         }
     }
 
-    /// Its name in JSON and on pages.
+    /// Name in JSON and on pages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fail => "fail",
@@ -45,48 +45,48 @@ impl Level {
     }
 }
 
-/// A statement that a result can be given.
+/// A statement about a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The number after `PL`.
     pub code: u16,
-    /// A name in words with hyphens.
+    /// Name: words with hyphens.
     pub name: &'static str,
-    /// The level, unless the finding states another one.
+    /// Level, unless the finding sets another one.
     pub level: Level,
-    /// The template of the statement.
+    /// Template of the statement.
     pub text: &'static str,
-    /// The template of the next action; may be empty.
+    /// Template of the recommended action; may be empty.
     pub fix: &'static str,
-    /// The evidence and the condition.
+    /// Evidence and condition.
     pub proves: &'static str,
     /// Situations in which it does not fire, and conclusions that it does not support.
     pub not: &'static str,
 }
 
 impl Rule {
-    /// All rules, by code.
+    /// All rules, ordered by code.
     pub fn all() -> &'static [Self] {
         &RULES
     }
 
-    /// The rule of a code, or of a name.
+    /// Finds a rule by its code or name.
     pub fn find(name: &str) -> Option<&'static Self> {
         let code = name.strip_prefix("PL").unwrap_or(name).parse().ok();
         RULES.iter().find(|rule| Some(rule.code) == code || rule.name == name)
     }
 
-    /// `PL204`.
+    /// Code in the form `PL204`.
     pub fn label(&self) -> String {
         format!("PL{}", self.code)
     }
 
-    /// A line of a list: `PL204  warning  server-errors`.
+    /// Line for a list: `PL204  warning  server-errors`.
     pub fn line(&self) -> String {
         format!("{}  {:7}  {}\n", self.label(), self.level.name(), self.name)
     }
 
-    /// The page of the rule, in Markdown.
+    /// Page of the rule, in Markdown.
     pub fn page(&self) -> String {
         let Self { code, name, level, text, fix, proves, not } = self;
         let mut page = format!("## PL{code} {name} ({})\n\n> {text}\n\n", level.name());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The template with its values. A part in brackets is left out where one of its values is missing.
+/// Fills a template with its values. A part in brackets is omitted if one of its values is missing.
 pub(crate) fn fill(template: &str, values: &BTreeMap<String, String>) -> String {
     let mut filled = String::new();
     let mut rest = template;
@@ -18,7 +18,7 @@ pub(crate) fn fill(template: &str, values: &BTreeMap<String, String>) -> String 
     filled + &fill_part(rest, values).0
 }
 
-/// A part with its values, and whether it has all of them.
+/// A filled part, and whether it has all of its values.
 fn fill_part(part: &str, values: &BTreeMap<String, String>) -> (String, bool) {
     let (mut filled, mut is_whole, mut rest) = (String::new(), true, part);
     while let Some((before, after)) = rest.split_once('{') {

@@ -1,5 +1,5 @@
-//! The addresses of a name: connections are spread over them, and one that is silent or refuses is
-//! passed over (RFC 8305, with equal addresses in turn).
+//! The addresses of a name. Connections are spread over them, and addresses that are silent or
+//! refuse are avoided (RFC 8305, but with equal addresses in turn).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::failure::Failure;
 
-/// How long an address may be silent before the next one is tried beside it.
+/// Time without a response after which the next address is tried in parallel.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// How long an address that was silent or refused comes last.
+/// Time for which an address that was silent or refused is tried last.
 const AVOIDED: Nanos = Nanos::from_secs(30);
 
-/// What is known of the addresses of one name.
+/// State of the addresses of one name.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses {
     /// Number of connections that were started.
@@ -38,7 +38,7 @@ struct Known {
 }
 
 impl Addresses {
-    /// Connects to one of the addresses, from a local one if that is given. Fails if none accepts.
+    /// Connects to one of the addresses, optionally from a local one. Fails if none accepts.
     pub(crate) async fn connect<C: Clock>(
         &self,
         clock: &C,
@@ -46,7 +46,7 @@ impl Addresses {
         source: Option<IpAddr>,
     ) -> Result<TcpStream, Failure> {
         if let [only] = addresses {
-            // The usual case, which needs no memory.
+            // The usual case, which needs no allocation.
             let connected = connect_from(*only, source).await;
             return connected.map_err(|error| failed(*only, &error));
         }
@@ -77,7 +77,7 @@ impl Addresses {
         }
     }
 
-    /// An address has accepted: those that were asked before it are silent.
+    /// An address has accepted, so the addresses that were tried earlier are silent.
     fn won(&self, address: SocketAddr, race: &Race, now: Moment) {
         for silent in race.before(address) {
             self.note(silent, |known| known.failed = Some(now));
@@ -87,7 +87,7 @@ impl Addresses {
         });
     }
 
-    /// An address has failed. Fails itself where that is this machine's fault.
+    /// An address has failed. Returns an error if this machine caused the failure.
     fn lost(
         &self,
         address: SocketAddr,
@@ -102,7 +102,7 @@ impl Addresses {
         Ok(failure)
     }
 
-    /// Connections by address, where there are several.
+    /// Number of connections by address, if there are several.
     pub(crate) fn connections(&self) -> Vec<(SocketAddr, u64)> {
         let known = self.known.borrow();
         known.iter().map(|(address, known)| (*address, known.connections)).collect()
@@ -112,8 +112,8 @@ impl Addresses {
         note(self.known.borrow_mut().entry(address).or_default());
     }
 
-    /// The addresses in the order in which they are tried: those of the preferred family in turn,
-    /// each with one of the other family behind it; then those that failed a short time ago.
+    /// The addresses in the order of the attempts: addresses of the preferred family in turn, each
+    /// followed by one of the other family, then the addresses that failed recently.
     fn in_turn(&self, addresses: &[SocketAddr], now: Moment) -> Vec<SocketAddr> {
         let turn = self.started.get();
         self.started.set(turn.wrapping_add(1));
@@ -139,7 +139,7 @@ impl Addresses {
     }
 }
 
-/// Attempts to connect, each to another address, in the order in which they began.
+/// Parallel attempts to connect, each to another address, in the order of their start.
 #[derive(Default)]
 struct Race(Vec<(SocketAddr, Attempt)>);
 
@@ -150,7 +150,7 @@ impl Race {
         self.0.push((address, Box::pin(connect_from(address, source))));
     }
 
-    /// The first that ends.
+    /// Waits for the first attempt that ends.
     async fn next(&mut self) -> (SocketAddr, io::Result<TcpStream>) {
         poll_fn(|context| self.poll(context)).await
     }
@@ -163,7 +163,7 @@ impl Race {
                 Poll::Pending => None,
             });
         let Some((index, address, ended)) = ended else { return Poll::Pending };
-        // One that ended well stays, as the mark of those before it.
+        // A successful attempt stays in the list, to mark those before it.
         if ended.is_err() {
             drop(self.0.remove(index));
         }
@@ -181,8 +181,8 @@ async fn connect_from(address: SocketAddr, source: Option<IpAddr>) -> io::Result
         Some(source) => {
             let socket =
                 if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-            // The port is chosen with the address of the target: each pair of addresses has all of
-            // the ports. Kernels before Linux 4.2 cannot do it.
+            // The kernel chooses the port together with the target's address, so that each pair of
+            // addresses can use all ports. Kernels before Linux 4.2 do not support this.
             let _ = setsockopt(&socket, IpBindAddressNoPort, &true);
             socket.bind(SocketAddr::new(source, 0))?;
             socket.connect(address).await?
@@ -198,7 +198,7 @@ fn failed(address: SocketAddr, error: &io::Error) -> Failure {
     Failure { detail: format!("{address}: {}", failure.detail), ..failure }
 }
 
-/// The failure of a name: the class of its last address, and what each said.
+/// The failure of a name: the class of its last address, and the error of each address.
 fn all_failed(failures: &[Failure]) -> Failure {
     let details: Vec<_> = failures.iter().map(|failure| failure.detail.as_str()).collect();
     let class = failures.last().map_or(ErrorClass::Dns, |failure| failure.class);
@@ -221,7 +221,7 @@ mod tests {
         runtime.block_on(body)
     }
 
-    /// A listener that accepts in the kernel, and one whose full queue swallows connections.
+    /// A listener whose kernel accepts connections, and one whose full queue drops them.
     fn listeners(port: u16) -> (std::net::TcpListener, SocketAddr) {
         let listener = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
         let own = listener.local_addr().unwrap();

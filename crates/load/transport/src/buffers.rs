@@ -1,4 +1,4 @@
-//! Buffers of requests and reads, which workers reuse.
+//! Reusable buffers of a worker for requests and reads.
 
 use nix::cmsg_space;
 use nix::sys::time::TimeSpec;
@@ -8,27 +8,27 @@ use crate::rx_timestamp::RxTime;
 /// Bytes read at once. One read takes whatever a loopback or 100 Gbit/s link delivers between two
 /// wake-ups of a busy worker.
 const READ_SIZE: usize = 64 * 1024;
-/// Spare rooms for reads that are handled later: about as many as tasks have a turn between two
-/// looks at the sockets.
+/// Maximum number of spare buffers for deferred reads: about as many as tasks run between two polls
+/// of the sockets.
 const MOST_SPARE: usize = 64;
 
-/// The read buffers of a worker. All its connections share them; a waiting one holds none.
+/// The read buffers of a worker. All its connections share them; a waiting connection has none.
 #[derive(Debug)]
 pub struct ReadBuffers {
     /// Bytes as received.
     pub(crate) raw: Vec<u8>,
-    /// The same, decrypted.
+    /// Decrypted bytes.
     pub(crate) plaintext: Vec<u8>,
     /// Control messages of the kernel, with the time stamp of a read.
     pub(crate) control: Vec<u8>,
     /// Head and body of a small request, joined for one write.
     pub(crate) small_request: Vec<u8>,
-    /// Spare room for reads that are handled later.
+    /// Spare buffers for deferred reads.
     #[expect(clippy::vec_box, reason = "a connection has one, and nearly always none")]
     kept: Vec<Box<KeptRead>>,
 }
 
-/// What was read and is handled later.
+/// A read that is handled later.
 #[derive(Debug, Default)]
 pub(crate) struct KeptRead {
     pub(crate) bytes: Vec<u8>,
@@ -43,13 +43,13 @@ impl KeptRead {
 }
 
 impl ReadBuffers {
-    /// Empty room for a read that is handled later.
+    /// Returns an empty buffer for a deferred read.
     #[expect(clippy::unnecessary_box_returns, reason = "the box is what is used again")]
     pub(crate) fn acquire_kept(&mut self) -> Box<KeptRead> {
         self.kept.pop().unwrap_or_default()
     }
 
-    /// Takes it back, to be used again.
+    /// Takes the buffer back for reuse.
     pub(crate) fn release_kept(&mut self, mut kept: Box<KeptRead>) {
         kept.bytes.clear();
         if self.kept.len() < MOST_SPARE {

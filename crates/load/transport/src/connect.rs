@@ -35,7 +35,7 @@ pub struct InvalidHost(String);
 /// Options for new connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// Time limit of one attempt, with all its phases.
+    /// Time limit of one attempt, including all its phases.
     pub timeout: Nanos,
     /// Whether to use the kernel's receive time stamps.
     pub kernel_timestamps: bool,
@@ -46,10 +46,10 @@ pub struct SocketOptions {
     /// Local addresses of connections, used in turn. If empty, the kernel chooses. Each address has
     /// a separate range of local ports.
     pub bind: Vec<IpAddr>,
-    /// HTTP/1.1: a connection is closed after a number of requests, drawn for each between these
-    /// two. `None` keeps it as long as the target does.
+    /// HTTP/1.1: a connection is closed after a random number of requests between these two. `None`
+    /// keeps it open as long as the target does.
     pub requests_per_connection: Option<(u32, u32)>,
-    /// Other ways than straight to the endpoint's own addresses.
+    /// Alternatives to a direct connection to the endpoint's own addresses.
     pub reach: Reach,
 }
 
@@ -57,27 +57,26 @@ pub struct SocketOptions {
 #[derive(Debug)]
 pub struct Connector {
     endpoint: Endpoint,
-    /// Where the endpoint's connections lead, apart from a proxy.
+    /// The endpoint's destination, apart from a proxy.
     place: Endpoint,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     options: SocketOptions,
     resolver: Resolver,
     addresses: Addresses,
-    /// Connections by what their TLS handshakes agreed on.
+    /// Number of connections by the parameters that their TLS handshakes negotiated.
     negotiated: RefCell<BTreeMap<String, u64>>,
-    /// Number of connections that were started.
+    /// Number of started connections.
     started: Cell<u64>,
     /// Read buffers of shared connections.
     buffers: OnceCell<Rc<RefCell<ReadBuffers>>>,
-    /// Where the requests of a busy worker wait.
+    /// Queue for the requests of a busy worker.
     send_queue: Option<Rc<SendQueue>>,
 }
 
 impl Connector {
-    /// A connector over plain TCP, or over TLS where a configuration is given.
+    /// Creates a connector for plain TCP, or for TLS if a configuration is given.
     ///
-    /// # Errors
-    /// [`InvalidHost`] for a TLS endpoint whose name no certificate can contain.
+    /// # Errors [`InvalidHost`] for a TLS endpoint whose name no certificate can contain.
     pub fn new(
         endpoint: Endpoint,
         tls: Option<Arc<ClientConfig>>,
@@ -104,19 +103,19 @@ impl Connector {
         })
     }
 
-    /// The same, with connections that send their requests through this queue.
+    /// Makes connections send their requests through this queue.
     #[must_use]
     pub fn sending_through(self, queue: &Rc<SendQueue>) -> Self {
         Self { send_queue: Some(Rc::clone(queue)), ..self }
     }
 
-    /// Connections by address, where the endpoint's name has several.
+    /// Number of connections by address, if the endpoint's name has several.
     pub fn addresses(&self) -> Vec<(SocketAddr, u64)> {
         self.addresses.connections()
     }
 
-    /// Connections by what their TLS handshakes agreed on, like `TLS 1.3, ALPN h2`; none without
-    /// TLS.
+    /// Number of connections by negotiated TLS parameters, such as `TLS 1.3, ALPN h2`; empty
+    /// without TLS.
     pub fn negotiated(&self) -> BTreeMap<String, u64> {
         self.negotiated.borrow().clone()
     }
@@ -146,13 +145,13 @@ impl Connector {
         self.options.http2_streams
     }
 
-    /// What an attempt gives, unless it takes longer than a connection may.
+    /// Runs an attempt; `None` if it exceeds the time limit of a connection.
     async fn in_time<T>(&self, attempt: impl Future<Output = T>) -> Option<T> {
         // Boxed, because otherwise every task that may connect reserves space for a handshake.
         tokio::time::timeout(self.options.timeout.to_duration(), Box::pin(attempt)).await.ok()
     }
 
-    /// The failure of an attempt that took too long, by what it still waited for.
+    /// The failure of an attempt that exceeded its limit, by its current phase.
     fn too_late(&self, phases: &ConnectPhases) -> Failure {
         let (endpoint, limit) = (&self.endpoint, self.options.timeout);
         if self.tls.is_some() && phases.tcp.is_some() {
@@ -188,7 +187,7 @@ impl Connector {
         clock: &C,
         phases: &mut ConnectPhases,
     ) -> Result<TcpStream, Failure> {
-        // A little less than the limit of the whole, so that the failure says where the time went.
+        // Slightly less than the overall limit, so that the failure names the phase.
         let limit = Nanos::new(self.options.timeout.as_u64() / 16 * 15);
         let Reach { unix_socket, proxy, tunnel_plain, .. } = &self.options.reach;
         let started = clock.now();
@@ -251,7 +250,7 @@ impl Connector {
         self.options.bind.get(usize::try_from(started % count).unwrap_or(0)).copied()
     }
 
-    /// Requests that the new connection can carry.
+    /// Number of requests for the new connection.
     fn lifetime(&self) -> u32 {
         let Some((min, max)) = self.options.requests_per_connection else { return u32::MAX };
         let spread = u64::from(max.saturating_sub(min)) + 1;
@@ -261,7 +260,7 @@ impl Connector {
     }
 
     fn configure(&self, mut socket: Socket) -> Socket {
-        // The kernel stamps nothing on Unix sockets.
+        // The kernel does not stamp data on Unix sockets.
         if self.options.kernel_timestamps && self.options.reach.unix_socket.is_none() {
             socket.enable_timestamps();
         }

@@ -32,7 +32,7 @@ impl Connection {
         Self(Inner::Http2(slot))
     }
 
-    /// The socket of an HTTP/1.1 connection, to speak another protocol over it.
+    /// The socket of an HTTP/1.1 connection, for another protocol.
     pub(crate) fn into_socket(self) -> Option<Socket> {
         match self.0 {
             Inner::Http1(connection) => Some(connection.into_socket()),
@@ -40,7 +40,7 @@ impl Connection {
         }
     }
 
-    /// Whether it has carried a request before.
+    /// Whether it has been used for a request before.
     pub fn was_used(&self) -> bool {
         match &self.0 {
             Inner::Http1(connection) => connection.was_used(),
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// Whether it is open and holds no unexpected data.
+    /// Whether it is open and has no unexpected data.
     pub fn is_idle(&mut self) -> bool {
         match &mut self.0 {
             Inner::Http1(connection) => connection.is_idle(),
@@ -56,7 +56,7 @@ impl Connection {
         }
     }
 
-    /// After a failed exchange: whether the connection ended, and not only the exchange.
+    /// Whether the connection itself ended, rather than only the failed exchange.
     pub fn has_ended(&self) -> bool {
         match &self.0 {
             Inner::Http1(_) => true,
@@ -65,18 +65,16 @@ impl Connection {
     }
 
     /// Sends a request and reads its response to the end. Returns whether the connection can be
-    /// used again.
+    /// reused.
     ///
-    /// The response is read while the request is still being written. So an early response (413,
-    /// 429) is received, and the two sides cannot block each other.
+    /// The response is read while the request is still being written, so that an early response
+    /// (413, 429) is received, and the two sides cannot block each other.
     ///
-    /// # Errors
-    /// A [`Failure`] of the network or the target; the connection must then be dropped.
+    /// # Errors A [`Failure`] of the network or the target; the connection must then be dropped.
     ///
-    /// # Cancel safety
-    /// After a dropped exchange the connection is unusable and must be dropped too. In HTTP/2 this
-    /// affects only its stream on the shared connection.
-    // No `async fn`: its future would hold the arguments twice.
+    /// # Cancel safety After a dropped exchange the connection is unusable and must be dropped too.
+    /// In HTTP/2 this affects only its stream on the shared connection.
+    // Not an `async fn`, whose future would store the arguments twice.
     pub fn exchange<'a, C: Clock, H: ResponseHandler>(
         &'a mut self,
         rx_clock: &'a RxClock<C>,
@@ -109,8 +107,8 @@ enum Exchange<'a, C: Clock, H: ResponseHandler> {
 impl<C: Clock, H: ResponseHandler> Drop for Exchange<'_, C, H> {
     fn drop(&mut self) {
         if let Self::Http1(connection, handler) = self {
-            // The exchange was given up. Its request may have been sent meanwhile, which is to be
-            // known; where that failed, the connection is dropped as well.
+            // The exchange was cancelled. Its request may have been sent meanwhile, which the
+            // handler must learn; if sending failed, the connection is dropped as well.
             let _ = connection.settle(*handler);
         }
     }

@@ -12,23 +12,22 @@ pub struct Endpoint {
 /// Why a text is not `HOST` or `HOST:PORT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// What follows the colon is no port.
+    /// The text after the colon is not a port number.
     #[error("the port is not a number")]
     Port,
-    /// Nothing is left of the host.
+    /// The host is empty.
     #[error("the URL has no host")]
     Host,
 }
 
 impl Endpoint {
-    /// Reads the part of a URL between the user and the path: `HOST` or `HOST:PORT`, an IPv6
+    /// Parses the part of a URL between the user and the path: `HOST` or `HOST:PORT`, with an IPv6
     /// address in brackets.
     ///
-    /// # Errors
-    /// Which part is wrong.
+    /// # Errors The invalid part.
     pub fn parse(text: &str, default_port: u16) -> Result<Self, EndpointError> {
         let (host, port) = match text.rsplit_once(':') {
-            // The colons of an IPv6 address stand in brackets.
+            // The colons of an IPv6 address are inside brackets.
             Some((host, port)) if !port.ends_with(']') => {
                 (host, port.parse().map_err(|_| EndpointError::Port)?)
             }
@@ -42,7 +41,7 @@ impl Endpoint {
         }
     }
 
-    /// A host name or address, and a port.
+    /// Creates an endpoint from a host name or address, and a port.
     pub const fn new(host: String, port: u16) -> Self {
         Self { host, port }
     }
@@ -58,7 +57,7 @@ impl Endpoint {
     }
 }
 
-/// As `host:port`, an IPv6 address in brackets.
+/// Formats as `host:port`, with an IPv6 address in brackets.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {

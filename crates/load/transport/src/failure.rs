@@ -10,21 +10,21 @@ use crate::tls::sentence;
 /// Why a connection could not be opened or an exchange could not be completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The class it is counted under.
+    /// Error class under which it is counted.
     pub class: ErrorClass,
-    /// A description for people.
+    /// A readable description.
     pub detail: String,
-    /// The request was not sent, or the target said that it did not work on it.
+    /// Whether the request was not sent, or the target reported that it did not process it.
     pub is_unprocessed: bool,
 }
 
 impl Failure {
-    /// A failure of a class, with a description.
+    /// Creates a failure with a class and a description.
     pub fn new(class: ErrorClass, detail: impl Into<String>) -> Self {
         Self { class, detail: detail.into(), is_unprocessed: false }
     }
 
-    /// The same for a request on which the target has certainly not worked.
+    /// The same for a request that the target has certainly not processed.
     pub(crate) fn unprocessed(class: ErrorClass, detail: impl Into<String>) -> Self {
         Self { is_unprocessed: true, ..Self::new(class, detail) }
     }

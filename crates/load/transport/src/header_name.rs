@@ -1,9 +1,9 @@
-//! Comparison of header names, which do not depend on case (RFC 9110, 5.1).
+//! Case-insensitive comparison of header names (RFC 9110, 5.1).
 
-/// Whether a header has this name, which is in lower case.
+/// Whether a header has this lowercase name.
 ///
-/// A name has only letters, digits and some other characters (RFC 9110, 5.6.2). Of these, none but
-/// a letter becomes a lower-case letter, a digit or a hyphen by the bit that makes letters small.
+/// A name has only letters, digits and some other characters (RFC 9110, 5.6.2). Setting the
+/// lowercase bit changes only letters into a lowercase letter, a digit or a hyphen.
 #[inline]
 pub(crate) fn is_named<const N: usize>(name: &str, lower: &[u8; N]) -> bool {
     let Ok(name) = <&[u8; N]>::try_from(name.as_bytes()) else { return false };

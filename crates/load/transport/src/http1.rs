@@ -1,6 +1,6 @@
-//! HTTP/1.1: exchanges without I/O, however their bytes are split, and over a socket.
+//! HTTP/1.1: exchanges without I/O, which accept any split of their bytes, and over a socket.
 //!
-//! Rules and section numbers are those of RFC 9112.
+//! Rules and section numbers are from RFC 9112.
 
 mod chunked;
 mod exchange;

@@ -3,12 +3,12 @@
 //! - [`Session`]: the connection as a state machine without I/O, so that it can be tested and
 //!   fuzzed alone
 //! - [`hpack`]: header compression (RFC 7541), also without I/O
-//! - `Driver`: the task that owns a connection's socket. One read serves all its streams. Frames
-//!   that are queued in one turn of the worker's event loop leave in one write
-//! - `StreamExchange`: the exchange of one request. It queues frames, and reads what the driver put
-//!   into the stream's inbox
+//! - `Driver`: the task that owns a connection's socket. One read serves all its streams, and
+//!   frames that are queued in one turn of the worker's event loop leave in one write
+//! - `StreamExchange`: the exchange of one request. It queues frames, and reads the events that the
+//!   driver put into the stream's inbox
 //!
-//! ADR 0038 says why we do not use the `h2` crate.
+//! ADR 0038 explains why we do not use the `h2` crate.
 
 mod connection_state;
 mod driver;

@@ -1,19 +1,20 @@
 //! Sends requests: DNS, TCP, TLS, HTTP connections and pools. Every read and write is time-stamped
-//! here, reads by the kernel where it supports that ([`RxClock`]).
+//! here, reads by the kernel if it supports that ([`RxClock`]).
 //!
-//! - [`Connector`]: opens [`Connection`]s and times each phase of it
+//! - [`Connector`]: opens [`Connection`]s and times each phase
 //! - [`Connection::exchange`]: sends one request and passes its response to a [`ResponseHandler`]
 //! - [`http1`], [`http2`], [`websocket`]: the wire formats, without I/O, so that they can be tested
 //!   and fuzzed alone
 //! - [`websocket::WebSocket`]: a connection of one conversation, opened by a handshake
-//! - [`Pool`]: idle connections, most recently used first, and those who wait for one; generic over
-//!   the [`Opener`], so that its policy is tested in virtual time
+//! - [`Pool`]: idle connections, most recently used first, and the queue for connections; generic
+//!   over the [`Opener`], so that its policy is tested in virtual time
 //!
 //! A misbehaving target is data: every such case ends in a [`Failure`] with its
-//! [`plimsoll_measure::ErrorClass`]. This crate knows no JSON, LLMs, scenarios or histograms.
+//! [`plimsoll_measure::ErrorClass`]. This crate has no notion of JSON, LLMs, scenarios or
+//! histograms.
 //!
-//! In the steady state an exchange is two system calls (one vectored write, one read) and no
-//! allocation. The read buffers belong to the worker; a waiting connection holds none.
+//! In the steady state an exchange needs two system calls (one vectored write, one read) and no
+//! allocation. The read buffers belong to the worker; a waiting connection has none.
 
 mod addresses;
 mod buffers;

@@ -1,49 +1,49 @@
-//! When a worker looked at its sockets. That bounds how much earlier than stamped bytes may have
-//! arrived (`docs/adr/0007-judged-by-effect.md`).
+//! Times at which a worker polled its sockets. They bound how much earlier than their time stamp
+//! bytes may have arrived (`docs/adr/0007-judged-by-effect.md`).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_measure::{LATE_READ, Moment, Nanos};
 
-/// The longest time between two looks of a worker that waits for responses: a beat of its own wakes
-/// it. A beat costs up to 25 us of CPU time on a busy virtual machine: every millisecond, that
-/// would be 2 % of a core.
+/// Maximum time between two polls of a worker that waits for responses, because a timer (the beat)
+/// wakes it. A beat costs up to 25 us of CPU time on a busy virtual machine; every millisecond,
+/// that would be 2 % of a core.
 pub const BEAT: Nanos = Nanos::from_millis(2);
 
-/// The looks of one worker at its sockets, as its event loop notes them.
+/// The polls of one worker, as recorded by its event loop.
 ///
-/// A look is a call of `epoll_wait`. What a look reports arrived after the look before it. All
-/// methods are for the worker's own thread; the fields are atomic because an event loop wants hooks
-/// that can be sent.
+/// A poll is a call of `epoll_wait`. Data that a poll reports arrived after the previous poll. All
+/// methods are for the worker's own thread; the fields are atomic because an event loop requires
+/// `Send` hooks.
 #[derive(Debug, Default)]
 pub struct LookTimes {
-    /// When the worker last went to sleep: the beginning of its last look.
+    /// Time at which the worker last went to sleep: the start of its last poll.
     slept: MomentCell,
-    /// How long it had waited for a CPU when it went to sleep, and how long in that sleep: after it
-    /// was to wake.
+    /// Time spent waiting for a CPU: in total when it went to sleep, and in that sleep after it
+    /// should have woken.
     waited: WaitedCells,
-    /// When it woke: the end of its last look.
+    /// Time at which it woke: the end of its last poll.
     woke: MomentCell,
-    /// The end of the look before.
+    /// End of the previous poll.
     woke_before: MomentCell,
-    /// The end of the last look before the current one that counts: others may have been none.
+    /// End of the last valid poll before the current one; a wake-up may be without a poll.
     counted: MomentCell,
     /// Whether anything was read since the worker woke.
     has_read: AtomicBool,
-    /// Whether the kernel did not say when bytes arrived.
+    /// Whether the kernel did not report the arrival time of bytes.
     unstamped: AtomicBool,
-    /// When the beat was last handled, the time before that, and the time before that one.
+    /// Times at which the last three beats were handled, the latest first.
     beats: [MomentCell; 3],
 }
 
 /// Time that the worker waited for a CPU.
 #[derive(Debug, Default)]
 struct WaitedCells {
-    /// In all, when it last went to sleep, in ns.
+    /// Total when it last went to sleep, in ns.
     before: AtomicU64,
-    /// In its last sleep, in ns.
+    /// Time in its last sleep, in ns.
     asleep: AtomicU64,
-    /// Whether the kernel counts it.
+    /// Whether the kernel reports it.
     is_known: AtomicBool,
 }
 
@@ -61,29 +61,28 @@ impl MomentCell {
 }
 
 impl LookTimes {
-    /// Whether it is of use to note when the worker goes to sleep: only for bytes without a stamp
-    /// of the kernel.
+    /// Whether sleep times are needed: only for bytes without a kernel time stamp.
     pub fn needs_sleeps(&self) -> bool {
         self.unstamped.load(Ordering::Relaxed)
     }
 
-    /// The worker has nothing to do, and sleeps until something is to be read or done. `waited`:
-    /// how long it has waited for a CPU in all, where the kernel counts that.
+    /// Records that the worker has nothing to do and sleeps until the next event. `waited`: total
+    /// time it has waited for a CPU, if the kernel reports that.
     pub fn sleeps(&self, now: Moment, waited: Option<Nanos>) {
         self.slept.set(now);
         self.waited.is_known.store(waited.is_some(), Ordering::Relaxed);
         self.waited.before.store(waited.unwrap_or_default().as_u64(), Ordering::Relaxed);
     }
 
-    /// The worker has woken, and has waited for a CPU for so long in all.
+    /// Records the total time that the worker has waited for a CPU, after it woke.
     pub fn waited(&self, waited: Nanos) {
         let before = self.waited.before.load(Ordering::Relaxed);
         self.waited.asleep.store(waited.as_u64().saturating_sub(before), Ordering::Relaxed);
     }
 
-    /// The worker wakes. A process that was stopped wakes with `EINTR` (signal(7)), which is no
-    /// look: what arrived meanwhile is reported by the next one. So a late look counts only if
-    /// something was read after it.
+    /// Records that the worker wakes. A process that was stopped wakes with `EINTR` (signal(7)),
+    /// which is not a poll: the next poll reports the data that arrived meanwhile. So a late
+    /// wake-up counts as a poll only if something was read after it.
     pub fn wakes(&self, now: Moment) {
         let was_late = self.woke.get().since(self.woke_before.get()) > BEAT + LATE_READ;
         let has_read = self.has_read.swap(false, Ordering::Relaxed);
@@ -94,8 +93,8 @@ impl LookTimes {
         self.woke.set(now);
     }
 
-    /// The worker handles its beat. Returns when it handled the one before: in between was a look,
-    /// also of a worker that never sleeps.
+    /// Records that the worker handles its beat. Returns the time of the previous beat: a poll
+    /// happened in between, even if the worker never sleeps.
     pub fn beats(&self, now: Moment) -> Moment {
         let [last, second, third] = &self.beats;
         third.set(second.get());
@@ -104,10 +103,10 @@ impl LookTimes {
         second.get()
     }
 
-    /// A moment before which nothing arrived of what the last look reported: the end of the look
-    /// before it. It is earlier for a worker that is too busy to sleep: it looks without waiting,
-    /// and only its beat shows it. The look that reported the last beat was after the beat before,
-    /// and so the look before that one was after the third beat.
+    /// A moment before which no data of the last poll arrived: the end of the previous poll. It is
+    /// earlier for a worker that is too busy to sleep, whose polls do not wait, so that only its
+    /// beats show them. The poll that reported the last beat was after the previous beat, and so
+    /// the poll before that one was after the third beat.
     pub fn nothing_before(&self) -> Moment {
         self.counted.get().max(self.beats[2].get())
     }
@@ -117,13 +116,13 @@ impl LookTimes {
         self.woke.get()
     }
 
-    /// Whether the worker slept between two moments: it waited for something that was not its own
-    /// doing. Only the last two sleeps are known.
+    /// Whether the worker slept between two moments, waiting for an event outside its control. Only
+    /// the last two sleeps are known.
     pub fn slept_between(&self, from: Moment, to: Moment) -> bool {
         [&self.woke, &self.woke_before].iter().any(|woke| woke.get() > from && woke.get() <= to)
     }
 
-    /// How long the worker has not looked at its sockets, if that is longer than it should be.
+    /// Time since the worker last polled its sockets, if that is longer than it should be.
     pub fn lateness(&self, now: Moment) -> Option<Nanos> {
         Some(now.since(self.nothing_before())).filter(|late| *late > BEAT + LATE_READ)
     }
@@ -139,10 +138,10 @@ impl LookTimes {
         at.since(self.nothing_before())
     }
 
-    /// How much earlier than `now` bytes may have arrived that are read now, if the kernel does not
-    /// say when they did. They wake a worker that sleeps; other delays are those of a worker that
-    /// does something else, or that waits for a CPU. Where the kernel does not count that wait, its
-    /// beats show it: they wait too.
+    /// How much earlier than `now` bytes that are read now may have arrived, if the kernel does not
+    /// report it. They wake a sleeping worker; other delays occur while the worker does something
+    /// else, or waits for a CPU. If the kernel does not report that wait, the worker's beats show
+    /// it, because they wait too.
     pub fn earlier_by(&self, now: Moment) -> Nanos {
         self.unstamped.store(true, Ordering::Relaxed);
         self.has_read.store(true, Ordering::Relaxed);
@@ -152,7 +151,7 @@ impl LookTimes {
         })
     }
 
-    /// How long the worker waited for a CPU at most when it last woke.
+    /// Maximum time that the worker waited for a CPU when it last woke.
     fn waited_asleep(&self) -> Nanos {
         if self.waited.is_known.load(Ordering::Relaxed) {
             Nanos::new(self.waited.asleep.load(Ordering::Relaxed))
@@ -161,7 +160,7 @@ impl LookTimes {
         }
     }
 
-    /// How late the last beats were at most.
+    /// Maximum delay of the last beats.
     fn beats_late_by(&self) -> Nanos {
         let [last, second, third] = &self.beats;
         let longest = last.get().since(second.get()).max(second.get().since(third.get()));
@@ -181,7 +180,7 @@ mod tests {
         Nanos::from_micros(us)
     }
 
-    /// An idle worker that its beat woke on time, at 2,000 and 4,000 us.
+    /// An idle worker, woken by its beat on time at 2,000 and 4,000 us.
     fn idle() -> LookTimes {
         let looks = LookTimes::default();
         for (slept, woke) in [(10, 2_000), (2_010, 4_000)] {
@@ -198,7 +197,7 @@ mod tests {
         looks.sleeps(at(4_010), None);
         looks.wakes(at(4_500));
         assert_eq!(looks.first_earlier_by(at(4_480), at(4_520)), us(0));
-        // Without a stamp: 10 us from the wake-up at 4,000 to sleep, and 20 from the next one.
+        // Without a time stamp: 10 us from the wake-up at 4,000 to sleep, and 20 from the next one.
         assert_eq!(looks.earlier_by(at(4_520)), us(30));
     }
 
@@ -207,7 +206,7 @@ mod tests {
         let looks = idle();
         looks.sleeps(at(4_010), None);
         looks.wakes(at(4_500));
-        // Woken on time, and busy with something else for 400 us.
+        // Woken on time, then busy with something else for 400 us.
         assert_eq!(looks.first_earlier_by(at(4_490), at(4_900)), us(490));
         // Stopped in its sleep until 102,000: the last segment came shortly before, the first one
         // at any time since 4,500.
@@ -222,7 +221,7 @@ mod tests {
         assert_eq!(looks.first_earlier_by(at(102_190), at(102_220)), us(0));
     }
 
-    /// `epoll_wait` ends with `EINTR` when a stopped process goes on (signal(7)).
+    /// `epoll_wait` ends with `EINTR` when a stopped process continues (signal(7)).
     #[test]
     fn a_wake_up_without_a_look_hides_nothing() {
         let looks = idle();
@@ -232,19 +231,19 @@ mod tests {
         looks.wakes(after(200_000));
         looks.sleeps(after(200_010), None);
         looks.wakes(after(200_020));
-        // The last segment came 7 ms before the process went on.
+        // The last segment came 7 ms before the process continued.
         assert_eq!(looks.first_earlier_by(after(193_000), after(200_030)), us(193_000));
-        // The same without a stamp of the kernel, and for what is no read.
+        // The same without a kernel time stamp, and for events other than reads.
         assert_eq!(looks.earlier_by(after(200_030)), us(200_030));
         assert_eq!(looks.lateness(after(200_030)), Some(us(200_030)));
-        // The next look is one again.
+        // The next wake-up is a poll again.
         looks.sleeps(after(200_300), None);
         looks.wakes(after(200_900));
         assert_eq!(looks.first_earlier_by(after(200_890), after(200_910)), us(0));
         assert_eq!(looks.lateness(after(200_910)), None);
     }
 
-    /// A busy machine lets it sleep again, and wake, only after some time.
+    /// On a busy machine, it sleeps again and wakes only after some time.
     #[test]
     fn a_wake_up_without_a_look_is_none_however_long_the_next_one_takes() {
         let looks = idle();
@@ -254,7 +253,7 @@ mod tests {
         looks.sleeps(at(54_500), None);
         looks.wakes(at(55_900));
         assert_eq!(looks.first_earlier_by(at(49_000), at(55_950)), us(45_000));
-        // One that read something was a look.
+        // A wake-up with a read was a poll.
         looks.sleeps(at(56_000), None);
         looks.wakes(at(90_000));
         assert_eq!(looks.first_earlier_by(at(89_990), at(90_010)), us(89_990 - 55_900));
@@ -273,11 +272,11 @@ mod tests {
         }
         looks.sleeps(at(11_210), None);
         looks.wakes(at(11_500));
-        // 10 us to sleep, 20 since it woke; a beat came 1.2 ms late.
+        // 10 us until sleep, 20 since it woke; a beat came 1.2 ms late.
         assert_eq!(looks.earlier_by(at(11_520)), us(1_230));
     }
 
-    /// Between two beats on time, it waited for 1.5 ms behind another process.
+    /// Between two beats on time, it waited 1.5 ms for a CPU that another process used.
     #[test]
     fn without_a_stamp_the_wait_for_a_cpu_is_what_the_kernel_counted() {
         let looks = idle();

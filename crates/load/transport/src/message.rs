@@ -1,4 +1,4 @@
-//! Requests and responses, the same for both versions of HTTP.
+//! Requests and responses, independent of the HTTP version.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::rx_timestamp::RxTime;
 /// One request.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// The head that it shares with other requests of its kind.
+    /// The head shared with other requests of its kind.
     pub head: &'a RequestHead,
     /// Its `x-request-id`.
     pub id: Option<&'a [u8]>,
     /// Its bytes.
     pub encoded: EncodedRequest,
-    /// Whether a busy worker may send it with others, a little later: not where it is planned when
-    /// it is sent.
+    /// Whether a busy worker may send it slightly later, together with others; not if its send time
+    /// is planned.
     pub may_wait: bool,
 }
 
@@ -34,13 +34,13 @@ pub struct ResponseHead<'a> {
 }
 
 impl ResponseHead<'_> {
-    /// The value of the first header of that name, if it is text.
+    /// The value of the first header with that name, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(header.value).ok()
     }
 
-    /// The value of `content-type`, as it came.
+    /// The value of `content-type`, unparsed.
     #[inline]
     pub fn content_type(&self) -> Option<&[u8]> {
         let header = self.headers.iter().find(|header| is_named(header.name, b"content-type"))?;
@@ -50,14 +50,14 @@ impl ResponseHead<'_> {
 
 /// Observes an exchange as it happens.
 pub trait ResponseHandler {
-    /// The last byte of the request was handed to the kernel. Its buffers are returned, so that the
+    /// The last byte of the request was passed to the kernel. Its buffers are returned, so that the
     /// next request can use them while this one waits for its response.
     fn sent(&mut self, at: Moment, encoded: EncodedRequest);
-    /// A read brought `bytes` bytes (of plaintext) of the response.
+    /// A read returned `bytes` bytes (of plaintext) of the response.
     fn received(&mut self, bytes: usize, rx_time: RxTime);
     /// The final head of the response.
     fn head(&mut self, head: &ResponseHead<'_>);
-    /// Bytes of the body. `Break` means that the rest of the response is not wanted.
+    /// Bytes of the body. `Break` means that the rest of the response is not needed.
     fn body(&mut self, bytes: &[u8], at: Moment) -> ControlFlow<()>;
     /// HTTP/2: the request waited this long for the target's flow-control windows or stream limit.
     fn send_stalled(&mut self, _waited: Nanos) {}
@@ -67,8 +67,8 @@ pub trait ResponseHandler {
 
 /// The part of a request head that all requests of one kind share, already in wire format.
 ///
-/// Clones share their bytes. Whoever keeps something derived from a head, like HTTP/2's compressed
-/// form, recognises it by its shared head bytes.
+/// Clones share their bytes. Code that caches something derived from a head, such as HTTP/2's
+/// compressed form, identifies it by its shared bytes.
 #[derive(Clone, Debug)]
 pub struct RequestHead {
     /// Request line and headers in the format of HTTP/1.1.
@@ -82,13 +82,13 @@ pub struct RequestHead {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestHeadError {
-    /// The method is empty or has characters other than those of a token.
+    /// The method is empty or has characters that a token must not have.
     #[error("`{0}` is not an HTTP method")]
     Method(String),
     /// The path has spaces or control characters; percent-encode them.
     #[error("the path `{0}` has a space or control character: percent-encode it")]
     Path(String),
-    /// The header's name is empty or has characters other than those of a token.
+    /// The header's name is empty or has characters that a token must not have.
     #[error("`{0}` is not a header name")]
     HeaderName(String),
     /// The header's value has a line break or another control character. The value is not shown.
@@ -97,11 +97,10 @@ pub enum RequestHeadError {
 }
 
 impl RequestHead {
-    /// Renders the request line, `host` and `headers` for a target of the given origin, like
+    /// Renders the request line, `host` and `headers` for a target with the given origin, such as
     /// `http://host:80`.
     ///
-    /// # Errors
-    /// Anything that could smuggle a second header or request.
+    /// # Errors Any input that could smuggle a second header or request.
     pub fn new<'h>(
         method: &str,
         path: &str,
@@ -145,7 +144,7 @@ impl RequestHead {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Writes the head of a request without a body and with a header of its own.
+    /// Writes the head of a request without a body and with one additional header.
     pub(crate) fn render_with(
         &self,
         request_id: Option<&[u8]>,

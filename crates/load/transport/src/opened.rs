@@ -1,4 +1,4 @@
-//! The end of an attempt to open a connection.
+//! The result of an attempt to open a connection.
 
 use plimsoll_measure::ConnectPhases;
 

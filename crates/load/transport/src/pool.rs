@@ -1,5 +1,5 @@
-//! A connection pool: who needs a connection waits for one in order, and takes whichever comes
-//! first, a freed connection or a finished handshake. ADR 0009 has the reasons.
+//! A connection pool: requests wait for a connection in order, and take a freed connection or a
+//! finished handshake, whichever comes first. ADR 0009 has the reasons.
 
 mod answer_time;
 mod demand;
@@ -29,45 +29,44 @@ pub use self::demand::{Adds, Demand, PoolLimits};
 pub use self::lease::Lease;
 pub use self::opener::{Opener, Poolable, TargetOpener};
 
-/// Handshakes at once when connections are opened ahead of the load.
+/// Maximum number of parallel handshakes when connections are opened ahead of the load.
 const AHEAD_AT_ONCE: usize = 8;
 
 /// The end of a wait for a connection.
 #[derive(Debug)]
 pub struct Acquired<'p, O: Opener> {
-    /// The wait for a connection, and the set-up of the one that ended it.
+    /// Duration of the wait for a connection, and of the set-up of the one that ended it.
     pub phases: ConnectPhases,
-    /// When the connection was there, or began to be opened for the request: later than the demand
-    /// by `phases.wait`.
+    /// Time at which the connection was available, or began to be opened for the request: later
+    /// than the demand by `phases.wait`.
     pub dispatched: Moment,
-    /// How much of the wait the pool may have made itself: it opens connections with care.
+    /// Part of the wait that the pool may have caused, because it limits how fast it opens
+    /// connections.
     pub own_wait: Nanos,
-    /// When it could be used.
+    /// Time at which the connection was ready.
     pub connected: Moment,
     /// The connection.
     pub connection: Result<Lease<'p, O>, Failure>,
 }
 
-/// Connections to one target, most recently used first. So the least used ones stay idle, and the
+/// Connections to one target, most recently used first. The least used ones stay idle, and the
 /// target can close them without harm. HTTP/2: stream slots on shared connections.
 ///
-/// It is used within a [`tokio::task::LocalSet`] or local runtime: handshakes are tasks of their
-/// own.
+/// Requires a [`tokio::task::LocalSet`] or local runtime, because handshakes are separate tasks.
 #[derive(Debug)]
 pub struct Pool<O: Opener>(Rc<Inner<O>>);
 
 impl<O: Opener> Pool<O> {
-    /// An empty pool.
+    /// Creates an empty pool.
     pub fn new(opener: O, limits: PoolLimits) -> Self {
         Self(Rc::new(Inner::new(opener, limits)))
     }
 
-    /// Returns a connection that can carry a request: an idle one if there is one, else whichever
-    /// comes first, a freed one or a new one.
+    /// Returns a connection for a request: an idle one, or else a freed or new one, whichever comes
+    /// first.
     ///
-    /// # Cancel safety
-    /// Whoever gives up leaves the queue. A handshake that was started goes on, and its connection
-    /// joins the pool.
+    /// # Cancel safety A dropped future leaves the queue. A started handshake continues, and its
+    /// connection joins the pool.
     pub async fn checkout(&self, demand: Demand) -> Acquired<'_, O> {
         if !demand.unused
             && let Some(connection) = self.0.take_idle(demand.now)
@@ -91,7 +90,7 @@ impl<O: Opener> Pool<O> {
         let Delivery { mut phases, started, connection } =
             poll_fn(|context| waiting.waiter.poll(context)).await;
         let connected = self.0.opener.now();
-        // A handshake that began before the demand was no wait for one.
+        // A handshake that began before the demand did not delay it.
         let dispatched = started.unwrap_or(connected).max(demand.now);
         phases.wait = Some(dispatched.since(demand.now)).filter(|wait| *wait > Nanos::ZERO);
         let own_wait = self.0.own_part(demand.now, dispatched);
@@ -102,8 +101,8 @@ impl<O: Opener> Pool<O> {
         Acquired { phases, dispatched, own_wait, connected, connection }
     }
 
-    /// Opens connections ahead of the load, up to so many in all. Gives the number of those that
-    /// could be opened, and of those that could not.
+    /// Opens connections ahead of the load, up to a total of `count`. Returns the number of
+    /// successes and of failures.
     pub async fn open_ahead(&self, count: usize) -> (usize, usize) {
         let count = count.min(self.0.limits.max_connections);
         let (next, failed) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
@@ -115,23 +114,24 @@ impl<O: Opener> Pool<O> {
             })
             .collect();
         for task in tasks {
-            // A panic in it shows when its connection is missing.
+            // A panic in the task shows as a missing connection.
             let _ = task.await;
         }
         (next.get() - failed.get(), failed.get())
     }
 
-    /// The time that an answer is expected to take, as long as the pool has seen none.
+    /// Sets the expected response time, which applies until the pool has seen a response.
     pub fn expect_answer(&self, answer: Nanos) {
         self.0.growth.expect_answer(answer);
     }
 
-    /// Whether the target has closed a connection that waits for its next request. Not in HTTP/2.
+    /// Whether the target has closed a connection that waits for its next request. Always false in
+    /// HTTP/2.
     pub fn has_lost_idle(&self) -> bool {
         self.0.idle.borrow_mut().iter_mut().any(|pooled| !pooled.connection.is_idle())
     }
 
-    /// Connections that were opened.
+    /// Number of opened connections.
     pub fn opened(&self) -> u32 {
         self.0.opened.get()
     }
@@ -141,7 +141,7 @@ impl<O: Opener> Pool<O> {
     }
 }
 
-/// One who waits, and leaves the queue when dropped.
+/// A waiting demand, which leaves the queue when dropped.
 struct Waiting<'p, O: Opener> {
     pool: &'p Rc<Inner<O>>,
     waiter: Rc<Waiter<O::Connection>>,

@@ -1,4 +1,5 @@
-//! Other ways to a server than straight to its own address: another place, a Unix socket, a proxy.
+//! Alternatives to a direct connection to a server's own address: another destination, a Unix
+//! socket, or a proxy.
 
 mod http_tunnel;
 mod socks;
@@ -13,29 +14,30 @@ use tokio::net::TcpStream;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 
-/// Where connections go, if not to the addresses of their endpoint.
+/// Destination of connections other than the addresses of their endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Other places for some endpoints; the first that fits counts.
+    /// Other destinations for some endpoints; the first match applies.
     pub connect_to: Vec<ConnectTo>,
-    /// A Unix socket, in place of TCP.
+    /// A Unix socket instead of TCP.
     pub unix_socket: Option<PathBuf>,
-    /// A proxy on the way.
+    /// A proxy in between.
     pub proxy: Option<Proxy>,
-    /// Plain HTTP goes through a tunnel of the proxy, too; else the proxy reads its requests.
+    /// Whether plain HTTP is tunneled through the proxy too; otherwise the proxy reads its
+    /// requests.
     pub tunnel_plain: bool,
 }
 
-/// Connections to one place go to another one. Names in requests and certificates stay.
+/// Redirects connections to another destination. Names in requests and certificates do not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectTo {
-    /// The host that is meant; `None` for any.
+    /// Matching host; `None` for any.
     pub host: Option<String>,
-    /// Its port; `None` for any.
+    /// Matching port; `None` for any.
     pub port: Option<u16>,
-    /// The host to connect to; `None` for the same.
+    /// Host to connect to; `None` for the same.
     pub to_host: Option<String>,
-    /// The port to connect to; `None` for the same.
+    /// Port to connect to; `None` for the same.
     pub to_port: Option<u16>,
 }
 
@@ -44,22 +46,22 @@ pub struct ConnectTo {
 pub enum ProxyProtocol {
     /// HTTP: `CONNECT` opens a tunnel.
     Http,
-    /// SOCKS, version 5. The proxy resolves names.
+    /// SOCKS version 5. The proxy resolves names.
     Socks5,
 }
 
 /// A proxy.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// How it is spoken to.
+    /// Protocol of the proxy.
     pub protocol: ProxyProtocol,
-    /// Where it listens.
+    /// Address of the proxy.
     pub endpoint: Endpoint,
-    /// User and password.
+    /// User name and password.
     pub credentials: Option<(String, String)>,
 }
 
-/// Shows no credentials.
+/// Hides the credentials.
 impl std::fmt::Debug for Proxy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?} {}", self.protocol, self.endpoint)
@@ -67,7 +69,7 @@ impl std::fmt::Debug for Proxy {
 }
 
 impl Reach {
-    /// Where connections for an endpoint go, apart from a proxy.
+    /// Destination of connections to an endpoint, apart from a proxy.
     pub(crate) fn place(&self, endpoint: &Endpoint) -> Endpoint {
         let rule = self.connect_to.iter().find(|rule| {
             let host = rule.host.as_ref();
@@ -81,7 +83,7 @@ impl Reach {
 }
 
 impl Proxy {
-    /// Asks for a tunnel to a place, on a connection to the proxy.
+    /// Requests a tunnel to a destination, on a connection to the proxy.
     pub(crate) async fn tunnel(&self, tcp: TcpStream, to: &Endpoint) -> Result<TcpStream, Failure> {
         match self.protocol {
             ProxyProtocol::Http => http_tunnel::open(tcp, to, self.credentials.as_ref()).await,
@@ -99,7 +101,7 @@ pub(crate) async fn connect_unix(path: &Path) -> Result<TcpStream, Failure> {
     tcp.map_err(|error| {
         let failure = Failure::connecting(&error);
         let class = match failure.class {
-            // Nothing has that name.
+            // No socket has that name.
             ErrorClass::LocalIo => ErrorClass::ConnectRefused,
             class => class,
         };
@@ -107,7 +109,7 @@ pub(crate) async fn connect_unix(path: &Path) -> Result<TcpStream, Failure> {
     })
 }
 
-/// A proxy that opens no tunnel, and why.
+/// The failure of a proxy that opens no tunnel.
 fn refused(detail: String) -> Failure {
     Failure::new(ErrorClass::Proxy, detail)
 }

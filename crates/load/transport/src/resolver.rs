@@ -10,18 +10,18 @@ use tokio::sync::watch;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 
-/// The time for which the addresses are cached. Long enough that a burst of new connections needs
-/// one look-up, short enough to follow a target whose address changes.
+/// Time for which addresses are cached. Long enough that a burst of new connections needs one
+/// lookup, and short enough to follow a target whose address changes.
 const CACHE_TTL: Nanos = Nanos::from_secs(30);
 
-/// The time for which a failure is cached, so that a name that does not resolve is not asked for
-/// with every request.
+/// Time for which a failure is cached, so that an unresolvable name is not looked up for every
+/// request.
 const FAILURE_TTL: Nanos = Nanos::from_secs(1);
 
-/// What a look-up found.
+/// Result of a lookup.
 type Answer = Result<Vec<SocketAddr>, String>;
 
-/// The system's look-up of a host and port, which blocks.
+/// The system's blocking lookup of a host and port.
 type Lookup = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
 /// Resolves the host of one endpoint.
@@ -29,8 +29,8 @@ type Lookup = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 pub(crate) struct Resolver {
     lookup: Lookup,
     cached: RefCell<Option<(Moment, Answer)>>,
-    /// The look-up in progress, which all connections that need it wait for. One that gives up does
-    /// not end it.
+    /// The lookup in progress, for which all connections wait. A cancelled connection does not end
+    /// it.
     pending: RefCell<Option<watch::Receiver<Option<Answer>>>>,
 }
 
@@ -45,8 +45,7 @@ impl Resolver {
         Self { lookup, cached: RefCell::default(), pending: RefCell::default() }
     }
 
-    /// The addresses, and the duration of the look-up if one was needed. Fails when `limit` has
-    /// passed without an answer.
+    /// The addresses, and the duration of the lookup if one was needed. Fails if `limit` expires.
     pub(crate) async fn resolve<C: Clock>(
         &self,
         clock: &C,
@@ -78,7 +77,7 @@ impl Resolver {
         answer.map(|addresses| (addresses, Some(now.since(started)))).map_err(failure)
     }
 
-    /// What was found a short time ago.
+    /// The recent result, if there is one.
     fn cached(&self, now: Moment) -> Option<Answer> {
         let cached = self.cached.borrow();
         let (at, answer) = cached.as_ref()?;
@@ -86,8 +85,8 @@ impl Resolver {
         (now.since(*at) < valid).then(|| answer.clone())
     }
 
-    /// The look-up in progress, or a new one. It has a thread of its own, which nothing waits for
-    /// at the end of the run: the system's look-up cannot be cancelled, and may take half a minute.
+    /// Joins the lookup in progress, or starts one. It has its own thread, which does not block the
+    /// end of the run, because the system's lookup cannot be cancelled and may take half a minute.
     fn join_lookup(&self, endpoint: &Endpoint) -> Result<watch::Receiver<Option<Answer>>, Failure> {
         if let Some(pending) = &*self.pending.borrow() {
             return Ok(pending.clone());
@@ -98,7 +97,7 @@ impl Resolver {
             .name("plimsoll-dns".to_owned())
             .spawn(move || {
                 let answer = lookup(&host, port).map_err(|error| error.to_string());
-                // Nobody may be interested any more.
+                // The receivers may all be gone.
                 let _ = sender.send(Some(answer));
             })
             .map_err(|error| Failure::new(ErrorClass::LocalIo, error.to_string()))?;
@@ -120,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that does not answer until it is released.
+    /// A server that does not respond until it is released.
     static RELEASED: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
     static ASKED: AtomicU32 = AtomicU32::new(0);
 
@@ -150,7 +149,7 @@ mod tests {
             assert_eq!(failure.class, ErrorClass::Dns);
             assert!(failure.detail.contains("within 20ms"), "{}", failure.detail);
         }
-        // The end of the runtime does not wait for the look-up: else this test would hang.
+        // The runtime must end without waiting for the lookup; otherwise this test hangs.
         drop(own);
         assert_eq!(ASKED.load(Ordering::SeqCst), 1);
         *RELEASED.0.lock().unwrap() = true;

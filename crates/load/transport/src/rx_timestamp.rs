@@ -1,13 +1,13 @@
-//! Receive time stamps of the kernel, mapped to monotonic time.
+//! Kernel receive time stamps, mapped to monotonic time.
 //!
 //! With `SO_TIMESTAMPNS` the kernel records when the network stack received a segment, and
 //! `recvmsg` returns the time of the last segment of a read (socket(7); for TCP since Linux 4.18).
-//! A busy generator reads later. With the user-space clock, this delay would count as the target's.
-//! The difference, the *read lag*, is reported.
+//! A busy generator reads later. With the user-space clock, the target would be blamed for this
+//! delay. The difference, the *read lag*, is reported.
 //!
 //! The kernel's time is wall-clock time, which can be stepped. It is converted to an age at the
-//! time of the read, and used only if both clocks ran alike since then. Reads that closely follow
-//! one another share a reading of the wall clock.
+//! time of the read, and used only if both clocks ran alike since then. Reads in close succession
+//! share a reading of the wall clock.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -21,26 +21,25 @@ use crate::look_times::LookTimes;
 /// Largest change of the offset between two readings that does not count as a step. The two clocks
 /// are read one after the other, and the thread can be interrupted in between.
 const TOLERANCE: i128 = 20_000_000;
-/// How long the offset of the two clocks is used after it was read. They drift by less than a
-/// nanosecond meanwhile, and a step of the wall clock in this time is noticed where any other is:
-/// from [`TOLERANCE`] on.
+/// Time for which the offset of the two clocks is reused. They drift by less than a nanosecond
+/// meanwhile, and a step of the wall clock is detected as elsewhere: from [`TOLERANCE`] on.
 const RECENT: Nanos = Nanos::from_millis(1);
-/// The offset is used again only if the two clocks were read within this time: else the thread may
-/// have been interrupted between them.
+/// Maximum time between the readings of the two clocks for which their offset is reused; otherwise
+/// the thread may have been interrupted between them.
 const CLOSE: Nanos = Nanos::from_micros(5);
 
-/// When bytes arrived.
+/// Arrival time of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RxTime {
-    /// When the kernel received them, if it reports that; else when they were read.
+    /// Time at which the kernel received them, or at which they were read if it does not report
+    /// that.
     pub at: Moment,
-    /// How much later they were read; `None` if the kernel does not report it.
+    /// Delay until they were read; `None` if the kernel does not report it.
     pub read_lag: Option<Nanos>,
     /// How much earlier than `at` the first of them may have arrived: the kernel reports only the
     /// arrival of the last segment of a read.
     pub first_earlier_by: Nanos,
-    /// How much earlier than `at` the last of them may have arrived; zero by the kernel's time
-    /// stamp.
+    /// How much earlier than `at` the last of them may have arrived; zero with a kernel time stamp.
     pub last_earlier_by: Nanos,
 }
 
@@ -63,26 +62,26 @@ pub struct RxClock<C> {
 /// Reads of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts {
-    /// All reads.
+    /// Number of all reads.
     pub all: u64,
-    /// Those without a time stamp of the kernel that could be used.
+    /// Number of reads without a usable kernel time stamp.
     pub unstamped: u64,
 }
 
 impl<C: Clock> RxClock<C> {
-    /// A receive clock on the run's clock.
+    /// Creates a receive clock on the run's clock.
     pub fn new(clock: C) -> Self {
         let filter = Cell::new(OffsetFilter::new(clock.now()));
         Self { clock, filter, looks: None, reads: Cell::default() }
     }
 
-    /// One that knows when the worker looks at its sockets, and so how much earlier than stamped
-    /// bytes may have arrived.
+    /// Creates a receive clock with the polls of the worker, which bound how much earlier than
+    /// stamped bytes may have arrived.
     pub fn watched(clock: C, looks: Arc<LookTimes>) -> Self {
         Self { looks: Some(looks), ..Self::new(clock) }
     }
 
-    /// The reads so far.
+    /// Counts of the reads so far.
     pub const fn reads(&self) -> ReadCounts {
         self.reads.get()
     }
@@ -92,7 +91,7 @@ impl<C: Clock> RxClock<C> {
         &self.clock
     }
 
-    /// When bytes arrived that have just been read, from the kernel's time stamp.
+    /// Arrival time of bytes that have just been read, from the kernel's time stamp.
     ///
     /// The wall clock is read before the run's clock. If the thread is interrupted between the two
     /// readings, the result is too late, but never later than the read itself.
@@ -134,20 +133,20 @@ impl<C: Clock> RxClock<C> {
 struct OffsetFilter {
     /// Wall clock minus monotonic clock, in nanoseconds, at the last reading.
     offset: Option<i128>,
-    /// Both clocks have run alike since then.
+    /// Time since which both clocks have run alike.
     since: Moment,
-    /// Until when the offset may be used again.
+    /// Time until which the offset may be reused.
     recent_until: Moment,
 }
 
 impl OffsetFilter {
-    /// The wall clock has not been read yet; the run's clock shows `now`.
+    /// Creates a filter before the first reading of the wall clock; the run's clock shows `now`.
     const fn new(now: Moment) -> Self {
         Self { offset: None, since: now, recent_until: now }
     }
 
     /// The age of the kernel's time stamp at `now`, by the last reading of the wall clock; `None`
-    /// if that has to be read again: the reading is too old, or the age is none that it can give.
+    /// if a new reading is needed, because the last one is too old or the age is implausible.
     fn recent_age(&self, now: Moment, kernel_time: u64) -> Option<Nanos> {
         let wall = i128::from(now.as_nanos()) + self.offset.filter(|_| now < self.recent_until)?;
         let age = wall - i128::from(kernel_time);
@@ -155,7 +154,7 @@ impl OffsetFilter {
         (age <= now.since(self.since)).then_some(age)
     }
 
-    /// The age of the kernel's time stamp at `now`, where the wall clock showed `wall` between
+    /// The age of the kernel's time stamp at `now`, if the wall clock showed `wall` between
     /// `before` and `now`; `None` if the wall clock was stepped since the time stamp.
     fn age(&mut self, before: Moment, now: Moment, wall: u64, kernel_time: u64) -> Option<Nanos> {
         self.recent_until = if now.since(before) <= CLOSE { now + RECENT } else { now };
@@ -192,7 +191,7 @@ mod tests {
         OffsetFilter::new(Moment::EPOCH)
     }
 
-    /// An age by clocks that are read at once.
+    /// An age by clocks that are read at the same time.
     fn age(filter: &mut OffsetFilter, now: Moment, wall: u64, kernel: u64) -> Option<Nanos> {
         filter.age(now, now, wall, kernel)
     }
@@ -234,11 +233,11 @@ mod tests {
         let mut filter = filter();
         assert_eq!(filter.recent_age(at(100), wall(99)), None, "nothing was read yet");
         age(&mut filter, at(100), wall(100), wall(97));
-        // Half a millisecond later the wall clock shows as much more.
+        // Half a millisecond later the wall clock has advanced as much.
         let soon = at(100) + us(500);
         assert_eq!(filter.recent_age(soon, wall(98)), Some(us(2_500)));
         assert_eq!(filter.recent_age(at(101), wall(98)), None, "read too long ago");
-        // By this reading the stamps are of the future, or so old that a step may be the cause.
+        // By this reading the stamps are in the future, or so old that a step may be the cause.
         for kernel in [wall(101), wall(80)] {
             assert_eq!(filter.recent_age(soon, kernel), None, "{kernel}");
         }
@@ -247,7 +246,7 @@ mod tests {
     #[test]
     fn a_reading_that_was_interrupted_is_not_used_again() {
         let mut filter = filter();
-        // Ten milliseconds passed between the wall clock's reading and the other.
+        // Ten milliseconds passed between the readings of the two clocks.
         filter.age(at(100), at(110), wall(100), wall(97));
         assert_eq!(filter.recent_age(at(110), wall(97)), None);
         age(&mut filter, at(111), wall(111), wall(110));

@@ -1,4 +1,4 @@
-//! The requests of a busy worker, sent a few at a time
+//! Sends the requests of a busy worker in small batches
 //! (`docs/adr/0089-a-busy-worker-works-in-batches.md`).
 
 use std::cell::{Cell, RefCell};
@@ -18,24 +18,24 @@ use crate::http1::OutgoingRequest;
 use crate::look_times::LookTimes;
 use crate::socket::send_plain;
 
-/// Requests that are sent together. More save little, and each waits for those before it.
+/// Maximum batch size. Larger batches save little, and each request waits for those before it.
 const MOST: usize = 8;
-/// A worker is busy that has so many requests to send between two sleeps. With fewer, it has time
-/// to send each at once.
+/// Number of requests between two sleeps from which a worker is busy. With fewer, it has time to
+/// send each at once.
 const BUSY: u32 = 16;
 
-/// Where the requests of one worker wait while it is busy.
+/// Queue for the requests of one worker while it is busy.
 ///
-/// Sending takes most of the time that a request costs, in code and memory of the kernel that the
-/// processor's caches lose while the worker handles a response. So a busy worker handles a few
-/// responses first and then sends their next requests.
+/// Sending takes most of the time of a request, in kernel code and memory that the processor's
+/// caches lose while the worker handles a response. So a busy worker first handles a few responses
+/// and then sends their next requests.
 #[derive(Debug)]
 pub struct SendQueue {
     looks: Arc<LookTimes>,
     state: RefCell<State>,
-    /// Whether a task sends what waits.
+    /// Whether a task sends the queued requests.
     is_driven: Cell<bool>,
-    /// That task, unless it has been woken.
+    /// Waker of that task, unless it has been woken.
     sender: RefCell<Option<Waker>>,
 }
 
@@ -44,24 +44,24 @@ struct State {
     waiting: Vec<Rc<QueuedRequest>>,
     /// Head and body of a small request, joined for one write.
     joined: Vec<u8>,
-    /// The buffers of requests that were sent.
+    /// Buffers of sent requests.
     spent: Vec<EncodedRequest>,
-    /// When the worker last woke.
+    /// Time at which the worker last woke.
     woke: Moment,
-    /// Requests since then, and between that sleep and the one before.
+    /// Number of requests since then, and between that sleep and the previous one.
     requests: u32,
     requests_before: u32,
 }
 
 impl SendQueue {
-    /// An empty queue of the worker that looks at its sockets at these times. Nothing waits in it
-    /// unless [`SendQueue::drive`] runs.
+    /// Creates an empty queue for a worker with these poll times. Requests are queued only while
+    /// [`SendQueue::drive`] runs.
     pub fn new(looks: Arc<LookTimes>) -> Self {
         let (state, is_driven, sender) = Default::default();
         Self { looks, state, is_driven, sender }
     }
 
-    /// Sends what waits as soon as the worker's other tasks have had their turn. Never ends.
+    /// Sends queued requests as soon as the worker's other tasks have had their turn. Never ends.
     pub async fn drive<C: Clock>(&self, clock: &C) -> Infallible {
         self.is_driven.set(true);
         poll_fn(|context| {
@@ -72,7 +72,7 @@ impl SendQueue {
         .await
     }
 
-    /// Passes the buffers of requests that were sent to `take`.
+    /// Passes the buffers of sent requests to `take`.
     pub fn take_spent(&self, take: impl FnMut(EncodedRequest)) {
         let spent = &mut self.state.borrow_mut().spent;
         if !spent.is_empty() {
@@ -80,7 +80,8 @@ impl SendQueue {
         }
     }
 
-    /// Counts a request that is about to be sent. Whether it is to wait: the worker is busy.
+    /// Counts a request that is about to be sent. Returns whether it should wait because the worker
+    /// is busy.
     fn count_request(&self) -> bool {
         let woke = self.looks.woke();
         {
@@ -94,7 +95,7 @@ impl SendQueue {
         self.is_busy()
     }
 
-    /// Whether the worker is busy, and somebody sends what waits.
+    /// Whether the worker is busy, and a task sends queued requests.
     fn is_busy(&self) -> bool {
         let State { requests, requests_before, .. } = &*self.state.borrow();
         self.is_driven.get() && *requests.max(requests_before) >= BUSY
@@ -121,13 +122,13 @@ impl State {
     }
 }
 
-/// The place of one connection in the queue of its worker. A pointer, because what waits for a
-/// response holds it.
+/// The place of one connection in its worker's queue. A pointer, because every waiting connection
+/// stores it.
 #[derive(Debug)]
 pub(crate) struct SendPlace(Rc<QueuedRequest>);
 
 impl SendPlace {
-    /// The place of this connection.
+    /// Creates the place of this connection.
     pub(crate) fn new(queue: Rc<SendQueue>, tcp: Rc<TcpStream>) -> Self {
         Self(Rc::new(QueuedRequest { queue, tcp, state: RefCell::default() }))
     }
@@ -137,8 +138,8 @@ impl SendPlace {
         self.0.queue.is_busy()
     }
 
-    /// Counts a request that is about to be sent. If the worker is busy, takes it, and wakes the
-    /// task where it cannot be sent as a whole.
+    /// Counts a request that is about to be sent. If the worker is busy, queues it, and wakes the
+    /// task if it cannot be sent completely.
     pub(crate) fn hold<C: Clock>(
         &self,
         outgoing: &mut OutgoingRequest,
@@ -153,8 +154,8 @@ impl SendPlace {
         is_held
     }
 
-    /// Gives back what was taken, if anything, or what is left of it. Returns when it was sent as
-    /// far as it was; `None` if it was not.
+    /// Returns the queued request or its rest, and the time at which its sent part was sent; `None`
+    /// if no part was sent.
     pub(crate) fn take_back(&self, outgoing: &mut OutgoingRequest) -> io::Result<Option<Moment>> {
         let (left, tried) = match self.0.state.take() {
             Held::Nothing => return Ok(None),
@@ -166,7 +167,7 @@ impl SendPlace {
     }
 }
 
-/// The request of one connection, while it is in the queue and until it is taken back.
+/// The request of one connection, from queueing until it is taken back.
 #[derive(Debug)]
 struct QueuedRequest {
     queue: Rc<SendQueue>,
@@ -178,15 +179,15 @@ struct QueuedRequest {
 enum Held {
     #[default]
     Nothing,
-    /// A request that waits, and the task that waits for its response.
+    /// A queued request, and the task that waits for its response.
     Waits(OutgoingRequest, Waker),
-    /// What is left of a request of which the socket took what it could, up to a moment.
+    /// The rest of a request after the socket accepted as much as it could, and the time of that.
     Tried(OutgoingRequest, io::Result<Moment>),
 }
 
 impl QueuedRequest {
-    /// Sends as much as the socket takes, unless the request was taken back meanwhile. Gives its
-    /// buffers once it is sent, and wakes its task if something is left.
+    /// Sends as much as the socket accepts, unless the request was taken back. Returns its buffers
+    /// once it is sent, and wakes its task if some of it is left.
     fn send<C: Clock>(&self, clock: &C, joined: &mut Vec<u8>) -> Option<EncodedRequest> {
         let state = &mut *self.state.borrow_mut();
         let Held::Waits(mut outgoing, waker) = mem::take(state) else { return None };

@@ -1,5 +1,5 @@
-//! Single requests, each on a connection of its own, for what is no load: a database, a page of
-//! metrics, a look at one answer.
+//! Single requests that are not part of the load, each on its own connection: to a database, a
+//! metrics page, or a target before the run.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -13,11 +13,11 @@ use crate::{
     TlsSettings,
 };
 
-/// Time for the connection and for the TLS handshake.
+/// Timeout of the connection and of the TLS handshake.
 const CONNECT: Nanos = Nanos::from_secs(5);
 
-/// Sends single requests to one endpoint. The certificates of this host are read once, and the
-/// connections are not kept.
+/// Sends single requests to one endpoint. The certificates of this host are read once, and
+/// connections are not reused.
 #[derive(Debug)]
 pub struct SingleClient {
     opener: TargetOpener<MonotonicClock>,
@@ -33,24 +33,24 @@ pub struct SingleRequest<'a> {
     pub method: &'a str,
     /// Path and query.
     pub path: &'a str,
-    /// Headers besides `host` and `content-length`.
+    /// Headers in addition to `host` and `content-length`.
     pub headers: &'a [(&'a str, &'a str)],
     /// Body; empty for none.
     pub body: Vec<u8>,
 }
 
-/// A response with the start of its body, at most so many bytes: reading ends with them.
+/// A response with the start of its body, up to a limit at which reading ends.
 #[derive(Debug)]
 pub struct SingleResponse {
     /// Status; 0 without a response.
     pub status: u16,
-    /// The headers, in their order.
+    /// Headers in order.
     pub headers: Vec<(String, String)>,
     /// The start of the body.
     pub body: Vec<u8>,
-    /// When the first and the last byte were received.
+    /// Times at which the first and the last byte were received.
     pub received: Option<(Moment, Moment)>,
-    /// Most bytes of the body that are kept.
+    /// Maximum number of bytes kept of the body.
     most: usize,
 }
 
@@ -62,11 +62,11 @@ pub struct SingleConnection<'c> {
 }
 
 impl SingleClient {
-    /// A client of an endpoint, over HTTP/1.1; over TLS, with the certificates of this host, if
-    /// `tls` says so.
+    /// Creates a client for an endpoint, over HTTP/1.1; with `tls` it uses the certificates of this
+    /// host.
     ///
-    /// # Errors
-    /// What cannot be used, in words: the certificates of this host, or the endpoint's name.
+    /// # Errors A description of the problem: with the certificates of this host, or the endpoint's
+    /// name.
     pub fn new(endpoint: Endpoint, tls: bool) -> Result<Self, String> {
         let config = if tls {
             let settings = TlsSettings::default();
@@ -89,7 +89,7 @@ impl SingleClient {
         Ok(Self { origin, ..Self::over(connector, MonotonicClock::start()) })
     }
 
-    /// A client that reaches its endpoint as the load does.
+    /// Creates a client that reaches its endpoint in the same way as the load.
     pub fn over(connector: Connector, clock: MonotonicClock) -> Self {
         let rx_clock = Rc::new(RxClock::new(clock));
         let opener = TargetOpener::new(&Rc::new(connector), &rx_clock);
@@ -98,18 +98,17 @@ impl SingleClient {
 
     /// Opens a connection.
     ///
-    /// # Errors
-    /// Why there is none.
+    /// # Errors The failure to connect.
     pub async fn connect(&self) -> Result<SingleConnection<'_>, Failure> {
         let connection = self.opener.open().await.connection?;
         Ok(SingleConnection { client: self, connection })
     }
 
-    /// Opens a connection, sends the request and hands the response over. The caller bounds the
-    /// time of the response.
+    /// Opens a connection, sends the request and passes the response to the handler. The caller
+    /// limits the duration of the response.
     ///
-    /// # Errors
-    /// What failed, in words: the connection, the request's form, or the exchange.
+    /// # Errors A description of the problem: with the connection, the request's form, or the
+    /// exchange.
     pub async fn send(
         &self,
         request: SingleRequest<'_>,
@@ -125,10 +124,10 @@ impl SingleClient {
         connection.exchange(request, handler).await.map_err(|failure| failure.detail)
     }
 
-    /// The same, and keeps at most so many bytes of the response's body; reading ends with them.
+    /// The same, but returns the response with at most `most` bytes of its body, at which reading
+    /// ends.
     ///
-    /// # Errors
-    /// As [`SingleClient::send`].
+    /// # Errors The same as [`SingleClient::send`].
     pub async fn fetch(
         &self,
         request: SingleRequest<'_>,
@@ -141,10 +140,9 @@ impl SingleClient {
 }
 
 impl SingleConnection<'_> {
-    /// Sends the request and hands the response over.
+    /// Sends the request and passes the response to the handler.
     ///
-    /// # Errors
-    /// What failed.
+    /// # Errors A description of the failure.
     pub async fn exchange(
         mut self,
         request: Request<'_>,
@@ -157,12 +155,12 @@ impl SingleConnection<'_> {
 }
 
 impl SingleResponse {
-    /// No response yet; at most so many bytes of its body will be kept.
+    /// Creates an empty response that keeps at most this many bytes of its body.
     pub const fn keeping(most: usize) -> Self {
         Self { status: 0, headers: Vec::new(), body: Vec::new(), received: None, most }
     }
 
-    /// The value of the first header of that name.
+    /// The value of the first header with that name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let (_, value) = headers.find(|(known, _)| known.eq_ignore_ascii_case(name))?;

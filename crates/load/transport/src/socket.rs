@@ -21,8 +21,8 @@ use crate::failure::Failure;
 use crate::http1::OutgoingRequest;
 use crate::rx_timestamp::{RxClock, RxTime};
 
-/// Largest body that is copied behind its head. Up to this size, the copy costs less than a
-/// vectored write.
+/// Maximum size of a body that is copied behind its head. Up to this size, the copy costs less than
+/// a vectored write.
 const SMALL_BODY: usize = 16 * 1024;
 
 /// An open socket.
@@ -37,7 +37,7 @@ pub(crate) struct Socket {
 /// The result of one non-blocking read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadResult {
-    /// Nothing to read now.
+    /// No data is available now.
     WouldBlock,
     /// Bytes were received. With TLS they may or may not have completed plaintext.
     Bytes,
@@ -48,11 +48,11 @@ pub(crate) enum ReadResult {
 /// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WriteResult {
-    /// Bytes taken.
+    /// Number of accepted bytes.
     pub(crate) bytes: usize,
-    /// Whether the kernel has the taken bytes. TLS may still hold them.
+    /// Whether the kernel has accepted these bytes. TLS may still buffer them.
     pub(crate) flushed: bool,
-    /// Whether the kernel has all bytes.
+    /// Whether the kernel has accepted all bytes.
     pub(crate) complete: bool,
 }
 
@@ -61,8 +61,7 @@ impl Socket {
         Self { tcp: Rc::new(tcp), timestamped: false, tls: None }
     }
 
-    /// Enables receive time stamps of the kernel. Where that fails, reads are stamped when they
-    /// happen.
+    /// Enables kernel receive time stamps. If that fails, reads are stamped when they happen.
     pub(crate) fn enable_timestamps(&mut self) {
         self.timestamped = setsockopt(&*self.tcp, ReceiveTimestampns, &true).is_ok();
     }
@@ -72,7 +71,7 @@ impl Socket {
         tcp: TcpStream,
         mut tls: ClientConnection,
     ) -> Result<Self, Failure> {
-        // The client's last message is sent as well: a connection may wait long for its first
+        // Sends the client's last message as well, because a connection may wait long for its first
         // request, and until then the target would count its handshake as unfinished.
         while tls.is_handshaking() || tls.wants_write() {
             let interest = if tls.wants_write() { Interest::WRITABLE } else { Interest::READABLE };
@@ -95,7 +94,7 @@ impl Socket {
         self.tls.as_ref().and_then(|tls| tls.alpn_protocol())
     }
 
-    /// What the TLS handshake agreed on: `TLS 1.3, ALPN h2`; `None` without TLS.
+    /// The negotiated TLS parameters: `TLS 1.3, ALPN h2`; `None` without TLS.
     pub(crate) fn negotiated(&self) -> Option<String> {
         let tls = self.tls.as_ref()?;
         let version = match tls.protocol_version() {
@@ -115,7 +114,7 @@ impl Socket {
         self.tls.as_ref().is_some_and(|tls| tls.handshake_kind() == Some(HandshakeKind::Resumed))
     }
 
-    /// Waits until the socket is readable, or, with `to_write`, writable.
+    /// Waits until the socket is readable or, with `to_write`, writable.
     pub(crate) async fn ready(&self, to_write: bool) -> io::Result<()> {
         poll_fn(|context| self.poll_ready(context, to_write)).await
     }
@@ -126,25 +125,25 @@ impl Socket {
         context: &mut Context<'_>,
         to_write: bool,
     ) -> Poll<io::Result<()>> {
-        // Each of the two has a waker slot that is part of the socket. One wait for both interests
-        // would need a locked list.
+        // Each of the two has its own waker slot in the socket. A single wait for both would need a
+        // locked list.
         match self.tcp.poll_read_ready(context) {
             Poll::Pending if to_write => self.tcp.poll_write_ready(context),
             readable => readable,
         }
     }
 
-    /// Whether there is something to read, or the end. If not, the task is woken then.
+    /// Whether there is data, or the end. If not, the task is woken later.
     pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> io::Result<Poll<()>> {
         pending_is_ok(self.tcp.poll_read_ready(context))
     }
 
-    /// Whether the kernel can take more. If not, the task is woken then.
+    /// Whether the kernel can accept more. If not, the task is woken later.
     pub(crate) fn poll_writable(&self, context: &mut Context<'_>) -> io::Result<Poll<()>> {
         pending_is_ok(self.tcp.poll_write_ready(context))
     }
 
-    /// Writes as much of `bytes` as the kernel takes, after what TLS still holds.
+    /// Writes as much of `bytes` as the kernel accepts, after the bytes that TLS still buffers.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<WriteResult> {
         match &mut self.tls {
             None => write_plain(&self.tcp, bytes),
@@ -152,7 +151,7 @@ impl Socket {
         }
     }
 
-    /// Writes as much as the kernel takes. `joined` is scratch space.
+    /// Writes as much as the kernel accepts. `joined` is scratch space.
     pub(crate) fn send(
         &mut self,
         joined: &mut Vec<u8>,
@@ -197,7 +196,7 @@ impl Socket {
         Ok(ReadResult::Bytes)
     }
 
-    /// Whether the socket is open and holds no unexpected data. Needs no system call while nothing
+    /// Whether the socket is open and has no unexpected data. Needs no system call while nothing
     /// arrives.
     pub(crate) fn is_silent(&mut self) -> bool {
         let mut small = [0; 1];
@@ -225,7 +224,7 @@ impl Socket {
     }
 }
 
-/// Turns a poll of a result into a result of a poll.
+/// Converts a poll of a result into a result of a poll.
 fn pending_is_ok(poll: Poll<io::Result<()>>) -> io::Result<Poll<()>> {
     match poll {
         Poll::Ready(result) => result.map(Poll::Ready),
@@ -297,7 +296,7 @@ fn write_tls(tcp: &TcpStream, tls: &mut ClientConnection, bytes: &[u8]) -> io::R
     }
 }
 
-/// Passes ciphertext to the kernel. Returns false when it takes no more for now.
+/// Passes ciphertext to the kernel. Returns false if it cannot accept more for now.
 fn flush_tls(tcp: &TcpStream, tls: &mut ClientConnection) -> io::Result<bool> {
     while tls.wants_write() {
         match tls.write_tls(&mut TcpWriter(tcp)) {

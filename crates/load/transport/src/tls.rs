@@ -17,24 +17,24 @@ use self::session_cache::SessionCache;
 use self::verifier::Verifier;
 pub(crate) use sentence::sentence;
 
-/// Verification of targets. The default uses the system's roots and full handshakes.
+/// Verification of targets. By default, it uses the system's roots and full handshakes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSettings {
     /// A PEM file with trusted roots, instead of the system's.
     pub ca_file: Option<PathBuf>,
-    /// PEM files with the client's own certificate chain and its key, for targets that ask for one.
+    /// PEM files with the client's own certificate chain and its key, for targets that request one.
     pub client: Option<ClientCertificate>,
     /// Accept any certificate.
     pub insecure: bool,
-    /// Resume sessions where the target offers it. Each [`TlsSettings::client_config`] has one
-    /// session cache; [`with_own_session_cache`] makes copies with separate ones.
+    /// Whether to resume sessions if the target offers it. Each [`TlsSettings::client_config`] has
+    /// one session cache; [`with_own_session_cache`] makes copies with separate ones.
     pub resumption: bool,
 }
 
 /// A certificate of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCertificate {
-    /// PEM file with the certificate, and those up to its root.
+    /// PEM file with the certificate chain.
     pub cert_file: PathBuf,
     /// PEM file with the private key; may be the same file.
     pub key_file: PathBuf,
@@ -44,12 +44,12 @@ pub struct ClientCertificate {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// The PEM file cannot be read or holds no certificate.
+    /// The PEM file cannot be read or has no certificate.
     #[error(
         "cannot read certificates from `{file}`: {cause}; it must be a PEM file with at least one CERTIFICATE"
     )]
     CaFile {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
         /// The reason.
         cause: String,
@@ -57,11 +57,11 @@ pub enum TlsError {
     /// The client's certificate or key cannot be read.
     #[error("cannot read the client's certificate from `{file}`: {cause}; {fix}")]
     ClientFile {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
         /// The reason.
         cause: String,
-        /// What the file must hold.
+        /// The required content of the file.
         fix: &'static str,
     },
     /// The system has no usable root certificates.
@@ -92,10 +92,10 @@ impl ClientCertificate {
 }
 
 impl TlsSettings {
-    /// The configuration of a client for one version of HTTP, named as in ALPN: `http/1.1` or `h2`.
+    /// Creates the configuration of a client for one version of HTTP, named as in ALPN: `http/1.1`
+    /// or `h2`.
     ///
-    /// # Errors
-    /// [`TlsError`] if roots are missing or unreadable.
+    /// # Errors [`TlsError`] if roots are missing or unreadable.
     pub fn client_config(&self, alpn: &str) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -116,8 +116,8 @@ impl TlsSettings {
         Ok(Arc::new(config))
     }
 
-    /// Trusts the system's roots, or the certificates of the file: as roots, and as those of
-    /// servers themselves.
+    /// Creates a verifier that trusts the system's roots, or the certificates of the file: as
+    /// roots, and as server certificates.
     fn verifier(
         &self,
         builder: ConfigBuilder<ClientConfig, WantsVerifier>,
@@ -141,15 +141,15 @@ impl TlsSettings {
     }
 }
 
-/// The certificates of a PEM file, at least one, or in words why there are none.
+/// The certificates of a PEM file, at least one, or a description of the problem.
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let read = read.map_err(|error| error.to_string())?;
     if read.is_empty() { Err("no certificate in it".to_owned()) } else { Ok(read) }
 }
 
-/// The same configuration with a separate session cache, so that workers share nothing while they
-/// run. `resumption` as in [`TlsSettings`].
+/// A copy of the configuration with a separate session cache, so that workers share nothing while
+/// they run. `resumption` as in [`TlsSettings`].
 pub fn with_own_session_cache(config: &ClientConfig, resumption: bool) -> Arc<ClientConfig> {
     let mut own = config.clone();
     if resumption {

@@ -1,7 +1,7 @@
-//! The WebSocket protocol, client side: the handshake and frames without I/O, however their bytes
-//! are split, and a connection over a socket.
+//! The WebSocket protocol, client side: the handshake and frames without I/O, which accept any
+//! split of their bytes, and a connection over a socket.
 //!
-//! Rules and section numbers are those of RFC 6455.
+//! Rules and section numbers are from RFC 6455.
 
 mod connection;
 mod error;
@@ -19,5 +19,5 @@ pub use upgrade::{Upgrade, UpgradeEnd, accept_of, upgrade_headers};
 
 /// Close code: the connection has served its purpose (7.4.1).
 pub const NORMAL: u16 = 1000;
-/// Close code: the client gives up (7.4.1).
+/// Close code: the client aborts (7.4.1).
 pub const GOING_AWAY: u16 = 1001;

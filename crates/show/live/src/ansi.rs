@@ -1,25 +1,25 @@
-//! From characters and colours to what a terminal understands (ECMA-48).
+//! Translates characters and colours to terminal control sequences (ECMA-48).
 
 use std::fmt::Write as _;
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
-/// Another screen, which leaves the lines above as they are; no cursor; no colours.
+/// Switches to the alternate screen, which preserves the lines above, and hides cursor and colours.
 pub(crate) const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[0m\x1b[2J";
-/// Back, with a cursor and without colours.
+/// Switches back, with a cursor and without colours.
 pub(crate) const LEAVE: &str = "\x1b[0m\x1b[2J\x1b[?1049l\x1b[?25h";
-/// An empty screen.
+/// Clears the screen.
 pub(crate) const CLEAR: &str = "\x1b[0m\x1b[2J";
 
-/// What changes one picture into the next.
+/// The sequences that change one frame into the next.
 pub(crate) fn difference(old: &Buffer, new: &Buffer, colour: bool) -> String {
     let mut out = String::new();
     let mut next = None;
     let mut style = None;
     for (x, y, cell) in old.diff(new) {
         if next != Some((x, y)) {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(out, "\x1b[{};{}H", y + 1, x + 1);
         }
         let wanted = (cell.fg, cell.modifier);
@@ -28,7 +28,7 @@ pub(crate) fn difference(old: &Buffer, new: &Buffer, colour: bool) -> String {
             style = Some(wanted);
         }
         out.push_str(cell.symbol());
-        // A wide character moves the cursor by two: the next position is written out.
+        // A wide character moves the cursor by two, so the next position is written explicitly.
         next = cell.symbol().is_ascii().then_some((x + 1, y));
     }
     if style.is_some() {
@@ -45,7 +45,7 @@ fn write_style(out: &mut String, cell: &Cell, colour: bool) {
             out.push_str(code);
         }
     }
-    // Only the eight colours that every terminal has, which its user may have chosen.
+    // Only the eight basic colours, which the user may have customized.
     let code = match cell.fg {
         Color::Red => ";31",
         Color::Green => ";32",

@@ -13,13 +13,13 @@ use ratatui::buffer::Buffer;
 use crate::facts::RunFacts;
 use crate::keys::{Key, keys};
 use crate::model::{Look, Model};
-use crate::screen::{self, Gone};
+use crate::screen::{self, TerminalLost};
 use crate::view::draw;
 
-/// Time between two pictures, in milliseconds.
+/// Time between two frames, in milliseconds.
 const FRAME_MS: u16 = 250;
 
-/// The live view. Clones are one view, which shows one run after another.
+/// The live view, which shows one run after another. Clones share the same view.
 #[derive(Clone)]
 pub struct View(Arc<Shared>);
 
@@ -31,12 +31,12 @@ struct Shared {
 #[derive(Default)]
 struct State {
     model: Option<Model>,
-    /// The picture that stands still.
+    /// The frame shown while the display is paused.
     frozen: Option<Model>,
     look: Look,
-    /// What was said while the view was shown.
+    /// Messages received while the view is shown.
     said: Vec<String>,
-    /// Whether the terminal is lent to the shell.
+    /// Whether the shell has the terminal.
     away: bool,
     thread: Option<(JoinHandle<()>, PipeWriter)>,
 }
@@ -48,12 +48,12 @@ impl std::fmt::Debug for View {
 }
 
 impl View {
-    /// A view on the terminal on stderr, not shown yet.
+    /// Creates a view on the terminal of stderr, which is not shown yet.
     pub fn new(colour: bool) -> Self {
         Self(Arc::new(Shared { colour, state: Mutex::default() }))
     }
 
-    /// Shows a run. `end` is called when the user wants it to end.
+    /// Shows a run. `end` is called when the user wants to end it.
     pub fn begin(&self, facts: RunFacts, end: impl Fn() + Send + 'static) {
         restore_on_panic();
         let mut state = self.0.state();
@@ -68,14 +68,14 @@ impl View {
         state.thread = thread.ok().map(|thread| (thread, stopper));
     }
 
-    /// Changes what the view knows; nothing before a run begins.
+    /// Changes the model; does nothing before a run begins.
     pub fn change(&self, change: impl FnOnce(&mut Model)) {
         if let Some(model) = &mut self.0.state().model {
             change(model);
         }
     }
 
-    /// Shows a message, and keeps it for the time when the view is gone. Gives it back if no run is
+    /// Shows a message, and keeps it until the view is closed. Returns the message if no run is
     /// shown.
     #[must_use]
     pub fn say(&self, message: String) -> Option<String> {
@@ -86,13 +86,13 @@ impl View {
         None
     }
 
-    /// Restores the terminal. Gives what was said meanwhile.
+    /// Restores the terminal. Returns the messages received meanwhile.
     #[must_use]
     pub fn finish(&self) -> Vec<String> {
         let thread = self.0.state().thread.take();
         if let Some((thread, stopper)) = thread {
             drop(stopper);
-            // A thread that panicked draws no more.
+            // A thread that panicked has stopped drawing.
             let _ = thread.join();
         }
         screen::leave();
@@ -101,14 +101,14 @@ impl View {
         std::mem::take(&mut state.said)
     }
 
-    /// Lends the terminal to the shell, before this process is stopped.
+    /// Returns the terminal to the shell, before this process is stopped.
     pub fn suspend(&self) {
         let mut state = self.0.state();
         state.away = true;
         screen::leave();
     }
 
-    /// Shows the run again, as soon as this process is in the foreground.
+    /// Shows the run again as soon as this process is in the foreground.
     pub fn resume(&self) {
         self.0.state().away = false;
     }
@@ -126,31 +126,31 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the terminal, unless it is lent.
+    /// Takes the terminal, unless the shell has it.
     fn enter(&self, state: &State) -> Option<File> {
         if state.away { None } else { screen::enter(self.colour) }
     }
 }
 
-/// What the thread has.
+/// State of the drawing thread.
 struct Drawing {
     shared: Arc<Shared>,
-    /// Where keys come from; `None` while the view is not shown.
+    /// Source of keys; `None` while the view is not shown.
     keys: Option<File>,
-    /// Ends when the run is over.
+    /// Signals the end of the run.
     stop: PipeReader,
     end: Box<dyn Fn() + Send>,
 }
 
 impl Drawing {
     fn go_on(mut self) {
-        // In the background they would stop the whole process.
+        // In the background, these signals would stop the whole process.
         let mut mask = SigSet::empty();
         mask.extend([Signal::SIGTTIN, Signal::SIGTTOU]);
         let _ = mask.thread_block();
         loop {
             if self.draw().is_err() {
-                // Closed: the run goes on without it.
+                // The terminal is closed, and the run continues without it.
                 screen::forget();
                 return;
             }
@@ -160,8 +160,8 @@ impl Drawing {
         }
     }
 
-    /// Draws one picture.
-    fn draw(&mut self) -> Result<(), Gone> {
+    /// Draws one frame.
+    fn draw(&mut self) -> Result<(), TerminalLost> {
         let Some(area) = screen::area() else {
             let state = self.shared.state();
             self.keys = self.shared.enter(&state);
@@ -177,7 +177,7 @@ impl Drawing {
         screen::show(picture)
     }
 
-    /// Waits for the next picture or a key. Tells whether the run is over.
+    /// Waits for the next frame or a key. Returns whether the run is over.
     fn wait(&mut self) -> bool {
         let mut wanted = vec![PollFd::new(self.stop.as_fd(), PollFlags::POLLIN)];
         wanted.extend(self.keys.as_ref().map(|keys| PollFd::new(keys.as_fd(), PollFlags::POLLIN)));
@@ -188,7 +188,7 @@ impl Drawing {
             let mut bytes = [0; 1_024];
             let read = self.keys.as_mut().and_then(|keys| keys.read(&mut bytes).ok());
             match read.and_then(|length| bytes.get(..length)).unwrap_or_default() {
-                // Readable, and nothing to read: the terminal is closed, or was lent.
+                // Readable without data: the terminal is closed, or the shell has it.
                 [] => self.keys = None,
                 bytes => keys(bytes).into_iter().for_each(|key| self.press(key)),
             }
@@ -222,7 +222,7 @@ impl Drawing {
     }
 }
 
-/// A panic's message must be read on the usual screen.
+/// Restores the normal screen, on which a panic's message must be shown.
 fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

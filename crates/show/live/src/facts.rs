@@ -1,35 +1,36 @@
-//! What the view is told about a run.
+//! Input of the view.
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Metric, Snapshot, ThresholdResult};
 use plimsoll_schedule::Load;
 
-/// What is known of a run before its load.
+/// Facts about a run, known before its load.
 #[derive(Clone, Debug)]
 pub struct RunFacts {
-    /// Its name.
+    /// Name of the run.
     pub name: String,
-    /// Its stages, in the order of time.
+    /// Stages in chronological order.
     pub stages: Vec<StageFacts>,
-    /// The names of its scenarios, by id.
+    /// Names of its scenarios, by id.
     pub scenarios: Vec<String>,
-    /// The names of its targets, by id.
+    /// Names of its targets, by id.
     pub targets: Vec<String>,
-    /// Whether it compares its targets.
+    /// Whether the run compares its targets.
     pub compares: bool,
-    /// The time that heads its report.
+    /// The report's headline time.
     pub time: Metric,
-    /// The number of measured requests that ends it before its stages do.
+    /// Number of measured requests that ends the run before its stages do.
     pub max_requests: Option<u64>,
 }
 
 impl RunFacts {
-    /// The length of all stages.
+    /// Total length of all stages.
     pub fn duration(&self) -> Nanos {
         self.stages.last().map_or(Nanos::ZERO, |stage| stage.end)
     }
 
-    /// How far the run is, of its length: by its time, or by the measured requests that have ended.
+    /// Progress of the run within its length: by its time, or by the measured requests that have
+    /// ended.
     pub fn position(&self, elapsed: Nanos, ended: u64) -> Nanos {
         let of_requests = self.max_requests.map_or(0, |most| {
             let done = u128::from(self.duration().as_u64()) * u128::from(ended.min(most));
@@ -42,28 +43,28 @@ impl RunFacts {
 /// A stage.
 #[derive(Clone, Debug)]
 pub struct StageFacts {
-    /// Its name.
+    /// Name of the stage.
     pub name: String,
-    /// Whether it is left out of results.
+    /// Whether results exclude it.
     pub warmup: bool,
-    /// Its start, after the run's.
+    /// Start, as an offset from the run's start.
     pub start: Nanos,
-    /// Its end, after the run's start.
+    /// End, as an offset from the run's start.
     pub end: Nanos,
-    /// Its load.
+    /// Load of the stage.
     pub load: Load,
 }
 
-/// What happened in the last interval, about a second.
+/// Results of the last interval, about a second.
 #[derive(Debug)]
 pub struct Update<'a> {
     /// Time since the run's start.
     pub elapsed: Nanos,
-    /// The current stage; the last one while responses are still awaited.
+    /// Index of the current stage; the last one while waiting for responses.
     pub stage: usize,
     /// Length of the interval.
     pub length: Nanos,
-    /// Its counts and times.
+    /// Counts and times of the interval.
     pub cells: &'a Snapshot,
     /// Requests in flight.
     pub in_flight: u64,
@@ -71,44 +72,44 @@ pub struct Update<'a> {
     pub ended: u64,
     /// Whether the run ends before its stages do.
     pub ending: bool,
-    /// By target: when it was taken out of the comparison, after the run's start.
+    /// By target: time at which it was dropped from the comparison, since the run's start.
     pub taken_out: &'a [Option<Nanos>],
-    /// The watched processes.
+    /// Monitored processes.
     pub processes: Vec<ProcessNow>,
     /// CPU time of Plimsoll divided by time.
     pub own_cores: Option<f64>,
 }
 
-/// What a process uses.
+/// Resource usage of a process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessNow {
-    /// Its name.
+    /// Name of the process.
     pub name: String,
-    /// CPU time divided by time since the last look; `None` if it is gone.
+    /// CPU time divided by time since the last check; `None` if the process is gone.
     pub cores: Option<f64>,
     /// Resident memory.
     pub rss_bytes: Option<u64>,
 }
 
-/// What the verdict would be if the run ended now.
+/// The verdict so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SoFar {
-    /// Why it would be invalid, one sentence each; empty if it is valid so far.
+    /// Reasons why the run is invalid so far, one sentence each; empty if it is valid.
     pub invalid: Vec<String>,
-    /// The thresholds, judged by what there is.
+    /// Thresholds, judged by the data so far.
     pub thresholds: Vec<ThresholdResult>,
 }
 
-/// How much longer a target takes than another, request by request.
+/// Overhead of a target over another, request by request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// Index of the target.
     pub target: usize,
-    /// Index of the target that it is measured against.
+    /// Index of the target it is compared with.
     pub reference: usize,
-    /// The time that is compared, in words.
+    /// Name of the compared time.
     pub figure: String,
-    /// The median of the differences in milliseconds, and the ends of an interval that holds at all
-    /// looks together; `None` if there are too few requests.
+    /// The median of the differences in milliseconds, and the ends of an always-valid interval;
+    /// `None` if there are too few requests.
     pub millis: Option<[f64; 3]>,
 }

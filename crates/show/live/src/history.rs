@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_metrics::{Counters, Distribution, GroupStats, Metric};
 
-/// Seconds that are kept.
+/// Number of seconds kept.
 pub(crate) const SECONDS: usize = 120;
 
-/// One second.
+/// Results of one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Point {
-    /// After the run's start, in seconds.
+    /// Time since the run's start, in seconds.
     pub(crate) at_s: f64,
     /// Requests planned per second.
     pub(crate) planned: f64,
@@ -19,13 +19,13 @@ pub(crate) struct Point {
     pub(crate) completed: f64,
     /// Output tokens per second, of completed requests.
     pub(crate) tokens: f64,
-    /// The run's time.
+    /// The headline time.
     pub(crate) time: Option<Spread>,
-    /// The time to the first token.
+    /// The time to first token.
     pub(crate) ttft: Option<Spread>,
 }
 
-/// All requests, or those of one scenario or target.
+/// Results of all requests, or of one scenario or target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     pub(crate) points: VecDeque<Point>,
@@ -35,7 +35,7 @@ pub(crate) struct History {
     pub(crate) errors: BTreeMap<ErrorClass, u64>,
 }
 
-/// One interval of a part of a run, while it is added up.
+/// One interval of a part of a run, while its cells are summed.
 #[derive(Default)]
 pub(crate) struct Interval {
     pub(crate) counters: Counters,
@@ -98,22 +98,22 @@ impl History {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) p50: f64,
-    /// `None` where there are too few times for it.
+    /// `None` if there are too few times.
     pub(crate) p99: Option<f64>,
     pub(crate) max: f64,
 }
 
-/// What is shown of times above their median.
+/// The statistic shown for times above their median.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum UpperEnd {
     P99,
-    /// The largest, which few times have, too.
+    /// The maximum, which exists even for few times.
     #[default]
     Max,
 }
 
 impl UpperEnd {
-    /// The one that all of these times have.
+    /// The statistic that all of these times have.
     pub(crate) fn of_all(mut spreads: impl Iterator<Item = Option<Spread>>) -> Self {
         let all = spreads.all(|spread| spread.is_some_and(|spread| spread.p99.is_some()));
         if all { Self::P99 } else { Self::Max }
@@ -141,7 +141,7 @@ impl Spread {
     }
 }
 
-/// Median, upper end and the name of that, where they are known.
+/// Median, upper end and its name, if they are known.
 pub(crate) fn parts(spread: Option<Spread>) -> (Option<f64>, Option<f64>, &'static str) {
     let end = UpperEnd::of_all(std::iter::once(spread));
     (spread.map(|all| all.p50), spread.and_then(|all| all.upper(end)), end.name())

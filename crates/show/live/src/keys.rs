@@ -1,24 +1,23 @@
-//! Keys: from the bytes that a terminal sends to what they mean.
+//! Parses keys from the bytes that a terminal sends.
 
-/// What a key does.
+/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// `q`: end the run, and report.
+    /// `q`: ends the run and reports.
     End,
-    /// `p` or blank: stand still, or go on.
+    /// `p` or space: pauses or resumes the display.
     Freeze,
-    /// Tab: the next scenario or target.
+    /// Tab: shows the next scenario or target.
     Next,
-    /// Shift-Tab: the one before.
+    /// Shift-Tab: shows the previous one.
     Back,
-    /// `?`: explain the keys, or stop it.
+    /// `?`: opens or closes the help.
     Help,
-    /// Escape: close what is open.
+    /// Escape: closes whatever is open.
     Close,
 }
 
-/// The keys in what was read at once. Unknown ones mean nothing: arrows, pasted text, answers of
-/// the terminal.
+/// Parses the keys of one read. Others are ignored: arrows, pasted text, responses of the terminal.
 pub(crate) fn keys(mut bytes: &[u8]) -> Vec<Key> {
     let mut keys = Vec::new();
     while let [first, rest @ ..] = bytes {
@@ -65,7 +64,7 @@ mod tests {
             (b"p\t?", &[Key::Freeze, Key::Next, Key::Help]),
             (b"\x1b", &[Key::Close]),
             (b"\x1b[Z", &[Key::Back]),
-            // Arrow up, F1, delete; Alt-q; an answer to a question about the cursor.
+            // Arrow up, F1, delete; Alt-q; the response to a cursor position request.
             (b"\x1b[A\x1bOP\x1b[3~", &[]),
             (b"\x1bq", &[]),
             (b"\x1b[24;80Rp", &[Key::Freeze]),

@@ -1,16 +1,16 @@
-//! The live view of a run: what a terminal shows while the load goes on.
+//! The live view of a run: the display on a terminal during the load.
 //!
-//! - [`RunFacts`], [`Update`], [`SoFar`] and [`Difference`]: what the view is told
-//! - [`Model`]: what it knows, with the last two minutes of every scenario and target
-//! - [`draw`]: the model as characters and colours, at any size
+//! - [`RunFacts`], [`Update`], [`SoFar`] and [`Difference`]: input of the view
+//! - [`Model`]: its state, with the last two minutes of every scenario and target
+//! - [`draw`]: renders the model as characters and colours, at any size
 //! - [`View`]: a thread that draws four times a second and reads keys, and the terminal's state
 //!
 //! ```text
 //! Update, once a second --> Model --draw--> Buffer --differences--> terminal
 //! ```
 //!
-//! The view never holds up the load: it is fed from counts that the run makes anyway, it has a
-//! thread of its own, and a terminal that takes no characters, or is gone, only costs frames.
+//! The view never delays the load: its input are counts that the run makes anyway, it has its own
+//! thread, and a terminal that is blocked or closed only costs frames.
 
 mod ansi;
 mod display;

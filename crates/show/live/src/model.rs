@@ -1,4 +1,4 @@
-//! What the view knows of a run.
+//! The state of the view.
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Counters, Distribution, GroupKey, Metric};
@@ -9,36 +9,36 @@ use plimsoll_schedule::Load;
 use crate::facts::{Difference, ProcessNow, RunFacts, SoFar, StageFacts, Update};
 use crate::history::{History, Interval, Spread, parts};
 
-/// What the user looks at.
+/// The user's selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// The part: 0 is everything, then come scenarios, then targets.
+    /// Selected part: 0 is everything, followed by scenarios, then targets.
     pub part: usize,
-    /// Whether the picture stands still.
+    /// Whether the display is paused.
     pub frozen: bool,
-    /// Whether the keys are explained.
+    /// Whether the help is open.
     pub help: bool,
 }
 
-/// What the view knows of a run.
+/// The state of the view.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub(crate) facts: RunFacts,
     pub(crate) elapsed: Nanos,
     pub(crate) stage: usize,
     pub(crate) ending: bool,
-    /// Whether anything was counted yet.
+    /// Whether anything has been counted.
     pub(crate) begun: bool,
     pub(crate) in_flight: u64,
-    /// Measured requests that have ended since the start.
+    /// Number of measured requests that have ended since the start.
     pub(crate) ended: u64,
     /// Requests sent per second.
     pub(crate) sent: f64,
-    /// Everything, each scenario if there are several, each target if there are several.
+    /// Everything, then each scenario if there are several, then each target if there are several.
     pub(crate) parts: Vec<Part>,
-    /// The generator's lateness in the last second.
+    /// Dispatch lag of the generator in the last second.
     pub(crate) lag: Option<Spread>,
-    /// The largest upper end of it of a second so far, in milliseconds.
+    /// Largest upper end of the dispatch lag in any second so far, in milliseconds.
     pub(crate) worst_lag: Option<f64>,
     pub(crate) own_cores: Option<f64>,
     pub(crate) processes: Vec<ProcessNow>,
@@ -49,10 +49,10 @@ pub struct Model {
     pub(crate) message: Option<String>,
 }
 
-/// A part of a run that can be looked at.
+/// A part of a run that can be selected.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    /// Empty for all requests.
+    /// Title; empty for all requests.
     pub(crate) title: String,
     pub(crate) which: Which,
     pub(crate) history: History,
@@ -63,13 +63,13 @@ impl Part {
         Self { title, which, history: History::default() }
     }
 
-    /// A title for what is shown of it.
+    /// A title that names the part.
     pub(crate) fn titled(&self, what: &str) -> String {
         if self.title.is_empty() { what.to_owned() } else { format!("{what}, {}", self.title) }
     }
 }
 
-/// A part for each of several names.
+/// One part per name, if there are several.
 fn parts_of(names: &[String], what: &str, which: fn(usize) -> Which) -> Vec<Part> {
     let named = names.iter().enumerate().filter(|_| names.len() > 1);
     named.map(|(index, name)| Part::new(format!("{what} {name}"), which(index))).collect()
@@ -94,8 +94,8 @@ impl Which {
 }
 
 impl Model {
-    /// A run of which nothing has happened yet. Names are made harmless: they may come from a file
-    /// of someone else.
+    /// Creates the state of a run before its start. Control characters are removed from names,
+    /// which may come from another person's file.
     pub fn new(mut facts: RunFacts) -> Self {
         let names = facts.scenarios.iter_mut().chain(&mut facts.targets);
         let names = names.chain(facts.stages.iter_mut().map(|stage| &mut stage.name));
@@ -124,7 +124,7 @@ impl Model {
         }
     }
 
-    /// Takes over what happened in the last interval.
+    /// Adds the results of the last interval.
     pub fn update(&mut self, update: Update<'_>) {
         self.begun = true;
         (self.elapsed, self.stage, self.ending) = (update.elapsed, update.stage, update.ending);
@@ -156,21 +156,21 @@ impl Model {
         self.processes.iter_mut().for_each(|process| process.name = harmless(&process.name));
     }
 
-    /// Requests sent in the last interval: those that ended in it, and what there are more in
-    /// flight than at its start.
+    /// Requests sent in the last interval: those that ended in it, plus the growth of the number in
+    /// flight.
     fn sent_per_s(&self, ended: &Counters, in_flight: u64, length: Nanos) -> f64 {
         let sent = ended.ended() + in_flight;
         let seconds = length.as_secs_f64();
         if seconds > 0.0 { sent.saturating_sub(self.in_flight) as f64 / seconds } else { 0.0 }
     }
 
-    /// Takes over what the verdict would be now.
+    /// Sets the verdict so far.
     pub fn judge(&mut self, mut so_far: SoFar) {
         so_far.invalid.iter_mut().for_each(|why| *why = harmless(why));
         self.verdict = Some(so_far);
     }
 
-    /// Takes over how the targets differ so far.
+    /// Sets the differences between the targets so far.
     pub fn compare(&mut self, differences: Vec<Difference>) {
         self.differences = differences;
     }
@@ -180,28 +180,28 @@ impl Model {
         self.message = Some(harmless(message));
     }
 
-    /// The parts that can be looked at.
+    /// Number of parts that can be selected.
     pub const fn parts(&self) -> usize {
         self.parts.len()
     }
 
-    /// The part that is looked at.
+    /// The selected part.
     pub(crate) fn part(&self, look: Look) -> Option<&Part> {
         self.parts.get(look.part).or_else(|| self.parts.first())
     }
 
-    /// The present stage.
+    /// The current stage.
     pub(crate) fn present(&self) -> Option<&StageFacts> {
         self.facts.stages.get(self.stage)
     }
 
-    /// How many requests have ended, where a number of them ends the run.
+    /// Number of ended requests, if the run ends after a number of them.
     pub(crate) fn requests(&self) -> Option<String> {
         let most = self.facts.max_requests?;
         Some(format!("{} of {} requests", count(self.ended), count(most)))
     }
 
-    /// What the present stage plans now.
+    /// The planned load of the current stage.
     pub(crate) fn planned(&self) -> Planned {
         let Some(stage) = self.present().filter(|stage| self.elapsed < stage.end && !self.ending)
         else {
@@ -220,19 +220,19 @@ impl Model {
     }
 }
 
-/// What a stage plans.
+/// The planned load of a stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Planned {
-    /// Requests, each at its time.
+    /// Requests, each at its own time.
     Requests,
-    /// So many users, each with its next request when it has its answer.
+    /// Virtual users, each sending its next request after a response.
     Users(f64),
-    /// The stages are over.
+    /// No load, because the stages are over.
     Nothing,
 }
 
-/// A text without characters that a terminal would obey.
+/// Removes characters that control a terminal.
 pub(crate) fn harmless(text: &str) -> String {
-    // What `printable` lets through are colours, line ends and tabs.
+    // `printable` keeps colours, line breaks and tabs.
     printable(text).replace(['\n', '\t'], " ").replace(char::is_control, "?")
 }

@@ -1,8 +1,8 @@
-//! The terminal's state, and the way back to it.
+//! The terminal's state, and restoring it.
 //!
-//! There is one terminal on stderr, so the screen is one for the process: whoever ends the process
-//! can restore it. The terminal is opened again, because its own handle is shared with the shell
-//! and must not be switched to non-blocking.
+//! There is one terminal on stderr, so the screen is global to the process, and any code that ends
+//! the process can restore it. The terminal is opened again, because its own handle is shared with
+//! the shell and must not be made non-blocking.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -20,7 +20,7 @@ use ratatui::layout::Rect;
 
 use crate::ansi;
 
-/// How long a frame may wait for a terminal that takes no characters, in milliseconds.
+/// Time for which a frame may wait for a blocked terminal, in milliseconds.
 const PATIENCE_MS: u16 = 50;
 
 static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
@@ -29,7 +29,7 @@ static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
 struct Screen {
     tty: File,
     saved: Option<Termios>,
-    /// What the terminal has not taken yet.
+    /// Bytes that the terminal has not accepted yet.
     pending: Vec<u8>,
     shown: Buffer,
     colour: bool,
@@ -37,12 +37,12 @@ struct Screen {
 
 /// The terminal is closed.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct TerminalLost;
 
-/// Leaves the view, if it is on: the terminal is as it was before, and shows its cursor. For
-/// whoever is about to end the process; waits for nothing.
+/// Closes the view if it is open, and restores the terminal and its cursor. For code that is about
+/// to end the process; does not wait.
 pub fn restore() {
-    // Whoever panics may hold it.
+    // The code that panicked may have locked it.
     for _ in 0..20 {
         let mut screen = match SCREEN.try_lock() {
             Ok(screen) => screen,
@@ -59,14 +59,14 @@ pub fn restore() {
     }
 }
 
-/// The same for whoever goes on and writes to the terminal: waits as that would.
+/// The same for code that continues and writes to the terminal: it waits like that write.
 pub(crate) fn leave() {
     if let Some(screen) = take() {
         screen.leave(true);
     }
 }
 
-/// Forgets a terminal that is closed.
+/// Forgets a closed terminal.
 pub(crate) fn forget() {
     drop(take());
 }
@@ -75,7 +75,7 @@ fn take() -> Option<Screen> {
     SCREEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
 }
 
-/// Begins to show the view, if this process may write to the terminal. Gives where to read keys.
+/// Opens the view, if this process may write to the terminal. Returns the source of keys.
 pub(crate) fn enter(colour: bool) -> Option<File> {
     if !is_foreground() {
         return None;
@@ -88,7 +88,7 @@ pub(crate) fn enter(colour: bool) -> Option<File> {
     entered.then_some(keys)
 }
 
-/// The area of the terminal; `None` while the view is not shown.
+/// Size of the terminal; `None` while the view is not shown.
 pub(crate) fn area() -> Option<Rect> {
     let screen = SCREEN.lock().ok()?;
     let (width, height) = terminal_size::terminal_size_of(&screen.as_ref()?.tty)
@@ -96,24 +96,24 @@ pub(crate) fn area() -> Option<Rect> {
     Some(Rect::new(0, 0, width.clamp(1, 500), height.clamp(1, 200)))
 }
 
-/// Shows a picture, if the view is shown and the terminal has taken the one before.
-pub(crate) fn show(picture: Buffer) -> Result<(), Gone> {
+/// Shows a frame, if the view is open and the terminal has accepted the previous one.
+pub(crate) fn show(picture: Buffer) -> Result<(), TerminalLost> {
     let Ok(mut screen) = SCREEN.lock() else { return Ok(()) };
     screen.as_mut().map_or(Ok(()), |screen| screen.show(picture))
 }
 
-/// Whether this process may change the terminal on stderr: a program in the background that does is
+/// Whether this process may change the terminal on stderr. A background process that does is
 /// stopped.
 pub fn is_foreground() -> bool {
     match tcgetpgrp(io::stderr()) {
         Ok(group) => group == getpgrp(),
-        // Not the terminal that controls this process: it stops nobody.
+        // It is not the controlling terminal of this process, so it does not stop the process.
         Err(error) => error == Errno::ENOTTY,
     }
 }
 
-/// The attributes of the view: keys come at once and are not echoed. Ctrl-C and Ctrl-Z remain
-/// signals.
+/// Terminal attributes of the view: keys are read immediately and are not echoed. Ctrl-C and Ctrl-Z
+/// remain signals.
 fn viewing(saved: &Termios) -> Termios {
     let mut own = saved.clone();
     own.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
@@ -133,7 +133,7 @@ impl Screen {
         Ok(Self { tty, saved, pending: Vec::new(), shown, colour })
     }
 
-    fn show(&mut self, picture: Buffer) -> Result<(), Gone> {
+    fn show(&mut self, picture: Buffer) -> Result<(), TerminalLost> {
         if self.pending.is_empty() {
             if self.shown.area != picture.area {
                 self.pending.extend_from_slice(ansi::CLEAR.as_bytes());
@@ -146,8 +146,8 @@ impl Screen {
         self.flush()
     }
 
-    /// Writes what the terminal takes; the rest waits for the next time.
-    fn flush(&mut self) -> Result<(), Gone> {
+    /// Writes as much as the terminal accepts; the rest waits for the next call.
+    fn flush(&mut self) -> Result<(), TerminalLost> {
         let mut waited = false;
         while !self.pending.is_empty() {
             match self.tty.write(&self.pending).map_err(|error| error.kind()) {
@@ -158,15 +158,15 @@ impl Screen {
                     let mut ready = [PollFd::new(self.tty.as_fd(), PollFlags::POLLOUT)];
                     waited = poll(&mut ready, PATIENCE_MS).is_ok();
                 }
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(TerminalLost),
             }
         }
         Ok(())
     }
 
     fn leave(mut self, patient: bool) {
-        // In the background the terminal belongs to another program, and asking for it would stop
-        // this one.
+        // In the background, another program owns the terminal, and querying it would stop this
+        // process.
         if is_foreground() {
             self.pending.extend_from_slice(ansi::LEAVE.as_bytes());
             let flushed = self.flush();

@@ -1,4 +1,4 @@
-//! Draws what the view knows, at any size.
+//! Draws the model, at any size.
 
 mod bottom;
 mod head;
@@ -13,10 +13,10 @@ use ratatui::layout::Rect;
 
 use crate::model::{Look, Model};
 
-/// Below this width or height the panels become lines.
+/// Minimum width and height for panels; smaller terminals show lines instead.
 const PANELS: (u16, u16) = (90, 24);
 
-/// Draws the model; nothing outside of the buffer.
+/// Draws the model within the buffer.
 pub fn draw(model: &Model, look: Look, buf: &mut Buffer) {
     let area = buf.area;
     if area.width < PANELS.0 || area.height < PANELS.1 {
@@ -29,7 +29,7 @@ pub fn draw(model: &Model, look: Look, buf: &mut Buffer) {
     }
 }
 
-/// Where there is little room: the most important panels, one below the other.
+/// For small terminals: the most important panels, one below the other.
 fn few_panels(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     let [head, verdict, outcomes, times, keys] =
         rows(area, [2, verdict::HEIGHT, bottom::HEIGHT, u16::MAX, 1]);
@@ -52,7 +52,7 @@ fn panels(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     head::keys(model, look, keys, buf);
 }
 
-/// Areas of these heights from top to bottom. The one of the largest height takes what is left.
+/// Areas of these heights from top to bottom. The highest one receives the rest.
 fn rows<const N: usize>(area: Rect, heights: [u16; N]) -> [Rect; N] {
     let fixed: u16 = heights.iter().filter(|height| **height != u16::MAX).sum();
     let mut y = area.y;
@@ -64,7 +64,7 @@ fn rows<const N: usize>(area: Rect, heights: [u16; N]) -> [Rect; N] {
     })
 }
 
-/// Areas of these shares of the width, in percent, from left to right.
+/// Areas with these shares of the width, in percent, from left to right.
 fn columns<const N: usize>(area: Rect, shares: [u16; N]) -> [Rect; N] {
     let (mut x, mut so_far) = (area.x, 0);
     shares.map(|share| {

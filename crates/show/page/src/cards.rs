@@ -1,4 +1,4 @@
-//! The first look at a run: what was measured where, and the main figures as cards.
+//! The overview of a run: targets, load and machine, and the main figures as cards.
 
 use maud::{Markup, html};
 use plimsoll_metrics::{
@@ -7,14 +7,14 @@ use plimsoll_metrics::{
 use plimsoll_report::format::{self, bytes, count, limited_rate, seconds, utc};
 use plimsoll_report::printable;
 
-/// Several targets, load, machine and time.
+/// Targets if there are several, load, machine and time.
 pub(crate) fn facts(metadata: &RunMetadata) -> Markup {
     let stages = metadata.stages.iter().filter(|stage| !stage.warmup);
     let load = distinct(stages.clone().map(|stage| &*stage.name));
     let length: f64 = stages.map(|stage| stage.duration_s).sum();
     html! {
         dl.facts {
-            // One target stands in the title.
+            // A single target is named in the title.
             @if let [_, _, ..] = metadata.targets.as_slice() {
                 dt { "targets" }
                 dd { @for target in &metadata.targets { div { (printable(&target_words(target))) } } }
@@ -37,7 +37,7 @@ fn target_words(target: &TargetInfo) -> String {
     format!("{}: {}{model}", target.name, target.url)
 }
 
-/// Each text once, in the order of their first places.
+/// Distinct texts in order of first occurrence.
 fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut found = Vec::new();
     for text in texts.filter(|text| !text.is_empty()) {
@@ -58,7 +58,7 @@ fn machine(environment: &Environment) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The main figures, those of measured stages.
+/// The main figures of measured stages.
 pub(crate) fn cards(summary: &RunSummary) -> Markup {
     let total = &summary.results.total;
     let time = summary.metadata.headline_time();
@@ -89,7 +89,7 @@ fn card(title: &str, figures: &[(&str, String)]) -> Markup {
     }
 }
 
-/// The percentiles that the number of values allows.
+/// The percentiles for which there are enough values.
 fn percentiles(group: &Group, metric: Metric) -> Vec<(&'static str, String)> {
     let shown = QUANTILES.iter().filter(|quantile| ["p50", "p95", "p99"].contains(&quantile.key));
     shown

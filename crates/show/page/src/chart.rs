@@ -1,5 +1,5 @@
-//! The charts of the pages. Vega-Lite draws them: a chart is a specification, which is a file
-//! beside this code, and its data. Its numbers stand in a table, too.
+//! The charts of the pages. Vega-Lite draws them: a chart is a specification, stored in a file next
+//! to this code, and its data. Its numbers are also shown in a table.
 
 mod compared;
 mod knee;
@@ -23,13 +23,13 @@ pub(crate) use versus::added as added_in;
 use crate::input::Input;
 use crate::table::render_table;
 
-/// A question and its answer: in words, as a drawing, and in numbers.
+/// A chart with its title, its description and a table of its numbers.
 #[derive(Debug)]
 pub(crate) struct Chart {
     /// Unique in the page; letters, digits and `-`.
     id: &'static str,
     title: String,
-    /// A sentence or two.
+    /// Description in one or two sentences.
     text: String,
     /// The Vega-Lite specification.
     spec: &'static str,
@@ -39,13 +39,13 @@ pub(crate) struct Chart {
 }
 
 impl Chart {
-    /// A chart whose rows are its table.
+    /// Creates a chart whose rows are its table.
     fn new(id: &'static str, spec: &'static str, title: String, text: String, rows: &Rows) -> Self {
         let data = Map::from_iter([("rows".to_owned(), rows.values())]);
         Self { id, title, text, spec, data, table: rows.table() }
     }
 
-    /// The same with a further data set.
+    /// Adds a data set.
     fn with(mut self, name: &str, data: Value) -> Self {
         self.data.insert(name.to_owned(), data);
         self
@@ -54,7 +54,8 @@ impl Chart {
     pub(crate) fn render(&self) -> Markup {
         let (title, text) = (format!("{}-title", self.id), format!("{}-text", self.id));
         let data = Value::from(self.data.clone());
-        // `<` begins whatever could end the script element: `</script>` and `<!--`.
+        // Escapes `<`, which begins anything that could end the script element: `</script>` and
+        // `<!--`.
         let data = data.to_string().replace('<', "\\u003c");
         let json = format!("{{\"spec\":{},\"data\":{data}}}", self.spec);
         html! {
@@ -71,7 +72,7 @@ impl Chart {
     }
 }
 
-/// One value: for the drawing, and as its text in the table.
+/// One value, for the drawing and as text for the table.
 #[derive(Clone, Debug, Default)]
 struct Cell {
     value: Value,
@@ -91,7 +92,7 @@ impl Cell {
         Self::new(number, count(number))
     }
 
-    /// Milliseconds.
+    /// A time in milliseconds.
     fn time(ms: Option<f64>) -> Self {
         Self::new(ms, or_dash(ms, time))
     }
@@ -105,13 +106,13 @@ impl Cell {
         Self::new(figure.map(|figure| figure.value), format::figure(figure))
     }
 
-    /// A value that only the drawing needs.
+    /// A value for the drawing only.
     fn value(value: impl Into<Value>) -> Self {
         Self::new(value, "")
     }
 }
 
-/// The main data set of a chart. The drawing has all columns, the table the first ones.
+/// The main data set of a chart. The drawing uses all columns, the table the first ones.
 struct Rows {
     head: Vec<&'static str>,
     in_table: usize,
@@ -145,7 +146,7 @@ impl Rows {
     }
 }
 
-/// Every chart of a run but its [`curves`] for which there are data.
+/// Every chart of a run for which there are data, except its [`curves`].
 pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     charts.extend(input.versus.and_then(|found| {

@@ -1,4 +1,5 @@
-//! The page of a comparison of old and new runs: the verdict first, both sides next to each other.
+//! The page of a comparison of old and new runs: the verdict first, then both sides next to each
+//! other.
 
 use maud::{Markup, html};
 use plimsoll_compare::{Comparison, RunRef};
@@ -26,7 +27,7 @@ pub fn comparison_page(comparison: &Comparison) -> String {
     document(NAME, &body, &charts)
 }
 
-/// Both sides next to each other, and in what they differ.
+/// Both sides next to each other, and their differences.
 fn sides(comparison: &Comparison) -> Markup {
     let differs = &comparison.same_machine.differs;
     html! {

@@ -1,5 +1,5 @@
-//! What every page has: its head, its style, and a policy that lets it load nothing and run its own
-//! scripts alone.
+//! The common parts of all pages: the head, the style, and a content security policy that forbids
+//! loading and allows only the page's own scripts.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_report::printable;
@@ -7,13 +7,13 @@ use plimsoll_report::printable;
 use crate::chart::Chart;
 use crate::{scripts, style};
 
-/// Nothing is loaded, and no script runs but those of a chart.
+/// Forbids loading, and all scripts except for charts.
 fn policy() -> String {
     let hashes = scripts::HASHES.trim_end();
     format!("default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes}")
 }
 
-/// A whole HTML document whose body has these charts.
+/// A whole HTML document with this body and these charts.
 pub(crate) fn document(title: &str, body: &Markup, charts: &[Chart]) -> String {
     let document = html! {
         (DOCTYPE)
@@ -34,12 +34,12 @@ pub(crate) fn document(title: &str, body: &Markup, charts: &[Chart]) -> String {
     document.into_string()
 }
 
-/// A text in which what stands in backticks is code.
+/// Converts text in backticks to code.
 pub(crate) fn with_code(text: &str) -> Markup {
     let text = printable(text);
     let parts: Vec<&str> = text.split('`').collect();
     html! {
-        // An odd number of backticks encloses nothing at its end.
+        // An odd number of backticks leaves the last one without a partner.
         @if parts.len().is_multiple_of(2) { (text) } @else {
             @for (nth, part) in parts.into_iter().enumerate() {
                 @if nth % 2 == 1 { code { (part) } } @else { (part) }
@@ -48,7 +48,7 @@ pub(crate) fn with_code(text: &str) -> Markup {
     }
 }
 
-/// What the notation of figures means.
+/// Explains the notation of figures.
 pub(crate) fn notation() -> Markup {
     html! {
         b { "-" } ": too few values for it (fewer than 10 beyond a percentile). "

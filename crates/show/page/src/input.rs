@@ -1,46 +1,46 @@
-//! What a page is made from.
+//! Input of the pages.
 
 use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
 use plimsoll_report::screen::Screen;
 use plimsoll_versus::Versus;
 
-/// What the page of a run is about.
+/// Input of a run's page.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// The results.
+    /// Results of the run.
     pub summary: &'a RunSummary,
-    /// What happened when; `None` for a run of an earlier version.
+    /// Results over time; `None` for a run of an earlier version.
     pub timeline: Option<&'a RunTimeline>,
     /// Single requests; `None` for a run of an earlier version.
     pub exemplars: Option<&'a RunExemplars>,
-    /// The comparison, where targets were compared.
+    /// The comparison, if targets were compared.
     pub versus: Option<&'a Versus>,
-    /// What a gateway's own log tells of single requests, after a `join`.
+    /// Times of single requests from a gateway's own log, after a `join`.
     pub server: &'a [ServerParts],
 }
 
-/// Where the time of a request went, from its last byte sent to the end of its response, as a
-/// gateway's own log tells it. Only lengths are known, and not where in that time they lie.
+/// Breakdown of a request's time, from its last byte sent to the end of its response, according to
+/// a gateway's own log. Only durations are known, not their position within that time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerParts {
-    /// The id of the request.
+    /// Id of the request.
     pub request_id: String,
-    /// What the log does not see: network, queues before its first clock reading, TLS.
+    /// Time outside the log: network, queues before its first clock reading, TLS.
     pub outside_ms: f64,
-    /// In the gateway itself.
+    /// Time in the gateway itself.
     pub gateway_ms: Option<f64>,
-    /// In its upstream.
+    /// Time in its upstream.
     pub upstream_ms: Option<f64>,
 }
 
-/// What the page of a suite is about. The crate that makes it carries a load, which a page need not
-/// know.
+/// Input of a suite's page. A separate type, because the suite's crate can generate load, which a
+/// page does not need.
 #[derive(Clone, Debug)]
 pub struct Suite<'a> {
     /// Name of the suite.
     pub name: &'a str,
     /// Its result.
     pub screen: &'a Screen,
-    /// Targets that were compared by pairs of requests, each with its name.
+    /// Targets compared by pairs of requests, with the name of each comparison.
     pub comparisons: Vec<(&'a str, &'a Versus)>,
 }

@@ -1,4 +1,4 @@
-//! The page of a search: the capacity of each target, and its probes.
+//! The page of a capacity search: the capacity of each target, and its probes.
 
 use maud::html;
 use plimsoll_knee::KneeReport;
@@ -9,7 +9,7 @@ use crate::chart::{self, name_of};
 use crate::document::{self, document};
 use crate::outcome;
 
-/// The page of a search of knees, as a whole HTML document.
+/// The page of a capacity search, as a whole HTML document.
 pub fn knee_page(report: &KneeReport) -> String {
     let title = title(report);
     let charts = chart::of_knee(report);

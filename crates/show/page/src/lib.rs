@@ -1,5 +1,5 @@
-//! `report.html`: the page of a run, a comparison, a suite or a knee, for the colleague to whom its
-//! result is sent.
+//! `report.html`: the page of a run, a comparison, a suite or a capacity search, for the colleague
+//! who receives the result.
 //!
 //! ```text
 //! RunSummary + RunTimeline + Versus --page-------------> one HTML file
@@ -8,10 +8,10 @@
 //! KneeReport                        --knee_page-------->
 //! ```
 //!
-//! The file loads nothing: it works from a disk, by mail, on paper and in a screen reader. Its
+//! The file loads no resources: it works from a disk, by mail, on paper and in a screen reader. Its
 //! scripts draw the charts (ADR 0110), and every chart has its numbers in a table below it, which
-//! needs no script. The page computes no figure: it shows those of the files of the run, with
-//! the same rules of what is refused. Nothing here knows files or sockets.
+//! needs no script. The page computes no figures: it shows figures from the run's files, with the
+//! same rules for missing values. The crate uses no files or sockets.
 
 mod cards;
 mod chart;

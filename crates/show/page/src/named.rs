@@ -1,4 +1,4 @@
-//! A run whose stages have the names that people read.
+//! A run with readable stage names.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use plimsoll_report::{StageName, shown_summary};
 
 use crate::input::Input;
 
-/// What of a page names stages.
+/// The parts of a page's input that name stages.
 pub(crate) struct Named<'a> {
     summary: Cow<'a, RunSummary>,
     timeline: Option<Cow<'a, RunTimeline>>,

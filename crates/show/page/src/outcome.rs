@@ -1,4 +1,4 @@
-//! What a command found, as the head of its page: the sentences of its screen, all of them.
+//! The result of a command as the head of its page: all sentences of its screen.
 
 use maud::{Markup, html};
 use plimsoll_report::printable;
@@ -8,14 +8,14 @@ use plimsoll_report::table::Table;
 use crate::document::with_code;
 use crate::table::render_table;
 
-/// Of what was judged, the rest is folded: what is broken comes first.
+/// Number of judged items that are shown unfolded, failed ones first.
 const JUDGED: usize = 12;
 
-/// Of what stands out, the rest is folded.
+/// Number of notable findings that are shown unfolded.
 const UNFOLDED: usize = 5;
 
-/// The head of a page: its name, what was measured, the verdict, then what is its own (`between`),
-/// then the rest of the screen.
+/// The head of a page: its name, the load, the verdict, then its own part (`between`), then the
+/// rest of the screen.
 pub(crate) fn header(name: &str, screen: &Screen, between: &Markup) -> Markup {
     html! {
         header {
@@ -37,7 +37,7 @@ pub(crate) fn header(name: &str, screen: &Screen, between: &Markup) -> Markup {
     }
 }
 
-/// The head of a page whose tables are many: they stand below it, see [`cards`].
+/// The head of a page with many tables, which follow below it; see [`cards`].
 pub(crate) fn header_without_tables(name: &str, screen: &Screen) -> Markup {
     html! {
         header {
@@ -50,7 +50,7 @@ pub(crate) fn header_without_tables(name: &str, screen: &Screen) -> Markup {
     }
 }
 
-/// Each table of the screen, and each chapter that only a file has.
+/// Each table of the screen, and each chapter that is only in the file.
 pub(crate) fn cards(screen: &Screen) -> Markup {
     html! {
         @for part in screen.parts() {
@@ -66,9 +66,9 @@ pub(crate) fn cards(screen: &Screen) -> Markup {
     }
 }
 
-/// A table whose rows have more characters than half a page has room for takes the whole width.
+/// Number of characters from which a table row takes the whole width instead of half a page.
 const HALF: usize = 64;
-/// Room between two columns, in characters.
+/// Width of the gap between two columns, in characters.
 const GAP: usize = 2;
 
 fn card(chapter: &Chapter) -> Markup {
@@ -80,7 +80,7 @@ fn card(chapter: &Chapter) -> Markup {
     }
 }
 
-/// What only a file has: each chapter is opened by a click or a key.
+/// Chapters that are only in the file; each is opened by a click or a key.
 pub(crate) fn folded(screen: &Screen) -> Markup {
     html! {
         @if !screen.chapters().is_empty() {
@@ -124,7 +124,7 @@ fn has_wide_rows(table: &Table) -> bool {
     widths.map(|width| width + GAP).sum::<usize>() > HALF
 }
 
-/// Its name, what was measured, and the verdict.
+/// Name, load, and verdict.
 fn opening(name: &str, screen: &Screen) -> Markup {
     html! {
         h1 { (printable(name)) }
@@ -136,7 +136,7 @@ fn opening(name: &str, screen: &Screen) -> Markup {
     }
 }
 
-/// What stands out, and the facts.
+/// Notable findings, and the facts.
 fn closing(screen: &Screen) -> Markup {
     html! {
         (stands_out(screen.pointed_out()))
@@ -173,7 +173,7 @@ fn stands_out(items: &[Item]) -> Markup {
     }
 }
 
-/// Sentences, each with what to do about it.
+/// Sentences, each with its recommended action.
 fn advised(items: &[Item]) -> Markup {
     html! {
         ul {
@@ -187,7 +187,7 @@ fn advised(items: &[Item]) -> Markup {
     }
 }
 
-/// A sentence, its word in colour; one that has no word is marked if it is bad.
+/// A sentence with its first word in colour; a bad one without such a word is marked.
 fn marked(item: &Item) -> Markup {
     let word = item.word();
     let mark = if word.is_empty() && item.tone() == Tone::Bad { "!" } else { word };

@@ -1,4 +1,4 @@
-//! The scripts that draw the charts. They stand in the page, which loads nothing.
+//! The scripts that draw the charts, embedded in the page.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -9,7 +9,7 @@ const SCRIPTS: [&str; 4] = [
     include_str!("../assets/page.js"),
 ];
 
-/// The SHA-256 of each script, so that the page's policy lets no other one run.
+/// SHA-256 of each script, so that the page's policy allows no others.
 pub(crate) const HASHES: &str = include_str!("../assets/scripts.sha256");
 
 /// The scripts of a page with charts.

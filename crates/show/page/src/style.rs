@@ -1,6 +1,6 @@
-//! The style of the page: light and dark, on paper, from 320 pixels on. The colours of series are
-//! those of Okabe and Ito, which people with colour-blindness can tell apart; lines differ by their
-//! dashes, too.
+//! The style of the page: light and dark, on paper, from 320 pixels on. Series use the colours of
+//! Okabe and Ito, which people with colour blindness can distinguish, and lines also differ by
+//! their dashes.
 
 pub(crate) const CSS: &str = "
 :root{--bg:#fff;--fg:#1b1b1b;--soft:#5c5c5c;--line:#d5d5d5;--card:#f7f7f7;--good:#00694b;--bad:#a62c00;--warn:#7a5200;

@@ -1,4 +1,4 @@
-//! The page of a suite: what its screen says, what is added, and every table of its file.
+//! The page of a suite: the content of its screen, overhead, and every table of its file.
 
 use maud::html;
 

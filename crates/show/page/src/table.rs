@@ -1,10 +1,10 @@
-//! Tables: the numbers of a chart, and those at the head of the page.
+//! Tables: the numbers of a chart, and the tables at the head of the page.
 
 use maud::{Markup, html};
 use plimsoll_report::printable;
 use plimsoll_report::table::Table;
 
-/// The table; a wide one scrolls by itself, so that the page does not. A row of nothing but a name
+/// Renders a table; a wide one scrolls by itself, so that the page does not. A row with only a name
 /// takes the whole width.
 pub(crate) fn render_table(table: &Table) -> Markup {
     html! {

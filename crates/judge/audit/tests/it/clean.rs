@@ -1,34 +1,34 @@
-//! True tables, some of which look wrong: no finding.
+//! True tables without any finding, although some look wrong.
 
 use plimsoll_audit::audit;
 
-/// The figures of published benchmarks, and situations that look like a contradiction.
+/// Figures of published benchmarks, and situations that look like a contradiction.
 const TRUE: [&str; 16] = [
     // Thirty-two clients that never wait: 68,010/s x 0.47 ms = 32.
     "Clients|Reqs|Errors|RPS|p50|p95|p99|Max\n32|340,093|0|68,010|0.45 ms|0.64 ms|0.78 ms|7.17 ms",
-    // Rounded: both may be 5.2 ms.
+    // After rounding, both may be 5.2 ms.
     "p50 (ms)|p99 (ms)\n5.1|5.1",
     "p50 (ms)|p99 (s)\n5.1|0.005",
     "p99 TTFT (ms)|p50 latency (ms)\n90|48",
-    // Parts of a response are no response time.
+    // Parts of a response are not response times.
     "Req/s|Concurrency|TTFT mean (ms)|ITL mean (ms)|E2E mean (s)\n10.0|20.0|50|9.8|2.0",
-    // A rate is no number of samples.
+    // A rate is not a number of samples.
     "Gateway|Rate|p99 latency\nA|500 req/s|1.68 s",
     "requests|p99\n500/s|1.68 s",
-    // Tokens per second are no requests per second.
+    // Tokens per second are not requests per second.
     "Throughput (tok/s)|Concurrency|mean (s)\n8000|16|2",
     "Throughput|Concurrency|mean (s)\n8000|16|2",
-    // Refusals are fast, and only the times of successes are shown.
+    // Rejections are fast, and the times cover only successes.
     "RPS|Clients|Errors|mean (ms)\n1000|10|900|50",
     // Decimal commas.
     "p50 (ms)|p99 (ms)\n4,5|1,234",
-    // Bounds and ranges are no figures.
+    // Bounds and ranges are not figures.
     "p50|p99\n>= 9 ms|7 ms",
     "p50|p99\n5-9 ms|7 ms",
     "success rate|error rate\n0.99|0.01",
     // Streams share a connection.
     "RPS|Connections|mean (ms)|HTTP/2\n1000|10|50|yes",
-    // Drained answers and a planned duration.
+    // Drained responses and a planned duration.
     "rps|duration (s)|requests\n10|30|320",
 ];
 
@@ -61,7 +61,7 @@ fn closed_loop(clients: u32, seed: &mut u64) -> Vec<f64> {
     times
 }
 
-/// The window's edges move the count a little.
+/// Requests that cross the window's edges change the count slightly.
 #[test]
 fn a_simulated_closed_loop_has_no_finding() {
     let mut seed = 7_u64;

@@ -1,4 +1,4 @@
-//! Tables with a planted contradiction, tables that are true, and files that are refused.
+//! Tables with a planted contradiction, true tables, and rejected files.
 
 mod clean;
 mod planted;

@@ -1,4 +1,4 @@
-//! Each law, broken by one row; expected values by hand.
+//! One row per law that violates it; expected values are computed by hand.
 
 use plimsoll_audit::{Level, Mapping, audit};
 

@@ -1,4 +1,4 @@
-//! Any bytes are read or refused.
+//! Arbitrary bytes are parsed or rejected.
 
 use plimsoll_audit::{AuditError, LARGEST_FILE, audit};
 use proptest::prelude::*;

@@ -15,8 +15,8 @@ use crate::rx_timestamp::RxClock;
 use crate::send_queue::{SendPlace, SendQueue};
 use crate::socket::{ReadResult, Socket};
 
-/// The largest read that is kept for the task's next turn. To copy a larger one would cost more
-/// than it saves.
+/// Maximum size of a read that is deferred to the task's next turn. Copying a larger one would cost
+/// more than it saves.
 const MOST_KEPT: usize = 4 * 1024;
 
 /// An HTTP/1.1 connection.
@@ -25,18 +25,18 @@ pub(crate) struct Http1Connection {
     socket: Socket,
     state: ExchangeState,
     used: bool,
-    /// Requests that it can still carry.
+    /// Number of requests left for this connection.
     lifetime: u32,
-    /// Where its requests wait while the worker is busy; none with TLS.
+    /// Queue position for requests of a busy worker; `None` with TLS.
     place: Option<SendPlace>,
-    /// Whether the current request may wait there: nobody has tried to send it.
+    /// Whether the current request may wait in the queue because no attempt was made to send it.
     may_wait: bool,
-    /// What was read of the response and not yet handled; no bytes if the target has closed.
+    /// Unhandled data of the response; no bytes if the target has closed.
     unhandled: Option<Box<KeptRead>>,
 }
 
 impl Http1Connection {
-    /// A connection that is closed after `lifetime` requests.
+    /// Creates a connection that is closed after `lifetime` requests.
     pub(crate) fn new(socket: Socket, lifetime: u32, queue: Option<Rc<SendQueue>>) -> Self {
         let place = queue.zip(socket.without_tls().cloned());
         let place = place.map(|(queue, tcp)| SendPlace::new(queue, tcp));
@@ -44,17 +44,17 @@ impl Http1Connection {
         Self { socket, state, used: false, lifetime, place, may_wait: false, unhandled: None }
     }
 
-    /// The socket of a connection that carries no request.
+    /// The socket of a connection without a current request.
     pub(crate) fn into_socket(self) -> Socket {
         self.socket
     }
 
-    /// Whether it has carried a request before.
+    /// Whether it has been used for a request before.
     pub(crate) const fn was_used(&self) -> bool {
         self.used
     }
 
-    /// Whether it is open and holds no unexpected data.
+    /// Whether it is open and has no unexpected data.
     pub(crate) fn is_idle(&mut self) -> bool {
         self.socket.is_silent()
     }
@@ -77,7 +77,8 @@ impl Http1Connection {
         handler: &mut H,
     ) -> Poll<Result<bool, Failure>> {
         if mem::take(&mut self.may_wait) && self.hold(context.waker(), rx_clock.clock()) {
-            // What comes before it is sent answers no request of ours. Then it is sent at once.
+            // Data that arrive before the request is sent belong to no request of ours. The request
+            // is then sent at once.
             ready!(self.socket.poll_ready(context, false))
                 .map_err(|error| Failure::on_connection(&error))?;
         }
@@ -102,7 +103,7 @@ impl Http1Connection {
         }
     }
 
-    /// Leaves the request to the worker's queue, if it is busy.
+    /// Moves the request to the worker's queue if the worker is busy.
     fn hold<C: Clock>(&mut self, waker: &Waker, clock: &C) -> bool {
         let Self { place, state, .. } = self;
         place.as_ref().is_some_and(|place| place.hold(state.outgoing(), waker, clock))
@@ -119,7 +120,7 @@ impl Http1Connection {
         Ok(())
     }
 
-    /// Writes what the socket takes of the request.
+    /// Writes as much of the request as the socket accepts.
     fn send<C: Clock, H: ResponseHandler>(
         &mut self,
         clock: &C,
@@ -138,8 +139,8 @@ impl Http1Connection {
         Ok(())
     }
 
-    /// Whether a busy worker has read something that it handles in the task's next turn, when
-    /// others have read, too.
+    /// Whether a busy worker has read data to handle in the task's next turn, after other tasks
+    /// have read too.
     fn reads_first<C: Clock, H: ResponseHandler>(
         &mut self,
         rx_clock: &RxClock<C>,
@@ -168,7 +169,7 @@ impl Http1Connection {
         Ok(unhandled.is_some())
     }
 
-    /// Handles what was read before.
+    /// Handles a deferred read.
     fn handle_kept<H: ResponseHandler>(&mut self, buffers: &mut ReadBuffers, handler: &mut H) {
         let Some(kept) = self.unhandled.take() else { return };
         if kept.bytes.is_empty() {
@@ -179,7 +180,7 @@ impl Http1Connection {
         buffers.release_kept(kept);
     }
 
-    /// Reads until the exchange ends or the socket has no more.
+    /// Reads until the exchange ends or the socket has no more data.
     fn receive<C: Clock, H: ResponseHandler>(
         &mut self,
         rx_clock: &RxClock<C>,

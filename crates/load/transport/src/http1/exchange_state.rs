@@ -1,6 +1,6 @@
-//! An HTTP/1.1 exchange without I/O: what is to be sent, and what a response means as its bytes
-//! come. Whoever owns the socket calls it, whatever wakes them, so it is tested without a network
-//! and in virtual time.
+//! An HTTP/1.1 exchange without I/O: the unsent part of the request, and the interpretation of the
+//! response as its bytes arrive. The owner of the socket calls it, so it is tested without a
+//! network and in virtual time.
 
 use std::ops::ControlFlow;
 
@@ -14,14 +14,14 @@ use crate::rx_timestamp::RxTime;
 
 /// The exchanges of one connection, one after another.
 ///
-/// After [`ExchangeState::start`], the caller sends what [`ExchangeState::outgoing`] has left and
-/// says so by [`ExchangeState::sent`], and passes on what it reads, in any order, until there is an
+/// After [`ExchangeState::start`], the caller sends the rest of [`ExchangeState::outgoing`] and
+/// reports it to [`ExchangeState::sent`], and passes on its reads, in any order, until the
 /// [end](ExchangeState::end).
 #[derive(Debug, Default)]
 pub struct ExchangeState {
     parser: ResponseParser,
     outgoing: OutgoingRequest,
-    /// Whether the connection can carry another request, or why the exchange failed.
+    /// Whether the connection can be used for another request, or why the exchange failed.
     end: Option<Result<bool, Failure>>,
 }
 
@@ -33,7 +33,7 @@ impl ExchangeState {
         self.end = None;
     }
 
-    /// What is left to send.
+    /// The unsent part of the request.
     pub const fn outgoing(&mut self) -> &mut OutgoingRequest {
         &mut self.outgoing
     }
@@ -43,13 +43,13 @@ impl ExchangeState {
         self.outgoing.is_done()
     }
 
-    /// The last byte of the request was sent at this moment.
+    /// Records that the last byte of the request was sent at this moment.
     pub fn sent(&mut self, at: Moment, handler: &mut impl ResponseHandler) {
         handler.sent(at, self.outgoing.take());
     }
 
-    /// Bytes of the response were read. Those after its end belong to no request, and the
-    /// connection must not carry another one.
+    /// Handles bytes of the response. Bytes after its end belong to no request, so that the
+    /// connection must not be reused.
     pub fn received(&mut self, bytes: &[u8], rx_time: RxTime, handler: &mut impl ResponseHandler) {
         handler.received(bytes.len(), rx_time);
         if let Some(end) = &mut self.end {
@@ -65,7 +65,7 @@ impl ExchangeState {
             ResponsePart::Body(_) => {}
         });
         self.end = match progress {
-            // The handler has seen enough.
+            // The handler does not need the rest.
             _ if flow == ControlFlow::Break(()) => Some(Ok(false)),
             Ok(Progress::Partial) => None,
             Ok(Progress::Complete { reusable }) => Some(Ok(reusable)),
@@ -73,7 +73,7 @@ impl ExchangeState {
         };
     }
 
-    /// The target closed the connection.
+    /// Handles the target closing the connection.
     pub fn closed(&mut self) {
         self.end = Some(match self.end.take() {
             Some(end) => end.map(|_| false),
@@ -81,13 +81,13 @@ impl ExchangeState {
         });
     }
 
-    /// Whether the exchange has ended: reading on would take what belongs to no request.
+    /// Whether the exchange has ended, so that further reads would take unrelated data.
     pub const fn has_ended(&self) -> bool {
         self.end.is_some()
     }
 
-    /// The end of the exchange: whether the connection can carry another request, or why the
-    /// exchange failed. Then the connection must be closed.
+    /// The end of the exchange: whether the connection can be used for another request, or why the
+    /// exchange failed. After a failure the connection must be closed.
     pub fn end(&mut self) -> Option<Result<bool, Failure>> {
         let sent = self.is_sent();
         self.end.take().map(|end| end.map(|reusable| reusable && sent))

@@ -58,7 +58,7 @@ impl MessageFraming {
             (Some(false), _) | (None, None) => BodyFraming::UntilClose,
             (None, Some(length)) => BodyFraming::Length(length),
         };
-        // Both headers at once can smuggle a response: the connection is not used again.
+        // Having both headers can smuggle a response, so the connection is not reused.
         let suspicious = coding.is_some() && length.is_some();
         let switched = status == 101;
         let keep_alive = keep_alive && body != BodyFraming::UntilClose && !suspicious && !switched;
@@ -66,7 +66,7 @@ impl MessageFraming {
     }
 }
 
-/// A repeated length is valid if it is the same.
+/// A repeated length is valid if all values are equal.
 fn merge_length(earlier: Option<u64>, value: &[u8]) -> Result<u64, ConflictingLengths> {
     if let (None, Some(length)) = (earlier, digits(value)) {
         return Ok(length);

@@ -6,19 +6,19 @@ use crate::buffers::EncodedRequest;
 #[derive(Debug, Default)]
 pub struct OutgoingRequest {
     request: EncodedRequest,
-    /// Bytes that were written.
+    /// Number of bytes written.
     sent: usize,
-    /// TLS holds encrypted bytes that the kernel has not taken yet.
+    /// Whether TLS has encrypted bytes that the kernel has not accepted yet.
     encrypted: bool,
 }
 
 impl OutgoingRequest {
-    /// One of which nothing is written.
+    /// Creates a request without any bytes written.
     pub const fn new(request: EncodedRequest) -> Self {
         Self { request, sent: 0, encrypted: false }
     }
 
-    /// Whether the kernel has taken everything.
+    /// Whether the kernel has accepted everything.
     pub const fn is_done(&self) -> bool {
         self.sent >= self.request.len() && !self.encrypted
     }
@@ -30,22 +30,22 @@ impl OutgoingRequest {
         [&head[head_sent..], &body[self.sent - head_sent..]]
     }
 
-    /// So many bytes of the rest were written.
+    /// Records that this many bytes of the rest were written.
     pub const fn wrote(&mut self, bytes: usize) {
         self.sent += bytes;
     }
 
-    /// Whether TLS holds encrypted bytes that the kernel has not taken yet.
+    /// Sets whether TLS has encrypted bytes that the kernel has not accepted yet.
     pub(crate) const fn set_encrypted(&mut self, encrypted: bool) {
         self.encrypted = encrypted;
     }
 
-    /// The same as was set last.
+    /// The value last set.
     pub(crate) const fn is_encrypted(&self) -> bool {
         self.encrypted
     }
 
-    /// Whether something of it was written, and something is left.
+    /// Whether it is partly written.
     pub(crate) const fn is_begun(&self) -> bool {
         !self.is_done() && (self.sent > 0 || self.encrypted)
     }

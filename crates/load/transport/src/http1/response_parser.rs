@@ -12,7 +12,7 @@ use crate::message::ResponseHead;
 
 /// Largest accepted head. The defaults of nginx and Node are 8 and 16 KiB.
 const MAX_HEAD: usize = 64 * 1024;
-/// Most accepted header lines.
+/// Maximum number of header lines.
 const MAX_HEADERS: usize = 100;
 
 /// A part of a response.
@@ -20,7 +20,7 @@ const MAX_HEADERS: usize = 100;
 pub enum ResponsePart<'a> {
     /// The final head (interim 1xx responses are skipped).
     Head(ResponseHead<'a>),
-    /// Bytes of the body, the transfer coding removed.
+    /// Bytes of the body, without the transfer coding.
     Body(&'a [u8]),
 }
 
@@ -31,7 +31,7 @@ pub enum Progress {
     Partial,
     /// The response is complete.
     Complete {
-        /// Whether the connection can carry another request.
+        /// Whether the connection can be used for another request.
         reusable: bool,
     },
 }
@@ -64,7 +64,7 @@ impl Default for ResponseParser {
 }
 
 impl ResponseParser {
-    /// A parser at the start of a response.
+    /// Creates a parser at the start of a response.
     pub const fn new() -> Self {
         Self {
             state: ParserState::Head,

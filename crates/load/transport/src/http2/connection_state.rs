@@ -18,7 +18,7 @@ use crate::rx_timestamp::RxTime;
 #[derive(Debug, Default)]
 pub(super) struct ConnectionHandle {
     pub(super) state: RefCell<ConnectionState>,
-    /// No further stream will be opened.
+    /// Whether no further stream will be opened.
     pub(super) closed: Cell<bool>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct ConnectionState {
     tickets: u64,
     driver: Option<Waker>,
     flush_requested: bool,
-    /// Nobody uses the connection any more.
+    /// Whether the connection has been abandoned by its owners.
     pub(super) abandoned: bool,
     /// Why the connection ended.
     ended: Option<Failure>,
@@ -46,7 +46,7 @@ pub(super) struct ConnectionState {
 struct StreamState {
     inbox: StreamInbox,
     waker: Option<Waker>,
-    /// The exchange was woken and has not looked yet.
+    /// Whether the exchange was woken and has not polled yet.
     woken: bool,
 }
 
@@ -84,9 +84,9 @@ impl StreamState {
     }
 }
 
-/// For the exchanges.
+/// Methods for the exchanges.
 impl ConnectionState {
-    /// Makes the driver write what is queued, after all exchanges that can run now have run.
+    /// Makes the driver write the queue, after all exchanges that can run now have run.
     pub(super) fn request_flush(&mut self) {
         if !std::mem::replace(&mut self.flush_requested, true)
             && let Some(driver) = &self.driver
@@ -137,13 +137,13 @@ impl ConnectionState {
         }
     }
 
-    /// The request of a stream is queued to its end.
+    /// Records that the request of a stream is completely queued.
     pub(super) fn request_queued(&mut self, key: StreamKey, on_sent: OnSent) {
         let end = self.session.bytes_queued();
         self.unsent.push_back(UnsentRequest { key, end, on_sent });
     }
 
-    /// Swaps an empty inbox for that of a stream, if anything arrived. The exchange is woken when
+    /// Swaps an empty inbox for a stream's inbox, if anything arrived. The exchange is woken when
     /// more arrives.
     pub(super) fn collect(
         &mut self,
@@ -164,7 +164,7 @@ impl ConnectionState {
         true
     }
 
-    /// Bytes of a stream's body were consumed. A window update may be sent.
+    /// Records that bytes of a stream's body were consumed. A window update may be sent.
     pub(super) fn consume(&mut self, key: StreamKey, bytes: usize) {
         let before = self.session.bytes_queued();
         self.session.consume(key, bytes);
@@ -195,7 +195,7 @@ impl ConnectionState {
         self.wake_next();
     }
 
-    /// Why no stream can be opened any more, if so.
+    /// The reason why no further stream can be opened, if there is one.
     pub(super) fn open_failure(&self) -> Option<Failure> {
         self.ended.clone().or_else(|| {
             (!self.session.accepts_streams()).then(|| {
@@ -206,7 +206,7 @@ impl ConnectionState {
     }
 }
 
-/// For the driver.
+/// Methods for the driver.
 impl ConnectionState {
     /// Registers the driver's waker. Returns whether a flush was requested.
     pub(super) fn register_driver(&mut self, context: &Context<'_>) -> bool {
@@ -217,7 +217,7 @@ impl ConnectionState {
         std::mem::take(&mut self.flush_requested)
     }
 
-    /// Processes bytes of one read, and wakes the exchanges that they concern.
+    /// Processes bytes of one read, and wakes the exchanges that are affected.
     pub(super) fn feed(&mut self, bytes: &[u8], rx_time: RxTime) -> Result<(), ConnectionError> {
         let Self { session, streams, .. } = self;
         let fed = session.feed(bytes, &mut |key, event: Event<'_>| {
@@ -230,7 +230,7 @@ impl ConnectionState {
         fed
     }
 
-    /// The kernel has taken everything that was queued and counts as written.
+    /// Records that the kernel has accepted everything that was queued.
     pub(super) fn record_written(&mut self, at: Moment) {
         let written = self.session.bytes_written();
         while let Some(&unsent) = self.unsent.front().filter(|unsent| unsent.end <= written) {
@@ -241,7 +241,7 @@ impl ConnectionState {
         }
     }
 
-    /// The connection has ended: every exchange that waits gets the failure.
+    /// Ends the connection: every waiting exchange receives the failure.
     pub(super) fn end(&mut self, failure: &Failure) {
         self.ended = Some(failure.clone());
         for stream in &mut self.streams {

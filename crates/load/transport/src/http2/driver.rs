@@ -24,9 +24,10 @@ pub(super) struct Driver<C> {
     rx_clock: Rc<RxClock<C>>,
     /// Shared with the other connections of the worker.
     buffers: Rc<RefCell<ReadBuffers>>,
-    /// The kernel took less than was queued.
+    /// Whether the kernel accepted less than was queued.
     blocked: bool,
-    /// Why nothing can be written any more. Data that the target sent before is still read.
+    /// The reason why writing has become impossible. Data that the target sent earlier is still
+    /// read.
     write_failure: Option<Failure>,
 }
 

@@ -6,14 +6,14 @@ use plimsoll_measure::ErrorClass;
 
 use crate::failure::Failure;
 
-/// Why a stream or connection ends. Undefined codes are kept unchanged.
+/// Error code of a stream or connection. Undefined codes are kept unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCode(pub u32);
 
 impl ErrorCode {
     /// Not an error.
     pub const NO_ERROR: Self = Self(0x0);
-    /// A rule without a specific code was broken.
+    /// A rule without a specific code was violated.
     pub const PROTOCOL_ERROR: Self = Self(0x1);
     /// A flow-control window was exceeded or overflows.
     pub const FLOW_CONTROL_ERROR: Self = Self(0x3);
@@ -21,9 +21,9 @@ impl ErrorCode {
     pub const STREAM_CLOSED: Self = Self(0x5);
     /// A frame has an invalid length.
     pub const FRAME_SIZE_ERROR: Self = Self(0x6);
-    /// The stream was refused before anything was done for it.
+    /// The stream was refused without any processing.
     pub const REFUSED_STREAM: Self = Self(0x7);
-    /// The stream is no longer wanted.
+    /// The stream was cancelled.
     pub const CANCEL: Self = Self(0x8);
     /// A header block cannot be decompressed.
     pub const COMPRESSION_ERROR: Self = Self(0x9);
@@ -48,7 +48,7 @@ impl ErrorCode {
     ];
 }
 
-/// Its name, or its number if it has none.
+/// Formats the name, or the number if it has none.
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match usize::try_from(self.0).ok().and_then(|index| Self::NAMES.get(index)) {
@@ -58,12 +58,12 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// A rule that the target broke, which ends the connection (RFC 9113, section 5.4.1).
+/// A rule that the target violated, which ends the connection (RFC 9113, section 5.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionError {
     /// The code that is sent to the target.
     pub code: ErrorCode,
-    /// The broken rule.
+    /// The violated rule.
     pub detail: &'static str,
 }
 
@@ -97,7 +97,7 @@ impl From<StreamError> for Failure {
         match error {
             StreamError::Reset(code) => {
                 let detail = format!("the target reset the stream: {code}");
-                // Nothing was done for a refused stream (RFC 9113, section 8.7).
+                // A refused stream was not processed (RFC 9113, section 8.7).
                 let is_unprocessed = code == ErrorCode::REFUSED_STREAM;
                 Self { is_unprocessed, ..Self::new(ErrorClass::Reset, detail) }
             }

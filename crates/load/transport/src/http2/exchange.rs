@@ -17,10 +17,9 @@ use crate::rx_timestamp::RxClock;
 
 impl StreamSlot {
     /// Sends a request and reads its response to the end. The request counts as sent when its last
-    /// byte was handed to the kernel, which the target's flow control can delay.
+    /// byte was passed to the kernel, which the target's flow control can delay.
     ///
-    /// # Cancel safety
-    /// A dropped exchange resets its stream. The connection stays usable.
+    /// # Cancel safety A dropped exchange resets its stream. The connection stays usable.
     pub(crate) fn exchange<'a, C: Clock, H: ResponseHandler>(
         &'a mut self,
         rx_clock: &'a RxClock<C>,
@@ -47,12 +46,12 @@ impl StreamSlot {
 /// Progress of an exchange.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// It has no stream yet.
+    /// Without a stream yet.
     Waiting {
-        /// Its number in the queue for one.
+        /// Its number in the queue for a stream.
         ticket: Option<u64>,
     },
-    /// It has a stream.
+    /// With a stream.
     Open(StreamKey),
 }
 
@@ -69,14 +68,14 @@ pub(crate) struct StreamExchange<'a, C: Clock, H: ResponseHandler> {
     stage: Stage,
     /// Bytes of the body that are queued or no longer needed.
     queued: usize,
-    /// The handler was told that the request is sent.
+    /// Whether the handler knows that the request is sent.
     sent_reported: bool,
     /// When the request began to wait for the target.
     stalled_since: Option<Moment>,
 }
 
 impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
-    /// Goes on as far as it can.
+    /// Proceeds as far as possible.
     pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<Result<(), Failure>> {
         let key = match self.stage {
             Stage::Open(key) => key,
@@ -91,7 +90,7 @@ impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
         self.receive(key, context)
     }
 
-    /// Opens a stream as soon as the target allows one more.
+    /// Opens a stream as soon as the target allows another one.
     fn open(
         &mut self,
         mut ticket: Option<u64>,
@@ -151,7 +150,7 @@ impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
         self.queued >= self.encoded.body.len()
     }
 
-    /// Passes what arrived to the handler.
+    /// Passes received data to the handler.
     fn receive(&mut self, key: StreamKey, context: &Context<'_>) -> Poll<Result<(), Failure>> {
         if !self.connection.state.borrow_mut().collect(key, self.inbox, context) {
             return Poll::Pending;
@@ -170,7 +169,7 @@ impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
             None => Poll::Pending,
             Some(end) => {
                 if end.is_ok() && !self.sent_reported {
-                    // The response came before the whole request was sent. The rest is not needed.
+                    // The response came before the whole request was sent, so the rest is not sent.
                     self.report_sent(Some(self.clock.now()));
                 }
                 Poll::Ready(end)

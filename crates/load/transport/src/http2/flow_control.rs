@@ -40,7 +40,7 @@ impl SendWindow {
         self.0 -= i64::try_from(bytes).unwrap_or(MAX_WINDOW);
     }
 
-    /// The target opened the window, or changed its initial size.
+    /// Changes the window: the target opened it, or changed its initial size.
     pub(super) const fn change(&mut self, by: i64) -> Result<(), Overflow> {
         self.0 += by;
         if self.0 > MAX_WINDOW { Err(Overflow) } else { Ok(()) }

@@ -90,7 +90,7 @@ pub(super) fn ping_ack(payload: &[u8], out: &mut Vec<u8>) {
     frame(PING, ACK, 0, payload, out);
 }
 
-/// Opens the window of a stream, or that of the connection (0).
+/// Opens the window of a stream, or of the connection (0).
 pub(super) fn window_update(stream: u32, by: u32, out: &mut Vec<u8>) {
     frame(WINDOW_UPDATE, 0, stream, &by.to_be_bytes(), out);
 }

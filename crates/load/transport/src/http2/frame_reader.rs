@@ -9,9 +9,9 @@ use super::frame::{self, FrameHeader};
 /// A frame or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FramePart<'a> {
-    /// A frame other than `DATA`. Unknown kinds come without their payload.
+    /// A frame other than `DATA`. Unknown kinds have no payload.
     Frame(FrameHeader, &'a [u8]),
-    /// A `DATA` frame has begun. With the number of its padding bytes.
+    /// A `DATA` frame has begun; with the number of its padding bytes.
     DataStart(FrameHeader, usize),
     /// Bytes of a `DATA` frame.
     Data(&'a [u8]),
@@ -30,8 +30,8 @@ enum ReaderState {
     PadLength(FrameHeader),
     /// In data: bytes left, and padding after them.
     Data(FrameHeader, usize, usize),
-    /// In padding or an unknown frame: the bytes left to skip. With the header of the `DATA` frame
-    /// that they end, if any.
+    /// In padding or an unknown frame: the number of bytes left to skip, and the header of the
+    /// `DATA` frame that they end, if any.
     Skip(usize, Option<FrameHeader>),
 }
 

@@ -1,5 +1,5 @@
-//! Header blocks of requests: the fields that all requests of one kind share are encoded once for
-//! each connection.
+//! Header blocks of requests: the fields shared by all requests of one kind are encoded once per
+//! connection.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ struct TemplateField {
 }
 
 impl HeaderTemplate {
-    /// Translates a head: the request line becomes pseudo-headers and `host` the authority. Fields
-    /// of an HTTP/1.1 connection are left out (RFC 9113, sections 8.2.2 and 8.3.1).
+    /// Translates a head: the request line becomes pseudo-headers, and `host` the authority. Fields
+    /// of an HTTP/1.1 connection are omitted (RFC 9113, sections 8.2.2 and 8.3.1).
     fn new(head: &RequestHead) -> Self {
         let mut lines = head.shared().split(|&byte| byte == b'\n').map(without_cr);
         let mut words = lines.next().unwrap_or_default().split(|&byte| byte == b' ');
@@ -76,7 +76,7 @@ fn without_cr(line: &[u8]) -> &[u8] {
 pub(super) struct HeaderBlockEncoder {
     encoder: Encoder,
     kinds: Vec<EncodedKind>,
-    /// Kinds that were ever kept: the next one replaces the oldest.
+    /// Number of kinds ever kept: the next one replaces the oldest.
     kept: usize,
 }
 

@@ -1,4 +1,4 @@
-//! HPACK (RFC 7541): header blocks, compressed with tables that both ends keep in step.
+//! HPACK (RFC 7541): header blocks, compressed with tables that both ends keep in sync.
 
 mod decoder;
 mod encoder;
@@ -14,6 +14,6 @@ pub use encoder::{Encoder, Indexing};
 /// offers nor uses a larger one.
 pub const MAX_TABLE_SIZE: usize = 4096;
 
-/// A block that is not HPACK. From here on the tables are out of step.
+/// A block that is not valid HPACK. From here on the tables are out of sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HpackError(pub &'static str);

@@ -7,7 +7,7 @@ use crate::message::ResponseHead;
 
 /// Largest head, names and values together: the same limit as in HTTP/1.1.
 const MAX_HEAD: usize = 64 * 1024;
-/// Most fields of a head.
+/// Maximum number of fields of a head.
 const MAX_FIELDS: usize = 100;
 /// Size of the smaller of two arrays for fields.
 const FEW_FIELDS: usize = 16;
@@ -15,7 +15,7 @@ const FEW_FIELDS: usize = 16;
 /// Why a head is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadError {
-    /// It breaks a rule of HTTP.
+    /// It violates a rule of HTTP.
     Malformed(&'static str),
     /// It exceeds the limit of bytes or fields.
     TooLarge,
@@ -48,7 +48,7 @@ impl DecodedHead {
         self.length
     }
 
-    /// The size of its fields in HTTP/1.1, without compression.
+    /// Size of its fields in HTTP/1.1, without compression.
     pub(super) fn size(&self) -> usize {
         self.text.len() + 4 * self.ends.len()
     }
@@ -109,7 +109,7 @@ impl DecodedHead {
         self.status = a * 100 + b * 10 + c;
     }
 
-    /// A repeated length is fine as long as it is the same one.
+    /// A repeated length is valid if all values are equal.
     fn content_length(&mut self, value: &[u8]) {
         let number = std::str::from_utf8(value)
             .ok()

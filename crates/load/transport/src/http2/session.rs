@@ -50,7 +50,7 @@ pub enum Event<'a> {
 /// A request for a new stream.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRequest<'a> {
-    /// The head that it shares with others of its kind.
+    /// The head shared with other requests of its kind.
     pub head: &'a RequestHead,
     /// Its `x-request-id`.
     pub id: Option<&'a [u8]>,
@@ -81,7 +81,7 @@ struct SessionState {
     next_id: u32,
     /// Whether the target has sent its settings.
     settings_received: bool,
-    /// The code of the target's `GOAWAY`.
+    /// Code of the target's `GOAWAY`.
     goaway: Option<ErrorCode>,
     /// The stream of the current `DATA` frame, unless it was reset.
     receiving: Option<StreamKey>,
@@ -95,7 +95,7 @@ impl Default for Session {
 }
 
 impl Session {
-    /// A new connection. Its first output is the client preface.
+    /// Creates a connection. Its first output is the client preface.
     pub fn new() -> Self {
         let mut output = WriteBuffer::default();
         output.bytes.extend_from_slice(PREFACE);
@@ -112,9 +112,8 @@ impl Session {
 
     /// Processes bytes from the target and reports their events.
     ///
-    /// # Errors
-    /// The rule that the target broke. The output then ends with a `GOAWAY`, and the connection
-    /// must be closed.
+    /// # Errors The rule that the target violated. The output then ends with a `GOAWAY`, and the
+    /// connection must be closed.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -179,7 +178,7 @@ impl Session {
         self.state.goaway.is_none() && self.state.next_id <= LAST_STREAM
     }
 
-    /// The code of the target's `GOAWAY`, when no stream is open any more.
+    /// Code of the target's `GOAWAY` once no stream is open.
     pub fn closed_by_target(&self) -> Option<ErrorCode> {
         self.state.goaway.filter(|_| self.state.streams.open_count() == 0)
     }
@@ -190,12 +189,12 @@ impl Session {
         self.state.send_data(key, body)
     }
 
-    /// Whether nothing more of a request will be sent.
+    /// Whether the rest of a request will not be sent.
     pub fn is_request_over(&mut self, key: StreamKey) -> bool {
         self.state.streams.get(key).is_none_or(|stream| stream.sent)
     }
 
-    /// Bytes of a body were consumed: the target can send as many more.
+    /// Records that bytes of a body were consumed: the target can send as many more.
     pub fn consume(&mut self, key: StreamKey, bytes: usize) {
         self.state.consume(key, bytes);
     }
@@ -225,7 +224,7 @@ impl Session {
         self.state.output.total_written()
     }
 
-    /// Queues a `GOAWAY`: the connection is no longer used.
+    /// Queues a `GOAWAY` before the connection is abandoned.
     pub fn go_away(&mut self) {
         self.state.queue_goaway(ErrorCode::NO_ERROR);
     }

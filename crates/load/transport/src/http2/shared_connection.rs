@@ -1,4 +1,4 @@
-//! A connection that carries many exchanges at once, and the slots on it.
+//! A connection with several simultaneous exchanges, and the slots on it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use crate::buffers::ReadBuffers;
 use crate::rx_timestamp::RxClock;
 use crate::socket::Socket;
 
-/// A connection that carries many exchanges at once. It is closed when its last owner drops it.
+/// A connection with several simultaneous exchanges. It is closed when its last owner drops it.
 #[derive(Debug)]
 pub(crate) struct SharedConnection {
     handle: Rc<ConnectionHandle>,
@@ -23,8 +23,8 @@ pub(crate) struct SharedConnection {
 }
 
 impl SharedConnection {
-    /// Starts the connection's driver on the current worker. The client sends first, so nothing
-    /// needs to arrive from the target before requests can be queued.
+    /// Starts the connection's driver on the current worker. The client sends first, so requests
+    /// can be queued before anything arrives from the target.
     pub(crate) fn open<C: Clock + 'static>(
         socket: Socket,
         rx_clock: &Rc<RxClock<C>>,
@@ -46,12 +46,12 @@ impl SharedConnection {
         Some(StreamSlot { connection: Rc::clone(self), inbox: StreamInbox::default() })
     }
 
-    /// How many exchanges it carries at once: as many as are wanted, and as the target allows.
+    /// Number of simultaneous exchanges: limited by the options and by the target.
     fn allowed(&self) -> u32 {
         self.limit().map_or(self.max_slots, |limit| limit.clamp(1, self.max_slots))
     }
 
-    /// The number of streams that the target allows; `None` before it has said so.
+    /// Number of streams that the target allows; `None` before its first settings.
     pub(crate) fn limit(&self) -> Option<u32> {
         self.handle.state.borrow().session.stream_limit()
     }
@@ -86,12 +86,12 @@ impl Drop for StreamSlot {
 }
 
 impl StreamSlot {
-    /// Whether the connection has carried a request before.
+    /// Whether the connection has been used for a request before.
     pub(crate) fn was_used(&self) -> bool {
         self.connection.used.get()
     }
 
-    /// The parts that an exchange works with.
+    /// The parts needed by an exchange.
     pub(super) fn parts(&mut self) -> (&ConnectionHandle, &mut StreamInbox) {
         self.connection.used.set(true);
         (&self.connection.handle, &mut self.inbox)

@@ -13,7 +13,7 @@ use crate::rx_timestamp::RxTime;
 /// Buffer capacity for bodies that an empty inbox keeps.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
-/// Received parts of a response, until its handler gets them.
+/// Received parts of a response, until its handler receives them.
 #[derive(Debug, Default)]
 pub(super) struct StreamInbox {
     head: DecodedHead,
@@ -25,7 +25,7 @@ pub(super) struct StreamInbox {
     window_low: bool,
     /// The end of the response, once it is known.
     pub(super) end: Option<Result<(), Failure>>,
-    /// When the last byte of the request was handed to the kernel, until it is reported.
+    /// Time at which the last byte of the request was passed to the kernel, until it is reported.
     pub(super) sent_at: Option<Moment>,
 }
 
@@ -45,7 +45,7 @@ impl StreamInbox {
             && self.sent_at.is_none()
     }
 
-    /// When the head arrived, if it is here.
+    /// Time at which the head arrived, if it did.
     pub(super) fn head_at(&self) -> Option<Moment> {
         self.head_at.map(|rx_time| rx_time.at)
     }
@@ -71,7 +71,7 @@ impl StreamInbox {
         }
     }
 
-    /// Passes everything but the end to a handler, and becomes empty.
+    /// Passes everything except the end to a handler, and empties the inbox.
     pub(super) fn drain_into<H: ResponseHandler>(&mut self, handler: &mut H) -> Delivered {
         if let Some(rx_time) = self.head_at.take() {
             handler.received(self.head.size(), rx_time);

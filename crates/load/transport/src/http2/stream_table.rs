@@ -50,7 +50,7 @@ pub(super) struct StreamTable {
     /// Slots by stream id, for streams that can receive frames. A closed one may still have a slot.
     ids: HashMap<u32, usize, BuildHasherDefault<IdHasher>>,
     resets: VecDeque<u32>,
-    /// Reset streams up to this id are no longer remembered.
+    /// Reset streams up to this id have been forgotten.
     forgotten: u32,
 }
 
@@ -94,7 +94,7 @@ impl StreamTable {
         }
     }
 
-    /// No frame is expected for a stream any more. `reset`: whether we reset it.
+    /// Stops expecting frames for a stream. `reset`: whether we reset it.
     pub(super) fn close(&mut self, id: u32, reset: bool) {
         if self.ids.remove(&id).is_none() || !reset {
             return;
@@ -119,7 +119,7 @@ impl StreamTable {
     }
 }
 
-/// Hashes stream ids. We choose them ourselves, so nobody can provoke collisions.
+/// Hashes stream ids. We choose them ourselves, so collisions cannot be provoked.
 #[derive(Debug, Default)]
 struct IdHasher(u64);
 

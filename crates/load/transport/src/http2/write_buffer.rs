@@ -3,10 +3,10 @@
 use super::error::{ConnectionError, ErrorCode};
 use super::frame;
 
-/// Most acknowledgements that can wait while the target reads nothing. A target that keeps sending
-/// and never reads would otherwise exhaust our memory.
+/// Maximum number of pending acknowledgements while the target does not read. A target that keeps
+/// sending and never reads would otherwise exhaust our memory.
 const MAX_PENDING_ACKS: usize = 10_000;
-/// Capacity that an empty buffer keeps.
+/// Capacity kept by an empty buffer.
 const KEPT_CAPACITY: usize = 256 * 1024;
 
 /// Queued frames of all streams, in order.
@@ -15,7 +15,7 @@ pub(super) struct WriteBuffer {
     pub(super) bytes: Vec<u8>,
     written: usize,
     pending_acks: usize,
-    /// Bytes that were queued and written before those in `bytes`.
+    /// Number of bytes queued and written before those in `bytes`.
     flushed: u64,
 }
 

@@ -1,9 +1,9 @@
-//! How long a target's answers usually take, when nothing is piled up before them.
+//! Estimates how long a target's responses usually take without a backlog.
 //!
-//! After a pause of the target, and while it is busy with new connections, answers take long
-//! because they wait for each other. That says nothing about the target, and more connections would
-//! not help. So the usual time follows the median at once when that falls, and only after some
-//! seconds when it rises: it is the least median of the last [`SPANS`] seconds.
+//! After a pause of the target, and while it accepts new connections, responses are slow because
+//! they wait for each other. Such times say nothing about the target, and more connections would
+//! not help. So the usual time follows the median at once when it falls, but only after some
+//! seconds when it rises: it is the smallest median of the last [`SPANS`] seconds.
 
 use std::cell::Cell;
 
@@ -11,17 +11,17 @@ use plimsoll_measure::{Moment, Nanos};
 
 const SPANS: usize = 4;
 const SPAN: Nanos = Nanos::from_secs(1);
-/// A span in which no answer came.
+/// A span without a response.
 const NONE: Nanos = Nanos::new(u64::MAX);
 
-/// The times of a target's answers.
+/// Response times of a target.
 #[derive(Debug)]
 pub(super) struct AnswerTime {
-    /// The median of the latest answers, roughly; zero if there is none.
+    /// Approximate median of the latest responses; zero without any.
     median: Cell<Nanos>,
-    /// The least median of each span, the current one last.
+    /// Smallest median of each span, with the current one last.
     least: Cell<[Nanos; SPANS]>,
-    /// When the current span ends.
+    /// End of the current span.
     span_end: Cell<Moment>,
     usual: Cell<Nanos>,
 }
@@ -38,12 +38,12 @@ impl Default for AnswerTime {
 }
 
 impl AnswerTime {
-    /// The usual time, if one is known.
+    /// The usual time, if it is known.
     pub(super) fn usual(&self) -> Option<Nanos> {
         Some(self.usual.get()).filter(|usual| *usual > Nanos::ZERO)
     }
 
-    /// What it is expected to be, as long as there is no answer.
+    /// Sets the expected time, which applies until the first response.
     pub(super) fn expect(&self, answer: Nanos) {
         if self.median.get() == Nanos::ZERO {
             self.median.set(answer);
@@ -51,8 +51,9 @@ impl AnswerTime {
         }
     }
 
-    /// An answer took so long, and is complete now. The `first` on its connection counts only as
-    /// long as there is no other: it takes what the target does for a new connection, too.
+    /// Records a response of this duration that is complete now. The `first` on its connection
+    /// counts only if it is the only one so far, because it includes the target's work for a new
+    /// connection.
     pub(super) fn record(&self, answer: Nanos, first: bool, now: Moment) {
         let answer = answer.max(Nanos::new(1));
         self.expect(answer);
@@ -75,11 +76,12 @@ impl AnswerTime {
         least[SPANS - aged..].fill(NONE);
         self.least.set(least);
         self.span_end.set(now + SPAN);
-        // The median of before still stands: a pause must not end with the first answers after it.
+        // The median from before the pause still applies: the pause must not end with the first
+        // responses after it.
         self.note(self.median.get());
     }
 
-    /// A median of the current span.
+    /// Records a median of the current span.
     fn note(&self, median: Nanos) {
         let mut least = self.least.get();
         least[SPANS - 1] = least[SPANS - 1].min(median);
@@ -88,7 +90,8 @@ impl AnswerTime {
     }
 }
 
-/// In steps of an eighth towards each value: so it follows the median, not single long answers.
+/// Moves an eighth of the way towards each value, to follow the median rather than single slow
+/// responses.
 fn step_towards(median: Nanos, value: Nanos) -> Nanos {
     let step = Nanos::new(median.as_u64() / 8 + 1);
     if value > median { median + step } else { median.saturating_sub(step).max(Nanos::new(1)) }
@@ -102,7 +105,7 @@ mod tests {
         Moment::EPOCH + Nanos::from_millis(ms)
     }
 
-    /// One answer a millisecond.
+    /// One response per millisecond.
     fn answers(time: &AnswerTime, ms: std::ops::Range<u64>, took: Nanos) {
         ms.for_each(|ms| time.record(took, false, at(ms)));
     }
@@ -126,7 +129,7 @@ mod tests {
         for pause_s in [1, 3, 10] {
             let end = 60_000 * pause_s;
             answers(&time, end - 4_000..end, Nanos::from_micros(100));
-            // All that had arrived meanwhile is answered within a second.
+            // All requests that arrived meanwhile are answered within a second.
             let end = end + 1_000 * pause_s;
             answers(&time, end..end + 900, Nanos::from_secs(pause_s));
             assert!(usual_us(&time) < 200, "{pause_s} s: {time:?}");

@@ -1,17 +1,17 @@
-//! A need for a connection, and the bounds within which it is met.
+//! A demand for a connection, and the limits of a pool.
 
 use plimsoll_measure::{Moment, Nanos};
 
-/// An arrival that the generator releases later than this adds no connection while a free one will
-/// come soon: a generator in time would have found one.
+/// Delay by the generator above which an arrival adds no connection if one will be free soon,
+/// because a punctual generator would have found a free one.
 const LATE_RELEASE: Nanos = Nanos::from_millis(1);
 
-/// Bounds of a pool.
+/// Limits of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// Most connections, those that are being opened included; at least 1.
+    /// Maximum number of connections, including those being opened; at least 1.
     pub max_connections: usize,
-    /// A connection that has been idle for longer is not used again. HTTP/1.1 only.
+    /// Maximum idle time of a connection that is reused. HTTP/1.1 only.
     pub idle_limit: Nanos,
 }
 
@@ -21,55 +21,54 @@ impl Default for PoolLimits {
     }
 }
 
-/// A need for a connection.
+/// A demand for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// Since when.
+    /// Start of the demand.
     pub now: Moment,
-    /// Whether a connection is added for it.
+    /// Whether to add a connection for it.
     pub adds: Adds,
-    /// Only a connection that has carried no request will do.
+    /// Whether it requires a connection without an earlier request.
     pub unused: bool,
 }
 
-/// When a connection is added for a request that finds none free.
+/// When to add a connection for a request that finds none free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adds {
-    /// As far as the pool may grow now.
-    Carefully,
-    /// The same, but not while a free one will come soon: the generator itself released the request
-    /// late, and that delay is not the target's.
+    /// Within the pool's current growth limit.
+    WithinLimit,
+    /// Within the growth limit, but not if a connection will be free soon: the generator released
+    /// the request late, and the target must not be blamed for that delay.
     Late,
-    /// At once: it is a virtual user's, of which there is a fixed number.
+    /// At once, for a virtual user, because the number of users is fixed.
     AtOnce,
 }
 
 impl Adds {
-    /// For an arrival of the open model that the generator released so much too late.
+    /// The demand of an arrival in the open model that the generator released this late.
     pub fn for_arrival(late: Nanos) -> Self {
-        if late > LATE_RELEASE { Self::Late } else { Self::Carefully }
+        if late > LATE_RELEASE { Self::Late } else { Self::WithinLimit }
     }
 }
 
 impl Demand {
-    /// Any connection will do, and one is added carefully.
+    /// A demand for any connection, added within the growth limit.
     pub const fn at(now: Moment) -> Self {
-        Self { now, adds: Adds::Carefully, unused: false }
+        Self { now, adds: Adds::WithinLimit, unused: false }
     }
 
-    /// For a second attempt; on a connection that has carried no request (`unused`) where the
-    /// target closed the first one. This wait is not the generator's, however late the first
-    /// attempt was.
+    /// The demand of a retry; on a connection without earlier requests (`unused`) if the target
+    /// closed the first one. This wait is not the generator's, however late the first attempt was.
     #[must_use]
     pub const fn again(self, now: Moment, unused: bool) -> Self {
         let adds = match self.adds {
-            Adds::Carefully | Adds::Late => Adds::Carefully,
+            Adds::WithinLimit | Adds::Late => Adds::WithinLimit,
             Adds::AtOnce => Adds::AtOnce,
         };
         Self { now, adds, unused }
     }
 
-    /// Whether the generator released it late and no connection is added for that.
+    /// Whether the generator released it late, so that it adds no connection.
     pub fn is_late(self) -> bool {
         self.adds == Adds::Late
     }
@@ -84,8 +83,8 @@ mod tests {
         let (began, closed) = (Moment::from_nanos(5), Moment::from_nanos(7));
         let again = |adds| Demand { adds, ..Demand::at(began) }.again(closed, true);
         for (first, second) in [
-            (Adds::for_arrival(Nanos::from_millis(1)), Adds::Carefully),
-            (Adds::for_arrival(Nanos::from_millis(2)), Adds::Carefully),
+            (Adds::for_arrival(Nanos::from_millis(1)), Adds::WithinLimit),
+            (Adds::for_arrival(Nanos::from_millis(2)), Adds::WithinLimit),
             (Adds::AtOnce, Adds::AtOnce),
         ] {
             assert_eq!(again(first), Demand { now: closed, adds: second, unused: true });

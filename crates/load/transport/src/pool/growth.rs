@@ -1,30 +1,30 @@
 //! Decides when a pool opens another connection.
 //!
-//! A connection costs the target time: to accept it, and for TLS much more. A target that is slowed
+//! A connection costs the target time: to accept it, and much more for TLS. A target that is slowed
 //! down by that keeps its connections busy for longer, so that more arrivals find none free. If
 //! each of them opened one, the target would do nothing else. So the number of connections grows
-//! carefully, as a TCP sender's window does:
+//! carefully, like the window of a TCP sender:
 //!
-//! - Where answers are fast, waits must add up to the price of a connection first
+//! - If responses are fast, waits must first add up to the price of a connection
 //!   ([`savings`](super::savings)), or persist: the first in the queue waits for twice the
-//!   [`patience`](Growth::patience), and later ones for once. A target that stands still for less
-//!   opens none by that.
-//! - Where the first in the queue waits for longer than a connection and an answer take, one
-//!   connection *probes*: if its first answer comes as fast as usual, it was needed, because the
-//!   others are busy with rare slow answers. If not, the target stood still, and the next probe
-//!   waits for four times as long ([`probe`](super::probe)).
-//! - While a new connection has not yet brought its first answer, it is *young*. Only so many may
-//!   be young at once: one at first, twice as many each time that waits persist.
-//! - After that answer it stays young for as long again: what piled up while the target was busy
-//!   with it is first served by the connections that there are.
-//! - A target whose answers take long is busy with answers, not with connections. Waiting for a
-//!   free connection would cost more than opening one, so there only handshakes are bounded. A
-//!   target that has answered nothing for [`SLOW_ANSWER`] counts as one, until it answers.
-//! - A target that leaves a handshake [`UNANSWERED`] is not slowed down by others: every request
-//!   that waits opens a connection, as the planned load demands.
+//!   [`patience`](Growth::patience), and later ones for once. A target that stalls for less time
+//!   causes no new connection.
+//! - If the first in the queue waits for longer than a connection and a response take, one
+//!   connection *probes*: if its first response is as fast as usual, it was needed, because the
+//!   others are busy with rare slow responses. If not, the target stalled, and the next probe waits
+//!   four times as long ([`probe`](super::probe)).
+//! - Until the first response of a new connection, it is *young*. The number of young connections
+//!   is limited: one at first, twice as many each time that waits persist.
+//! - After that response it stays young for as long again, because the existing connections first
+//!   serve the backlog from the time that the target spent on it.
+//! - A target whose responses take long is busy with responses, not with connections. Waiting for a
+//!   free connection would cost more than opening one, so only handshakes are limited. A target
+//!   without any response for [`SLOW_ANSWER`] counts as slow until it responds.
+//! - A target that leaves a handshake [`UNANSWERED`] is not slowed down by others: every waiting
+//!   request opens a connection, as the planned load requires.
 //!
-//! A connection that is closed leaves its *place*, which may be filled again at once: a target that
-//! closes each connection after its answer makes clients do so, too.
+//! A closed connection leaves its *place*, which may be filled again at once, because a target that
+//! closes each connection after its response makes other clients reconnect too.
 
 use std::cell::{Cell, RefCell};
 
@@ -34,22 +34,23 @@ use super::answer_time::AnswerTime;
 use super::probe::Probe;
 use super::savings::Savings;
 
-/// Most handshakes in progress to add connections, and most young connections.
+/// Maximum number of handshakes in progress to add connections, and of young connections.
 const MAX_WINDOW: usize = 8;
-/// Answers that take longer than this make opening a connection cheap in comparison.
+/// Response time from which opening a connection is cheap in comparison.
 const SLOW_ANSWER: Nanos = Nanos::from_millis(5);
-/// A handshake that takes longer has no answer: Linux sends a lost SYN again after a second.
+/// Duration from which a handshake counts as unanswered: Linux retransmits a lost SYN after a
+/// second.
 const UNANSWERED: Nanos = Nanos::from_secs(1);
-/// The longest time that a connection without an answer is young: while no answer of the target is
-/// known, and where its answers are known to be fast.
+/// Maximum time for which a connection without a response is young: while no response of the target
+/// is known, and if its responses are known to be fast.
 const PATIENCE_UNKNOWN: Nanos = Nanos::from_millis(2);
 const PATIENCE_FAST: Nanos = Nanos::from_millis(20);
-/// An answer that takes so many times as long as usual shows that the target stood still.
+/// Multiple of the usual response time that shows that the target stalled.
 const STOOD_STILL: u64 = 8;
-/// The longest time that a connection stays young after its first answer.
+/// Maximum time for which a connection stays young after its first response.
 const MAX_SETTLING: Nanos = Nanos::from_millis(4);
 
-/// How long the target's answers take.
+/// Speed of the target's responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
     Unknown,
@@ -57,33 +58,33 @@ enum Pace {
     Slow,
 }
 
-/// A connection that was opened a short time ago.
+/// A recently opened connection.
 #[derive(Clone, Copy, Debug)]
 struct Young {
     number: u32,
     started: Moment,
     ready: Moment,
-    /// Until when it is young, once it has brought an answer.
+    /// End of its youth, once it has received a response.
     settled: Option<Moment>,
 }
 
-/// What a pool knows about the connections that it opens.
+/// State of the connections that a pool opens.
 #[derive(Debug)]
 pub(super) struct Growth {
-    /// When the handshakes in progress began.
+    /// Start times of the handshakes in progress.
     handshakes: RefCell<Vec<Moment>>,
-    /// Of these, the ones that fill a free place.
+    /// Number of these handshakes that fill a free place.
     refills: Cell<usize>,
-    /// Places of connections that were closed.
+    /// Number of places of closed connections.
     places: Cell<usize>,
     window: Cell<usize>,
     young: RefCell<Vec<Young>>,
     answer: AnswerTime,
     savings: Savings,
     probe: Probe,
-    /// Until when the target has last stood still.
+    /// End of the target's last stall.
     stood_still: Cell<Moment>,
-    /// When the first connection was open that someone waited for.
+    /// Time at which the first requested connection was open.
     first_opened: Cell<Option<Moment>>,
 }
 
@@ -113,44 +114,44 @@ impl Growth {
         }
     }
 
-    /// Whether a free connection is likely to come soon.
+    /// Whether a connection is likely to be free soon.
     pub(super) fn is_fast(&self) -> bool {
         self.pace() == Pace::Fast
     }
 
-    /// How long a young connection may block others, and after how long waits persist.
+    /// How long a young connection may block others, and the time after which waits persist.
     pub(super) fn patience(&self) -> Nanos {
         if self.is_fast() { PATIENCE_FAST } else { PATIENCE_UNKNOWN }
     }
 
-    /// How long to sleep before the next look at the queue.
+    /// Time until the next check of the queue.
     pub(super) fn look_after(&self) -> Nanos {
         let probe = if self.is_fast() { self.probe_after() } else { None };
         probe.unwrap_or_else(|| self.patience()).min(self.patience())
     }
 
-    /// How long the first must wait until a connection probes; `None` while one does.
+    /// Wait of the first in the queue after which a connection probes; `None` while one does.
     fn probe_after(&self) -> Option<Nanos> {
         self.probe.after(self.usual(), self.savings.set_up())
     }
 
-    /// Whether to open a connection as a probe, where the first in the queue has waited for so
-    /// long.
+    /// Whether to open a connection as a probe, given the wait of the first in the queue.
     pub(super) fn wants_probe(&self, wait: Nanos) -> bool {
         self.is_fast() && self.probe_after().is_some_and(|after| wait >= after)
     }
 
-    /// A probe is being opened.
+    /// Records that a probe is being opened.
     pub(super) fn probe_began(&self) {
         self.probe.began();
     }
 
-    /// Handshakes in progress.
+    /// Number of handshakes in progress.
     pub(super) fn handshakes(&self) -> usize {
         self.handshakes.borrow().len()
     }
 
-    /// Whether the target answers no handshake: whoever waits may open a connection of its own.
+    /// Whether the target answers no handshake, so that every waiting request may open a
+    /// connection.
     fn is_unanswered(&self, now: Moment) -> bool {
         self.handshakes.borrow().first().is_some_and(|began| now >= *began + UNANSWERED)
     }
@@ -162,7 +163,7 @@ impl Growth {
         places > 0
     }
 
-    /// Whether one more connection may be added now.
+    /// Whether another connection may be added now.
     pub(super) fn may_add(&self, now: Moment) -> bool {
         self.note_silence(now);
         if self.is_unanswered(now) {
@@ -176,14 +177,14 @@ impl Growth {
         adding + self.count_young(now) < window
     }
 
-    /// While no answer is known, the target's silence shows that answers take at least as long.
+    /// While no response is known, the target's silence shows that responses take at least as long.
     fn note_silence(&self, now: Moment) {
         if self.first_opened.get().is_some_and(|opened| now >= opened + SLOW_ANSWER) {
             self.answer.expect(SLOW_ANSWER);
         }
     }
 
-    /// Whether waits have reached the price of a connection, persist, or cost more than it anyway.
+    /// Whether waits have reached the price of a connection, persist, or exceed it anyway.
     fn is_worth_it(&self) -> bool {
         !self.is_fast() || self.window.get() > 1 || self.savings.suffice(self.usual())
     }
@@ -192,15 +193,15 @@ impl Growth {
         self.answer.usual().unwrap_or_default()
     }
 
-    /// A request that was not late has waited for a connection. One that came before the target
-    /// stood still would have waited on any.
+    /// Records that a request that was not late has waited for a connection. Requests from before a
+    /// stall would have waited on any connection.
     pub(super) fn waited(&self, since: Moment, now: Moment) {
         if since >= self.stood_still.get() {
             self.savings.waited(now.since(since), self.usual());
         }
     }
 
-    /// Opening a connection took so long.
+    /// Records the duration of opening a connection.
     pub(super) fn set_up_took(&self, time: Nanos) {
         self.savings.set_up_took(time);
     }
@@ -217,7 +218,7 @@ impl Growth {
         young.len()
     }
 
-    /// A handshake begins, in a free place or to add a connection.
+    /// Records the start of a handshake, in a free place or to add a connection.
     pub(super) fn handshake_began(&self, refill: bool, now: Moment) {
         if !refill {
             self.savings.spend();
@@ -226,7 +227,7 @@ impl Growth {
         self.refills.set(self.refills.get() + usize::from(refill));
     }
 
-    /// One that began at this moment has ended, for good or ill.
+    /// Records the end of a handshake that began at this moment, successful or not.
     pub(super) fn handshake_ended(&self, refill: bool, began: Moment) {
         let mut handshakes = self.handshakes.borrow_mut();
         if let Some(index) = handshakes.iter().position(|known| *known == began) {
@@ -235,36 +236,36 @@ impl Growth {
         self.refills.set(self.refills.get().saturating_sub(usize::from(refill)));
     }
 
-    /// It has failed.
+    /// Records that a handshake has failed.
     pub(super) fn handshake_failed(&self) {
         self.probe.failed();
     }
 
-    /// A connection is open: its handshake lasted from `started` to `ready`.
+    /// Records that a connection is open, with a handshake from `started` to `ready`.
     pub(super) fn opened(&self, number: u32, started: Moment, ready: Moment) {
         self.savings.set_up_took(ready.since(started));
         self.first_opened.set(self.first_opened.get().or(Some(ready)));
         self.probe.opened(number);
         let mut young = self.young.borrow_mut();
-        // No more room than is needed: each virtual user has a pool, of one connection.
+        // Reserves a single element, because each virtual user has a pool with one connection.
         young.reserve_exact(1);
         young.push(Young { number, started, ready, settled: None });
     }
 
-    /// A place is free: its connection is closed, or could not be opened.
+    /// Frees a place: its connection is closed, or could not be opened.
     pub(super) fn free_place(&self) {
         self.places.set(self.places.get() + 1);
     }
 
-    /// A connection is closed.
+    /// Records that a connection is closed.
     pub(super) fn closed(&self, number: u32) {
         self.young.borrow_mut().retain(|young| young.number != number);
         self.probe.closed(number);
         self.free_place();
     }
 
-    /// An answer is complete, `held` after its connection was handed out. `first`: the connection
-    /// had carried none before.
+    /// Records a complete response, `held` after its connection was checked out. `first`: it is the
+    /// first response on the connection.
     pub(super) fn answered(&self, number: u32, first: bool, held: Nanos, now: Moment) {
         let is_slow = held.as_u64() > self.usual().as_u64().saturating_mul(STOOD_STILL);
         if self.is_fast() && is_slow {
@@ -282,20 +283,20 @@ impl Growth {
         }
     }
 
-    /// The time that an answer is expected to take, as long as none is known.
+    /// Sets the expected response time, which applies until one is known.
     pub(super) fn expect_answer(&self, answer: Nanos) {
         self.answer.expect(answer);
     }
 
-    /// A look at the queue, once per [`patience`](Self::patience) while anyone waits: the first has
-    /// waited for so long.
+    /// Checks the queue, once per [`patience`](Self::patience) while requests wait; `wait` is the
+    /// wait of the first.
     pub(super) fn look(&self, wait: Nanos) {
         let (window, patience) = (self.window.get(), self.patience());
         let enough = if window > 1 { patience } else { patience + patience };
         self.window.set(if wait >= enough { (window * 2).min(MAX_WINDOW) } else { 1 });
     }
 
-    /// Nobody waits any more.
+    /// Records that the queue is empty.
     pub(super) fn drained(&self) {
         self.window.set(1);
     }
@@ -309,14 +310,14 @@ mod tests {
         Moment::EPOCH + Nanos::from_micros(us)
     }
 
-    /// Opens a connection in no time.
+    /// Opens a connection instantly.
     fn open(growth: &Growth, number: u32, us: u64) {
         growth.handshake_began(false, at(us));
         growth.handshake_ended(false, at(us));
         growth.opened(number, at(us), at(us));
     }
 
-    /// The same, if it may be added now.
+    /// Opens a connection if it may be added now, and returns whether it did.
     fn opens(growth: &Growth, number: u32, us: u64) -> bool {
         let may = growth.may_add(at(us));
         if may {
@@ -325,12 +326,12 @@ mod tests {
         may
     }
 
-    /// A look at a queue that does not drain.
+    /// Checks a queue that does not drain.
     fn look_persists(growth: &Growth) {
         growth.look(growth.patience() + growth.patience());
     }
 
-    /// Requests wait until a connection is worth its price.
+    /// Lets requests wait until a connection is worth its price.
     fn pay(growth: &Growth) {
         (0..100).for_each(|_| growth.waited(at(100_000), at(101_000)));
     }
@@ -345,7 +346,7 @@ mod tests {
         assert!(opens(&growth, 2, 0));
         growth.answered(2, true, Nanos::from_micros(100), at(100));
         assert!(!growth.may_add(at(90_000)), "the next one has its own price");
-        // A queue that does not drain needs no price.
+        // A persistent queue does not need to reach the price.
         look_persists(&growth);
         assert!(growth.may_add(at(90_000)));
         growth.drained();
@@ -371,7 +372,7 @@ mod tests {
         open(&growth, 1, 0);
         assert!(!growth.may_add(at(1_999)));
         assert!(growth.may_add(at(2_000)));
-        // Where answers are known to take 100 us, 2 ms without one are a target that is stuck.
+        // If responses are known to take 100 us, 2 ms without one mean that the target is stuck.
         growth.answered(9, false, Nanos::from_micros(100), at(2_000));
         open(&growth, 2, 2_000);
         pay(&growth);
@@ -410,7 +411,7 @@ mod tests {
         assert!(growth.may_add(at(31_000)), "they came afterwards");
     }
 
-    /// How long the first has waited counts, and not how often the pool has looked meanwhile.
+    /// The wait of the first request counts, not how often the pool has checked meanwhile.
     #[test]
     fn a_pause_shorter_than_twice_the_patience_needs_no_connection() {
         let growth = Growth::default();
@@ -450,7 +451,7 @@ mod tests {
         assert!(!growth.may_add(at(1_000_001)), "the others may still be answered");
     }
 
-    /// Streams of seconds, and no probe before them: the first thousand do not wait for each other.
+    /// Streams of seconds, without an earlier probe: the first thousand do not wait for each other.
     #[test]
     fn a_target_that_does_not_answer_at_all_is_slow() {
         let growth = Growth::default();

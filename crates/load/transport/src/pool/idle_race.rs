@@ -1,17 +1,18 @@
-//! When a target's close of an idle connection explains that a request got no answer: it was closed
-//! before the request arrived, so that nothing was done for it. ADR 0095 has the reasons.
+//! Decides whether the close of an idle connection explains a request without a response: the
+//! target closed it before the request arrived, and therefore did not process it. ADR 0095 has the
+//! reasons.
 
 use plimsoll_measure::Nanos;
 
-/// No server closes connections as idle sooner. A shorter pause is that between two requests of a
-/// busy connection, and who closes then gives up on what it carries.
+/// Minimum idle time for a close by an idle timeout; no server closes sooner. A shorter pause is a
+/// gap between two requests of a busy connection, where a close aborts the request.
 const LEAST_IDLE: Nanos = Nanos::from_millis(100);
-/// The news of the close was under way or comes back at once: a round trip after the request at the
-/// latest. So much more is left to both hosts to wake up.
+/// Allowance for both hosts to wake up. The news of the close was in transit or comes back at once:
+/// at most a round trip after the request.
 const WAKING_UP: Nanos = Nanos::from_millis(2);
 
-/// Whether it does. `idle`: how long the connection had been idle; `waited`: from the request to
-/// the news of the close.
+/// Whether the close explains it. `idle`: time for which the connection had been idle; `waited`:
+/// time from the request to the news of the close.
 pub(super) fn explains(idle: Nanos, waited: Nanos, round_trip: Nanos) -> bool {
     idle >= LEAST_IDLE.max(round_trip) && waited <= round_trip + WAKING_UP
 }

@@ -1,4 +1,4 @@
-//! The state of a pool: its connections, those who wait, and the handshakes in progress.
+//! The state of a pool: its connections, the queue, and the handshakes in progress.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use super::wait_queue::{Delivery, WaitQueue, Waiter};
 use crate::failure::Failure;
 use crate::opened::Opened;
 
-/// The state of a pool, which handshakes share with it.
+/// The state of a pool, shared with its handshakes.
 #[derive(Debug)]
 pub(super) struct Inner<O: Opener> {
     pub(super) opener: O,
@@ -26,9 +26,9 @@ pub(super) struct Inner<O: Opener> {
     open: Cell<usize>,
     /// Connections opened so far.
     pub(super) opened: Cell<u32>,
-    /// The shortest time that TCP took to connect.
+    /// Shortest duration of a TCP connect.
     pub(super) round_trip: Cell<Option<Nanos>>,
-    /// Whether a task looks at the queue from time to time.
+    /// Whether a task checks the queue periodically.
     watched: Cell<bool>,
 }
 
@@ -50,7 +50,7 @@ impl<O: Opener> Inner<O> {
     /// Takes an idle connection or a free slot on a shared one. Closed connections are dropped.
     pub(super) fn take_idle(self: &Rc<Self>, now: Moment) -> Option<Pooled<O::Connection>> {
         loop {
-            // In a loop condition the pool would stay borrowed while the connection is dropped.
+            // In a loop condition, the pool would stay borrowed while the connection is dropped.
             let Some(mut pooled) = self.idle.borrow_mut().pop() else { break };
             let idle_for = now.since(pooled.idle_since);
             if idle_for <= self.limits.idle_limit && pooled.connection.is_idle() {
@@ -59,7 +59,7 @@ impl<O: Opener> Inner<O> {
             }
             self.forget(pooled);
         }
-        // Number 0: a slot is not a connection.
+        // Number 0, because a slot is not a connection.
         self.opener.free_slot().map(|slot| Pooled::new(slot, 0, now))
     }
 
@@ -70,16 +70,16 @@ impl<O: Opener> Inner<O> {
         self.closed(number);
     }
 
-    /// A connection was dropped.
+    /// Records that a connection was dropped.
     pub(super) fn closed(&self, number: u32) {
-        // The slots of a shared connection come and go without it.
+        // The slots of a shared connection come and go independently of it.
         if number > 0 && self.opener.shared_connections().is_none() {
             self.open.set(self.open.get().saturating_sub(1));
             self.growth.closed(number);
         }
     }
 
-    /// Takes back a connection that has brought an answer.
+    /// Takes back a connection that has received a response.
     pub(super) fn take_back(self: &Rc<Self>, mut pooled: Pooled<O::Connection>, now: Moment) {
         pooled.idle_since = now;
         let first = !std::mem::replace(&mut pooled.answered, true);
@@ -88,7 +88,7 @@ impl<O: Opener> Inner<O> {
         self.grow_if_wanted(now, self.waiting.eager());
     }
 
-    /// Serves those who wait, after a connection was closed.
+    /// Serves the queue after a connection was closed.
     pub(super) fn serve(self: &Rc<Self>) {
         if !self.waiting.is_empty() {
             let now = self.opener.now();
@@ -97,7 +97,7 @@ impl<O: Opener> Inner<O> {
         }
     }
 
-    /// Adds a connection that was opened.
+    /// Adds an opened connection.
     pub(super) fn add(
         &self,
         connection: O::Connection,
@@ -111,14 +111,14 @@ impl<O: Opener> Inner<O> {
         Pooled::new(connection, number, self.opener.now())
     }
 
-    /// Connections, those that are being opened included.
+    /// Number of connections, including those being opened.
     fn connections(&self) -> usize {
         let open = self.opener.shared_connections().unwrap_or_else(|| self.open.get());
         open + self.growth.handshakes()
     }
 
-    /// How much of a wait for a connection the pool may have made itself: all of it, but at the
-    /// limit that the user set.
+    /// Part of a wait that the pool may have caused: all of it, except at the user's connection
+    /// limit.
     pub(super) fn own_part(&self, since: Moment, until: Moment) -> Nanos {
         if self.connections() >= self.limits.max_connections {
             return Nanos::ZERO;
@@ -126,7 +126,7 @@ impl<O: Opener> Inner<O> {
         until.since(since)
     }
 
-    /// How many connections a demand that has just joined the queue may ask for.
+    /// Number of connections that a newly queued demand may request.
     pub(super) fn demand_of(&self, demand: Demand) -> usize {
         let busy = self.connections() > self.idle.borrow().len();
         if demand.is_late() && self.growth.is_fast() && busy {
@@ -136,7 +136,7 @@ impl<O: Opener> Inner<O> {
         }
     }
 
-    /// Starts handshakes for so many who wait, as far as that is allowed now.
+    /// Starts up to this many handshakes for the queue, as far as that is allowed now.
     pub(super) fn grow(self: &Rc<Self>, now: Moment, wanted: usize, adds: Adds) {
         let slots = self.opener.slots();
         while wanted > self.growth.handshakes().saturating_mul(slots) {
@@ -156,7 +156,7 @@ impl<O: Opener> Inner<O> {
         }
     }
 
-    /// Closes an idle connection that those who wait cannot use.
+    /// Closes an idle connection that the queue cannot use.
     fn make_room(&self) -> bool {
         let idle = self.idle.borrow_mut().pop();
         idle.map(|pooled| self.forget(pooled)).is_some()
@@ -205,7 +205,7 @@ impl<O: Opener> Inner<O> {
         self.grow_if_wanted(now, self.waiting.eager());
     }
 
-    /// Fails the first who waits; all of them where nothing else could end their wait.
+    /// Fails the first demand in the queue, or all if no other event could end their wait.
     fn fail(&self, failure: &Failure, phases: ConnectPhases, started: Moment) {
         while let Some(waiter) = self.waiting.pop(false) {
             let connection = Err(failure.clone());
@@ -218,11 +218,11 @@ impl<O: Opener> Inner<O> {
 
     pub(super) fn grow_if_wanted(self: &Rc<Self>, now: Moment, wanted: usize) {
         if !self.waiting.is_empty() {
-            self.grow(now, wanted, Adds::Carefully);
+            self.grow(now, wanted, Adds::WithinLimit);
         }
     }
 
-    /// HTTP/2: serves those who wait from free slots.
+    /// HTTP/2: serves the queue from free slots.
     pub(super) fn serve_from_slots(&self, now: Moment) {
         while !self.waiting.is_empty() {
             let Some(slot) = self.opener.free_slot() else { return };
@@ -230,14 +230,14 @@ impl<O: Opener> Inner<O> {
         }
     }
 
-    /// A wait has ended.
+    /// Records the end of a wait.
     fn waited(&self, waiter: &Waiter<O::Connection>, now: Moment) {
         if !waiter.is_ours {
             self.growth.waited(waiter.demand.now, now);
         }
     }
 
-    /// Gives a connection to the first who waits for one, or keeps it.
+    /// Gives a connection to the first demand in the queue, or keeps it.
     pub(super) fn offer(&self, mut pooled: Pooled<O::Connection>) {
         if self.waiting.is_empty() {
             self.idle.borrow_mut().push(pooled);
@@ -256,7 +256,7 @@ impl<O: Opener> Inner<O> {
         }
     }
 
-    /// Looks at the queue from time to time, until nobody waits.
+    /// Checks the queue periodically until it is empty.
     fn watch(self: &Rc<Self>) {
         if self.watched.replace(true) {
             return;
@@ -270,8 +270,8 @@ impl<O: Opener> Inner<O> {
         });
     }
 
-    /// Looks at the queue after a while; false if nobody waits any more. `looked`: when it was
-    /// last seen whether waits persist.
+    /// Checks the queue after a while; returns false if it is empty. `looked`: time of the last
+    /// check.
     async fn look_again(self: &Rc<Self>, looked: &Cell<Moment>) -> bool {
         let began = self.opener.now();
         let pause = self.growth.look_after();
@@ -279,7 +279,8 @@ impl<O: Opener> Inner<O> {
         let since = self.waiting.first_since();
         if let Some(since) = since {
             let now = self.opener.now();
-            // Beyond the pause the generator stood still, and nothing could end the wait.
+            // Time beyond the pause is a stall of the generator, during which the wait could not
+            // end.
             let ours = now.since(began).saturating_sub(pause);
             let wait = now.since(since).saturating_sub(ours);
             if self.growth.wants_probe(wait) {
@@ -288,13 +289,13 @@ impl<O: Opener> Inner<O> {
             if now >= looked.get() + self.growth.patience() {
                 looked.set(now);
                 self.growth.look(wait);
-                self.grow(now, self.waiting.len(), Adds::Carefully);
+                self.grow(now, self.waiting.len(), Adds::WithinLimit);
             }
         }
         since.is_some()
     }
 
-    /// Opens one connection to see whether the target or its connections are busy.
+    /// Opens one connection to find out whether the target or its connections are busy.
     fn probe(self: &Rc<Self>, now: Moment) {
         if self.connections() < self.limits.max_connections {
             self.growth.probe_began();
@@ -303,7 +304,7 @@ impl<O: Opener> Inner<O> {
         }
     }
 
-    /// Opens connections that nobody waits for, until `next` has reached `count` or one fails.
+    /// Opens connections without demand, until `next` has reached `count` or one fails.
     pub(super) async fn open_ahead(&self, next: &Cell<usize>, failed: &Cell<usize>, count: usize) {
         while next.get() < count && failed.get() == 0 {
             next.set(next.get() + 1);

@@ -1,4 +1,4 @@
-//! A connection that is in use.
+//! A connection in use.
 
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
@@ -10,12 +10,11 @@ use super::inner::Inner;
 use super::opener::{Opener, Poolable};
 use super::pooled::Pooled;
 
-/// A connection that is in use. Dropping it closes it; [`release`](Self::release) returns it to its
-/// pool.
+/// A connection in use. Dropping it closes it; [`release`](Self::release) returns it to its pool.
 #[derive(Debug)]
 pub struct Lease<'p, O: Opener> {
     connection: Pooled<O::Connection>,
-    /// Dropped after the connection.
+    /// Declared after the connection, to be dropped after it.
     place: Place<'p, O>,
 }
 
@@ -24,7 +23,7 @@ pub struct Lease<'p, O: Opener> {
 struct Place<'p, O: Opener> {
     pool: &'p Rc<Inner<O>>,
     number: u32,
-    /// Whether the connection went back to the pool.
+    /// Whether the connection was returned to the pool.
     released: bool,
 }
 
@@ -34,15 +33,15 @@ impl<'p, O: Opener> Lease<'p, O> {
         Self { connection, place }
     }
 
-    /// How long the connection had been idle when it was handed out.
+    /// Time for which the connection had been idle at checkout.
     pub fn idle_for(&self) -> Nanos {
         self.connection.idle_for()
     }
 
-    /// Whether the target may have closed the connection, as one that is idle, before it saw the
-    /// request that it did not answer. `waited`: from the request to the news of the close.
+    /// Whether the target may have closed the connection as idle before it saw the request that it
+    /// did not answer. `waited`: time from the request to the news of the close.
     ///
-    /// Not in HTTP/2, where a target says which requests it has not seen.
+    /// Never in HTTP/2, where the target reports the requests that it has not seen.
     pub fn may_have_been_closed_idle(&self, waited: Nanos) -> bool {
         let pool = self.place.pool;
         let is_shared = pool.opener.shared_connections().is_some();
@@ -50,17 +49,17 @@ impl<'p, O: Opener> Lease<'p, O> {
         !is_shared && idle_race::explains(self.idle_for(), waited, round_trip)
     }
 
-    /// Whether the connection has carried a request before.
+    /// Whether the connection has been used for a request before.
     pub fn was_used(&self) -> bool {
         Poolable::was_used(&**self)
     }
 
-    /// After a failed exchange: whether the connection ended, and not only the exchange.
+    /// Whether the connection itself ended, rather than only the failed exchange.
     pub fn has_ended(&self) -> bool {
         Poolable::has_ended(&**self)
     }
 
-    /// Returns the connection to its pool: it can carry another request.
+    /// Returns the connection to its pool, for another request.
     pub fn release(self, now: Moment) {
         let Self { connection, mut place } = self;
         place.released = true;

@@ -1,4 +1,4 @@
-//! What a pool needs of the connections that it keeps, and how they are opened.
+//! Interfaces of a pool to its connections, and to opening them.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
@@ -14,23 +14,23 @@ use crate::rx_timestamp::RxClock;
 
 /// A connection that a pool can keep.
 pub trait Poolable: Debug + 'static {
-    /// Whether it has carried a request before.
+    /// Whether it has been used for a request before.
     fn was_used(&self) -> bool;
-    /// Whether it is open and holds no unexpected data.
+    /// Whether it is open and has no unexpected data.
     fn is_idle(&mut self) -> bool;
-    /// After a failed exchange: whether the connection ended, and not only the exchange.
+    /// Whether the connection itself ended, rather than only the failed exchange.
     fn has_ended(&self) -> bool;
 }
 
 /// Opens the connections of a pool.
 pub trait Opener: Debug + 'static {
-    /// What it opens.
+    /// Type of the connections.
     type Connection: Poolable;
 
-    /// The time.
+    /// The current time.
     fn now(&self) -> Moment;
 
-    /// Waits for so long, with the precision of a millisecond.
+    /// Sleeps, with the precision of a millisecond.
     fn sleep(&self, time: Nanos) -> impl Future<Output = ()>;
 
     /// Opens a connection.
@@ -41,12 +41,12 @@ pub trait Opener: Debug + 'static {
         None
     }
 
-    /// Requests that a connection carries at once.
+    /// Number of simultaneous requests per connection.
     fn slots(&self) -> usize {
         1
     }
 
-    /// HTTP/2: the open connections.
+    /// HTTP/2: number of open connections.
     fn shared_connections(&self) -> Option<usize> {
         None
     }
@@ -58,25 +58,26 @@ pub struct TargetOpener<C> {
     connector: Rc<Connector>,
     rx_clock: Rc<RxClock<C>>,
     shared: RefCell<Vec<Rc<SharedConnection>>>,
-    /// HTTP/2: the streams that the target allows on a connection, once it has said so.
+    /// HTTP/2: the target's limit of streams per connection, once known.
     limit: Cell<Option<u32>>,
 }
 
 impl<C: Clock + 'static> TargetOpener<C> {
-    /// Connections of this connector, on the current worker.
+    /// Creates an opener that uses this connector on the current worker.
     pub fn new(connector: &Rc<Connector>, rx_clock: &Rc<RxClock<C>>) -> Self {
         let (connector, rx_clock) = (Rc::clone(connector), Rc::clone(rx_clock));
         Self { connector, rx_clock, shared: RefCell::default(), limit: Cell::new(None) }
     }
 }
 
-/// How often, and how long after another, a new connection is asked what it allows.
+/// Number of checks for the limit of a new connection, and the time between them.
 const LOOKS: u32 = 25;
 const LOOK: Nanos = Nanos::from_millis(1);
 
 impl<C: Clock + Debug + 'static> TargetOpener<C> {
-    /// Waits for the first settings of the target's first connection: else more requests would go
-    /// there than it allows, and wait. A target that sends none in time has no limit here.
+    /// Waits for the first settings of the target's first connection. Without them, requests beyond
+    /// the target's limit would be sent there and wait. A target that sends none in time counts as
+    /// unlimited.
     async fn learn_limit(&self, opened: &SharedConnection) {
         for _ in 0..LOOKS {
             if let Some(limit) = opened.limit() {
@@ -102,7 +103,7 @@ impl<C: Clock + Debug + 'static> Opener for TargetOpener<C> {
         let Some(streams) = self.connector.streams_per_connection() else {
             return self.connector.connect(self.rx_clock.clock()).await;
         };
-        // What another connection has learned holds before this one's settings have come.
+        // The limit known from another connection applies until this one's settings have arrived.
         let streams = self.limit.get().map_or(streams, |limit| limit.clamp(1, streams));
         let (phases, opened) = self.connector.connect_shared(&self.rx_clock, streams).await;
         if let (Ok(opened), None) = (&opened, self.limit.get()) {

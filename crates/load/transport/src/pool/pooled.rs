@@ -1,4 +1,4 @@
-//! A connection of a pool, with what the pool knows of it.
+//! A connection of a pool, with its state.
 
 use std::ops::{Deref, DerefMut};
 
@@ -11,13 +11,13 @@ pub(super) struct Pooled<C>(Box<PooledConnection<C>>);
 #[derive(Debug)]
 pub(super) struct PooledConnection<C> {
     pub(super) connection: C,
-    /// Its number in the pool.
+    /// Number in the pool.
     pub(super) number: u32,
-    /// Whether it has brought an answer.
+    /// Whether it has received a response.
     pub(super) answered: bool,
-    /// When it was handed out last.
+    /// Time of the last checkout.
     pub(super) taken: Moment,
-    /// Since when it has been idle, or was before it was handed out.
+    /// Time since which it has been idle, or had been before the checkout.
     pub(super) idle_since: Moment,
 }
 
@@ -33,7 +33,7 @@ impl<C> Pooled<C> {
         }))
     }
 
-    /// How long it had been idle when it was handed out.
+    /// Time for which it had been idle at checkout.
     pub(super) fn idle_for(&self) -> Nanos {
         self.taken.since(self.idle_since)
     }

@@ -1,36 +1,36 @@
-//! One connection that finds out why requests wait.
+//! A single connection that finds out why requests wait.
 //!
-//! Requests to a fast target wait for longer than a connection and an answer take. Either all
-//! connections are busy with rare slow answers: then a further one answers as fast as usual. Or
-//! the target stands still: then it answers as late as the others, and has cost the target a
-//! handshake for nothing. Only one connection probes at a time, and after each that was not needed
-//! the next one waits four times as long.
+//! Requests to a fast target wait for longer than a connection and a response take. Either all
+//! connections are busy with rare slow responses, so that an additional one responds as fast as
+//! usual. Or the target stalls, so that it responds as late as the others, and its handshake was
+//! wasted. Only one connection probes at a time, and after each unnecessary probe the next one
+//! waits four times as long.
 
 use std::cell::Cell;
 
 use plimsoll_measure::Nanos;
 
-/// The shortest wait that a probe takes: chance and a busy host make shorter ones.
+/// Minimum wait before a probe; chance and a busy host cause shorter ones.
 const LEAST_WAIT: Nanos = Nanos::from_millis(1);
-/// A wait of so many usual answers is more than chance.
+/// Minimum wait in usual response times; shorter waits are chance.
 const WAIT_IN_ANSWERS: u64 = 2;
-/// How many times as long the next probe waits, after one that was not needed.
+/// Factor by which the next probe waits longer after an unnecessary one.
 const BACKOFF: u64 = 4;
-/// Most times that the wait is made longer.
+/// Maximum number of such increases.
 const MAX_BACKOFFS: u32 = 3;
 
-/// What the probe does.
+/// State of the probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
     None,
-    /// Its handshake goes on.
+    /// The handshake is in progress.
     Opening,
-    /// This connection has not yet answered.
+    /// This connection has not responded yet.
     Open(u32),
 }
 
-/// The connection that probes, and how many of the last ones were not needed.
+/// The probing connection, and the number of unnecessary probes in a row.
 #[derive(Debug, Default)]
 pub(super) struct Probe {
     state: Cell<State>,
@@ -38,8 +38,8 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// How long the first in the queue must wait until one is opened, where an answer takes
-    /// `usual` and opening a connection `set_up`; `None` while one probes.
+    /// Wait of the first in the queue after which a probe is opened, if a response takes `usual`
+    /// and opening a connection `set_up`; `None` while one probes.
     pub(super) fn after(&self, usual: Nanos, set_up: Nanos) -> Option<Nanos> {
         let answers = Nanos::new(usual.as_u64().saturating_mul(WAIT_IN_ANSWERS));
         let wait = answers.max(set_up).max(LEAST_WAIT);
@@ -47,33 +47,33 @@ impl Probe {
             .then(|| Nanos::new(wait.as_u64().saturating_mul(BACKOFF.pow(self.in_vain.get()))))
     }
 
-    /// It is being opened.
+    /// Records that a probe is being opened.
     pub(super) fn began(&self) {
         self.state.set(State::Opening);
     }
 
-    /// Opening a connection failed.
+    /// Records that opening a connection failed.
     pub(super) fn failed(&self) {
         if self.state.get() == State::Opening {
             self.was_not_needed();
         }
     }
 
-    /// A connection is open. Any new one probes as well as the one that was opened for it.
+    /// Records that a connection is open. Any new one probes as well as the one opened for it.
     pub(super) fn opened(&self, number: u32) {
         if self.state.get() == State::Opening {
             self.state.set(State::Open(number));
         }
     }
 
-    /// A connection is closed.
+    /// Records that a connection is closed.
     pub(super) fn closed(&self, number: u32) {
         if self.state.get() == State::Open(number) {
             self.was_not_needed();
         }
     }
 
-    /// A connection has answered, perhaps much later than usual.
+    /// Records that a connection has responded, perhaps much later than usual.
     pub(super) fn answered(&self, number: u32, is_slow: bool) {
         if self.state.get() != State::Open(number) {
             return;

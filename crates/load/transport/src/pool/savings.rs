@@ -1,55 +1,56 @@
-//! What one more connection would have saved, against the price of opening one.
+//! Weighs the wait that another connection would have saved against the price of opening one.
 //!
-//! It is the choice between renting and buying (Karlin, Manasse, Rudolph and Sleator, "Competitive
-//! snoopy caching", 1988): who buys when the rent so far has reached the price pays at most twice
-//! what was needed, whatever comes. Rent is the time that requests wait for a connection. Two
-//! things are no rent, besides the waits for a target that [stands still](super::growth):
+//! This is the ski rental problem (Karlin, Manasse, Rudolph and Sleator, "Competitive snoopy
+//! caching", 1988): buying once the rent so far has reached the price costs at most twice the
+//! optimum. The rent is the time that requests wait for a connection. It excludes, besides waits
+//! for a target that [stalls](super::growth):
 //!
-//! - More than a usual answer takes. Within that time a connection would have been free again.
-//! - Chance. Each answer takes a small share of its time off the sum, so that a rare coincidence of
-//!   arrivals is forgotten, and waits that are a small share of all answers never add up.
+//! - Waits beyond a usual response time, within which a connection would have been free again.
+//! - Chance: each response subtracts a small share of its time from the sum. A rare coincidence of
+//!   arrivals is forgotten, and waits that are a small share of all response times never add up.
 
 use std::cell::Cell;
 
 use plimsoll_measure::Nanos;
 
-/// The least price of a connection. A pause of the target or of the host concerns some tens of
-/// requests, each of which waits for as long as an answer takes: that must not buy any.
+/// Minimum price of a connection. A pause of the target or of the host affects some tens of
+/// requests, each of which waits for as long as a response takes; that must not pay for a
+/// connection.
 const LEAST_PRICE: Nanos = Nanos::from_millis(4);
-/// The price is that of so many usual answers, if that is more.
+/// Price in usual response times, if that is more.
 const PRICE_IN_ANSWERS: u64 = 2;
-/// Waits may add up to one in so many parts of the answer times without being too much.
+/// Waits of up to 1/512 of the response times are forgotten.
 const FORGOTTEN: u64 = 512;
 
-/// The waits that count, and the answers.
+/// The counted waits and responses.
 #[derive(Debug, Default)]
 pub(super) struct Savings {
     saved: Cell<Nanos>,
     answers: Cell<u64>,
-    /// The answers for which waits were forgotten.
+    /// Number of responses for which waits were forgotten.
     settled: Cell<u64>,
-    /// The shortest time that opening a connection took; zero if none is known.
+    /// Shortest time that opening a connection took; zero if unknown.
     set_up: Cell<Nanos>,
 }
 
 impl Savings {
-    /// An answer is complete.
+    /// Counts a complete response.
     pub(super) fn answered(&self) {
         self.answers.set(self.answers.get() + 1);
     }
 
-    /// A connection was opened within this time.
+    /// Records the duration of opening a connection.
     pub(super) fn set_up_took(&self, time: Nanos) {
         let known = self.set_up.get();
         self.set_up.set(if known == Nanos::ZERO { time } else { known.min(time) });
     }
 
-    /// The shortest time that opening a connection took; zero if none is known.
+    /// Shortest time that opening a connection took; zero if unknown.
     pub(super) const fn set_up(&self) -> Nanos {
         self.set_up.get()
     }
 
-    /// A request has waited for so long, where an answer takes `usual`.
+    /// Records the wait of a request, if a response takes `usual`.
     pub(super) fn waited(&self, wait: Nanos, usual: Nanos) {
         let answers = self.answers.get() - self.settled.replace(self.answers.get());
         let forgotten = Nanos::new(usual.as_u64().saturating_mul(answers) / FORGOTTEN);
@@ -57,12 +58,12 @@ impl Savings {
         self.saved.set(saved.min(self.price(usual)));
     }
 
-    /// Whether they reach the price of a connection. As long as no answer has come, they do.
+    /// Whether the waits reach the price of a connection. Before the first response they always do.
     pub(super) fn suffice(&self, usual: Nanos) -> bool {
         self.answers.get() == 0 || self.saved.get() >= self.price(usual)
     }
 
-    /// A connection is being opened: the next one must earn its own price.
+    /// Records that a connection is being opened: the next one must earn its own price.
     pub(super) fn spend(&self) {
         self.saved.set(Nanos::ZERO);
     }
@@ -79,14 +80,14 @@ mod tests {
 
     const ANSWER: Nanos = Nanos::from_micros(100);
 
-    /// Savings after an answer.
+    /// Savings after one response.
     fn savings() -> Savings {
         let savings = Savings::default();
         savings.answered();
         savings
     }
 
-    /// How many waits of so long buy a connection.
+    /// Number of waits of this length that pay for a connection.
     fn waits(savings: &Savings, wait: Nanos, usual: Nanos) -> usize {
         (1..100_000)
             .find(|_: &usize| {
@@ -112,7 +113,7 @@ mod tests {
     fn each_connection_must_earn_its_own_price() {
         let savings = savings();
         assert_eq!(waits(&savings, ANSWER, ANSWER), 40);
-        // What comes on top of a price is not kept for the next one.
+        // Waits beyond the price are not kept for the next connection.
         (0..1_000).for_each(|_| savings.waited(ANSWER, ANSWER));
         savings.spend();
         assert!(!savings.suffice(ANSWER));
@@ -127,7 +128,7 @@ mod tests {
             savings.waited(if n.is_multiple_of(every) { ANSWER } else { Nanos::ZERO }, ANSWER);
             savings.suffice(ANSWER)
         };
-        // One in 600 waits for a whole answer; then one in 400.
+        // One in 600 requests waits for a whole response; then one in 400.
         assert!(!(0..100_000).any(|n| suffice(n, 600)));
         assert!((0..100_000).any(|n| suffice(n, 400)));
     }

@@ -1,4 +1,4 @@
-//! Those who wait for a connection, in the order of their arrival.
+//! The queue for connections, first come, first served.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -11,22 +11,22 @@ use super::demand::Demand;
 use super::pooled::Pooled;
 use crate::failure::Failure;
 
-/// What ends a wait.
+/// The end of a wait.
 #[derive(Debug)]
 pub(super) struct Delivery<C> {
     /// Durations of the handshake that ended the wait.
     pub(super) phases: ConnectPhases,
-    /// When it began; `None` for a connection that was freed.
+    /// Start of the handshake; `None` for a freed connection.
     pub(super) started: Option<Moment>,
     /// The connection.
     pub(super) connection: Result<Pooled<C>, Failure>,
 }
 
-/// One who waits.
+/// A demand in the queue.
 #[derive(Debug)]
 pub(super) struct Waiter<C> {
     pub(super) demand: Demand,
-    /// Whether it was late itself, or waits behind one that was: the generator's part.
+    /// Whether it was released late, or waits behind one that was: the generator's part.
     pub(super) is_ours: bool,
     delivery: RefCell<Option<Delivery<C>>>,
     waker: RefCell<Option<Waker>>,
@@ -41,7 +41,7 @@ impl<C> Waiter<C> {
         }
     }
 
-    /// What was delivered, if it was.
+    /// Takes the delivery, if there is one.
     pub(super) fn take_delivery(&self) -> Option<Delivery<C>> {
         self.delivery.take()
     }
@@ -59,7 +59,7 @@ impl<C> Waiter<C> {
 #[derive(Debug)]
 pub(super) struct WaitQueue<C> {
     waiting: RefCell<VecDeque<Rc<Waiter<C>>>>,
-    /// Those who were not late themselves.
+    /// Number of demands that were not late.
     eager: Cell<usize>,
 }
 
@@ -78,17 +78,17 @@ impl<C> WaitQueue<C> {
         self.waiting.borrow().is_empty()
     }
 
-    /// The number of those for whom connections may be added.
+    /// Number of demands for which connections may be added.
     pub(super) const fn eager(&self) -> usize {
         self.eager.get()
     }
 
-    /// Since when the first has waited.
+    /// Time since which the first one has waited.
     pub(super) fn first_since(&self) -> Option<Moment> {
         self.waiting.borrow().front().map(|waiter| waiter.demand.now)
     }
 
-    /// Adds one to the end.
+    /// Appends a demand.
     pub(super) fn push(&self, demand: Demand) -> Rc<Waiter<C>> {
         let waiter = Rc::new(Waiter {
             demand,
@@ -101,7 +101,7 @@ impl<C> WaitQueue<C> {
         waiter
     }
 
-    /// Takes the first, or the first who accepts a connection that was used before.
+    /// Takes the first demand, or with `used` the first that accepts a used connection.
     pub(super) fn pop(&self, used: bool) -> Option<Rc<Waiter<C>>> {
         let mut waiting = self.waiting.borrow_mut();
         let index = waiting.iter().position(|waiter| !(used && waiter.demand.unused))?;
@@ -110,7 +110,7 @@ impl<C> WaitQueue<C> {
         Some(waiter)
     }
 
-    /// Removes one who gave up.
+    /// Removes a cancelled demand.
     pub(super) fn remove(&self, given_up: &Rc<Waiter<C>>) {
         let mut waiting = self.waiting.borrow_mut();
         if let Some(index) = waiting.iter().position(|waiter| Rc::ptr_eq(waiter, given_up)) {

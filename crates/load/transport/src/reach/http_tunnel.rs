@@ -10,7 +10,7 @@ use super::refused;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 
-/// The largest head of an answer that is read.
+/// Maximum size of the response head.
 const MAX_HEAD: usize = 16 * 1024;
 
 /// Opens a tunnel.
@@ -28,7 +28,7 @@ pub(super) async fn open(
     tcp.write_all(request.as_bytes()).await.map_err(|error| Failure::connecting(&error))?;
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        // Byte by byte: what follows the head belongs to the tunnel.
+        // Reads byte by byte, because the bytes after the head belong to the tunnel.
         let byte = tcp.read_u8().await.map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => refused(
                 "the proxy closed instead of opening a tunnel; is it one of HTTP?".to_owned(),

@@ -16,7 +16,7 @@ fn queue() -> (Arc<LookTimes>, Rc<SendQueue>) {
     (Arc::clone(&looks), Rc::new(SendQueue::new(looks)))
 }
 
-/// A worker that has sent so many requests since it woke, and whose queue is driven.
+/// A worker that has sent this many requests since it woke, and whose queue is driven.
 async fn busy(queue: &Rc<SendQueue>, requests: u32) {
     let driver = Rc::clone(queue);
     spawn_local(async move { driver.drive(&MonotonicClock::start()).await });
@@ -26,7 +26,7 @@ async fn busy(queue: &Rc<SendQueue>, requests: u32) {
     }
 }
 
-/// The place of the one connection of a busy worker, its other end, and a clock.
+/// The only connection's place of a busy worker, its remote end, and a clock.
 async fn busy_with_one() -> (SendPlace, StdStream, MonotonicClock) {
     let (_, queue) = queue();
     busy(&queue, BUSY).await;
@@ -34,7 +34,7 @@ async fn busy_with_one() -> (SendPlace, StdStream, MonotonicClock) {
     (place, far, MonotonicClock::start())
 }
 
-/// The place of a new connection, and its other end.
+/// The place of a new connection, and its remote end.
 async fn connect(queue: &Rc<SendQueue>) -> (SendPlace, StdStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let near = StdStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -73,7 +73,7 @@ fn only_a_busy_worker_lets_requests_wait_and_only_if_somebody_will_send_them() {
         (0..2 * BUSY).for_each(|_| assert!(!queue.count_request(), "nobody drives it"));
         looks.wakes(Moment::from_nanos(2));
         busy(&queue, 0).await;
-        // As many as before the sleep say that it is still busy.
+        // As many requests as before the sleep mean that it is still busy.
         assert!(queue.count_request());
         looks.wakes(Moment::from_nanos(3));
         for count in 1..BUSY {
@@ -158,7 +158,7 @@ fn a_failure_to_send_is_the_failure_of_the_exchange() {
     run(async {
         let (place, far, clock) = busy_with_one().await;
         drop(far);
-        // The first write after the end is answered with a reset, and the next one fails.
+        // The first write after the end causes a reset, and the next one fails.
         let mut results = Vec::new();
         for _ in 0..3 {
             let mut outgoing = request(10);

@@ -1,4 +1,4 @@
-//! Non-blocking reads of a TCP socket, with time stamps of the kernel.
+//! Non-blocking reads of a TCP socket, with kernel time stamps.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd as _, RawFd};
@@ -12,12 +12,12 @@ use tokio::net::TcpStream;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawRead {
     pub(super) length: usize,
-    /// The kernel's time stamp of the last bytes.
+    /// Kernel time stamp of the last bytes.
     pub(super) kernel_time: Option<TimeSpec>,
 }
 
 /// Reads once. A read that does not fill the buffer has emptied the socket, so the readiness is
-/// cleared right away. That saves the next read a failing system call (epoll(7), edge-triggered
+/// cleared right away. This saves the next read a failing system call (epoll(7), edge-triggered
 /// mode).
 pub(super) fn read_raw(
     tcp: &TcpStream,
@@ -37,7 +37,7 @@ pub(super) fn read_raw(
     short.map_or(result, Ok)
 }
 
-/// Reads bytes, with the kernel's time stamp if that is enabled.
+/// Reads bytes, with the kernel's time stamp if enabled.
 pub(super) fn receive(
     fd: RawFd,
     timestamped: bool,
@@ -52,7 +52,7 @@ pub(super) fn receive_untimed(fd: RawFd, buffer: &mut [u8]) -> io::Result<RawRea
     Ok(RawRead { length: recv(fd, buffer, MsgFlags::MSG_DONTWAIT)?, kernel_time: None })
 }
 
-/// Reads bytes with the kernel's time stamp of the last of them.
+/// Reads bytes with the kernel's time stamp of the last one.
 fn receive_timed(fd: RawFd, buffer: &mut [u8], control: &mut [u8]) -> io::Result<RawRead> {
     let mut slices = [IoSliceMut::new(buffer)];
     let message = recvmsg::<()>(fd, &mut slices, Some(control), MsgFlags::MSG_DONTWAIT)?;

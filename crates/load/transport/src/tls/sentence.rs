@@ -1,14 +1,14 @@
-//! Errors of TLS in sentences: what is wrong, and what to do.
+//! Describes TLS errors in sentences with a remedy.
 
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
-/// The words of webpki for a certificate of a CA that a server shows as its own.
+/// webpki's name for a CA certificate that a server presents as its own.
 pub(super) const CA_AS_SERVER: &str = "CaUsedAsEndEntity";
-/// A certificate that rustls cannot read is nearly always one without names.
+/// webpki's name for an unreadable certificate, which nearly always has no names.
 const OLD_VERSION: &str = "UnsupportedCertVersion";
 
-/// The sentence; it ends with a fix.
+/// The sentence, which ends with a remedy.
 pub(crate) fn sentence(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(error) => of_certificate(error),
@@ -50,7 +50,7 @@ fn of_certificate(error: &CertificateError) -> String {
             let names: Vec<_> = presented.iter().map(|name| bare(name)).collect();
             wrong_name(&expected.to_str(), &names)
         }
-        // A root with the name of the issuer, and another key.
+        // A root with the issuer's name, but another key.
         CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => format!(
             "no root that is trusted here has signed the target's certificate (one has the name of its issuer, and another key); {TRUST}"
@@ -117,7 +117,7 @@ fn of_alert(alert: AlertDescription) -> String {
     }
 }
 
-/// `localhost` of `DnsName("localhost")`, as rustls writes names.
+/// Extracts `localhost` from `DnsName("localhost")`, which is how rustls formats names.
 fn bare(name: &str) -> String {
     let inner = name.split_once('(').map_or(name, |(_, inner)| inner.trim_end_matches(')'));
     inner.trim_matches('"').to_owned()

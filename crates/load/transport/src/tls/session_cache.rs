@@ -10,9 +10,9 @@ use rustls::client::{
 };
 use rustls::pki_types::ServerName;
 
-/// Tickets kept for one target. A ticket is used once (RFC 8446, appendix C.4), and every
-/// connection brings one or two. The cache of rustls keeps 8: of 64 connections opened at once,
-/// most could not resume, although the target allows it.
+/// Maximum number of tickets per target. A ticket is used once (RFC 8446, appendix C.4), and every
+/// connection receives one or two. The cache of rustls keeps 8, so that of 64 connections opened at
+/// once most could not resume.
 const MAX_TICKETS: usize = 1_024;
 
 /// The session cache of one worker. No other thread uses it, so its lock is never contended.
@@ -25,7 +25,7 @@ struct Server {
     group: Option<NamedGroup>,
     /// TLS 1.2: one session, which can be resumed many times.
     session: Option<Tls12ClientSessionValue>,
-    /// TLS 1.3: the newest last.
+    /// TLS 1.3: tickets, the newest last.
     tickets: VecDeque<Tls13ClientSessionValue>,
 }
 
@@ -44,7 +44,7 @@ impl SessionCache {
     }
 }
 
-/// Shows no content: sessions are secrets.
+/// Hides the content, because sessions are secrets.
 impl fmt::Debug for SessionCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionCache").finish_non_exhaustive()

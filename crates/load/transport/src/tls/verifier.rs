@@ -1,4 +1,4 @@
-//! Which certificates of servers are trusted, where it is not the system's roots that say so.
+//! Trust in server certificates, other than through the system's roots.
 
 use std::sync::Arc;
 
@@ -11,16 +11,17 @@ use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 use super::sentence::CA_AS_SERVER;
 
-/// Checks that the server has the key of its certificate, and the certificate if some are given.
+/// Checks that the server has the key of its certificate and, if certificates are given, the
+/// certificate itself.
 #[derive(Debug)]
 pub(super) struct Verifier {
     provider: Arc<CryptoProvider>,
     given: Option<Given>,
 }
 
-/// Trusts what these certificates have signed, and servers that show one of them. `openssl req
-/// -x509` makes a CA's certificate (`CA:TRUE`), which servers show all the same; OpenSSL and curl
-/// accept it when it is trusted.
+/// Trusts certificates signed by these, and servers that present one of them. `openssl req -x509`
+/// makes a CA certificate (`CA:TRUE`), which servers present nevertheless; OpenSSL and curl accept
+/// it if it is trusted.
 #[derive(Debug)]
 struct Given {
     roots: Arc<WebPkiServerVerifier>,
@@ -28,15 +29,14 @@ struct Given {
 }
 
 impl Verifier {
-    /// Trusts any certificate: for `--insecure`, which every report shows.
+    /// Trusts any certificate, for `--insecure`, which every report mentions.
     pub(super) const fn of_any(provider: Arc<CryptoProvider>) -> Self {
         Self { provider, given: None }
     }
 
     /// Trusts these certificates.
     ///
-    /// # Errors
-    /// What is wrong with one of them.
+    /// # Errors The problem with one of them.
     pub(super) fn of(
         trusted: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
@@ -65,7 +65,7 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         };
         match roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // Its dates have been checked before that, and its key is proven by the handshake.
+            // Its dates were checked earlier, and the handshake proves its key.
             Err(Error::InvalidCertificate(error))
                 if trusted.iter().any(|own| own == end_entity)
                     && format!("{error:?}").contains(CA_AS_SERVER) =>

@@ -1,5 +1,5 @@
-//! A WebSocket over a socket: the handshake, one message and its answer after another, and the
-//! closing handshake.
+//! A WebSocket over a socket: the handshake, messages with their responses, and the closing
+//! handshake.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -21,14 +21,14 @@ use crate::message::{RequestHead, ResponseHandler};
 use crate::rx_timestamp::{RxClock, RxTime};
 use crate::socket::{ReadResult, Socket};
 
-/// Observes a handshake and the exchanges after it. Bytes of a handshake that succeeds are not
-/// counted as received, like those of TLS; an ordinary answer to it is.
+/// Observes a handshake and the exchanges after it. Bytes of a successful handshake are not counted
+/// as received, like those of TLS; an ordinary response to it is.
 pub trait MessageHandler: ResponseHandler {
-    /// The last byte of the handshake's request was handed to the kernel.
+    /// The last byte of the handshake's request was passed to the kernel.
     fn upgrade_sent(&mut self, at: Moment);
-    /// A message came. `Break` means that it was the last one of the answer.
+    /// A message arrived. `Break` means that it was the last one of the response.
     fn message(&mut self, message: Message<'_>, at: Moment) -> ControlFlow<()>;
-    /// A read is over; whether it ended within a message.
+    /// A read is over; `within_message` is true if it ended within a message.
     fn read_ended(&mut self, within_message: bool);
 }
 
@@ -39,11 +39,11 @@ pub struct UpgradeRequest<'a> {
     pub head: &'a RequestHead,
     /// Its `x-request-id`.
     pub id: Option<&'a [u8]>,
-    /// The subprotocol that the head asks for.
+    /// The subprotocol requested by the head.
     pub subprotocol: Option<&'a str>,
-    /// Gives the key of the handshake and those of all masks.
+    /// Generator of the handshake's key and of all masks.
     pub keys: Rng,
-    /// Largest message that is read, in bytes.
+    /// Maximum size of a received message in bytes.
     pub max_message: usize,
 }
 
@@ -53,16 +53,15 @@ pub struct WebSocket {
     socket: Socket,
     session: Session,
     outgoing: OutgoingRequest,
-    /// Whether TLS holds bytes of control frames that the kernel has not taken yet.
+    /// Whether TLS buffers bytes of control frames that the kernel has not accepted yet.
     unflushed: bool,
 }
 
 impl WebSocket {
-    /// Makes the handshake over a connection that has carried nothing. `None`: the target gave an
-    /// ordinary answer, which the handler has got whole.
+    /// Performs the handshake over an unused connection. `None`: the target sent an ordinary
+    /// response, which the handler has received completely.
     ///
-    /// # Errors
-    /// A [`Failure`] of the network, or [`ErrorClass::WebsocketHandshake`].
+    /// # Errors A [`Failure`] of the network, or [`ErrorClass::WebsocketHandshake`].
     pub async fn open<C: Clock, H: MessageHandler>(
         connection: Connection,
         request: UpgradeRequest<'_>,
@@ -129,14 +128,12 @@ impl WebSocket {
         Ok(())
     }
 
-    /// Sends a text, which is the body of `text`, and reads its answer up to the message that the
+    /// Sends a text, which is the body of `text`, and reads its response up to the message that the
     /// handler calls the last one. Pings are answered meanwhile.
     ///
-    /// # Errors
-    /// A [`Failure`] of the network or the target. Nothing further can be exchanged then.
+    /// # Errors A [`Failure`] of the network or the target. The connection is then unusable.
     ///
-    /// # Cancel safety
-    /// After a dropped exchange, only [`WebSocket::begin_close`] makes sense.
+    /// # Cancel safety After a dropped exchange, only [`WebSocket::begin_close`] may be called.
     pub async fn exchange<C: Clock, H: MessageHandler>(
         &mut self,
         rx_clock: &RxClock<C>,
@@ -160,7 +157,7 @@ impl WebSocket {
             }
             if let Some(failure) = self.session.end() {
                 let failure = failure.clone();
-                // The target learns why, if it still reads.
+                // Tells the target the reason, if it still reads.
                 let _ = self.flush_control();
                 return Err(failure);
             }
@@ -191,8 +188,8 @@ impl WebSocket {
         .await;
     }
 
-    /// Begins to end the connection, with this code: sends what the kernel takes of a close frame.
-    /// `false` means that there is nothing to wait for: the connection is to be dropped.
+    /// Begins to close the connection with this code: sends as much of a close frame as the kernel
+    /// accepts. `false` means that there is nothing to wait for, and the connection can be dropped.
     pub fn begin_close(&mut self, code: u16) -> bool {
         if self.outgoing.is_begun() {
             return false;
@@ -202,8 +199,8 @@ impl WebSocket {
         self.flush_control().is_ok()
     }
 
-    /// Waits until the target has ended the connection as well, `limit` at most. Who closes first
-    /// keeps the port for a while, which would be the generator (7.1.1).
+    /// Waits at most `limit` until the target has closed the connection as well. The side that
+    /// closes first keeps the port for a while, which would be the generator (7.1.1).
     pub async fn finish_close<C: Clock>(
         &mut self,
         rx_clock: &RxClock<C>,
@@ -219,7 +216,7 @@ impl WebSocket {
         let _ = tokio::time::timeout(limit.to_duration(), wait).await;
     }
 
-    /// Waits until there is something to read or, where something is to be sent, room for it.
+    /// Waits until data can be read or, if there is something to send, written.
     async fn ready(&self) -> Result<(), Failure> {
         let ready = self.socket.ready(self.wants_to_write()).await;
         ready.map_err(|error| Failure::on_connection(&error))
@@ -229,7 +226,7 @@ impl WebSocket {
         !self.outgoing.is_done() || self.unflushed || !self.session.is_flushed()
     }
 
-    /// An answer to half a message leaves the other half owed.
+    /// A response to half a message makes the connection unusable.
     fn check_sent(&mut self) {
         if !self.outgoing.is_done() {
             let detail = "the answer ended before the whole message was sent";
@@ -237,7 +234,7 @@ impl WebSocket {
         }
     }
 
-    /// Writes what the socket takes. Frames are not interrupted by others.
+    /// Writes as much as the socket accepts. Frames are not interleaved.
     fn send<C: Clock>(
         &mut self,
         clock: &C,
@@ -270,7 +267,7 @@ impl WebSocket {
         Ok(())
     }
 
-    /// Reads until the answer or the session ends, or the socket has no more.
+    /// Reads until the response or the session ends, or the socket has no more data.
     fn receive<C: Clock, H: MessageHandler>(
         &mut self,
         rx_clock: &RxClock<C>,
@@ -293,7 +290,7 @@ impl WebSocket {
         }
     }
 
-    /// Reads what came while no answer was awaited.
+    /// Reads data that arrived between exchanges.
     fn receive_between<C: Clock>(&mut self, rx_clock: &RxClock<C>, buffers: &RefCell<ReadBuffers>) {
         let mut buffers = buffers.borrow_mut();
         let Self { socket, session, .. } = self;
@@ -314,7 +311,7 @@ impl WebSocket {
         }
     }
 
-    /// Reads and discards; whether the connection has ended.
+    /// Reads and discards data; returns whether the connection has ended.
     fn has_disconnected<C: Clock>(
         &mut self,
         rx_clock: &RxClock<C>,
@@ -334,7 +331,7 @@ impl WebSocket {
         }
     }
 
-    /// Reads and answers what came. The task is woken when there is more to do.
+    /// Reads data and answers pings. The task is woken when there is more to do.
     fn poll_idle<C: Clock>(
         &mut self,
         context: &mut Context<'_>,
@@ -356,7 +353,7 @@ impl WebSocket {
     }
 }
 
-/// Reads bytes during a handshake, and the frames behind it.
+/// Reads bytes during a handshake, and the frames after it.
 fn read_upgrade(
     upgrade: &mut Upgrade<'_>,
     session: &mut Session,
@@ -370,7 +367,7 @@ fn read_upgrade(
     }
 }
 
-/// Reads bytes while an answer is awaited. What follows its last message belongs to nothing.
+/// Reads bytes of a response. Data after its last message belong to no exchange.
 fn read_answer(
     session: &mut Session,
     handler: &mut impl MessageHandler,

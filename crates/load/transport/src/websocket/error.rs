@@ -4,26 +4,26 @@ use plimsoll_measure::ErrorClass;
 
 use crate::failure::Failure;
 
-/// Why the frames of a target cannot be read. The numbers are sections of RFC 6455.
+/// Why the frames of a target are invalid. The numbers are sections of RFC 6455.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
     /// A reserved bit is set.
     #[error("a frame has a reserved bit, and no extension was agreed on (RFC 6455, 5.2)")]
     ReservedBit,
-    /// The opcode is one of those that mean nothing.
+    /// The opcode is reserved.
     #[error("a frame has the reserved opcode {0} (RFC 6455, 5.2)")]
     ReservedOpcode(u8),
-    /// Only clients mask.
+    /// The frame is masked, which only clients may do.
     #[error("a frame of the server is masked (RFC 6455, 5.1)")]
     Masked,
-    /// A control frame is not the last of its message.
+    /// A control frame is fragmented.
     #[error("a control frame is fragmented (RFC 6455, 5.5)")]
     FragmentedControl,
     /// A control frame has more than 125 bytes.
     #[error("a control frame is longer than 125 bytes (RFC 6455, 5.5)")]
     LongControl,
-    /// The length is not written in the fewest bytes, or its highest bit is set.
+    /// The length does not use the shortest form, or its highest bit is set.
     #[error("the length of a frame is not in its shortest form (RFC 6455, 5.2)")]
     LengthForm,
     /// A continuation without a first fragment.
@@ -38,7 +38,7 @@ pub enum FrameError {
     /// A close frame whose body has one byte.
     #[error("a close frame has half of a code (RFC 6455, 5.5.1)")]
     CloseLength,
-    /// A close code that nobody may send.
+    /// A forbidden close code.
     #[error("a close frame has the code {0}, which nobody may send (RFC 6455, 7.4)")]
     CloseCode(u16),
     /// A message beyond the limit.
@@ -47,7 +47,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// The code of the close frame that answers it (7.4.1).
+    /// Code of the close frame for this violation (7.4.1).
     pub const fn close_code(self) -> u16 {
         match self {
             Self::NotUtf8 => 1007,
@@ -56,7 +56,7 @@ impl FrameError {
         }
     }
 
-    /// The class that a turn fails with.
+    /// Error class of the turn.
     pub const fn class(self) -> ErrorClass {
         match self {
             Self::TooLarge(_) => ErrorClass::BodyTooLarge,

@@ -1,6 +1,6 @@
 //! One frame: its opcode, its header and its mask (5.2, 5.3).
 
-/// The largest payload whose length fits the second byte.
+/// Maximum payload whose length fits in the second byte.
 const SHORT: usize = 125;
 /// The key of a mask.
 const KEY_BYTES: usize = 4;
@@ -47,7 +47,7 @@ impl Opcode {
         }
     }
 
-    /// Whether frames of this kind control the connection, and carry no message.
+    /// Whether frames of this kind control the connection instead of transporting a message.
     pub const fn is_control(self) -> bool {
         self.bits() >= 0x8
     }

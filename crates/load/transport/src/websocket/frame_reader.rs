@@ -1,11 +1,11 @@
-//! Reads the frames of a server, however their bytes are split, and joins them to messages.
+//! Reads the frames of a server, with any split of their bytes, and joins them into messages.
 
 use super::error::FrameError;
 use super::frame::Opcode;
 
-/// The longest payload of a control frame (5.5).
+/// Maximum payload of a control frame (5.5).
 const MAX_CONTROL: u64 = 125;
-/// The longest header: two bytes and a length of eight.
+/// Maximum header length: two bytes and a length of eight.
 const MAX_HEADER: usize = 10;
 /// Buffer capacity that is kept between messages.
 const KEPT_CAPACITY: usize = 64 * 1024;
@@ -22,22 +22,22 @@ pub enum Message<'a> {
 /// The body of a close frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CloseFrame<'a> {
-    /// Why the connection ends (7.4).
+    /// Reason for closing (7.4).
     pub code: u16,
-    /// The same in words.
+    /// Reason in words.
     pub reason: &'a str,
 }
 
-/// What came.
+/// A received message or control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incoming<'a> {
-    /// A message, complete.
+    /// A complete message.
     Message(Message<'a>),
     /// A ping with its payload, which a pong returns.
     Ping(&'a [u8]),
     /// A pong with its payload.
     Pong(&'a [u8]),
-    /// The end; with a body or without.
+    /// The close frame, with or without a body.
     Close(Option<CloseFrame<'a>>),
 }
 
@@ -46,7 +46,7 @@ pub enum Incoming<'a> {
 struct Frame {
     opcode: Opcode,
     fin: bool,
-    /// Bytes of the payload that are missing.
+    /// Number of missing bytes of the payload.
     left: usize,
 }
 
@@ -70,7 +70,8 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// A reader at the first byte after the handshake; of messages of up to `max_message` bytes.
+    /// Creates a reader at the first byte after the handshake, for messages of up to `max_message`
+    /// bytes.
     pub const fn new(max_message: usize) -> Self {
         Self {
             max_message,
@@ -89,10 +90,9 @@ impl FrameReader {
         self.header_length > 0 || self.frame.is_some() || self.message.is_some()
     }
 
-    /// Reads the next bytes and passes on what they complete.
+    /// Reads the next bytes and passes on completed messages.
     ///
-    /// # Errors
-    /// The first violation of the framing. Nothing after it can be read.
+    /// # Errors The first violation of the framing. The data after it cannot be read.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -116,9 +116,9 @@ impl FrameReader {
         Ok(())
     }
 
-    /// Reads a byte of a header. With its last one, the frame begins.
+    /// Reads a byte of a header. The frame begins after its last byte.
     fn read_header(&mut self, byte: u8) -> Result<(), FrameError> {
-        // A header is complete with its tenth byte at the latest, so there is room.
+        // A header has at most ten bytes, so there is room.
         self.header[self.header_length] = byte;
         self.header_length += 1;
         let [first, second, length @ ..] = self.header;
@@ -154,7 +154,7 @@ impl FrameReader {
         }
     }
 
-    /// The header is complete, and announces a payload of `length` bytes.
+    /// Handles a complete header that announces a payload of `length` bytes.
     fn begin(&mut self, length: u64) -> Result<(), FrameError> {
         let first = self.header[0];
         let opcode =
@@ -196,7 +196,7 @@ impl FrameReader {
         self.read_control(frame.opcode, &whole, on)
     }
 
-    /// Reads a part of a message; `last`: nothing of it is missing then.
+    /// Reads a part of a message; `last`: the part completes the frame.
     fn read_message(
         &mut self,
         part: &[u8],

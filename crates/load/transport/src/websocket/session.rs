@@ -1,4 +1,4 @@
-//! An open WebSocket without I/O: what is to be sent besides messages, and how it ends.
+//! An open WebSocket without I/O: control frames to send, and its end.
 
 use std::ops::ControlFlow;
 
@@ -9,29 +9,29 @@ use super::frame_reader::{CloseFrame, FrameReader, Incoming, Message};
 use crate::buffers::EncodedRequest;
 use crate::failure::Failure;
 
-/// Answers to pings that wait to be sent. Beyond this, pings are not answered: only the latest one
-/// has to be (5.5.3).
+/// Maximum size of queued answers to pings. Beyond this, pings are not answered, because only the
+/// latest one must be (5.5.3).
 const MAX_WAITING: usize = 4 * 1024;
 
 /// The client's side of a connection after its handshake.
 #[derive(Debug)]
 pub struct Session {
     reader: FrameReader,
-    /// Gives the keys of masks.
+    /// Generator of the masks' keys.
     keys: Rng,
-    /// Control frames, of which so many bytes have been sent.
+    /// Control frames, and the number of their bytes already sent.
     control: Vec<u8>,
     control_sent: usize,
     close_sent: bool,
-    /// Whether bytes came since the last message of ours.
+    /// Whether bytes arrived since our last message.
     answered: bool,
-    /// Why no further message can be exchanged.
+    /// The reason why no further message can be exchanged.
     end: Option<Failure>,
 }
 
 impl Session {
-    /// A session that masks with keys from `keys` (5.3), and reads messages of up to `max_message`
-    /// bytes.
+    /// Creates a session that masks with keys from `keys` (5.3), and reads messages of up to
+    /// `max_message` bytes.
     pub const fn new(keys: Rng, max_message: usize) -> Self {
         Self {
             reader: FrameReader::new(max_message),
@@ -44,7 +44,8 @@ impl Session {
         }
     }
 
-    /// Makes a text, which is the body, a frame: its header is the head, and the body is masked.
+    /// Turns a text, which is the body, into a frame: its header becomes the head, and the body is
+    /// masked.
     pub fn frame(&mut self, text: &mut EncodedRequest) {
         self.answered = false;
         let key = key(&mut self.keys);
@@ -58,12 +59,12 @@ impl Session {
         &self.control[self.control_sent..]
     }
 
-    /// Whether all of them have been sent.
+    /// Whether all control frames have been sent.
     pub const fn is_flushed(&self) -> bool {
         self.control.is_empty()
     }
 
-    /// So many bytes of them were sent.
+    /// Records sent bytes of control frames.
     pub fn control_sent(&mut self, bytes: usize) {
         self.control_sent += bytes;
         if self.control_sent >= self.control.len() {
@@ -72,19 +73,19 @@ impl Session {
         }
     }
 
-    /// Sends a close frame with this code, unless one was sent before.
+    /// Queues a close frame with this code, unless one was sent before.
     pub fn close(&mut self, code: u16) {
         if !std::mem::replace(&mut self.close_sent, true) {
             push_control(&mut self.control, &mut self.keys, Opcode::Close, &code.to_be_bytes());
         }
     }
 
-    /// Why no further message can be exchanged, if that is so.
+    /// The reason why no further message can be exchanged, if there is one.
     pub const fn end(&self) -> Option<&Failure> {
         self.end.as_ref()
     }
 
-    /// No further message can be exchanged. The first reason counts.
+    /// Ends the session. The first reason counts.
     pub fn fail(&mut self, failure: Failure) {
         self.end.get_or_insert(failure);
     }
@@ -94,7 +95,7 @@ impl Session {
         self.reader.is_within_message()
     }
 
-    /// Reads bytes of the target: passes its messages on, answers pings and a close frame.
+    /// Reads bytes of the target: passes its messages on, and answers pings and a close frame.
     pub fn received(&mut self, bytes: &[u8], on: &mut impl FnMut(Message<'_>)) {
         self.answered |= !bytes.is_empty();
         if self.end.is_some() {
@@ -120,8 +121,8 @@ impl Session {
         }
     }
 
-    /// Reads bytes that came while no message of ours waited for an answer. Any message among them
-    /// belongs to nothing.
+    /// Reads bytes that arrived while no response was expected. A message among them belongs to no
+    /// exchange.
     pub fn received_between(&mut self, bytes: &[u8]) {
         let mut stray = false;
         self.received(bytes, &mut |_| stray = true);
@@ -130,8 +131,8 @@ impl Session {
         }
     }
 
-    /// Reads bytes of an answer. Returns whether `on` has called a message its last one; one after
-    /// it belongs to nothing.
+    /// Reads bytes of a response. Returns whether `on` has called a message its last one; a message
+    /// after it belongs to no exchange.
     pub fn received_answer(
         &mut self,
         bytes: &[u8],
@@ -151,18 +152,18 @@ impl Session {
         answered
     }
 
-    /// Reads bytes whose messages nobody wants.
+    /// Reads bytes and discards their messages.
     pub fn discard(&mut self, bytes: &[u8]) {
         self.received(bytes, &mut |_| {});
     }
 
-    /// A message came that belongs to no turn.
+    /// Handles a message that belongs to no turn.
     fn stray(&mut self) {
         let detail = "a message came after the end of the answer, or before any question";
         self.fail(Failure::new(ErrorClass::MalformedBody, detail));
     }
 
-    /// The target ended the connection without a close frame.
+    /// Handles a disconnect without a close frame.
     pub fn disconnected(&mut self) {
         let (class, detail) = if self.answered {
             (ErrorClass::StreamTruncated, "the connection ended within the answer")
@@ -187,8 +188,8 @@ fn push_control(out: &mut Vec<u8>, keys: &mut Rng, opcode: Opcode, payload: &[u8
     mask(key, &mut out[start..]);
 }
 
-/// The code that answers a close frame, and the frame in words. Control characters of the target
-/// are left out.
+/// The code for answering a close frame, and a description of the frame without the target's
+/// control characters.
 fn describe(frame: Option<CloseFrame<'_>>) -> (u16, String) {
     let Some(CloseFrame { code, reason }) = frame else {
         return (super::NORMAL, "the target closed the connection without a code".to_owned());

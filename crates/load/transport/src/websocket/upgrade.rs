@@ -12,12 +12,12 @@ use crate::http1::{Progress, ResponseParser, ResponsePart};
 use crate::message::{RequestHead, ResponseHandler, ResponseHead};
 use crate::rx_timestamp::RxTime;
 
-/// What a server appends to the key before it hashes it (1.3).
+/// Constant that a server appends to the key before hashing it (1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// The status of an accepted handshake.
 const SWITCHING_PROTOCOLS: u16 = 101;
 
-/// The headers that make a `GET` a handshake, except the key.
+/// Headers that turn a `GET` into a handshake, except the key.
 pub fn upgrade_headers(subprotocol: Option<&str>) -> Vec<(&'static str, &str)> {
     let mut headers =
         vec![("upgrade", "websocket"), ("connection", "Upgrade"), ("sec-websocket-version", "13")];
@@ -34,9 +34,9 @@ pub fn accept_of(key: &str) -> String {
 /// How a handshake ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpgradeEnd {
-    /// Frames follow.
+    /// The connection now uses frames.
     Switched,
-    /// The target gave an ordinary answer, which is complete.
+    /// The target sent an ordinary response, which is complete.
     Refused,
 }
 
@@ -46,14 +46,15 @@ pub struct Upgrade<'a> {
     key: String,
     subprotocol: Option<&'a str>,
     parser: ResponseParser,
-    /// Reads that brought a part of the head only: their bytes, and when the first came.
+    /// Earlier reads with only a part of the head: their number of bytes, and the arrival time of
+    /// the first.
     before: Option<(usize, RxTime)>,
     refused: bool,
     end: Option<Result<UpgradeEnd, Failure>>,
 }
 
 impl<'a> Upgrade<'a> {
-    /// A handshake with a key of 16 bytes from `keys`.
+    /// Creates a handshake with a key of 16 bytes from `keys`.
     pub fn new(keys: &mut Rng, subprotocol: Option<&'a str>) -> Self {
         let bytes = [keys.next_u64().to_le_bytes(), keys.next_u64().to_le_bytes()].concat();
         let mut parser = ResponseParser::new();
@@ -78,18 +79,18 @@ impl<'a> Upgrade<'a> {
         head.render_with(request_id, "sec-websocket-key", self.key.as_bytes(), out);
     }
 
-    /// The end of the handshake, as soon as it is known.
+    /// The result of the handshake once it is known.
     pub const fn end(&self) -> Option<&Result<UpgradeEnd, Failure>> {
         self.end.as_ref()
     }
 
-    /// Takes the end.
+    /// Takes the result.
     pub const fn take_end(&mut self) -> Option<Result<UpgradeEnd, Failure>> {
         self.end.take()
     }
 
     /// Reads bytes of the target. Returns how many of them belong to the handshake; the others are
-    /// frames. The handler gets the head, and an ordinary answer whole.
+    /// frames. The handler receives the head, and the complete body of an ordinary response.
     pub fn received(
         &mut self,
         bytes: &[u8],
@@ -101,7 +102,7 @@ impl<'a> Upgrade<'a> {
         }
         let mut used = 0;
         while self.end.is_none() && used < bytes.len() {
-            // A head is read line by line, so that no byte after it is taken.
+            // A head is read line by line, so that no byte after it is consumed.
             let rest = &bytes[used..];
             let line = rest.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
             let length = line.filter(|_| !self.refused).unwrap_or(rest.len());
@@ -145,7 +146,7 @@ impl<'a> Upgrade<'a> {
         };
     }
 
-    /// The target closed the connection.
+    /// Handles the target closing the connection.
     pub fn closed(&mut self) {
         if self.end.is_none() {
             self.end = Some(self.parser.close().map(|_| UpgradeEnd::Refused));
@@ -172,7 +173,7 @@ fn check(head: &ResponseHead<'_>, key: &str, subprotocol: Option<&str>) -> Resul
     Err(Failure::new(ErrorClass::WebsocketHandshake, problem))
 }
 
-/// Whether a header, of which there may be several lines, has a word, in any case.
+/// Whether a header, which may have several lines, includes a word, ignoring case.
 fn has_token(head: &ResponseHead<'_>, name: &str, word: &str) -> bool {
     let lines = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
     lines
@@ -187,7 +188,7 @@ mod tests {
     use super::*;
     use crate::buffers::EncodedRequest;
 
-    /// What a handler got, as lines.
+    /// Calls of a handler, as lines.
     #[derive(Debug, Default)]
     struct Lines(Vec<String>);
 
@@ -205,8 +206,8 @@ mod tests {
         }
     }
 
-    /// A handshake of which the response comes in pieces: how it ended, what the handler got, and
-    /// the bytes that are left.
+    /// A handshake whose response comes in pieces: its result, the calls of the handler, and the
+    /// remaining bytes.
     fn shake(
         response: &str,
         size: usize,

@@ -1,4 +1,4 @@
-//! A busy worker works in batches, and sees the same.
+//! A busy worker works in batches, with the same results.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -66,7 +66,7 @@ fn a_response_before_the_end_of_the_request_is_received() {
     });
 }
 
-/// A body of so many bytes that tells where each of them belongs.
+/// A body whose bytes show their position.
 fn body_of(length: usize) -> Vec<u8> {
     (b'a'..=b'w').cycle().take(length).collect()
 }
@@ -110,7 +110,7 @@ fn each_of_many_exchanges_at_once_gets_its_own_response() {
         );
         let mut connections = Vec::new();
         for _ in 0..MANY {
-            // One after the other, so that they get the scripts in this order.
+            // One after the other, so that they receive the scripts in this order.
             connections.push(client.connect().await);
         }
         let lengths = Rc::new(RefCell::new(Vec::new()));
@@ -144,7 +144,7 @@ fn a_request_that_is_given_up_is_sent_only_if_others_had_their_turn() {
     });
 }
 
-/// What is known of an exchange that is dropped after its tasks' neighbours had so many turns.
+/// The handler's record of an exchange that is dropped after the other tasks had this many turns.
 async fn given_up(
     client: &Client,
     connection: &mut Connection,

@@ -23,7 +23,7 @@ fn a_connection_is_reused_and_each_response_is_complete() {
                 (recorded.status, recorded.body.as_slice(), end),
                 (200, &b"ok"[..], Ok(true))
             );
-            // The order is not certain: over loopback the kernel can stamp the response before this
+            // The order is uncertain: over loopback the kernel can stamp the response before this
             // thread has returned from its write and read the clock.
             assert!(recorded.sent.is_some() && !recorded.reads.is_empty());
         }
@@ -31,7 +31,8 @@ fn a_connection_is_reused_and_each_response_is_complete() {
     });
 }
 
-/// What a server does after a request, in words and as a script, and how the exchange ends.
+/// Server behaviors after a request, as a description and a script, with the expected end of the
+/// exchange.
 pub(crate) fn ends() -> Vec<(&'static str, Vec<Act>, Result<bool, ErrorClass>)> {
     vec![
         ("close before any response", vec![], Err(ErrorClass::ClosedEarly)),
@@ -78,8 +79,8 @@ fn the_ends_of_a_connection_are_distinguished() {
 #[test]
 fn a_response_before_the_end_of_the_request_is_received() {
     run(async {
-        // The server never reads the 8 MiB body: a client that writes first and reads later would
-        // hang.
+        // The server never reads the 8 MiB body, so a client that writes first and reads later
+        // would hang.
         let refusal = "HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
         let client = Client::new(serve(vec![vec![send(refusal), Act::Pause(1_000)]]));
         let mut connection = client.connect().await;
@@ -232,7 +233,7 @@ fn an_exchange_holds_little_while_it_waits() {
     fn size<A, B, C, D, E, F>(_: impl FnOnce(A, B, C, D, E) -> F) -> usize {
         size_of::<F>()
     }
-    // The task of a virtual user is 2,048 bytes with this. Where it needs 8 more, the allocator
-    // gives it 2,560, for each stream that waits.
+    // This makes the task of a virtual user 2,048 bytes. With 8 more, the allocator gives it 2,560,
+    // for each waiting stream.
     assert!(size(Connection::exchange::<MonotonicClock, Recorded>) <= 168);
 }

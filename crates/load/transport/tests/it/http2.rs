@@ -88,7 +88,8 @@ fn a_body_that_waits_for_the_targets_window_is_measured() {
             let mut connection = pool.checkout(client.demand()).await.connection.unwrap();
             client.send(&mut connection, "POST", &vec![b'x'; size]).await
         };
-        // The server's windows are known after the first request. Until then those of the RFC hold.
+        // The server's windows are known after the first request. Until then the RFC's defaults
+        // apply.
         let (first, _) = post(1).await;
         let (fits, _) = post(1_000).await;
         let (waits, end) = post(20_000).await;
@@ -98,7 +99,7 @@ fn a_body_that_waits_for_the_targets_window_is_measured() {
         assert!(stall >= Nanos::from_millis(60), "the server waited that long: {stall}");
         let responded = *waits.reads.last().unwrap();
         assert!(waits.sent.unwrap() <= responded && stall < Nanos::from_secs(3));
-        // Rejected before it was read: the response arrives although the body is never sent.
+        // Rejected before it was read, so the response arrives although the body is never sent.
         let (rejected, end) = post(5_000).await;
         assert_eq!((rejected.status, end), (413, Ok(true)));
     });
@@ -115,7 +116,7 @@ fn a_response_that_fills_our_own_window_is_reported() {
             let mut recorded = Recorded::default();
             let mut exchange = Box::pin(client.send_to(&mut connection, "GET", b"", &mut recorded));
             if pause > 0 {
-                // The request is sent, and nobody reads the response.
+                // The request is sent, and the response is not read.
                 assert!(poll_once(exchange.as_mut()).await.is_none());
                 tokio::time::sleep(Duration::from_millis(pause)).await;
             }
@@ -171,11 +172,11 @@ fn exchanges_share_connections_up_to_their_stream_limit() {
             );
             checked_out.phases.tcp.is_some()
         };
-        // Larger than the windows that HTTP/2 starts with.
+        // Larger than HTTP/2's initial windows.
         let sizes = (0..35).map(|n| n * 20_000);
         let opened =
             join_all(sizes.map(&exchange)).await.into_iter().filter(|opened| *opened).count();
-        // One that opens a connection may get a slot on another that is freed first.
+        // A request that opens a connection may receive a slot on another that is freed first.
         let connections = accepted.get();
         assert!((1..=4).contains(&connections), "35 exchanges, 10 to a connection: {connections}");
         assert!((1..=connections as usize).contains(&opened), "{opened} of {connections}");

@@ -1,4 +1,4 @@
-//! HTTP/2 over TLS: negotiated by ALPN, resumed, and an error if the target does not offer it.
+//! HTTP/2 over TLS: negotiated by ALPN, resumed, and rejected if the target does not offer it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Our client and hyper's read the same bytes: same bodies, same errors (T21 of the truth tests).
+//! Our client and hyper's must read the same bytes with the same bodies and errors.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Receive time stamps, compared with the times at which the server wrote.
+//! Kernel receive time stamps, compared with the times at which the server wrote.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use plimsoll_transport::{Connection, Connector, Endpoint, SocketOptions};
 
 use crate::support::{Client, Recorded, options, read_request, run};
 
-/// How long a server or client waits. It must be much larger than [`TOLERANCE`].
+/// Waiting time of a server or client. It must be much larger than [`TOLERANCE`].
 const PAUSE: Duration = Duration::from_millis(50);
 /// Differences between the wall clock and the monotonic clock.
 const TOLERANCE: Nanos = Nanos::from_millis(1);
@@ -104,11 +104,11 @@ struct LateRead {
     /// The time stamp of the read.
     read: Moment,
     lag: Option<Nanos>,
-    /// When the server began to write.
+    /// Time before the server's write.
     before_write: Moment,
-    /// When the client could read again.
+    /// Time at which the client could read again.
     resumed: Moment,
-    /// Open as long as this lives: the kernel stamps nothing when no socket asks for it.
+    /// Kept open, because the kernel stamps nothing when no socket requests it.
     _connection: Connection,
 }
 
@@ -133,7 +133,8 @@ async fn read_late(kernel_timestamps: bool) -> LateRead {
 #[test]
 fn the_kernel_tells_when_bytes_arrived_however_late_they_are_read() {
     run(async {
-        // The kernel enables time stamps in the background after the first socket has asked.
+        // The kernel enables time stamps in the background after the first socket has requested
+        // them.
         let mut reads = Vec::new();
         while reads.last().is_none_or(|read: &LateRead| read.lag.is_none()) && reads.len() < 20 {
             reads.push(read_late(true).await);

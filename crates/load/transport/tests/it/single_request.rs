@@ -1,10 +1,10 @@
-//! Single requests, one after the other, of one client.
+//! Single requests of one client, one after the other.
 
 use plimsoll_transport::{Endpoint, SingleClient, SingleRequest};
 
 use crate::support::{Act, run, send, serve};
 
-/// Each connection of the server is good for one request, and then open for a while.
+/// Each connection of the server serves one request, and then stays open for a while.
 #[test]
 fn each_request_has_a_connection_of_its_own_and_only_the_start_of_a_body_is_kept() {
     let script = |text: &str| vec![send(text), Act::Pause(200)];

@@ -95,7 +95,7 @@ pub(crate) struct Recorded {
     pub(crate) stop_after: Option<usize>,
     pub(crate) send_stall: Option<Nanos>,
     pub(crate) receive_stalled: bool,
-    /// Gets a message for each read.
+    /// Receives a message for each read.
     pub(crate) on_read: Option<Sender<()>>,
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn options(timeout: Nanos) -> SocketOptions {
 
 /// A pool on a real clock.
 pub(crate) type TestPool = Pool<TargetOpener<MonotonicClock>>;
-/// A connection of it.
+/// A connection of this pool.
 pub(crate) type TestLease<'p> = Lease<'p, TargetOpener<MonotonicClock>>;
 
 /// A client of one address.
@@ -166,7 +166,7 @@ impl Client {
         Self::on_clock(MonotonicClock::start(), connector)
     }
 
-    /// A client on a clock that the test uses too.
+    /// Creates a client on a clock that the test uses too.
     pub(crate) fn on_clock(clock: MonotonicClock, connector: Connector) -> Self {
         Self {
             clock,
@@ -194,7 +194,7 @@ impl Client {
         self.connector.connect(&self.clock).await.connection.unwrap()
     }
 
-    /// Sends one GET. Returns what was recorded, and how the exchange ended.
+    /// Sends one GET. Returns the recorded response, and the result of the exchange.
     pub(crate) async fn get(
         &self,
         connection: &mut Connection,
@@ -223,7 +223,7 @@ impl Client {
         self.try_send(connection, method, body, recorded).await.map_err(|failure| failure.class)
     }
 
-    /// The same with what failed.
+    /// The same, but returns failures.
     pub(crate) async fn try_send(
         &self,
         connection: &mut Connection,

@@ -1,4 +1,4 @@
-//! TLS targets: trusted, not trusted, and not TLS at all.
+//! TLS targets: trusted, untrusted, and without TLS.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -117,7 +117,8 @@ fn a_trusted_target_is_reached_and_its_handshake_is_timed() {
     });
 }
 
-/// A connection can wait long for its first request: the target must not see half a handshake.
+/// A connection can wait long for its first request, and the target must not count its handshake as
+/// unfinished.
 #[test]
 fn the_target_ends_its_handshake_before_the_first_request() {
     run(async {
@@ -257,7 +258,8 @@ fn many_connections_at_once_are_resumed_with_enough_tickets() {
         let client = client(address, "localhost", &on);
         for (round, resumed) in [(0, 0), (1, 20)] {
             let mut open = Vec::new();
-            // All handshakes before the first request: tickets of this round come too late for it.
+            // All handshakes happen before the first request, so tickets of this round come too
+            // late.
             for _ in 0..20 {
                 open.push(connect(&client).await.connection.unwrap());
             }

@@ -1,5 +1,5 @@
-//! Certificates that `openssl` makes: accepted as curl accepts them, or refused with a sentence
-//! that says what to do.
+//! Certificates made with `openssl`: accepted as by curl, or rejected with a sentence that names
+//! the remedy.
 
 #![expect(clippy::excessive_nesting, reason = "a small server in threads")]
 
@@ -39,7 +39,7 @@ impl Authority {
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// As every guide does it.
+    /// Made as in every guide.
     fn self_signed(&self, name: &str, more: &str) {
         let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
         self.openssl(&format!(
@@ -47,7 +47,7 @@ impl Authority {
         ));
     }
 
-    /// Signed by `ca`, for `localhost`, valid between two dates like `20200101000000Z`.
+    /// Signed by `ca` for `localhost`, valid between two dates such as `20200101000000Z`.
     fn signed(&self, ca: &str, name: &str, dates: (&str, &str)) {
         let config = "[ca]\ndefault_ca=d\n[d]\ndatabase=index\nnew_certs_dir=.\ndefault_md=sha256\n\
              policy=p\nx509_extensions=x\nrand_serial=yes\n[p]\ncommonName=supplied\n[x]\n\
@@ -69,8 +69,8 @@ impl Authority {
         (pem.map(Result::unwrap).collect(), key)
     }
 
-    /// A server with this certificate that answers every request; with `clients` it asks for
-    /// certificates that those have signed.
+    /// A server with this certificate that answers every request; with `clients` it requests client
+    /// certificates signed by these.
     fn serve(
         &self,
         name: &str,
@@ -105,7 +105,7 @@ impl Authority {
                         let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
                         tls.write_all(answer).unwrap();
                     }
-                    // What ended the session is told to the client.
+                    // The client receives the reason for the end of the session.
                     let _ = tls.flush();
                 });
             }
@@ -157,7 +157,7 @@ fn a_certificate_of_openssl_req_works_for_the_server_that_shows_it() {
             assert_eq!(ask(address, "127.0.0.1", &own).await, Ok(200));
             let names = ["is for localhost, 127.0.0.1, not for 127.0.0.2"];
             refused(ask_at(address, "127.0.0.2", &own).await, ErrorClass::TlsCertificate, &names);
-            // Trusting one of the same name is no trust in this one.
+            // Trusting another certificate with the same name must not make this one trusted.
             let other = trusting(&files.path("other.pem"));
             let refusal = ask(address, "localhost", &other).await;
             refused(refusal, ErrorClass::TlsCertificate, &["--ca-file"]);

@@ -19,7 +19,7 @@ use tungstenite::handshake::derive_accept_key;
 
 use crate::support::{Client, run, wait_until};
 
-/// What a handler got. The message `end` is the last one of an answer.
+/// Calls of a handler. The message `end` is the last one of a response.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Seen {
@@ -64,7 +64,7 @@ impl MessageHandler for Seen {
     }
 }
 
-/// A server's side of one connection.
+/// The server side of one connection.
 struct Server(TcpStream);
 
 impl Server {
@@ -137,7 +137,7 @@ impl Server {
     }
 }
 
-/// Serves one connection on a thread of its own.
+/// Serves one connection on its own thread.
 fn serve<T: Send + 'static>(
     script: impl FnOnce(&mut Server) -> T + Send + 'static,
 ) -> (SocketAddr, JoinHandle<T>) {
@@ -275,7 +275,7 @@ fn each_bad_end_of_an_answer_has_its_class_and_none_hangs() {
             assert_eq!(end.map_err(|failure| failure.class), Err(class), "{sentence}");
             let code = close.map(|code: u16| (0x88, code.to_be_bytes().to_vec()));
             assert_eq!(server.join().unwrap(), code, "{sentence}");
-            // No further turn hangs either.
+            // Further turns must not hang either.
             let again = ask(&client, &mut socket, "q", &mut seen).await;
             assert_eq!(again.map_err(|failure| failure.class), Err(class), "{sentence}");
         }
@@ -306,7 +306,7 @@ fn what_comes_between_turns_ends_the_conversation() {
             let end = ask(&client, &mut socket, "2", &mut seen).await;
             assert_eq!(end.map_err(|failure| failure.class), Err(class), "{sentence}");
         }
-        // Before any question.
+        // A message before any request.
         let (address, server) = serve(|server| {
             let head = server.request();
             server.send(&[&Server::accepts(&head)[..], b"\x81\x05hello"].concat());
@@ -368,7 +368,7 @@ fn a_long_message_is_not_interrupted_and_a_silent_target_does_not_hold_its_end()
             let pong = server.frame();
             server.send(b"\x81\x03end");
             let close = server.frame();
-            // It answers nothing and closes nothing: the client gives up.
+            // It sends no response and does not close, so the client gives up.
             (length, pong.0, close.0, server.is_at_end())
         });
         let client = Client::new(address);
@@ -383,8 +383,8 @@ fn a_long_message_is_not_interrupted_and_a_silent_target_does_not_hold_its_end()
     });
 }
 
-/// The crate `tungstenite` returns what it gets, and pings before that. Gives the number of pongs
-/// and the code of the client's close frame.
+/// The crate `tungstenite` echoes messages, and sends pings before that. Returns the number of
+/// pongs and the code of the client's close frame.
 fn echo(stream: TcpStream) -> (usize, Option<u16>) {
     let mut socket = tungstenite::accept(stream).unwrap();
     let (mut pongs, mut code) = (0, None);

@@ -1,4 +1,4 @@
-//! Outcomes, processes, and how Plimsoll itself does.
+//! Panels for outcomes, processes, and Plimsoll itself.
 
 use plimsoll_measure::Side;
 use plimsoll_report::format::{bytes, count, share};
@@ -12,10 +12,10 @@ use super::panel::{BAD, DIM, ODD, cut, figure, panel, time};
 use crate::history::parts;
 use crate::model::{Look, Model, Part};
 
-/// With the frame.
+/// Height including the frame.
 pub(super) const HEIGHT: u16 = 8;
 
-/// Lateness that is worth a colour, in milliseconds.
+/// Dispatch lag from which it is coloured, in milliseconds.
 const LATE_MS: f64 = 1.0;
 
 /// Draws the three panels.
@@ -32,7 +32,7 @@ pub(super) fn draw_outcomes(model: &Model, look: Look, area: Rect, buf: &mut Buf
     }
 }
 
-/// How the requests ended that have ended.
+/// Outcomes of the ended requests.
 fn outcomes<'a>(part: &Part) -> Vec<Line<'a>> {
     let counters = &part.history.counters;
     let ended = counters.completed

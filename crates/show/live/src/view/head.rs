@@ -1,4 +1,4 @@
-//! The first lines: what runs and how far it is; and the last one: keys and messages.
+//! The first lines: the run and its progress; and the last line: keys and messages.
 
 use plimsoll_measure::Nanos;
 use plimsoll_report::format::count;
@@ -13,7 +13,7 @@ use crate::model::{Look, Model};
 pub(super) fn draw(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width);
     let right = place(model, look);
-    // The place in the run matters more than the name.
+    // The progress of the run matters more than its name.
     let room = width.saturating_sub(right.chars().count() + 3);
     let left = name(model, room.min(width / 2));
     let gap = width.saturating_sub(left.chars().count() + right.chars().count() + 2);
@@ -26,7 +26,7 @@ pub(super) fn draw(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     lines(&[first, bar(model, width)], area, buf);
 }
 
-/// The name and the targets of the run.
+/// Name and targets of the run.
 fn name(model: &Model, width: usize) -> String {
     let targets = model.facts.targets.join(", ");
     let text = match (model.facts.name.as_str(), targets.as_str()) {
@@ -36,7 +36,7 @@ fn name(model: &Model, width: usize) -> String {
     cut(&text, width)
 }
 
-/// The stage, and what is left of the run: requests where a number of them ends it, else time.
+/// The stage, and the rest of the run: requests if a number of them ends it, otherwise time.
 fn place(model: &Model, look: Look) -> String {
     let frozen = if look.frozen { "FROZEN (p goes on)  " } else { "" };
     let (stages, duration) = (model.facts.stages.len(), model.facts.duration());
@@ -61,7 +61,7 @@ fn place(model: &Model, look: Look) -> String {
     format!("{frozen}{place}")
 }
 
-/// How much of the run is over. Stages are told apart by gaps.
+/// The progress bar, with gaps between stages.
 fn bar<'a>(model: &Model, width: usize) -> Line<'a> {
     let width = width.saturating_sub(2);
     let duration = model.facts.duration().as_u64();

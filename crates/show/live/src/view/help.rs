@@ -1,4 +1,4 @@
-//! The keys, explained.
+//! Help on the keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -23,7 +23,7 @@ const TEXT: [&str; 13] = [
     "--ui bar shows one line instead, --ui lines suits a log file.",
 ];
 
-/// Draws the help in the middle.
+/// Draws the help in the centre.
 pub(super) fn draw(area: Rect, buf: &mut Buffer) {
     let (width, height) = (70.min(area.width), 15.min(area.height));
     let x = area.x + (area.width - width) / 2;

@@ -1,4 +1,4 @@
-//! Stages and rates at the left, times over the last two minutes at the right.
+//! Stages and rates on the left, times over the last two minutes on the right.
 
 use plimsoll_measure::Nanos;
 use plimsoll_report::format::{count, digits, time as time_words};
@@ -14,9 +14,9 @@ use crate::facts::StageFacts;
 use crate::history::{Point, SECONDS, Spread, UpperEnd, parts};
 use crate::model::{Look, Model, Planned};
 
-/// Lines of the panel of rates, with its frame.
+/// Height of the panel of rates, including its frame.
 const RATES: u16 = 7;
-/// Lines of a chart.
+/// Minimum height of a chart in lines.
 const FEWEST_LINES: u16 = 4;
 
 /// Draws the three panels.
@@ -35,7 +35,7 @@ fn draw_stages(model: &Model, area: Rect, buf: &mut Buffer) {
     let room = usize::from(area.height.saturating_sub(2));
     let width = usize::from(area.width.saturating_sub(4));
     let stages = &model.facts.stages;
-    // The present stage is always shown, with the one before it.
+    // The current stage is always shown, with the one before it.
     let first = model.stage.saturating_sub(1).min(stages.len().saturating_sub(room));
     let shown = stages.iter().enumerate().skip(first).take(room);
     let content: Vec<_> =
@@ -84,7 +84,7 @@ fn draw_rates(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     panel(&part.titled("last second"), &content, area, buf);
 }
 
-/// What the present stage plans.
+/// The planned load of the current stage.
 fn planned<'a>(model: &Model, rate: f64) -> Line<'a> {
     match model.planned() {
         Planned::Requests => figure("planned", format!("{}/s", digits(rate)), BOLD),
@@ -93,7 +93,7 @@ fn planned<'a>(model: &Model, rate: f64) -> Line<'a> {
     }
 }
 
-/// Draws times over time, and those of the last second in figures.
+/// Draws times over time, and the figures of the last second.
 pub(super) fn draw_times(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     let Some(part) = model.part(look).filter(|_| area.height > 2 && area.width > 30) else {
         return;
@@ -103,7 +103,7 @@ pub(super) fn draw_times(model: &Model, look: Look, area: Rect, buf: &mut Buffer
     let [chart, last] = rows(inner, [u16::MAX, 1]);
     let points: Vec<_> = part.history.points.iter().copied().collect();
     let span = model.facts.duration().as_secs_f64().clamp(20.0, SECONDS as f64);
-    // In fewer lines both curves would be one.
+    // With fewer lines, the two curves would coincide.
     if chart.height >= FEWEST_LINES {
         draw_chart(&points, span, chart, buf);
     }
@@ -126,7 +126,7 @@ fn percentile_spans<'a>(name: &str, values: Option<Spread>) -> [Span<'a>; 4] {
     ]
 }
 
-/// Lines of the medians and upper ends on a logarithmic axis, the last second at the right.
+/// Draws medians and upper ends on a logarithmic axis, with the last second on the right.
 fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let end = points.last().map_or(0.0, |point| point.at_s);
     let of_points = |of: &dyn Fn(Spread) -> Option<f64>| -> Vec<(f64, f64)> {
@@ -137,7 +137,7 @@ fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
             })
             .collect()
     };
-    // The line is of one kind: that of the figures of the last second, below it.
+    // The whole line shows the same statistic as the last second's figures below it.
     let upper_end = UpperEnd::of_all(points.last().map(|point| point.time).into_iter());
     let (p50, upper) = (of_points(&|all| Some(all.p50)), of_points(&|all| all.upper(upper_end)));
     let values = p50.iter().chain(&upper).map(|(_, value)| *value);

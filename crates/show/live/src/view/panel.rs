@@ -1,4 +1,4 @@
-//! What panels are made of.
+//! Building blocks of panels.
 
 use plimsoll_measure::Nanos;
 use plimsoll_report::format;
@@ -8,17 +8,17 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Widget as _};
 
-/// Good, bad, and what asks for attention.
+/// Styles for good, bad, and notable values.
 pub(super) const GOOD: Style = Style::new().fg(Color::Green);
 pub(super) const BAD: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
 pub(super) const ODD: Style = Style::new().fg(Color::Yellow);
 pub(super) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
-/// Words beside figures.
+/// Style of labels next to figures.
 pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 pub(super) const P50: Style = Style::new().fg(Color::Cyan);
 pub(super) const P99: Style = Style::new().fg(Color::Magenta);
 
-/// Draws a frame with a title. Gives the area within.
+/// Draws a frame with a title. Returns the area within.
 pub(super) fn framed(title: &str, area: Rect, buf: &mut Buffer) -> Rect {
     let block = Block::bordered()
         .border_type(BorderType::Rounded)
@@ -29,7 +29,7 @@ pub(super) fn framed(title: &str, area: Rect, buf: &mut Buffer) -> Rect {
     inner
 }
 
-/// Draws lines from the top, as many as there is room for.
+/// Draws as many lines as fit, from the top.
 pub(super) fn lines(lines: &[Line<'_>], area: Rect, buf: &mut Buffer) {
     for (y, line) in (area.y..area.bottom()).zip(lines) {
         buf.set_line(area.x, y, line, area.width);
@@ -45,17 +45,17 @@ pub(super) fn panel(title: &str, content: &[Line<'_>], area: Rect, buf: &mut Buf
     }
 }
 
-/// A figure behind its name.
+/// A figure after its name.
 pub(super) fn figure<'a>(name: &str, value: String, style: Style) -> Line<'a> {
     Line::from(vec![Span::styled(format!("{name:<11}"), DIM), Span::styled(value, style)])
 }
 
-/// A time in milliseconds, or `-`.
+/// Formats a time in milliseconds, or `-`.
 pub(super) fn time(millis: Option<f64>) -> String {
     format::time_or_dash(millis)
 }
 
-/// Minutes and seconds, rounded down.
+/// Formats minutes and seconds, rounded down.
 pub(super) fn clock(duration: Nanos) -> String {
     let seconds = duration.as_u64() / 1_000_000_000;
     match seconds / 3_600 {
@@ -64,7 +64,7 @@ pub(super) fn clock(duration: Nanos) -> String {
     }
 }
 
-/// A text that fits, with an ellipsis where it was cut.
+/// Truncates a text with an ellipsis if it does not fit.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

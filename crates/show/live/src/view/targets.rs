@@ -1,4 +1,4 @@
-//! The targets of a comparison, and how they differ so far.
+//! The targets of a comparison, and their differences so far.
 
 use plimsoll_report::format::{count, difference};
 use ratatui::buffer::Buffer;
@@ -11,23 +11,23 @@ use crate::facts::Difference;
 use crate::history::UpperEnd;
 use crate::model::{Model, Which};
 
-/// Lines of the panel with its frame; 0 where nothing is compared.
+/// Height of the panel including its frame; 0 without a comparison.
 pub(super) fn height(model: &Model, available: u16) -> u16 {
     if !model.facts.compares {
         return 0;
     }
     let lines = model.facts.targets.len() + 1 + between(model).count();
-    // The figures above need room, too.
+    // The figures above need room too.
     u16::try_from(lines + 2).unwrap_or(u16::MAX).min(available.saturating_sub(24))
 }
 
-/// Differences of two targets of which neither is the reference.
+/// Differences between two targets other than the reference.
 fn between(model: &Model) -> impl Iterator<Item = &Difference> {
     let reference = reference(model);
     model.differences.iter().filter(move |found| Some(found.reference) != reference)
 }
 
-/// The target that the others are measured against.
+/// The reference, with which the others are compared.
 fn reference(model: &Model) -> Option<usize> {
     model.differences.first().map(|first| first.reference)
 }
@@ -81,7 +81,7 @@ fn line<'a>(model: &Model, target: usize, upper: UpperEnd) -> Line<'a> {
     ])
 }
 
-/// The upper end that every target's last second has: a column is of one kind.
+/// The upper end that every target's last second has, because a column shows a single statistic.
 fn upper_end(model: &Model) -> UpperEnd {
     let targets = model.parts.iter().filter(|part| matches!(part.which, Which::Target(_)));
     UpperEnd::of_all(targets.map(|part| part.history.last().time))

@@ -1,4 +1,4 @@
-//! What the verdict would be if the run ended now.
+//! The verdict so far.
 
 use std::cmp::Reverse;
 
@@ -12,7 +12,7 @@ use super::panel::{BAD, DIM, GOOD, ODD, cut, panel};
 use crate::facts::SoFar;
 use crate::model::Model;
 
-/// With its frame.
+/// Height including the frame.
 pub(super) const HEIGHT: u16 = 4;
 
 /// Draws the panel.
@@ -24,7 +24,7 @@ pub(super) fn draw(model: &Model, area: Rect, buf: &mut Buffer) {
     panel("verdict if it ended now", &[first, why], area, buf);
 }
 
-/// The word, its style, what follows it, and the reason.
+/// The word, its style, the text after it, and the reason.
 fn words(model: &Model) -> (&'static str, Style, String, String) {
     let Some(so_far) = &model.verdict else {
         let why = "thresholds and Plimsoll's own part are judged every few seconds";
@@ -55,7 +55,7 @@ fn words(model: &Model) -> (&'static str, Style, String, String) {
     (word, style, format!(": thresholds {}", parts.join(", ")), why(so_far))
 }
 
-/// The threshold that matters most, with what was measured.
+/// The most important threshold, with the measured value.
 fn why(so_far: &SoFar) -> String {
     let mut sorted: Vec<_> = so_far.thresholds.iter().collect();
     sorted.sort_by_key(|threshold| Reverse(threshold.judgement.verdict()));

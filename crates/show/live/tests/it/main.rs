@@ -1,4 +1,4 @@
-//! The view at several sizes, fed as a run feeds it.
+//! Tests the view at several sizes, with the input of a run.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Runs to be shown.
+//! Example runs.
 
 use std::sync::LazyLock;
 
@@ -28,7 +28,7 @@ fn stage(name: &str, start: u64, end: u64, load: Load) -> StageFacts {
     }
 }
 
-/// A run of a chat over two minutes and a half.
+/// A chat run of two and a half minutes.
 pub(crate) fn facts(targets: &[&str]) -> RunFacts {
     RunFacts {
         name: "chat".to_owned(),
@@ -45,8 +45,8 @@ pub(crate) fn facts(targets: &[&str]) -> RunFacts {
     }
 }
 
-/// A request of `second`, the `index`th of it: it takes 20 ms, 1 ms more for each before it in the
-/// second, and 5 ms more on each further target.
+/// The `index`th request of `second`: it takes 20 ms, 1 ms more for each earlier one in the second,
+/// and 5 ms more on each further target.
 fn sample(second: u64, index: u64, target: u16) -> Sample {
     let intended = Nanos::from_millis(second * 1_000 + index * 90);
     let at = |millis: u64| Moment::EPOCH + intended + Nanos::from_millis(millis);
@@ -98,7 +98,7 @@ fn sample(second: u64, index: u64, target: u16) -> Sample {
     }
 }
 
-/// The counts of one second with so many requests to each target.
+/// Counts of one second with this many requests to each target.
 fn second(second: u64, requests: &[u64]) -> Snapshot {
     let ends = [10, 130, 150].map(|end| Moment::EPOCH + Nanos::from_secs(end));
     let mut recorder = Recorder::new(ends.into());
@@ -118,12 +118,12 @@ pub(crate) fn run() -> Model {
     RUN.clone()
 }
 
-/// The run after so many seconds.
+/// The run after this many seconds.
 pub(crate) fn model(targets: &[&str], seconds: u64) -> Model {
     model_of(targets, seconds, &vec![RATE; targets.len()])
 }
 
-/// The same with so many requests per second to each target.
+/// The same with this many requests per second to each target.
 pub(crate) fn model_of(targets: &[&str], seconds: u64, requests: &[u64]) -> Model {
     let mut model = Model::new(facts(targets));
     for now in 0..seconds {
@@ -161,7 +161,7 @@ pub(crate) fn threshold(expression: &str, measured: f64, judgement: Judgement) -
     }
 }
 
-/// What there is to say after a minute of a comparison of three targets.
+/// A comparison of three targets after a minute, with all kinds of results.
 pub(crate) fn comparison() -> Model {
     static RUN: LazyLock<Model> = LazyLock::new(|| model(&["direct", "a", "b"], 75));
     let mut model = RUN.clone();
@@ -182,7 +182,7 @@ pub(crate) fn comparison() -> Model {
     model
 }
 
-/// The view as lines, without blanks at their ends.
+/// The view as lines, without trailing spaces.
 pub(crate) fn shown(model: &Model, look: Look, width: u16, height: u16) -> String {
     let mut buf = Buffer::empty(Rect::new(0, 0, width, height));
     draw(model, look, &mut buf);

@@ -1,4 +1,4 @@
-//! What is on the screen.
+//! Tests the content of the screen.
 
 use plimsoll_live::{Look, Model, RunFacts, SoFar};
 use plimsoll_measure::Nanos;
@@ -56,14 +56,14 @@ fn nothing_is_drawn_outside_and_nothing_panics_at_any_size() {
 #[test]
 fn figures_are_those_that_were_counted() {
     let text = shown(&run(), Look::default(), 100, 30);
-    // Ten requests a second were planned and ended; two more were in flight all the time.
+    // Ten requests per second were planned and ended; two more were always in flight.
     line(&text, &["planned", " 10.0/s"]);
     line(&text, &["sent", " 10.0/s"]);
     line(&text, &["in flight", " 2 "]);
     line(&text, &["tokens out", " 120/s"]);
     // Ten requests of 20 to 29 ms: the fifth and the tenth.
     line(&text, &["p50 24.0ms", "max 29.0ms", "TTFT p50 12.0ms max 14.0ms"]);
-    // The seconds 0 and 40 had a failure each.
+    // The seconds 0 and 40 had one failure each.
     line(&text, &["completed", " 748 "]);
     line(&text, &["failed", " 2 ", "0.27%"]);
     line(&text, &["most often: reset x2"]);
@@ -80,14 +80,15 @@ fn parts_have_figures_of_their_own() {
     assert_eq!(model.parts(), 5);
     // Everything, two scenarios, two targets.
     let part = |part| shown(&model, Look { part, ..Look::default() }, 100, 30);
-    // The last two of each ten, on both targets.
+    // The last two of every ten, on both targets.
     line(&part(2), &["completed", " 4.00/s"]);
     assert!(line(&part(2), &["last second"]).contains("scenario complex"));
     line(&part(4), &["p50 29.0ms", "max 34.0ms"]);
     assert!(line(&part(4), &["last second"]).contains("target other"));
 }
 
-/// A thousand requests have a 99th percentile, ten have none: a column for both has the largest.
+/// A thousand requests have a 99th percentile, ten have none, so a column for both shows the
+/// maximum.
 #[test]
 fn a_column_of_targets_is_of_one_kind() {
     let shown_with = |requests: &[u64]| {
@@ -121,7 +122,7 @@ fn the_verdict_names_its_reason() {
     let text = verdict(&mut run, &[], vec![pass(), open(), fail()]);
     line(&text, &["FAIL: thresholds 1 broken, 1 kept, 1 pending"]);
     line(&text, &["p(50)<20ms: 24.5"]);
-    // A run that is not valid has no other verdict.
+    // An invalid run has no other verdict.
     let text = verdict(&mut run, &["the median TTFT: 9 ms", "gen_io: 1"], vec![fail()]);
     line(&text, &["INVALID: Plimsoll itself"]);
     line(&text, &["the median TTFT: 9 ms (and 1 more)"]);
@@ -184,7 +185,7 @@ fn the_place_in_the_run_is_told() {
     line(&at(141, true), &["FROZEN (p goes on)  ending, 7 in flight"]);
 }
 
-/// 3 s and 30 requests into a run that 40 of them end, however long its stages are.
+/// 3 s and 30 requests into a run that ends after 40 requests, however long its stages are.
 #[test]
 fn a_run_that_a_number_of_requests_ends_counts_them() {
     let counted = RunFacts { max_requests: Some(40), ..facts(&["gateway"]) };
@@ -207,6 +208,6 @@ fn a_run_that_a_number_of_requests_ends_counts_them() {
     line(&text, &["stage 2 of 3 @10:2m  30 of 40 requests"]);
     line(&text, &["▶ @10:2m", "30 of 40 requests"]);
     assert!(!text.contains("left of"), "{text}");
-    // Three quarters of a bar of a hundred columns, less a gap after the warm-up.
+    // Three quarters of a bar of a hundred columns, minus a gap after the warm-up.
     assert_eq!(text.matches('━').count(), 74, "{text}");
 }

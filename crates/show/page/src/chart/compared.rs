@@ -27,7 +27,7 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Chart> {
     })
 }
 
-/// A gate with a known change, in percent; of a share, in percentage points.
+/// A gate with a known change, in percent, or in percentage points for a share.
 fn gate(gate: &GateResult) -> Option<Value> {
     let change = gate.judged.change?;
     let unit = if gate.unit == FigureUnit::Share { "percentage points" } else { "%" };
@@ -44,7 +44,7 @@ fn gate(gate: &GateResult) -> Option<Value> {
     }))
 }
 
-/// A line for each run, so that the spread of the runs of one side is seen.
+/// A line per run, which shows the variation between the runs of each side.
 pub(crate) fn runs_by_percentile(comparison: &Comparison) -> Option<Chart> {
     let times = comparison.times.as_ref()?;
     let metric = Metric::ALL.into_iter().find(|metric| metric.key() == times.metric)?;

@@ -1,5 +1,5 @@
-//! A search of knees: the share of requests that missed the objective by load, times by load, and
-//! tokens against interactivity.
+//! Charts of capacity searches: the share of requests that missed the objective by load, times by
+//! load, and tokens against interactivity.
 
 use plimsoll_knee::{Found, KneeReport, Objective, Probe, State, TargetKnee};
 use plimsoll_report::format::{count, digits, or_dash, time_or_dash};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::{Cell, Chart, Rows};
 
-/// A curve of fewer points shows nothing.
+/// Minimum number of points of a curve.
 const FEWEST: usize = 3;
 
-/// Every chart of a search that made a probe.
+/// Every chart of a search with any probes.
 pub(crate) fn charts(report: &KneeReport) -> Vec<Chart> {
     let view = View { report, objective: report.objective.parse().ok() };
     if report.knees.iter().all(|knee| knee.probes.is_empty()) {
@@ -21,20 +21,20 @@ pub(crate) fn charts(report: &KneeReport) -> Vec<Chart> {
     [view.missed()].into_iter().chain(curves.into_iter().flatten()).collect()
 }
 
-/// The name of a target.
+/// Name of a target.
 pub(crate) fn name_of(knee: &TargetKnee) -> &str {
     if knee.name.is_empty() { &knee.target } else { &knee.name }
 }
 
-/// A search, as all of its charts see it.
+/// Data shared by the charts of a search.
 struct View<'a> {
     report: &'a KneeReport,
-    /// The objective, where it is valid.
+    /// The objective, if it is valid.
     objective: Option<Objective>,
 }
 
 impl View<'_> {
-    /// The share that missed the objective, with all about each probe.
+    /// The share that missed the objective, with the details of each probe.
     fn missed(&self) -> Chart {
         let table = [
             "probe",
@@ -95,7 +95,7 @@ impl View<'_> {
         row
     }
 
-    /// The time that the objective bounds, by load.
+    /// The bounded time by load.
     fn times(&self) -> Option<Chart> {
         let bound = self.objective.as_ref().and_then(Objective::first_bound);
         let name = bound.map_or("time", |(name, _)| name);
@@ -113,7 +113,7 @@ impl View<'_> {
         Some(self.with_knees(chart).with("objective", json!([{"bound": bound}])))
     }
 
-    /// Good responses per second against how long they took.
+    /// Successful responses per second against their response time.
     fn throughput(&self) -> Option<Chart> {
         let mut curve = self.report.knees.iter().flat_map(TargetKnee::curve);
         let streams = curve.any(|(_, probe)| probe.figures.ttft_p50_ms.is_some());
@@ -135,7 +135,7 @@ impl View<'_> {
         ))
     }
 
-    /// Tokens per second of all users together against those of one user.
+    /// Tokens per second of all users together against a single user's.
     fn interactivity(&self) -> Option<Chart> {
         let rows = self.curve(["load", "one user", "all users"], |load, f| {
             [Some(load), f.tokens_per_s_per_user, f.tokens_per_s]
@@ -175,7 +175,7 @@ impl View<'_> {
         (rows.cells.len() >= FEWEST).then_some(rows)
     }
 
-    /// Where the knees are, and the loads with a meaning of their own.
+    /// Adds the capacities and the loads with a special meaning.
     fn with_knees(&self, chart: Chart) -> Chart {
         let knees = &self.report.knees;
         let loads = knees.iter().flat_map(|knee| &knee.probes).map(|probe| probe.load);
@@ -197,7 +197,8 @@ fn percent_missed(kept: f64) -> f64 {
     (1.0 - kept) * 100.0
 }
 
-/// The loads between which the capacity may be, to the outermost probe where an end is open.
+/// The interval of loads that includes the capacity, extended to the outermost probe if an end is
+/// open.
 fn reach(found: &Found, lowest: f64, highest: f64) -> Option<(f64, f64)> {
     let is_known = found.low.is_some() || found.high.is_some();
     is_known.then(|| (found.low.unwrap_or(lowest), found.high.unwrap_or(highest)))

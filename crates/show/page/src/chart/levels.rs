@@ -1,4 +1,4 @@
-//! The curves of a sweep: how long requests take, and how fast one user is served, by throughput.
+//! The curves of a sweep: request times, and the speed of one user, by throughput.
 
 use plimsoll_knee::Objective;
 use plimsoll_metrics::{DistributionSummary, Group, Metric, RunSummary};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::{Cell, Chart, Rows};
 
-/// A curve of fewer levels shows nothing.
+/// Minimum number of levels of a curve.
 const FEWEST: usize = 2;
 
-/// Nothing for a run that is not a sweep.
+/// The curves of a sweep; empty for other runs.
 pub(crate) fn curves(summary: &RunSummary) -> Vec<Chart> {
     let levels: Vec<_> = measured(summary).collect();
     if !is_sweep(summary) || levels.len() < FEWEST {
@@ -49,7 +49,7 @@ pub(crate) fn curves(summary: &RunSummary) -> Vec<Chart> {
     charts
 }
 
-/// The first bound of what makes a request a good one.
+/// The first bound of a good request.
 struct Bound(Option<(String, f64)>);
 
 impl Bound {
@@ -110,7 +110,7 @@ fn rows(summary: &RunSummary, levels: &[&Group], metric: Metric) -> Rows {
     rows
 }
 
-/// A rate and its ends.
+/// A rate and the ends of its interval.
 fn drawn_rate(rate: Option<RateFigure>) -> impl Iterator<Item = Cell> {
     let ends = rate.map(|rate| [rate.value, rate.low, rate.high.unwrap_or(rate.value)]);
     (0..3).map(move |end| Cell::value(ends.map(|ends| ends[end])))

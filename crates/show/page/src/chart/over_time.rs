@@ -1,4 +1,4 @@
-//! What happened when: percentiles of times, and rates with errors.
+//! Charts over time: percentiles of times, and rates with errors.
 
 use plimsoll_metrics::{Metric, RunSummary, RunTimeline, TimelineGroup, TimelineInterval};
 use plimsoll_report::format::digits;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Cell, Chart, Rows};
 
-/// Seconds from the start: `90`, or `1:30` from ten minutes on.
+/// Formats seconds from the start: `90`, or `1:30` from ten minutes on.
 pub(super) fn second(at: f64) -> String {
     if at >= 600.0 {
         format!("{:.0}:{:02.0}", (at / 60.0).floor(), at % 60.0)
@@ -21,7 +21,7 @@ fn start_of(interval: &TimelineInterval) -> Cell {
     Cell::new(interval.start_s, second(interval.start_s))
 }
 
-/// The headline time, and the time to the first token of streams.
+/// The headline time, and the time to first token of streams.
 pub(super) fn times(summary: &RunSummary, timeline: &RunTimeline) -> Vec<Chart> {
     let metrics = [("times", summary.metadata.headline_time()), ("ttft", Metric::Ttft)];
     metrics.into_iter().filter_map(|(id, metric)| times_of(id, metric, timeline)).collect()
@@ -51,7 +51,7 @@ fn times_of(id: &'static str, metric: Metric, timeline: &RunTimeline) -> Option<
     is_drawn.then(|| chart.with("warmup", warmup(timeline)))
 }
 
-/// The warm-up stages, behind a chart.
+/// The warm-up stages, drawn behind a chart.
 fn warmup(timeline: &RunTimeline) -> Value {
     let stages = timeline.stages.iter().filter(|stage| stage.warmup);
     stages.map(|s| json!({"from": s.start_s, "to": s.start_s + s.duration_s})).collect()

@@ -1,4 +1,4 @@
-//! Where the time of the slowest requests went.
+//! Breakdown of the slowest requests by phase.
 
 use plimsoll_metrics::{Chosen, ExemplarRequest, RunExemplars};
 use plimsoll_report::format::{count, or_dash, time};
@@ -10,7 +10,7 @@ use super::Chart;
 use super::over_time::second;
 use crate::input::ServerParts;
 
-/// The phases of a request in their order.
+/// The phases of a request in order.
 const PHASES: [&str; 9] = [
     "wait for a connection",
     "generator delay",
@@ -23,10 +23,10 @@ const PHASES: [&str; 9] = [
     "rest of the response",
 ];
 
-/// The parts that a log of the gateway knows.
+/// The parts that a gateway's log reports.
 const PARTS: [&str; 3] = ["gateway log: outside", "gateway log: gateway", "gateway log: upstream"];
 
-/// The slowest requests, the slowest first.
+/// The slowest requests in descending order.
 pub(super) fn chart(exemplars: &RunExemplars, server: &[ServerParts]) -> Option<Chart> {
     let mut requests: Vec<_> = exemplars.chosen(Chosen::ResponseTime).collect();
     requests.sort_by(|a, b| end_ms(b).total_cmp(&end_ms(a)));
@@ -50,7 +50,7 @@ pub(super) fn chart(exemplars: &RunExemplars, server: &[ServerParts]) -> Option<
     })
 }
 
-/// The bars of a request: its phases, and below them the parts of the log.
+/// The bars of a request: its phases, and below them the parts from the log.
 fn spans(request: &ExemplarRequest, server: &[ServerParts]) -> Vec<Value> {
     let mut bars: Vec<_> = phases(request)
         .into_iter()
@@ -80,14 +80,14 @@ fn bar(request: &ExemplarRequest, seen_by: &str, phase: &str, span: (f64, f64)) 
     })
 }
 
-/// When a request was over, after its intended start; of one in flight at the end of the run, how
-/// long it is known to have taken.
+/// End of a request, relative to its intended start; for a request in flight at the end of the run,
+/// its known duration.
 fn end_ms(request: &ExemplarRequest) -> f64 {
     let open = request.open_ms.map(|open| request.dispatch_lag_ms + open);
     request.response_time_ms.or(open).unwrap_or(request.dispatch_lag_ms)
 }
 
-/// How a request ended: the outcome, and its error class.
+/// Outcome of a request, and its error class.
 fn outcome(request: &ExemplarRequest) -> String {
     let words = request.outcome.replace('_', " ");
     match &request.error {
@@ -97,7 +97,7 @@ fn outcome(request: &ExemplarRequest) -> String {
     }
 }
 
-/// The part of the gateway's log that belongs to a request.
+/// The log's times of a request.
 fn parts_of<'s>(request: &ExemplarRequest, server: &'s [ServerParts]) -> Option<&'s ServerParts> {
     server.iter().find(|parts| parts.request_id == request.request_id)
 }
@@ -106,13 +106,13 @@ const fn lengths(parts: &ServerParts) -> [Option<f64>; 3] {
     [Some(parts.outside_ms), parts.gateway_ms, parts.upstream_ms]
 }
 
-/// A log that says more than the client waited cannot be true.
+/// Whether the log's times are possible: their sum must not exceed the time the client waited.
 fn is_possible(parts: &ServerParts) -> bool {
     lengths(parts).iter().flatten().all(|length| *length >= 0.0)
 }
 
-/// The phases that took any time, as an index into [`PHASES`], in milliseconds after the intended
-/// start. Each begins where the one before it ends.
+/// The phases with a nonzero length, as an index into [`PHASES`], with start and end in
+/// milliseconds after the intended start. Each begins at the end of the previous one.
 fn phases(request: &ExemplarRequest) -> Vec<(usize, (f64, f64))> {
     let r = request;
     let (dispatched, end) = (r.dispatch_lag_ms, end_ms(r));
@@ -143,8 +143,7 @@ fn phases(request: &ExemplarRequest) -> Vec<(usize, (f64, f64))> {
     found
 }
 
-/// A time, with the mark of figures that must not be used where Plimsoll itself may have added more
-/// than a twentieth of it.
+/// Formats a time, marked as unusable if more than a twentieth of it may be measurement error.
 fn marked(ms: f64, own_ms: Option<f64>) -> String {
     let mark = if own_ms.is_some_and(|own| own * 20.0 > ms) { "!" } else { "" };
     format!("{}{mark}", time(ms))
@@ -236,7 +235,7 @@ mod tests {
             (8, (60.0, 100.0)),
         ];
         assert_eq!(phases(&request), expected);
-        // A connection that was there, and no answer in time.
+        // A reused connection without a response in time.
         let silent = ExemplarRequest {
             connected_ms: Some(0.0),
             sent_ms: Some(0.5),

@@ -1,4 +1,4 @@
-//! What each target adds: the differences of pairs, with their intervals.
+//! Overhead of each target: the differences of pairs, with their intervals.
 
 use plimsoll_report::format::{DASH, difference, or_dash, p_value, time};
 use plimsoll_versus::{Difference, Kind, Role, Versus};
@@ -7,7 +7,7 @@ use super::{Cell, Chart, Rows};
 
 const NANOS: f64 = 1e6;
 
-/// The differences of valid comparisons, each with its name.
+/// The differences of valid comparisons with their names.
 pub(crate) fn added(title: String, comparisons: &[(&str, &Versus)]) -> Option<Chart> {
     let table = [
         "target",
@@ -39,7 +39,7 @@ pub(crate) fn added(title: String, comparisons: &[(&str, &Versus)]) -> Option<Ch
 
 fn row(comparison: &str, versus: &Versus, found: &Difference) -> Vec<Cell> {
     let role = versus.targets.iter().find(|t| t.name == found.target).map(|target| target.role);
-    // The drawing has one row for each figure of a target, and one for its tail.
+    // The drawing has one row per figure of a target, and one for its tail.
     let is_drawn = found.reference == versus.reference()
         && (found.kind == Kind::Added && found.quantile == "p50"
             || found.kind == Kind::Shift
@@ -75,7 +75,7 @@ fn row(comparison: &str, versus: &Versus, found: &Difference) -> Vec<Cell> {
     row
 }
 
-/// A difference with its limits, or why it is unknown.
+/// A difference with its limits, or the reason why it is unknown.
 fn in_words(found: &Difference) -> String {
     found.limited().map_or_else(
         || format!("{DASH} {}", found.refused.as_deref().unwrap_or_default()),

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::pages::{HOSTILE, run_of};
 use crate::support::{charts, data, numbers, texts, without_scripts};
 
-/// A run of which each request takes so much longer than in [`crate::pages::run`].
+/// A run in which each request takes `longer_us` longer than in [`crate::pages::run`].
 fn stored(number: u64, longer_us: u64, name: &str) -> StoredRun {
     let (mut summary, _) = run_of(1, 2, &["gateway"], 100, |sample| {
         let timeline = &mut sample.timeline;
@@ -28,8 +28,8 @@ fn stored(number: u64, longer_us: u64, name: &str) -> StoredRun {
     StoredRun::new(PathBuf::from(format!("runs/{number}")), summary, None)
 }
 
-/// Three old runs, and three new ones of which each request takes so much longer; runs of one side
-/// differ by a tenth of a millisecond.
+/// Three old runs, and three new ones in which each request takes `longer_us` longer; runs of one
+/// side differ by a tenth of a millisecond.
 fn compared(longer_us: u64) -> Comparison {
     let side = |first: u64, longer_us: u64, name: &str| -> Vec<_> {
         (0..3).map(|n| stored(first + 2 * n, longer_us + n * 100, name)).collect()
@@ -41,13 +41,13 @@ fn compared(longer_us: u64) -> Comparison {
     compare(&base, &new, &options).unwrap()
 }
 
-/// One of which the new runs are 10 ms slower.
+/// A comparison whose new runs are 10 ms slower.
 fn slower() -> &'static Comparison {
     static SLOWER: OnceLock<Comparison> = OnceLock::new();
     SLOWER.get_or_init(|| compared(10_000))
 }
 
-/// The change as the JSON has it, rounded here as a person would.
+/// The change from the JSON, rounded independently.
 fn percent(gate: &Value, key: &str) -> String {
     format!("{:+.1}", gate[key].as_f64().unwrap() * 100.0)
 }
@@ -70,7 +70,7 @@ fn the_verdict_is_first_and_the_numbers_are_those_of_the_file() {
         percent(gate, "high")
     );
     assert!(html.contains(&change), "{change}");
-    // Both sides stand next to each other, with every run.
+    // Both sides are next to each other, with every run.
     assert_eq!(html.matches("<div class=\"sides\">").count(), 1);
     for number in 0..6 {
         assert!(html.contains(&format!("<td>runs/{number}</td>")), "{number}");
@@ -122,7 +122,7 @@ fn runs_that_must_not_be_compared_have_reasons_and_no_chart() {
     assert!(json.get("times").is_none(), "no times of them are kept");
 }
 
-/// A stored comparison draws the same page without the folders of its runs.
+/// A stored comparison produces the same page without the folders of its runs.
 #[test]
 fn the_page_is_drawn_again_from_the_file() {
     let comparison = slower();

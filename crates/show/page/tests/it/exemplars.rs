@@ -102,7 +102,7 @@ fn the_slowest_requests_stand_in_their_order_with_their_ids() {
 #[test]
 fn a_time_that_the_generator_may_have_made_is_marked() {
     let mut all = exemplars();
-    // 5 ms of 85 may be the generator's: more than a twentieth.
+    // 5 ms of 85 may be measurement error: more than a twentieth.
     all.requests[3].chosen = vec![Chosen::ResponseTime];
     let html = html(&all);
     let shown = rows(&html, "slowest");
@@ -110,7 +110,7 @@ fn a_time_that_the_generator_may_have_made_is_marked() {
     assert_eq!((&*failed[4], &*failed[5]), ("failed: reset", "85.0ms!"));
 }
 
-/// By hand: of id-1 the last byte left 2 + 3.5 ms after the intended start.
+/// By hand: the last byte of id-1 was sent 2 + 3.5 ms after the intended start.
 #[test]
 fn the_log_has_a_bar_from_the_moment_of_sending() {
     let parts = |id: &str, outside: f64| ServerParts {
@@ -119,7 +119,7 @@ fn the_log_has_a_bar_from_the_moment_of_sending() {
         gateway_ms: Some(10.0),
         upstream_ms: Some(60.0),
     };
-    // The second cannot be true, and the third is of another request.
+    // The second is impossible, and the third belongs to another request.
     let server = [parts("id-1", 20.0), parts("id-2", -3.0), parts("other", 1.0)];
     let html = html_with(&exemplars(), &server);
     let drawn = data(&html, "slowest");

@@ -1,4 +1,4 @@
-//! The page of searches of knees.
+//! The page of capacity searches.
 
 use plimsoll_knee::{
     AtLeast, FORMAT, Finding, Found, KeptShare, Kind, KneeReport, Load, Phase, Probe, ProbeFigures,
@@ -41,7 +41,7 @@ fn probe(load: f64, phase: Phase, share: KeptShare, state: State) -> Probe {
     }
 }
 
-/// A search as it goes: up, bisected, both ends proven, and then the target stopped.
+/// A typical search: up, bisected, both ends proven, and then the target stops.
 fn probes() -> Vec<Probe> {
     use Phase::{Check, Place, Prove};
     vec![
@@ -107,7 +107,7 @@ fn the_verdict_comes_first_and_every_probe_is_in_the_table() {
     assert_eq!(table.len(), probes().len());
     assert_eq!(&table[5][..3], ["6", "gateway", "1,725/s"]);
     assert_eq!(table[5][5], "99.30 % [99.10, 99.50]");
-    // While the target was down a probe has no figure.
+    // A probe has no figures while the target is down.
     assert_eq!(&table[7][5..7], ["-", "failed"]);
     assert!(table[2][12].contains("ended early"));
     assert!(!without_scripts(&html).contains("<img"), "a text became markup");
@@ -120,7 +120,8 @@ fn near(found: &[f64], expected: &[f64]) -> bool {
     found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9)
 }
 
-/// Of what kept the objective, the others missed it: 12 % [10, 15] kept are 88 % [85, 90].
+/// The missed share is the complement of the kept share: 12 % [10, 15] kept are 88 % [85, 90]
+/// missed.
 #[test]
 fn the_share_that_missed_has_its_interval_and_a_probe_of_a_stopped_target_has_none() {
     let kept = data(&one(found()), "kept");
@@ -137,7 +138,7 @@ fn the_share_that_missed_has_its_interval_and_a_probe_of_a_stopped_target_has_no
     );
     let times = data(&one(found()), "times");
     assert_eq!(numbers(&times["objective"], "bound"), [20.0]);
-    // A p99 of the probe that missed most is not known.
+    // The probe with the most misses has no known p99.
     assert_eq!(
         (numbers(&times["rows"], "p50").len(), numbers(&times["rows"], "p99").len()),
         (6, 5)

@@ -1,4 +1,4 @@
-//! Tests of the page: what it says, what it refuses, and how large it is.
+//! Tests of the page: its content, its missing values, and its size.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod comparisons;

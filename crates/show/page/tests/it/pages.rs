@@ -16,8 +16,8 @@ use crate::support::{charts, data, numbers, rows, texts, without_scripts};
 
 pub(crate) const HOSTILE: &str = "</script></title><img src=x onerror=alert(1)>\"'&";
 
-/// A run of stages of equal length, with requests at each target that take 5 to 60 ms. The third
-/// second has no answer at all.
+/// A run with stages of equal length, and requests to each target that take 5 to 60 ms. The third
+/// second has no response at all.
 pub(crate) fn run(
     stages: u16,
     stage_s: u64,
@@ -170,14 +170,15 @@ fn texts_of_targets_stay_texts_and_nothing_is_loaded() {
     assert_eq!(html.matches("</script").count(), data, "no text ends a script");
     assert!(html.contains("&lt;img src=x onerror=alert(1)&gt;"));
     assert!(html.contains("default-src 'none'") && html.contains("script-src 'sha256-"));
-    // The data are the text itself.
+    // The data have the unescaped text.
     assert!(texts(&crate::support::data(&page, "times")["rows"], "target").contains(&HOSTILE));
     for loads in ["<link", "@import", "url(", "<iframe", " src=\"", " href="] {
         assert!(!html.contains(loads), "{loads}");
     }
 }
 
-/// A run may be invalid for the times of single targets, and its comparison valid; or the reverse.
+/// A run may be invalid because of the times of single targets although its comparison is valid, or
+/// the reverse.
 #[test]
 fn the_verdict_of_a_comparison_is_its_own() {
     let (mut summary, record) = run(2, 4, &["direct", "gateway"], 40);
@@ -194,7 +195,7 @@ fn the_verdict_of_a_comparison_is_its_own() {
     assert!(!html.contains("the differences describe the targets"));
 }
 
-/// What `report.txt` has beside its screen is there, below the charts.
+/// Chapters of `report.txt` beyond its screen are below the charts.
 #[test]
 fn the_page_has_every_chapter_of_the_file() {
     let made = run(2, 4, &["direct", "gateway"], 40);
@@ -209,7 +210,7 @@ fn the_page_has_every_chapter_of_the_file() {
     }
 }
 
-/// A colleague sees first what was measured where, and the main figures.
+/// A reader first sees targets, load and machine, and the main figures.
 #[test]
 fn the_page_begins_with_facts_and_cards() {
     let mut made = run(2, 4, &["gateway"], 40);
@@ -220,7 +221,7 @@ fn the_page_begins_with_facts_and_cards() {
     for fact in ["llama-3.1-8b", "http://127.0.0.1/gateway", "@2:4s", "2 CPUs", "requests/s"] {
         assert!(head.contains(fact), "{fact}");
     }
-    // Pooled figures of several targets are those of none of them.
+    // Pooled figures of several targets describe none of them.
     let html = html_of(&made, Some(&versus(&["direct", "gateway"])));
     assert!(!html.contains("class=\"cards\""));
 }
@@ -263,7 +264,8 @@ fn every_chart_has_a_title_a_text_and_its_numbers() {
     assert!(rows(&html, "added")[0][5].contains("+120us [80"), "the added time");
 }
 
-/// By hand: of both targets 40 requests per second, and in the third second no good answer.
+/// By hand: 40 requests per second for both targets together, and no successful response in the
+/// third second.
 #[test]
 fn rates_are_those_of_the_requests() {
     let made = run(2, 4, &["direct", "gateway"], 40);
@@ -275,7 +277,7 @@ fn rates_are_those_of_the_requests() {
     assert_eq!(rates["warmup"][0]["to"], 4.0);
 }
 
-/// The times of a second are 5 + (7 s + 13 n) % 56 ms: computed here once more.
+/// The times of a second are 5 + (7 s + 13 n) % 56 ms, computed here independently.
 #[test]
 fn percentiles_over_time_are_those_of_the_requests() {
     let made = run(1, 4, &["direct"], 2_000);
@@ -303,12 +305,12 @@ fn each_percentile_has_its_interval_and_place() {
     let [low, time, high] = ["low", "time", "high"].map(|key| median[key].as_f64().unwrap());
     // The times are spread evenly over 5 to 60 ms.
     assert!((time - 32.5).abs() < 1.5 && low < time && time < high, "{median}");
-    // Of 1,800 good answers too few are beyond the last percentile.
+    // Among 1,800 successful responses, too few are beyond the last percentile.
     assert!(rows.as_array().unwrap().last().unwrap()["time"].is_null());
 }
 
-/// The timeline of an hour with a stage each minute: 450 intervals of 8 s, each with all figures
-/// and as many bins as a map has rows.
+/// The timeline of an hour with a stage per minute: 450 intervals of 8 s, each with all figures and
+/// as many bins as a map has rows.
 fn hour(stages: &[StageInfo], targets: &[&str]) -> RunTimeline {
     let times = |shift: u32| TimelineTimes {
         count: 80_000,

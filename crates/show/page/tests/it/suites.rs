@@ -60,7 +60,7 @@ fn one_chart_has_the_differences_of_every_valid_comparison() {
     assert_eq!(drawn.len(), 1);
     let rows = &drawn[0].1["rows"];
     assert_eq!(texts(rows, "row")[0], "full stack: gateway, response time, median");
-    // The tail is in the table alone: nobody compared the percentiles themselves.
+    // The tail is only in the table, because the percentiles themselves were not compared.
     assert_eq!(numbers(rows, "added"), [0.12]);
     assert_eq!(numbers(rows, "low"), [0.08]);
     assert_eq!(numbers(rows, "high"), [0.18]);

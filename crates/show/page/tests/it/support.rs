@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-/// The page without the scripts that draw its charts, which end it.
+/// The page without the scripts at its end, which draw its charts.
 pub(crate) fn without_scripts(html: &str) -> &str {
     html.split("<script>").next().unwrap()
 }
 
-/// The charts of a page: the id of each, and its data sets.
+/// The charts of a page, with id and data sets.
 pub(crate) fn charts(html: &str) -> Vec<(String, Value)> {
     let sections = without_scripts(html).split("<section id=\"").skip(1);
     let drawn = sections.filter(|section| section.contains("<div class=\"chart\""));
@@ -28,12 +28,12 @@ pub(crate) fn data(html: &str, id: &str) -> Value {
     charts(html).into_iter().find(|(name, _)| name == id).unwrap().1
 }
 
-/// The values of a member of all rows of a data set; `null` is left out.
+/// The values of a member in all rows of a data set, without `null`.
 pub(crate) fn numbers(rows: &Value, key: &str) -> Vec<f64> {
     rows.as_array().unwrap().iter().filter_map(|row| row[key].as_f64()).collect()
 }
 
-/// The texts of a member of all rows of a data set.
+/// The texts of a member in all rows of a data set.
 pub(crate) fn texts<'v>(rows: &'v Value, key: &str) -> Vec<&'v str> {
     rows.as_array().unwrap().iter().filter_map(|row| row[key].as_str()).collect()
 }

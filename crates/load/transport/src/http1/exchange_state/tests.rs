@@ -5,16 +5,16 @@ use super::*;
 use crate::buffers::EncodedRequest;
 use crate::message::{RequestHead, ResponseHead};
 
-/// What a handler was told, in virtual milliseconds.
+/// Calls of a handler, in virtual milliseconds.
 #[derive(Debug, Default, PartialEq, Eq, Clone)]
 struct Log {
     sent: Option<u64>,
     reads: Vec<(usize, u64)>,
     status: u16,
     body: Vec<u8>,
-    /// When the last byte of the body came.
+    /// Time of the last byte of the body.
     last: Option<u64>,
-    /// Stop after so many bytes of the body.
+    /// Number of bytes of the body after which the handler stops.
     enough: Option<usize>,
 }
 
@@ -50,10 +50,10 @@ impl ResponseHandler for Log {
     }
 }
 
-/// A step of the exchange, one virtual millisecond after the one before.
+/// A step of the exchange, one virtual millisecond after the previous one.
 #[derive(Clone, Copy)]
 enum Step<'w> {
-    /// The socket takes so many bytes of the request.
+    /// The socket accepts this many bytes of the request.
     Send(usize),
     Receive(&'w [u8]),
     Close,
@@ -135,8 +135,8 @@ fn a_handler_that_has_enough_ends_the_exchange() {
 }
 
 proptest! {
-    /// Any bytes, in any pieces, with the request sent at any point: the same parts and the same
-    /// end as in one piece, and every read at its own time.
+    /// Any bytes, in any pieces, with the request sent at any point, give the same parts and the
+    /// same end as in one piece, and every read has its own time.
     #[test]
     fn no_split_of_the_bytes_changes_the_exchange(
         wire in prop_oneof![

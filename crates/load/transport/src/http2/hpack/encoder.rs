@@ -41,7 +41,7 @@ impl Encoder {
         self.changes
     }
 
-    /// Sets the largest table that the target keeps.
+    /// Sets the maximum size of the target's table.
     pub fn set_max_table_size(&mut self, size: usize) {
         let size = size.min(MAX_TABLE_SIZE);
         if size == self.table.max() {

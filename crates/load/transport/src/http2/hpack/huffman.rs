@@ -10,18 +10,18 @@ use super::HpackError;
 
 /// The end-of-string symbol. It must not occur in a string.
 const EOS: u16 = 256;
-/// Bits that are looked up at once. Common characters have no longer code.
+/// Bits that are looked up at once. Codes of common characters are not longer.
 const FAST_BITS: u32 = 8;
 
 /// Decoding tables. Codes are left-justified in 32 bits.
 struct CodeTables {
     /// Symbols in the order of their codes.
     symbols: [u16; 257],
-    /// By length: the end of its codes, exclusive. 64 bits, as the last one is 2^32.
+    /// By length: the exclusive end of its codes. 64 bits, because the last one is 2^32.
     ends: [u64; LONGEST + 1],
     /// By length: the offset from a code's number to its position in `symbols`.
     offsets: [i64; LONGEST + 1],
-    /// By the next 8 bits: symbol and length of the code they begin with, or length 0.
+    /// By the next 8 bits: symbol and length of their first code, or length 0.
     fast: [(u16, u8); 1 << FAST_BITS],
 }
 
@@ -59,7 +59,7 @@ const fn build() -> CodeTables {
 }
 
 impl CodeTables {
-    /// Enters a code that is short enough at every index that begins with it.
+    /// Adds a short code at every index that begins with it.
     #[expect(clippy::cast_possible_truncation, reason = "8 bits, and a length of at most 8")]
     const fn with_fast(mut self, symbol: u16, bits: u64, length: u32) -> Self {
         if length <= FAST_BITS {
@@ -73,7 +73,7 @@ impl CodeTables {
         self
     }
 
-    /// The symbol that `window` begins with, and its length.
+    /// The first symbol of `window`, and its length.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_possible_wrap,

@@ -2,10 +2,11 @@
 
 use super::HpackError;
 
-/// Most bytes after the prefix. Four give 28 bits, more than any length or index that fits a block.
+/// Maximum number of bytes after the prefix. Four give 28 bits, more than any length or index that
+/// fits a block.
 const MAX_CONTINUATION_BYTES: u32 = 4;
 
-/// Removes an integer from the front of `input`. Its first byte holds `prefix` bits of it (1 to 8).
+/// Removes an integer from the front of `input`. Its first byte has `prefix` bits of it (1 to 8).
 pub(super) fn decode(input: &mut &[u8], prefix: u32) -> Result<usize, HpackError> {
     let (&first, mut rest) = input.split_first().ok_or(HpackError("a field is cut off"))?;
     let most = (1_usize << prefix) - 1;

@@ -46,7 +46,7 @@ impl SessionState {
         }
     }
 
-    /// Settings must come first, and no other frame between the parts of a header block.
+    /// Settings must come first, and no other frame may come between the parts of a header block.
     fn check_order(&self, header: FrameHeader) -> Result<(), ConnectionError> {
         let is_settings = header.kind == frame::SETTINGS && !header.has(frame::ACK);
         if !self.settings_received && !is_settings {

@@ -11,7 +11,7 @@ use crate::http2::stream_table::{Lookup, ResponsePhase, StreamKey};
 
 /// Largest header block that is joined from several frames, compressed.
 const MAX_BLOCK: usize = 128 * 1024;
-/// Most frames that a header block can be split into.
+/// Maximum number of frames of a header block.
 const MAX_FRAMES: usize = 64;
 
 /// A header block whose end has not arrived.
@@ -73,8 +73,8 @@ impl SessionState {
         result
     }
 
-    /// Decodes a whole block, also for streams that were reset: otherwise the decoder's dynamic
-    /// table would no longer match the target's.
+    /// Decodes a whole block, even for streams that were reset, because otherwise the decoder's
+    /// dynamic table would no longer match the target's.
     fn decode(
         &mut self,
         header: frame::FrameHeader,

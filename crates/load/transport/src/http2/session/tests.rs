@@ -1,4 +1,4 @@
-//! The rules of RFC 9113, one by one: bytes from the target, and the events and output they cause.
+//! The rules of RFC 9113, one by one: bytes from the target, and the resulting events and output.
 
 use proptest::prelude::*;
 
@@ -71,7 +71,7 @@ struct Client {
 }
 
 impl Client {
-    /// A client that has sent its preface and received nothing.
+    /// Creates a client that has sent its preface and received nothing.
     fn new() -> Self {
         let mut client = Self {
             session: Session::new(),
@@ -110,7 +110,7 @@ impl Client {
         session.feed(bytes, &mut |key, event| log.push(key, event))
     }
 
-    /// The code of the connection error that these bytes cause.
+    /// Code of the connection error that these bytes cause.
     fn connection_error(&mut self, bytes: &[u8]) -> Option<ErrorCode> {
         let code = self.receive(bytes).err()?.code;
         let mut goaway = [0; 8];
@@ -119,12 +119,12 @@ impl Client {
         Some(code)
     }
 
-    /// Takes the events out.
+    /// Takes the events.
     fn take_events(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log.0)
     }
 
-    /// Takes the output out.
+    /// Takes the output.
     fn take_output(&mut self) -> Vec<u8> {
         let output = self.session.output().to_vec();
         self.session.wrote(output.len());
@@ -216,7 +216,7 @@ fn a_cancelled_stream_is_reset_and_its_late_frames_are_ignored() {
     let mut client = Client::with_requests(2);
     client.session.close(StreamKey(0));
     assert_eq!(client.take_output(), frame(3, 0, 1, &[0, 0, 0, 8]));
-    // The head is still decoded: the next one refers to it.
+    // The head is still decoded, because the next one refers to it.
     let late =
         [frame(1, 4, 1, b"\x88\x40\x01a\x01b"), frame(0, 1, 1, b"data"), frame(3, 0, 1, &[0; 4])];
     client.receive(&late.concat()).unwrap();

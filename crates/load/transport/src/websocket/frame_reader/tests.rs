@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a reader passed on, as lines; an error is the last of them.
+/// Output of a reader as lines, ending with the error if there is one.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let mut reader = FrameReader::new(70_000);
     let mut lines = Vec::new();
@@ -27,7 +27,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     lines
 }
 
-/// The frame of a server, by hand: first byte, then the length and the payload.
+/// A server's frame, built by hand: first byte, then the length and the payload.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut out = vec![first];
     match payload.len() {
@@ -144,7 +144,7 @@ fn a_huge_announced_length_takes_no_memory() {
     assert!(reader.is_within_message());
 }
 
-/// Messages, each in fragments with pings between, with what should be read of them.
+/// Messages in fragments with pings between them, and the expected output.
 fn conversation() -> impl Strategy<Value = (Vec<u8>, Vec<String>)> {
     let message = ("[a-z\u{e4}\u{20ac}\u{1f6a2}]{0,60}", 1..40usize, any::<bool>());
     prop::collection::vec(message, 0..6).prop_map(|messages| {
@@ -165,7 +165,7 @@ fn conversation() -> impl Strategy<Value = (Vec<u8>, Vec<String>)> {
     })
 }
 
-/// At least one part of a text.
+/// Splits a text into parts, at least one.
 fn fragments(text: &str, size: usize) -> Vec<&[u8]> {
     if text.is_empty() { vec![b""] } else { text.as_bytes().chunks(size).collect() }
 }

@@ -1,6 +1,6 @@
 //! Flow-control windows in both directions.
 //!
-//! Frames and settings have the numbers of RFC 9113, sections 6 and 6.5.2: kind 8 is
+//! Frames and settings are numbered as in RFC 9113, sections 6 and 6.5.2: kind 8 is
 //! `WINDOW_UPDATE`, setting 4 is the initial window, setting 5 the largest frame.
 
 use super::*;

@@ -174,7 +174,7 @@ fn more_data_than_our_windows_allow_is_rejected() {
     for _ in 0..256 {
         client.receive(&frame(0, 0, 1, &vec![b'x'; 16_384])).unwrap();
     }
-    // Padding counts too, and this frame has nothing else.
+    // Padding counts too, and this frame has no other data.
     let one_more = frame(0, 8, 1, b"\0");
     assert_eq!(client.connection_error(&one_more), Some(ErrorCode::FLOW_CONTROL_ERROR));
     let mut client = Client::with_requests(17);
