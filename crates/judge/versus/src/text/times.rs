@@ -84,12 +84,13 @@ pub(super) fn added(versus: &Versus, target: &TargetResult, figure: Figure) -> [
     })
 }
 
-/// Why figures of the table are refused, each reason once.
+/// Why figures of the shown columns are refused, each reason once.
 pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
     let tail = versus.tail().unwrap_or("p99");
     let figures = shown
         .iter()
-        .flat_map(|&figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, tail)]);
+        .flat_map(|&figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, tail)])
+        .filter(|cell| is_shown(versus, *cell));
     let cells = figures.flat_map(|cell| versus.targets.iter().map(move |target| (cell, target)));
     let of_cells = cells.filter_map(|((figure, kind, quantile), target)| {
         let what = format!("{} {quantile} of {}", figure.title(), target.name);
@@ -120,4 +121,13 @@ fn refused(
     quantile: &str,
 ) -> Option<String> {
     versus.difference(&target.name, versus.reference(), figure, kind, quantile)?.refused.clone()
+}
+
+/// Whether the column of a difference is shown: a column without a figure is not.
+fn is_shown(versus: &Versus, (figure, kind, quantile): (Figure, Kind, &str)) -> bool {
+    let reference = versus.reference();
+    versus.targets.iter().any(|target| {
+        let found = versus.difference(&target.name, reference, figure, kind, quantile);
+        found.is_some_and(|found| found.limited().is_some())
+    })
 }
