@@ -314,8 +314,9 @@ impl Runner {
 
     /// The file of counts, of a shard.
     fn counts_file(&self) -> Option<CountsFile> {
-        let folder = self.folder.as_ref().filter(|_| self.run.plan().shard != Stripe::WHOLE)?;
-        Some(CountsFile::new(folder, &self.metadata.run, self.run.clock()))
+        let shard = self.run.plan().shard;
+        let folder = self.folder.as_ref().filter(|_| shard != Stripe::WHOLE)?;
+        Some(CountsFile::new(folder, &self.metadata.run, shard.count(), self.run.clock()))
     }
 
     /// Where samples go. The plan is written again, now with what the probe found.
