@@ -171,16 +171,35 @@ def test_a_program_that_is_killed_is_partial_with_what_it_counted(
     check_others(run, 1, "partial")
     [lost] = run.lost
     assert lost.lost is not None and "ended with code -9" in lost.lost and "requests were completed" in lost.lost
-    assert "was cut off at" in run.report
+    assert "left counts up to" in run.report
 
 
-def kill_shard(place: str) -> list[int]:
-    """Kills the program of a shard, and says which process that was."""
+def test_a_program_that_is_stopped_is_given_up_with_what_it_counted_and_does_not_stay(
+    cluster: tuple[Any, list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped: list[int] = []
+
+    def told(line: str) -> None:
+        if "in flight" in line and not stopped and " 0 done" not in line:
+            stopped.extend(kill_shard("1/3", signal.SIGSTOP))
+
+    monkeypatch.setattr(plimsoll.ray, "SILENCE_S", 3.0)
+    with plimsoll.Mock(ttft="5ms", gap="1ms", tokens=16) as mock:
+        run = run_while(mock, tmp_path, told)
+        assert running_shards(mock.url) == []
+    check_others(run, 1, "partial")
+    [lost] = run.lost
+    assert lost.lost is not None and "has not been heard of for" in lost.lost
+    assert "left counts up to" in run.report
+
+
+def kill_shard(place: str, how: signal.Signals = signal.SIGKILL) -> list[int]:
+    """Kills or stops the program of a shard, and says which process that was."""
     killed = []
     for process in Path("/proc").glob("[0-9]*"):
         words = arguments(process)
         if "--shard" in words and words[words.index("--shard") + 1] == place and "run" in words:
-            os.kill(int(process.name), signal.SIGKILL)
+            os.kill(int(process.name), how)
             killed.append(int(process.name))
     return killed
 

@@ -61,6 +61,8 @@ fn run(
         place.remove();
         return Err(error);
     }
+    // Also for a process that is killed.
+    session.status().info(&how_to_merge(&place.run, count));
     division.follow(session, &place.run, options.launch.stop_on_loss);
     for line in lines_of_all(&mut division.processes) {
         session.status().warn(&line);
@@ -189,9 +191,7 @@ impl Division {
     fn follow(&mut self, session: &Session, run: &Path, stop_on_loss: bool) {
         let mut view = ShardsView::begin(session.status(), self.count);
         loop {
-            if self.forward_interrupt(session) {
-                session.status().info(&how_to_merge(run, self.count));
-            }
+            self.forward_interrupt(session);
             let (mut running, mut is_lost) = (0, false);
             for process in &mut self.processes {
                 running += u64::from(process.ended().is_none());
@@ -218,13 +218,10 @@ impl Division {
     }
 
     /// Hands the user's Ctrl-C on, once; a second one ends this process and thereby the others.
-    fn forward_interrupt(&mut self, session: &Session) -> bool {
-        let is_new =
-            session.control().is_interrupted() && !std::mem::replace(&mut self.interrupted, true);
-        if is_new {
+    fn forward_interrupt(&mut self, session: &Session) {
+        if session.control().is_interrupted() && !std::mem::replace(&mut self.interrupted, true) {
             self.processes.iter().for_each(Process::interrupt);
         }
-        is_new
     }
 
     /// Ends all of them.

@@ -152,13 +152,3 @@ pub(crate) fn names(missing: &[u64], count: u64) -> String {
         (_, more) => format!("{} and {more} more missing", shown.join(", ")),
     }
 }
-
-/// A length of time with a sensible unit.
-pub(crate) fn rounded(length: Nanos) -> String {
-    let seconds = length.as_secs_f64();
-    match seconds {
-        _ if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
-        _ if seconds < 120.0 => format!("{seconds:.1} s"),
-        _ => format!("{:.0} min", seconds / 60.0),
-    }
-}

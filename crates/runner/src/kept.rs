@@ -6,39 +6,37 @@ use std::sync::{Arc, Mutex};
 use plimsoll_engine::{BlockSink, SampleBatch, SampleSink};
 use plimsoll_measure::{Block, Sample};
 
-/// Keeps every sample in memory, in batches: one list would be copied for milliseconds whenever it
-/// grows, on a core that may be the generator's.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct KeptSamples(Arc<Mutex<Vec<Vec<Sample>>>>);
+/// Keeps every sample or block in memory, in batches: one list would be copied for milliseconds
+/// whenever it grows, on a core that may be the generator's.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept<T>(Arc<Mutex<Vec<Vec<T>>>>);
 
-impl KeptSamples {
-    pub(crate) fn take(&self) -> Vec<Sample> {
+impl<T: Clone> Kept<T> {
+    pub(crate) fn take(&self) -> Vec<T> {
         self.0.lock().map(|mut batches| std::mem::take(&mut *batches).concat()).unwrap_or_default()
     }
+
+    fn keep(&self, batch: &[T]) -> io::Result<()> {
+        let mut kept = self.0.lock().map_err(|_| io::Error::other("a reader panicked"))?;
+        kept.push(batch.to_vec());
+        Ok(())
+    }
 }
 
-impl SampleSink for KeptSamples {
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl SampleSink for Kept<Sample> {
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
-        let mut kept = self.0.lock().map_err(|_| io::Error::other("a reader panicked"))?;
-        kept.push(batch.samples.clone());
-        Ok(())
+        self.keep(&batch.samples)
     }
 }
 
-/// Keeps every block in memory.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct KeptBlocks(Arc<Mutex<Vec<Block>>>);
-
-impl KeptBlocks {
-    pub(crate) fn take(&self) -> Vec<Block> {
-        self.0.lock().map(|mut blocks| std::mem::take(&mut *blocks)).unwrap_or_default()
-    }
-}
-
-impl BlockSink for KeptBlocks {
+impl BlockSink for Kept<Block> {
     fn write(&mut self, blocks: &[Block]) -> io::Result<()> {
-        let mut kept = self.0.lock().map_err(|_| io::Error::other("a reader panicked"))?;
-        kept.extend_from_slice(blocks);
-        Ok(())
+        self.keep(blocks)
     }
 }

@@ -21,7 +21,7 @@ use crate::folder::{
     BlockWatcher, CommonStop, CountsFile, PairFile, RowFile, RunDir, RunDirOptions, note_start,
     space_of_results,
 };
-use crate::kept::{KeptBlocks, KeptSamples};
+use crate::kept::Kept;
 use crate::notes;
 use crate::secrets::Secrets;
 use crate::start::{CommonStart, StartWait, Waited};
@@ -46,9 +46,9 @@ pub struct Runner {
     secrets: Secrets,
     probed: Option<ProbeReport>,
     folder: Option<RunDir>,
-    samples: Option<KeptSamples>,
+    samples: Option<Kept<Sample>>,
     sink: Option<Box<dyn SampleSink>>,
-    blocks: Option<KeptBlocks>,
+    blocks: Option<Kept<Block>>,
     block_watcher: Option<BlockWatcher>,
     start: Option<StartWait>,
     stop_on_loss: bool,
@@ -118,14 +118,14 @@ impl Runner {
     /// Keeps every sample in memory.
     #[must_use]
     pub fn keep_samples(mut self) -> Self {
-        self.samples = Some(KeptSamples::default());
+        self.samples = Some(Kept::default());
         self
     }
 
     /// Keeps every block of a comparison in memory.
     #[must_use]
     pub fn keep_blocks(mut self) -> Self {
-        self.blocks = Some(KeptBlocks::default());
+        self.blocks = Some(Kept::default());
         self
     }
 
@@ -314,8 +314,9 @@ impl Runner {
 
     /// The file of counts, of a shard.
     fn counts_file(&self) -> Option<CountsFile> {
-        let folder = self.folder.as_ref().filter(|_| self.run.plan().shard != Stripe::WHOLE)?;
-        Some(CountsFile::new(folder, &self.metadata.run, self.run.clock()))
+        let shard = self.run.plan().shard;
+        let folder = self.folder.as_ref().filter(|_| shard != Stripe::WHOLE)?;
+        Some(CountsFile::new(folder, &self.metadata.run, shard.count(), self.run.clock()))
     }
 
     /// Where samples go. The plan is written again, now with what the probe found.

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_engine::{Control, StartGate};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Stripe};
+use plimsoll_rules::number::time;
 use plimsoll_run_files::ShardSign;
 
-use crate::error::{RunnerError, names, rounded};
+use crate::error::{RunnerError, names};
 use crate::folder::{self, file, read_sign, write_sign};
 use crate::time::sleep;
 
@@ -127,10 +128,10 @@ impl StartWait {
             let who = format!("shard {}/{}", self.shard.index(), self.shard.count());
             let who = if self.shard == Stripe::WHOLE { "the run".to_owned() } else { who };
             let start = Box::new(start.clone());
-            return Err(RunnerError::Late { who, late: rounded(late), start, late_by: late });
+            return Err(RunnerError::Late { who, late: shown(late), start, late_by: late });
         }
         if at.since(now) > self.start.limit {
-            return Err(RunnerError::TooFar { ahead: rounded(at.since(now)) });
+            return Err(RunnerError::TooFar { ahead: shown(at.since(now)) });
         }
         Ok(at)
     }
@@ -149,6 +150,10 @@ impl StartGate for StartWait {
         *self.waited.lock().unwrap_or_else(PoisonError::into_inner) = Some(waited);
         at
     }
+}
+
+fn shown(length: Nanos) -> String {
+    time(length.as_millis_f64())
 }
 
 /// A start at a time of the wall clock.

@@ -3,28 +3,12 @@
 use std::thread;
 use std::time::Duration;
 
-use nix::sys::time::{TimeSpec, TimeValLike as _};
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 
-/// Blocks the thread for a length of time, by the same kernel timer that the engine uses.
+/// Blocks the thread for a length of time.
+#[expect(clippy::disallowed_methods, reason = "no worker waits here")]
 pub fn sleep(length: impl Into<Nanos>) {
-    let clock = MonotonicClock::start();
-    let length = length.into();
-    let end = clock.now() + length;
-    // A signal interrupts the wait, and a kernel may have no timers.
-    let _ = wait_for_timer(length);
-    while clock.now() < end {
-        thread::park_timeout(end.since(clock.now()).to_duration());
-    }
-}
-
-fn wait_for_timer(length: Nanos) -> nix::Result<()> {
-    let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC)?;
-    // A length of zero would disarm the timer, and the wait would never end.
-    let nanos = i64::try_from(length.as_u64()).unwrap_or(i64::MAX).max(1);
-    timer.set(Expiration::OneShot(TimeSpec::nanoseconds(nanos)), TimerSetTimeFlags::empty())?;
-    timer.wait()
+    thread::sleep(length.into().to_duration());
 }
 
 /// Asks `ready` again and again until it gives a value, with a pause after each `None`; `None`

@@ -58,8 +58,8 @@ ROW_BYTES, SHARD_BYTES = 700, 2 << 20
 PREFIX = "plimsoll-ray-"
 #: Between two looks at the shards.
 POLL_S = 0.5
-#: A shard that answers nothing for so long is given up, once its load must be over.
-SILENCE_S = 30.0
+#: A shard without news for so long is given up, once its load must be over; and while it writes its files.
+SILENCE_S, WRITING_S = 30.0, 120.0
 #: An interrupted shard may write its files for so long after the driver gave up.
 ENDING_S = 5.0
 #: The parts in which a folder travels.
@@ -540,7 +540,8 @@ class _Process(_Folders):
                 self.interrupt()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(ENDING_S)
-        elif self.process:
+        if self.process:
+            # One that is stopped would stay, whatever ends this actor.
             self.process.kill()
         if not keep:
             shutil.rmtree(self.out, ignore_errors=True)
@@ -699,7 +700,7 @@ class _Cluster:
             for index in [index for index, call in asked.items() if call in done]:
                 if self._heard(index, asked.pop(index)):
                     heard[index] = time.monotonic()
-            self._give_up_silent(heard)
+            self._give_up_silent(heard, asked)
             if told is not None:
                 told(self._line())
             if self.lost() and self.options.on_loss == "stop" and not self.interrupted:
@@ -707,34 +708,38 @@ class _Cluster:
             time.sleep(POLL_S)
 
     def _heard(self, index: int, call: Any) -> bool:
+        """Takes the answer of a shard, and says whether it has news: a program that is stopped has none."""
+        before = self.progress[index]
         try:
             state = self.ray.get(call)
         except self.ray.exceptions.RayError as error:
             self.gone.add(index)
             self._lose(index, f"was lost ({_first_line(error)})")
             return False
-        self.progress[index] = state["progress"] or self.progress[index]
+        self.progress[index] = state["progress"] or before
         if state["code"] is not None:
             self.over[index] = True
             how = (state["ended"] or {}).get("state", f"ended with code {state['code']} and without its last file")
             if how != "done" and not self.interrupted:
                 self._lose(index, f"is incomplete ({how})")
-        return True
+        return bool(self.progress[index] != before)
 
-    def _give_up_silent(self, heard: Sequence[float]) -> None:
-        """A shard that only does not answer may well go on: it is given up when its load must be over."""
-        ends = max((told["duration_s"] for told in self.progress if told), default=0.0)
+    def _give_up_silent(self, heard: Sequence[float], asked: Mapping[int, Any]) -> None:
+        """A shard without news may well go on: it is given up when its load and its files must be over."""
+        ends = max((told["duration_s"] for told in self.progress if told), default=self.order.planned_s or 0.0)
         for index, last in enumerate(heard):
             silent = time.monotonic() - last
-            if not self.over[index] and silent > SILENCE_S and time.monotonic() > self.started + ends + SILENCE_S:
-                self.gone.add(index)
-                self._lose(index, f"has not answered for {silent:.0f} s: control was lost, its load may have gone on")
+            patience = WRITING_S if _sent_all(self.progress[index]) else SILENCE_S
+            if not self.over[index] and silent > patience and time.monotonic() > self.started + ends + SILENCE_S:
+                # What a program that is stopped or hangs has written can still be fetched.
+                self.gone.update({index} & asked.keys())
+                self._lose(index, f"has not been heard of for {silent:.0f} s: its load may have gone on")
 
     def _lose(self, index: int, why: str) -> None:
         after = max(time.monotonic() - self.started, 0.0)
         known = "nothing is known of its load"
         if (told := self.progress[index]) is not None:
-            whole = ", its whole load" if told["elapsed_s"] >= told["duration_s"] and not told["in_flight"] else ""
+            whole = ", its whole load" if _sent_all(told) else ""
             known = (
                 f"by its last report, at {told['elapsed_s']:.1f} s of {told['duration_s']:.0f} s, {told['completed']:,} "
                 f"requests were completed and {told['in_flight']:,} in flight{whole}"
@@ -750,10 +755,11 @@ class _Cluster:
             return f"{self.order.count} shards begin"
         running = self.over.count(False)
         lost = f", {len(self.lost())} lost" if self.lost() else ""
-        left = max(max(shard["duration_s"] - shard["elapsed_s"] for shard in told), 0)
+        going = [shard for shard, over in zip(self.progress, self.over) if shard and not over]
+        left = max([shard["duration_s"] - shard["elapsed_s"] for shard in going], default=0)
         total = {name: sum(shard[name] for shard in told) for name in ("completed", "in_flight", "failed")}
         return (
-            f"{running} of {self.order.count} shards{lost}, {left:.0f} s left  {total['completed']:,} done  "
+            f"{running} of {self.order.count} shards{lost}, {max(left, 0):.0f} s left  {total['completed']:,} done  "
             f"{total['in_flight']:,} in flight  {total['failed']:,} failed"
         )
 
@@ -798,6 +804,11 @@ class _Cluster:
         ends = threading.Thread(target=ending, daemon=True)
         ends.start()
         ends.join(3 * ENDING_S)
+
+
+def _sent_all(told: Any) -> bool:
+    """Whether a shard has sent its whole load, by its last report."""
+    return told is not None and told["elapsed_s"] >= told["duration_s"] and not told["in_flight"]
 
 
 def _first_line(error: Exception) -> str:

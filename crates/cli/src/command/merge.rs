@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufWriter, ErrorKind, Write as _};
+use std::io::{self, BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
 use clap::{Args, ValueHint};
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_merge::{Judges, MergeError, Merged, Shard, ShardSet, merge_rows};
@@ -87,7 +87,7 @@ pub(crate) struct Whole {
     /// Its folder, if it has one.
     pub(crate) folder: Option<PathBuf>,
     /// Why it has none, although it was to have one.
-    unwritten: Option<anyhow::Error>,
+    unwritten: Option<Error>,
 }
 
 impl Whole {
@@ -214,49 +214,45 @@ fn store_rows(set: &ShardSet, name: &str, folder: &Path, format: RowFormat) -> R
 }
 
 /// The shards in these folders: of each the folder itself, or those in it that are named like
-/// shards.
+/// shards and hold a plan.
 fn shards_in(folders: &[PathBuf]) -> Result<Vec<Shard>> {
     let mut shards = Vec::new();
     for folder in folders {
-        let inside = if folder.join(file::PLAN).exists() { Vec::new() } else { named(folder)? };
+        let mut inside = Vec::new();
+        if !folder.join(file::PLAN).exists() {
+            for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, error))? {
+                inside.push(entry.map_err(|error| unreadable(folder, error))?.path());
+            }
+            inside.retain(|path| is_shard(path));
+            inside.sort();
+        }
         if inside.is_empty() {
-            shards.push(Shard::read(folder).map_err(merge_error)?);
+            inside.push(folder.clone());
         }
-        for shard in inside {
-            shards.push(Shard::read(&shard).map_err(merge_error)?);
-        }
+        shards.extend(inside);
     }
-    Ok(shards)
+    shards.iter().map(|folder| Shard::read(folder).map_err(merge_error)).collect()
 }
 
-/// The folders in a folder that are named `shard-KKKKK-of-NNNNN` and hold a plan.
-fn named(folder: &Path) -> Result<Vec<PathBuf>> {
-    let context = || format!("cannot read {}", folder.display());
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let name = folder.display();
-            let why = format!(
-                "there is no folder {name}; give the folder of a run, which holds shard-00000-of-..., or those of its shards"
-            );
-            return Err(UsageError(why).into());
-        }
-        entries => entries.with_context(context)?,
-    };
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.with_context(context)?.path();
-        let is_shard =
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("shard-"));
-        if is_shard && path.join(file::PLAN).exists() {
-            found.push(path);
-        }
+fn is_shard(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| name.starts_with("shard-")) && path.join(file::PLAN).exists()
+}
+
+/// Why there are no shards in a folder. One that is missing is wrong usage.
+fn unreadable(folder: &Path, error: io::Error) -> Error {
+    let name = folder.display();
+    if error.kind() != ErrorKind::NotFound {
+        return Error::from(error).context(format!("cannot read {name}"));
     }
-    found.sort();
-    Ok(found)
+    UsageError(format!(
+        "there is no folder {name}; give the folder of a run, which holds shard-00000-of-..., or those of its shards"
+    ))
+    .into()
 }
 
 /// Shards that do not belong together are wrong usage.
-fn merge_error(error: MergeError) -> anyhow::Error {
+fn merge_error(error: MergeError) -> Error {
     match error {
         MergeError::NotAShard { .. }
         | MergeError::Nothing

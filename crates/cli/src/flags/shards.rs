@@ -119,51 +119,43 @@ const SOURCES: [(&str, &str); 5] = [
 /// each send the whole load must not happen.
 fn auto(variables: &BTreeMap<String, String>) -> Result<String, String> {
     let get = |name: &str| variables.get(name).map(|text| text.trim()).filter(|t| !t.is_empty());
-    let mut found: Option<((&str, &str), Stripe)> = None;
-    // The count of a Kubernetes job has no name of its own, so it alone is no half of our own pair.
-    let of_job = get("JOB_COMPLETION_INDEX").is_some();
-    let fix = "or give --shard K/N";
-    for names @ (index_name, count_name) in SOURCES {
-        let (index, count) = match (get(index_name), get(count_name)) {
+    let mut found: Option<([&str; 2], Stripe)> = None;
+    let refuse = |why: String| Err(format!("--shard auto: {why}, or give --shard K/N"));
+    // The count of a Kubernetes job has no name of its own: alone it is not half of a pair.
+    let is_job = get("JOB_COMPLETION_INDEX").is_some();
+    for (index, count) in SOURCES {
+        let is_shared = count == "PLIMSOLL_SHARD_COUNT" && (is_job || index.starts_with("JOB"));
+        let (k, n) = match (get(index), get(count)) {
+            (Some(k), Some(n)) => (k, n),
+            (None, Some(_)) if is_shared => continue,
             (None, None) => continue,
-            (None, Some(_)) if count_name == "PLIMSOLL_SHARD_COUNT" && of_job => continue,
-            (None, Some(_)) if index_name == "JOB_COMPLETION_INDEX" => continue,
-            (Some(index), Some(count)) => (index, count),
-            (index, _) => {
-                let [set, unset] = if index.is_some() {
-                    [index_name, count_name]
-                } else {
-                    [count_name, index_name]
-                };
-                return Err(format!(
-                    "--shard auto: {set} is set and {unset} is not; set both, {fix}"
-                ));
+            (Some(_), None) => {
+                return refuse(format!("{index} is set and {count} is not; set both"));
             }
+            (None, _) => return refuse(format!("{count} is set and {index} is not; set both")),
         };
-        let numbers = index.parse().ok().zip(count.parse().ok());
-        let part = numbers.and_then(|(index, count)| Stripe::new(index, count)).ok_or_else(|| {
-            format!(
-                "--shard auto: {index_name} is `{index}` and {count_name} is `{count}`, but parts are whole numbers from 0 and below their count; correct the variables, {fix}"
-            )
-        })?;
-        let (first, of_first) = *found.get_or_insert((names, part));
-        if of_first != part {
-            return Err(format!(
-                "--shard auto: {} and {} say {}/{}, but {index_name} and {count_name} say {index}/{count}; unset those that do not belong to this run, {fix}",
-                first.0,
-                first.1,
-                of_first.index(),
-                of_first.count()
+        let numbers = k.parse().ok().zip(n.parse().ok());
+        let Some(part) = numbers.and_then(|(k, n)| Stripe::new(k, n)) else {
+            return refuse(format!(
+                "{index} is `{k}` and {count} is `{n}`, but parts are whole numbers from 0 and below their count; correct the variables"
+            ));
+        };
+        let ([other_index, other_count], other) = *found.get_or_insert(([index, count], part));
+        if other != part {
+            return refuse(format!(
+                "{other_index} and {other_count} say {}/{}, but {index} and {count} say {k}/{n}; unset those that do not belong to this run",
+                other.index(),
+                other.count()
             ));
         }
     }
-    let (_, part) = found.ok_or_else(|| {
-        let pairs = SOURCES.map(|(index, count)| format!("{index} and {count}")).join("; ");
-        format!(
-            "--shard auto: the environment names no part of a run. Looked for: {pairs}. Set PLIMSOLL_SHARD_INDEX and PLIMSOLL_SHARD_COUNT, {fix}"
-        )
-    })?;
-    Ok(format!("{}/{}", part.index(), part.count()))
+    if let Some((_, part)) = found {
+        return Ok(format!("{}/{}", part.index(), part.count()));
+    }
+    let pairs = SOURCES.map(|(index, count)| format!("{index} and {count}")).join("; ");
+    refuse(format!(
+        "the environment names no part of a run. Looked for: {pairs}. Set PLIMSOLL_SHARD_INDEX and PLIMSOLL_SHARD_COUNT"
+    ))
 }
 
 /// The time that `ready` alone leaves.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -10,7 +11,7 @@ use nix::unistd::Pid;
 use plimsoll_measure::{Moment, MonotonicClock};
 use plimsoll_metrics::{RunEnd, ShardState};
 use plimsoll_run_files::pairs::read_pairs;
-use plimsoll_run_files::{ShardStatus, parse_row, read_shard_status};
+use plimsoll_run_files::{ShardStatus, parse_row, read_shard_progress, read_shard_status};
 
 use crate::support::{FAST, Fixture, ProcessOutput, command, summary, wait_until};
 
@@ -107,7 +108,7 @@ fn a_process_that_is_killed_is_named_and_makes_the_whole_invalid() {
         output.stderr
     );
     assert!(output.expect_screen().starts_with("INVALID: 1 of 2 shards completed"));
-    assert!(output.stdout.contains("shard 1/2 was cut off at"), "{}", output.stdout);
+    assert!(output.stdout.contains("shard 1/2 left counts up to"), "{}", output.stdout);
     assert!(!output.stdout.contains("fault of Plimsoll"), "{}", output.stdout);
 }
 
@@ -152,6 +153,16 @@ fn processes_end_with_the_one_that_started_them() {
         assert_eq!(status.state, ShardState::Partial);
         assert!(status.interrupted.unwrap().at_s < 59.0, "{status:?}");
     }
+}
+
+/// A process that is killed cannot say it.
+#[test]
+fn the_command_that_merges_the_shards_is_printed_before_the_load() {
+    let fixture = Fixture::with(FAST);
+    let target = fixture.target();
+    let run = ["run", "minimal", "--target", &target, "--key", "x", "--stages", "@40:1s"];
+    let said = fixture.plimsoll(&[&run[..], &["--processes", "2"]].concat()).stderr;
+    assert!(said.contains("merge them: plimsoll merge runs/"), "{said}");
 }
 
 #[test]
@@ -464,6 +475,29 @@ fn a_shard_that_gets_a_signal_stops_the_others_if_asked() {
     let merged = summary(&fixture.only_run());
     let states: Vec<_> = merged.shards.iter().map(|shard| shard.state).collect();
     assert_eq!(states, [ShardState::Partial; 3]);
+}
+
+/// They may share a file system, where each replaced file costs metadata operations.
+#[test]
+fn shards_of_a_large_run_seldom_replace_files() {
+    let fixture = Fixture::with(FAST);
+    let load = ["minimal", "--stages", "@600:60s", "--shard", "0/2000", "--run-id", "large"];
+    let child = fixture.start(&load);
+    let folder = fixture.folder.path().join("runs/large/shard-00000-of-02000");
+    assert!(wait_until(|| folder.join("counts.bin").exists()));
+    let inodes = || {
+        ["counts.bin", "progress.json"].map(|name| fs::metadata(folder.join(name)).unwrap().ino())
+    };
+    let elapsed_s = || {
+        let told = fs::read(folder.join("progress.json")).unwrap();
+        read_shard_progress(&told).map_or(0.0, |told| told.elapsed_s)
+    };
+    let (before, began_s) = (inodes(), elapsed_s());
+    assert!(wait_until(|| elapsed_s() > began_s + 1.5));
+    assert_eq!(inodes(), before);
+    kill(pid(&child), Signal::SIGINT).unwrap();
+    ProcessOutput::from(child.wait_with_output().unwrap()).expect(130);
+    assert_eq!(status(&folder).state, ShardState::Partial);
 }
 
 /// The start that shard 0 writes once all are ready is an hour off for a shard with such a clock.

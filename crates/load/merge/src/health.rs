@@ -30,30 +30,22 @@ pub(crate) fn merge(
         disturbed_windows_omitted: all
             .sum(|h| Some(h.disturbed_windows_omitted.unwrap_or(0)))
             .filter(|omitted| *omitted > 0),
-        timer: all.0.iter().find_map(|health| health.timer.clone()),
+        timer: all.known(|h| h.timer.clone()).next(),
         throttled_share: all.worst(|h| h.throttled_share),
-        clock_step_ns: all.most(|h| h.clock_step_ns),
-        retransmits: all.most(|h| h.retransmits),
-        ports_peak: all.most(|h| h.ports_peak),
-        calibration: all
-            .0
-            .iter()
-            .filter_map(|health| health.calibration.clone())
-            .max_by_key(|calibration| calibration.failed),
+        clock_step_ns: all.known(|h| h.clock_step_ns).max(),
+        retransmits: all.known(|h| h.retransmits).max(),
+        ports_peak: all.known(|h| h.ports_peak).max(),
+        calibration: all.known(|h| h.calibration.clone()).max_by_key(|quote| quote.failed),
         wall_s: all.worst(|h| h.wall_s),
         cpu_user_s: all.seconds(|h| h.cpu_user_s),
         cpu_system_s: all.seconds(|h| h.cpu_system_s),
         voluntary_switches: all.sum(|h| h.voluntary_switches),
         involuntary_switches: all.sum(|h| h.involuntary_switches),
         steal_share: all.worst(|h| h.steal_share),
-        fd_limit: all.least(|h| h.fd_limit),
-        fd_peak: all.most(|h| h.fd_peak),
-        ephemeral_ports: all.least(|h| h.ephemeral_ports),
-        planned_reconnects: all
-            .0
-            .iter()
-            .filter_map(|health| health.planned_reconnects)
-            .reduce(|a, b| a || b),
+        fd_limit: all.known(|h| h.fd_limit).min(),
+        fd_peak: all.known(|h| h.fd_peak).max(),
+        ephemeral_ports: all.known(|h| h.ephemeral_ports).min(),
+        planned_reconnects: all.known(|h| h.planned_reconnects).reduce(|a, b| a || b),
         connections_before_run: all.sum(|h| h.connections_before_run),
         connections_before_run_failed: all.sum(|h| h.connections_before_run_failed),
         peak_in_flight: all.sum(|h| h.peak_in_flight),
@@ -69,24 +61,15 @@ pub(crate) fn merge(
 
 /// What is known of the workers; and of the rows, where `whole` says that all shards ended.
 fn workers_and_rows(all: &Healths<'_>, whole: bool) -> InstrumentHealth {
-    let least_share = all.0.iter().filter_map(|health| health.sink_least_share_one_in);
     InstrumentHealth {
         workers: all.0.iter().map(|health| health.workers).sum(),
-        worker_cpus: all.0.iter().flat_map(|health| health.worker_cpus.clone()).collect(),
-        worker_cpu_shares: all
-            .0
-            .iter()
-            .flat_map(|health| health.worker_cpu_shares.clone())
-            .collect(),
-        worker_wait_shares: all
-            .0
-            .iter()
-            .flat_map(|health| health.worker_wait_shares.clone())
-            .collect(),
+        worker_cpus: all.lists(|h| &h.worker_cpus),
+        worker_cpu_shares: all.lists(|h| &h.worker_cpu_shares),
+        worker_wait_shares: all.lists(|h| &h.worker_wait_shares),
         sink_offered: all.sum(|h| h.sink_offered).filter(|_| whole),
         sink_written: all.sum(|h| h.sink_written).filter(|_| whole),
         sink_left_out: all.sum(|h| h.sink_left_out).filter(|_| whole),
-        sink_least_share_one_in: least_share.max(),
+        sink_least_share_one_in: all.known(|h| h.sink_least_share_one_in).max(),
         sink_overflowed: all.sum(|h| h.sink_overflowed).filter(|_| whole),
         ..InstrumentHealth::default()
     }
@@ -100,20 +83,21 @@ impl Healths<'_> {
         self.0.iter().map(|health| get(health)).sum()
     }
 
+    fn lists<T: Clone>(&self, get: fn(&InstrumentHealth) -> &Vec<T>) -> Vec<T> {
+        self.0.iter().flat_map(|health| get(health).clone()).collect()
+    }
+
     fn seconds(&self, get: fn(&InstrumentHealth) -> Option<f64>) -> Option<f64> {
         self.0.iter().map(|health| get(health)).sum()
     }
 
+    /// The values of those that know it.
+    fn known<T>(&self, get: fn(&InstrumentHealth) -> Option<T>) -> impl Iterator<Item = T> {
+        self.0.iter().filter_map(move |health| get(health))
+    }
+
     fn worst(&self, get: fn(&InstrumentHealth) -> Option<f64>) -> Option<f64> {
-        self.0.iter().filter_map(|health| get(health)).reduce(f64::max)
-    }
-
-    fn most(&self, get: fn(&InstrumentHealth) -> Option<u64>) -> Option<u64> {
-        self.0.iter().filter_map(|health| get(health)).max()
-    }
-
-    fn least(&self, get: fn(&InstrumentHealth) -> Option<u64>) -> Option<u64> {
-        self.0.iter().filter_map(|health| get(health)).min()
+        self.known(get).reduce(f64::max)
     }
 }
 

@@ -86,10 +86,12 @@ impl ShardSet {
         let (mut sum, mut parts, mut unsent_arrivals) = (Sum::default(), Vec::new(), Vec::new());
         let time = metadata::merge(self, Vec::new()).headline_time();
         let stages = self.shards.first().map_or(&[][..], |first| &first.planned.stages);
+        let load_s = stages.iter().map(|stage| stage.duration_s).sum();
         for place in (0..self.count).filter_map(|index| Stripe::new(index, self.count)) {
             let mut shard = self.shards.iter().find(|shard| shard.place == place).cloned();
             let counts = shard.as_mut().map(Shard::counts).transpose()?.flatten();
-            let part = Part::new(place, shard.as_ref(), counts.as_ref(), time);
+            let mut part = Part::new(place, shard.as_ref(), counts.as_ref(), time);
+            part.shown.planned_s = load_s;
             if part.shown.state != ShardState::Done {
                 unsent_arrivals.extend(unsent(place, stages, counts.as_ref()));
             }
@@ -140,9 +142,7 @@ impl ShardSet {
         if self.was_interrupted() {
             return Losses::default();
         }
-        let stages = self.shards.first().map_or(&[][..], |first| &first.planned.stages);
-        let load_s = stages.iter().map(|stage| stage.duration_s).sum();
-        Losses::of(parts.iter().map(|part| &part.shown), load_s)
+        Losses::of(parts.iter().map(|part| &part.shown))
     }
 }
 

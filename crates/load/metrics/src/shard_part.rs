@@ -65,6 +65,9 @@ pub struct ShardPart {
     /// Which of its files are damaged, and how; what they hold is not counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
+    /// Planned length of its load, in seconds.
+    #[serde(default)]
+    pub planned_s: f64,
     /// How far its counts go after its start, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_s: Option<f64>,
@@ -100,11 +103,11 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// The losses of a load of this length.
-    pub fn of<'p>(parts: impl Iterator<Item = &'p ShardPart>, load_s: f64) -> Self {
+    /// The losses of a load that is divided among these shards.
+    pub fn of<'p>(parts: impl Iterator<Item = &'p ShardPart>) -> Self {
         let (mut losses, mut all) = (Self::default(), 0.0);
         for part in parts {
-            let below = missing_part(part, load_s);
+            let below = missing_part(part);
             losses.any |= part.state != ShardState::Done;
             losses.below += below;
             losses.share += if part.damaged.is_empty() { below } else { 1.0 };
@@ -120,11 +123,14 @@ impl Losses {
 }
 
 /// The part of its own load that a shard did not count.
-fn missing_part(part: &ShardPart, load_s: f64) -> f64 {
+fn missing_part(part: &ShardPart) -> f64 {
     match (part.state, part.interrupted, part.counted_s) {
         (ShardState::Done, ..) => 0.0,
         (_, Some(Interruption { at_s, of_s }), _) => 1.0 - (at_s / of_s).min(1.0),
         _ if part.counted_all => 0.0,
-        (.., counted_s) => 1.0 - (counted_s.unwrap_or(0.0) / load_s).min(1.0),
+        (.., Some(counted_s)) if part.planned_s > 0.0 => {
+            1.0 - (counted_s / part.planned_s).min(1.0)
+        }
+        _ => 1.0,
     }
 }

@@ -1,7 +1,7 @@
 //! From a load and its costs to hosts.
 
 use plimsoll_calibrate::Costs;
-use plimsoll_report::format::digits;
+use plimsoll_report::format::{bytes, digits, seconds, time};
 use plimsoll_suite::HEADROOM;
 use serde::Serialize;
 
@@ -15,8 +15,6 @@ const TOKEN_BYTES: f64 = 4.0;
 const OTHER_FILES: f64 = 64.0;
 /// A row of results.jsonl.
 const ROW_BYTES: f64 = 700.0;
-/// The part of the load by which the starts of shards may lie apart, as `merge` has it.
-const START_SPREAD: f64 = 0.02;
 
 /// The whole load.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -77,8 +75,6 @@ pub(super) struct Fleet {
     pub(super) hosts: f64,
     /// Processes of each host, so that none opens more files than it may.
     pub(super) processes_per_host: f64,
-    /// By how much the starts of shards may lie apart, in seconds.
-    pub(super) start_spread_s: f64,
     /// Time to merge all shards, without rows, in seconds.
     pub(super) merge_s: f64,
     /// Bytes of rows that each host writes per second, and that all leave.
@@ -105,7 +101,6 @@ impl Fleet {
             first_limit,
             hosts,
             processes_per_host,
-            start_spread_s: load.seconds * START_SPREAD,
             merge_s: hosts * processes_per_host * costs.merge_ms_per_shard / 1e3,
             row_bytes_per_s_of_host: load.rate / hosts * ROW_BYTES,
             row_bytes: load.rate * load.seconds * ROW_BYTES,
@@ -115,60 +110,52 @@ impl Fleet {
 
     /// The answer for people, at most 80 columns wide.
     pub(super) fn text(&self, debug_build: bool) -> String {
-        let (load, host) = (self.load, self.host);
-        let mut lines = vec![self.title(), String::new()];
-        lines.push(format!(
-            "{:<10} {:>16} {:>16} {:>10}",
-            "", "the load needs", "one host gives", "hosts"
-        ));
-        for need in &self.needs {
+        let header = ["", "the load needs", "one host gives", "hosts"].map(str::to_owned);
+        let rows = self.needs.iter().map(|need| {
             let [needed, given] = [need.needed, need.of_one_host]
                 .map(|amount| format!("{} {}", short(amount), need.unit));
-            let hosts = digits(need.hosts());
-            lines.push(format!("{:<10} {needed:>16} {given:>16} {hosts:>10}", need.resource));
-        }
-        lines.push(String::new());
-        if self.processes_per_host > 1.0 {
-            let (files, processes) = (short(host.open_files), short(self.processes_per_host));
-            lines.push(format!(
-                "files: a process may open {files}: --processes {processes} on each host"
-            ));
-        }
-        if host.link_assumed {
-            lines.push(
-                "network: this host does not say its speed; 10 Gbit/s are assumed (--link)"
-                    .to_owned(),
-            );
-        }
-        let (spread, seconds) = (time(self.start_spread_s), time(load.seconds));
-        lines.push(format!(
-            "clocks: the shards may begin {spread} apart in {seconds} (2 %); NTP keeps milliseconds"
-        ));
-        let shards = self.hosts * self.processes_per_host;
-        let plural = if shards > 1.0 { "s" } else { "" };
-        let (merge, shards) = (time(self.merge_s), short(shards));
-        lines.push(format!(
-            "merge: {shards} shard{plural} in {merge}, one at a time in memory, without rows"
-        ));
+            [need.resource.to_owned(), needed, given, digits(need.hosts())]
+        });
+        let table = [header].into_iter().chain(rows);
+        let table = table.map(|[of, needed, given, hosts]| {
+            format!("{of:<10} {needed:>16} {given:>16} {hosts:>10}")
+        });
+        let merge = time(self.merge_s * 1e3);
+        let (files, processes) = (short(self.host.open_files), short(self.processes_per_host));
         let [rate, rows] = [self.row_bytes_per_s_of_host, self.row_bytes].map(bytes);
-        lines.push(format!(
-            "rows: {rate}/s on each host, {rows} in all; --no-jsonl leaves them out"
-        ));
-        if let Some(price) = self.price {
-            lines.push(format!("price: {price:.2} for {seconds}, without start-up and merging"));
-        }
-        if debug_build {
-            lines.push(
-                "! the costs are those of a debug build, many times a release build's".to_owned(),
-            );
-        }
+        let (price, length) = (self.price.unwrap_or_default(), seconds(self.load.seconds));
         let (hosts, first) = (short(self.hosts), self.first_limit);
         let remedy = self.needs.iter().find(|need| need.resource == first).map_or("", |n| n.remedy);
+        let notes = [
+            (
+                self.processes_per_host > 1.0,
+                format!("files: a process may open {files}: --processes {processes} on each host"),
+            ),
+            (
+                self.host.link_assumed,
+                "network: this host does not say its speed; 10 Gbit/s are assumed (--link)".into(),
+            ),
+            (true, format!("merge: {merge} without rows, one shard at a time in memory")),
+            (
+                true,
+                format!("rows: {rate}/s on each host, {rows} in all; --no-jsonl leaves them out"),
+            ),
+            (
+                self.price.is_some(),
+                format!("price: {price:.2} for {length}, without start-up and merging"),
+            ),
+            (
+                debug_build,
+                "! the costs are those of a debug build, many times a release build's".into(),
+            ),
+            (true, format!("{first}: the limit moves with {remedy}")),
+        ];
+        let notes = notes.into_iter().filter(|(is_told, _)| *is_told).map(|(_, note)| note);
         let s = if self.hosts > 1.0 { "s" } else { "" };
-        lines.push(format!("{first}: the limit moves with {remedy}"));
-        lines.push(String::new());
-        lines.push(format!("{hosts} host{s} like this: the first limit is {first}"));
-        lines.join("\n") + "\n"
+        let end = format!("{hosts} host{s} like this: the first limit is {first}\n");
+        let blank = || std::iter::once(String::new());
+        let lines = std::iter::once(self.title()).chain(blank()).chain(table).chain(blank());
+        lines.chain(notes).chain(blank()).chain([end]).collect::<Vec<_>>().join("\n")
     }
 
     fn title(&self) -> String {
@@ -215,24 +202,6 @@ fn needs(load: Load, costs: Costs, host: HostLimits) -> Vec<Need> {
 /// A number of three digits; a whole one without decimals: `1,200`, `0.25`, `4`.
 fn short(value: f64) -> String {
     if value.fract() == 0.0 && value < 100.0 { format!("{value:.0}") } else { digits(value) }
-}
-
-fn bytes(value: f64) -> String {
-    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB")];
-    let unit = units.into_iter().find(|(size, _)| value >= *size);
-    unit.map_or_else(
-        || format!("{} kB", short(value / 1e3)),
-        |(size, unit)| format!("{} {unit}", short(value / size)),
-    )
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        _ if seconds < 1.0 => format!("{} ms", short(seconds * 1e3)),
-        _ if seconds < 120.0 => format!("{} s", short(seconds)),
-        _ if seconds < 7_200.0 => format!("{} min", short(seconds / 60.0)),
-        _ => format!("{} h", short(seconds / 3_600.0)),
-    }
 }
 
 #[cfg(test)]
@@ -283,7 +252,7 @@ mod tests {
         assert_eq!(fleet.price.map(|price| (price * 1e6).round() / 1e6), Some(0.666_667));
         // 50,000 connections on each host, 20,000 in a process.
         assert!((fleet.processes_per_host - 3.0).abs() < f64::EPSILON);
-        assert_eq!((fleet.start_spread_s, fleet.merge_s), (12.0, 0.012));
+        assert!((fleet.merge_s - 0.012).abs() < 1e-12);
     }
 
     #[test]

@@ -8,7 +8,9 @@ use plimsoll_merge::{Judges, MergeError, Merged, Shard, ShardSet};
 use plimsoll_metrics::{Finding, Judgement, Level, Limit, ShardState};
 use serde_json::{Value, json};
 
-use crate::support::{REQUESTS, shard, shards, write_counts, write_counts_until};
+use crate::support::{
+    REQUESTS, count_until, shard, shards, write, write_counts, write_counts_until,
+};
 
 fn set(folders: &[PathBuf], expect: Option<u64>) -> Result<ShardSet, MergeError> {
     ShardSet::new(read(folders)?, expect, None)
@@ -144,11 +146,11 @@ fn a_shard_that_was_cut_off_counts_up_to_there_and_makes_the_whole_invalid() {
     );
     write_counts(&folders[1], Stripe::new(1, 2).unwrap(), false);
     let merged = merge(&folders);
-    assert_eq!(reason(&merged), incomplete("1 of 2", "5.00%", "shard 1/2 was cut off at 9s"));
+    assert_eq!(reason(&merged), incomplete("1 of 2", "5.00%", "shard 1/2 left counts up to 9s"));
     assert_eq!(merged.summary.results.total.counters.scheduled, REQUESTS);
     fs::remove_file(folders[1].join("counts.bin")).unwrap();
     let merged = merge(&folders);
-    let lost = "shard 1/2 was cut off before its first counts";
+    let lost = "shard 1/2 left no counts";
     assert_eq!(reason(&merged), incomplete("1 of 2", "50.0%", lost));
 }
 
@@ -184,7 +186,7 @@ fn a_late_shard_is_told_apart_from_one_that_was_cut_off() {
         incomplete(
             "1 of 3",
             "36.7%",
-            "shard 0/3 was cut off at 9s; shard 2/3 was ready 2.3s late and sent nothing"
+            "shard 0/3 left counts up to 9s; shard 2/3 was ready 2.3s late and sent nothing"
         )
     );
     // Which of them sent nothing is one thing, what was lost of the others another.
@@ -257,6 +259,30 @@ fn losses_up_to_a_share_are_stated_and_the_rest_is_judged() {
         // The plan is the whole one, unless its rest is what was judged.
         let planned = if accepted { counters.scheduled } else { REQUESTS };
         assert_eq!(counters.arrivals_planned, planned, "{what}");
+    }
+}
+
+/// The length of the load is that of the plan, although what was counted is shorter.
+#[test]
+fn a_loss_of_all_shards_is_not_accepted_as_a_small_one() {
+    let late = json!({"state": "late", "late_by_ns": 60_000_000_000_u64});
+    for (seconds, share) in [(0, "100%"), (4, "60.0%")] {
+        let parent = tempfile::tempdir().unwrap();
+        let folders = shards(parent.path(), 2);
+        for (index, folder) in (0..).zip(&folders) {
+            fs::remove_file(folder.join("summary.json")).unwrap();
+            if seconds == 0 {
+                fs::remove_file(folder.join("counts.bin")).unwrap();
+                say(folder, &late);
+            } else {
+                fs::remove_file(folder.join("shard.json")).unwrap();
+                write(folder, &count_until(Stripe::new(index, 2).unwrap(), seconds), false);
+            }
+        }
+        let merged = merge_with(&folders, 0.5).summary;
+        assert!(!merged.is_valid(), "{:?}", merged.findings);
+        let found = merged.findings.iter().find(|finding| finding.code == 109).unwrap();
+        assert_eq!(found.values["share"], share);
     }
 }
 

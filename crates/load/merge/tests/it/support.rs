@@ -86,7 +86,7 @@ pub(crate) fn count(part: Stripe) -> (Snapshot, TimeSeries) {
 }
 
 /// The same of the first seconds.
-fn count_until(part: Stripe, seconds: u32) -> (Snapshot, TimeSeries) {
+pub(crate) fn count_until(part: Stripe, seconds: u32) -> (Snapshot, TimeSeries) {
     let mut recorder = Recorder::new(vec![Moment::EPOCH + Nanos::from_secs(10)]);
     let mut counted = (Snapshot::new(), TimeSeries::new(Moment::EPOCH));
     for second in 0..seconds {
@@ -177,7 +177,7 @@ pub(crate) fn write_counts_until(folder: &Path, part: Stripe, seconds: u32) {
     write(folder, &count_until(part, seconds), true);
 }
 
-fn write(folder: &Path, counted: &(Snapshot, TimeSeries), complete: bool) {
+pub(crate) fn write(folder: &Path, counted: &(Snapshot, TimeSeries), complete: bool) {
     let (snapshot, series) = counted;
     let tasks = TaskTally::default();
     let view = CountsView { complete, snapshot, series, tasks: &tasks };

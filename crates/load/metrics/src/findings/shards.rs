@@ -42,8 +42,7 @@ fn incomplete(summary: &RunSummary) -> Option<Finding> {
     // A run that was interrupted as a whole is one that its user ended.
     let is_stopped = summary.metadata.run.ended == RunEnd::Interrupted;
     (!lost.is_empty() && !is_stopped).then(|| {
-        let load_s = summary.metadata.stages.iter().map(|stage| stage.duration_s).sum();
-        let losses = Losses::of(parts.iter(), load_s);
+        let losses = Losses::of(parts.iter());
         let is_accepted = losses.are_within(summary.lost_at_most);
         let mut names: Vec<_> = lost.iter().take(NAMED).map(|part| describe(part)).collect();
         if lost.len() > NAMED {
@@ -73,8 +72,8 @@ fn describe(part: &ShardPart) -> String {
         _ if part.counted_all => {
             "sent its whole load, but not all of its files are there".to_owned()
         }
-        (.., Some(until)) => format!("was cut off at {}", seconds(until)),
-        (.., None) => "was cut off before its first counts".to_owned(),
+        (.., Some(until)) => format!("left counts up to {}", seconds(until)),
+        (.., None) => "left no counts".to_owned(),
     };
     format!("shard {} {what}", part.shard)
 }

@@ -138,6 +138,7 @@ fn shards(run: &mut RunSummary, change: impl Fn(usize, &mut ShardPart)) {
                 scheduled: 300,
                 completed: 300,
                 start_s: Some(0.0),
+                planned_s: 10.0,
                 p50_ms: Some(5.0),
                 p99_ms: Some(9.0),
                 valid: Some(true),
