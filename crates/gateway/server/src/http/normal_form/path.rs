@@ -1,5 +1,6 @@
 //! The normal form of a path.
 
+use std::fmt::Write as _;
 use std::str;
 
 use super::Refusal;
@@ -108,7 +109,10 @@ fn rewrite(path: &str) -> Result<String, Refusal> {
         match spelling {
             Spelling::Same => normal.push_str(path.get(at..at + length).ok_or(NOT_UTF8)?),
             Spelling::Plain(byte) => normal.push(char::from(byte)),
-            Spelling::Encoded(byte) => normal.push_str(&format!("%{byte:02X}")),
+            Spelling::Encoded(byte) => {
+                // Writing to a string does not fail.
+                let _ = write!(normal, "%{byte:02X}");
+            }
             Spelling::Upper => {
                 let encoded = path.get(at..at + length).ok_or(NOT_UTF8)?;
                 normal.extend(encoded.chars().map(|digit| digit.to_ascii_uppercase()));
