@@ -1,34 +1,8 @@
 //! Finds the end of a JSON string, or the next escape in it.
 
-use memchr::memchr2;
-
-/// The bytes at the beginning that are searched here. Most strings are shorter: names, identifiers
-/// and the words of a protocol, for which [`memchr2`] takes longer to begin than to search.
-const SHORT: usize = 2 * size_of::<u64>();
-
 /// The position of the first quote or backslash.
 pub fn find_quote_or_backslash(bytes: &[u8]) -> Option<usize> {
-    let (words, _) = bytes.as_chunks();
-    for (nth, word) in words.iter().take(SHORT / size_of::<u64>()).enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let found = zeros(word ^ each(b'"')) | zeros(word ^ each(b'\\'));
-        if found != 0 {
-            return Some(nth * size_of::<u64>() + found.trailing_zeros() as usize / 8);
-        }
-    }
-    let searched = bytes.len().min(SHORT) / size_of::<u64>() * size_of::<u64>();
-    memchr2(b'"', b'\\', bytes.get(searched..)?).map(|found| searched + found)
-}
-
-/// The byte eight times.
-const fn each(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; 8])
-}
-
-/// The highest bit of each byte that is zero. Bytes above the lowest one of these may have theirs
-/// set, too.
-const fn zeros(word: u64) -> u64 {
-    word.wrapping_sub(each(1)) & !word & each(0x80)
+    memchr::memchr2(b'"', b'\\', bytes)
 }
 
 #[cfg(test)]

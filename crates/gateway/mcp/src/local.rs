@@ -1,11 +1,19 @@
 //! Tools that the gateway runs itself, without I/O: they give load tests a call whose cost is that
 //! of the gateway alone, and agents a few things that models do badly.
 
+use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Number, Value, json};
 
 use crate::tool::{Tool, ToolResult};
+
+/// The tools as they are listed.
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    let listed = serde_json::from_str::<Vec<_>>(include_str!("local_tools.json"));
+    let listed = listed.unwrap_or_default().into_iter();
+    listed.filter_map(|members| Tool::read(members).ok()).collect()
+});
 
 /// A tool of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,27 +48,8 @@ impl LocalTool {
     }
 
     /// The tool as it is listed.
-    pub fn tool(self) -> Tool {
-        let (description, properties, required): (_, _, &[&str]) = match self {
-            Self::Echo => ("Gives `text` back.", json!({"text": {"type": "string"}}), &["text"]),
-            Self::Time => ("The time now, in UTC.", json!({}), &[]),
-            Self::Add => (
-                "The sum of `a` and `b`.",
-                json!({"a": {"type": "number"}, "b": {"type": "number"}}),
-                &["a", "b"],
-            ),
-            Self::JsonGet => (
-                "The value at `pointer` (RFC 6901, like `/items/0/name`) in `document`, which is \
-                 JSON or a text with JSON.",
-                json!({"document": {}, "pointer": {"type": "string"}}),
-                &["document", "pointer"],
-            ),
-        };
-        let schema = json!({
-            "type": "object", "properties": properties, "required": required,
-            "additionalProperties": false,
-        });
-        Tool::local(self.name(), description, schema)
+    pub fn tool(self) -> Option<&'static Tool> {
+        TOOLS.iter().find(|tool| *tool.name == *self.name())
     }
 
     /// Runs it. `arguments` is an object as JSON; `unix_ms` the time, in milliseconds since 1970
@@ -69,8 +58,9 @@ impl LocalTool {
         let Ok(arguments) = serde_json::from_str::<Map<String, Value>>(arguments) else {
             return ToolResult::error("Invalid arguments: they cannot be read");
         };
-        let known = self.arguments();
-        if let Some(other) = arguments.keys().find(|name| !known.contains(&name.as_str())) {
+        let known = self.tool().map(|tool| &tool.input_schema["properties"]);
+        let is_known = |name: &&String| known.is_some_and(|known| known.get(name).is_some());
+        if let Some(other) = arguments.keys().find(|name| !is_known(name)) {
             let problem = format!("Invalid arguments: `{other}` is not one of this tool");
             return ToolResult::error(&problem);
         }
@@ -81,15 +71,6 @@ impl LocalTool {
             Self::JsonGet => json_get(&arguments),
         };
         result.unwrap_or_else(|problem| ToolResult::error(&format!("Invalid arguments: {problem}")))
-    }
-
-    const fn arguments(self) -> &'static [&'static str] {
-        match self {
-            Self::Echo => &["text"],
-            Self::Time => &[],
-            Self::Add => &["a", "b"],
-            Self::JsonGet => &["document", "pointer"],
-        }
     }
 }
 
@@ -211,13 +192,18 @@ mod tests {
 
     #[test]
     fn the_schemas_name_the_arguments_that_are_read() {
-        for tool in LocalTool::ALL {
+        for (tool, arguments) in LocalTool::ALL.into_iter().zip([
+            &["text"][..],
+            &[],
+            &["a", "b"],
+            &["document", "pointer"],
+        ]) {
             assert_eq!(LocalTool::named(tool.name()), Some(tool));
-            let schema = tool.tool().input_schema;
+            let schema = &tool.tool().unwrap().input_schema;
             let mut names: Vec<_> =
                 schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
             names.sort_unstable();
-            assert_eq!(names, tool.arguments(), "{}", tool.name());
+            assert_eq!(names, arguments, "{}", tool.name());
         }
     }
 }

@@ -84,10 +84,11 @@ impl<L: Clone> Registry<L> {
             servers: BTreeMap::new(),
             tools: local
                 .iter()
-                .map(|local: &LocalTool| {
-                    let tool = local.tool();
+                .filter_map(|local: &LocalTool| {
+                    let tool = local.tool()?.clone();
                     let name = Arc::clone(&tool.name);
-                    (name, Arc::new(RegisteredTool { tool, provider: Provider::Local(*local) }))
+                    let provider = Provider::Local(*local);
+                    Some((name, Arc::new(RegisteredTool { tool, provider })))
                 })
                 .collect(),
         }

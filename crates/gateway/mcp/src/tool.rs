@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_gateway_dialect::is_too_deep;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::name::is_tool_name;
 use crate::object::{is_object, quoted, read_object};
@@ -32,21 +32,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool of the gateway.
-    pub(crate) fn local(name: &str, description: &str, input_schema: Value) -> Self {
-        let members = json!({
-            "name": name, "description": description, "inputSchema": &input_schema,
-        });
-        Self {
-            name: Arc::from(name),
-            description: description.to_owned(),
-            input_schema,
-            members: members.as_object().cloned().unwrap_or_default(),
-            params: ParamHeaders::default(),
-        }
-    }
-
-    fn read(mut members: Map<String, Value>) -> Result<Self, ListError> {
+    /// A tool with the members with which its server lists it.
+    pub(crate) fn read(mut members: Map<String, Value>) -> Result<Self, ListError> {
         let name = members.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         if !is_tool_name(&name) {
             return Err(ListError::Name);
@@ -227,6 +214,8 @@ fn text_content(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

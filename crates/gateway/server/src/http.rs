@@ -4,6 +4,7 @@ pub(crate) mod body_filter;
 pub(crate) mod content;
 pub(crate) mod decode;
 pub(crate) mod error_response;
+pub(crate) mod header_list;
 pub mod normal_form;
 pub(crate) mod request_body;
 pub(crate) mod smuggling;

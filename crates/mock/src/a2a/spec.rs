@@ -25,38 +25,9 @@ pub struct A2aSpec {
 
 impl Default for A2aSpec {
     fn default() -> Self {
-        Self { max_tasks: 100_000, agents: default_agents() }
+        let agents = serde_saphyr::from_str(include_str!("agents.yaml"));
+        Self { max_tasks: 100_000, agents: agents.unwrap_or_default() }
     }
-}
-
-fn default_agents() -> BTreeMap<String, AgentSpec> {
-    let task = AgentSpec { answer: AgentAnswer::Task, ..AgentSpec::default() };
-    let echo = AgentSpec {
-        description: "Gives the text back in a message".to_owned(),
-        echo: true,
-        ..AgentSpec::default()
-    };
-    let (median, p95) = (HumanDuration::from_millis(200), HumanDuration::from_millis(800));
-    let slow = AgentSpec {
-        description: "Works on a task and delivers its result in four pieces".to_owned(),
-        latency: Distribution::Lognormal { median, p95 },
-        pieces: 4,
-        ..task.clone()
-    };
-    let asking = AgentSpec {
-        description: "Asks once before it works on a task".to_owned(),
-        input_required_share: 1.0,
-        ..task.clone()
-    };
-    let failing = AgentSpec {
-        description: "A quarter of its tasks fail, and a quarter of its requests".to_owned(),
-        failed_share: 0.25,
-        rpc_error_share: 0.25,
-        ..task
-    };
-    [("asking", asking), ("echo", echo), ("failing", failing), ("slow", slow)]
-        .map(|(name, agent)| (name.to_owned(), agent))
-        .into()
 }
 
 /// How an agent answers.

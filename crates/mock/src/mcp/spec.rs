@@ -36,38 +36,9 @@ impl Default for McpSpec {
             page: 50,
             max_sessions: 100_000,
             session_timeout: HumanDuration::from_millis(30 * 60 * 1_000),
-            tools: default_tools(),
+            tools: serde_saphyr::from_str(include_str!("tools.yaml")).unwrap_or_default(),
         }
     }
-}
-
-fn default_tools() -> BTreeMap<String, ToolSpec> {
-    let text = json!({
-        "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"],
-    });
-    let echo = ToolSpec {
-        description: "Gives its text back".to_owned(),
-        input: text,
-        echo: true,
-        ..ToolSpec::default()
-    };
-    let (median, p95) = (HumanDuration::from_millis(200), HumanDuration::from_millis(800));
-    let slow = ToolSpec {
-        description: "Takes its time and reports progress".to_owned(),
-        latency: Distribution::Lognormal { median, p95 },
-        progress: 4,
-        ..ToolSpec::default()
-    };
-    let failing = ToolSpec {
-        description: "Fails in half of its calls".to_owned(),
-        destructive: true,
-        tool_error_share: 0.25,
-        rpc_error_share: 0.25,
-        ..ToolSpec::default()
-    };
-    [("echo", echo), ("slow", slow), ("failing", failing)]
-        .map(|(name, tool)| (name.to_owned(), tool))
-        .into()
 }
 
 /// How requests are answered.

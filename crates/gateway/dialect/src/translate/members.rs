@@ -1,8 +1,12 @@
 //! The members of a request that a translation keeps, refuses, or leaves out.
 //!
-//! Two tables say for each dialect what becomes of every member. What is in no table is left out,
-//! and named: so nothing disappears in silence, whatever the APIs learn.
+//! The tables in `members.json` say for each dialect what becomes of every member. What is in no
+//! table is left out, and named: so nothing disappears in silence, whatever the APIs learn.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::depth::is_too_deep;
@@ -15,124 +19,32 @@ const MOST_BYTES: usize = 240;
 /// The most bytes of one name.
 const MOST_NAME: usize = 64;
 
-/// What becomes of a member.
-#[derive(Clone, Copy, Debug)]
+/// What becomes of a member. Values are JSON without white space.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Fate {
     /// It is translated, with all that is in it.
     Kept,
     /// Its own members decide, of an object or of each object in a list.
-    Of(&'static [(&'static str, Fate)]),
+    Of(Fates),
     /// It is left out; these values, beside `null`, say nothing.
-    LeftOut(&'static [&'static str]),
+    LeftOut(Vec<String>),
     /// The answer would be another one without it: refused, but for these values and `null`.
-    Refused(&'static [&'static str], &'static str),
+    Refused(Vec<String>, String),
 }
 
-use Fate::{Kept, LeftOut, Of, Refused};
+/// What becomes of the members of an object, by name.
+type Fates = HashMap<String, Fate>;
 
-const OPENAI: &[(&str, Fate)] = &[
-    ("model", Kept),
-    ("messages", Of(OPENAI_MESSAGE)),
-    ("max_tokens", Kept),
-    ("max_completion_tokens", Kept),
-    ("temperature", Kept),
-    ("top_p", Kept),
-    ("stop", Kept),
-    ("stream", Kept),
-    (
-        "stream_options",
-        Of(&[("include_usage", Kept), ("include_obfuscation", LeftOut(&["false"]))]),
-    ),
-    ("tools", Of(OPENAI_TOOL)),
-    ("tool_choice", Kept),
-    ("parallel_tool_calls", Kept),
-    ("n", Kept),
-    ("user", Kept),
-    ("response_format", Refused(&[r#"{"type":"text"}"#], "an answer of a given form")),
-    ("logprobs", Refused(&["false"], "log probabilities")),
-    ("functions", Refused(&["[]"], "the older form of tools")),
-    ("function_call", Refused(&[r#""none""#, r#""auto""#], "the older form of tools")),
-    ("modalities", Refused(&[r#"["text"]"#], "an answer that is not only text")),
-    ("audio", Refused(&[], "an answer that is spoken")),
-    ("web_search_options", Refused(&[], "a search by the provider")),
-    ("top_logprobs", LeftOut(&["0"])),
-    ("presence_penalty", LeftOut(&["0", "0.0"])),
-    ("frequency_penalty", LeftOut(&["0", "0.0"])),
-    ("logit_bias", LeftOut(&["{}"])),
-    ("metadata", LeftOut(&["{}"])),
-    ("store", LeftOut(&["false"])),
-    ("service_tier", LeftOut(&[r#""auto""#, r#""default""#])),
-];
+/// The members of a request in each dialect.
+#[derive(Debug, Default, Deserialize)]
+struct Tables {
+    openai: Fates,
+    anthropic: Fates,
+}
 
-const OPENAI_MESSAGE: &[(&str, Fate)] = &[
-    ("role", Kept),
-    ("content", Of(OPENAI_PART)),
-    ("refusal", Kept),
-    (
-        "tool_calls",
-        Of(&[("id", Kept), ("type", Kept), ("index", LeftOut(&[])), ("function", Kept)]),
-    ),
-    ("tool_call_id", Kept),
-    ("function_call", Refused(&[], "the older form of tools")),
-    ("audio", Refused(&[], "an answer that was spoken")),
-    // What servers send with an answer, and clients send back.
-    ("annotations", LeftOut(&["[]"])),
-];
-
-const OPENAI_PART: &[(&str, Fate)] = &[
-    ("type", Kept),
-    ("text", Kept),
-    ("refusal", Kept),
-    ("image_url", Of(&[("url", Kept), ("detail", LeftOut(&[r#""auto""#]))])),
-];
-
-const OPENAI_TOOL: &[(&str, Fate)] = &[
-    ("type", Kept),
-    (
-        "function",
-        Of(&[
-            ("name", Kept),
-            ("description", Kept),
-            ("parameters", Kept),
-            ("strict", LeftOut(&["false"])),
-        ]),
-    ),
-];
-
-const ANTHROPIC: &[(&str, Fate)] = &[
-    ("model", Kept),
-    ("system", Of(ANTHROPIC_BLOCK)),
-    ("messages", Of(&[("role", Kept), ("content", Of(ANTHROPIC_BLOCK))])),
-    ("max_tokens", Kept),
-    ("temperature", Kept),
-    ("top_p", Kept),
-    ("stop_sequences", Kept),
-    ("stream", Kept),
-    ("tools", Of(&[("type", Kept), ("name", Kept), ("description", Kept), ("input_schema", Kept)])),
-    ("tool_choice", Of(&[("type", Kept), ("name", Kept), ("disable_parallel_tool_use", Kept)])),
-    ("metadata", Of(&[("user_id", Kept)])),
-    ("container", Refused(&[], "a container of the provider")),
-    ("mcp_servers", Refused(&["[]"], "tool servers that the provider calls")),
-    ("output_format", Refused(&[], "an answer of a given form")),
-    (
-        "output_config",
-        Of(&[("format", Refused(&[], "an answer of a given form")), ("effort", LeftOut(&[]))]),
-    ),
-    ("thinking", LeftOut(&[r#"{"type":"disabled"}"#])),
-    ("service_tier", LeftOut(&[r#""auto""#, r#""standard_only""#])),
-];
-
-const ANTHROPIC_BLOCK: &[(&str, Fate)] = &[
-    ("type", Kept),
-    ("text", Kept),
-    ("source", Of(&[("type", Kept), ("media_type", Kept), ("data", Kept), ("url", Kept)])),
-    ("id", Kept),
-    ("name", Kept),
-    ("input", Kept),
-    ("tool_use_id", Kept),
-    ("content", Of(&[("type", Kept), ("text", Kept)])),
-    ("is_error", LeftOut(&["false"])),
-];
+static TABLES: LazyLock<Tables> =
+    LazyLock::new(|| serde_json::from_str(include_str!("members.json")).unwrap_or_default());
 
 /// The names of what a translation leaves out of a request, separated by commas; `None` where
 /// nothing is. What cannot be read is not looked at: the translation refuses it.
@@ -141,8 +53,8 @@ const ANTHROPIC_BLOCK: &[(&str, Fate)] = &[
 /// A member without which the answer would be another one.
 pub(super) fn left_out(caller: Dialect, body: &[u8]) -> Result<Option<String>, DialectError> {
     let members = match caller {
-        Dialect::OpenAi => OPENAI,
-        Dialect::Anthropic => ANTHROPIC,
+        Dialect::OpenAi => &TABLES.openai,
+        Dialect::Anthropic => &TABLES.anthropic,
     };
     let mut found = Found::default();
     // The walk is recursive, and raw JSON has no limit of its own.
@@ -173,7 +85,7 @@ impl Found {
     fn walk(
         &mut self,
         value: &RawValue,
-        known: &'static [(&'static str, Fate)],
+        known: &'static Fates,
         path: &str,
     ) -> Result<(), serde_json::Error> {
         if value.get().starts_with('[') {
@@ -185,12 +97,14 @@ impl Found {
             return Ok(());
         }
         for (name, value) in serde_json::from_str::<Members<'_>>(value.get())?.0 {
-            let fate = known.iter().find(|(known, _)| *known == &*name).map(|(_, fate)| *fate);
-            match fate.unwrap_or(LeftOut(&[])) {
-                Kept => {}
-                Of(members) => self.walk(value, members, &join(path, &name))?,
-                LeftOut(silent) => self.leave_out(&name, path, is_one_of(value, silent)),
-                Refused(silent, what) => {
+            match known.get(&*name) {
+                Some(Fate::Kept) => {}
+                Some(Fate::Of(members)) => self.walk(value, members, &join(path, &name))?,
+                Some(Fate::LeftOut(silent)) => {
+                    self.leave_out(&name, path, is_one_of(value, silent));
+                }
+                None => self.leave_out(&name, path, is_one_of(value, &[])),
+                Some(Fate::Refused(silent, what)) => {
                     self.refuse(&name, path, is_one_of(value, silent), what);
                 }
             }
@@ -233,9 +147,9 @@ fn join(path: &str, member: &str) -> String {
 }
 
 /// Whether a value is `null` or one of these, however it is spaced.
-fn is_one_of(value: &RawValue, silent: &[&str]) -> bool {
+fn is_one_of(value: &RawValue, silent: &[String]) -> bool {
     let text: String = value.get().chars().filter(|c| !c.is_ascii_whitespace()).collect();
-    text == "null" || silent.contains(&&*text)
+    text == "null" || silent.contains(&text)
 }
 
 #[cfg(test)]

@@ -1,28 +1,19 @@
 //! Header rules of a proxy: hop-by-hop headers and credentials.
 
+use std::sync::LazyLock;
+
 use hyper::HeaderMap;
-use hyper::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, HeaderName, HeaderValue, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE,
-};
+use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue, UPGRADE};
 
 use crate::assembly::config::Config;
 use crate::config::upstream::DialectSpec;
 use crate::http::error_response::ErrorResponse;
+use crate::http::header_list::{HeaderList, headers_of};
 use crate::layers::auth::Auth;
 use crate::upstream::Upstream;
 
-/// Headers by which clients show upstreams who they are, or whom to charge. Where the upstream has
-/// a key of its own, none of the first six is passed on.
-static CREDENTIALS: [HeaderName; 7] = [
-    AUTHORIZATION,
-    HeaderName::from_static("x-api-key"),
-    HeaderName::from_static("api-key"),
-    HeaderName::from_static("x-goog-api-key"),
-    HeaderName::from_static("openai-organization"),
-    HeaderName::from_static("openai-project"),
-    COOKIE,
-];
+static CREDENTIALS: HeaderList = LazyLock::new(|| headers_of("credentials"));
+static HOP: HeaderList = LazyLock::new(|| headers_of("response-hop"));
 
 /// Whether a header is one of [`CREDENTIALS`].
 pub(crate) fn is_credential(name: &HeaderName) -> bool {
@@ -78,16 +69,6 @@ fn set_credential(headers: &mut HeaderMap, dialect: DialectSpec, key: &str) -> O
     Some(())
 }
 
-/// Headers of one hop besides `connection` (RFC 9110, 7.6.1).
-static HOP: [HeaderName; 6] = [
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-];
-
 /// Removes the hop-by-hop headers of a response, and those that `connection` names.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     // A look at each of the few names that are there costs less than a search for each of these.
@@ -96,7 +77,7 @@ pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
         headers.remove(CONNECTION);
     }
     if headers.keys().any(|name| HOP.contains(name)) {
-        for name in &HOP {
+        for name in HOP.iter() {
             headers.remove(name);
         }
     }

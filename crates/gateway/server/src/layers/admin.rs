@@ -8,15 +8,17 @@
 //! nothing: a proxy on this machine passes everybody's requests on as its own.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::LazyLock;
 
 use hyper::Request;
-use hyper::header::{AUTHORIZATION, FORWARDED, HOST, HeaderName, ORIGIN, VIA};
+use hyper::header::{AUTHORIZATION, HOST};
 use hyper::http::uri::Authority;
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
 use crate::config::secret::Secret;
 use crate::http::error_response::ErrorResponse;
+use crate::http::header_list::{HeaderList, headers_of};
 use crate::layers::auth::{bearer, sha256};
 
 /// Administration: who may see the build and reload the configuration, and where.
@@ -54,15 +56,7 @@ pub(crate) enum Serves {
     Administration,
 }
 
-/// Headers of requests that a proxy or a browser sends for somebody else.
-static FOR_ANOTHER: [HeaderName; 6] = [
-    FORWARDED,
-    VIA,
-    ORIGIN,
-    HeaderName::from_static("x-forwarded-for"),
-    HeaderName::from_static("x-real-ip"),
-    HeaderName::from_static("sec-fetch-site"),
-];
+static FOR_ANOTHER: HeaderList = LazyLock::new(|| headers_of("for-another"));
 
 /// Decides who may administrate. Only the digest of the key is kept.
 #[derive(Debug)]
@@ -149,6 +143,8 @@ fn names_this_machine<B>(request: &Request<B>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderName;
+
     use super::*;
     use crate::assembly::spec::Spec;
 

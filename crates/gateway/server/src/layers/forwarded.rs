@@ -4,10 +4,12 @@
 //! sent them. The gateway then adds its own.
 
 use std::net::IpAddr;
+use std::sync::LazyLock;
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
+use crate::http::header_list::{HeaderList, headers_of};
 use crate::http::normal_form::dashed;
 
 /// The client's address.
@@ -15,37 +17,7 @@ const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Names besides `x-forwarded-*` by which common proxies and networks name the client, or tell what
-/// it asked for before they rewrote it; and those that servers take for settings of their own.
-const CLAIMS: [&str; 26] = [
-    "forwarded",
-    "x-real-ip",
-    "x-client-ip",
-    "true-client-ip",
-    "cf-connecting-ip",
-    "fastly-client-ip",
-    "x-cluster-client-ip",
-    "x-original-forwarded-for",
-    "x-envoy-external-address",
-    "x-envoy-internal",
-    "x-envoy-original-host",
-    "x-envoy-original-path",
-    "x-host",
-    "x-method",
-    "x-ms-original-url",
-    "x-original-host",
-    "x-original-uri",
-    "x-waws-unencoded-url",
-    "x-script-name",
-    "script-name",
-    "path-info",
-    "request-uri",
-    "x-accel-mapping",
-    "x-accel-redirect",
-    "x-sendfile",
-    // Servers that pass headers on as variables of an environment make `HTTP_PROXY` of it.
-    "proxy",
-];
+static CLAIMS: HeaderList = LazyLock::new(|| headers_of("claims"));
 
 /// Addresses of proxies whose headers are believed.
 #[derive(Clone, Debug, Default)]
@@ -155,7 +127,7 @@ pub(crate) fn rewrite(
 fn is_claim(name: &HeaderName) -> bool {
     let dashed = dashed(name.as_str());
     let text = dashed.as_deref().unwrap_or(name.as_str());
-    text.starts_with("x-forwarded-") || CLAIMS.contains(&text)
+    text.starts_with("x-forwarded-") || CLAIMS.iter().any(|name| name == text)
 }
 
 #[cfg(test)]

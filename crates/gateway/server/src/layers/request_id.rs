@@ -1,6 +1,5 @@
 //! An id on every request and response.
 
-use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
@@ -51,21 +50,12 @@ impl RequestId {
         number: impl FnOnce() -> u64,
     ) -> HeaderValue {
         let given = headers.get(&self.header).filter(|id| (1..=MAX_LENGTH).contains(&id.len()));
-        let id = given.cloned().unwrap_or_else(|| to_hex(number()));
+        let id = given.cloned().unwrap_or_else(|| {
+            // Digits are always allowed.
+            HeaderValue::try_from(format!("{:016x}", number()))
+                .unwrap_or(HeaderValue::from_static("0"))
+        });
         headers.insert(self.header.clone(), id.clone());
         id
     }
-}
-
-/// Sixteen hexadecimal digits.
-fn to_hex(number: u64) -> HeaderValue {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut digits = [0; 16];
-    for (index, byte) in number.to_be_bytes().into_iter().enumerate() {
-        digits[2 * index] = DIGITS[usize::from(byte >> 4)];
-        digits[2 * index + 1] = DIGITS[usize::from(byte & 15)];
-    }
-    // Digits are always allowed.
-    HeaderValue::from_maybe_shared(Bytes::copy_from_slice(&digits))
-        .unwrap_or_else(|_| HeaderValue::from_static("0"))
 }

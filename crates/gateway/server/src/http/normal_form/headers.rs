@@ -1,79 +1,29 @@
 //! The normal form of the headers: which of them may be there, how often, and which end here.
 
+use std::sync::LazyLock;
+
 use hyper::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT,
-    FORWARDED, HOST, HeaderName, HeaderValue, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING,
-    UPGRADE, VIA,
+    CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING,
+    UPGRADE,
 };
 use hyper::{HeaderMap, Version};
 
 use super::Refusal;
+use crate::http::header_list::{HeaderList, headers_of};
 
-const fn named(name: &'static str) -> HeaderName {
-    HeaderName::from_static(name)
-}
-
-/// Headers that there is at most one of: where two servers see two, they may take different ones.
-static SINGLE: [HeaderName; 12] = [
-    HOST,
-    CONTENT_LENGTH,
-    CONTENT_TYPE,
-    CONTENT_ENCODING,
-    TRANSFER_ENCODING,
-    AUTHORIZATION,
-    PROXY_AUTHORIZATION,
-    EXPECT,
-    UPGRADE,
-    named("x-api-key"),
-    named("api-key"),
-    named("anthropic-version"),
-];
-
-/// Further headers that are for the whole way, and that `connection` may not remove.
-static KEPT: [HeaderName; 7] = [
-    COOKIE,
-    FORWARDED,
-    VIA,
-    named("x-forwarded-for"),
-    named("x-forwarded-host"),
-    named("x-forwarded-proto"),
-    named("x-real-ip"),
-];
-
-/// Headers of one hop (RFC 9110, 7.6.1), which end at the gateway: the library has acted on them.
-static HOP: [HeaderName; 8] = [
-    named("keep-alive"),
-    named("proxy-connection"),
-    PROXY_AUTHORIZATION,
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    EXPECT,
-    named("http2-settings"),
-];
+static SINGLE: HeaderList = LazyLock::new(|| headers_of("single"));
+static KEPT: HeaderList = LazyLock::new(|| headers_of("kept"));
+static HOP: HeaderList = LazyLock::new(|| headers_of("hop"));
+static FRAMING: HeaderList = LazyLock::new(|| headers_of("framing"));
+static OVERRIDES: HeaderList = LazyLock::new(|| headers_of("overrides"));
 
 /// Most options of `connection`: each costs a look-up in all lists.
 const MAX_OPTIONS: usize = 16;
 
-/// Headers by which some servers let a client replace the path or the method that was checked.
-const OVERRIDES: [&str; 10] = [
-    "x-original-url",
-    "x-override-url",
-    "x-rewrite-url",
-    "x-rewrite-uri",
-    "x-original-method",
-    "x-http-method",
-    "x-http-method-override",
-    "x-http-path-override",
-    "x-http-verb",
-    "x-method-override",
-];
-
 /// Whether a layer may be configured to read a header: not one that frames the message, that ends
 /// here, or that is never taken.
 pub(crate) fn is_configurable(name: &HeaderName) -> bool {
-    let framing = [HOST, CONTENT_LENGTH, CONTENT_TYPE, CONTENT_ENCODING, CONNECTION, UPGRADE];
-    !framing.iter().chain(&HOP).any(|other| other == name) && !OVERRIDES.contains(&name.as_str())
+    ![&FRAMING, &HOP, &OVERRIDES].iter().any(|list| list.contains(name))
 }
 
 /// The headers that this gateway itself reads or sets, by its configuration.
@@ -86,7 +36,7 @@ pub(crate) struct OwnedHeaders {
 impl OwnedHeaders {
     /// The headers that every gateway needs, and these.
     pub(crate) fn new(configured: impl IntoIterator<Item = HeaderName>) -> Self {
-        let mut single = SINGLE.to_vec();
+        let mut single = SINGLE.clone();
         for name in configured {
             if !single.contains(&name) {
                 single.push(name);
@@ -97,12 +47,12 @@ impl OwnedHeaders {
 
     /// Whether a header is for the whole way, and not for one hop.
     fn keeps(&self, name: &HeaderName) -> bool {
-        self.single.iter().chain(&KEPT).any(|kept| kept == name)
+        self.single.iter().chain(KEPT.iter()).any(|kept| kept == name)
     }
 
     /// Whether a name, written with dashes, stands for one of these headers.
     fn has_twin(&self, dashed: &str) -> bool {
-        self.single.iter().chain(&KEPT).any(|kept| kept.as_str() == dashed)
+        self.single.iter().chain(KEPT.iter()).any(|kept| kept.as_str() == dashed)
     }
 }
 
@@ -144,7 +94,7 @@ pub(super) fn normalise(
     if !(asks && may_upgrade && is_websocket(headers)) {
         headers.remove(UPGRADE);
     }
-    for name in &HOP {
+    for name in HOP.iter() {
         headers.remove(name);
     }
     Ok(())
@@ -156,7 +106,7 @@ fn scan(headers: &HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
     for name in headers.keys() {
         let text = name.as_str();
         match text.as_bytes() {
-            [b'x', b'-', ..] if OVERRIDES.contains(&text) => {
+            [b'x', b'-', ..] if OVERRIDES.contains(name) => {
                 let message = "a header that replaces path or method is not taken";
                 return Err(Refusal::header(message));
             }
@@ -167,7 +117,7 @@ fn scan(headers: &HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
             _ => {}
         }
         if let Some(dashed) = dashed(text)
-            && (owned.has_twin(&dashed) || OVERRIDES.contains(&&*dashed))
+            && (owned.has_twin(&dashed) || OVERRIDES.iter().any(|name| *name == *dashed))
         {
             return Err(Refusal::header("write `-` instead of `_` in the names of headers"));
         }

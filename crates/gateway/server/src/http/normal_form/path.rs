@@ -1,5 +1,6 @@
 //! The normal form of a path.
 
+use std::fmt::Write as _;
 use std::str;
 
 use super::Refusal;
@@ -45,16 +46,6 @@ const fn class_of(byte: u8) -> Class {
     }
 }
 
-static CLASSES: [Class; 256] = {
-    let mut classes = [Class::Plain; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        classes[byte] = class_of(byte.to_le_bytes()[0]);
-        byte += 1;
-    }
-    classes
-};
-
 /// How the next character of a path is spelled in the normal form.
 enum Spelling {
     /// As it is.
@@ -83,7 +74,7 @@ pub fn path(path: &str) -> Result<Option<String>, Refusal> {
     }
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        match CLASSES[usize::from(byte)] {
+        match class_of(byte) {
             Class::Plain => at += 1,
             Class::Slash => {
                 check_segment(&bytes[at + 1..])?;
@@ -118,7 +109,10 @@ fn rewrite(path: &str) -> Result<String, Refusal> {
         match spelling {
             Spelling::Same => normal.push_str(path.get(at..at + length).ok_or(NOT_UTF8)?),
             Spelling::Plain(byte) => normal.push(char::from(byte)),
-            Spelling::Encoded(byte) => push_encoded(&mut normal, byte),
+            Spelling::Encoded(byte) => {
+                // Writing to a string does not fail.
+                let _ = write!(normal, "%{byte:02X}");
+            }
             Spelling::Upper => {
                 let encoded = path.get(at..at + length).ok_or(NOT_UTF8)?;
                 normal.extend(encoded.chars().map(|digit| digit.to_ascii_uppercase()));
@@ -134,17 +128,10 @@ fn rewrite(path: &str) -> Result<String, Refusal> {
     Ok(normal)
 }
 
-fn push_encoded(text: &mut String, byte: u8) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    text.push('%');
-    text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-    text.push(char::from(DIGITS[usize::from(byte & 15)]));
-}
-
 /// The spelling of what stands at a place of a path, and its length there.
 fn spelling(bytes: &[u8], at: usize) -> Result<(Spelling, usize), Refusal> {
     let byte = bytes[at];
-    match CLASSES[usize::from(byte)] {
+    match class_of(byte) {
         Class::Plain | Class::Slash => Ok((Spelling::Same, 1)),
         Class::Percent => encoded(bytes, at),
         Class::Encoded => Ok((Spelling::Encoded(byte), 1)),
@@ -157,7 +144,7 @@ fn spelling(bytes: &[u8], at: usize) -> Result<(Spelling, usize), Refusal> {
 /// The spelling of an encoded byte, or of an encoded character of several bytes.
 fn encoded(bytes: &[u8], at: usize) -> Result<(Spelling, usize), Refusal> {
     let byte = escape(bytes, at).ok_or(ENCODING)?;
-    match CLASSES[usize::from(byte)] {
+    match class_of(byte) {
         // A server that reads it as a space would see another path.
         Class::Plain if byte == b'+' => Ok(kept(bytes, at, 3)),
         Class::Plain => Ok((Spelling::Plain(byte), 3)),

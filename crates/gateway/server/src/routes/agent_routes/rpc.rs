@@ -25,34 +25,12 @@ pub(super) const VERSION_NOT_SUPPORTED: i64 = -32_009;
 /// The gateway refuses; the data says why.
 const REFUSED: i64 = -32_000;
 
-/// The methods of A2A 1.0.
-const CURRENT: [&str; 11] = [
-    "SendMessage",
-    "SendStreamingMessage",
-    "GetTask",
-    "ListTasks",
-    "CancelTask",
-    "SubscribeToTask",
-    "CreateTaskPushNotificationConfig",
-    "GetTaskPushNotificationConfig",
-    "ListTaskPushNotificationConfigs",
-    "DeleteTaskPushNotificationConfig",
-    "GetExtendedAgentCard",
-];
-
-/// The methods of A2A 0.3.
-const OLD: [&str; 10] = [
-    "message/send",
-    "message/stream",
-    "tasks/get",
-    "tasks/cancel",
-    "tasks/resubscribe",
-    "tasks/pushNotificationConfig/set",
-    "tasks/pushNotificationConfig/get",
-    "tasks/pushNotificationConfig/list",
-    "tasks/pushNotificationConfig/delete",
-    "agent/getAuthenticatedExtendedCard",
-];
+/// Whether a version of A2A has a method.
+fn has_method(version: &str, method: &str) -> bool {
+    let lines = include_str!("methods.txt").lines().filter_map(|line| line.split_once(": "));
+    let own = lines.filter(|(own, _)| *own == version);
+    own.flat_map(|(_, methods)| methods.split(' ')).any(|known| known == method)
+}
 
 /// Why a request is not sent on.
 #[derive(Debug, PartialEq)]
@@ -126,10 +104,10 @@ fn check_version(id: &Value, method: &str, headers: &HeaderMap) -> Result<(), Rp
         let message = "this version of A2A is not spoken here: 1.0 and 0.3 are";
         return Err(RpcError::new(id.clone(), VERSION_NOT_SUPPORTED, message));
     }
-    if OLD.contains(&method) {
+    if has_method("0.3", method) {
         return Ok(());
     }
-    if !CURRENT.contains(&method) {
+    if !has_method("1.0", method) {
         return Err(RpcError::new(id.clone(), METHOD_NOT_FOUND, "A2A has no such method"));
     }
     if current {

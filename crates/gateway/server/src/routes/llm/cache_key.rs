@@ -6,6 +6,7 @@
 //! gateway itself changes in answers belongs to it, too: after a reload that turns scrubbing on, no
 //! answer of before is served.
 
+use std::sync::LazyLock;
 use std::time::{Duration, UNIX_EPOCH};
 
 use hyper::HeaderMap;
@@ -21,6 +22,7 @@ use ring::digest::{Context, SHA256};
 use crate::assembly::config::Config;
 use crate::base::clock;
 use crate::exchange::headers::is_credential;
+use crate::http::header_list::{HeaderList, headers_of};
 use crate::layers::auth::Auth;
 use crate::layers::identity::Identity;
 use crate::layers::tenant::TenantRule;
@@ -29,35 +31,8 @@ use crate::upstream::Upstream;
 /// The digest of a body's members and its endpoint, however they are written.
 pub(super) type BodyKey = [u8; 32];
 
-/// Headers that shape no answer: those of the connection, the client's address, and those of
-/// tracing, which differ in every request. Everything else that is passed on may say who asks.
-const HARMLESS: [&str; 25] = [
-    "accept-encoding",
-    "b3",
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "traceparent",
-    "tracestate",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "x-amzn-trace-id",
-    "x-b3-flags",
-    "x-b3-parentspanid",
-    "x-b3-sampled",
-    "x-b3-spanid",
-    "x-b3-traceid",
-    "x-cloud-trace-context",
-    "x-forwarded-for",
-    "x-request-id",
-    "x-correlation-id",
-    "x-stainless-retry-count",
-];
+/// Everything else that is passed on may say who asks.
+static HARMLESS: HeaderList = LazyLock::new(|| headers_of("harmless"));
 
 /// The digest of a body.
 ///
@@ -212,7 +187,7 @@ fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, 
 }
 
 fn is_harmless(name: &str) -> bool {
-    HARMLESS.contains(&name)
+    HARMLESS.iter().any(|harmless| harmless == name)
 }
 
 fn update(hash: &mut Context, part: &[u8]) {
