@@ -39,8 +39,10 @@ pub(crate) struct Chart {
 }
 
 impl Chart {
-    /// A chart whose rows are its table.
-    fn new(id: &'static str, spec: &'static str, title: String, text: String, rows: &Rows) -> Self {
+    /// A chart of `charts.tsv` about `subject`, whose rows are its table.
+    fn named(name: &str, subject: &str, spec: &'static str, rows: &Rows) -> Self {
+        let [id, title, text, ..] = caption(name);
+        let (title, text) = (title.replace("{}", subject), text.to_owned());
         let data = Map::from_iter([("rows".to_owned(), rows.values())]);
         Self { id, title, text, spec, data, table: rows.table() }
     }
@@ -118,12 +120,21 @@ struct Rows {
     cells: Vec<Vec<Cell>>,
 }
 
+/// Id, title, text, and the columns of the table and of the drawing of a chart in `charts.tsv`.
+fn caption(name: &str) -> [&'static str; 5] {
+    let mut rows = include_str!("charts.tsv").lines();
+    let row = rows.find_map(|row| row.strip_prefix(name)?.strip_prefix('\t'));
+    let mut cells = row.unwrap_or_default().split('\t');
+    std::array::from_fn(|_| cells.next().unwrap_or_default())
+}
+
 impl Rows {
-    fn new<const N: usize, const M: usize>(
-        table: [&'static str; N],
-        drawing_only: [&'static str; M],
-    ) -> Self {
-        Self { head: [&table[..], &drawing_only].concat(), in_table: N, cells: Vec::new() }
+    /// No rows yet, with the columns of a chart in `charts.tsv`.
+    fn named(name: &str) -> Self {
+        let [.., table, drawn] = caption(name);
+        let [table, drawn] = [table, drawn].map(|columns| columns.split_terminator('|'));
+        let in_table = table.clone().count();
+        Self { head: table.chain(drawn).collect(), in_table, cells: Vec::new() }
     }
 
     fn values(&self) -> Value {
@@ -150,7 +161,7 @@ pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     charts.extend(input.versus.and_then(|found| {
         let title = format!("What each target adds to the {}", found.headline.title());
-        versus::added(title, &[("", found)])
+        versus::added(&title, &[("", found)])
     }));
     if let Some(timeline) = input.timeline.filter(|timeline| !timeline.intervals.is_empty()) {
         charts.extend(over_time::times(input.summary, timeline));

@@ -23,27 +23,18 @@ pub(super) fn by_target(summary: &RunSummary) -> Option<Chart> {
             Some(Times { of: group.target.as_deref()?, run: 0, metric, distribution })
         })
     });
-    chart("Times by percentile".to_owned(), &found.collect::<Vec<_>>())
+    chart("Times by percentile", &found.collect::<Vec<_>>())
 }
 
 /// A line for each set of times, with the interval of each percentile.
-pub(super) fn chart(title: String, sets: &[Times<'_>]) -> Option<Chart> {
-    let head = ["of", "figure", "percentile", "time", "95 % interval", "requests"];
-    let mut rows = Rows::new(head, ["one in", "run", "low", "high"]);
+pub(super) fn chart(title: &str, sets: &[Times<'_>]) -> Option<Chart> {
+    let mut rows = Rows::named("percentiles");
     for times in sets {
         rows.cells.extend(QUANTILES.iter().map(|quantile| row(times, quantile)));
     }
     let drawn = rows.cells.iter().any(|row| row[3].value.is_number());
-    drawn.then(|| {
-        Chart::new(
-            "percentiles",
-            include_str!("../../assets/charts/percentiles.json"),
-            title,
-            "With 95 % intervals. A percentile with too few values beyond it is omitted."
-                .to_owned(),
-            &rows,
-        )
-    })
+    let spec = include_str!("../../assets/charts/percentiles.json");
+    drawn.then(|| Chart::named("percentiles", title, spec, &rows))
 }
 
 fn row(times: &Times<'_>, quantile: &Quantile) -> Vec<Cell> {

@@ -8,33 +8,14 @@ use super::{Cell, Chart, Rows};
 const NANOS: f64 = 1e6;
 
 /// The differences of valid comparisons, each with its name.
-pub(crate) fn added(title: String, comparisons: &[(&str, &Versus)]) -> Option<Chart> {
-    let table = [
-        "target",
-        "against",
-        "figure",
-        "what",
-        "percentile",
-        "difference [95 %, with the generator's part]",
-        "of that the generator's, at most",
-        "p",
-        "pairs",
-    ];
-    let drawing = ["row", "role", "added", "low", "high", "measured low", "measured high"];
-    let mut rows = Rows::new(table, drawing);
+pub(crate) fn added(title: &str, comparisons: &[(&str, &Versus)]) -> Option<Chart> {
+    let mut rows = Rows::named("added");
     for (name, versus) in comparisons.iter().filter(|(_, versus)| versus.invalid.is_empty()) {
         rows.cells.extend(versus.differences.iter().map(|found| row(name, versus, found)));
     }
     let drawn = rows.cells.iter().any(|row| row[11].value.is_number());
-    let text = "Each difference is between paired requests, with its 95 % interval; the pale one \
-                contains the measurement error. An interval that includes 0 shows no difference. The median \
-                of the differences is what the median request pays; the difference of the two \
-                medians may differ from it. Answers of targets with * differ from those of the \
-                reference, so these times are not of the same work.";
-    drawn.then(|| {
-        let spec = include_str!("../../assets/charts/added.json");
-        Chart::new("added", spec, title, text.to_owned(), &rows)
-    })
+    let spec = include_str!("../../assets/charts/added.json");
+    drawn.then(|| Chart::named("added", title, spec, &rows))
 }
 
 fn row(comparison: &str, versus: &Versus, found: &Difference) -> Vec<Cell> {
