@@ -316,16 +316,11 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
     }
     match turn.sample().outcome {
         Outcome::Rejected(_) => {
-            let (fatal, fix) = if strict {
-                let (fatal, fix) = refusal(status, message.unwrap_or_default());
-                (fatal, fix.to_owned())
-            } else {
-                (false, plain_refusal(status))
-            };
+            let (fatal, fix) = refusal(strict, status, message.unwrap_or_default());
             Some((fatal, format!("{request} is answered by {status}{detail}; {fix}")))
         }
         Outcome::Failed(class) => {
-            let (fatal, fix) = fix_of(route, class, status);
+            let (fatal, fix) = failure(route, class, status);
             let fix = if fix.is_empty() { fix } else { format!("; {fix}") };
             let failure = if status == 0 {
                 class.name().to_owned()
@@ -343,7 +338,8 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
             ))
         }
         Outcome::TimedOut if route.h2c && status == 0 => {
-            Some((true, format!("{request} has no response within `timeout`; {NO_H2C}")))
+            let (fatal, fix) = advice(&["h2c-reset"], status);
+            Some((fatal, format!("{request} has no response within `timeout`; {fix}")))
         }
         // A stream that has begun is what the load will see, and so is one answer that takes long.
         Outcome::TimedOut if route.is_capped && turn.sample().events > 0 => None,
@@ -359,135 +355,46 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
     }
 }
 
-const NO_H2C: &str = "does it speak HTTP/2 without TLS (h2c)? If not, leave out --http2 (`http_version`), or use https";
-
 /// Phrases of messages that complain about the key. Some gateways answer a wrong one with 400.
-const ABOUT_KEYS: [&str; 12] = [
-    "api key",
-    "api_key",
-    "api-key",
-    "apikey",
-    "invalid key",
-    "incorrect key",
-    "key is invalid",
-    "invalid token",
-    "authentication",
-    "authorization",
-    "unauthorized",
-    "credential",
-];
+const ABOUT_KEYS: &str = include_str!("probe/about_keys.txt");
 
-/// Whether a failure makes the load pointless, and what to do about it.
-fn fix_of(route: &Route, class: ErrorClass, status: u16) -> (bool, String) {
-    match class {
-        // Their messages end with a fix.
-        ErrorClass::TlsCertificate | ErrorClass::TlsHandshake | ErrorClass::Proxy => {
-            (true, String::new())
-        }
-        _ if route.dialect == Dialect::Http && status > 0 => plain_failure(class, status),
-        _ => {
-            let (fatal, fix) = failure(class, route.h2c && status == 0);
-            (fatal, fix.to_owned())
-        }
+/// What to do about a refusal. A plain endpoint may answer with any status that is to be measured.
+fn refusal(strict: bool, status: u16, message: &str) -> (bool, String) {
+    if !strict {
+        return advice(&[&format!("http-{status}"), "http-rejected"], status);
     }
-}
-
-/// What to do about the refusal of a plain request: any status may be what is to be measured.
-fn plain_refusal(status: u16) -> String {
-    let first = match status {
-        401 => "send credentials with -H 'authorization: ...', or expect it",
-        404 => "check the path, or expect it",
-        405 => "check the method, or expect it",
-        _ => "expect it to measure it",
-    };
-    format!("{first}: {}", expecting(status))
-}
-
-/// The same about an answer that counts as failed.
-fn plain_failure(class: ErrorClass, status: u16) -> (bool, String) {
-    match class {
-        // Its message says how to follow it.
-        ErrorClass::Redirect => (true, format!("to measure it itself: {}", expecting(status))),
-        ErrorClass::ServerError | ErrorClass::UnexpectedStatus => {
-            (false, format!("expect it to measure it: {}", expecting(status)))
-        }
-        _ => {
-            let (fatal, fix) = failure(class, false);
-            (fatal, fix.to_owned())
-        }
-    }
-}
-
-fn expecting(status: u16) -> String {
-    format!("--expect {status} (`http.expect`)")
-}
-
-fn refusal(status: u16, message: &str) -> (bool, &'static str) {
     let message = message.to_lowercase();
-    let about_keys = ABOUT_KEYS.iter().any(|phrase| message.contains(phrase));
-    match status {
-        400 | 422 if about_keys => (
-            true,
-            "give the right key with --key (or PLIMSOLL_KEY); if it is right, check --protocol and --model",
-        ),
-        401 => (true, "give the right key with --key (or PLIMSOLL_KEY)"),
-        404 => (true, "check the path in --target, --protocol and --model"),
-        400 | 405 | 406 | 415 | 422 => {
-            (true, "does it speak this dialect? check --protocol and --model")
-        }
-        403 => (false, "the key may lack a right, or a policy blocks the first prompt"),
-        429 => (false, "it limits the rate already; raise its limit for this key"),
-        _ => (false, "the load goes on, and these responses are counted as rejected"),
-    }
+    let about_keys = ABOUT_KEYS.lines().any(|phrase| message.contains(phrase));
+    let about = if about_keys { "key-" } else { "" };
+    advice(&[&format!("{about}{status}"), &status.to_string(), "rejected"], status)
 }
 
-const fn failure(class: ErrorClass, h2c: bool) -> (bool, &'static str) {
-    match class {
-        ErrorClass::Dns => (true, "check the host name in --target"),
-        ErrorClass::ConnectRefused => {
-            (true, "nothing listens on that address: start the target, or correct --target")
-        }
-        ErrorClass::ConnectTimeout | ErrorClass::Unreachable => {
-            (true, "check --target and the network route to it")
-        }
-        ErrorClass::MalformedHead
-        | ErrorClass::HeadTooLarge
-        | ErrorClass::Reset
-        | ErrorClass::ClosedEarly
-            if h2c =>
-        {
-            (true, NO_H2C)
-        }
-        ErrorClass::StreamTruncated => (
-            true,
-            "the stream began and then broke off, or has no end marker such as `[DONE]`: look for a timeout or a limit in the target or a proxy before it, or check --protocol; --no-probe sends the load anyway",
-        ),
-        ErrorClass::StreamError => (
-            false,
-            "the target reported an error within the stream; such responses are counted as failed",
-        ),
-        ErrorClass::MalformedHead => (true, "this is not HTTP/1.1; does the port want https?"),
-        ErrorClass::Redirect => (true, "check the path in --target, and http or https"),
-        ErrorClass::ContentType | ErrorClass::MalformedBody | ErrorClass::MalformedChunk => {
-            (true, "does it speak this dialect? check --protocol and the path in --target")
-        }
-        ErrorClass::WebsocketHandshake => {
-            (true, "is there a WebSocket at this path? check --target and `websocket.path`")
-        }
-        ErrorClass::WebsocketProtocol => {
-            (true, "it does not speak WebSocket (RFC 6455) as a server must")
-        }
-        ErrorClass::WebsocketClosed => {
-            (false, "the target closed the WebSocket; such turns are counted as failed")
-        }
-        ErrorClass::Reset | ErrorClass::ClosedEarly => {
-            (true, "the target closed the connection; does it speak HTTP/1.1 on this port?")
-        }
-        ErrorClass::BodyTruncated => {
-            (true, "the target closed the connection within its answer: look into its log")
-        }
-        _ => (false, "the load goes on, and such responses are counted as failed"),
-    }
+/// What to do about a failure.
+fn failure(route: &Route, class: ErrorClass, status: u16) -> (bool, String) {
+    let is_plain = route.dialect == Dialect::Http && status > 0;
+    let special = if is_plain {
+        "http-"
+    } else if route.h2c && status == 0 {
+        "h2c-"
+    } else {
+        ""
+    };
+    let class = class.name();
+    advice(&[&format!("{special}{class}"), class, "failed"], status)
+}
+
+/// Whether the end of a probe makes the load pointless, and what to do about it: by the first of
+/// these keys that `advice.tsv` has.
+fn advice(keys: &[&str], status: u16) -> (bool, String) {
+    let row = |key: &&str| {
+        let mut rows = include_str!("probe/advice.tsv").lines();
+        rows.find_map(|row| {
+            let (keys, advice) = row.split_once('\t')?;
+            keys.split(' ').any(|known| known == *key).then(|| advice.split_once('\t'))?
+        })
+    };
+    let (fatal, text) = keys.iter().find_map(row).unwrap_or_default();
+    (fatal == "fatal", text.replace("{status}", &status.to_string()))
 }
 
 #[cfg(test)]
@@ -505,5 +412,31 @@ mod tests {
         let answered = Timeline { finished: at(2_110), ..open };
         assert_eq!(answer_time(&answered), Some(Nanos::from_micros(100)));
         assert_eq!(answer_time(&open), None);
+    }
+
+    #[test]
+    fn keys_of_the_advice_are_statuses_and_classes() {
+        let rows = include_str!("probe/advice.tsv").lines().filter(|row| !row.starts_with('#'));
+        for key in rows.flat_map(|row| row.split('\t').next().unwrap_or_default().split(' ')) {
+            let special = ["http-", "h2c-", "key-"].iter().find_map(|kind| key.strip_prefix(kind));
+            let name = special.unwrap_or(key);
+            let is_class = ErrorClass::ALL.iter().any(|class| class.name() == name);
+            let is_known = is_class || matches!(name, "rejected" | "failed");
+            assert!(is_known || name.parse::<u16>().is_ok(), "{key}");
+        }
+    }
+
+    #[test]
+    fn advice_is_that_of_the_nearest_key() {
+        let path = "check the path, or expect it: --expect 404 (`http.expect`)";
+        assert_eq!(refusal(false, 404, ""), (false, path.to_owned()));
+        let measured = "expect it to measure it: --expect 418 (`http.expect`)";
+        assert_eq!(refusal(false, 418, ""), (false, measured.to_owned()));
+        let key = "give the right key with --key (or PLIMSOLL_KEY)";
+        assert_eq!(refusal(true, 401, "Invalid API key"), (true, key.to_owned()));
+        assert!(refusal(true, 400, "Invalid API key").1.starts_with(key));
+        assert!(refusal(true, 400, "no such field").1.starts_with("does it speak this dialect?"));
+        assert_eq!(advice(&["tls_handshake"], 0), (true, String::new()));
+        assert!(!advice(&["h2c-gen_io", "gen_io", "failed"], 0).0);
     }
 }

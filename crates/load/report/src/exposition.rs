@@ -52,9 +52,21 @@ impl Exposition {
         Self { out: String::new(), common }
     }
 
-    /// Begins a family.
+    /// Begins a family that the catalog defines.
     pub fn head(&mut self, name: &str, kind: Kind, help: &str) {
-        let (help, kind) = (help.replace('\\', r"\\").replace('\n', r"\n"), kind.name());
+        self.write_head(name, kind.name(), help);
+    }
+
+    /// Begins a family of `families.tsv`.
+    pub fn begin(&mut self, name: &str) {
+        let mut rows = include_str!("families.tsv").lines();
+        let row = rows.find_map(|row| row.strip_prefix(name)?.strip_prefix('\t')?.split_once('\t'));
+        let (kind, help) = row.unwrap_or(("untyped", ""));
+        self.write_head(name, kind, help);
+    }
+
+    fn write_head(&mut self, name: &str, kind: &str, help: &str) {
+        let help = help.replace('\\', r"\\").replace('\n', r"\n");
         // Writing to a String cannot fail.
         let _ = write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
@@ -77,8 +89,8 @@ impl Exposition {
         let _ = writeln!(self.out, "}} {value}");
     }
 
-    /// A family with a line for each of these.
-    pub fn family<'a, V: Display>(
+    /// A family of the catalog with a line for each of these.
+    pub fn described<'a, V: Display>(
         &mut self,
         name: &str,
         kind: Kind,
@@ -86,14 +98,34 @@ impl Exposition {
         lines: impl IntoIterator<Item = (Labels<'a>, V)>,
     ) {
         self.head(name, kind, help);
-        for (labels, value) in lines {
-            self.line(name, &labels, value);
+        lines.into_iter().for_each(|(labels, value)| self.line(name, &labels, value));
+    }
+
+    /// A family of `families.tsv` with a line for each of these.
+    pub fn family<'a, V: Display>(
+        &mut self,
+        name: &str,
+        lines: impl IntoIterator<Item = (Labels<'a>, V)>,
+    ) {
+        self.begin(name);
+        lines.into_iter().for_each(|(labels, value)| self.line(name, &labels, value));
+    }
+
+    /// The same, but left out without a line.
+    pub fn optional<'a, V: Display>(
+        &mut self,
+        name: &str,
+        lines: impl Iterator<Item = (Labels<'a>, V)>,
+    ) {
+        let mut lines = lines.peekable();
+        if lines.peek().is_some() {
+            self.family(name, lines);
         }
     }
 
     /// A family of one line without labels of its own.
-    pub fn single(&mut self, name: &str, kind: Kind, help: &str, value: impl Display) {
-        self.family(name, kind, help, [(Vec::new(), value)]);
+    pub fn single(&mut self, name: &str, value: impl Display) {
+        self.family(name, [(Vec::new(), value)]);
     }
 
     /// The text.

@@ -30,11 +30,11 @@ pub fn prometheus(summary: &RunSummary) -> String {
     for counter in &COUNTERS {
         let lines = cells.iter().map(|cell| (labels(cell), (counter.of)(&cell.counters) as f64));
         let name = format!("plimsoll_{}_total", counter.name);
-        out.family(&name, Kind::Counter, counter.definition, lines);
+        out.described(&name, Kind::Counter, counter.definition, lines);
     }
     for rate in &RATES {
         let lines = cells.iter().filter_map(|cell| Some((labels(cell), cell.rate(rate)?.value)));
-        out.family(&rate_name(rate), Kind::Gauge, rate.definition, lines);
+        out.described(&rate_name(rate), Kind::Gauge, rate.definition, lines);
     }
     bounds(&mut out, cells);
     errors(&mut out, cells);
@@ -53,12 +53,9 @@ fn run(out: &mut Exposition, summary: &RunSummary) {
         ("version", Cow::from(run.tool_version.as_str())),
         ("seed", Cow::from(run.seed.to_string())),
     ];
-    let help = "The run of these figures.";
-    out.family("plimsoll_run_info", Kind::Gauge, help, [(labels.clone(), 1.0)]);
-    let help =
-        "1 if Plimsoll kept up, so that the figures describe the target; else 0: do not use them.";
+    out.family("plimsoll_run_info", [(labels.clone(), 1.0)]);
     let valid = f64::from(u8::from(summary.is_valid()));
-    out.family("plimsoll_run_valid", Kind::Gauge, help, [(labels, valid)]);
+    out.family("plimsoll_run_valid", [(labels, valid)]);
 }
 
 fn distribution(out: &mut Exposition, cells: &[Group], metric: Metric) {
@@ -77,18 +74,15 @@ fn distribution(out: &mut Exposition, cells: &[Group], metric: Metric) {
 
 /// The bounds of the quantiles, and the refused ones, which are nowhere else.
 fn bounds(out: &mut Exposition, cells: &[Group]) {
-    let help = "What the generator itself may have added to a quantile.";
     let lines = cells.iter().flat_map(figures).filter(|(.., figure)| figure.bound > 0.0);
     let lines = lines.map(|found| (of_figure(&found), seconds(found.3.bound)));
-    out.family("plimsoll_generator_bound_seconds", Kind::Gauge, help, lines);
-    let help = "Quantiles whose value alone carries no statement: more than 5 % of it may be \
-                the generator's, or requests without an end may be longer.";
+    out.family("plimsoll_generator_bound_seconds", lines);
     let lines = cells.iter().flat_map(figures).filter_map(|found| {
         let mut labels = of_figure(&found);
         labels.push(("reason", found.3.refused?.name().into()));
         Some((labels, seconds(found.3.value)))
     });
-    out.family("plimsoll_limited_seconds", Kind::Gauge, help, lines);
+    out.family("plimsoll_limited_seconds", lines);
 }
 
 fn of_figure<'a>(found: &Figure<'a>) -> Labels<'a> {
@@ -108,20 +102,17 @@ fn errors(out: &mut Exposition, cells: &[Group]) {
             Some((labels, *cell.errors.get(class.name())? as f64))
         })
     });
-    let help = "Failed requests by error class and side.";
-    out.family("plimsoll_errors_total", Kind::Counter, help, lines);
+    out.family("plimsoll_errors_total", lines);
     let lines = cells.iter().flat_map(|cell| {
         let statuses = cell.statuses.iter();
         statuses.map(|(status, n)| (with(cell, "status", status.to_string()), *n as f64))
     });
-    let help = "Responses by HTTP status.";
-    out.family("plimsoll_responses_total", Kind::Counter, help, lines);
+    out.family("plimsoll_responses_total", lines);
     let lines = cells.iter().flat_map(|cell| {
         let codes = cell.rpc_errors.iter();
         codes.map(|(code, n)| (with(cell, "code", code.to_string()), *n as f64))
     });
-    let help = "Errors of JSON-RPC by code.";
-    optional(out, "plimsoll_rpc_errors_total", Kind::Counter, help, lines);
+    out.optional("plimsoll_rpc_errors_total", lines);
     let lines = cells.iter().flat_map(|cell| {
         let rows = cell.policy_decisions.iter();
         let pairs = rows.flat_map(|(expected, row)| row.iter().map(move |pair| (expected, pair)));
@@ -131,22 +122,7 @@ fn errors(out: &mut Exposition, cells: &[Group]) {
             (labels, *n as f64)
         })
     });
-    let help = "Requests by expected and by actual policy decision.";
-    optional(out, "plimsoll_policy_decisions_total", Kind::Counter, help, lines);
-}
-
-/// A family that is left out without a line.
-fn optional<'a>(
-    out: &mut Exposition,
-    name: &str,
-    kind: Kind,
-    help: &str,
-    lines: impl Iterator<Item = (Labels<'a>, f64)>,
-) {
-    let mut lines = lines.peekable();
-    if lines.peek().is_some() {
-        out.family(name, kind, help, lines);
-    }
+    out.optional("plimsoll_policy_decisions_total", lines);
 }
 
 fn bands(out: &mut Exposition, limits: &[ThresholdResult]) {
@@ -160,17 +136,14 @@ fn bands(out: &mut Exposition, limits: &[ThresholdResult]) {
         let (metric, bounds) = (band.metric.as_str(), band.expression.as_str());
         (vec![("metric", metric.into()), ("bounds", bounds.into())], level)
     });
-    let help = "BandLevel reached in a band: 0 target, 1 degraded, 2 critical, -1 inconclusive.";
-    optional(out, "plimsoll_band", Kind::Gauge, help, lines);
+    out.optional("plimsoll_band", lines);
 }
 
 fn processes(out: &mut Exposition, processes: &[ProcessUse]) {
-    let help = "CPU time of a watched process.";
     let lines = of_run(processes).map(|(labels, process)| (labels, process.cpu_s));
-    optional(out, "plimsoll_process_cpu_seconds", Kind::Gauge, help, lines);
-    let help = "Resident memory of a watched process at the end.";
+    out.optional("plimsoll_process_cpu_seconds", lines);
     let lines = of_run(processes).map(|(labels, process)| (labels, process.rss_bytes as f64));
-    optional(out, "plimsoll_process_resident_bytes", Kind::Gauge, help, lines);
+    out.optional("plimsoll_process_resident_bytes", lines);
 }
 
 fn of_run(processes: &[ProcessUse]) -> impl Iterator<Item = (Labels<'_>, &ProcessUse)> {

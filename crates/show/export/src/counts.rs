@@ -9,45 +9,17 @@ use plimsoll_metrics::{
 
 /// Upper limits of the classes of times, in nanoseconds: 100 us to 100 s, six in each decade, each
 /// at most 1.67 times the one before. They never change, or Prometheus could not add up runs.
-pub const LIMITS_NS: [u64; 37] = [
-    100_000,
-    150_000,
-    200_000,
-    300_000,
-    500_000,
-    700_000,
-    1_000_000,
-    1_500_000,
-    2_000_000,
-    3_000_000,
-    5_000_000,
-    7_000_000,
-    10_000_000,
-    15_000_000,
-    20_000_000,
-    30_000_000,
-    50_000_000,
-    70_000_000,
-    100_000_000,
-    150_000_000,
-    200_000_000,
-    300_000_000,
-    500_000_000,
-    700_000_000,
-    1_000_000_000,
-    1_500_000_000,
-    2_000_000_000,
-    3_000_000_000,
-    5_000_000_000,
-    7_000_000_000,
-    10_000_000_000,
-    15_000_000_000,
-    20_000_000_000,
-    30_000_000_000,
-    50_000_000_000,
-    70_000_000_000,
-    100_000_000_000,
-];
+pub const LIMITS_NS: [u64; 37] = {
+    let (mut limits, mut index, mut decade) = ([0; 37], 0, 10_000);
+    while index < limits.len() {
+        limits[index] = decade * [10, 15, 20, 30, 50, 70][index % 6];
+        index += 1;
+        if index % 6 == 0 {
+            decade *= 10;
+        }
+    }
+    limits
+};
 
 /// Times of the target, by scenario.
 pub(crate) const TIMES: [Metric; 5] =

@@ -1,5 +1,5 @@
-//! The charts of the pages. Vega-Lite draws them: a chart is a specification, stored in a file next
-//! to this code, and its data. Its numbers are also shown in a table.
+//! The charts of the pages. Vega-Lite draws them: a chart is a specification, which is a file
+//! beside this code, and its data. Its numbers stand in a table, too.
 
 mod compared;
 mod knee;
@@ -23,13 +23,13 @@ pub(crate) use versus::added as added_in;
 use crate::input::Input;
 use crate::table::render_table;
 
-/// A chart with its title, its description and a table of its numbers.
+/// A question and its answer: in words, as a drawing, and in numbers.
 #[derive(Debug)]
 pub(crate) struct Chart {
     /// Unique in the page; letters, digits and `-`.
     id: &'static str,
     title: String,
-    /// Description in one or two sentences.
+    /// A sentence or two.
     text: String,
     /// The Vega-Lite specification.
     spec: &'static str,
@@ -39,13 +39,15 @@ pub(crate) struct Chart {
 }
 
 impl Chart {
-    /// Creates a chart whose rows are its table.
-    fn new(id: &'static str, spec: &'static str, title: String, text: String, rows: &Rows) -> Self {
+    /// A chart of `charts.tsv` about `subject`, whose rows are its table.
+    fn named(name: &str, subject: &str, spec: &'static str, rows: &Rows) -> Self {
+        let [id, title, text, ..] = caption(name);
+        let (title, text) = (title.replace("{}", subject), text.to_owned());
         let data = Map::from_iter([("rows".to_owned(), rows.values())]);
         Self { id, title, text, spec, data, table: rows.table() }
     }
 
-    /// Adds a data set.
+    /// The same with a further data set.
     fn with(mut self, name: &str, data: Value) -> Self {
         self.data.insert(name.to_owned(), data);
         self
@@ -54,8 +56,7 @@ impl Chart {
     pub(crate) fn render(&self) -> Markup {
         let (title, text) = (format!("{}-title", self.id), format!("{}-text", self.id));
         let data = Value::from(self.data.clone());
-        // Escapes `<`, which begins anything that could end the script element: `</script>` and
-        // `<!--`.
+        // `<` begins whatever could end the script element: `</script>` and `<!--`.
         let data = data.to_string().replace('<', "\\u003c");
         let json = format!("{{\"spec\":{},\"data\":{data}}}", self.spec);
         html! {
@@ -72,7 +73,7 @@ impl Chart {
     }
 }
 
-/// One value, for the drawing and as text for the table.
+/// One value: for the drawing, and as its text in the table.
 #[derive(Clone, Debug, Default)]
 struct Cell {
     value: Value,
@@ -92,7 +93,7 @@ impl Cell {
         Self::new(number, count(number))
     }
 
-    /// A time in milliseconds.
+    /// Milliseconds.
     fn time(ms: Option<f64>) -> Self {
         Self::new(ms, or_dash(ms, time))
     }
@@ -106,25 +107,34 @@ impl Cell {
         Self::new(figure.map(|figure| figure.value), format::figure(figure))
     }
 
-    /// A value for the drawing only.
+    /// A value that only the drawing needs.
     fn value(value: impl Into<Value>) -> Self {
         Self::new(value, "")
     }
 }
 
-/// The main data set of a chart. The drawing uses all columns, the table the first ones.
+/// The main data set of a chart. The drawing has all columns, the table the first ones.
 struct Rows {
     head: Vec<&'static str>,
     in_table: usize,
     cells: Vec<Vec<Cell>>,
 }
 
+/// Id, title, text, and the columns of the table and of the drawing of a chart in `charts.tsv`.
+fn caption(name: &str) -> [&'static str; 5] {
+    let mut rows = include_str!("charts.tsv").lines();
+    let row = rows.find_map(|row| row.strip_prefix(name)?.strip_prefix('\t'));
+    let mut cells = row.unwrap_or_default().split('\t');
+    std::array::from_fn(|_| cells.next().unwrap_or_default())
+}
+
 impl Rows {
-    fn new<const N: usize, const M: usize>(
-        table: [&'static str; N],
-        drawing_only: [&'static str; M],
-    ) -> Self {
-        Self { head: [&table[..], &drawing_only].concat(), in_table: N, cells: Vec::new() }
+    /// No rows yet, with the columns of a chart in `charts.tsv`.
+    fn named(name: &str) -> Self {
+        let [.., table, drawn] = caption(name);
+        let [table, drawn] = [table, drawn].map(|columns| columns.split_terminator('|'));
+        let in_table = table.clone().count();
+        Self { head: table.chain(drawn).collect(), in_table, cells: Vec::new() }
     }
 
     fn values(&self) -> Value {
@@ -146,12 +156,12 @@ impl Rows {
     }
 }
 
-/// Every chart of a run for which there are data, except its [`curves`].
+/// Every chart of a run but its [`curves`] for which there are data.
 pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     charts.extend(input.versus.and_then(|found| {
         let title = format!("What each target adds to the {}", found.headline.title());
-        versus::added(title, &[("", found)])
+        versus::added(&title, &[("", found)])
     }));
     if let Some(timeline) = input.timeline.filter(|timeline| !timeline.intervals.is_empty()) {
         charts.extend(over_time::times(input.summary, timeline));

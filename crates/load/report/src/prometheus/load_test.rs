@@ -29,7 +29,7 @@ pub(super) fn load_test(out: &mut Exposition, summary: &RunSummary) {
         out.line(&format!("{name}_count"), &labels(*test_type, None), times.count);
     }
     let name = "load_test_requests_total";
-    out.head(name, Kind::Counter, "Requests: let through, blocked, and all others.");
+    out.begin(name);
     for (test_type, group) in &groups {
         // A block does not count as an error.
         let counters = &group.counters;

@@ -37,6 +37,7 @@ impl Column {
 
 /// One line of `results.jsonl`, as [`crate::write_row`] wrote it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, as the file has them")]
 #[expect(missing_docs, reason = "`COLUMNS` defines every key")]
 pub struct ParsedRow {
     pub conversation: String,

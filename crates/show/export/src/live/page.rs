@@ -23,7 +23,7 @@ pub(super) fn write(state: &State) -> String {
         let name = format!("plimsoll_live_{}_total", counter.name);
         let cells = counts.cells.iter();
         let lines = cells.map(|(cell, counts)| (of_cell(cell), (counter.of)(&counts.counters)));
-        out.family(&name, Kind::Counter, counter.definition, lines);
+        out.described(&name, Kind::Counter, counter.definition, lines);
     }
     errors(&mut out, &counts);
     for (index, metric) in TIMES.into_iter().enumerate() {
@@ -49,28 +49,18 @@ fn run(out: &mut Exposition, state: &State) {
         ("run_id", Cow::from(info.run_id.as_str())),
     ];
     let present = (state.runs > 0).then_some((labels, 1));
-    let help = "The present run, or the last one.";
-    out.family("plimsoll_live_run_info", Kind::Gauge, help, present);
-    let help = "Runs that this process began; counters go on from one to the next.";
-    out.single("plimsoll_live_runs_total", Kind::Counter, help, state.runs);
-    let help = "Times that the figures were renewed: about once a second while a run goes on.";
-    out.single("plimsoll_live_snapshots_total", Kind::Counter, help, state.snapshots);
-    let help = "1 when the run is over and its figures are final; of a search or a suite: when all \
-                of its runs are.";
-    out.single("plimsoll_live_run_over", Kind::Gauge, help, u8::from(state.is_over()));
-    let help = "Time since the start of the run, up to its last snapshot.";
+    out.family("plimsoll_live_run_info", present);
+    out.single("plimsoll_live_runs_total", state.runs);
+    out.single("plimsoll_live_snapshots_total", state.snapshots);
+    out.single("plimsoll_live_run_over", u8::from(state.is_over()));
     let elapsed = state.elapsed.as_secs_f64();
-    out.single("plimsoll_live_elapsed_seconds", Kind::Gauge, help, elapsed);
-    let help = "Requests in flight.";
-    out.single("plimsoll_live_in_flight_requests", Kind::Gauge, help, state.in_flight);
+    out.single("plimsoll_live_elapsed_seconds", elapsed);
+    out.single("plimsoll_live_in_flight_requests", state.in_flight);
     if let Some(verdict) = state.verdict {
-        let help = "1 if Plimsoll kept up so far, so that the figures describe the target; else 0: \
-                    do not use them. Missing before the first look.";
-        out.single("plimsoll_live_run_valid", Kind::Gauge, help, u8::from(verdict.valid));
+        out.single("plimsoll_live_run_valid", u8::from(verdict.valid));
         let words = ["pass", "fail", "inconclusive"].map(|word| vec![("judgement", word.into())]);
         let lines = words.into_iter().zip(verdict.thresholds);
-        let help = "Thresholds by what they would be if the run ended now.";
-        out.family("plimsoll_live_thresholds", Kind::Gauge, help, lines);
+        out.family("plimsoll_live_thresholds", lines);
     }
 }
 
@@ -83,14 +73,12 @@ fn stages(out: &mut Exposition, state: &State) {
         ];
         (labels, u8::from(state.stage == Some(index)))
     });
-    let help = "1 for the stage that goes on, 0 for the others.";
-    out.family("plimsoll_live_stage", Kind::Gauge, help, lines);
+    out.family("plimsoll_live_stage", lines);
     let targets = state.run.targets.iter().zip(&state.taken_out);
     let lines = targets.map(|(target, is_out)| {
         (vec![("target", Cow::from(target.name.as_str()))], u8::from(*is_out))
     });
-    let help = "1 for a target that was taken out of the comparison, because it kept failing.";
-    out.family("plimsoll_live_target_taken_out", Kind::Gauge, help, lines);
+    out.family("plimsoll_live_target_taken_out", lines);
 }
 
 /// Which part of a search or a suite goes on, and what came of all. The names of labels are among
@@ -100,12 +88,10 @@ fn series(out: &mut Exposition, series: &Series) {
         let labels = vec![("name", part.as_str().into()), ("target", target.as_str().into())];
         (labels, u8::from(series.present == Some(index)))
     });
-    let help = "1 for the part of a search or a suite that goes on, else 0.";
-    out.family("plimsoll_live_part", Kind::Gauge, help, lines);
+    out.family("plimsoll_live_part", lines);
     let Some(Conclusion { outcome, knees }) = &series.conclusion else { return };
-    let help = "1 for the outcome of a search or a suite that is over.";
     let lines = [(vec![("outcome", Cow::from(*outcome))], 1)];
-    out.family("plimsoll_live_outcome", Kind::Gauge, help, lines);
+    out.family("plimsoll_live_outcome", lines);
     if !knees.is_empty() {
         of_knees(out, knees);
     }
@@ -113,17 +99,13 @@ fn series(out: &mut Exposition, series: &Series) {
 
 fn of_knees(out: &mut Exposition, knees: &[LiveKnee]) {
     let lines = knees.iter().map(|knee| (of_knee(knee, "status", knee.kind), 1));
-    let help = "1 for how well a knee is known, the `kind` of knee.json.";
-    out.family("plimsoll_live_knee_state", Kind::Gauge, help, lines);
-    let families = [
-        ("plimsoll_live_knee_load_low", "The lower end of the capacity."),
-        ("plimsoll_live_knee_load_high", "The upper end of the capacity."),
-    ];
-    for (index, (name, help)) in families.into_iter().enumerate() {
+    out.family("plimsoll_live_knee_state", lines);
+    let families = ["plimsoll_live_knee_load_low", "plimsoll_live_knee_load_high"];
+    for (index, name) in families.into_iter().enumerate() {
         let lines = knees
             .iter()
             .filter_map(|knee| Some((of_knee(knee, "metric", knee.unit), knee.load[index]?)));
-        out.family(name, Kind::Gauge, help, lines);
+        out.family(name, lines);
     }
 }
 
@@ -144,8 +126,7 @@ fn outcomes(out: &mut Exposition, counts: &Counts) {
             (labels, (counter.of)(&counts.counters))
         })
     });
-    let help = "Requests by how they ended. `in_flight` and `never_sent` are known at the end.";
-    out.family("plimsoll_live_requests_total", Kind::Counter, help, lines);
+    out.family("plimsoll_live_requests_total", lines);
 }
 
 fn of_target(target: &str, warmup: bool) -> Labels<'static> {
@@ -159,15 +140,13 @@ fn errors(out: &mut Exposition, counts: &Counts) {
         labels.push(("side", side_word(class.side()).into()));
         (labels, n)
     });
-    let help = "Failed requests by error class and side.";
-    out.family("plimsoll_live_errors_total", Kind::Counter, help, lines);
+    out.family("plimsoll_live_errors_total", lines);
     let lines = counts.statuses.iter().map(|(((target, warmup), status), n)| {
         let mut labels = of_target(target, *warmup);
         labels.push(("status", status.to_string().into()));
         (labels, n)
     });
-    let help = "Responses by HTTP status.";
-    out.family("plimsoll_live_responses_total", Kind::Counter, help, lines);
+    out.family("plimsoll_live_responses_total", lines);
 }
 
 /// A family of times; nothing if no request has such a time yet.
@@ -201,20 +180,17 @@ fn histogram<'a>(
 
 fn processes(out: &mut Exposition, state: &State) {
     if let Some(cpu) = state.own_cpu {
-        let help = "CPU time of Plimsoll itself.";
         let seconds = cpu.as_secs_f64();
-        out.single("plimsoll_live_generator_cpu_seconds_total", Kind::Counter, help, seconds);
+        out.single("plimsoll_live_generator_cpu_seconds_total", seconds);
     }
     let lines =
         state.processes.iter().filter_map(|process| Some((of_process(process), process.cores?)));
-    let help = "Cores that a watched process used in the last second.";
-    out.family("plimsoll_live_process_cpu_cores", Kind::Gauge, help, lines);
+    out.family("plimsoll_live_process_cpu_cores", lines);
     let lines = state
         .processes
         .iter()
         .filter_map(|process| Some((of_process(process), process.rss_bytes?)));
-    let help = "Resident memory of a watched process.";
-    out.family("plimsoll_live_process_resident_bytes", Kind::Gauge, help, lines);
+    out.family("plimsoll_live_process_resident_bytes", lines);
 }
 
 fn of_process(process: &ProcessNow) -> Labels<'_> {

@@ -186,3 +186,11 @@ fn a_search_tells_its_part_and_its_end() {
     let count = value(&live, "plimsoll_live_response_time_seconds_count", SHORT);
     assert_eq!(count, Some(2.0), "counts go on from run to run");
 }
+
+/// Written by hand: dashboards add up runs of all versions by these limits.
+#[test]
+fn the_limits_of_the_classes_stay_as_they_are() {
+    let first = [100_000, 150_000, 200_000, 300_000, 500_000, 700_000, 1_000_000, 1_500_000];
+    assert_eq!(LIMITS_NS[..8], first);
+    assert_eq!(LIMITS_NS[35..], [70_000_000_000, 100_000_000_000]);
+}

@@ -54,8 +54,6 @@ pub(crate) fn runs_by_percentile(comparison: &Comparison) -> Option<Chart> {
             Some(Times { of, run: run + 1, metric, distribution: distribution.as_ref()? })
         })
     });
-    percentiles::chart(
-        format!("{} of every run by percentile", metric.title()),
-        &runs.collect::<Vec<_>>(),
-    )
+    let title = format!("{} of every run by percentile", metric.title());
+    percentiles::chart(&title, &runs.collect::<Vec<_>>())
 }

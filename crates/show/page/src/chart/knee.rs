@@ -36,34 +36,13 @@ struct View<'a> {
 impl View<'_> {
     /// The share that missed the objective, with the details of each probe.
     fn missed(&self) -> Chart {
-        let table = [
-            "probe",
-            "target",
-            "load",
-            "for",
-            "why",
-            "kept, 98 %",
-            "shows",
-            "requests",
-            "p50",
-            "p99",
-            "in flight",
-            "goodput",
-            "note",
-        ];
-        let mut rows = Rows::new(table, ["of", "missed", "low", "high"]);
+        let mut rows = Rows::named("kept");
         for knee in &self.report.knees {
             let numbered = knee.probes.iter().enumerate();
             rows.cells.extend(numbered.map(|(nth, probe)| self.probe(knee, nth, probe)));
         }
-        let text = "Each mark is a probe with its 98 % interval. The band is the capacity.";
-        let chart = Chart::new(
-            "kept",
-            include_str!("../../assets/charts/kept.json"),
-            "Requests that missed the objective, by load".to_owned(),
-            text.to_owned(),
-            &rows,
-        );
+        let spec = include_str!("../../assets/charts/kept.json");
+        let chart = Chart::named("kept", "", spec, &rows);
         let asked = self.objective.as_ref().map(|objective| percent_missed(objective.share()));
         self.with_knees(chart).with("objective", json!([{"missed": asked}]))
     }
@@ -99,16 +78,9 @@ impl View<'_> {
     fn times(&self) -> Option<Chart> {
         let bound = self.objective.as_ref().and_then(Objective::first_bound);
         let name = bound.map_or("time", |(name, _)| name);
-        let rows =
-            self.curve(["load", "p50", "p99"], |load, f| [Some(load), f.p50_ms, f.p99_ms])?;
-        let chart = Chart::new(
-            "times",
-            include_str!("../../assets/charts/load-times.json"),
-            format!("{name} by load"),
-            "Median and p99 of each whole probe. The dotted line is the bound of the objective."
-                .to_owned(),
-            &rows,
-        );
+        let rows = self.curve("load-times", |load, f| [Some(load), f.p50_ms, f.p99_ms])?;
+        let spec = include_str!("../../assets/charts/load-times.json");
+        let chart = Chart::named("load-times", name, spec, &rows);
         let bound = bound.map(|(_, bound)| bound.as_millis_f64());
         Some(self.with_knees(chart).with("objective", json!([{"bound": bound}])))
     }
@@ -118,7 +90,7 @@ impl View<'_> {
         let mut curve = self.report.knees.iter().flat_map(TargetKnee::curve);
         let streams = curve.any(|(_, probe)| probe.figures.ttft_p50_ms.is_some());
         let name = if streams { "time to first token" } else { "response time" };
-        let rows = self.curve(["good/s", "p50", "p99"], |_, f| {
+        let rows = self.curve("throughput", |_, f| {
             let times = if streams {
                 [f.ttft_p50_ms, f.ttft_p99_ms]
             } else {
@@ -126,37 +98,26 @@ impl View<'_> {
             };
             [f.throughput_per_s, times[0], times[1]]
         })?;
-        Some(Chart::new(
-            "throughput-latency",
-            include_str!("../../assets/charts/throughput.json"),
-            format!("Throughput against {name}"),
-            "A point for each whole probe. Down and to the right is better.".to_owned(),
-            &rows,
-        ))
+        let spec = include_str!("../../assets/charts/throughput.json");
+        Some(Chart::named("throughput", name, spec, &rows))
     }
 
     /// Tokens per second of all users together against a single user's.
     fn interactivity(&self) -> Option<Chart> {
-        let rows = self.curve(["load", "one user", "all users"], |load, f| {
+        let rows = self.curve("interactivity", |load, f| {
             [Some(load), f.tokens_per_s_per_user, f.tokens_per_s]
         })?;
-        Some(Chart::new(
-            "interactivity",
-            include_str!("../../assets/charts/interactivity.json"),
-            "Tokens per second: of all users, and of one user".to_owned(),
-            "One user's speed is 1 / the median time per output token. Up and to the right is better.".to_owned(),
-            &rows,
-        ))
+        let spec = include_str!("../../assets/charts/interactivity.json");
+        Some(Chart::named("interactivity", "", spec, &rows))
     }
 
     /// The probes that have the first two figures; the second and third may be times.
     fn curve(
         &self,
-        head: [&'static str; 3],
+        name: &str,
         figures: impl Fn(f64, &plimsoll_knee::ProbeFigures) -> [Option<f64>; 3],
     ) -> Option<Rows> {
-        let [first, second, third] = head;
-        let mut rows = Rows::new(["target", "probe", first, second, third], ["of"]);
+        let mut rows = Rows::named(name);
         let points = self
             .report
             .knees
@@ -165,12 +126,13 @@ impl View<'_> {
         for (name, (nth, probe)) in points {
             let found = figures(probe.load, &probe.figures);
             let [Some(_), Some(_), _] = found else { continue };
-            let cells = head.into_iter().zip(found).map(|(title, value)| match title {
+            let cells = rows.head[2..].iter().zip(found).map(|(title, value)| match *title {
                 "p50" | "p99" => Cell::time(value),
                 _ => Cell::rate(value),
             });
             let about = [Cell::text(name), Cell::new(nth + 1, (nth + 1).to_string())];
-            rows.cells.push(about.into_iter().chain(cells).chain([Cell::text(name)]).collect());
+            let row = about.into_iter().chain(cells).chain([Cell::text(name)]).collect();
+            rows.cells.push(row);
         }
         (rows.cells.len() >= FEWEST).then_some(rows)
     }

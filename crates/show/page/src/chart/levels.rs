@@ -25,25 +25,13 @@ pub(crate) fn curves(summary: &RunSummary) -> Vec<Chart> {
     let unit = if counts_tokens { "tokens/s" } else { "requests/s" };
     let rows = rows(summary, &levels, metric);
     let objective = Bound::of(summary);
-    let mut charts = vec![
-        Chart::new(
-            "levels",
-            include_str!("../../assets/charts/levels-time.json"),
-            format!("{} against throughput in {unit}", metric.title()),
-            "Median of each level, with 95 % intervals. Down and to the right is better."
-                .to_owned(),
-            &rows,
-        )
-        .with("objective", objective.line("y", metric.name(), |ms| ms)),
-    ];
+    let about = format!("{} against throughput in {unit}", metric.title());
+    let spec = include_str!("../../assets/charts/levels-time.json");
+    let chart = Chart::named("levels-time", &about, spec, &rows);
+    let mut charts = vec![chart.with("objective", objective.line("y", metric.name(), |ms| ms))];
     if levels.iter().any(|level| level.distribution(Metric::Tpot).is_some()) {
-        let chart = Chart::new(
-            "speed",
-            include_str!("../../assets/charts/levels-speed.json"),
-            "Tokens per second: of all users, and of one user".to_owned(),
-            "One user's speed is 1 / median TPOT. Up and to the right is better.".to_owned(),
-            &rows,
-        );
+        let spec = include_str!("../../assets/charts/levels-speed.json");
+        let chart = Chart::named("levels-speed", "", spec, &rows);
         charts.push(chart.with("objective", objective.line("x", "tpot", |ms| 1e3 / ms)));
     }
     charts
@@ -70,21 +58,7 @@ impl Bound {
 }
 
 fn rows(summary: &RunSummary, levels: &[&Group], metric: Metric) -> Rows {
-    let table = ["level", "all users", "median", "95 % interval", "one user", "n"];
-    let drawn = [
-        "nth",
-        "mark",
-        "throughput",
-        "throughput low",
-        "throughput high",
-        "time",
-        "time low",
-        "time high",
-        "speed",
-        "speed low",
-        "speed high",
-    ];
-    let (mut rows, best) = (Rows::new(table, drawn), pareto(summary));
+    let (mut rows, best) = (Rows::named("levels-time"), pareto(summary));
     rows.cells.extend(levels.iter().enumerate().map(|(nth, level)| {
         let times = level.distribution(metric).and_then(DistributionSummary::middle);
         let (all, one) = (throughput(level), speed(level));

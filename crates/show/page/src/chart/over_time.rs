@@ -28,8 +28,7 @@ pub(super) fn times(summary: &RunSummary, timeline: &RunTimeline) -> Vec<Chart> 
 }
 
 fn times_of(id: &'static str, metric: Metric, timeline: &RunTimeline) -> Option<Chart> {
-    let head = ["second", "stage", "target", "requests", "p50", "p90", "p99", "max"];
-    let mut rows = Rows::new(head, []);
+    let mut rows = Rows::named("times");
     for interval in &timeline.intervals {
         for group in &interval.groups {
             let Some(times) = group.times.get(metric.key()) else { continue };
@@ -39,14 +38,8 @@ fn times_of(id: &'static str, metric: Metric, timeline: &RunTimeline) -> Option<
             rows.cells.push(row.chain(figures.map(Cell::time)).collect());
         }
     }
-    let text = "Median and p99 of each interval. A percentile with fewer than 10 values beyond it is omitted.";
-    let chart = Chart::new(
-        id,
-        include_str!("../../assets/charts/times.json"),
-        format!("{} over time", metric.title()),
-        text.to_owned(),
-        &rows,
-    );
+    let spec = include_str!("../../assets/charts/times.json");
+    let chart = Chart { id, ..Chart::named("times", metric.title(), spec, &rows) };
     let is_drawn = rows.cells.iter().any(|row| row[4].value.is_number());
     is_drawn.then(|| chart.with("warmup", warmup(timeline)))
 }
@@ -65,7 +58,7 @@ pub(super) fn rates(timeline: &RunTimeline) -> Chart {
         |group| group.counters.completed,
         |group| group.counters.failures(),
     ];
-    let mut rows = Rows::new(["second", "planned", "sent", "completed", "errors"], []);
+    let mut rows = Rows::named("rates");
     // The last interval may be too short to divide by its length.
     let whole = timeline.intervals.iter().filter(|i| i.length_s >= timeline.interval_s * 0.5);
     for interval in whole {
@@ -75,13 +68,6 @@ pub(super) fn rates(timeline: &RunTimeline) -> Chart {
         });
         rows.cells.push([start_of(interval)].into_iter().chain(rates).collect());
     }
-    let text = "A request counts as sent when it is dispatched, and as completed or as an error when it ends.";
-    Chart::new(
-        "rates",
-        include_str!("../../assets/charts/rates.json"),
-        "Requests per second".to_owned(),
-        text.to_owned(),
-        &rows,
-    )
-    .with("warmup", warmup(timeline))
+    let spec = include_str!("../../assets/charts/rates.json");
+    Chart::named("rates", "", spec, &rows).with("warmup", warmup(timeline))
 }

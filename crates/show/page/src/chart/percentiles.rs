@@ -5,7 +5,7 @@ use plimsoll_report::format::{DASH, range};
 
 use super::{Cell, Chart, Rows};
 
-/// A set of times: its name, the run if there are several, and the metric.
+/// A set of times: what it is of, the run among several, and the metric.
 pub(super) struct Times<'a> {
     pub(super) of: &'a str,
     pub(super) run: usize,
@@ -13,7 +13,7 @@ pub(super) struct Times<'a> {
     pub(super) distribution: &'a DistributionSummary,
 }
 
-/// The headline time and the times of streams for each target, without warm-up.
+/// The headline time and those of streams of each target, without warm-up.
 pub(super) fn by_target(summary: &RunSummary) -> Option<Chart> {
     let metrics = [summary.metadata.headline_time(), Metric::Ttft, Metric::Itl];
     let groups = summary.results.by_target.iter();
@@ -23,27 +23,18 @@ pub(super) fn by_target(summary: &RunSummary) -> Option<Chart> {
             Some(Times { of: group.target.as_deref()?, run: 0, metric, distribution })
         })
     });
-    chart("Times by percentile".to_owned(), &found.collect::<Vec<_>>())
+    chart("Times by percentile", &found.collect::<Vec<_>>())
 }
 
-/// A line per set of times, with the interval of each percentile.
-pub(super) fn chart(title: String, sets: &[Times<'_>]) -> Option<Chart> {
-    let head = ["of", "figure", "percentile", "time", "95 % interval", "requests"];
-    let mut rows = Rows::new(head, ["one in", "run", "low", "high"]);
+/// A line for each set of times, with the interval of each percentile.
+pub(super) fn chart(title: &str, sets: &[Times<'_>]) -> Option<Chart> {
+    let mut rows = Rows::named("percentiles");
     for times in sets {
         rows.cells.extend(QUANTILES.iter().map(|quantile| row(times, quantile)));
     }
     let drawn = rows.cells.iter().any(|row| row[3].value.is_number());
-    drawn.then(|| {
-        Chart::new(
-            "percentiles",
-            include_str!("../../assets/charts/percentiles.json"),
-            title,
-            "With 95 % intervals. A percentile with too few values beyond it is omitted."
-                .to_owned(),
-            &rows,
-        )
-    })
+    let spec = include_str!("../../assets/charts/percentiles.json");
+    drawn.then(|| Chart::named("percentiles", title, spec, &rows))
 }
 
 fn row(times: &Times<'_>, quantile: &Quantile) -> Vec<Cell> {

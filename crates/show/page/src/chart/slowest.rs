@@ -6,8 +6,8 @@ use plimsoll_report::printable;
 use plimsoll_report::table::Table;
 use serde_json::{Map, Value, json};
 
-use super::Chart;
 use super::over_time::second;
+use super::{Chart, Rows};
 use crate::input::ServerParts;
 
 /// The phases of a request in order.
@@ -150,24 +150,7 @@ fn marked(ms: f64, own_ms: Option<f64>) -> String {
 }
 
 fn table(requests: &[&ExemplarRequest], server: &[ServerParts]) -> Table {
-    let mut table = Table::new([
-        "request",
-        "target",
-        "stage",
-        "second",
-        "outcome",
-        "response time",
-        "before dispatch",
-        "of it Plimsoll",
-        "DNS",
-        "connect",
-        "TLS",
-        "sent after",
-        "first byte",
-        "first token",
-        "end",
-        "said by the target",
-    ]);
+    let mut table = Rows::named("slowest").table();
     table.rows.extend(requests.iter().map(|request| row(request)));
     if !server.is_empty() {
         table.head.extend(["log: outside", "gateway", "upstream"].map(str::to_owned));

@@ -1,4 +1,4 @@
-//! Overhead of each target: the differences of pairs, with their intervals.
+//! What each target adds: the differences of pairs, with their intervals.
 
 use plimsoll_report::format::{DASH, difference, or_dash, p_value, time};
 use plimsoll_versus::{Difference, Kind, Role, Versus};
@@ -7,39 +7,20 @@ use super::{Cell, Chart, Rows};
 
 const NANOS: f64 = 1e6;
 
-/// The differences of valid comparisons with their names.
-pub(crate) fn added(title: String, comparisons: &[(&str, &Versus)]) -> Option<Chart> {
-    let table = [
-        "target",
-        "against",
-        "figure",
-        "what",
-        "percentile",
-        "difference [95 %, with the generator's part]",
-        "of that the generator's, at most",
-        "p",
-        "pairs",
-    ];
-    let drawing = ["row", "role", "added", "low", "high", "measured low", "measured high"];
-    let mut rows = Rows::new(table, drawing);
+/// The differences of valid comparisons, each with its name.
+pub(crate) fn added(title: &str, comparisons: &[(&str, &Versus)]) -> Option<Chart> {
+    let mut rows = Rows::named("added");
     for (name, versus) in comparisons.iter().filter(|(_, versus)| versus.invalid.is_empty()) {
         rows.cells.extend(versus.differences.iter().map(|found| row(name, versus, found)));
     }
     let drawn = rows.cells.iter().any(|row| row[11].value.is_number());
-    let text = "Each difference is between paired requests, with its 95 % interval; the pale one \
-                contains the measurement error. An interval that includes 0 shows no difference. The median \
-                of the differences is what the median request pays; the difference of the two \
-                medians may differ from it. Answers of targets with * differ from those of the \
-                reference, so these times are not of the same work.";
-    drawn.then(|| {
-        let spec = include_str!("../../assets/charts/added.json");
-        Chart::new("added", spec, title, text.to_owned(), &rows)
-    })
+    let spec = include_str!("../../assets/charts/added.json");
+    drawn.then(|| Chart::named("added", title, spec, &rows))
 }
 
 fn row(comparison: &str, versus: &Versus, found: &Difference) -> Vec<Cell> {
     let role = versus.targets.iter().find(|t| t.name == found.target).map(|target| target.role);
-    // The drawing has one row per figure of a target, and one for its tail.
+    // The drawing has one row for each figure of a target, and one for its tail.
     let is_drawn = found.reference == versus.reference()
         && (found.kind == Kind::Added && found.quantile == "p50"
             || found.kind == Kind::Shift
@@ -75,7 +56,7 @@ fn row(comparison: &str, versus: &Versus, found: &Difference) -> Vec<Cell> {
     row
 }
 
-/// A difference with its limits, or the reason why it is unknown.
+/// A difference with its limits, or why it is unknown.
 fn in_words(found: &Difference) -> String {
     found.limited().map_or_else(
         || format!("{DASH} {}", found.refused.as_deref().unwrap_or_default()),
