@@ -13,7 +13,7 @@ use crate::http_get::counters;
 use crate::measurement::Measurement;
 use crate::report::Section;
 use crate::result::MeasurementResult;
-use crate::runner::{OWN_ONLY, SuiteRunner};
+use crate::runner::SuiteRunner;
 use crate::suite::columns::BOTTLENECK;
 
 /// The published goal for its rows per second.
@@ -64,13 +64,9 @@ impl RequestLog {
 /// the writer by itself.
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "Log writing";
-    if runner.target().is_some() {
-        runner.skip_section(OWN_ONLY);
+    if !runner.measures_own() {
         runner.section = log_writer::TITLE;
-        runner.skip_section(OWN_ONLY);
-        return Ok(());
-    }
-    if runner.is_interrupted() {
+        runner.measures_own();
         return Ok(());
     }
     let gateway = runner.gateway("layers", "log", &[], None)?;
