@@ -155,9 +155,8 @@ impl Report {
 
     /// Adds the findings that every suite has.
     pub(crate) fn conclude(mut self) -> Self {
-        let measured = &self.measurements;
         let compared = self.comparisons.iter().flat_map(ComparisonResult::findings);
-        let errors = finding::errors(measured);
+        let errors = finding::errors(&self.measurements);
         self.findings.extend(compared.chain(errors));
         self.doubt_on_a_busy_host();
         self
@@ -173,9 +172,11 @@ impl Report {
             schema: String,
         }
         let read = serde_json::from_slice(bytes).map_err(|error| error.to_string());
-        let read = read.and_then(|Layout { schema }| match schema == SCHEMA {
-            true => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
-            false => Err(format!("its layout is `{schema}`, and this version reads `{SCHEMA}`")),
+        let read = read.and_then(|Layout { schema }| {
+            if schema != SCHEMA {
+                return Err(format!("its layout is `{schema}`, and this version reads `{SCHEMA}`"));
+            }
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())
         });
         read.map_err(|why| {
             let what = "this is not a suite.json that this version can read";

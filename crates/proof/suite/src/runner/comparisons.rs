@@ -22,13 +22,13 @@ impl SuiteRunner<'_> {
     pub(crate) fn compare(
         &mut self,
         request: Measurement,
-        targets: Vec<(String, SuiteTarget)>,
+        targets: &[(String, SuiteTarget)],
         variants: bool,
     ) -> ComparisonResult {
         if self.is_interrupted() {
             return ComparisonResult { label: request.label, ..ComparisonResult::default() };
         }
-        let compared = self.carry_out(&request, &targets, variants);
+        let compared = self.carry_out(&request, targets, variants);
         let judged = compared.and_then(|compared| self.judged(&request.label, &compared));
         self.add_comparison(&request.label, judged.map_err(|error| error.to_string()))
     }

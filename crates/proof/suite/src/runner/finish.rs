@@ -12,9 +12,9 @@ impl SuiteRunner<'_> {
     /// Completes the report of a suite with what every suite has: the rows that are not measured,
     /// sizes, and findings on what was compared, errors, tails, what must not be used and why.
     pub(crate) fn finish(self, sizing: &str) -> Report {
-        let (setup, interrupted) = (self.setup(), self.is_interrupted());
+        let (interrupted, setup) = (self.is_interrupted(), self.setup());
         let (sizes, not_sized) = sizing::sizes(self.capacities, self.options.size_for);
-        let mut report = Report { setup, interrupted, ..self.report };
+        let mut report = Report { interrupted, setup, ..self.report };
         report.sizing = sizes.map(|table| Section::new(sizing, table));
         report.skipped.extend(not_sized);
         if !self.tried_routes.rows.is_empty() {

@@ -134,7 +134,7 @@ fn compare(
     let rate = (lowest * SHARE / targets.len() as f64).clamp(1.0, PAIRS_PER_S).round();
     let request = Measurement::builtin(tier.name, &targets[0].1, tier.profile, &[]);
     let request = request.rate(rate, comparison_length(runner.options, 30, TIMES_SHORT));
-    Some(runner.compare(request, targets, false))
+    Some(runner.compare(request, &targets, false))
 }
 
 /// Starts the reference gateway and its provider, or looks at what the user's gateways answer.

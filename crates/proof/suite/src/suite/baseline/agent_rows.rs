@@ -32,8 +32,8 @@ const QUESTION: &str = "What does the tool say to a few words of yours?";
 
 /// Runs that the gateway itself counted: those that were started, and those that ended well.
 fn runs(address: &str) -> Option<[f64; 2]> {
-    let [create, run] = [&["=\"run_create\"", "=\"ok\""][..], &["=\"run\"", "=\"ok\""]];
-    let [started, ended] = counters(address, [create, run]);
+    let ends = ["=\"run_create\"", "=\"run\""].map(|operation| [operation, "=\"ok\""]);
+    let [started, ended] = counters(address, ends);
     Some([started?, ended.unwrap_or(0.0)])
 }
 

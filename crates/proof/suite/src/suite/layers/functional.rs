@@ -151,8 +151,8 @@ impl Checks {
             "model": "mock-fast",
             "temperature": 0,
             "messages": [{"role": "user", "content": "What is two and two?"}],
-        });
-        let chat = chat.to_string();
+        })
+        .to_string();
         let [first, second] =
             [(); 2].map(|()| self.send("/v1/chat/completions", &OWN, Some(&chat)));
         let hit = second.status == 200 && is_hit(&second) && !is_hit(&first);

@@ -65,7 +65,7 @@ fn compare_misses(runner: &mut SuiteRunner<'_>, [provider, gateway]: [SuiteTarge
     let targets = vec![("provider".to_owned(), provider), (GATEWAY.to_owned(), gateway)];
     let request =
         with_identity(chat).rate(per_s, comparison_length(runner.options, 30, TIMES_SHORT));
-    let added = runner.compare(request, targets, false);
+    let added = runner.compare(request, &targets, false);
     let what = "layer 2, cache miss: added to the provider, median";
     let bound = BoundResult::interval(what, added.added(GATEWAY), Requirement::below(20.0, time));
     let bound = bound.into_goal();

@@ -229,8 +229,7 @@ const USERS: &str = include_str!("clickhouse/users.xml");
 
 fn configuration(folder: &Path, http: u16, native: u16) -> String {
     let text = include_str!("clickhouse/config.xml").replace("HTTP", &http.to_string());
-    let text = text.replace("NATIVE", &native.to_string());
-    text.replace("HOME", &folder.display().to_string())
+    text.replace("NATIVE", &native.to_string()).replace("HOME", &folder.display().to_string())
 }
 
 #[cfg(test)]

@@ -78,9 +78,8 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     time::sleep(Duration::from_millis(600));
     let states = ["=\"accepted\"", "=\"offered\"", "=\"written\"", "=\"dropped\""];
     let rows = states.map(|state| ["audit_rows", state]);
-    let rows = rows.each_ref().map(|parts| &parts[..]);
-    let [accepted, offered, written, dropped] =
-        counters(gateway.address().unwrap_or_default(), rows);
+    let address = gateway.address().unwrap_or_default();
+    let [accepted, offered, written, dropped] = counters(address, rows);
     drop(gateway);
     let path = runner.options.folder.join("audit.jsonl");
     let text = std::fs::read(&path).unwrap_or_default();
@@ -88,8 +87,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     // A row is a few hundred bytes, and there may be millions.
     let _ = std::fs::remove_file(&path);
     let result = results.into_iter().next().unwrap_or_default();
-    let accepted = accepted.or(offered);
-    let log = RequestLog { accepted, written, dropped, lines, result };
+    let log = RequestLog { accepted: accepted.or(offered), written, dropped, lines, result };
     runner.report.sections.push(log.section());
     runner.report.bounds.extend(log.bounds());
     if log.accepted.is_some() {

@@ -41,6 +41,7 @@ const ROUNDS: usize = 20_000;
 const WARM_UP_ROUNDS: usize = 500;
 
 /// Measures the in-memory store, and Redis if this host has it.
+#[expect(clippy::unnecessary_wraps, reason = "a step as all others")]
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "Store operations, one after another";
     if !runner.measures_own() {
