@@ -12,8 +12,8 @@ use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
 use plimsoll_suite::{
-    Accepted, LayerPart, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, SuiteTarget,
-    become_child, beside, prometheus,
+    Accepted, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, SuiteTarget, become_child,
+    beside, layer_part, prometheus,
 };
 
 use crate::command::suite_page;
@@ -148,8 +148,9 @@ pub(crate) struct Flags {
     #[arg(help_heading = "Load")]
     threads: Option<u16>,
     /// With `layers`: measure these parts alone: 1, 2, 3, log, stores
-    #[arg(long, value_name = "PART,...", value_delimiter = ',', help_heading = "Load")]
-    only: Vec<LayerPart>,
+    #[arg(long, value_name = "PART,...", value_parser = layer_part, value_delimiter = ',')]
+    #[arg(help_heading = "Load")]
+    only: Vec<&'static str>,
     /// With `tiers`: time for the search of each knee; 0s for none [default: 150s; with --short
     /// none]
     #[arg(long, value_name = "TIME", help_heading = "Load")]
@@ -253,7 +254,12 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
             );
         }
     })?;
-    warn_of_debug_build();
+    if cfg!(debug_assertions) {
+        console::eprint_labelled(
+            "warning",
+            "DEBUG BUILD: Plimsoll is many times slower than a release build; use `cargo build --release`",
+        );
+    }
     let (steps, mut watcher) = (Steps::begin(&status), LiveRuns::new(export.live()));
     let report = suite.run(&options, &control, &mut |message| steps.step(message), &mut watcher);
     drop(steps);
@@ -297,15 +303,6 @@ fn read_result(text: &str) -> Result<(String, Report)> {
     let folder = path.parent().and_then(|folder| folder.file_name());
     let own = folder.map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into_owned());
     Ok((name.unwrap_or(own), report))
-}
-
-fn warn_of_debug_build() {
-    if cfg!(debug_assertions) {
-        console::eprint_labelled(
-            "warning",
-            "DEBUG BUILD: Plimsoll is many times slower than a release build; use `cargo build --release`",
-        );
-    }
 }
 
 /// Prints the report before it writes the files: a full disk must not lose it.

@@ -1,7 +1,6 @@
 //! Why an experiment could not be carried out.
 
 use std::io;
-use std::path::PathBuf;
 
 use plimsoll_metrics::MetricsError;
 use plimsoll_mock::MockError;
@@ -32,25 +31,18 @@ pub enum CalibrateError {
     /// A histogram could not be written.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
-    /// The system refused something that an experiment needs.
+    /// The system refused something that an experiment needs, or the record cannot be kept or read:
+    /// choose another file with `--record`.
     #[error("{what}: {source}")]
     System {
         /// The action.
-        what: &'static str,
+        what: String,
         /// The system's error.
         source: io::Error,
     },
     /// The experiment needs something that is missing; the text says what, and how to get it.
     #[error("{0}")]
     Missing(String),
-    /// The record cannot be kept or read. Choose another file with `--record`.
-    #[error("cannot use the calibration record {path}: {source}")]
-    Record {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
 }
 
 impl CalibrateError {
@@ -60,12 +52,13 @@ impl CalibrateError {
     }
 
     /// For `map_err` on what the system refused.
-    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::System { what, source }
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        |source| Self::System { what, source }
     }
 
     /// The same for errors of system calls made directly.
     pub(crate) fn errno(what: &'static str) -> impl FnOnce(nix::Error) -> Self {
-        move |errno| Self::System { what, source: errno.into() }
+        move |errno| Self::system(what)(errno.into())
     }
 }

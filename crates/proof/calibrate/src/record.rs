@@ -116,7 +116,7 @@ impl Record {
     /// # Errors
     /// As [`Record::load`].
     pub fn load_from(path: &Path) -> Result<Option<Self>, CalibrateError> {
-        Self::read(path).map_err(|source| CalibrateError::Record { path: path.to_owned(), source })
+        Self::read(path).map_err(unusable(path))
     }
 
     fn read(path: &Path) -> io::Result<Option<Self>> {
@@ -143,7 +143,7 @@ impl Record {
             .map_or(Ok(()), fs::create_dir_all)
             .and_then(|()| fs::write(&fresh, text + "\n"))
             .and_then(|()| fs::rename(&fresh, path))
-            .map_err(|source| CalibrateError::Record { path: path.to_owned(), source })
+            .map_err(unusable(path))
     }
 
     /// Whether every experiment passed. One that could not be carried out did not.
@@ -168,6 +168,10 @@ impl Record {
     fn failed(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.result != ExperimentResult::Pass)
     }
+}
+
+fn unusable(path: &Path) -> impl FnOnce(io::Error) -> CalibrateError {
+    CalibrateError::system(format!("cannot use the calibration record {}", path.display()))
 }
 
 fn path_of_variable(name: &str) -> Option<PathBuf> {

@@ -89,13 +89,9 @@ impl Runner {
 
     /// Starts a reference server.
     pub(crate) fn serve(&self, spec: ServerSpec) -> Result<Server, CalibrateError> {
-        match &self.exe {
-            None => spec.start().map(Server::InProcess),
-            Some(exe) => {
-                let core = self.cores.map(|cores| cores.server);
-                ServerProcess::start(exe, spec, core).map(Server::Separate)
-            }
-        }
+        let Some(exe) = &self.exe else { return spec.start().map(Server) };
+        let core = self.cores.map(|cores| cores.server);
+        Ok(Server(Box::new(ServerProcess::start(exe, spec, core)?)))
     }
 
     /// Starts the mock provider, with a model of the given settings.

@@ -48,13 +48,13 @@ pub(crate) struct GroundTruth {
     pub(crate) phased: PhasedLog,
 }
 
-/// A reference server in this process.
-pub(crate) trait RunningServer: Debug + Send + Sync {
+/// A reference server.
+pub(crate) trait RunningServer: Debug + Send {
     /// Where it listens.
     fn addr(&self) -> SocketAddr;
 
     /// Ends it, and returns its records.
-    fn finish(self: Box<Self>) -> GroundTruth;
+    fn finish(self: Box<Self>) -> Result<GroundTruth, CalibrateError>;
 }
 
 impl RunningServer for Mock {
@@ -62,9 +62,9 @@ impl RunningServer for Mock {
         self.addr()
     }
 
-    fn finish(mut self: Box<Self>) -> GroundTruth {
+    fn finish(mut self: Box<Self>) -> Result<GroundTruth, CalibrateError> {
         self.shutdown();
-        GroundTruth { requests: self.take_log(), ..GroundTruth::default() }
+        Ok(GroundTruth { requests: self.take_log(), ..GroundTruth::default() })
     }
 }
 
@@ -82,22 +82,14 @@ impl ServerSpec {
     }
 }
 
-/// A reference server of an experiment.
+/// A reference server of an experiment, in this process or in a separate one.
 #[derive(Debug)]
-pub(crate) enum Server {
-    /// In this process.
-    InProcess(Box<dyn RunningServer>),
-    /// In a separate process.
-    Separate(ServerProcess),
-}
+pub(crate) struct Server(pub(crate) Box<dyn RunningServer>);
 
 impl Server {
     /// Where it listens.
     pub(crate) fn addr(&self) -> SocketAddr {
-        match self {
-            Self::InProcess(server) => server.addr(),
-            Self::Separate(process) => process.addr(),
-        }
+        self.0.addr()
     }
 
     /// Its URL.
@@ -107,9 +99,6 @@ impl Server {
 
     /// Ends it, and returns its records.
     pub(crate) fn finish(self) -> Result<GroundTruth, CalibrateError> {
-        match self {
-            Self::InProcess(server) => Ok(server.finish()),
-            Self::Separate(process) => process.finish(),
-        }
+        self.0.finish()
     }
 }

@@ -76,20 +76,8 @@ impl Quantity {
         Self { name, metric: "response_time", of: Value::Measured(of), format: time }
     }
 
-    fn figure(self) -> Option<Figure> {
-        Figure::named(self.metric)
-    }
-
     fn more_is_better(self) -> bool {
-        self.figure().is_some_and(|figure| figure.worse() == Worse::Lower)
-    }
-
-    /// What other load on the host can do to it in a measurement.
-    fn disturbance(self, result: &MeasurementResult) -> Disturbance {
-        match self.figure() {
-            Some(Figure::Distribution(_)) => result.time().disturbance(),
-            other => other.map_or(Disturbance::Either, Figure::disturbance),
-        }
+        Figure::named(self.metric).is_some_and(|figure| figure.worse() == Worse::Lower)
     }
 
     /// A bound on it that decides.
@@ -100,6 +88,14 @@ impl Quantity {
     /// A bound on it that the report only shows.
     pub(crate) const fn goal(self, value: f64) -> Limit {
         Limit { of: self, value, decides: false }
+    }
+}
+
+/// What other load on the host can do to a metric of the catalog in a measurement.
+pub(crate) fn disturbance(metric: &str, result: &MeasurementResult) -> Disturbance {
+    match Figure::named(metric) {
+        Some(Figure::Distribution(_)) => result.time().disturbance(),
+        other => other.map_or(Disturbance::Either, Figure::disturbance),
     }
 }
 
@@ -134,7 +130,9 @@ impl Limit {
         };
         let judged = BoundResult::figure(&what, measured, requirement);
         let judged = match busy {
-            Some(why) => judged.disturbed(self.of.disturbance(result), requirement.is_upper(), why),
+            Some(why) => {
+                judged.disturbed(disturbance(self.of.metric, result), requirement.is_upper(), why)
+            }
             None => judged,
         };
         let full = match self.of.of {

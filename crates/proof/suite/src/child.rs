@@ -8,7 +8,6 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use nix::unistd::Pid;
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_runner::affinity::pin_current_thread;
 use plimsoll_runner::{ChildProcess, time};
@@ -66,13 +65,17 @@ impl Child {
         let mut process =
             ChildProcess::spawn(command.stdout(Stdio::piped()).stderr(log)).map_err(cannot)?;
         let lines = process.lines();
-        let mut child =
-            Self { process: Some(process), address: String::new(), ready_after: Nanos::ZERO };
+        let mut child = Self::new(Some(process), String::new());
         child.wait_until_ready(lines, spec.ready).map_err(|why| {
             SuiteError::Failed(format!("{what} is not ready: {why}{}", last_lines(&spec.log)))
         })?;
         child.ready_after = clock.now().since(Moment::EPOCH);
         Ok(child)
+    }
+
+    /// A process that listens there; `None` in tests of what suites conclude.
+    pub(crate) const fn new(process: Option<ChildProcess>, address: String) -> Self {
+        Self { process, address, ready_after: Nanos::ZERO }
     }
 
     fn wait_until_ready(
@@ -109,18 +112,12 @@ impl Child {
     }
 
     /// Its process id.
-    pub(crate) fn pid(&self) -> Option<Pid> {
-        self.process.as_ref().map(ChildProcess::pid)
+    pub(crate) fn pid(&self) -> Option<u32> {
+        u32::try_from(self.process.as_ref()?.pid().as_raw()).ok()
     }
 
-    fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&mut self) -> bool {
         self.process.as_mut().is_none_or(ChildProcess::has_ended)
-    }
-
-    /// A child that only has an address.
-    #[cfg(test)]
-    pub(crate) fn planned(address: &str) -> Self {
-        Self { process: None, address: address.to_owned(), ready_after: Nanos::ZERO }
     }
 }
 

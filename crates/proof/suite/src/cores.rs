@@ -44,17 +44,12 @@ impl Cores {
         match (self.gateway, self.provider) {
             (Some(gateway), Some(provider)) => format!(
                 "gateway on core {gateway}, load on core {}, provider on core {provider}{}",
-                listed_cores(&self.generator),
+                self.generator.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
                 if self.shared() { " (shared with the load)" } else { "" }
             ),
             _ => "one core for all: load, gateway and provider take turns".to_owned(),
         }
     }
-}
-
-fn listed_cores(cores: &[usize]) -> String {
-    let cores: Vec<_> = cores.iter().map(ToString::to_string).collect();
-    cores.join(", ")
 }
 
 /// Restricts the calling thread, and everything that it starts, to some cores until dropped.

@@ -57,9 +57,9 @@ pub(crate) fn request(
 }
 
 /// Values on a gateway's page of metrics, as [`metric_value`].
-pub(crate) fn counters<const N: usize>(address: &str, of: [&[&str]; N]) -> [Option<f64>; N] {
+pub(crate) fn counters<const N: usize>(address: &str, of: [[&str; 2]; N]) -> [Option<f64>; N] {
     let page = get(address, "/metrics", Duration::from_secs(2)).unwrap_or_default().body;
-    of.map(|parts| metric_value(&page, parts))
+    of.map(|parts| metric_value(&page, &parts))
 }
 
 /// The value of the first line of a page of metrics that has all of these `parts`.

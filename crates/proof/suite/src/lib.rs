@@ -48,12 +48,12 @@ pub use cores::Cores;
 pub use error::SuiteError;
 pub use finding::{Finding, Tone};
 pub use knee_result::KneeResult;
-pub use options::{LayerPart, SuiteOptions};
+pub use options::SuiteOptions;
 pub use prometheus::prometheus;
 pub use report::{Accepted, Report, SCHEMA, Section, SuiteOutcome};
 pub use result::{BusyShares, ERROR_GATE, Figures, MeasurementResult, Unusable};
 pub use sizing::HEADROOM;
-pub use suite::Suite;
+pub use suite::{Suite, layer_part};
 pub use target::SuiteTarget;
 
 #[cfg(test)]

@@ -7,44 +7,6 @@ use plimsoll_metrics::{CalibrationQuote, Environment};
 
 use crate::target::SuiteTarget;
 
-/// A part of `suite layers`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LayerPart {
-    /// Layer 1, the gateway, and its full stack.
-    Gateway,
-    /// Layer 2, LLM requests.
-    Llm,
-    /// Layer 3, agents.
-    Agents,
-    /// The request log.
-    Log,
-    /// Operations of the stores.
-    Stores,
-}
-
-impl LayerPart {
-    /// Every part, by its name on the command line.
-    pub const NAMES: [(&str, Self); 5] = [
-        ("1", Self::Gateway),
-        ("2", Self::Llm),
-        ("3", Self::Agents),
-        ("log", Self::Log),
-        ("stores", Self::Stores),
-    ];
-}
-
-impl std::str::FromStr for LayerPart {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let found = Self::NAMES.iter().find(|(name, _)| *name == text);
-        found.map(|(_, part)| *part).ok_or_else(|| {
-            let names = Self::NAMES.map(|(name, _)| name).join(", ");
-            format!("there is no part `{text}`; write one or more of {names}")
-        })
-    }
-}
-
 /// The user's choices.
 #[derive(Clone, Debug)]
 pub struct SuiteOptions {
@@ -69,7 +31,7 @@ pub struct SuiteOptions {
     /// Threads of the load, in place of one for each core.
     pub threads: Option<u16>,
     /// The parts of `layers` that are measured; empty for all.
-    pub only: Vec<LayerPart>,
+    pub only: Vec<&'static str>,
     /// What the user says of the environment: name and value.
     pub notes: Vec<(String, String)>,
     /// What else is known of the machine: name and value.

@@ -46,15 +46,9 @@ pub fn prometheus(report: &Report) -> String {
         Page { out: Exposition::new(&BTreeMap::new()), suite: &report.suite, name: String::new() };
     page.head("info", Kind::Gauge);
     let (quick, debug_build) = (report.quick.to_string(), report.debug_build.to_string());
-    page.line(
-        &[
-            ("version", env!("CARGO_PKG_VERSION")),
-            ("started", &report.started),
-            ("quick", &quick),
-            ("debug_build", &debug_build),
-        ],
-        1.0,
-    );
+    let version = ("version", env!("CARGO_PKG_VERSION"));
+    let build = [("quick", &*quick), ("debug_build", &debug_build)];
+    page.line(&[version, ("started", &report.started), build[0], build[1]], 1.0);
     page.head("outcome", Kind::Gauge);
     let outcome = serde_json::to_value(report.outcome(Accepted::default()));
     let outcome = outcome.ok().and_then(|word| word.as_str().map(str::to_owned));

@@ -6,11 +6,11 @@ mod environment;
 mod screen;
 mod texts;
 
+pub(crate) use absent::{AbsentRow, add as add_absent};
 pub(crate) use texts::published;
 
 use plimsoll_metrics::{Environment, Judgement};
 use plimsoll_report::Style;
-use plimsoll_report::format::{seconds, time};
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
@@ -22,9 +22,6 @@ use crate::finding::{self, Finding, Tone};
 use crate::knee_result::KneeResult;
 use crate::options::SuiteOptions;
 use crate::result::{MeasurementResult, Unusable};
-use crate::runner::SuiteRunner;
-use crate::sizing;
-use crate::target::DIRECT;
 
 /// Version of the layout of `suite.json`.
 pub const SCHEMA: &str = "plimsoll.suite/2";
@@ -156,27 +153,10 @@ impl Report {
         }
     }
 
-    /// Completes the report of a suite with what every suite has: the rows that are not measured,
-    /// sizes, and findings on what was compared, errors, tails, what must not be used and why.
-    pub(crate) fn complete(runner: SuiteRunner<'_>, sizing: &str) -> Self {
-        let (setup, interrupted) = (setup(&runner), runner.is_interrupted());
-        let (sizes, not_sized) = sizing::sizes(runner.capacities, runner.options.size_for);
-        let mut report = Self { setup, interrupted, ..runner.report };
-        report.sizing = sizes.map(|table| Section::new(sizing, table));
-        report.skipped.extend(not_sized);
-        if !runner.tried_routes.rows.is_empty() {
-            let tried = Section::new("What the target has", runner.tried_routes).before_load();
-            report.sections.insert(0, tried);
-        }
-        absent::add(&runner.absent, &mut report.sections);
-        report.conclude()
-    }
-
     /// Adds the findings that every suite has.
-    fn conclude(mut self) -> Self {
-        let measured = &self.measurements;
+    pub(crate) fn conclude(mut self) -> Self {
         let compared = self.comparisons.iter().flat_map(ComparisonResult::findings);
-        let errors = finding::errors(measured);
+        let errors = finding::errors(&self.measurements);
         self.findings.extend(compared.chain(errors));
         self.doubt_on_a_busy_host();
         self
@@ -192,9 +172,11 @@ impl Report {
             schema: String,
         }
         let read = serde_json::from_slice(bytes).map_err(|error| error.to_string());
-        let read = read.and_then(|Layout { schema }| match schema == SCHEMA {
-            true => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
-            false => Err(format!("its layout is `{schema}`, and this version reads `{SCHEMA}`")),
+        let read = read.and_then(|Layout { schema }| {
+            if schema != SCHEMA {
+                return Err(format!("its layout is `{schema}`, and this version reads `{SCHEMA}`"));
+            }
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())
         });
         read.map_err(|why| {
             let what = "this is not a suite.json that this version can read";
@@ -238,16 +220,11 @@ impl Report {
     /// Answers that were not the expected ones are never accepted.
     pub fn outcome(&self, accepted: Accepted) -> SuiteOutcome {
         let deciding: Vec<_> = self.bounds.iter().filter(|bound| bound.decides).collect();
-        let lacks_measurement = self.measurements.iter().any(|result| match result.why_lacking() {
-            None | Some(Unusable::Invalid(_)) => false,
-            Some(_) => true,
-        });
-        let late = self
-            .measurements
-            .iter()
-            .filter(|result| matches!(result.why_lacking(), Some(Unusable::Invalid(_))));
+        let lacking = self.measurements.iter().filter_map(MeasurementResult::why_lacking);
+        let (late, others): (Vec<_>, Vec<_>) =
+            lacking.partition(|why| matches!(why, Unusable::Invalid(_)));
         let lacks_measurement =
-            lacks_measurement || (!accepted.invalid && self.are_half(late.count()));
+            !others.is_empty() || (!accepted.invalid && self.are_half(late.len()));
         let lacks_comparison = self.comparisons.iter().any(|result| {
             result.why_unusable().is_some() && !(accepted.invalid && result.is_only_invalid())
         });
@@ -302,41 +279,10 @@ impl Report {
         screen::from_report(self, rest)
     }
 
-    /// The outcome in a sentence, its word first.
-    pub fn conclusion(&self) -> String {
-        conclusion::conclusion(self)
-    }
-
-    /// The machine and what was measured on it: name and value.
-    pub fn environment_lines(&self) -> Vec<(String, String)> {
-        environment::environment(self)
-    }
-
     /// The whole result as text, wrapped at `width` columns.
     pub fn text(&self, width: usize) -> String {
         self.screen(Rest::Flag).report(Style::plain(width))
     }
-}
-
-/// The loads of the suite: windows, clients, passes and port.
-fn loads(runner: &SuiteRunner<'_>) -> String {
-    let results = &runner.report.measurements;
-    let passes = results.iter().flat_map(|result| &result.passes);
-    let windows = distinct(passes.map(|pass| seconds(pass.seconds)));
-    let clients = distinct(results.iter().filter_map(|result| result.clients));
-    let rates = distinct(results.iter().filter_map(|result| Some(format!("{}/s", result.rate?))));
-    let repeats = distinct(results.iter().map(|result| result.passes.len()));
-    let port = Vec::from_iter(runner.port.map(|port| port.to_string()));
-    let parts = [
-        ("{} connections", clients),
-        ("{}", rates),
-        ("for {} each", windows),
-        ("passes: {}", repeats),
-        ("port {}", port),
-    ];
-    let parts = parts.into_iter().filter(|(_, values)| !values.is_empty());
-    let parts = parts.map(|(what, values)| what.replacen("{}", &values.join(", "), 1));
-    parts.collect::<Vec<_>>().join("; ")
 }
 
 /// In their order, without repeats.
@@ -360,54 +306,21 @@ fn settings(suite: &str) -> String {
     format!("settings: --duration, --concurrency, --passes, --warmup, --threads, --port{variables}")
 }
 
-const UNDER_TEST: &str = "under test";
+pub(crate) const UNDER_TEST: &str = "under test";
 
 /// Before a part of the suite that the target does not have.
 const LEFT_OUT: &str = "left out: ";
 
-fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
-    let options = runner.options;
-    let targets = match &*options.targets {
-        [] => vec![(UNDER_TEST, reference())],
-        [target] => vec![(UNDER_TEST, target.shown_url())],
-        targets => targets.iter().map(|target| (&*target.name, target.shown_url())).collect(),
-    };
-    let placement = if options.targets.is_empty() {
-        format!("loopback, plain TCP; {}", runner.cores.text())
-    } else {
-        placement_of_targets(options)
-    };
-    let direct = options.direct.iter().map(|direct| (DIRECT, direct.shown_url()));
-    let build = runner.version.iter().map(|build| ("build", build.clone()));
-    let lines = targets.into_iter().chain(direct).chain(build);
-    let lines = lines.chain([("placement", placement), ("load", loads(runner))]);
-    let lines = lines.map(|(name, value)| (name.to_owned(), value));
-    let gateways = runner.commands.iter().enumerate().map(|(index, command)| {
-        let ready = time(command.ready_after.as_millis_f64());
-        let text = format!("{}; ready after {ready}", command.command);
-        (format!("gateway {}", index + 1), text)
-    });
-    let notes = options.notes.iter().chain(&options.machine).cloned();
-    lines.chain(notes).chain(gateways).collect()
-}
-
-/// Where the load and the user's gateways run, as far as that is known.
-fn placement_of_targets(options: &SuiteOptions) -> String {
-    let load = options
-        .threads
-        .map_or_else(|| "load: all cores".to_owned(), |threads| format!("load: {threads} threads"));
-    let is_here = options.targets.iter().all(|target| target.gateway_pid.is_some());
-    let place = if is_here { "on this host" } else { "elsewhere or unknown" };
-    format!("{load}; target: {place}")
-}
-
-fn reference() -> String {
+/// What is under test without a target of the user's.
+pub(crate) fn reference() -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!("plimsoll gateway {version}, one worker")
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_report::format::time;
+
     use super::*;
     use crate::bound::Requirement;
     use crate::result::Figures;

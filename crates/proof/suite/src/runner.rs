@@ -1,6 +1,7 @@
 //! Carries the measurements of a suite out, and keeps their results.
 
 mod comparisons;
+mod finish;
 mod knees;
 mod parts;
 mod pass;
@@ -21,10 +22,9 @@ use crate::error::SuiteError;
 use crate::host::Host;
 use crate::measurement::{LoadShape, Measurement};
 use crate::options::SuiteOptions;
-use crate::report::Report;
+use crate::report::{AbsentRow, Report};
 use crate::result::{Figures, MeasurementResult};
 use crate::sizing::Capacity;
-use crate::suite::Suite;
 use crate::target::{DIRECT, SuiteTarget};
 
 pub(crate) use knees::Sought;
@@ -60,15 +60,6 @@ pub(crate) struct SuiteRunner<'a> {
     children: u32,
 }
 
-/// A row that is not measured: the reason stands where a reader looks for the figure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AbsentRow {
-    /// A part of the title of its sections; empty if it belongs to none.
-    pub(crate) section: &'static str,
-    /// Its name and the reason.
-    pub(crate) text: String,
-}
-
 /// A measured pass.
 pub(crate) struct Pass {
     pub(crate) summary: RunSummary,
@@ -79,7 +70,8 @@ impl<'a> SuiteRunner<'a> {
     /// A runner. As long as it lasts, the calling thread and the load stay on their cores, unless
     /// the gateway is the user's.
     pub(crate) fn new(
-        suite: Suite,
+        report: Report,
+        usual_port: Option<u16>,
         options: &'a SuiteOptions,
         host: &'a mut dyn Host,
         control: &'a Control,
@@ -90,14 +82,14 @@ impl<'a> SuiteRunner<'a> {
         Self {
             options,
             cores,
-            report: Report::begin(suite.name(), options),
+            report,
             capacities: Vec::new(),
             absent: Vec::new(),
             section: "",
             version: None,
             commands: Vec::new(),
             port: None,
-            usual_port: suite.usual_port(),
+            usual_port,
             tried_routes: Table::new([
                 "The target, when tried once",
                 "answer",
@@ -152,6 +144,15 @@ impl<'a> SuiteRunner<'a> {
     /// Whether the user has ended the suite.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.control.is_interrupted()
+    }
+
+    /// Whether the section is measured, which is of the suite's own gateway alone; says why if not.
+    pub(crate) fn measures_own(&mut self) -> bool {
+        let is_own = self.options.targets.is_empty();
+        if !is_own {
+            self.skip_section(OWN_ONLY);
+        }
+        is_own && !self.is_interrupted()
     }
 
     /// The user's gateway, if there is one; of several the first.

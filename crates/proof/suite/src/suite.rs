@@ -30,6 +30,8 @@ use crate::report::Report;
 use crate::runner::SuiteRunner;
 use crate::target::DIRECT;
 
+pub use layers::layer_part;
+
 /// A suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
@@ -79,11 +81,6 @@ impl Suite {
         self.row().name
     }
 
-    /// The port of the reference gateway, where the published benchmark names one.
-    pub const fn usual_port(self) -> Option<u16> {
-        self.row().usual_port
-    }
-
     /// Carries it out. `observe` receives messages about the progress, and `watcher` sees the loads
     /// go on. `control` ends it early; what was measured until then is reported.
     ///
@@ -111,7 +108,9 @@ impl Suite {
         let old = options.against.as_deref().map(|path| baseline_diff::read(path, self.name()));
         let old = old.transpose()?;
         self.check_targets(options)?;
-        let mut runner = SuiteRunner::new(self, options, host, control, observe);
+        let Row { name, usual_port, sizes, run } = self.row();
+        let report = Report::begin(name, options);
+        let mut runner = SuiteRunner::new(report, usual_port, options, host, control, observe);
         for target in runner.targets() {
             runner.reach(&target)?;
             runner.probe_unknown_route(&target)?;
@@ -119,8 +118,8 @@ impl Suite {
         if let Some(direct) = runner.direct() {
             runner.reach(&direct)?;
         }
-        (self.row().run)(&mut runner)?;
-        let mut report = Report::complete(runner, self.row().sizes);
+        run(&mut runner)?;
+        let mut report = runner.finish(sizes);
         remove_rows(&options.folder);
         if let Some(old) = &old {
             let (section, bounds) = baseline_diff::compare(old, &report);
@@ -153,18 +152,13 @@ impl Suite {
         if let Some((_, flag)) = rows.iter().find(|(is_wrong, _)| *is_wrong) {
             return refuse(format!("`suite {name}` does not support {flag}"));
         }
-        if let Some(flag) = needs_target(options) {
+        let of_target = [(*just_started, "--just-started"), (direct.is_some(), "--direct")];
+        let given = of_target.iter().find(|(is_given, _)| *is_given && targets.is_empty());
+        if let Some((_, flag)) = given {
             return refuse(format!("{flag} needs a --target"));
         }
         check_names(options)
     }
-}
-
-/// A flag about the user's gateway without one.
-fn needs_target(options: &SuiteOptions) -> Option<&'static str> {
-    let flags = [(options.just_started, "--just-started"), (options.direct.is_some(), "--direct")];
-    let given = flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag);
-    given.filter(|_| options.targets.is_empty())
 }
 
 fn refuse(why: String) -> Result<(), SuiteError> {

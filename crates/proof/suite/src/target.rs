@@ -91,7 +91,7 @@ impl Provider {
         SuiteTarget {
             base: format!("http://{}", self.address()),
             model: MODEL.to_owned(),
-            provider_pid: pid(&self.0),
+            provider_pid: self.0.pid(),
             ..SuiteTarget::default()
         }
     }
@@ -113,8 +113,8 @@ impl Gateway {
         let target = SuiteTarget {
             base: format!("http://{}", child.address()),
             model: MODEL.to_owned(),
-            gateway_pid: pid(&child),
-            provider_pid: provider.and_then(|provider| pid(&provider.0)),
+            gateway_pid: child.pid(),
+            provider_pid: provider.and_then(|provider| provider.0.pid()),
             ..SuiteTarget::default()
         };
         Self { target, child: Some(child) }
@@ -135,10 +135,6 @@ impl Gateway {
     pub(crate) fn address(&self) -> Option<&str> {
         self.child.as_ref().map(Child::address)
     }
-}
-
-fn pid(child: &Child) -> Option<u32> {
-    u32::try_from(child.pid()?.as_raw()).ok()
 }
 
 /// A label as the name of a target, or as part of a file name.

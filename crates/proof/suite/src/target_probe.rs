@@ -45,10 +45,8 @@ impl SuiteRunner<'_> {
         let answers = samples.first().is_some_and(|sample| sample.outcome == Outcome::Completed);
         if answers {
             self.found(&what, samples.first(), "answers any path");
-            self.skip(
-                &target.label("routes"),
-                "the target answers 200 to a path that nothing serves",
-            );
+            let why = "the target answers 200 to a path that nothing serves";
+            self.skip(&target.label("routes"), why);
         }
         Ok(())
     }
@@ -131,8 +129,8 @@ impl SuiteRunner<'_> {
         self.found(&what, samples.first(), &conclusion);
         if request.target.key.is_some() {
             let samples = self.send(request.clone().without_key(), 1, 10.0)?;
-            let is_checked =
-                samples.first().is_some_and(|sample| matches!(sample.status, 401 | 403));
+            let status = samples.first().map(|sample| sample.status);
+            let is_checked = matches!(status, Some(401 | 403));
             let conclusion = if is_checked { "key checked" } else { "key ignored" };
             let what = request.target.label("without key");
             self.found(&what, samples.first(), conclusion);
@@ -175,12 +173,8 @@ fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
         return Some(format!("a single request took {}: too costly", shown(took)));
     }
     Some(match sample.outcome {
-        Outcome::Rejected(401 | 403) => {
-            format!("it answers {answer}: give --key or -H")
-        }
-        Outcome::Rejected(404 | 405 | 410) => {
-            format!("no such route: {answer}")
-        }
+        Outcome::Rejected(401 | 403) => format!("it answers {answer}: give --key or -H"),
+        Outcome::Rejected(404 | 405 | 410) => format!("no such route: {answer}"),
         Outcome::Rejected(429) => "it answers 429 to a single request".to_owned(),
         Outcome::Rejected(_) => format!("it answers {answer}"),
         Outcome::TimedOut => "timed out".to_owned(),

@@ -57,12 +57,9 @@ fn conserved(
         .sum();
     let accounting = run.accounting();
     let balanced = accounting.balanced() && accounting.scheduled == run.samples.len() as u64;
+    let what = format!("{stages} {end}: requests sent, of those that the server received");
     Ok([
-        Check::exact(
-            format!("{stages} {end}: requests sent, of those that the server received"),
-            sent,
-            received,
-        ),
+        Check::exact(what, sent, received),
         Check::holds(format!("{stages} {end}: {accounting}"), balanced),
     ])
 }

@@ -49,9 +49,8 @@ pub(super) fn t6_rates(runner: &Runner) -> Result<Observations, CalibrateError> 
         let (expected, count) = (rate * seconds, times.len() as f64);
         checks.push(Check::within(format!("requests at {rate}/s"), "", count, expected, 1.0));
         if rate > capacity / 2.0 {
-            notes.push(format!(
-                "{rate}/s is more than half of what this host can do: gaps are not judged"
-            ));
+            let why = "is more than half of what this host can do: gaps are not judged";
+            notes.push(format!("{rate}/s {why}"));
         } else {
             checks.push(gap_error(runner, rate, seconds, &times)?);
             checks.extend(empty_milliseconds(rate, seconds, &times));
@@ -141,17 +140,10 @@ fn poisson_checks(name: &str, times: &[f64], seconds: f64) -> [Check; 2] {
     let windows = (seconds * POISSON_RATE) as usize;
     let index = dispersion(times, seconds, windows);
     // Of n Poisson counts, variance over mean has about the variance 2 / (n - 1).
-    let deviation = (2.0 / (windows as f64 - 1.0)).sqrt();
-    [
-        Check::at_least(format!("{name}: Kolmogorov-Smirnov p"), "", p, LEAST_P),
-        Check::within(
-            format!("{name}: dispersion index"),
-            "",
-            index,
-            1.0,
-            MOST_DEVIATIONS * deviation,
-        ),
-    ]
+    let tolerance = MOST_DEVIATIONS * (2.0 / (windows as f64 - 1.0)).sqrt();
+    let [distance, spread] =
+        ["Kolmogorov-Smirnov p", "dispersion index"].map(|what| format!("{name}: {what}"));
+    [Check::at_least(distance, "", p, LEAST_P), Check::within(spread, "", index, 1.0, tolerance)]
 }
 
 /// A ramp from 100/s to 2,000/s in `T` = 2 s: `N(t) = 100 t + (1900 / 2T) t^2` requests until `t`.
@@ -181,13 +173,8 @@ fn cumulative(name: &str, times: &[f64], expected: impl Fn(f64) -> f64) -> Vec<C
         .into_iter()
         .map(|second| {
             let count = times.iter().filter(|&&time| time < second).count();
-            Check::within(
-                format!("{name}: requests until {second} s"),
-                "",
-                count as f64,
-                expected(second),
-                1.0,
-            )
+            let what = format!("{name}: requests until {second} s");
+            Check::within(what, "", count as f64, expected(second), 1.0)
         })
         .collect()
 }

@@ -18,49 +18,39 @@ const PER_CONNECTION: u64 = 3;
 
 /// TCP and TLS have separate times, and connections are counted.
 pub(super) fn t16_connection_phases(runner: &Runner) -> Result<Observations, CalibrateError> {
-    let mut checks = handshakes(runner)?;
-    checks.extend(plain(runner)?);
+    let mut checks = phases(runner, Some(HANDSHAKE))?;
+    checks.extend(phases(runner, None)?);
     // Delays of DNS and of TCP's handshake would need a resolver and a separate network.
     Ok(checks.into())
 }
 
 const PROFILE: &str = "protocol: http\nhttp: {path: /}\nstages: '@100:1s'\ntls: {insecure: true}\n";
 
-fn handshakes(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {
-    let spec = PhasedSpec { handshake: Some(HANDSHAKE), requests_per_connection: PER_CONNECTION };
+/// With a TLS handshake that takes a time, or without TLS.
+fn phases(runner: &Runner, handshake: Option<Duration>) -> Result<Vec<Check>, CalibrateError> {
+    let spec = PhasedSpec { handshake, requests_per_connection: PER_CONNECTION };
     let server = runner.serve(ServerSpec::Phased(spec))?;
-    let run = runner.run(&format!("https://{}", server.addr()), PROFILE)?;
+    let (name, scheme) = if handshake.is_some() { ("TLS", "https") } else { ("plain", "http") };
+    let run = runner.run(&format!("{scheme}://{}", server.addr()), PROFILE)?;
     let log = server.finish()?.phased;
     let tls = phase_ms(&run, |sample| sample.connect.tls);
-    let truth: Vec<f64> = log.handshakes.iter().map(|&nanos| nanos as f64 / 1e6).collect();
-    let tcp = phase_ms(&run, |sample| sample.connect.tcp);
-    let mut checks = vec![
-        Check::within(
-            "TLS handshake p50",
-            "ms",
-            quantile_of(&tls, 0.5),
-            quantile_of(&truth, 0.5),
-            0.2,
-        ),
-        Check::within("TLS handshake mean", "ms", mean(&tls), mean(&truth), 0.2),
-        Check::at_most("TCP connect p50, under a slow TLS", "ms", quantile_of(&tcp, 0.5), 0.2),
-    ];
-    checks.extend(counted("TLS", &run, &log));
-    Ok(checks)
-}
-
-fn plain(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {
-    let spec = PhasedSpec { handshake: None, requests_per_connection: PER_CONNECTION };
-    let server = runner.serve(ServerSpec::Phased(spec))?;
-    let run = runner.run(&format!("http://{}", server.addr()), PROFILE)?;
-    let tcp = phase_ms(&run, |sample| sample.connect.tcp);
-    let unexpected =
-        run.samples.iter().filter(|s| s.connect.tls.is_some() || s.connect.dns.is_some());
-    let mut checks = vec![
-        Check::at_most("TCP connect p50", "ms", quantile_of(&tcp, 0.5), 0.2),
-        Check::exact("TLS or DNS where there is none", unexpected.count(), 0),
-    ];
-    checks.extend(counted("plain", &run, &server.finish()?.phased));
+    let tcp = quantile_of(&phase_ms(&run, |sample| sample.connect.tcp), 0.5);
+    let mut checks = if handshake.is_some() {
+        let truth: Vec<f64> = log.handshakes.iter().map(|&nanos| nanos as f64 / 1e6).collect();
+        let [p50, true_p50] = [&tls, &truth].map(|times| quantile_of(times, 0.5));
+        vec![
+            Check::within("TLS handshake p50", "ms", p50, true_p50, 0.2),
+            Check::within("TLS handshake mean", "ms", mean(&tls), mean(&truth), 0.2),
+            Check::at_most("TCP connect p50, under a slow TLS", "ms", tcp, 0.2),
+        ]
+    } else {
+        let dns = phase_ms(&run, |sample| sample.connect.dns);
+        vec![
+            Check::at_most("TCP connect p50", "ms", tcp, 0.2),
+            Check::exact("TLS or DNS where there is none", tls.len() + dns.len(), 0),
+        ]
+    };
+    checks.extend(counted(name, &run, &log));
     Ok(checks)
 }
 

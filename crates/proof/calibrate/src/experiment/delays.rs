@@ -34,10 +34,8 @@ pub(super) fn t2_constant_delays(runner: &Runner) -> Result<Observations, Calibr
     let mut checks = Vec::new();
     for (delay, index) in delays.iter().zip(0..) {
         let truth = truth_of(&run, &log, index);
-        let stats = run
-            .result
-            .snapshot
-            .total(|key| key.scenario == ScenarioId(index) && key.stage == MEASURED);
+        let (snapshot, scenario) = (&run.result.snapshot, ScenarioId(index));
+        let stats = snapshot.total(|key| key.scenario == scenario && key.stage == MEASURED);
         for (q, name) in [(0.5, "p50"), (0.99, "p99")] {
             let truth = quantile(&truth, q);
             let measured = reported(stats.distribution(Metric::ServiceTime), q);

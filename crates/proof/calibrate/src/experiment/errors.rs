@@ -33,12 +33,10 @@ pub(super) fn t10_error_mix(runner: &Runner) -> Result<Observations, CalibrateEr
     let scenarios = scenarios.concat();
     let stage = runner.usual_or_full("@500:2s", "@500:20s");
     let mock = runner.mock("ttft: 5ms")?;
-    let run = runner.run(
-        &mock.url(),
-        &format!(
-            "content: {{mode: sized, approx_input_tokens: 16}}\nmax_tokens: 4\nstream: true\ntimeout: 500ms\nstages: '{stage}'\nscenarios:\n{scenarios}"
-        ),
-    )?;
+    let profile = format!(
+        "content: {{mode: sized, approx_input_tokens: 16}}\nmax_tokens: 4\nstream: true\ntimeout: 500ms\nstages: '{stage}'\nscenarios:\n{scenarios}"
+    );
+    let run = runner.run(&mock.url(), &profile)?;
     let log = mock.finish()?.requests;
     let mut checks = classes(&run);
     let pairs = join(&run, &log);

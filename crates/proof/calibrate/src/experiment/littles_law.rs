@@ -22,13 +22,8 @@ pub(super) fn t13_steady_state(runner: &Runner) -> Result<Observations, Calibrat
         let summary = run.summary(&[])?;
         let rate = summary.results.total.rates.throughput_per_s.unwrap_or(f64::NAN);
         let reported = rate * run.mean_us(Metric::ServiceTime) / 1e6;
-        checks.push(Check::within(
-            format!("{name}: X R of the report, N by the server's log"),
-            "",
-            reported,
-            seen,
-            seen * 0.02,
-        ));
+        let what = format!("{name}: X R of the report, N by the server's log");
+        checks.push(Check::within(what, "", reported, seen, seen * 0.02));
     }
     Ok(checks.into())
 }

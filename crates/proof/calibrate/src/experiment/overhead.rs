@@ -52,21 +52,15 @@ fn difference(run: &Finished, log: &[LogRecord], series: ScenarioId) -> f64 {
     let mut pairs = join(run, log);
     pairs.sort_unstable_by_key(|(sample, _)| sample.timeline.intended);
     let slice = pairs.len().div_ceil(SLICES).max(1);
-    mean(
-        &pairs
-            .chunks(slice)
-            .map(|slice| median_of(slice, series) - median_of(slice, DIRECT))
-            .collect::<Vec<_>>(),
-    )
+    let slices = pairs.chunks(slice);
+    let differences = slices.map(|slice| median_of(slice, series) - median_of(slice, DIRECT));
+    mean(&differences.collect::<Vec<_>>())
 }
 
 type Pair<'l> = (&'l Sample, &'l LogRecord);
 
 fn median_of(pairs: &[Pair<'_>], series: ScenarioId) -> f64 {
     let of = pairs.iter().filter(|(sample, _)| sample.scenario == series);
-    quantile_of(
-        &of.filter_map(|(sample, _)| sample.timeline.service_time().map(Nanos::as_micros_f64))
-            .collect::<Vec<_>>(),
-        0.5,
-    )
+    let times = of.filter_map(|(sample, _)| sample.timeline.service_time());
+    quantile_of(&times.map(Nanos::as_micros_f64).collect::<Vec<_>>(), 0.5)
 }

@@ -60,14 +60,12 @@ pub(super) fn t15_throttled(runner: &Runner) -> Result<Observations, CalibrateEr
     }
     let mut valid = 0;
     for repeat in 0..repeats {
-        let healthy = healthy_run(runner, &server, repeat, rate / 10.0)?;
+        let flags = format!("--rate {:.0} --duration 1s --seed {repeat}", rate / 10.0);
+        let name = format!("t15-healthy-{repeat}");
+        let healthy = ToolProcess::http(runner, &name, &server.url(), &flags)?.finish()?;
         valid += usize::from(healthy.exit == Some(0));
-        notes.extend(
-            healthy
-                .reasons()
-                .into_iter()
-                .map(|reason| format!("at a tenth of capacity, not valid for: {reason}")),
-        );
+        let reasons = healthy.reasons().into_iter();
+        notes.extend(reasons.map(|why| format!("at a tenth of capacity, not valid for: {why}")));
     }
     checks.push(Check::exact("runs at a tenth of capacity that were valid", valid, repeats));
     Ok(Observations { checks, notes })
@@ -94,14 +92,4 @@ fn throttled_run(
         sleep(OFF);
     }
     tool.finish()
-}
-
-fn healthy_run(
-    runner: &Runner,
-    server: &Server,
-    repeat: usize,
-    rate: f64,
-) -> Result<ToolResult, CalibrateError> {
-    let flags = format!("--rate {rate:.0} --duration 1s --seed {repeat}");
-    ToolProcess::http(runner, &format!("t15-healthy-{repeat}"), &server.url(), &flags)?.finish()
 }

@@ -81,16 +81,11 @@ impl Stall {
         let measured_p99 = millis_or_nan(times.and_then(|times| times.nearest_rank(0.99)));
         let measured_mean = millis_or_nan(times.and_then(plimsoll_metrics::Distribution::mean));
         let expected = self.rate * self.run.as_secs_f64();
+        let (answered, count) = (stats.counters().completed as f64, "requests answered");
         [
             Check::within(format!("{what}, p99"), "ms", measured_p99, p99, p99 * 0.01),
             Check::within(format!("{what}, mean"), "ms", measured_mean, mean, mean * 0.02),
-            Check::within(
-                format!("{what}, requests answered"),
-                "",
-                stats.counters().completed as f64,
-                expected,
-                1.0,
-            ),
+            Check::within(format!("{what}, {count}"), "", answered, expected, 1.0),
         ]
     }
 

@@ -19,6 +19,7 @@ use tokio::task::{LocalSet, spawn_local};
 
 use super::threads::spawn_named;
 use super::{GroundTruth, RunningServer, rx_timestamp};
+use crate::error::CalibrateError;
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
@@ -76,8 +77,8 @@ impl RunningServer for NullServer {
         self.addr
     }
 
-    fn finish(mut self: Box<Self>) -> GroundTruth {
-        GroundTruth { received: self.end(), ..GroundTruth::default() }
+    fn finish(mut self: Box<Self>) -> Result<GroundTruth, CalibrateError> {
+        Ok(GroundTruth { received: self.end(), ..GroundTruth::default() })
     }
 }
 
@@ -229,7 +230,7 @@ mod tests {
             client.read_exact(&mut response).unwrap();
             assert_eq!(response, RESPONSE);
         }
-        let log = server.finish().received;
+        let log = server.finish().unwrap().received;
         assert_eq!(log.iter().map(|received| received.seq).collect::<Vec<_>>(), [7, 123]);
         assert!(before <= log[0].at && log[0].at <= log[1].at && log[1].at <= rx_timestamp::now());
     }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::threads::{read_request, serve_connections};
 use super::{GroundTruth, RunningServer, rx_timestamp};
+use crate::error::CalibrateError;
 
 /// Behaviour of the server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -64,9 +65,9 @@ impl RunningServer for PhasedServer {
         self.addr
     }
 
-    fn finish(self: Box<Self>) -> GroundTruth {
+    fn finish(self: Box<Self>) -> Result<GroundTruth, CalibrateError> {
         let phased = self.log.lock().map(|log| log.clone()).unwrap_or_default();
-        GroundTruth { phased, ..GroundTruth::default() }
+        Ok(GroundTruth { phased, ..GroundTruth::default() })
     }
 }
 

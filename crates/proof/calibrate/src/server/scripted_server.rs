@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::threads::{read_request, serve_connections};
 use super::{GroundTruth, RunningServer, rx_timestamp};
+use crate::error::CalibrateError;
 use crate::precise_wait;
 
 const HEAD: &str =
@@ -48,8 +49,8 @@ impl RunningServer for ScriptedServer {
         self.addr
     }
 
-    fn finish(self: Box<Self>) -> GroundTruth {
-        GroundTruth::default()
+    fn finish(self: Box<Self>) -> Result<GroundTruth, CalibrateError> {
+        Ok(GroundTruth::default())
     }
 }
 

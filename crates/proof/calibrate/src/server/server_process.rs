@@ -10,7 +10,7 @@ use plimsoll_runner::ChildProcess;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{GroundTruth, ServerSpec};
+use super::{GroundTruth, RunningServer, ServerSpec};
 use crate::cores;
 use crate::error::CalibrateError;
 
@@ -48,13 +48,14 @@ impl ServerProcess {
         let addr = receive(&lines)?;
         Ok(Self { addr, child, stdin: Some(stdin), lines })
     }
+}
 
-    pub(crate) const fn addr(&self) -> SocketAddr {
+impl RunningServer for ServerProcess {
+    fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Ends the server, and reads its records.
-    pub(crate) fn finish(mut self) -> Result<GroundTruth, CalibrateError> {
+    fn finish(mut self: Box<Self>) -> Result<GroundTruth, CalibrateError> {
         drop(self.stdin.take());
         let truth = receive(&self.lines)?;
         self.child.wait().map_err(CalibrateError::Server)?;
@@ -87,7 +88,7 @@ pub(crate) fn serve() -> Result<(), CalibrateError> {
     send(&server.addr())?;
     // Any further line ends the server, as the end of input does.
     let _ = io::stdin().read_line(&mut line);
-    send(&server.finish())
+    send(&server.finish()?)
 }
 
 fn send(value: &impl Serialize) -> Result<(), CalibrateError> {

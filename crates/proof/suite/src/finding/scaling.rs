@@ -21,19 +21,8 @@ fn ends(sweep: &[MeasurementResult]) -> Option<[&MeasurementResult; 2]> {
 pub(crate) fn scaling<'s>(
     sweeps: impl IntoIterator<Item = (&'s str, &'s [MeasurementResult])>,
 ) -> Option<Section> {
-    let heads = [
-        "Load",
-        "clients",
-        "RPS",
-        "factor",
-        "average",
-        "p99",
-        "factor",
-        "gw CPU",
-        "errors",
-        BOTTLENECK.0,
-    ];
-    let mut table = Table::new(heads);
+    let heads = "Load|clients|RPS|factor|average|p99|factor|gw CPU|errors|Bottleneck";
+    let mut table = Table::new(heads.split('|'));
     let mut first_cpu = None;
     for (what, sweep) in sweeps {
         let Some([few, many]) = ends(sweep) else { continue };

@@ -1,11 +1,19 @@
 //! Rows that are not measured, in their sections.
 
 use super::Section;
-use crate::runner::AbsentRow;
+
+/// A row that is not measured: the reason stands where a reader looks for the figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AbsentRow {
+    /// A part of the title of its sections; empty if it belongs to none.
+    pub(crate) section: &'static str,
+    /// Its name and the reason.
+    pub(crate) text: String,
+}
 
 /// Puts each row below those of its sections. A section of which nothing was measured is added,
 /// with its reasons alone.
-pub(super) fn add(rows: &[AbsentRow], sections: &mut Vec<Section>) {
+pub(crate) fn add(rows: &[AbsentRow], sections: &mut Vec<Section>) {
     for row in rows.iter().filter(|row| !row.section.is_empty()) {
         let mut own: Vec<_> =
             sections.iter_mut().filter(|section| section.title.contains(row.section)).collect();

@@ -4,20 +4,22 @@ use plimsoll_metrics::Judgement;
 
 use super::{Accepted, Report, SuiteOutcome};
 
-/// The verdict, with the counts that it rests on.
-pub(super) fn conclusion(report: &Report) -> String {
-    let outcome = report.outcome(Accepted::default());
-    let word = match outcome {
-        SuiteOutcome::Pass => "PASS",
-        SuiteOutcome::Complete => "COMPLETE",
-        SuiteOutcome::Fail => "FAIL",
-        SuiteOutcome::Inconclusive => "INCONCLUSIVE",
-        SuiteOutcome::Interrupted => "INTERRUPTED",
-    };
-    let [target, measured] = counts(report, outcome);
-    let target = if target.is_empty() { String::new() } else { format!(": {target}") };
-    let measured = if measured.is_empty() { "valid" } else { &measured };
-    format!("{word}{target} (measurement: {measured})")
+impl Report {
+    /// The outcome in a sentence, its word first, with the counts that it rests on.
+    pub fn conclusion(&self) -> String {
+        let outcome = self.outcome(Accepted::default());
+        let word = match outcome {
+            SuiteOutcome::Pass => "PASS",
+            SuiteOutcome::Complete => "COMPLETE",
+            SuiteOutcome::Fail => "FAIL",
+            SuiteOutcome::Inconclusive => "INCONCLUSIVE",
+            SuiteOutcome::Interrupted => "INTERRUPTED",
+        };
+        let [target, measured] = counts(self, outcome);
+        let target = if target.is_empty() { String::new() } else { format!(": {target}") };
+        let measured = if measured.is_empty() { "valid" } else { &measured };
+        format!("{word}{target} (measurement: {measured})")
+    }
 }
 
 /// What the target did, with bounds by judgement; and the measurements that are not used.

@@ -6,8 +6,6 @@ use plimsoll_report::format::DASH;
 use plimsoll_report::screen::{Chapter, DEBUG_BUILD, Item, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
 
-use super::conclusion::conclusion;
-use super::environment::environment;
 use super::texts;
 use super::{Accepted, LEFT_OUT, Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
@@ -51,7 +49,7 @@ pub(super) fn from_report(report: &Report, rest: Rest) -> Screen {
         SuiteOutcome::Fail => Tone::Bad,
         SuiteOutcome::Inconclusive | SuiteOutcome::Interrupted => Tone::Unsure,
     };
-    screen.verdict(tone, &conclusion(report));
+    screen.verdict(tone, &report.conclusion());
     screen
 }
 
@@ -134,7 +132,7 @@ fn chapters(screen: &mut Screen, report: &Report) {
     sentences(screen, "Marks and words", texts::notes("Marks and words"));
     sentences(screen, "To repeat it", [&report.command, &report.settings]);
     let mut chapter = Chapter::new("Environment");
-    chapter.list(environment(report).into_iter().map(|(name, value)| (name, Some(value))));
+    chapter.list(report.environment_lines().into_iter().map(|(name, value)| (name, Some(value))));
     screen.chapter(chapter);
 }
 

@@ -22,13 +22,13 @@ impl SuiteRunner<'_> {
     pub(crate) fn compare(
         &mut self,
         request: Measurement,
-        targets: Vec<(String, SuiteTarget)>,
+        targets: &[(String, SuiteTarget)],
         variants: bool,
     ) -> ComparisonResult {
         if self.is_interrupted() {
             return ComparisonResult { label: request.label, ..ComparisonResult::default() };
         }
-        let compared = self.carry_out(&request, &targets, variants);
+        let compared = self.carry_out(&request, targets, variants);
         let judged = compared.and_then(|compared| self.judged(&request.label, &compared));
         self.add_comparison(&request.label, judged.map_err(|error| error.to_string()))
     }
@@ -43,7 +43,13 @@ impl SuiteRunner<'_> {
         let mut result = ComparisonResult { label, ..ComparisonResult::default() };
         match judged {
             Ok((versus, files)) => {
-                self.report_comparison(&result.label, &versus);
+                let invalid = versus.invalid.first().map(|why| format!("  INVALID: {why}"));
+                let [complete, all] = [versus.blocks.complete, versus.blocks.recorded].map(count);
+                let label = &result.label;
+                let invalid = invalid.unwrap_or_default();
+                self.log(&format!(
+                    "{label}, compared: {complete} of {all} requests complete on every target{invalid}"
+                ));
                 (result.versus, result.files) = (Some(versus), files);
             }
             Err(error) => {
@@ -53,17 +59,6 @@ impl SuiteRunner<'_> {
         }
         self.report.comparisons.push(result.clone());
         result
-    }
-
-    fn report_comparison(&mut self, label: &str, versus: &Versus) {
-        let invalid = versus.invalid.first().map(|why| format!("  INVALID: {why}"));
-        let line = format!(
-            "{label}, compared: {} of {} requests complete on every target{}",
-            count(versus.blocks.complete),
-            count(versus.blocks.recorded),
-            invalid.unwrap_or_default()
-        );
-        self.log(&line);
     }
 
     /// Loads the targets of a comparison. If they are `variants` of the first one, each is compared

@@ -128,8 +128,7 @@ impl SuiteRunner<'_> {
             return Ok(wanted);
         }
         if is_first && self.options.port.is_some() {
-            let why = taken(wanted);
-            return Err(SuiteError::Failed(format!("{REFERENCE} is not ready: {why}")));
+            return Err(SuiteError::Failed(format!("{REFERENCE} is not ready: {}", taken(wanted))));
         }
         if is_first {
             self.log(&taken(wanted));

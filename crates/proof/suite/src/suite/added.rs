@@ -10,19 +10,11 @@ use crate::target::DIRECT;
 pub(super) fn section(what: &str, compared: &[ComparisonResult]) -> Option<Section> {
     let reference = compared.iter().map(ComparisonResult::reference).find(|name| !name.is_empty());
     let behind = reference.unwrap_or_default();
-    let of_reference = format!("{behind} p50");
-    let capitalised = capitalised(what);
-    let heads = [
-        capitalised.as_str(),
-        "Target",
-        "added, median",
-        "p99 shift",
-        "p50",
-        &of_reference,
-        "Figure",
-        "Requests on each",
-    ];
-    let mut table = Table::new(heads);
+    let heads = format!(
+        "{}|Target|added, median|p99 shift|p50|{behind} p50|Figure|Requests on each",
+        capitalised(what)
+    );
+    let mut table = Table::new(heads.split('|'));
     for result in compared {
         for target in result.compared() {
             table.row([
@@ -37,12 +29,9 @@ pub(super) fn section(what: &str, compared: &[ComparisonResult]) -> Option<Secti
             ]);
         }
     }
-    let against = if behind == DIRECT {
-        "each target against the upstream".to_owned()
-    } else {
-        format!("each target against {behind}")
-    };
-    (!compared.is_empty()).then(|| Section::new(format!("What each {what} adds: {against}"), table))
+    let against = if behind == DIRECT { "the upstream" } else { behind };
+    let title = format!("What each {what} adds: each target against {against}");
+    (!compared.is_empty()).then(|| Section::new(title, table))
 }
 
 /// A word at the head of a column.

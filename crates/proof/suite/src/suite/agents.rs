@@ -224,14 +224,7 @@ fn measure(
     per_s: f64,
 ) -> Vec<Row> {
     let day = named("mixed day", store);
-    let parts: Vec<_> = kinds
-        .iter()
-        .map(|kind| Part {
-            scenario: kind.name,
-            label: format!("{day}: {}", kind.name),
-            rate: per_s * f64::from(kind.percent) / 100.0,
-        })
-        .collect();
+    let parts = parts(kinds, per_s / 100.0, |kind| format!("{day}: {kind}"));
     let rate = parts.iter().map(|part| part.rate).sum();
     let length = comparison_length(runner.options, SECONDS, SECONDS_QUICK);
     let load = Measurement::scenarios(&day, target, &scenarios(kinds, target)).rate(rate, length);
@@ -259,20 +252,19 @@ fn compare(
         return Vec::new();
     }
     let all: u32 = kinds.iter().map(|kind| kind.percent).sum();
-    let parts: Vec<_> = kinds
-        .iter()
-        .map(|kind| Part {
-            scenario: kind.name,
-            label: named(kind.name, store),
-            rate: PAIRS_PER_S * f64::from(kind.percent) / f64::from(all),
-        })
-        .collect();
+    let parts = parts(&kinds, PAIRS_PER_S / f64::from(all), |kind| named(kind, store));
     let length = comparison_length(runner.options, SECONDS, TIMES_SHORT);
     let (label, direct) = (named("mixed day", store), &ways[0].1);
     let request = Measurement::scenarios(&label, direct, &scenarios(&kinds, direct));
     let request = request.rate(PAIRS_PER_S, length);
     let targets = ways.map(|(name, target)| (name.to_owned(), target));
     runner.compare_parts(&request, &targets, &parts)
+}
+
+/// The kinds as parts of a load, with so many arrivals per second for each percent.
+fn parts(kinds: &[&'static Kind], per_percent: f64, label: impl Fn(&str) -> String) -> Vec<Part> {
+    let names = kinds.iter().map(|kind| (kind.name, per_percent * f64::from(kind.percent)));
+    names.map(|(scenario, rate)| Part { scenario, label: label(scenario), rate }).collect()
 }
 
 fn scenarios(kinds: &[&Kind], target: &SuiteTarget) -> Vec<serde_json::Value> {

@@ -109,13 +109,13 @@ fn chats(
     }
     measurements.extend(agent_rows::websocket(runner, target, slow, clients, length)?);
     let mut results = runner.measure(&measurements, passes(runner.options, 1, 2));
-    let agent = agent_rows::agent(runner, clients, length)?;
-    results.extend(agent.results);
+    let (agent, runs) = agent_rows::agent(runner, clients, length)?;
+    results.extend(agent);
     // A planned rate is no capacity.
     let closed = results.iter().filter(|chat| chat.clients.is_some());
     runner.capacities.extend(closed.map(|chat| sizing::capacity(&chat.label, &[chat])));
     if !results.is_empty() {
-        let section = chats_section(&results, runner.target().is_none(), agent.runs);
+        let section = chats_section(&results, runner.target().is_none(), runs);
         runner.report.sections.push(section);
     }
     let behind = match &paced {

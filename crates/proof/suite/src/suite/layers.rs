@@ -18,7 +18,6 @@ use plimsoll_report::format::DASH;
 use plimsoll_report::table::Table;
 
 use crate::error::SuiteError;
-use crate::options::LayerPart;
 use crate::report::published;
 use crate::runner::SuiteRunner;
 
@@ -30,26 +29,34 @@ const TENANT: (&str, &str) = ("x-tenant-id", "retail");
 /// The published goal for layer 1.
 const GOAL_PER_S: f64 = 50_000.0;
 
+type Part = fn(&mut SuiteRunner<'_>) -> Result<(), SuiteError>;
+
+/// The parts, by their names on the command line: layer 1 and its full stack, LLM requests, agents,
+/// the request log, and operations of the stores.
+const PARTS: [(&str, &[Part]); 5] = [
+    ("1", &[functional::check, gateway_layers::measure, gateway_layers::stack]),
+    ("2", &[llm_layers::measure]),
+    ("3", &[agent_layers::measure]),
+    ("log", &[request_log::measure]),
+    ("stores", &[store_ops::measure]),
+];
+
+/// Parses the name of a part of `suite layers`.
+///
+/// # Errors
+/// Which parts there are.
+pub fn layer_part(text: &str) -> Result<&'static str, String> {
+    let names = PARTS.map(|(name, _)| name);
+    names.into_iter().find(|name| *name == text).ok_or_else(|| {
+        format!("there is no part `{text}`; write one or more of {}", names.join(", "))
+    })
+}
+
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     // All parts are wanted, unless the user names some.
     let only = &runner.options.only;
-    let all = only.is_empty();
-    if all || only.contains(&LayerPart::Gateway) {
-        functional::check(runner)?;
-        gateway_layers::measure(runner)?;
-        gateway_layers::stack(runner)?;
-    }
-    if all || only.contains(&LayerPart::Llm) {
-        llm_layers::measure(runner)?;
-    }
-    if all || only.contains(&LayerPart::Agents) {
-        agent_layers::measure(runner)?;
-    }
-    if all || only.contains(&LayerPart::Log) {
-        request_log::measure(runner)?;
-    }
-    if all || only.contains(&LayerPart::Stores) {
-        store_ops::measure(runner);
+    for (_, steps) in PARTS.iter().filter(|(name, _)| only.is_empty() || only.contains(name)) {
+        steps.iter().try_for_each(|step| step(runner))?;
     }
     runner.report.references.push(published("Reference: APISIX"));
     Ok(())

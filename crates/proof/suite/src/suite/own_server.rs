@@ -7,72 +7,40 @@ use std::time::Duration;
 use plimsoll_runner::ChildProcess;
 use plimsoll_runner::time::poll;
 
-use crate::child::command;
+use crate::child::{Child, command};
 use crate::runner::SuiteRunner;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Another process may take a port that was free a moment ago.
 const ATTEMPTS: u32 = 3;
 
-/// A server on the loopback interface. Dropping this ends it.
-pub(super) struct OwnServer {
-    process: ChildProcess,
-    port: u16,
-}
-
-impl OwnServer {
-    /// Starts `program` with the arguments for a port, at which it must listen within `limit`; a
-    /// port that is taken meanwhile is replaced.
-    pub(super) fn start(
-        runner: &SuiteRunner<'_>,
-        program: &str,
-        limit: Duration,
-        arguments: impl Fn(u16) -> Result<Vec<String>, String>,
-    ) -> Result<Self, String> {
-        for _ in 0..ATTEMPTS {
-            let port = free_port()?;
-            let mut server = Self::spawn(runner, program, &arguments(port)?, port)?;
-            if server.is_ready(limit) {
-                return Ok(server);
-            }
-            if !server.process.has_ended() {
-                break;
-            }
-        }
-        Err(format!("`{program}` does not answer; install it to measure with it"))
-    }
-
-    /// Beside the provider: on a core of the load's it would hold the load up.
-    fn spawn(
-        runner: &SuiteRunner<'_>,
-        program: &str,
-        arguments: &[String],
-        port: u16,
-    ) -> Result<Self, String> {
-        let core = runner.cores.provider;
-        let mut command = command(&runner.options.exe, core, &["--program", program], arguments);
+/// Starts `program` on the loopback interface with the arguments for a port, at which it must
+/// listen within `limit`; a port that is taken meanwhile is replaced.
+pub(super) fn start(
+    runner: &SuiteRunner<'_>,
+    program: &str,
+    limit: Duration,
+    arguments: impl Fn(u16) -> Result<Vec<String>, String>,
+) -> Result<Child, String> {
+    for _ in 0..ATTEMPTS {
+        let port = free_port()?;
+        // Beside the provider: on a core of the load's it would hold the load up.
+        let (exe, core) = (&runner.options.exe, runner.cores.provider);
+        let mut command = command(exe, core, &["--program", program], &arguments(port)?);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let process = ChildProcess::spawn(&mut command).map_err(|error| error.to_string())?;
-        Ok(Self { process, port })
-    }
-
-    fn is_ready(&mut self, limit: Duration) -> bool {
-        let ready = poll(limit, POLL_INTERVAL, || {
-            let accepts = TcpStream::connect(("127.0.0.1", self.port)).is_ok();
-            (accepts || self.process.has_ended()).then_some(accepts)
+        let mut server = Child::new(Some(process), format!("127.0.0.1:{port}"));
+        let listens = poll(limit, POLL_INTERVAL, || {
+            let listens = TcpStream::connect(server.address()).is_ok();
+            (listens || server.has_ended()).then_some(listens)
         });
-        ready == Some(true)
+        match listens {
+            Some(true) => return Ok(server),
+            Some(false) => {}
+            None => break,
+        }
     }
-
-    /// Its process id.
-    pub(super) fn pid(&self) -> Option<u32> {
-        u32::try_from(self.process.pid().as_raw()).ok()
-    }
-
-    /// Where it listens.
-    pub(super) fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
-    }
+    Err(format!("`{program}` does not answer; install it to measure with it"))
 }
 
 /// A port that was free a moment ago, for a server that cannot choose one itself.

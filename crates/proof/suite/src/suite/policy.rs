@@ -6,12 +6,12 @@ mod tables;
 mod unhealthy;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{BandLevel, Disturbance, Figure, Metric, RunSummary, ThresholdResult};
+use plimsoll_metrics::{BandLevel, Metric, RunSummary, ThresholdResult};
 use plimsoll_report::format::{digits, or_dash, percent, time};
 
 use super::certificate;
 use super::columns;
-use crate::bound::{BoundResult, Quantity, judge};
+use crate::bound::{BoundResult, Quantity, disturbance, judge};
 use crate::error::SuiteError;
 use crate::measurement::{Length, LoadShape, Measurement};
 use crate::report::{Report, Section, published};
@@ -35,9 +35,6 @@ const PROFILES: [Profile; 3] = [
     Profile { name: "hourly", rate: 50.0, seconds: 60, short_seconds: 6 },
     Profile { name: "capacity", rate: 100.0, seconds: 120, short_seconds: 14 },
 ];
-/// Requests that reach the model if the policy allows them.
-const WITH_LLM: &str = r#"http.body={"query": "{{prompt}}", "client_id": "load-test", "request_type": "llm_chat", "user_token": "load-test-token", "skip_llm": false}"#;
-
 /// A measurement with its circumstances, and the summary of its last pass.
 pub(super) struct PolicyRow {
     pub(super) topology: String,
@@ -174,11 +171,10 @@ fn measure(
     (results.into_iter().next().unwrap_or_default(), last)
 }
 
-fn length_of(runner: &SuiteRunner<'_>, profile: &Profile) -> Length {
-    let Profile { seconds, short_seconds, .. } = *profile;
-    let seconds = if runner.options.short { short_seconds } else { seconds };
-    let measured = runner.options.duration.unwrap_or_else(|| Nanos::from_secs(seconds));
-    Length::new(Nanos::ZERO, measured)
+/// A length without a warm-up.
+fn cold_length(runner: &SuiteRunner<'_>, usual: u64, short: u64) -> Length {
+    let own = Nanos::from_secs(if runner.options.short { short } else { usual });
+    Length::new(Nanos::ZERO, runner.options.duration.unwrap_or(own))
 }
 
 /// How the gateway is reached.
@@ -201,11 +197,12 @@ fn once(
     way: &Way,
     run: (&str, &'static str),
 ) -> PolicyRow {
-    let Profile { name, rate, .. } = *profile;
+    let Profile { name, rate, seconds, short_seconds } = *profile;
     let comma = if way.name.is_empty() { "" } else { ", " };
     let label = target.label(&format!("{name}{comma}{}, {rate}/s, {}", way.name, run.0));
     let request = policy(runner, &label, target, way.sets);
-    row(runner, request.rate(rate, length_of(runner, profile)), &way.topology, run.1)
+    let request = request.rate(rate, cold_length(runner, seconds, short_seconds));
+    row(runner, request, &way.topology, run.1)
 }
 
 /// Every profile, as far as the user lets it come: cold, in a new process whose caches, pools and
@@ -265,13 +262,18 @@ fn policy(
     target: &SuiteTarget,
     sets: &[&str],
 ) -> Measurement {
-    let body = runner.options.client_id.as_ref().map(|client| {
-        format!(
-            r#"http.body={{"query": "{{{{prompt}}}}", "client_id": "{client}", "request_type": "sql", "user_token": "load-test-token", "skip_llm": true}}"#
-        )
-    });
+    let body = runner.options.client_id.is_some().then(|| body(runner, "sql", true));
     let sets: Vec<_> = body.iter().map(String::as_str).chain(sets.iter().copied()).collect();
     Measurement::policy(label, target, "policy", &sets)
+}
+
+/// The setting for the body of requests, with the client that the user names; without `skip_llm`
+/// they reach the model if the policy allows them.
+fn body(runner: &SuiteRunner<'_>, request_type: &str, skip_llm: bool) -> String {
+    let client = runner.options.client_id.as_deref().unwrap_or("load-test");
+    format!(
+        r#"http.body={{"query": "{{{{prompt}}}}", "client_id": "{client}", "request_type": "{request_type}", "user_token": "load-test-token", "skip_llm": {skip_llm}}}"#
+    )
 }
 
 /// The `load_test_...` metrics of the headline's last row, with their labels.
@@ -357,17 +359,14 @@ struct LlmLoad<'a> {
 impl LlmLoad<'_> {
     /// At a rate.
     fn at(&self, runner: &mut SuiteRunner<'_>, rate: f64) -> PolicyRow {
-        let own = Nanos::from_secs(if runner.options.short { 5 } else { 60 });
-        let length = Length::new(Nanos::ZERO, runner.options.duration.unwrap_or(own));
+        let length = cold_length(runner, 60, 5);
         let request = self.request(runner, &format!("{rate}/s, {}", self.mode));
         row(runner, request.rate(rate, length), self.topology, self.mode)
     }
 
     /// The request, with the client that the user names.
     fn request(&self, runner: &SuiteRunner<'_>, label: &str) -> Measurement {
-        let client = runner.options.client_id.as_deref().unwrap_or("load-test");
-        let named = format!(r#""client_id": "{client}""#);
-        let body = WITH_LLM.replace(r#""client_id": "load-test""#, &named);
+        let body = body(runner, "llm_chat", false);
         let mut request = Measurement::policy(label, self.target, "policy-llm", &[&body]);
         request.errors_expected = self.errors_expected;
         request
@@ -428,10 +427,7 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
                 band.judgement.clone(),
             );
             let is_upper = band.expression.contains('<');
-            let disturbance = match Figure::named(&band.metric) {
-                Some(Figure::Distribution(_)) => row.result.time().disturbance(),
-                other => other.map_or(Disturbance::Either, Figure::disturbance),
-            };
+            let disturbance = disturbance(&band.metric, &row.result);
             match (row.result.why_unusable(), row.result.busy_host()) {
                 (Some(why), _) => judged.into_doubt(&why),
                 (None, Some(why)) => judged.disturbed(disturbance, is_upper, why),

@@ -10,7 +10,7 @@ use super::columns::{
 use super::{length, passes};
 use crate::error::SuiteError;
 use crate::finding;
-use crate::measurement::{Length, Measurement};
+use crate::measurement::Measurement;
 use crate::report::{Section, published};
 use crate::result::MeasurementResult;
 use crate::runner::{Pass, SuiteRunner};
@@ -26,14 +26,20 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
         None => runner.launch("proxy", &[], None, PATH)?,
     };
     let options = runner.options;
+    // The factor is that of clients and threads over those of the moderate one.
     let loads = [("moderate", 1, length(options, 30)), ("extreme", 2, length(options, 60))];
     let mut results = Vec::new();
     let mut thirds = vec![Vec::new(); loads.len()];
     runner.section = "GET /metrics";
     if runner.serves(&gateway.target, PATH)? {
         runner.probe_limits(&Measurement::get("burst", &gateway.target, PATH))?;
-        let measurements =
-            loads.map(|(name, times, length)| measurement(runner, &gateway, (name, times), length));
+        let measurements = loads.map(|(name, factor, length)| {
+            let clients = options.clients.unwrap_or(100) * u32::from(factor);
+            let threads = options.threads.map(|threads: u16| threads.saturating_mul(factor));
+            let label = format!("{name}, {clients} connections");
+            let request = Measurement::get(&label, &gateway.target, PATH).threads(threads);
+            request.clients_in_parts(clients, length, readiness::PARTS)
+        });
         let mut keep =
             |load: usize, pass: &Pass| thirds[load].push(readiness::thirds(&pass.summary));
         let passes = passes(options, 1, 3);
@@ -55,25 +61,6 @@ const MB_PER_S: Column =
 const GBIT_PER_S: Column =
     ("Gbit/s", |r| columns::beside_rate(r, |f| Some(digits(f.megabytes_per_s? * 8.0 / 1e3))));
 const TOTAL: Column = ("Total", |r| columns::beside_rate(r, |f| Some(count(f.answers()?))));
-
-/// A load: its name, and the factor of its clients and threads over those of the moderate one.
-type Load = (&'static str, u16);
-
-fn measurement(
-    runner: &SuiteRunner<'_>,
-    gateway: &Gateway,
-    load: Load,
-    length: Length,
-) -> Measurement {
-    let clients = runner.options.clients.unwrap_or(100) * u32::from(load.1);
-    let threads = runner.options.threads.map(|threads| threads.saturating_mul(load.1));
-    let label = format!("{}, {clients} connections", load.0);
-    Measurement::get(&label, &gateway.target, PATH).threads(threads).clients_in_parts(
-        clients,
-        length,
-        readiness::PARTS,
-    )
-}
 
 fn side_by_side(results: &[MeasurementResult]) -> Section {
     let columns = &[

@@ -4,20 +4,21 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::own_server::OwnServer;
+use super::own_server;
+use crate::child::Child;
 use crate::runner::SuiteRunner;
 
 /// Time limit until Redis accepts connections.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A Redis server on the loopback interface. Dropping this ends it; its data is lost.
-pub(super) struct RedisServer(OwnServer);
+pub(super) struct RedisServer(Child);
 
 impl RedisServer {
     /// Starts one.
     pub(super) fn open(runner: &SuiteRunner<'_>) -> Result<Self, String> {
         let folder = runner.options.folder.display().to_string();
-        OwnServer::start(runner, "redis-server", READY_TIMEOUT, |port| {
+        own_server::start(runner, "redis-server", READY_TIMEOUT, |port| {
             let text = format!("--bind 127.0.0.1 --save  --appendonly no --port {port} --dir");
             Ok(text.split(' ').map(str::to_owned).chain([folder.clone()]).collect())
         })

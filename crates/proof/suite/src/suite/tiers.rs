@@ -68,12 +68,6 @@ struct Subject {
     answers: [bool; 2],
 }
 
-impl Subject {
-    const fn target(&self) -> &SuiteTarget {
-        &self.gateway.target
-    }
-}
-
 /// What is measured: the gateways and the upstream.
 struct Setup {
     provider: Option<Provider>,
@@ -90,7 +84,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
         let mut measured = Vec::new();
         for subject in answering {
             if !runner.is_interrupted() {
-                measured.push((subject, sweep(runner, subject.target(), tier)));
+                measured.push((subject, sweep(runner, &subject.gateway.target, tier)));
             }
         }
         knee::search(runner, tier, &mut measured);
@@ -123,7 +117,7 @@ fn compare(
 ) -> Option<ComparisonResult> {
     let behind = direct.map(|direct| (DIRECT.to_owned(), direct.clone()));
     let subjects =
-        measured.iter().map(|(subject, _)| (subject.name.clone(), subject.target().clone()));
+        measured.iter().map(|(subject, _)| (subject.name.clone(), subject.gateway.target.clone()));
     let targets: Vec<_> = behind.into_iter().chain(subjects).collect();
     if targets.len() < 2 || runner.is_interrupted() {
         return None;
@@ -140,7 +134,7 @@ fn compare(
     let rate = (lowest * SHARE / targets.len() as f64).clamp(1.0, PAIRS_PER_S).round();
     let request = Measurement::builtin(tier.name, &targets[0].1, tier.profile, &[]);
     let request = request.rate(rate, comparison_length(runner.options, 30, TIMES_SHORT));
-    Some(runner.compare(request, targets, false))
+    Some(runner.compare(request, &targets, false))
 }
 
 /// Starts the reference gateway and its provider, or looks at what the user's gateways answer.

@@ -49,7 +49,8 @@ impl Variants {
         let targets: Vec<_> =
             gateways.iter().map(|(name, gateway)| (slug(name), gateway.target.clone())).collect();
         let pairs = comparison_length(runner.options, 60, CPU_SHORT);
-        let added = runner.compare(request(label, &targets[0].1).rate(per_s, pairs), targets, true);
+        let added =
+            runner.compare(request(label, &targets[0].1).rate(per_s, pairs), &targets, true);
         Self { alone, added }
     }
 

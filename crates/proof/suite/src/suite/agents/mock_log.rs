@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::kind::{AGENTS, CHATS, TOOLS};
 
@@ -13,36 +13,17 @@ use super::kind::{AGENTS, CHATS, TOOLS};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct MockLog(BTreeMap<&'static str, u64>);
 
-/// What is read of a line; `docs/reference/mock.md` has all keys.
-#[derive(Debug, Deserialize)]
-struct Line {
-    path: String,
-    status: u16,
-    end: Option<String>,
-    rpc: Option<Rpc>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Rpc {
-    method: Option<String>,
-    outcome: String,
-}
-
 impl MockLog {
     /// Reads the log of a provider that has ended; `None` if it is not there or not whole.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let mut log = Self::default();
         for line in BufReader::new(File::open(path).ok()?).lines() {
-            let line: Line = serde_json::from_str(&line.ok()?).ok()?;
-            log.add(&line);
+            let line: Value = serde_json::from_str(&line.ok()?).ok()?;
+            if let Some(kind) = kind_of(&line) {
+                *log.0.entry(kind).or_default() += 1;
+            }
         }
         Some(log)
-    }
-
-    fn add(&mut self, line: &Line) {
-        if let Some(kind) = line.kind() {
-            *self.0.entry(kind).or_default() += 1;
-        }
     }
 
     /// The good answers of a kind.
@@ -51,21 +32,18 @@ impl MockLog {
     }
 }
 
-impl Line {
-    /// The kind of a good answer. What the gateway asks for itself, like the list of tools, is of
-    /// none.
-    fn kind(&self) -> Option<&'static str> {
-        if self.status != 200 || self.end.as_deref() != Some("completed") {
-            return None;
-        }
-        let result = self.rpc.as_ref().filter(|rpc| rpc.outcome == "result");
-        let method = result.and_then(|rpc| rpc.method.as_deref());
-        match (&*self.path, method) {
-            ("/v1/chat/completions", _) => Some(CHATS),
-            ("/mcp", Some("tools/call")) => Some(TOOLS),
-            ("/a2a", Some("SendMessage")) => Some(AGENTS),
-            _ => None,
-        }
+/// The kind of a good answer; `docs/reference/mock.md` has all keys of a line. What the gateway
+/// asks for itself, like the list of tools, is of none.
+fn kind_of(line: &Value) -> Option<&'static str> {
+    if line["status"] != 200 || line["end"] != "completed" {
+        return None;
+    }
+    let rpc = &line["rpc"];
+    match (line["path"].as_str()?, rpc["method"].as_str(), rpc["outcome"].as_str()) {
+        ("/v1/chat/completions", ..) => Some(CHATS),
+        ("/mcp", Some("tools/call"), Some("result")) => Some(TOOLS),
+        ("/a2a", Some("SendMessage"), Some("result")) => Some(AGENTS),
+        _ => None,
     }
 }
 

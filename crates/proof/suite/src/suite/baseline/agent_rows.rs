@@ -30,29 +30,22 @@ const LAST_RUNS: Duration = Duration::from_secs(5);
 
 const QUESTION: &str = "What does the tool say to a few words of yours?";
 
-/// The rows of the agent.
-#[derive(Debug, Default)]
-pub(super) struct Agent {
-    pub(super) results: Vec<MeasurementResult>,
-    /// What the gateway counted of its runs.
-    pub(super) runs: Option<String>,
-}
-
 /// Runs that the gateway itself counted: those that were started, and those that ended well.
 fn runs(address: &str) -> Option<[f64; 2]> {
-    let [create, run] = [&["=\"run_create\"", "=\"ok\""][..], &["=\"run\"", "=\"ok\""]];
-    let [started, ended] = counters(address, [create, run]);
+    let ends = ["=\"run_create\"", "=\"run\""].map(|operation| [operation, "=\"ok\""]);
+    let [started, ended] = counters(address, ends);
     Some([started?, ended.unwrap_or(0.0)])
 }
 
-/// `POST /api/chat`, the agent loop, and `POST /v1/runs`, the same in the background.
+/// `POST /api/chat`, the agent loop, and `POST /v1/runs`, the same in the background; and what the
+/// gateway counted of its runs.
 pub(super) fn agent(
     runner: &mut SuiteRunner<'_>,
     clients: u32,
     length: Length,
-) -> Result<Agent, SuiteError> {
+) -> Result<(Vec<MeasurementResult>, Option<String>), SuiteError> {
     if runner.is_interrupted() {
-        return Ok(Agent::default());
+        return Ok((Vec::new(), None));
     }
     let own = match runner.target() {
         Some(_) => None,
@@ -69,7 +62,7 @@ pub(super) fn agent(
     }
     let results = runner.measure(&measurements, passes(runner.options, 1, 2));
     let runs = own.as_ref().and_then(|(gateway, _)| counted_runs(gateway.address()?));
-    Ok(Agent { results, runs })
+    Ok((results, runs))
 }
 
 fn chat(target: &SuiteTarget) -> Measurement {

@@ -37,7 +37,7 @@ pub(super) fn measure(
     let targets = vec![(DIRECT.to_owned(), behind.clone()), (GATEWAY.to_owned(), gateway.clone())];
     let request = Measurement::chat(TITLE, behind, false, (128, 64))
         .rate(PAIRS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
-    let compared = runner.compare(request, targets, false);
+    let compared = runner.compare(request, &targets, false);
     if let (Ok(added), Some(provider)) = (compared.added(GATEWAY), compared.p50_ms(DIRECT)) {
         runner.report.sections.push(section(added, provider));
     }

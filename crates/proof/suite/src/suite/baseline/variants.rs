@@ -54,7 +54,7 @@ pub(super) fn sections(
         let label = format!("keys and limits, GET {path}");
         let request = with_key(Measurement::get_base(&label, &targets[0].1))
             .rate(PAIRS_PER_S, comparison_length(options, 30, CPU_SHORT));
-        added.push((*path, runner.compare(request, targets, true)));
+        added.push((*path, runner.compare(request, &targets, true)));
     }
     let each = Section::new(EACH_ON, table(&results));
     Ok(vec![each, added_section(&added)])

@@ -14,7 +14,7 @@ use crate::measurement::{Length, Measurement};
 use crate::options::SuiteOptions;
 use crate::report::Section;
 use crate::result::MeasurementResult;
-use crate::runner::{NO_ANSWER, OWN_ONLY, SuiteRunner};
+use crate::runner::{NO_ANSWER, SuiteRunner};
 use crate::sizing;
 use crate::suite::columns::{self, CPU, Column, MEMORY, P99, RPS};
 use crate::suite::redis_server::RedisServer;
@@ -65,11 +65,7 @@ impl OperationResult {
 
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "Layer 3 - agent gateway";
-    if runner.target().is_some() {
-        runner.skip_section(OWN_ONLY);
-        return Ok(());
-    }
-    if runner.is_interrupted() {
+    if !runner.measures_own() {
         return Ok(());
     }
     let provider = runner.provider(&[])?;

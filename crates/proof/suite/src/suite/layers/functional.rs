@@ -12,7 +12,7 @@ use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::http_get::{HttpResponse, request};
 use crate::report::Section;
-use crate::runner::{OWN_ONLY, SuiteRunner};
+use crate::runner::SuiteRunner;
 use crate::target::Gateway;
 
 /// What is answered is asked for, not when: a busy host may take its time.
@@ -102,8 +102,7 @@ const TITLE: &str = "Functional checks before the load";
 /// Sends single requests to a gateway with all layers on; none to the user's gateway.
 pub(super) fn check(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = TITLE;
-    if runner.target().is_some() {
-        runner.skip_section(OWN_ONLY);
+    if !runner.measures_own() {
         return Ok(());
     }
     let provider = runner.provider(&[])?;
@@ -152,8 +151,8 @@ impl Checks {
             "model": "mock-fast",
             "temperature": 0,
             "messages": [{"role": "user", "content": "What is two and two?"}],
-        });
-        let chat = chat.to_string();
+        })
+        .to_string();
         let [first, second] =
             [(); 2].map(|()| self.send("/v1/chat/completions", &OWN, Some(&chat)));
         let hit = second.status == 200 && is_hit(&second) && !is_hit(&first);

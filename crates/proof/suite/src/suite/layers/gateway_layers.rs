@@ -211,7 +211,7 @@ fn load_stack(
     let targets: Vec<_> = std::iter::once(behind).chain(through).collect();
     let request = with_identity(Measurement::get_base("full stack", &targets[0].1))
         .rate(GETS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
-    let added = runner.compare(request, targets, false);
+    let added = runner.compare(request, &targets, false);
     let columns = &[RESULT, P50, P99, ERRORS, GW_CORE, UPSTREAM_CORE, BOTTLENECK];
     let mut table = columns::results("Metric", columns, &results);
     add_share(&mut table, &results);

@@ -11,7 +11,7 @@ use crate::bound::{BoundResult, Quantity, Requirement};
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::report::Section;
-use crate::runner::{NO_DIRECT, OWN_ONLY, SuiteRunner};
+use crate::runner::{NO_DIRECT, SuiteRunner};
 use crate::suite::columns::{
     self, Column, ERRORS, GAP_P99, GW_CORE, LOAD_CORE, RPS, TTFT_P50, TTFT_P99,
 };
@@ -65,7 +65,7 @@ fn compare_misses(runner: &mut SuiteRunner<'_>, [provider, gateway]: [SuiteTarge
     let targets = vec![("provider".to_owned(), provider), (GATEWAY.to_owned(), gateway)];
     let request =
         with_identity(chat).rate(per_s, comparison_length(runner.options, 30, TIMES_SHORT));
-    let added = runner.compare(request, targets, false);
+    let added = runner.compare(request, &targets, false);
     let what = "layer 2, cache miss: added to the provider, median";
     let bound = BoundResult::interval(what, added.added(GATEWAY), Requirement::below(20.0, time));
     let bound = bound.into_goal();
@@ -87,11 +87,7 @@ const FINISHED: Column = ("finished/s", RPS.1);
 /// As many streams at once as in the published benchmark, each with 20 events at reading speed.
 fn streams(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "Layer 2 - concurrent SSE streams through the gateway";
-    if runner.target().is_some() {
-        runner.skip_section(OWN_ONLY);
-        return Ok(());
-    }
-    if runner.is_interrupted() {
+    if !runner.measures_own() {
         return Ok(());
     }
     let (wanted, warmup, measured) =

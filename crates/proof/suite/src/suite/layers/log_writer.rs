@@ -13,11 +13,12 @@ use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_report::format::{count, digits, or_dash};
 
 use crate::bound::{BoundResult, Requirement};
+use crate::child::Child;
 use crate::http_get::request;
 use crate::report::Section;
 use crate::runner::SuiteRunner;
 use crate::suite::columns::{self, Column};
-use crate::suite::own_server::{OwnServer, free_port};
+use crate::suite::own_server::{self, free_port};
 
 /// Threads that offer rows, as the workers of a gateway do.
 const PRODUCERS: u64 = 2;
@@ -57,14 +58,11 @@ impl WriterLimit {
         let none = Requirement::NONE;
         let unknown = accepted.saturating_sub(written + self.stats.dropped.total());
         let lost = self.there.map(|there| written.saturating_sub(there) as f64);
-        let to = self.to;
+        let [counted, there] = ["rows neither written nor dropped", "written, and not there"]
+            .map(|what| format!("log writer to {}: {what}", self.to));
         [
-            BoundResult::count(
-                &format!("log writer to {to}: rows neither written nor dropped"),
-                Some(unknown as f64),
-                none,
-            ),
-            BoundResult::count(&format!("log writer to {to}: written, and not there"), lost, none),
+            BoundResult::count(&counted, Some(unknown as f64), none),
+            BoundResult::count(&there, lost, none),
         ]
     }
 }
@@ -188,26 +186,21 @@ fn row(number: u64, request_id: &str) -> Row<'_> {
         user_agent: "plimsoll",
         request_id,
         policy_decision: "allow",
-        rules: &[],
         model: "mock-fast",
         input_tokens: Some(128),
         output_tokens: Some(128),
         cache: "miss",
-        tool: "",
-        outcome: "",
-        left_out: "",
-        ended_early: "",
-        refused_by: "",
+        ..Row::default()
     }
 }
 
 /// A `ClickHouse` server of the suite's own, if this host has one.
-struct ClickHouseServer(OwnServer);
+struct ClickHouseServer(Child);
 
 impl ClickHouseServer {
     fn start(runner: &SuiteRunner<'_>) -> Result<Self, String> {
         let folder = runner.options.folder.join("clickhouse");
-        OwnServer::start(runner, "clickhouse-server", READY_TIMEOUT, |port| {
+        own_server::start(runner, "clickhouse-server", READY_TIMEOUT, |port| {
             let config = folder.join("config.xml");
             let text = configuration(&folder, port, free_port()?);
             let written = fs::create_dir_all(&folder)
@@ -221,7 +214,7 @@ impl ClickHouseServer {
 
     /// Runs a statement, and returns its answer.
     fn run(&self, sql: &str) -> Result<String, String> {
-        let answer = request(&self.0.address(), "/", &[], Some(sql), TIMEOUT);
+        let answer = request(self.0.address(), "/", &[], Some(sql), TIMEOUT);
         let answer = answer.map_err(|error| format!("ClickHouse: {error}"))?;
         if answer.status == 200 {
             return Ok(answer.body);
@@ -236,8 +229,7 @@ const USERS: &str = include_str!("clickhouse/users.xml");
 
 fn configuration(folder: &Path, http: u16, native: u16) -> String {
     let text = include_str!("clickhouse/config.xml").replace("HTTP", &http.to_string());
-    let text = text.replace("NATIVE", &native.to_string());
-    text.replace("HOME", &folder.display().to_string())
+    text.replace("NATIVE", &native.to_string()).replace("HOME", &folder.display().to_string())
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::http_get::counters;
 use crate::measurement::Measurement;
 use crate::report::Section;
 use crate::result::MeasurementResult;
-use crate::runner::{OWN_ONLY, SuiteRunner};
+use crate::runner::SuiteRunner;
 use crate::suite::columns::BOTTLENECK;
 
 /// The published goal for its rows per second.
@@ -64,13 +64,9 @@ impl RequestLog {
 /// the writer by itself.
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "Log writing";
-    if runner.target().is_some() {
-        runner.skip_section(OWN_ONLY);
+    if !runner.measures_own() {
         runner.section = log_writer::TITLE;
-        runner.skip_section(OWN_ONLY);
-        return Ok(());
-    }
-    if runner.is_interrupted() {
+        runner.measures_own();
         return Ok(());
     }
     let gateway = runner.gateway("layers", "log", &[], None)?;
@@ -82,9 +78,8 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     time::sleep(Duration::from_millis(600));
     let states = ["=\"accepted\"", "=\"offered\"", "=\"written\"", "=\"dropped\""];
     let rows = states.map(|state| ["audit_rows", state]);
-    let rows = rows.each_ref().map(|parts| &parts[..]);
-    let [accepted, offered, written, dropped] =
-        counters(gateway.address().unwrap_or_default(), rows);
+    let address = gateway.address().unwrap_or_default();
+    let [accepted, offered, written, dropped] = counters(address, rows);
     drop(gateway);
     let path = runner.options.folder.join("audit.jsonl");
     let text = std::fs::read(&path).unwrap_or_default();
@@ -92,8 +87,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     // A row is a few hundred bytes, and there may be millions.
     let _ = std::fs::remove_file(&path);
     let result = results.into_iter().next().unwrap_or_default();
-    let accepted = accepted.or(offered);
-    let log = RequestLog { accepted, written, dropped, lines, result };
+    let log = RequestLog { accepted: accepted.or(offered), written, dropped, lines, result };
     runner.report.sections.push(log.section());
     runner.report.bounds.extend(log.bounds());
     if log.accepted.is_some() {

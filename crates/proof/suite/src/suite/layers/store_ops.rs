@@ -16,8 +16,9 @@ use plimsoll_report::format::{count, digits, or_dash, time, time_us};
 use tokio::runtime::Builder;
 
 use crate::bound::{BoundResult, Requirement};
+use crate::error::SuiteError;
 use crate::report::Section;
-use crate::runner::{OWN_ONLY, SuiteRunner};
+use crate::runner::SuiteRunner;
 use crate::suite::columns::{self, Column};
 use crate::suite::redis_server::RedisServer;
 
@@ -40,13 +41,11 @@ const ROUNDS: usize = 20_000;
 const WARM_UP_ROUNDS: usize = 500;
 
 /// Measures the in-memory store, and Redis if this host has it.
-pub(super) fn measure(runner: &mut SuiteRunner<'_>) {
+#[expect(clippy::unnecessary_wraps, reason = "a step as all others")]
+pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "Store operations, one after another";
-    if runner.target().is_some() {
-        return runner.skip_section(OWN_ONLY);
-    }
-    if runner.is_interrupted() {
-        return;
+    if !runner.measures_own() {
+        return Ok(());
     }
     let count = if runner.options.short { ROUNDS / 4 } else { ROUNDS };
     let mut rows = Vec::new();
@@ -71,6 +70,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) {
     if !rows.is_empty() {
         runner.report.sections.push(section(&rows));
     }
+    Ok(())
 }
 
 fn section(rows: &[StoreOp]) -> Section {
@@ -110,23 +110,21 @@ fn measure_store(
     let runtime = runtime.map_err(|error| error.to_string())?;
     let all = runtime.block_on(async {
         let attached = backend.attach().await;
-        operations(&attached, count).await
+        operations(store, &attached, count).await
     });
     let all = all.map_err(|error| error.to_string())?;
     // If the store is unreachable, every operation passes at once: a fast and meaningless time.
     if backend.errors() > 0 {
         return Err(format!("{} operations had no answer", backend.errors()));
     }
-    Ok(all
-        .into_iter()
-        .map(|(operation, times, per_s)| StoreOp { operation, store, times, per_s })
-        .collect())
+    Ok(all)
 }
 
-/// The name of an operation, its times one after another, and its rate with many at once.
-type Timed = (&'static str, Distribution, f64);
-
-async fn operations(store: &Store, count: usize) -> Result<Vec<Timed>, StoreError> {
+async fn operations(
+    name: &'static str,
+    store: &Store,
+    count: usize,
+) -> Result<Vec<StoreOp>, StoreError> {
     let clock = MonotonicClock::start();
     let now = || clock.now().as_nanos();
     let requests = NonZeroU32::MAX;
@@ -148,29 +146,33 @@ async fn operations(store: &Store, count: usize) -> Result<Vec<Timed>, StoreErro
     };
     let budgeted = async || store.budget(now(), tenant, &budget).await.map(drop);
     let value = async || store.value(now(), &session).await.map(drop);
+    let (clock, store) = (&clock, name);
     Ok(vec![
-        timed("rate-limit check (atomic sliding window)", &clock, count, check).await?,
-        timed("cache get", &clock, count, look).await?,
-        timed("budget get", &clock, count, budgeted).await?,
-        timed("session get", &clock, count, value).await?,
+        timed("rate-limit check (atomic sliding window)", store, clock, count, check).await?,
+        timed("cache get", store, clock, count, look).await?,
+        timed("budget get", store, clock, count, budgeted).await?,
+        timed("session get", store, clock, count, value).await?,
     ])
 }
 
+/// Times an operation of a store, one after another, and many at once.
 async fn timed(
-    name: &'static str,
+    operation: &'static str,
+    store: &'static str,
     clock: &MonotonicClock,
     count: usize,
-    operation: impl AsyncFn() -> Result<(), StoreError>,
-) -> Result<Timed, StoreError> {
+    carry_out: impl AsyncFn() -> Result<(), StoreError>,
+) -> Result<StoreOp, StoreError> {
     let mut times = Distribution::default();
     for round in 0..count + WARM_UP_ROUNDS {
         let began = clock.now();
-        operation().await?;
+        carry_out().await?;
         if round >= WARM_UP_ROUNDS {
             times.record(clock.now().since(began));
         }
     }
-    Ok((name, times, rate(clock, count / AT_ONCE, operation).await?))
+    let per_s = rate(clock, count / AT_ONCE, carry_out).await?;
+    Ok(StoreOp { operation, store, times, per_s })
 }
 
 /// Operations per second with [`AT_ONCE`] at once, each of which is repeated.

@@ -125,16 +125,8 @@ fn scenarios(summary: &RunSummary) -> String {
 }
 
 fn categories(row: &PolicyRow, summary: &RunSummary) -> Section {
-    let mut table = Table::new([
-        "Category",
-        "requests",
-        "allowed",
-        "blocked",
-        "unexpected",
-        "correctness",
-        "P50",
-        "P99",
-    ]);
+    let heads = "Category|requests|allowed|blocked|unexpected|correctness|P50|P99";
+    let mut table = Table::new(heads.split('|'));
     let time = summary.metadata.headline_time();
     for group in &summary.results.by_category {
         let figures = Figures::of_group(group, TimedResponses::All, time).unwrap_or_default();
@@ -157,8 +149,8 @@ fn categories(row: &PolicyRow, summary: &RunSummary) -> Section {
 }
 
 pub(super) fn unhealthy(row: &PolicyRow) -> Section {
-    let mut table =
-        Table::new(["Category", "requests", "200", "403 blocked", "failed", "useful responses"]);
+    let heads = "Category|requests|200|403 blocked|failed|useful responses";
+    let mut table = Table::new(heads.split('|'));
     for group in row.summary.iter().flat_map(|summary| &summary.results.by_category) {
         let c = &group.counters;
         let useful = (c.completed + c.blocked) as f64 / c.scheduled.max(1) as f64;

@@ -123,7 +123,7 @@ impl Host for PlannedHost {
     fn start(&mut self, _: &ChildSpec<'_>) -> Result<Child, SuiteError> {
         // Nothing listens on ports below 1,000.
         self.started += 1;
-        Ok(Child::planned(&format!("127.0.0.1:{}", self.started)))
+        Ok(Child::new(None, format!("127.0.0.1:{}", self.started)))
     }
 
     fn run(

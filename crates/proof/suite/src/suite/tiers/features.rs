@@ -4,7 +4,7 @@ use super::length;
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
 use crate::report::Section;
-use crate::runner::{OWN_ONLY, SuiteRunner};
+use crate::runner::SuiteRunner;
 use crate::suite::PAIRS_PER_S;
 use crate::suite::variants::{Variants, VariantsLoad, table};
 use crate::target::Provider;
@@ -15,11 +15,7 @@ pub(super) fn features(
     provider: Option<&Provider>,
 ) -> Result<Option<Section>, SuiteError> {
     runner.section = "What each feature adds";
-    if runner.target().is_some() {
-        runner.skip_section(OWN_ONLY);
-        return Ok(None);
-    }
-    if runner.is_interrupted() {
+    if !runner.measures_own() {
         return Ok(None);
     }
     let gateways = runner.variants("llm", "feature", provider)?;

@@ -23,7 +23,7 @@ pub(super) fn search(
             result.knee = Err("no step of the sweep may be used".to_owned());
             continue;
         };
-        let target = subject.target();
+        let target = &subject.gateway.target;
         let measurement = Measurement::builtin(&result.name, target, tier.profile, &[]);
         // Each probe has a rate and a length of its own.
         let measurement = measurement.rate(from, Length::new(Nanos::ZERO, Nanos::from_secs(1)));

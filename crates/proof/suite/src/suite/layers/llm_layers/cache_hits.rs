@@ -123,7 +123,7 @@ fn proven(
 
 /// Hits and misses, as the reference gateway counted them.
 fn cache_counts(gateway: &Gateway) -> Option<[f64; 2]> {
-    let [hit, miss] = [&["cache", "state=\"hit\""][..], &["cache", "state=\"miss\""]];
-    let [hits, misses] = counters(gateway.address()?, [hit, miss]);
+    let states = ["state=\"hit\"", "state=\"miss\""].map(|state| ["cache", state]);
+    let [hits, misses] = counters(gateway.address()?, states);
     Some([hits?, misses?])
 }
