@@ -7,21 +7,22 @@ use plimsoll_report::exposition::{Exposition, Kind as Metric, Labels};
 use crate::figure::QUANTILES;
 use crate::result::{Difference, Kind, Versus};
 
-/// `plimsoll_added_seconds` and `plimsoll_shift_seconds` by target, reference, figure and quantile;
-/// `bound` is `value`, or `low` or `high`: the ends of the interval with what may be the
-/// generator's. What is refused is left out; of an invalid comparison, all of it.
+/// Formats `plimsoll_added_seconds` and `plimsoll_shift_seconds` by target, reference, figure and
+/// quantile. `bound` is `value`, `low` or `high`, where the last two are the interval including the
+/// measurement error. Missing differences are omitted; an invalid comparison has no differences at
+/// all.
 pub fn prometheus(versus: &Versus) -> String {
     let mut out = Exposition::new(&BTreeMap::new());
     if versus.invalid.is_empty() {
-        family(&mut out, versus, Kind::Added, "added", "What a target adds to a request.");
-        let help = "The difference of the percentiles of two targets.";
+        family(&mut out, versus, Kind::Added, "added", "Overhead of a target per request.");
+        let help = "Difference between the percentiles of two targets.";
         family(&mut out, versus, Kind::Shift, "shift", help);
     }
     let differing = versus.compared().into_iter().map(|target| {
         let differs = versus.is_mismatch(target, versus.reference());
         (vec![("target", target.into())], u8::from(differs))
     });
-    let help = "1 if the answers differ from those of the reference: times are not comparable.";
+    let help = "1 if the answers differ from the reference's: times are not comparable.";
     out.family("plimsoll_versus_answers_differ", Metric::Gauge, help, differing);
     let shapes = versus.targets.iter().flat_map(|target| {
         let shapes = target.streams.into_iter().flat_map(|streams| streams.shapes());
@@ -31,15 +32,15 @@ pub fn prometheus(versus: &Versus) -> String {
     });
     let mut shapes = shapes.peekable();
     if shapes.peek().is_some() {
-        let help = "Streams of a target that did not come as they should, by shape.";
+        let help = "Streams of a target that did not arrive normally, by shape.";
         out.family("plimsoll_versus_streams", Metric::Gauge, help, shapes);
     }
     let name: Labels<'_> = vec![("name", versus.name.as_str().into())];
     let valid = u8::from(versus.invalid.is_empty());
-    let help = "1 if the comparison is valid; else 0: do not use it.";
+    let help = "1 if the comparison is valid; 0 if its results must not be used.";
     out.family("plimsoll_versus_valid", Metric::Gauge, help, [(name.clone(), valid)]);
     if versus.stopping.is_some() {
-        let help = "1: every interval holds at all moments at which the run could have ended.";
+        let help = "1 if every interval is always-valid, because the run could end early.";
         out.family("plimsoll_versus_always_valid", Metric::Gauge, help, [(name, 1)]);
     }
     out.finish()

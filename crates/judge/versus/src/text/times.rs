@@ -1,4 +1,4 @@
-//! The table of times: those of each target, what it adds, and the shift of its tail.
+//! The table of times: each target's own, its overhead, and the shift of its tail.
 
 use plimsoll_metrics::{BoundedFigure, Refusal};
 use plimsoll_report::format;
@@ -7,7 +7,7 @@ use plimsoll_report::table::Table;
 use crate::figure::Figure;
 use crate::result::{Kind, TargetResult, Versus};
 
-/// Each target's own times in every figure, what it adds, and the shift of its tail.
+/// Each target's own times in every figure, its overhead, and the shift of its tail.
 pub(super) fn table(versus: &Versus) -> Table {
     let mut table = Table::new(["", "p50", "p95", "added, median", tail_title(versus)]);
     for figure in shown(versus) {
@@ -21,8 +21,8 @@ pub(super) fn table(versus: &Versus) -> Table {
     table
 }
 
-/// The figures of the table: the headline, and what else the targets have. Of response and service
-/// time only the one that stands for the whole request.
+/// The figures in the table: the headline, and any other that the targets have. Response and
+/// service time are alternatives: the one that represents the whole request is shown.
 fn shown(versus: &Versus) -> Vec<Figure> {
     let other = match versus.whole {
         Figure::ServiceTime => Figure::ResponseTime,
@@ -35,7 +35,7 @@ fn shown(versus: &Versus) -> Vec<Figure> {
     std::iter::once(versus.headline).chain(rest).collect()
 }
 
-/// The heading of the shift of the rarest percentile that the samples give.
+/// The heading of the shift, named after the rarest percentile that the sample size allows.
 pub(super) fn tail_title(versus: &Versus) -> &'static str {
     match versus.tail() {
         Some("p95") => "p95 shift",
@@ -43,19 +43,20 @@ pub(super) fn tail_title(versus: &Versus) -> &'static str {
     }
 }
 
-/// Median and 95th percentile of a target, with their limits.
+/// Median and 95th percentile of a target, with limits.
 pub(super) fn own(target: &TargetResult, figure: Figure) -> [String; 2] {
     limited(target, figure).map(format::limited_time)
 }
 
-/// Whether a measurement error is shown of the figure, so that its notation needs a word.
+/// Whether any value of the figure shows a measurement error, so that the notation needs an
+/// explanation.
 pub(super) fn shows_limits(versus: &Versus, figure: Figure) -> bool {
     let all = versus.targets.iter().flat_map(|target| limited(target, figure)).flatten();
     all.filter(|figure| figure.refused.is_none()).any(|figure| figure.has_notable_bound())
 }
 
-/// A turn without an end is longer than all: where there are so many that the percentile is one of
-/// them, only the least that it can be is known.
+/// A turn without an end is longer than all others. If the percentile falls among such turns, only
+/// its lower limit is known.
 fn limited(target: &TargetResult, figure: Figure) -> [Option<BoundedFigure>; 2] {
     let Some(own) = target.own(figure) else { return [None; 2] };
     let endless: u64 =
@@ -71,7 +72,7 @@ fn limited(target: &TargetResult, figure: Figure) -> [Option<BoundedFigure>; 2] 
     )
 }
 
-/// What a target adds at the median, and the shift of its tail, each with its limits.
+/// Median overhead of a target and the shift of its tail, each with limits.
 pub(super) fn added(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 2] {
     let tail = versus.tail().unwrap_or("p99");
     [(Kind::Added, "p50"), (Kind::Shift, tail)].map(|(kind, quantile)| {
@@ -84,7 +85,7 @@ pub(super) fn added(versus: &Versus, target: &TargetResult, figure: Figure) -> [
     })
 }
 
-/// Why figures of the table are refused, each reason once.
+/// Reasons for missing values in the table, each once.
 pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
     let tail = versus.tail().unwrap_or("p99");
     let figures = shown
