@@ -23,7 +23,7 @@ pub(super) async fn open(
     write(&mut tcp, &connect_to(to)?).await?;
     let [_, reply, _, kind] = read(&mut tcp).await?;
     if reply != 0 {
-        return Err(refused(format!("the proxy opens no connection to {to}: {}", reason(reply))));
+        return Err(refused(format!("the proxy cannot connect to {to}: {}", reason(reply))));
     }
     // Skips the address from which the proxy connects.
     let rest = match kind {
@@ -53,7 +53,7 @@ async fn log_in(
     let [version, method] = read(tcp).await?;
     if version != VERSION {
         return Err(refused(format!(
-            "the proxy answers with version {version}; is it one of SOCKS 5?"
+            "the proxy answers with version {version}; is it a SOCKS 5 proxy?"
         )));
     }
     match (method, credentials) {
@@ -109,7 +109,7 @@ async fn read<const N: usize>(tcp: &mut TcpStream) -> Result<[u8; N], Failure> {
     let mut bytes = [0; N];
     tcp.read_exact(&mut bytes).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::UnexpectedEof => refused(
-            "the proxy closed instead of opening a tunnel; is it one of SOCKS 5?".to_owned(),
+            "the proxy closed instead of opening a tunnel; is it a SOCKS 5 proxy?".to_owned(),
         ),
         _ => Failure::connecting(&error),
     })?;
@@ -131,8 +131,8 @@ const fn reason(reply: u8) -> &'static str {
         4 => "the host is unreachable",
         5 => "the connection is refused",
         6 => "it took too long",
-        7 => "it does not know the command",
-        8 => "it does not know this kind of address",
-        _ => "it fails in general",
+        7 => "the command is unsupported",
+        8 => "this type of address is unsupported",
+        _ => "general failure",
     }
 }
