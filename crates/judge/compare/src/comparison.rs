@@ -99,7 +99,8 @@ pub struct Comparison {
 impl Comparison {
     /// Parses a `comparison.json`.
     ///
-    /// # Errors [`RunFileError`] if it is damaged or has another layout.
+    /// # Errors
+    /// [`RunFileError`] if it is damaged or has another layout.
     pub fn read_json(bytes: &[u8]) -> Result<Self, RunFileError> {
         read_stored(bytes, SCHEMA)
     }
@@ -107,8 +108,9 @@ impl Comparison {
 
 /// Compares old runs with new ones.
 ///
-/// # Errors Wrong usage: an unknown gate or name, a run given twice, or the simple rule for more
-/// than two runs.
+/// # Errors
+/// Wrong usage: an unknown gate or name, a run given twice, or the simple rule for more than two
+/// runs.
 pub fn compare(
     base: &[StoredRun],
     new: &[StoredRun],

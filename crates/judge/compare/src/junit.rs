@@ -14,7 +14,8 @@ impl Comparison {
     /// error, or skipped with `inconclusive_passes`. A further test case reports whether the runs
     /// are comparable.
     ///
-    /// # Errors [`CompareError::Write`], which a comparison built by this crate does not cause.
+    /// # Errors
+    /// [`CompareError::Write`], which a comparison built by this crate does not cause.
     pub fn junit(&self, inconclusive_passes: bool) -> Result<String, CompareError> {
         let comparable = if self.obstacles.is_empty() {
             TestCaseStatus::success()

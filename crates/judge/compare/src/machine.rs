@@ -101,7 +101,8 @@ impl Difference {
 
 /// Checks the names given to `--allow-different`.
 ///
-/// # Errors [`CompareError::UnknownDifference`].
+/// # Errors
+/// [`CompareError::UnknownDifference`].
 pub fn check_names(allowed: &[String]) -> Result<(), CompareError> {
     let unknown = allowed
         .iter()

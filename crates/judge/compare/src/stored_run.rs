@@ -34,7 +34,8 @@ struct PlanFile {
 impl StoredRun {
     /// Reads the folder of a run, or its `summary.json` alone.
     ///
-    /// # Errors Each names the file, the problem and the remedy.
+    /// # Errors
+    /// Each names the file, the problem and the remedy.
     pub fn read(path: &Path) -> Result<Self, CompareError> {
         let is_file = path.is_file();
         let folder = if is_file { path.parent().unwrap_or(path) } else { path };

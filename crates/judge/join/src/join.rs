@@ -39,10 +39,12 @@ pub struct Options {
 /// Matches the requests of the run in `folder` with a log. `shown` receives the map before the log
 /// is read, `tell` the progress of reading.
 ///
-/// # Memory About 320 bytes per request of the run; at the end, another 50 bytes or so per request
-/// of the largest group of scenario and outcome. Rows of the log need no memory.
+/// # Memory
+/// About 320 bytes per request of the run; at the end, another 50 bytes or so per request of the
+/// largest group of scenario and outcome. Rows of the log need no memory.
 ///
-/// # Errors [`JoinError`]; [`JoinError::is_usage`] distinguishes wrong calls.
+/// # Errors
+/// [`JoinError`]; [`JoinError::is_usage`] distinguishes wrong calls.
 pub fn join(
     folder: &Path,
     log: &Path,

@@ -64,7 +64,8 @@ impl<'p> Lines<'p> {
 
     /// Returns the next line; `None` at the end.
     ///
-    /// # Errors The file cannot be read further, or a line is longer than [`MAX_LINE`].
+    /// # Errors
+    /// The file cannot be read further, or a line is longer than [`MAX_LINE`].
     pub(crate) fn next(&mut self) -> Result<Option<Line<'_>>, JoinError> {
         self.line.clear();
         let most = MAX_LINE as u64 + 1;

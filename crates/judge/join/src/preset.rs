@@ -75,7 +75,8 @@ pub struct MapChoice {
 
 /// Chooses the map of a log with these columns.
 ///
-/// # Errors [`JoinError::Usage`] if a named column is missing, or if the id column is unknown.
+/// # Errors
+/// [`JoinError::Usage`] if a named column is missing, or if the id column is unknown.
 pub(crate) fn choose(choice: &MapChoice, columns: &[String]) -> Result<Map, JoinError> {
     let (mut entries, log_of, mut origin) = basis(choice, columns)?;
     for mapping in &choice.entries {

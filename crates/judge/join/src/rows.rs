@@ -53,7 +53,8 @@ struct Row<'r> {
 /// Writes all requests in the order of the run, and replaces the file atomically. Without
 /// `comparable` times, only the times of each side alone are included.
 ///
-/// # Errors The file cannot be written.
+/// # Errors
+/// The file cannot be written.
 pub(crate) fn write(
     path: &Path,
     run: &Run,

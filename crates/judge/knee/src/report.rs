@@ -103,7 +103,8 @@ impl AtLeast {
 impl KneeReport {
     /// Parses a `knee.json`.
     ///
-    /// # Errors [`RunFileError`] if it is damaged or has another format.
+    /// # Errors
+    /// [`RunFileError`] if it is damaged or has another format.
     pub fn read_json(bytes: &[u8]) -> Result<Self, RunFileError> {
         read_stored(bytes, FORMAT)
     }

@@ -9,7 +9,8 @@ use crate::search::Search;
 ///
 /// The order rotates from round to round, so that no search always follows the same other one.
 ///
-/// # Errors The first error of `probe`.
+/// # Errors
+/// The first error of `probe`.
 pub fn in_turns<E>(
     searches: &mut [Search],
     mut probe: impl FnMut(usize, Planned, &Search) -> Result<Option<Measured>, E>,

@@ -12,8 +12,9 @@ use crate::result::CpuDifference;
 
 /// CPU time per request in nanoseconds.
 ///
-/// # Errors The reason for a missing interval. Runs by turns have none, because a reading covers
-/// more than the window of one target.
+/// # Errors
+/// The reason for a missing interval. Runs by turns have none, because a reading covers more than
+/// the window of one target.
 pub(crate) fn per_request(
     facts: &Facts,
     run: Run<'_>,

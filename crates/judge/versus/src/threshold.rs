@@ -28,7 +28,8 @@ impl AddedThreshold {
     /// Parses a limit such as `added.ttft{target:a}` and `p(50)<200us`. Without a target it applies
     /// to every one.
     ///
-    /// # Errors The same as [`Limit::parse`], each with a suggested correction.
+    /// # Errors
+    /// The same as [`Limit::parse`], each with a suggested correction.
     pub fn parse(metric: &str, expression: &str) -> Result<Self, MetricsError> {
         let metric = metric.trim();
         let rest = metric.strip_prefix(PREFIX).unwrap_or(metric);

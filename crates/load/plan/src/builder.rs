@@ -113,7 +113,8 @@ impl PlanBuilder {
 
     /// Builds the plan.
     ///
-    /// # Errors The first invalid part.
+    /// # Errors
+    /// The first invalid part.
     pub fn build(self) -> Result<Plan, PlanError> {
         let url: TargetUrl = self.url.parse()?;
         let stages: Stages = self.stages.parse()?;

@@ -391,7 +391,8 @@ impl Plan {
 
     /// Reads the trace, from a file or built in.
     ///
-    /// # Errors The same as [`Trace::load`].
+    /// # Errors
+    /// The same as [`Trace::load`].
     pub fn read_trace(&self) -> Result<Option<Trace>, WorkloadError> {
         self.trace.as_ref().map(trace_file::read_trace).transpose()
     }

@@ -32,7 +32,8 @@ pub fn is_builtin(path: &Path) -> bool {
 
 /// Reads a trace, from a file or built in.
 ///
-/// # Errors The same as [`Trace::load`].
+/// # Errors
+/// The same as [`Trace::load`].
 pub fn read_trace(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
     let Some(path) = builtin_path(&spec.file) else { return Trace::load(spec, Path::new("")) };
     let Some(file) = FILES.iter().find(|file| file.path == path) else {

@@ -38,8 +38,8 @@ impl EnvVars {
 
     /// Replaces `${NAME}`, `${NAME:-default}` and `$$`; any other dollar sign stays.
     ///
-    /// # Errors Every variable without a value or default, and every `${` without a variable's
-    /// name.
+    /// # Errors
+    /// Every variable without a value or default, and every `${` without a variable's name.
     pub(crate) fn expand(&self, text: &str) -> Result<String, Vec<Fault>> {
         let mut expanded = String::with_capacity(text.len());
         let mut faults = Vec::new();

@@ -23,8 +23,9 @@ const MAX_DEPTH: usize = 64;
 
 /// Parses a profile's text: JSON if its first character is `{`, otherwise YAML.
 ///
-/// # Errors The text is neither, has a duplicate key, or exceeds the limits above; with line and
-/// column. The message never quotes the text, which may include a credential.
+/// # Errors
+/// The text is neither, has a duplicate key, or exceeds the limits above; with line and column. The
+/// message never quotes the text, which may include a credential.
 pub(crate) fn parse_values(bytes: &[u8]) -> Result<(Value, Lines), Fault> {
     if bytes.len() > MAX_BYTES {
         return Err(Fault::new("is larger than 16 MiB", "give a profile, not its data"));

@@ -24,7 +24,8 @@ use plimsoll_plan::{HttpPlan, Instrument, Limits, Plan, ReachPlan, RetryAfter, V
 
 /// Resolves a profile to a plan: file, then environment, then flags, with every default filled in.
 ///
-/// # Errors All problems at once.
+/// # Errors
+/// All problems at once.
 pub fn load(
     profile: &Profile,
     environment: &EnvVars,
@@ -47,7 +48,8 @@ pub fn load(
 /// Resolves a profile and formats it as a YAML profile again, with every default filled in and with
 /// redacted credentials. `check` accepts the result if it accepts the profile.
 ///
-/// # Errors All problems at once.
+/// # Errors
+/// All problems at once.
 pub fn show(
     profile: &Profile,
     environment: &EnvVars,
@@ -103,7 +105,8 @@ fn resolve(
 /// Parses the text of a profile, without environment and flags. Checks keys and types, but not the
 /// meaning of values. Never panics.
 ///
-/// # Errors All problems at once.
+/// # Errors
+/// All problems at once.
 pub fn parse(bytes: &[u8]) -> Result<ProfileFile, Problems> {
     let mut layers = read(&Profile::new("profile".as_ref(), bytes.to_vec()))?;
     let found = layers.check_schema();

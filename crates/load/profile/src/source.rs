@@ -24,7 +24,8 @@ impl Profile {
     /// Opens the built-in profile with that name, or else the file. Use `./NAME` for a file with
     /// the name of a built-in profile.
     ///
-    /// # Errors Neither exists, or the file cannot be read.
+    /// # Errors
+    /// Neither exists, or the file cannot be read.
     pub fn open(name_or_path: &str) -> Result<Self, Problems> {
         if let Some(text) = builtin::profile(name_or_path) {
             return Ok(Self {

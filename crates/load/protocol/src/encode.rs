@@ -59,8 +59,8 @@ pub struct Encoder {
 impl Encoder {
     /// Creates an encoder for one model.
     ///
-    /// # Errors A parameter that the encoder sets itself, or any parameter of plain HTTP or
-    /// JSON-RPC.
+    /// # Errors
+    /// A parameter that the encoder sets itself, or any parameter of plain HTTP or JSON-RPC.
     pub fn new(dialect: Dialect, options: &EncoderOptions) -> Result<Self, ProtocolError> {
         if !options.parameters.is_empty() {
             match dialect {
@@ -161,7 +161,8 @@ impl Encoder {
     /// Appends the body of the request to `out`; for a WebSocket, the text of the newest message of
     /// the dialogue. Nothing else is allocated.
     ///
-    /// # Errors The dialect cannot express the turn's content; `out` is unchanged.
+    /// # Errors
+    /// The dialect cannot express the turn's content; `out` is unchanged.
     pub fn encode_body(&self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), ProtocolError> {
         match (turn.content, self.template()) {
             (RequestContent::Chat { messages, .. }, _) if self.dialect == Dialect::Websocket => {

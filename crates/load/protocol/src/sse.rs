@@ -119,7 +119,8 @@ impl Parser {
 
     /// Ends the stream: emits an event without its blank line.
     ///
-    /// # Errors The same as [`feed`](Self::feed).
+    /// # Errors
+    /// The same as [`feed`](Self::feed).
     pub fn finish(&mut self, mut emit: impl FnMut(Event<'_>)) -> Result<(), ErrorClass> {
         if !self.partial_line.is_empty() {
             self.spliced_line(b"", &mut emit)?;

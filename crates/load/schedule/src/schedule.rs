@@ -24,7 +24,8 @@ impl Schedule {
     /// from the start of the stage that plays it. Every trace stage plays them from the first, and
     /// ends one mean gap (at most a second) after the last, or earlier after its duration.
     ///
-    /// # Errors All problems of the stages, each with its position, cause and fix.
+    /// # Errors
+    /// All problems of the stages, each with its position, cause and fix.
     pub fn new(
         stages: &Stages,
         process: Arrivals,

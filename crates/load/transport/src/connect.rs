@@ -76,7 +76,8 @@ pub struct Connector {
 impl Connector {
     /// Creates a connector for plain TCP, or for TLS if a configuration is given.
     ///
-    /// # Errors [`InvalidHost`] for a TLS endpoint whose name no certificate can contain.
+    /// # Errors
+    /// [`InvalidHost`] for a TLS endpoint whose name no certificate can contain.
     pub fn new(
         endpoint: Endpoint,
         tls: Option<Arc<ClientConfig>>,

@@ -11,7 +11,8 @@ use crate::suggest;
 /// Resolves a user's path against the values of a profile, such as `scenarios.simple.weight` or
 /// `scenarios[0].weight`.
 ///
-/// # Errors The part that could be resolved, and the fault of the step after it.
+/// # Errors
+/// The part that could be resolved, and the fault of the step after it.
 pub(super) fn locate(root: &Value, text: &str) -> Result<ConfigPath, (ConfigPath, Fault)> {
     let text = text.replace('[', ".").replace(']', "");
     let mut path = ConfigPath::root();
@@ -89,7 +90,8 @@ pub(super) fn header_path(headers: &ConfigPath, root: &Value, name: &str) -> Con
 
 /// Sets the value at a path, and creates any missing mappings.
 ///
-/// # Errors The path leads into a value that is neither a mapping nor a list.
+/// # Errors
+/// The path leads into a value that is neither a mapping nor a list.
 pub(super) fn insert(root: &mut Value, steps: &[Step], value: Value) -> Result<(), Fault> {
     let Some((step, rest)) = steps.split_first() else {
         *root = value;

@@ -126,9 +126,7 @@ impl ContentDecoder {
             io::ErrorKind::FileTooLarge => ErrorClass::BodyTooLarge.into(),
             io::ErrorKind::Unsupported => DecodeError::new(
                 ErrorClass::MalformedBody,
-                &format!(
-                    "`content-encoding: {name}` is unsupported: use gzip, deflate, br or zstd"
-                ),
+                &format!("`content-encoding: {name}` is unsupported: use gzip, br or zstd"),
             ),
             _ => DecodeError::new(
                 ErrorClass::MalformedBody,

@@ -35,7 +35,8 @@ pub(super) trait FromJson<'a>: Sized {
 
 /// Parses all of `text` as one value.
 ///
-/// # Errors The text is not JSON, or does not have the shape of `T`.
+/// # Errors
+/// The text is not JSON, or does not have the shape of `T`.
 pub(super) fn from_str<'a, T: FromJson<'a>>(text: &'a str) -> Result<T> {
     let mut json = Reader::new(text);
     let value = T::read(&mut json)?;
