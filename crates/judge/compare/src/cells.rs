@@ -1,5 +1,5 @@
-//! The parts of the runs: every stage x scenario x target, by several figures. They are many, and
-//! none was asked for; so what stands out among them is worth a look, and never a verdict.
+//! Compares the parts of the runs: every stage x scenario x target, by several figures. There are
+//! many and nobody asked for them, so a change is a hint, never a verdict.
 
 use plimsoll_metrics::{BoundedFigure, Group, LoadModel, Metric, QUANTILES, Quantile, RunSummary};
 use plimsoll_stats::multiple::benjamini_hochberg;
@@ -14,26 +14,26 @@ use crate::stored_run::StoredRun;
 /// False discovery rate up to which a cell is listed.
 const LISTED: f64 = 0.05;
 
-/// A figure of a part of the runs that changed.
+/// A part of the runs with a changed figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// The stage.
+    /// Name of the stage.
     pub stage: String,
-    /// The scenario.
+    /// Name of the scenario.
     pub scenario: String,
-    /// The target, where there are several: its name in the first old run.
+    /// Name of the target in the first old run, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// The figure, like `itl.p99`.
+    /// Figure, such as `itl.p99`.
     pub figure: String,
-    /// Its change, as a share of itself.
+    /// Relative change.
     pub change: f64,
     /// Lower end of the 95 % interval, not adjusted for the number of cells.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
-    /// Adjusted p value (Benjamini and Hochberg): of the cells listed up to this one, about this
-    /// share changed by chance.
+    /// Adjusted p value (Benjamini and Hochberg): the expected share of chance findings among the
+    /// cells up to this one.
     pub q: f64,
 }
 
@@ -42,11 +42,11 @@ pub struct Cell {
 pub struct Cells {
     /// Figures of stages, scenarios and targets that could be compared.
     pub compared: usize,
-    /// Those that changed, with q below 0.05, the clearest first.
+    /// Changed parts with q below 0.05, the clearest first.
     pub worth_a_look: Vec<Cell>,
 }
 
-/// The figures of a cell, in a run with this headline: metric and percentile; no metric is the
+/// Metric and percentile of a cell's figures, for a run with this headline; no metric means the
 /// throughput.
 fn figures(headline: Metric) -> impl Iterator<Item = (Option<Metric>, &'static Quantile)> {
     let [p50, _, _, p99, _] = &QUANTILES;
@@ -55,8 +55,7 @@ fn figures(headline: Metric) -> impl Iterator<Item = (Option<Metric>, &'static Q
     times.chain([(None, p50)])
 }
 
-/// Compares every figure of every cell that all runs have. There is nothing to say without
-/// repeats.
+/// Compares every figure of every cell that all runs have. Without repeats the result is empty.
 pub(crate) fn compare(base: &[StoredRun], new: &[StoredRun]) -> Cells {
     let Some(first) = base.first() else { return Cells::default() };
     let several = first.summary.metadata.targets.len() > 1;
@@ -103,8 +102,8 @@ fn listed(found: Vec<(Cell, f64)>) -> Cells {
     Cells { compared, worth_a_look }
 }
 
-/// The logarithm of a figure of the cell that corresponds to `like` of the first old run. Targets
-/// correspond by their place, because their names may differ.
+/// The logarithm of a figure in the cell that corresponds to `like` of the first old run. Targets
+/// correspond by position, because their names may differ.
 fn figure(
     run: &RunSummary,
     like: &Group,
@@ -124,13 +123,13 @@ fn figure(
     found.sound().filter(|value| *value > 0.0).map(f64::ln)
 }
 
-/// The place of a cell's target among the targets of its run.
+/// The position of a cell's target among the targets of its run.
 fn place(run: &RunSummary, cell: &Group) -> Option<usize> {
     let name = cell.target.as_ref()?;
     run.metadata.targets.iter().position(|target| target.name == *name)
 }
 
-/// The throughput of a closed stage; that of an open one is planned.
+/// The throughput of a closed stage; in an open stage it is planned.
 fn closed_throughput(run: &RunSummary, cell: &Group) -> Option<BoundedFigure> {
     let stage =
         run.metadata.stages.iter().find(|stage| cell.stage.as_ref() == Some(&stage.name))?;

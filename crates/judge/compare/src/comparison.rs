@@ -1,4 +1,4 @@
-//! A comparison of old and new runs: what `comparison.json` holds.
+//! A comparison of old and new runs, stored as `comparison.json`.
 
 use plimsoll_metrics::{Level, RunEnd, Verdict};
 use plimsoll_run_files::{RunFileError, read_stored};
@@ -18,27 +18,28 @@ use crate::times::Times;
 /// Version of the layout of `comparison.json`.
 pub const SCHEMA: &str = "plimsoll.comparison/1";
 
-/// What is compared, and how.
+/// Options of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Gates: figure and margin. Empty: those of the new runs' profile, or the usual ones.
+    /// Gates: figure and margin. If empty, the gates of the new runs' profile, or the default
+    /// gates.
     pub gates: Vec<(String, String)>,
-    /// Names of what may differ, like `cpu`.
+    /// Names of allowed differences, such as `cpu`.
     pub allow_different: Vec<String>,
-    /// The simple rule: one new run may be worse than one old run by this share.
+    /// The simple rule: allowed relative regression of one new run against one old run.
     pub regress: Option<f64>,
 }
 
 /// A run that was compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRef {
-    /// Its folder, as given.
+    /// Path of the folder, as given.
     pub path: String,
-    /// Its name.
+    /// Name of the run.
     pub name: String,
-    /// Its start, in nanoseconds since 1970 UTC.
+    /// Start of the run, in nanoseconds since 1970 UTC.
     pub started_unix_ns: u64,
-    /// Hash of what it sent and when; empty if not known.
+    /// Hash of the plan; empty if unknown.
     pub plan_hash: String,
 }
 
@@ -53,12 +54,12 @@ impl RunRef {
     }
 }
 
-/// Whether the runs were made with the same plan, instrument and machine.
+/// Whether the runs have the same plan, instrument and machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SameMachine {
-    /// Whether nothing differs.
+    /// Whether all of them are equal.
     pub same: bool,
-    /// What differs.
+    /// Differences between the runs.
     pub differs: Vec<Difference>,
 }
 
@@ -67,9 +68,9 @@ pub struct SameMachine {
 pub struct Comparison {
     /// Version of the layout: `plimsoll.comparison/1`.
     pub schema: String,
-    /// The outcome.
+    /// Verdict of the comparison.
     pub verdict: Verdict,
-    /// How gates were judged.
+    /// Method of judging the gates.
     pub rule: Rule,
     /// The old runs.
     pub base: Vec<RunRef>,
@@ -77,26 +78,26 @@ pub struct Comparison {
     pub new: Vec<RunRef>,
     /// Whether plan, instrument and machine are the same.
     pub same_machine: SameMachine,
-    /// Whether old and new runs took turns, so that a drift of the machine met both alike. `None`
-    /// with one run on each side.
+    /// Whether old and new runs alternated, so that a drift of the machine affects both alike.
+    /// `None` with one run on each side.
     pub alternating: Option<bool>,
-    /// Why the runs must not be compared; then there are no gates.
+    /// Reasons why the runs are not comparable; if there are any, no gates are judged.
     pub obstacles: Vec<String>,
-    /// Whether neither flags nor profile name gates, so that these are the usual ones.
+    /// Whether these are the default gates, because neither flags nor profile name any.
     pub usual_gates: bool,
     /// The judged gates.
     pub gates: Vec<GateResult>,
     /// Parts of the runs that changed.
     pub cells: Cells,
-    /// The times of the runs, for their page; none of runs that must not be compared.
+    /// Times of the runs, for the page; absent if the runs are not comparable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Times>,
-    /// What else a reader must know.
+    /// Further notes for the reader.
     pub notes: Vec<String>,
 }
 
 impl Comparison {
-    /// Reads a `comparison.json`.
+    /// Parses a `comparison.json`.
     ///
     /// # Errors
     /// [`RunFileError`] if it is damaged or has another layout.
@@ -108,8 +109,8 @@ impl Comparison {
 /// Compares old runs with new ones.
 ///
 /// # Errors
-/// Wrong usage: a gate or a name that is not known, a run given twice, the simple rule for more
-/// than two runs.
+/// Wrong usage: an unknown gate or name, a run given twice, or the simple rule for more than two
+/// runs.
 pub fn compare(
     base: &[StoredRun],
     new: &[StoredRun],
@@ -163,12 +164,12 @@ pub fn compare(
 
 fn notes(base: &[StoredRun], new: &[StoredRun], usual_gates: bool) -> Vec<String> {
     let notes = [
-        (usual_gates, "these gates are the usual ones: write your own as `gate` in the profile"),
+        (usual_gates, "these are the default gates: define your own as `gate` in the profile"),
         (
             alternating(base, new) == Some(false),
-            "old and new runs did not take turns: a drift of the machine looks like a change",
+            "old and new runs did not alternate, so a drift of the machine looks like a change",
         ),
-        (new.iter().any(is_debug), "debug builds: their times are not those of a release build"),
+        (new.iter().any(is_debug), "debug builds, whose times differ from a release build's"),
     ];
     notes.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).to_owned()).collect()
 }
@@ -189,7 +190,8 @@ pub(crate) fn check_distinct(runs: &[&StoredRun]) -> Result<(), CompareError> {
     Ok(())
 }
 
-/// Why runs must not be compared: what differs and was not allowed, and runs that are no good.
+/// Reasons why runs are not comparable: differences that were not allowed, and runs with invalid
+/// results.
 pub(crate) fn obstacles(runs: &[&StoredRun], differs: &[Difference]) -> Vec<String> {
     let mut found: Vec<_> = runs.iter().filter_map(|run| unusable(run)).collect();
     let refused = differs.iter().filter(|difference| !difference.allowed);
@@ -202,8 +204,8 @@ fn unusable(run: &StoredRun) -> Option<String> {
     let ended = match run.summary.metadata.run.ended {
         RunEnd::Complete => None,
         RunEnd::Interrupted => Some("was interrupted"),
-        RunEnd::TooManyErrors => Some("was stopped, because too many requests failed"),
-        RunEnd::Decided => Some("was ended early, because its comparison was decided"),
+        RunEnd::TooManyErrors => Some("was stopped because too many requests failed"),
+        RunEnd::Decided => Some("ended early because its comparison was decided"),
         RunEnd::Aborted => Some("was aborted"),
         RunEnd::Unfinished => Some("did not finish"),
     };
@@ -214,8 +216,8 @@ fn unusable(run: &StoredRun) -> Option<String> {
     Some(format!("{path} is INVALID: {}", invalid.text()))
 }
 
-/// Whether the sides took turns: in the order of time, the side changes at least as often as the
-/// smaller side has runs.
+/// Whether old and new runs alternated: in chronological order, the side changes at least as often
+/// as the smaller side has runs.
 fn alternating(base: &[StoredRun], new: &[StoredRun]) -> Option<bool> {
     let smaller = base.len().min(new.len());
     if smaller == 0 || base.len() + new.len() == 2 {

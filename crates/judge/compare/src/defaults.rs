@@ -1,12 +1,12 @@
-//! The gates of runs whose profile has none.
+//! Default gates for runs whose profile has none.
 
 use plimsoll_metrics::{DistributionSummary, Gate, LoadModel, Metric, MetricsError};
 use plimsoll_stats::samples_needed;
 
 use crate::stored_run::StoredRun;
 
-/// The gates in force: those given by flags, else those of the new runs' profile, else the usual
-/// ones for what the old runs measured. Also whether they are the usual ones.
+/// The effective gates, and whether they are the default ones: gates of flags, else of the new
+/// runs' profile, else the default gates for the metrics of the old runs.
 pub(crate) fn gates(
     given: &[(String, String)],
     base: &[StoredRun],
@@ -22,9 +22,9 @@ pub(crate) fn gates(
     Ok((parsed.collect::<Result<_, _>>()?, true))
 }
 
-/// The usual gates: times of the headline, first tokens of streams, throughput of closed stages
-/// (that of open ones is planned), CPU time where a process was watched, and errors. A regression
-/// must not choose how it is judged, so margins come from the old runs alone.
+/// The default gates: times of the headline, first tokens of streams, throughput of closed stages
+/// (in open stages it is planned), CPU time if a process was monitored, and errors. A regression
+/// must not influence its own verdict, so margins are derived from the old runs alone.
 fn usual(base: &[StoredRun], new: &[StoredRun]) -> Vec<(String, &'static str)> {
     let Some(first) = base.first() else { return Vec::new() };
     let metadata = &first.summary.metadata;
@@ -41,7 +41,8 @@ fn usual(base: &[StoredRun], new: &[StoredRun]) -> Vec<(String, &'static str)> {
     gates
 }
 
-/// The median of a time, and the rarest tail of which every run has enough values.
+/// Gates on the median of a time, and on the rarest percentile for which every run has enough
+/// values.
 fn times<'a>(
     runs: impl Iterator<Item = &'a StoredRun>,
     metric: Metric,
@@ -53,26 +54,27 @@ fn times<'a>(
     std::iter::once((format!("{name}.p50"), "3%")).chain(tail).collect()
 }
 
-/// The rarest tail of which there are enough values; `None` if there are too few for any.
+/// The rarest percentile for which there are enough values; `None` if there are too few for any.
 pub(crate) fn tail(times: &DistributionSummary) -> Option<&'static str> {
     let tails = [("p99", 0.99), ("p95", 0.95), ("p90", 0.9)];
     let found = tails.into_iter().find(|(_, q)| times.count >= samples_needed(*q));
     found.map(|(tail, _)| tail)
 }
 
-/// The least of these margins that three runs like the old ones on each side would keep in 80 % of
-/// the cases, if nothing changed: chance alone makes shares of few requests differ.
+/// The smallest margin that three unchanged runs on each side would pass with a probability of 80
+/// %, because shares of few requests differ by chance.
 fn error_margin(base: &[StoredRun]) -> &'static str {
     const MARGINS: [(f64, &str); 5] =
         [(0.001, "0.1pp"), (0.002, "0.2pp"), (0.005, "0.5pp"), (0.01, "1pp"), (0.02, "2pp")];
     const RUNS: f64 = 3.0;
-    // The normal quantiles of 97.5 % (the interval) and of 80 %.
+    // Normal quantiles of 97.5 % (the interval) and of 80 %.
     const QUANTILES: f64 = 1.960 + 0.842;
     let counters = base.iter().map(|run| &run.summary.results.total.counters);
     let requests: u64 = counters.clone().map(|counters| counters.scheduled).sum();
     let errors: u64 = counters.map(|counters| counters.unexpected).sum();
     let each_side = RUNS * requests as f64 / base.len() as f64;
-    // One request more of each kind, so that no errors at all are not certainty.
+    // One request of each kind is added, because zero observed errors do not prove a zero error
+    // rate.
     let share = errors as f64 / requests.max(1) as f64;
     let share = (2.0 * share * each_side + 1.0) / (2.0 * each_side + 2.0);
     let least = QUANTILES * (2.0 * share * (1.0 - share) / each_side.max(1.0)).sqrt();

@@ -5,33 +5,33 @@ use std::path::PathBuf;
 use plimsoll_metrics::MetricsError;
 use plimsoll_run_files::RunFileError;
 
-/// Why runs could not be compared at all. What makes a comparison worthless, such as another
-/// machine, is part of the [`Comparison`](crate::Comparison) instead.
+/// Errors that prevent a comparison. Reasons that make it worthless, such as another machine, are
+/// part of the [`Comparison`](crate::Comparison) instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompareError {
-    /// The path is no folder of a run. Remedy: give the folder that `plimsoll run` printed.
+    /// The path is not a run folder. Remedy: give the folder that `plimsoll run` printed.
     #[error(
-        "{} is not the folder of a run, nor of a single one: it has no summary.json; give the folders that `plimsoll run` printed after `files:`, or all runs in it as {}/*",
+        "{} is not the folder of a run: it has no summary.json; pass the path that `plimsoll run` printed after `files:`, or all runs in this folder as {}/*",
         .0.display(), .0.display()
     )]
     NotARun(PathBuf),
-    /// The folder is that of a suite. Remedy: `suite --against`.
+    /// The folder belongs to a suite. Remedy: `suite --against`.
     #[error(
-        "{} is the folder of a suite, not of a run; `plimsoll suite NAME --against {}/suite.json` compares suites",
+        "{} is a suite folder, not a run folder; `plimsoll suite NAME --against {}/suite.json` compares suites",
         .0.display(), .0.display()
     )]
     Suite(PathBuf),
     /// The run was killed before it wrote a summary. Remedy: run it again.
     #[error(
-        "the run {} did not finish: it has a plan.json and no summary.json; run it again (`plimsoll report` shows what there is)",
+        "the run {} did not finish: it has a plan.json but no summary.json; run it again (`plimsoll report` shows its results so far)",
         .0.display()
     )]
     Killed(PathBuf),
     /// A file of a run cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The cause.
         error: std::io::Error,
@@ -39,26 +39,26 @@ pub enum CompareError {
     /// A summary is damaged, or of another version.
     #[error("{}: {error}", path.display())]
     Summary {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The cause.
         error: RunFileError,
     },
     /// A plan is damaged.
-    #[error("{}: this is not a plan.json that this version of plimsoll can read: {error}", path.display())]
+    #[error("{}: not a plan.json that this version of plimsoll can read: {error}", path.display())]
     Plan {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The cause.
         error: serde_json::Error,
     },
-    /// The folder is that of a comparison. Remedy: give those of its runs.
+    /// The folder belongs to a comparison. Remedy: give the folders of its runs.
     #[error(
         "{} is the folder of a comparison, not of a run; `plimsoll report {}` shows it",
         .0.display(), .0.display()
     )]
     IsComparison(PathBuf),
-    /// The same run was given twice. Remedy: leave one out; a run is not its own repeat.
+    /// The same run was given twice. Remedy: remove one; a run is not its own repeat.
     #[error("the run {} is given twice, as {}; each run counts once", .0.display(), .1.display())]
     Twice(PathBuf, PathBuf),
     /// A gate cannot be read.
@@ -67,23 +67,23 @@ pub enum CompareError {
     /// A name of `--allow-different` is unknown.
     #[error("`{name}` is nothing that can differ; known are {known}")]
     UnknownDifference {
-        /// The name.
+        /// Unknown name.
         name: String,
-        /// Those that are known.
+        /// Known names.
         known: String,
     },
-    /// `--regress-pct` with more than one run on a side. Remedy: leave it out.
+    /// `--regress-pct` with more than one run on a side. Remedy: remove it.
     #[error(
-        "--regress-pct is the simple rule for one old and one new run, and here are {0} + {1}; leave it out: gates say more"
+        "--regress-pct is the simple rule for one old and one new run, but {0} + {1} were given; omit it to use gates"
     )]
     SimpleRule(usize, usize),
-    /// A result could not be written as JSON or XML; it does not happen with what this crate built.
-    #[error("the result cannot be written: {0}")]
+    /// A result could not be written as JSON or XML, which results of this crate do not cause.
+    #[error("cannot write the result: {0}")]
     Write(String),
 }
 
 impl CompareError {
-    /// Whether it is wrong usage, and not the state of a file.
+    /// Whether the call was wrong, rather than the state of a file.
     pub const fn is_usage(&self) -> bool {
         matches!(
             self,

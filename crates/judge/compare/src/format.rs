@@ -1,4 +1,4 @@
-//! Values and changes as readers see them.
+//! Formats values and changes for readers.
 
 use plimsoll_metrics::{Judgement, Margin};
 use plimsoll_report::format::{DASH, digits};
@@ -20,8 +20,8 @@ fn trimmed(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
-/// A change with its sign and its interval: `+16.8% [+9.0, +25.1]`. All three have as many
-/// decimals as the width of the interval makes sensible.
+/// A change with its sign and its interval: `+16.8% [+9.0, +25.1]`. The width of the interval
+/// determines the number of decimals of all three.
 pub(crate) fn change(kind: Margin, change: Option<f64>, interval: Option<(f64, f64)>) -> String {
     let Some(change) = change else { return DASH.to_owned() };
     let unit = match kind {
@@ -45,7 +45,7 @@ pub(crate) fn change(kind: Margin, change: Option<f64>, interval: Option<(f64, f
     }
 }
 
-/// Rounded to nothing, a number has no sign.
+/// A number that rounds to zero has no sign.
 fn signed_percent(share: f64, decimals: usize) -> String {
     let text = format!("{:+.decimals$}", share * 100.0);
     if text.trim_start_matches(['+', '-']).trim_matches(['0', '.']).is_empty() {
@@ -55,7 +55,7 @@ fn signed_percent(share: f64, decimals: usize) -> String {
     }
 }
 
-/// The judgement in one word.
+/// The verdict in one word.
 pub(crate) const fn word(judgement: &Judgement) -> &'static str {
     match judgement {
         Judgement::Pass => "pass",

@@ -1,4 +1,4 @@
-//! The values of a gate as readers see them.
+//! Formats the values of a gate for readers.
 
 use plimsoll_report::format::{or_dash, percent, rate, time, time_us};
 
@@ -20,13 +20,13 @@ pub(crate) fn change_of(gate: &GateResult) -> String {
     format::change(gate.margin(), gate.judged.change, gate.judged.low.zip(gate.judged.high))
 }
 
-/// The margin of a gate, signed in the direction that is worse: `+3%`, `-2%`.
+/// The margin of a gate, signed in the direction of a regression: `+3%`, `-2%`.
 pub(crate) fn margin_of(gate: &GateResult) -> String {
     let sign = if gate.more_is_worse { "+" } else { "-" };
     format!("{sign}{}", format::amount(gate.margin(), gate.margin))
 }
 
-/// The change that a gate could have seen.
+/// The smallest detectable change of a gate.
 pub(crate) fn detectable_of(gate: &GateResult) -> String {
     or_dash(gate.judged.detectable, |detectable| format::amount(gate.margin(), detectable))
 }

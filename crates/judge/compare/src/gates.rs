@@ -16,7 +16,7 @@ pub enum FigureUnit {
     Ms,
     /// Microseconds of CPU time per request.
     CpuUs,
-    /// Per second.
+    /// Rate per second.
     PerS,
     /// A share, from 0 to 1.
     Share,
@@ -33,33 +33,33 @@ impl FigureUnit {
     }
 }
 
-/// A judged gate. Changes and margins are shares of the figure (0.03 is 3 %); of a figure that is
-/// a share itself, they are differences.
+/// A judged gate. Changes and margins are relative (0.03 is 3 %); for a figure that is itself a
+/// share, they are absolute differences.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateResult {
-    /// The figure, like `ttft.p99{scenario:simple}`.
+    /// Name of the figure, such as `ttft.p99{scenario:simple}`.
     pub name: String,
-    /// Its unit.
+    /// Unit of the figure.
     pub unit: FigureUnit,
-    /// Whether more is worse, as of times, or less.
+    /// Whether larger values are worse, as for times.
     pub more_is_worse: bool,
-    /// Mean over the old runs (geometric, but for shares).
+    /// Mean over the old runs (geometric, except for shares).
     pub base: Option<f64>,
     /// Mean over the new runs.
     pub new: Option<f64>,
-    /// Each old run.
+    /// Value of each old run.
     pub base_runs: Vec<f64>,
-    /// Each new run.
+    /// Value of each new run.
     pub new_runs: Vec<f64>,
-    /// How much worse it may get.
+    /// Allowed regression.
     pub margin: f64,
-    /// What the runs say about it.
+    /// Result of the statistical test.
     #[serde(flatten)]
     pub judged: Judged,
 }
 
 impl GateResult {
-    /// Its margin, with its kind.
+    /// The margin with its kind.
     pub(crate) const fn margin(&self) -> Margin {
         match self.unit {
             FigureUnit::Share => Margin::Points(self.margin),
@@ -85,7 +85,7 @@ impl GateResult {
     }
 }
 
-/// The mean of runs: geometric where changes are ratios.
+/// The mean of runs: geometric if changes are ratios.
 pub(crate) fn mean(margin: Margin, values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let scaled = Repeated::scaled(margin, values);
@@ -96,7 +96,7 @@ pub(crate) fn mean(margin: Margin, values: &[f64]) -> Option<f64> {
     .filter(|mean| mean.is_finite())
 }
 
-/// The figure of a gate in all runs, each changed by `of`.
+/// The figure of a gate in all runs, each adjusted by `of`.
 fn repeated(
     gate: &Gate,
     [base, new]: [&[StoredRun]; 2],
@@ -123,7 +123,7 @@ fn repeated(
     })
 }
 
-/// The figure without what the generator may have added to a time, or prevented of a rate.
+/// The figure without the measurement error of a time, or the generator's limit on a rate.
 fn without_generator(gate: &Gate, figure: &BoundedFigure) -> f64 {
     match gate.unit() {
         Unit::Time => figure.value - figure.bound,
@@ -131,7 +131,7 @@ fn without_generator(gate: &Gate, figure: &BoundedFigure) -> f64 {
     }
 }
 
-/// Judges all gates together, with and without what the generator itself added.
+/// Judges all gates together, with and without the measurement error.
 pub(crate) fn judge(gates: &[Gate], runs: [&[StoredRun]; 2], rule: Rule) -> Vec<GateResult> {
     let figures: Vec<_> = gates.iter().map(|gate| repeated(gate, runs, |one| one.value)).collect();
     let without: Vec<_> = gates
@@ -142,7 +142,7 @@ pub(crate) fn judge(gates: &[Gate], runs: [&[StoredRun]; 2], rule: Rule) -> Vec<
     let each = gates.iter().zip(&figures).zip(judged);
     each.map(|((gate, figure), (mut judged, without))| {
         if judged.judgement.verdict() != without.judgement.verdict() {
-            let why = "what the generator itself added to the figures decides";
+            let why = "the verdict depends on the measurement error";
             judged.judgement = Judgement::Inconclusive(why.to_owned());
         }
         GateResult::new(gate, figure.as_ref().ok(), judged)

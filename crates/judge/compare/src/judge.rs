@@ -1,4 +1,5 @@
-//! What repeated runs say about one figure, and whether it is worse than its margin allows.
+//! Estimates the change of one figure from repeated runs, and tests whether it is worse than its
+//! margin allows.
 
 use plimsoll_metrics::{Judgement, Margin, Worse};
 use plimsoll_stats::multiple::holm;
@@ -8,42 +9,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::format;
 
-/// How gates were judged.
+/// Method of judging gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// By the spread between runs.
+    /// By the variation between runs.
     Repeats,
-    /// By two numbers, of one old and one new run (`--regress-pct`). It knows nothing of chance.
+    /// By two numbers, of one old and one new run (`--regress-pct`), without regard to chance.
     Simple,
 }
 
-/// One-sided level at which a change counts as seen: that of the two-sided 95 % interval.
+/// One-sided significance level of a change; it corresponds to a two-sided 95 % interval.
 const SEEN: f64 = 0.025;
 
-/// Level of the printed intervals.
+/// Confidence level of the printed intervals.
 const LEVEL: f64 = 0.95;
 
-/// Why there is no change of a figure.
-const NO_RATIO: &str = "a value is 0, so that there is no ratio";
+/// Reason for a missing change.
+const NO_RATIO: &str = "a value is 0, so the ratio is undefined";
 
 /// One figure of the runs of both sides.
 #[derive(Clone, Debug)]
 pub struct Repeated {
-    /// Its value in each old run.
+    /// Value of each old run.
     pub base: Vec<f64>,
-    /// Its value in each new run.
+    /// Value of each new run.
     pub new: Vec<f64>,
-    /// How much worse it may get.
+    /// Allowed regression.
     pub margin: Margin,
-    /// In which direction it gets worse.
+    /// Direction of a regression.
     pub worse: Worse,
-    /// Of a share: the requests of all old and of all new runs. Chance alone makes shares differ,
-    /// also where all runs have the same.
+    /// Number of requests of all old and of all new runs, for a share. Shares vary by chance alone,
+    /// even if all observed values are equal.
     pub trials: Option<(u64, u64)>,
 }
 
-/// Where the spread between runs was taken from.
+/// Source of the variation between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpreadSource {
@@ -54,7 +55,7 @@ pub enum SpreadSource {
 }
 
 impl SpreadSource {
-    /// In words, after "spread between runs: ".
+    /// The words after "spread between runs: ".
     pub const fn words(self) -> &'static str {
         match self {
             Self::EachSide => "from the runs of each side",
@@ -63,27 +64,27 @@ impl SpreadSource {
     }
 }
 
-/// What the runs say about a figure. Changes are shares of the figure, or points of a share.
+/// Result of testing a figure. Changes are relative, or percentage points for a share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
     /// The change.
     pub change: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: Option<f64>,
     /// One-sided p value of "not worse", adjusted for all gates (Holm).
     pub p_holm: Option<f64>,
-    /// The change that would have been seen in 80 % of the cases.
+    /// The change that would be detected with a power of 80 %.
     pub detectable: Option<f64>,
-    /// Runs on each side with which unchanged code passes in 80 % of the cases; `None` also if
-    /// they are more than 1,000.
+    /// Number of runs on each side with which unchanged code passes with a probability of 80 %;
+    /// `None` also if it exceeds 1,000.
     pub runs_needed: Option<u32>,
     /// Standard deviation between runs of unchanged code.
     pub run_sd: Option<f64>,
-    /// The degrees of freedom with which it is known; `None` if it was stated.
+    /// Degrees of freedom of the standard deviation; `None` if it was given.
     pub degrees_of_freedom: Option<f64>,
-    /// Where it is from.
+    /// Source of the standard deviation.
     pub spread: Option<SpreadSource>,
     /// Pass, fail or inconclusive.
     #[serde(flatten)]
@@ -91,8 +92,8 @@ pub struct Judged {
 }
 
 impl Repeated {
-    /// Values on the scale of the statistics: logarithms where the margin is a share of the figure,
-    /// so that a change is a ratio; `None` if one of them has none.
+    /// Transforms values for the statistics: to logarithms if the margin is relative, so that a
+    /// change is a ratio; `None` if a value has no logarithm.
     pub fn scaled(margin: Margin, values: &[f64]) -> Option<Vec<f64>> {
         match margin {
             Margin::Points(_) => Some(values.to_vec()),
@@ -113,8 +114,9 @@ impl Repeated {
         })
     }
 
-    /// The change with at least the error that chance alone gives to shares of so many requests:
-    /// binomial, with one request more of each kind, so that no errors at all are not certainty.
+    /// Raises the error of a change of shares to at least the binomial error of so many requests.
+    /// One request of each kind is added, because zero observed errors do not prove a zero error
+    /// rate.
     fn at_least_by_chance(&self, change: Change, base: u64, new: u64) -> Change {
         let (base_trials, new_trials) = (base as f64, new as f64);
         let hits = mean(&self.base) * base_trials + mean(&self.new) * new_trials;
@@ -134,14 +136,14 @@ impl Repeated {
         }
     }
 
-    /// The plain change of the means (geometric where it is a ratio).
+    /// The difference of the means, or the ratio of the geometric means.
     fn plain_change(&self) -> Option<f64> {
         let [base, new] = [&self.base, &self.new]
             .map(|values| Self::scaled(self.margin, values).filter(|scaled| !scaled.is_empty()));
         Some(self.shown(mean(&new?) - mean(&base?)))
     }
 
-    /// A difference on the scale of the statistics as a reader sees it.
+    /// Converts a difference back from the scale of the statistics.
     fn shown(&self, difference: f64) -> f64 {
         match self.margin {
             Margin::Relative(_) => difference.exp_m1(),
@@ -149,7 +151,7 @@ impl Repeated {
         }
     }
 
-    /// How much worse it may get, on the scale of the statistics.
+    /// The allowed regression on the scale of the statistics.
     fn scaled_margin(&self) -> f64 {
         match (self.margin, self.worse) {
             (Margin::Relative(share), Worse::Higher) => share.ln_1p(),
@@ -158,7 +160,7 @@ impl Repeated {
         }
     }
 
-    /// An amount for the worse, as a reader sees it: without a sign.
+    /// Converts a regression back from the scale of the statistics, without a sign.
     fn shown_amount(&self, amount: f64) -> f64 {
         match self.worse {
             Worse::Higher => self.shown(amount).abs(),
@@ -192,7 +194,7 @@ impl Repeated {
     fn unjudged(&self) -> Judged {
         let change = self.plain_change();
         let why = match change {
-            Some(_) => "one run on each side does not say how much runs differ without any change",
+            Some(_) => "one run on each side does not show how much runs vary without any change",
             None => NO_RATIO,
         };
         Judged::without_interval(change, Judgement::Inconclusive(why.to_owned()))
@@ -224,7 +226,7 @@ impl Repeated {
 }
 
 impl Judged {
-    /// A figure of which the spread between runs is not known.
+    /// The result for a figure whose variation between runs is unknown.
     pub(crate) const fn without_interval(change: Option<f64>, judgement: Judgement) -> Self {
         Self {
             change,
@@ -246,8 +248,8 @@ impl Judged {
     }
 }
 
-/// Judges figures together: the p values are adjusted for their number (Holm). By the simple rule,
-/// each is judged by its two numbers.
+/// Judges figures together: p values are adjusted for their number (Holm). With the simple rule,
+/// each figure is judged by its two numbers.
 pub fn judge(figures: &[Result<Repeated, String>], rule: Rule) -> Vec<Judged> {
     let changes: Vec<_> = figures.iter().map(|figure| figure.as_ref().ok()?.change()).collect();
     let p = |figure: &Result<Repeated, String>, change: &Option<Change>| {
@@ -270,8 +272,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The change of logarithms with at least the error that the rounding of histograms gives: their
-/// buckets step by up to 0.1 %, so that runs may have the very same percentile.
+/// Raises the error of a change of logarithms to at least the rounding error of histograms. Their
+/// buckets have a width of up to 0.1 %, so runs may have exactly the same percentile.
 pub(crate) fn at_least_by_rounding(change: Change) -> Change {
     const ROUNDING_SD: f64 = 0.001 / 3.464;
     let runs = 1.0 / change.base_runs as f64 + 1.0 / change.new_runs as f64;
@@ -331,7 +333,7 @@ mod tests {
         }
     }
 
-    /// Standard deviation of ln(EVEN) is 0.00158, so that of the mean difference is 0.001; with 8
+    /// The standard deviation of ln(EVEN) is 0.00158, so the mean difference's is 0.001; with 8
     /// degrees of freedom (2.306 + 0.889) times that is 0.32 %.
     #[test]
     fn what_could_have_been_seen_and_the_runs_needed_follow_from_the_spread() {
@@ -355,7 +357,7 @@ mod tests {
         assert_eq!((word(judged), judged.change), ("inconclusive", None));
     }
 
-    /// A change of exactly the margin is kept; a share of 0 has a difference and no ratio.
+    /// A change of exactly the margin passes; a share of 0 has a difference but no ratio.
     #[test]
     fn the_simple_rule_compares_two_numbers() {
         for (base, new, worse, margin, expected) in [
@@ -375,8 +377,9 @@ mod tests {
         }
     }
 
-    /// No error in two times 5 runs of 100 requests: below 0.1 points nothing is proven. With a
-    /// million requests a share of 2e-6 +- 1.96 sqrt(2 x 5e-7 / 500,000) is.
+    /// No error in two times 5 runs of 100 requests proves nothing below 0.1 points. With a million
+    /// requests it does: 2e-6 +- 1.96 sqrt(2 x 5e-7
+    /// 500,000).
     #[test]
     fn shares_are_never_more_certain_than_their_number_of_requests() {
         for (trials, expected) in [(500, "inconclusive"), (500_000, "pass")] {

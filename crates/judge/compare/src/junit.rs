@@ -1,4 +1,4 @@
-//! A comparison as `JUnit` XML: a test case for each gate.
+//! A comparison as `JUnit` XML, with a test case per gate.
 
 use plimsoll_metrics::Judgement;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
@@ -10,8 +10,9 @@ use crate::gates::GateResult;
 use crate::text::explanation;
 
 impl Comparison {
-    /// The comparison as `JUnit` XML. A failed gate is a failure, an inconclusive one an error, or
-    /// skipped with `inconclusive_passes`. Whether the runs may be compared is a case of its own.
+    /// Formats the comparison as `JUnit` XML. A failed gate is a failure, an inconclusive one an
+    /// error, or skipped with `inconclusive_passes`. A further test case reports whether the runs
+    /// are comparable.
     ///
     /// # Errors
     /// [`CompareError::Write`], which a comparison built by this crate does not cause.
@@ -63,7 +64,7 @@ fn message(gate: &GateResult) -> String {
     format!("{} ({})", why, gate_words::change_of(gate))
 }
 
-/// XML cannot hold control characters.
+/// Removes control characters, which XML does not allow.
 fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

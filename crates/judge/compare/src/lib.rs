@@ -1,8 +1,8 @@
 //! Compares old runs with new ones: is the new version worse than the margins allow?
 //!
-//! **The run is the unit, not the request.** Thousands of requests of one run share its
-//! connections, its place in memory and the state of the machine; what differs from one run to the
-//! next is seen only in repeated runs.
+//! **The unit is the run, not the request.** Thousands of requests of one run share its
+//! connections, its place in memory and the state of the machine; only repeated runs show the
+//! variation from one run to the next.
 //!
 //! ```text
 //! StoredRun (a folder) -> obstacles (other plan? other machine? invalid?)
@@ -10,7 +10,7 @@
 //!                      -> cells: worth a look -> Comparison -> text, Markdown, JUnit, JSON
 //! ```
 //!
-//! The statistics are those of `plimsoll-stats`; `docs/statistics.md` explains them.
+//! The statistics come from `plimsoll-stats`; `docs/statistics.md` explains them.
 
 pub mod cells;
 pub mod comparison;

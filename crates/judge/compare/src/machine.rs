@@ -1,4 +1,4 @@
-//! What must be equal for two runs to be comparable.
+//! Conditions for two runs to be comparable.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,19 @@ use crate::error::CompareError;
 use crate::plan;
 use crate::stored_run::StoredRun;
 
-/// One thing in which runs must not differ.
+/// A property in which runs must not differ.
 struct Item {
-    /// Its name in `--allow-different`.
+    /// Name in `--allow-different`.
     name: &'static str,
-    /// Where its value is.
+    /// Source of the value.
     of: Of,
 }
 
-/// Where the value of an item is; there is none if a run does not say.
+/// Source of a property's value, which is absent if a run does not state it.
 enum Of {
-    /// In the run.
+    /// The run.
     Run(fn(&StoredRun) -> Option<String>),
-    /// In the description of the machine and the build.
+    /// The description of the machine and the build.
     Machine(fn(&Environment) -> Option<String>),
 }
 
@@ -45,10 +45,10 @@ impl Item {
     }
 }
 
-/// The label of a run that names the provider behind the target, where the run cannot see it.
+/// Run label that names the provider behind the target, which the run cannot see.
 const PROVIDER_LABEL: &str = "mock";
 
-/// Everything but the plan.
+/// All properties except the plan.
 const ITEMS: [Item; 13] = [
     Item::run("model", |run| joined(run.summary.metadata.targets.iter().map(|t| &t.model))),
     Item::run("features", |run| run.summary.metadata.environment.versions.get("features").cloned()),
@@ -61,7 +61,7 @@ const ITEMS: [Item; 13] = [
     Item::machine("affinity", |machine| machine.cpu_affinity.clone()),
     Item::machine("governor", |machine| machine.cpu_governor.clone()),
     Item::machine("kernel", |machine| machine.kernel.clone()),
-    // Kernels of one version keep a few pages more or less for themselves: three digits tell.
+    // Kernels of the same version reserve slightly different amounts, so three digits suffice.
     Item::machine("memory", |machine| machine.memory_bytes.map(|size| bytes(size as f64))),
     Item::machine("clock", |machine| machine.clock_source.clone()),
 ];
@@ -69,22 +69,22 @@ const ITEMS: [Item; 13] = [
 /// The name of the plan in `--allow-different`.
 const PLAN: &str = "plan";
 
-/// Something in which the runs differ.
+/// A property in which the runs differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Its name in `--allow-different`: `plan`, `cpu`, `kernel` and so on.
+    /// Name in `--allow-different`: `plan`, `cpu`, `kernel` and so on.
     pub name: String,
-    /// Of a plan: the key that differs, like `limits.timeout`.
+    /// Key of the plan that differs, such as `limits.timeout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The different values, in the order of the runs; `-` where a run does not say.
+    /// The different values, in the order of the runs; `-` if a run does not state one.
     pub values: Vec<String>,
-    /// Whether the user allowed it.
+    /// Whether the user allowed the difference.
     pub allowed: bool,
 }
 
 impl Difference {
-    /// Its name, and the key of the plan.
+    /// The name, with the key of the plan.
     pub fn title(&self) -> String {
         match &self.key {
             Some(key) => format!("{} ({key})", self.name),
@@ -92,13 +92,14 @@ impl Difference {
         }
     }
 
-    /// It in a sentence: `kernel: 6.1 / 6.2`.
+    /// The difference in words: `kernel: 6.1
+    /// 6.2`.
     pub fn words(&self) -> String {
         format!("{}: {}", self.title(), self.values.join(" / "))
     }
 }
 
-/// Checks the names of `--allow-different`.
+/// Checks the names given to `--allow-different`.
 ///
 /// # Errors
 /// [`CompareError::UnknownDifference`].
@@ -112,13 +113,13 @@ pub fn check_names(allowed: &[String]) -> Result<(), CompareError> {
     }
 }
 
-/// The names that may be allowed, for messages.
+/// Allowed names, for messages.
 fn names() -> String {
     let items = ITEMS.iter().map(|item| item.name);
     std::iter::once(PLAN).chain(items).collect::<Vec<_>>().join(", ")
 }
 
-/// Everything in which the runs differ, the plan first.
+/// All differences between the runs, the plan first.
 pub(crate) fn differences(runs: &[&StoredRun], allowed: &[String]) -> Vec<Difference> {
     let allowed: BTreeSet<&str> = allowed.iter().map(String::as_str).collect();
     let mut found = of_plans(runs, allowed.contains(PLAN));
@@ -134,7 +135,7 @@ pub(crate) fn differences(runs: &[&StoredRun], allowed: &[String]) -> Vec<Differ
     found
 }
 
-/// Everything in which two machines or builds differ, for results that are no runs.
+/// All differences between two machines or builds, for results other than runs.
 pub fn of_machines(old: &Environment, new: &Environment) -> Vec<Difference> {
     ITEMS
         .iter()
@@ -163,7 +164,7 @@ fn of_plans(runs: &[&StoredRun], allowed: bool) -> Vec<Difference> {
             })
             .collect();
     }
-    // Without the plans themselves, their hashes tell that they differ, but not where.
+    // Without the plans themselves, the hashes show that they differ, but not where.
     let hashes =
         distinct(runs.iter().map(|run| run.plan_hash().unwrap_or_else(|| DASH.to_owned())));
     match hashes {
@@ -172,7 +173,7 @@ fn of_plans(runs: &[&StoredRun], allowed: bool) -> Vec<Difference> {
     }
 }
 
-/// The different values in the order in which they first occur; `None` of nothing.
+/// The distinct values in order of first occurrence; `None` if empty.
 fn distinct(values: impl Iterator<Item = String>) -> Option<Vec<String>> {
     let mut distinct = Vec::new();
     for value in values {

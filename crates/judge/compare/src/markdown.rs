@@ -1,12 +1,13 @@
-//! A comparison as a comment of a pull request: its screen, and the runs.
+//! A comparison as a pull request comment: its screen, and the runs.
 
 use crate::comparison::{Comparison, RunRef};
 
-/// Most runs that are shown.
+/// Maximum number of runs shown.
 const RUNS_SHOWN: usize = 100;
 
 impl Comparison {
-    /// The comparison in Markdown, below 60,000 bytes. Names come from files, and are escaped.
+    /// Formats the comparison as Markdown, below 60,000 bytes. Names come from files and are
+    /// escaped.
     pub fn markdown(&self) -> String {
         let base = self.base.iter().map(|run| line("base", run));
         let runs = base.chain(self.new.iter().map(|run| line("new", run)));

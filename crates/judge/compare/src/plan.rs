@@ -1,10 +1,10 @@
-//! The plan of a run without what may differ between runs that are compared: is the same load sent
-//! in the same way?
+//! Reduces a plan to the parts that must be equal in compared runs: is the same load sent in the
+//! same way?
 
 use serde_json::{Map, Value};
 
-/// Keys of a plan that runs which are compared may have different: where the load went, the random
-/// numbers, names, and what was judged. Models and protocols of targets are compared apart.
+/// Keys of a plan that may differ between compared runs: the destination, the seed, names, and
+/// thresholds. Models and protocols of targets are compared separately.
 const FREE: [&str; 11] = [
     "name",
     "shard",
@@ -19,18 +19,18 @@ const FREE: [&str; 11] = [
     "bind",
 ];
 
-/// Keys whose value is the path of a file, of which only the name counts.
+/// Keys whose value is a path, of which only the file name counts.
 const PATHS: [&str; 2] = ["file", "tokenizer"];
 
-/// The hash of a plan, of 16 hexadecimal digits: the same for runs that send the same load in the
-/// same way, whatever their target, key, seed and names. `plan` is the plan as `plan.json` has it.
+/// Hash of a plan, as 16 hexadecimal digits. It is equal for runs that send the same load in the
+/// same way, whatever their target, key, seed and names. `plan` is the plan from `plan.json`.
 ///
-/// 64-bit FNV-1a over the plan as JSON, with the keys of objects in order.
+/// 64-bit FNV-1a over the plan as JSON, with sorted keys.
 pub fn hash(plan: &Value) -> String {
     hash_of_comparable(&comparable(plan))
 }
 
-/// [`hash`] of what [`comparable`] returned.
+/// The [`hash`] of a plan that [`comparable`] returned.
 pub(crate) fn hash_of_comparable(plan: &Value) -> String {
     fnv(&canonical(plan))
 }
@@ -43,13 +43,13 @@ pub(crate) fn fnv(text: &str) -> String {
     format!("{hash:016x}")
 }
 
-/// The plan without what may differ.
+/// The plan without the parts that may differ.
 pub(crate) fn comparable(plan: &Value) -> Value {
     let Value::Object(plan) = plan else { return plan.clone() };
     let kept = plan.iter().filter(|(key, _)| !FREE.contains(&key.as_str()));
     let mut kept: Map<_, _> =
         kept.map(|(key, value)| (key.clone(), with_names_of_files(key, value))).collect();
-    // Which certificates are trusted belongs to the target.
+    // Trusted certificates belong to the target.
     if let Some(Value::Object(tls)) = kept.get_mut("tls") {
         for file in ["ca_file", "cert_file", "key_file"] {
             tls.remove(file);
@@ -74,14 +74,14 @@ fn with_names_of_files(key: &str, value: &Value) -> Value {
     }
 }
 
-/// JSON without spaces, with the keys of objects in order.
+/// JSON without spaces and with sorted keys.
 fn canonical(value: &Value) -> String {
     let mut value = value.clone();
     value.sort_all_objects();
     value.to_string()
 }
 
-/// The keys in which plans differ, as paths like `limits.timeout`, with the value in each plan.
+/// Keys in which plans differ, as paths such as `limits.timeout`, with the value in each plan.
 pub(crate) fn differences(plans: &[&Value]) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     let plans: Vec<_> = plans.iter().map(|plan| Some(*plan)).collect();
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(hash(&one), hash(&two));
     }
 
-    /// The vectors of the authors of FNV.
+    /// Test vectors by the authors of FNV.
     #[test]
     fn the_hash_is_fnv_1a() {
         assert_eq!(fnv(""), "cbf29ce484222325");

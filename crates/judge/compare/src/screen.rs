@@ -1,4 +1,4 @@
-//! The end of a comparison on a screen: the gates, what stands out, and the verdict.
+//! The screen at the end of a comparison: gates, notable changes, and the verdict.
 
 use plimsoll_metrics::{Judgement, Verdict};
 use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
@@ -6,21 +6,21 @@ use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
 use crate::comparison::Comparison;
 use crate::text::explanations;
 
-/// The most gates that are shown.
+/// Maximum number of gates shown.
 const MOST: usize = 12;
 
-/// Columns at the end of the table that a narrow screen leaves out: what a gate could see.
+/// Number of trailing columns that a narrow screen omits: the smallest detectable change.
 const SPARE: usize = 1;
 
-/// Most parts of the runs that are pointed out; the file has all.
+/// Maximum number of changed parts shown; the file has all.
 const CELLS: usize = 20;
 
-/// What to do about runs that must not be compared.
+/// Remedy for runs that are not comparable.
 const OBSTACLE: &str =
-    "make the runs again alike; --allow-different NAME compares them as they are";
+    "repeat the runs with equal settings, or compare them anyway with --allow-different NAME";
 
 impl Comparison {
-    /// The screen; what it leaves out is printed by `--full`.
+    /// Formats the screen; `--full` prints the omitted parts.
     pub fn screen(&self) -> Screen {
         let mut screen = Screen::new(Rest::Flag);
         screen.title(&self.headline());
@@ -37,7 +37,7 @@ impl Comparison {
         screen.stands_out(self.obstacles.iter().map(|why| Item::new(Tone::Bad, why).fix(OBSTACLE)));
         let failed = self.gates.iter().any(|gate| gate.judged.judgement == Judgement::Fail);
         let tone = if failed { Tone::Bad } else { Tone::Unsure };
-        // One advice for all gates that are open: it stands below the first.
+        // All open gates share one piece of advice, below the first of them.
         let open = self.verdict == Verdict::Inconclusive;
         let advice = self.advice().filter(|_| open).unwrap_or_default();
         let others = explanations(&self.gates).into_iter();
@@ -58,7 +58,7 @@ impl Comparison {
         }
     }
 
-    /// The gates that failed, then those that could not be decided, then the others.
+    /// Indices of failed gates, then undecided ones, then the others.
     fn by_importance(&self) -> Vec<usize> {
         let mut order: Vec<_> = (0..self.gates.len()).collect();
         order.sort_by_key(|index: &usize| {

@@ -1,17 +1,17 @@
 //! The simple rule: one new run may be worse than one old run by N percent. It compares two numbers
-//! and knows nothing of chance; whatever shows it says so.
+//! without regard to chance, and every output says so.
 
 use plimsoll_metrics::{Gate, Group, Metric, MetricsError};
 
 use crate::defaults;
 use crate::stored_run::StoredRun;
 
-/// What the rule says of itself.
+/// Label of the rule in outputs.
 pub(crate) const LABEL: &str = "simple rule: two numbers, one run each; unchanged code can fail it, \
                                 and changed code can pass";
 
-/// Throughput and times of every measured stage, and errors. Of tails only the rarest of which both
-/// runs have enough values: another one would have no figure.
+/// Gates on throughput and times of every measured stage, and on errors. The tail is the rarest
+/// percentile for which both runs have enough values.
 pub(crate) fn gates(base: &StoredRun, run: &StoredRun) -> Result<Vec<Gate>, MetricsError> {
     let stages = run.summary.results.by_stage.iter().filter(|stage| !stage.warmup);
     let time = run.summary.metadata.headline_time();
@@ -32,7 +32,7 @@ pub(crate) fn gates(base: &StoredRun, run: &StoredRun) -> Result<Vec<Gate>, Metr
     Ok(gates)
 }
 
-/// The rarest tail that a stage has in both runs.
+/// The rarest percentile that a stage has in both runs.
 fn rarest_of_both(base: &StoredRun, stage: &Group, metric: Metric) -> Option<&'static str> {
     let same = base.summary.results.by_stage.iter().find(|other| other.stage == stage.stage);
     let both = [Some(stage), same].map(|stage| stage?.distribution(metric));

@@ -14,18 +14,18 @@ use crate::plan;
 /// A stored run.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
-    /// Its folder, as given.
+    /// Path of the folder, as given.
     pub path: PathBuf,
-    /// Its summary.
+    /// Summary of the run.
     pub summary: RunSummary,
-    /// The plan without what may differ between runs that are compared; `None` if there is only a
+    /// The plan without the parts that may differ between compared runs; `None` if there is only a
     /// summary.
     pub plan: Option<Value>,
-    /// The gates of its profile.
+    /// Gates of its profile.
     pub gates: Vec<(String, String)>,
 }
 
-/// The part of `plan.json` that is read.
+/// The parts of `plan.json` that are read.
 #[derive(Deserialize)]
 struct PlanFile {
     plan: Value,
@@ -35,7 +35,7 @@ impl StoredRun {
     /// Reads the folder of a run, or its `summary.json` alone.
     ///
     /// # Errors
-    /// Each says which file, what is wrong with it, and what to do.
+    /// Each names the file, the problem and the remedy.
     pub fn read(path: &Path) -> Result<Self, CompareError> {
         let is_file = path.is_file();
         let folder = if is_file { path.parent().unwrap_or(path) } else { path };
@@ -52,7 +52,7 @@ impl StoredRun {
         Ok(Self::new(path.to_owned(), summary, plan.map(|file| file.plan)))
     }
 
-    /// From its parts; `plan` is that of `plan.json`.
+    /// Creates a run from its parts; `plan` is the content of `plan.json`.
     pub fn new(path: PathBuf, summary: RunSummary, plan: Option<Value>) -> Self {
         let gates = plan.as_ref().and_then(|plan| plan.get("gate")?.as_object().cloned());
         let gates = gates.into_iter().flatten();
@@ -65,13 +65,13 @@ impl StoredRun {
         }
     }
 
-    /// What tells it from every other run.
+    /// Unique id of the run.
     pub fn id(&self) -> String {
         let run = &self.summary.metadata.run;
         format!("{}-{}", run.started_unix_ns, run.run_id)
     }
 
-    /// The hash of what was sent and when; `None` for a run of an earlier version without a plan.
+    /// Hash of the plan; `None` for a run of an earlier version without a plan.
     pub fn plan_hash(&self) -> Option<String> {
         let stored = &self.summary.metadata.run.plan_hash;
         if !stored.is_empty() {
@@ -81,7 +81,7 @@ impl StoredRun {
     }
 }
 
-/// The content of a file, or `None` if there is none.
+/// The content of a file, or `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, CompareError> {
     match plimsoll_input::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -92,7 +92,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, CompareError> {
     }
 }
 
-/// What a folder without a summary is.
+/// The error for a folder without a summary.
 fn missing(path: &Path, plan: &Path) -> CompareError {
     if path.join("suite.json").exists() {
         CompareError::Suite(path.to_owned())

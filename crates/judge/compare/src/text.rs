@@ -1,4 +1,4 @@
-//! A comparison for people.
+//! A comparison as text.
 
 use plimsoll_metrics::{Judgement, Margin, Verdict};
 use plimsoll_report::Style;
@@ -12,12 +12,12 @@ use crate::judge::Rule;
 use crate::simple;
 
 impl Comparison {
-    /// The text, at most `width` columns wide: the whole of its screen.
+    /// Formats the whole screen, at most `width` columns wide.
     pub fn text(&self, width: usize) -> String {
         self.screen().whole(Style::plain(width))
     }
 
-    /// The first line: what was compared.
+    /// The first line: the compared runs.
     pub(crate) fn headline(&self) -> String {
         let mut parts = vec![format!("{} + {} runs", self.base.len(), self.new.len())];
         let differs = &self.same_machine.differs;
@@ -42,9 +42,9 @@ impl Comparison {
         format!("compare: {}", parts.join(", "))
     }
 
-    /// The gates. The verdict stands first: a table that is too wide goes on below or loses its
-    /// last columns, and never the verdict. The simple rule knows no interval, and nothing that it
-    /// could see.
+    /// The table of gates. The verdict is the first column, because a table that is too wide is
+    /// split or loses its last columns. With the simple rule there are no intervals and no
+    /// detectable changes.
     pub fn table(&self) -> Table {
         let change = if self.rule == Rule::Simple { "change" } else { "change [95 %]" };
         let head = ["gate", "verdict", "base", "new", change, "margin", "could see"];
@@ -55,7 +55,7 @@ impl Comparison {
         table
     }
 
-    /// Where the spread between runs is from.
+    /// The source of the variation between runs.
     pub(crate) fn spread_sentence(&self) -> Option<String> {
         if self.rule == Rule::Simple {
             return Some(simple::LABEL.to_owned());
@@ -131,11 +131,11 @@ impl Comparison {
                 let open = if open > 0 { format!("; {open} inconclusive") } else { String::new() };
                 format!("{word}: {failed} of {all} {gates} failed: {names}{open}")
             }
-            Verdict::Inconclusive if all == 0 => format!("{word}: there is no gate"),
+            Verdict::Inconclusive if all == 0 => format!("{word}: no gate is defined"),
             Verdict::Inconclusive => {
                 let advice = self.advice().map(|advice| format!("; {advice}"));
                 let advice = advice.unwrap_or_default();
-                format!("{word}: {open} of {all} {gates} could not be decided{advice}")
+                format!("{word}: {open} of {all} {gates} are undecided{advice}")
             }
         }
     }
@@ -148,14 +148,14 @@ impl Comparison {
         format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
     }
 
-    /// What decides the gates that are open.
+    /// Advice for open gates.
     pub(crate) fn advice(&self) -> Option<String> {
         let open: Vec<_> = self
             .gates
             .iter()
             .filter(|gate| matches!(gate.judged.judgement, Judgement::Inconclusive(_)))
             .collect();
-        // More runs do not give a figure that each of them lacks.
+        // More runs do not help if a figure is missing in each of them.
         if open.iter().all(|gate| gate.base.is_none()) {
             let advice = "make each run longer, or gate another figure";
             return (self.rule == Rule::Simple && !open.is_empty()).then(|| advice.to_owned());
@@ -186,7 +186,7 @@ pub(crate) fn row(gate: &GateResult) -> [String; 7] {
     ]
 }
 
-/// Why a gate did not pass, in a sentence.
+/// The reason why a gate did not pass, in a sentence.
 pub(crate) fn explanation(gate: &GateResult) -> Option<String> {
     let name = &gate.name;
     match &gate.judged.judgement {
@@ -203,7 +203,7 @@ pub(crate) fn explanation(gate: &GateResult) -> Option<String> {
     }
 }
 
-/// Why gates did not pass, a sentence for each reason.
+/// Reasons why gates did not pass, one sentence each.
 pub(crate) fn explanations(gates: &[GateResult]) -> Vec<String> {
     let mut sentences: Vec<(String, String)> = Vec::new();
     for gate in gates {

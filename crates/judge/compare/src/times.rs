@@ -1,4 +1,4 @@
-//! The times of the compared runs, so that a page can draw them without the folders of the runs.
+//! Times of the compared runs, stored so that a page can draw them without the run folders.
 
 use plimsoll_metrics::{DistributionSummary, Metric};
 use schemars::JsonSchema;
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::stored_run::StoredRun;
 
-/// The times of all requests of each run, without warm-up, in the figure that heads its report.
+/// Times of all requests of each run, without warm-up, in the headline figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
-    /// The figure, like `response_time_ms`.
+    /// Figure, such as `response_time_ms`.
     pub metric: String,
-    /// Of each old run; `null` if it has none.
+    /// Times of each old run; `null` if it has none.
     pub base: Vec<Option<DistributionSummary>>,
-    /// Of each new run.
+    /// Times of each new run.
     pub new: Vec<Option<DistributionSummary>>,
 }
 
 impl Times {
-    /// Those of runs that may be compared; `None` if no run has any.
+    /// Collects the times of comparable runs; `None` if no run has any.
     pub(crate) fn of(base: &[StoredRun], new: &[StoredRun]) -> Option<Self> {
         let metric: Metric = base.first()?.summary.metadata.headline_time();
         let [base, new] = [base, new].map(|runs| {

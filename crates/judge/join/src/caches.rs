@@ -1,11 +1,11 @@
-//! What caches did, by the log and by the headers of the answers.
+//! Cache results according to the log and the response headers.
 
 use plimsoll_measure::CacheState;
 
 use crate::result::Caches;
 use crate::run::Run;
 
-/// The counts over all matched requests; `None` if the log says nothing of caches.
+/// Counts over all matched requests; `None` if the log has no cache states.
 pub(crate) fn caches(run: &Run) -> Option<Caches> {
     let mut caches = Caches::default();
     for request in run.requests.iter().filter(|request| request.rows > 0) {

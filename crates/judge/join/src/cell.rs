@@ -1,4 +1,4 @@
-//! A value of a log as it came, and what is made of it.
+//! A raw value of a log, and its conversions.
 
 use std::borrow::Cow;
 
@@ -9,28 +9,28 @@ use crate::time::{self, Unit};
 /// A value of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Cell<'a> {
-    /// No such column, or nothing in it.
+    /// The column is missing, or the value is empty.
     #[default]
     Missing,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// Another number.
+    /// Any other number.
     Float(f64),
-    /// A text.
+    /// A string.
     Text(Cow<'a, str>),
 }
 
-/// A value that is not what its field needs.
+/// A value of the wrong type for its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bad;
 
-/// What a field needs, `None` where the log has nothing.
+/// A field's value; `None` if the log has none.
 pub(crate) type Read<T> = Result<Option<T>, Bad>;
 
 impl<'a> Cell<'a> {
-    /// A text, where nothing, `-` and `null` mean that there is none.
+    /// Converts a text; an empty text, `-` and `null` count as missing.
     pub(crate) fn of_text(text: impl Into<Cow<'a, str>>) -> Self {
         let text = text.into();
         match text.trim() {
@@ -39,7 +39,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// As an id.
+    /// The value as an id.
     pub(crate) fn text(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Missing => None,
@@ -50,7 +50,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// As a count.
+    /// The value as a count.
     pub(crate) fn count(&self) -> Read<u32> {
         let found = match self {
             Self::Missing => return Ok(None),
@@ -65,7 +65,7 @@ impl<'a> Cell<'a> {
         found.map(Some).ok_or(Bad)
     }
 
-    /// As the state of a cache.
+    /// The value as the state of a cache.
     pub(crate) fn cache(&self) -> Read<CacheState> {
         match self {
             Self::Missing => Ok(None),
@@ -76,7 +76,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// As yes or no.
+    /// The value as a boolean.
     pub(crate) fn flag(&self) -> Read<bool> {
         let found = match self {
             Self::Missing => return Ok(None),
@@ -93,7 +93,7 @@ impl<'a> Cell<'a> {
         found.map(Some).ok_or(Bad)
     }
 
-    /// As a time or a length in nanoseconds.
+    /// The value as a time or duration in nanoseconds.
     pub(crate) fn nanos(&self, unit: Unit) -> Read<i64> {
         let found = match self {
             Self::Missing => return Ok(None),
@@ -105,7 +105,7 @@ impl<'a> Cell<'a> {
         found.map(Some).ok_or(Bad)
     }
 
-    /// The sum of lengths: a proxy that asked several servers lists them, like `0.010, 0.020`.
+    /// The sum of durations: a proxy that tried several servers lists them, such as `0.010, 0.020`.
     pub(crate) fn sum_of_nanos(&self, unit: Unit) -> Read<i64> {
         let Self::Text(text) = self else { return self.nanos(unit) };
         let parts = text.split([',', ':']).map(str::trim).filter(|part| !matches!(*part, "" | "-"));
@@ -117,19 +117,18 @@ impl<'a> Cell<'a> {
         Ok(sum)
     }
 
-    /// The smallest step of this time, as it is written: of what is between two steps nothing is
-    /// known.
+    /// The resolution of a time as written; smaller differences are unknown.
     pub(crate) fn step(&self, unit: Unit) -> Option<i64> {
         match self {
             Self::Missing | Self::Bool(_) => None,
             Self::Int(_) => unit.nanos_of_int(1),
-            // Without zeros at its end, which other rows of the log make up for.
+            // Trailing zeros are lost, but other rows of the log show the full resolution.
             Self::Float(value) => Some(time::step(&value.to_string(), unit)),
             Self::Text(text) => Some(time::step(text.trim(), unit)),
         }
     }
 
-    /// For a message.
+    /// The value for messages.
     pub(crate) fn shown(&self) -> String {
         crate::error::quoted(&self.text().unwrap_or_default())
     }
@@ -156,7 +155,7 @@ mod tests {
         assert_eq!(text(" - "), Cell::Missing);
         assert_eq!(text("12").count(), Ok(Some(12)));
         assert_eq!(text("12.0").count(), Ok(Some(12)));
-        // As nginx writes it without quotes, in milliseconds; and a double in full.
+        // Like nginx without quotes, in milliseconds; and a float with all its digits.
         for (value, step) in [(0.012, 1_000_000), (0.5, 100_000_000), (0.012_345_678, 1_i64)] {
             assert_eq!(Cell::Float(value).step(Unit::S), Some(step), "{value}");
         }

@@ -1,29 +1,29 @@
-//! Whether a log could be read as its map says, is one of the run, and has times that can be
-//! compared. What is wrong is told with its cause and its remedy.
+//! Checks that a log is readable with its map, belongs to the run, and has comparable times. Every
+//! error names its cause and remedy.
 
-use crate::books::Joiner;
 use crate::error::{JoinError, quoted};
 use crate::map::Field;
-use crate::result::Books;
+use crate::matcher::Joiner;
+use crate::result::MatchCounts;
 use crate::run::{Request, Run};
 use crate::times;
 
-/// Clocks further apart than this are a wrong zone or unit.
+/// Clocks further apart than this indicate a wrong time zone or unit. In milliseconds.
 const APART: f64 = 1_800_000.0;
 
-/// The share of bad values or lines from which on the map is wrong.
+/// Share of bad values or lines from which the map counts as wrong.
 const BAD: f64 = 0.01;
 
-/// Whether the log could be read as the map says.
+/// Checks that the log is readable with its map.
 pub(crate) fn rows(joiner: &Joiner<'_, '_>, log: &str) -> Result<(), JoinError> {
-    let Books { in_log, unreadable, .. } = joiner.books;
+    let MatchCounts { in_log, unreadable, .. } = joiner.books;
     if in_log == 0 && unreadable == 0 {
         return Err(JoinError::NoRows(format!("{log} has no rows")));
     }
     if unreadable as f64 > (in_log + unreadable) as f64 * BAD && unreadable > 1 {
         let example = joiner.unreadable.as_deref().unwrap_or_default();
         return Err(JoinError::Usage(format!(
-            "{unreadable} lines of {log} are no rows like the others; the first is {example}"
+            "{unreadable} lines of {log} are malformed; the first is {example}"
         )));
     }
     for field in Field::ALL {
@@ -45,7 +45,7 @@ pub(crate) fn rows(joiner: &Joiner<'_, '_>, log: &str) -> Result<(), JoinError> 
     Ok(())
 }
 
-/// Whether the log is one of this run at all.
+/// Checks that the log belongs to this run.
 pub(crate) fn matches(
     joiner: &Joiner<'_, '_>,
     span: (i64, i64),
@@ -68,7 +68,7 @@ pub(crate) fn matches(
         let outside = first > span.1.saturating_add(3_600_000_000_000)
             || last < span.0.saturating_sub(3_600_000_000_000);
         let which = if outside {
-            "it is a log of another run, or its clock is hours away: it is"
+            "it belongs to another run, or its clock is hours off: it is"
         } else {
             "it is"
         };
@@ -94,24 +94,24 @@ pub(crate) fn matches(
     )))
 }
 
-/// How many requests took the log's side longer than the client waited; and why the times are not
-/// compared, if they are not.
+/// Returns the number of requests that took longer in the log than for the client, and the reason
+/// if the times are not comparable.
 pub(crate) fn times(joiner: &Joiner<'_, '_>) -> Result<(u64, Option<String>), JoinError> {
     let refused = lengths(joiner)?.or_else(|| upstream(joiner));
     let step = joiner.quality.length_step.unwrap_or(0);
     let (impossible, too_many) = times::impossible(joiner.run, step);
     let longer = format!(
-        "{impossible} requests took the log's side longer than the client waited: the log's time is \
+        "{impossible} requests took longer in the log than for the client: the log's time is \
          not part of the client's"
     );
     Ok((impossible, refused.or_else(|| too_many.then_some(longer))))
 }
 
-/// Whether the log's lengths are in the units of the map; why there are none, where it has none.
+/// Checks that the durations of the log are in the map's units; returns the reason if it has none.
 fn lengths(joiner: &Joiner<'_, '_>) -> Result<Option<String>, JoinError> {
     let Some(entry) = joiner.map.entry(Field::Total).or_else(|| joiner.map.entry(Field::Ended))
     else {
-        return Ok(Some("the map names no time of the log (total)".to_owned()));
+        return Ok(Some("the map has no time (total)".to_owned()));
     };
     let Some((field, unit)) = entry.unit.map(|unit| (entry.field, unit)) else { return Ok(None) };
     let wrong = times::true_unit(joiner.run, unit).filter(|_| field == Field::Total);
@@ -131,7 +131,7 @@ fn lengths(joiner: &Joiner<'_, '_>) -> Result<Option<String>, JoinError> {
     Ok((!known).then(|| "no matched row has a time".to_owned()))
 }
 
-/// Whether what the log says of the upstream is a part of what it says of the whole.
+/// Checks that the upstream time is a part of the total; returns the reason if it is not.
 fn upstream(joiner: &Joiner<'_, '_>) -> Option<String> {
     let entry = joiner.map.entry(Field::Upstream)?;
     let steps = joiner.quality.steps();
@@ -156,7 +156,7 @@ fn utc(nanos: i64) -> String {
     plimsoll_report::format::utc(u64::try_from(nanos).unwrap_or_default())
 }
 
-/// Times of arrival that are nowhere near the run, in whatever order, are no times of arrival.
+/// Rejects arrival times that are nowhere near the run, in any order of the rows.
 pub(crate) fn dates_are_near(run: &Run) -> Result<(), JoinError> {
     let Some((nearest, at, sent)) = run
         .requests

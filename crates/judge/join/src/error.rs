@@ -1,28 +1,28 @@
-//! Errors: each says the cause and the fix.
+//! Errors, each with its cause and fix.
 
 /// Why a run cannot be matched with a log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// A wrong map, a log of another run, a database that does not answer. The text says what to
+    /// A wrong map, a log of another run, or a database that does not answer. The text says what to
     /// change.
     #[error("{0}")]
     Usage(String),
-    /// The log has no row at all: it may not be written yet.
+    /// The log has no rows, perhaps because it is not yet written.
     #[error("{0}")]
     NoRows(String),
-    /// The files are as they should be, and yet nothing can be said.
+    /// The files are valid, but allow no conclusion.
     #[error("{0}")]
     Unjudged(String),
 }
 
 impl JoinError {
-    /// Whether the call was wrong, and not the data.
+    /// Whether the call was wrong, rather than the data.
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Usage(_) | Self::NoRows(_))
     }
 
-    /// Whether the log has no row, which it may have later.
+    /// Whether the log has no rows yet.
     pub const fn lacks_rows(&self) -> bool {
         matches!(self, Self::NoRows(_))
     }
@@ -32,7 +32,8 @@ impl JoinError {
     }
 }
 
-/// A text of a log or a database as part of one line: control characters written out, and cut.
+/// Quotes a text of a log or a database for use in a line: truncated, and with escaped control
+/// characters.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut out = String::new();
@@ -40,7 +41,7 @@ pub(crate) fn quoted(text: &str) -> String {
         match c {
             '\n' => out += "\\n",
             '\t' => out += "\\t",
-            // One by one: together they may be a colour of our own reports.
+            // Escaped one by one, because together they could form one of our own colour codes.
             c => out += &plimsoll_report::printable(c.encode_utf8(&mut [0; 4])),
         }
     }

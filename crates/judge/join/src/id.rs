@@ -1,14 +1,14 @@
-//! Ids as 128 bits, so that a million of them take little memory.
+//! Ids hashed to 128 bits, so that a million of them need little memory.
 
 use std::collections::HashMap;
 
-/// 128 bits of an id. Two different ids of a run share them with a probability below 1e-26 (a
-/// million ids), unless somebody made them so on purpose.
+/// 128-bit hash of an id. A collision within a run has a probability below 1e-26 (for a million
+/// ids), unless somebody constructs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct IdHash(u128);
 
 impl IdHash {
-    /// FNV-1a of 128 bits.
+    /// 128-bit FNV-1a.
     pub(crate) fn of(id: &str) -> Self {
         const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -20,14 +20,14 @@ impl IdHash {
     }
 }
 
-/// Requests by the bits of their id.
+/// Requests by the hash of their id.
 pub(crate) type IdTable = HashMap<IdHash, u32>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The published vectors of FNV-1a.
+    /// Test vectors published with FNV-1a.
     #[test]
     fn ids_are_hashed_by_fnv_1a() {
         assert_eq!(IdHash::of("").0, 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);

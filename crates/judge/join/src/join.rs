@@ -1,15 +1,15 @@
-//! The join: reads the run, chooses the map, reads the log, judges.
+//! The join: reads the run, chooses the map, reads the log, and judges the match.
 
 use std::path::{Path, PathBuf};
 
-use crate::books::Joiner;
 use crate::caches;
 use crate::check;
 use crate::error::{JoinError, quoted};
 use crate::map::{Field, LogOf, Map};
+use crate::matcher::Joiner;
 use crate::preset::{MapChoice, choose};
 use crate::progress::{Progress, Reading};
-use crate::result::{Books, GroupTimes, Join, SCHEMA, StageTimes, Verdict};
+use crate::result::{GroupTimes, Join, MatchCounts, SCHEMA, StageTimes, Verdict};
 use crate::rows;
 use crate::run::{Fate, Request, Run, RunChoice, run_id};
 use crate::source;
@@ -17,34 +17,34 @@ use crate::stage_times;
 use crate::stated_times;
 use crate::times;
 
-/// The share of the requests outside of what the log covers from which on nothing can be said.
+/// Share of requests outside the period of the log above which the join is inconclusive.
 const UNCOVERED: f64 = 0.01;
 
-/// Fewer than these at the ends of a short run are a loss like any other.
+/// Fewer missing requests than this at the ends of a short run count as lost.
 const AT_THE_ENDS: u64 = 3;
 
-/// What is joined, and how.
+/// Options of a join.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Of the run.
+    /// Choice of requests.
     pub run: RunChoice,
-    /// Of the log.
+    /// Choice of the map.
     pub map: MapChoice,
-    /// The share of requests that the log may lose, from 0 to 1.
+    /// Share of requests that the log may lose, from 0 to 1.
     pub allow_lost: f64,
-    /// Where a line of JSON is written for each request, once all is judged.
+    /// File that receives a line of JSON per request at the end.
     pub rows: Option<PathBuf>,
 }
 
-/// Matches the requests of the run in `folder` with a log. `shown` gets the map before the log is
-/// read, `tell` how far the reading is.
+/// Matches the requests of the run in `folder` with a log. `shown` receives the map before the log
+/// is read, `tell` the progress of reading.
 ///
 /// # Memory
-/// About 320 bytes for each request of the run, and some 50 more at the end for each of those of
-/// its largest group of scenario and outcome; nothing for rows of the log.
+/// About 320 bytes per request of the run; at the end, another 50 bytes or so per request of the
+/// largest group of scenario and outcome. Rows of the log need no memory.
 ///
 /// # Errors
-/// [`JoinError`], of which [`JoinError::is_usage`] says whether the call was wrong.
+/// [`JoinError`]; [`JoinError::is_usage`] distinguishes wrong calls.
 pub fn join(
     folder: &Path,
     log: &Path,
@@ -114,7 +114,7 @@ fn verdict(joiner: &Joiner<'_, '_>, allow_lost: f64) -> Verdict {
     let must = books.matched + books.lost;
     if books.unnamed as f64 > (must + books.unnamed) as f64 * UNCOVERED {
         return Verdict::Unjudged(format!(
-            "{} answers have no id header of their own, and no row by the id that was sent",
+            "{} responses have no id header of their own, and no row with the id that was sent",
             books.unnamed
         ));
     }
@@ -126,9 +126,9 @@ fn verdict(joiner: &Joiner<'_, '_>, allow_lost: f64) -> Verdict {
     }
 }
 
-/// A log that begins after the run or ends before it loses nothing: it covers only a part. Told by
-/// the run's own clock: lost before the first match or after the last.
-fn uncovered(run: &Run, books: &Books) -> Option<String> {
+/// Detects a log that begins after the run or ends before it, and therefore covers only a part of
+/// it. By the run's clock, all its missing requests are before the first match or after the last.
+fn uncovered(run: &Run, books: &MatchCounts) -> Option<String> {
     let matched = run.requests.iter().filter(|request| request.rows > 0).map(|r| r.sent);
     let (first, last) = (matched.clone().min()?, matched.max()?);
     let count = run
@@ -161,7 +161,7 @@ fn notes(joiner: &Joiner<'_, '_>) -> Vec<String> {
         );
     }
     if run.cut {
-        notes.push("the last line of the run's rows is cut, and left out".to_owned());
+        notes.push("the last row of the run is truncated and ignored".to_owned());
     }
     if run.without_header > 0 {
         notes.push(format!(
@@ -179,21 +179,20 @@ fn notes(joiner: &Joiner<'_, '_>) -> Vec<String> {
     }
     if books.unreadable > 0 {
         let example = joiner.unreadable.as_deref().unwrap_or_default();
-        notes.push(format!("lines of the log that are no rows: {} ({example})", books.unreadable));
+        notes.push(format!("malformed lines of the log: {} ({example})", books.unreadable));
     }
     for field in Field::ALL {
         let bad = &joiner.quality.bad[field as usize];
         if bad.rows > 0 {
             let name = field.name();
             notes.push(format!(
-                "{} values of `{name}` cannot be read, like `{}`",
+                "{} invalid values of `{name}`, such as `{}`",
                 bad.rows, bad.example
             ));
         }
     }
     if joiner.map.log_of == LogOf::Upstream {
-        notes
-            .push("the log is of the upstream: `outside` is all that is in front of it".to_owned());
+        notes.push("this is the upstream's log: `outside` is everything in front of it".to_owned());
     }
     if books.foreign > 0 {
         notes.push(

@@ -1,4 +1,4 @@
-//! Takes the mapped columns out of a line of JSON.
+//! Extracts the mapped columns of a line of JSON.
 
 use serde_json::{Map as Object, Value};
 
@@ -8,8 +8,8 @@ use crate::map::{FIELDS, Map};
 /// The values of a row, by field.
 pub(crate) type Cells<'a> = [Cell<'a>; FIELDS];
 
-/// Reads a line; `None` if it is not an object. Bytes that are not UTF-8 are replaced, because a
-/// log may cut a prompt within a character.
+/// Parses a line; `None` if it is not an object. Invalid UTF-8 is replaced, because a log may
+/// truncate a prompt within a character.
 pub(crate) fn read_row(line: &[u8], map: &Map) -> Option<Cells<'static>> {
     let row: Object<String, Value> = serde_json::from_str(&String::from_utf8_lossy(line)).ok()?;
     let mut cells = Cells::default();
@@ -21,7 +21,7 @@ pub(crate) fn read_row(line: &[u8], map: &Map) -> Option<Cells<'static>> {
     Some(cells)
 }
 
-/// `a.b` is the member `b` of the object `a`, unless there is a member `a.b`.
+/// Resolves `a.b` to the member `b` of the object `a`, unless there is a member named `a.b`.
 fn member<'r>(row: &'r Object<String, Value>, column: &str) -> Option<&'r Value> {
     row.get(column).or_else(|| {
         let (first, rest) = column.split_once('.')?;
@@ -29,7 +29,7 @@ fn member<'r>(row: &'r Object<String, Value>, column: &str) -> Option<&'r Value>
     })
 }
 
-/// Lists and objects have no value.
+/// Lists and objects count as missing.
 fn cell(value: &Value) -> Cell<'static> {
     match value {
         Value::Null | Value::Array(_) | Value::Object(_) => Cell::Missing,

@@ -6,16 +6,14 @@
 //!                    Map (shown) ---------'
 //! ```
 //!
-//! - [`join()`]: all of it
-//! - a log: JSON lines or CSV, also compressed by gzip
-//! - [`MapChoice`], [`Mapping`]: which column means what; known gateways have a preset
-//! - [`Join`]: the result, as `join.json` holds it; [`text()`]: for people
+//! - [`join()`]: the whole join
+//! - log formats: JSON lines or CSV, optionally compressed with gzip
+//! - [`MapChoice`], [`Mapping`]: the meaning of columns, with presets for known gateways
+//! - [`Join`]: the result, stored as `join.json`; [`text()`]: the result as text
 //!
-//! Memory grows with the requests of the run, and not with the rows of the log: the log is read
-//! once, row by row. Only lengths are compared, so clocks need not agree.
+//! Memory grows with the requests of the run, not with the rows of the log, because the log is read
+//! once, row by row. Only durations are compared, so clocks need not agree.
 
-#[expect(clippy::excessive_nesting, reason = "one walk over rows, read from top to bottom")]
-mod books;
 mod caches;
 mod cell;
 mod check;
@@ -26,6 +24,8 @@ mod json_row;
 mod lines;
 mod log_row;
 mod map;
+#[expect(clippy::excessive_nesting, reason = "one walk over rows, read from top to bottom")]
+mod matcher;
 mod preset;
 mod progress;
 mod result;
@@ -44,7 +44,7 @@ pub use map::{LogOf, Map, Mapping};
 pub use preset::{MapChoice, preset_names};
 pub use progress::Reading;
 pub use result::{
-    Books, Disagreement, Examples, GroupTimes, Join, Quantiles, SCHEMA, StageTimes, Verdict,
+    Disagreement, Examples, GroupTimes, Join, MatchCounts, Quantiles, SCHEMA, StageTimes, Verdict,
 };
 pub use run::RunChoice;
 pub use text::text;

@@ -1,4 +1,4 @@
-//! Opens files, also compressed ones, and reads them line by line with bounded memory.
+//! Opens files, optionally compressed, and reads them line by line with bounded memory.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read as _};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::error::JoinError;
 
 const BUFFER: usize = 256 << 10;
 
-/// A file, decompressed if it begins like one of gzip or zstd, whatever its name.
+/// Opens a file, and decompresses it if it begins like gzip or zstd, whatever its name.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, JoinError> {
     let mut file = open_rows(path).map_err(|error| match error.kind() {
         ErrorKind::InvalidInput => JoinError::Usage(format!("{}: {error}", path.display())),
@@ -25,22 +25,22 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, JoinError> {
     })
 }
 
-/// The error of a file that cannot be read further than its line of that number.
+/// The error for a file that cannot be read beyond the given line.
 pub(crate) fn unreadable(path: &Path, line: u64, error: &io::Error) -> JoinError {
     let path = path.display();
     JoinError::Usage(match error.kind() {
         ErrorKind::UnexpectedEof => format!(
-            "{path} ends in the middle of its gzip data, after {line} lines: copy it again, whole"
+            "{path} ends in the middle of its gzip data, after {line} lines: copy it again completely"
         ),
         ErrorKind::InvalidInput | ErrorKind::InvalidData => {
             format!("{path} has damaged gzip data after line {line} ({error}): copy it again")
         }
-        ErrorKind::NotFound => format!("{path} does not exist: give the path of the log"),
+        ErrorKind::NotFound => format!("{path} does not exist: pass the path of the log"),
         _ => format!("cannot read {path} after line {line}: {error}"),
     })
 }
 
-/// The lines of a file, each in the same buffer.
+/// Iterates over the lines of a file with a single buffer.
 pub(crate) struct Lines<'p> {
     reader: Box<dyn BufRead>,
     path: &'p Path,
@@ -50,10 +50,10 @@ pub(crate) struct Lines<'p> {
 
 /// A line.
 pub(crate) struct Line<'a> {
-    /// From 1.
+    /// Line number, from 1.
     pub(crate) number: u64,
     pub(crate) bytes: &'a [u8],
-    /// Whether it ends with a line feed, and so is whole.
+    /// Whether it ends with a line feed, and is therefore complete.
     pub(crate) whole: bool,
 }
 
@@ -62,7 +62,7 @@ impl<'p> Lines<'p> {
         Ok(Self { reader: open(path)?, path, number: 0, line: Vec::new() })
     }
 
-    /// The next line; `None` at the end.
+    /// Returns the next line; `None` at the end.
     ///
     /// # Errors
     /// The file cannot be read further, or a line is longer than [`MAX_LINE`].
@@ -78,7 +78,7 @@ impl<'p> Lines<'p> {
         self.number += 1;
         if self.line.len() > MAX_LINE {
             return Err(JoinError::Usage(format!(
-                "line {} of {} is longer than {} MiB: it is no file of lines",
+                "line {} of {} is longer than {} MiB: not a text file with lines",
                 self.number,
                 self.path.display(),
                 MAX_LINE >> 20

@@ -1,4 +1,4 @@
-//! A row of a log, its values read as the map says.
+//! A row of a log, parsed according to the map.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::json_row::Cells;
 use crate::map::{FIELDS, Field, Map};
 use crate::time::Unit;
 
-/// Values that are not what their field needs.
+/// Unreadable values of a field.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BadValues {
     pub(crate) rows: u64,
@@ -24,9 +24,9 @@ pub(crate) struct Quality {
     pub(crate) bad: [BadValues; FIELDS],
     /// Rows with a value.
     pub(crate) filled: [u64; FIELDS],
-    /// The smallest step of the log's lengths in nanoseconds.
+    /// Resolution of the log's durations in nanoseconds.
     pub(crate) length_step: Option<i64>,
-    /// The smallest step of its upstream times.
+    /// Resolution of its upstream times in nanoseconds.
     pub(crate) upstream_step: Option<i64>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Quality {
 #[derive(Debug)]
 pub(crate) struct LogRow<'a> {
     pub(crate) id: Option<Cow<'a, str>>,
-    /// The id that the prompt carries.
+    /// Request id found in the prompt.
     pub(crate) carried: Option<String>,
     pub(crate) at: Option<i64>,
     pub(crate) total: Option<i64>,
@@ -60,7 +60,7 @@ impl<'a> LogRow<'a> {
         let mut total = take(Field::Total, nanos);
         let sum: fn(&Cell<'_>, Unit) -> Read<i64> = |cell, unit| cell.sum_of_nanos(unit);
         let upstream = take(Field::Upstream, sum);
-        // Two of the three make the third.
+        // Any two of start, duration and end determine the third.
         match (at, total, ended) {
             (Some(at), None, Some(ended)) => total = Some(ended.saturating_sub(at)),
             (None, Some(total), Some(ended)) => at = Some(ended.saturating_sub(total)),
@@ -91,7 +91,7 @@ impl<'a> LogRow<'a> {
         }
     }
 
-    /// What may be its request's id, the sent one first.
+    /// Candidates for the request's id, the id sent in the header first.
     pub(crate) fn ids(&self) -> impl Iterator<Item = IdHash> {
         let sent = self.id.as_deref().map(IdHash::of);
         sent.into_iter().chain(self.carried.as_deref().map(IdHash::of))
@@ -99,7 +99,8 @@ impl<'a> LogRow<'a> {
 }
 
 impl Quality {
-    /// What a length and an upstream time may differ by because of their steps.
+    /// Uncertainty of the difference between a duration and an upstream time, from their
+    /// resolutions.
     pub(crate) fn steps(&self) -> i64 {
         self.length_step.unwrap_or(0).saturating_add(self.upstream_step.unwrap_or(0))
     }
@@ -123,8 +124,8 @@ fn smallest(known: &mut Option<i64>, step: Option<i64>) {
     }
 }
 
-/// The short id of a request by its prompt: the marker of a prompt stands for the beginning of the
-/// conversation's id, and turn `n` of a conversation has `2 n + 1` messages, or one more with a
+/// Derives the short id of a request from its prompt. The prompt's marker encodes the beginning of
+/// the conversation's id, and turn `n` of a conversation has `2 n + 1` messages, or one more with a
 /// system prompt.
 fn carried(text: &str, messages: Option<u32>) -> Option<String> {
     let turn = messages.unwrap_or(1).saturating_sub(1) / 2;

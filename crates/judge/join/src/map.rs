@@ -1,4 +1,4 @@
-//! Which column of a log means what.
+//! The meaning of a log's columns.
 
 use plimsoll_measure::named_enum;
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use crate::error::{JoinError, quoted};
 use crate::time::Unit;
 
 named_enum! {
-    /// What a column means.
+    /// The meaning of a column.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Field {
         Id => "id",
@@ -36,7 +36,7 @@ impl Field {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// Whether it is a length, whose unit must be known.
+    /// Whether it is a duration, which needs a unit.
     pub(crate) const fn is_length(self) -> bool {
         matches!(self, Self::Total | Self::Upstream)
     }
@@ -47,45 +47,45 @@ impl Field {
     }
 }
 
-/// A column of a log and what it means.
+/// A column of a log and its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) field: Field,
     pub(crate) column: String,
-    /// Of times and lengths.
+    /// Unit of a time or duration.
     pub(crate) unit: Option<Unit>,
 }
 
 impl Entry {
-    /// As `--map` takes it.
+    /// Formats the entry in the syntax of `--map`.
     pub(crate) fn shown(&self) -> String {
         let unit = self.unit.map(|unit| format!(":{}", unit.name())).unwrap_or_default();
         format!("{}={}{unit}", self.field.name(), quoted(&self.column))
     }
 }
 
-/// Whose log it is.
+/// The process that wrote the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogOf {
-    /// The target itself: every request of the run belongs into it.
+    /// The target itself, which logs every request of the run.
     #[default]
     Gateway,
-    /// The upstream: it sees no request that the target answers by itself.
+    /// The upstream, which does not see requests that the target answers itself.
     Upstream,
 }
 
-/// The columns of a log, and what they mean.
+/// The columns of a log and their meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
     pub(crate) entries: Vec<Entry>,
     pub(crate) log_of: LogOf,
-    /// Where the map came from, for the report.
+    /// Origin of the map, for the report.
     pub(crate) origin: String,
 }
 
 impl Map {
-    /// The column and unit of a field.
+    /// Column and unit of a field.
     pub(crate) fn entry(&self, field: Field) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.field == field)
     }
@@ -94,19 +94,19 @@ impl Map {
         self.entry(field)?.unit
     }
 
-    /// As `--map` takes it.
+    /// Formats the map in the syntax of `--map`.
     pub fn shown(&self) -> String {
         let entries: Vec<String> = self.entries.iter().map(Entry::shown).collect();
         entries.join(" ")
     }
 
-    /// Where the map came from.
+    /// Origin of the map.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 }
 
-/// One entry that the user wrote: `field=column` or `field=column:unit`, and `field=` for none.
+/// One entry by the user: `field=column` or `field=column:unit`; `field=` removes the field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     pub(crate) field: Field,
@@ -121,11 +121,13 @@ impl Mapping {
     /// [`JoinError::Usage`] for an unknown field or a missing unit.
     pub fn parse(text: &str) -> Result<Self, JoinError> {
         let (name, column) = text.split_once('=').ok_or_else(|| {
-            JoinError::usage(format!("write field=column, like id=request_id, not `{text}`"))
+            JoinError::usage(format!(
+                "invalid mapping `{text}`: expected field=column, such as id=request_id"
+            ))
         })?;
         let field = Field::parse(name.trim()).ok_or_else(|| {
             let known: Vec<_> = Field::ALL.iter().map(|field| field.name()).collect();
-            JoinError::usage(format!("`{name}` is no field; there are {}", known.join(", ")))
+            JoinError::usage(format!("unknown field `{name}`; fields: {}", known.join(", ")))
         })?;
         let column = column.trim();
         if column.is_empty() {
@@ -144,7 +146,7 @@ impl Mapping {
         let unit = unit.filter(|unit| field.is_time() || *unit != Unit::Iso).ok_or_else(|| {
             let units = if field.is_time() { "ns, us, ms, s or iso" } else { "ns, us, ms or s" };
             JoinError::usage(format!(
-                "the unit of {} is not known: write {}={column}:UNIT with {units}",
+                "the unit of {} is unknown: write {}={column}:UNIT with {units}",
                 quoted(column),
                 field.name()
             ))
@@ -153,7 +155,7 @@ impl Mapping {
     }
 }
 
-/// The unit that a column's name ends with.
+/// The unit in the suffix of a column's name.
 pub(crate) fn unit_of_name(column: &str) -> Option<Unit> {
     let lower = column.to_ascii_lowercase();
     let ends = [
@@ -190,7 +192,7 @@ mod tests {
         assert_eq!(parse("upstream="), Ok(none));
         for (text, part) in [
             ("id", "field=column"),
-            ("ids=x", "there are id, at"),
+            ("ids=x", "fields: id, at"),
             ("total=latency", "total=latency:UNIT with ns, us, ms or s"),
             ("total=latency:iso", "total=latency:UNIT"),
             ("at=when:days", "ns, us, ms, s or iso"),

@@ -1,16 +1,16 @@
-//! The maps of known gateways, identified by the columns of their logs: the table `presets.tsv`.
+//! Maps of known gateways, identified by the columns of their logs: the table `presets.tsv`.
 
 use crate::error::{JoinError, quoted};
 use crate::map::{Entry, Field, LogOf, Map, Mapping};
 
-/// The map of one kind of log: a row of the table.
+/// The map of one log format: a row of the table.
 #[derive(Clone, Copy, Debug)]
 struct Preset {
     name: &'static str,
     log_of: LogOf,
-    /// The columns that identify it, separated by spaces.
+    /// Columns that identify it, separated by spaces.
     signature: &'static str,
-    /// Entries as `--map` takes them; several of a field in the order of preference.
+    /// Entries in the syntax of `--map`; alternatives for a field in order of preference.
     map: &'static str,
 }
 
@@ -41,14 +41,14 @@ impl Preset {
     }
 }
 
-/// The column of this name, or of one that means the same.
+/// The column with this name or an equivalent one.
 fn find<'c>(columns: &'c [String], name: &str) -> Option<&'c String> {
     let exact = columns.iter().find(|column| *column == name);
     exact.or_else(|| columns.iter().find(|column| folded(column) == folded(name)))
 }
 
-/// A name without what differs between spellings of it. Who writes a format by hand names columns
-/// after headers: Envoy Gateway's log has `x-request-id`, others have `X-Request-ID`.
+/// Normalizes the spelling of a name. Handwritten formats name columns after headers: Envoy
+/// Gateway's log has `x-request-id`, others have `X-Request-ID`.
 fn folded(name: &str) -> String {
     name.to_ascii_lowercase().replace('-', "_")
 }
@@ -57,26 +57,26 @@ fn has(columns: &[String], name: &str) -> bool {
     columns.iter().any(|column| column == name)
 }
 
-/// The names of all presets.
+/// Names of all presets.
 pub fn preset_names() -> impl Iterator<Item = &'static str> {
     presets().map(|preset| preset.name)
 }
 
-/// What the user said of the map.
+/// The user's choice of a map.
 #[derive(Clone, Debug, Default)]
 pub struct MapChoice {
     /// Name of a preset.
     pub preset: Option<String>,
-    /// Entries that replace those of the preset.
+    /// Entries that replace the preset's.
     pub entries: Vec<Mapping>,
-    /// Whose log it is, where it is not as the preset says.
+    /// Process that wrote the log, if it differs from the preset.
     pub log_of: Option<LogOf>,
 }
 
-/// The map of a log with these columns.
+/// Chooses the map of a log with these columns.
 ///
 /// # Errors
-/// [`JoinError::Usage`] if a named column is not there, or if nothing says which column has the id.
+/// [`JoinError::Usage`] if a named column is missing, or if the id column is unknown.
 pub(crate) fn choose(choice: &MapChoice, columns: &[String]) -> Result<Map, JoinError> {
     let (mut entries, log_of, mut origin) = basis(choice, columns)?;
     for mapping in &choice.entries {
@@ -100,7 +100,7 @@ pub(crate) fn choose(choice: &MapChoice, columns: &[String]) -> Result<Map, Join
     let map = Map { entries, log_of: choice.log_of.unwrap_or(log_of), origin };
     if map.entry(Field::Id).is_none() && map.entry(Field::Text).is_none() {
         return Err(JoinError::usage(format!(
-            "nothing says which column has the request id: write --map id=COLUMN; the log has {}",
+            "the request id's column is unknown: write --map id=COLUMN; the log has {}",
             listed(columns)
         )));
     }
@@ -109,12 +109,12 @@ pub(crate) fn choose(choice: &MapChoice, columns: &[String]) -> Result<Map, Join
 
 type Basis = (Vec<Entry>, LogOf, String);
 
-/// The map before the user's own entries.
+/// The map before the user's own entries apply.
 fn basis(choice: &MapChoice, columns: &[String]) -> Result<Basis, JoinError> {
     if let Some(name) = &choice.preset {
         let preset = presets().find(|preset| preset.name == name).ok_or_else(|| {
             let known: Vec<_> = preset_names().collect();
-            JoinError::usage(format!("`{name}` is no preset; there are {}", known.join(", ")))
+            JoinError::usage(format!("unknown preset `{name}`; presets: {}", known.join(", ")))
         })?;
         return Ok((preset.entries(columns)?, preset.log_of, format!("preset {name}")));
     }
@@ -125,16 +125,16 @@ fn basis(choice: &MapChoice, columns: &[String]) -> Result<Basis, JoinError> {
             Ok((preset.entries(columns)?, preset.log_of, origin))
         }
         (Some(one), Some(other)) => Err(JoinError::usage(format!(
-            "the columns are those of {} and of {}: say which it is with --preset",
+            "the columns match both {} and {}: choose one with --preset",
             one.name, other.name
         ))),
         (None, _) if choice.entries.is_empty() => proposed(columns),
-        // Who writes a map writes it whole: nothing is added to it.
+        // A map by the user is complete, so no entries are added.
         (None, _) => Ok((Vec::new(), LogOf::Gateway, String::new())),
     }
 }
 
-/// Names that mean the same wherever they occur.
+/// Column names with the same meaning in all logs.
 const KNOWN: [(Field, &[&str]); 7] = [
     (Field::Id, &["request_id", "x_request_id", "requestid", "req_id"]),
     (Field::Status, &["status", "status_code", "response_code", "http_status"]),
@@ -145,7 +145,7 @@ const KNOWN: [(Field, &[&str]); 7] = [
     (Field::Cache, &["cache_status", "cache_state", "cache_hit"]),
 ];
 
-/// A map by well-known names: only where each is unambiguous and its unit is in its name.
+/// Proposes a map from well-known names, but only if each is unambiguous and includes its unit.
 fn proposed(columns: &[String]) -> Result<Basis, JoinError> {
     let mut entries = Vec::new();
     for (field, names) in KNOWN {
@@ -156,7 +156,7 @@ fn proposed(columns: &[String]) -> Result<Basis, JoinError> {
         let [column] = found.as_slice() else {
             if found.len() > 1 {
                 return Err(JoinError::usage(format!(
-                    "{} may each be the {}: say which with --map; the log has {}",
+                    "{} may each be the {}: choose one with --map; the log has {}",
                     listed_of(&found),
                     field.name(),
                     listed(columns)
@@ -174,7 +174,7 @@ fn listed(columns: &[String]) -> String {
     listed_of(&columns.iter().collect::<Vec<_>>())
 }
 
-/// The first columns, for a message.
+/// The first columns, for messages.
 fn listed_of(columns: &[&String]) -> String {
     const MOST: usize = 24;
     if columns.is_empty() {
@@ -214,7 +214,7 @@ mod tests {
             chosen("request_id latency_ms other", &[]).unwrap(),
             "proposed by known names; --map replaces it: id=request_id total=latency_ms:ms"
         );
-        // The default log of Envoy Gateway.
+        // Envoy Gateway's default log.
         let columns = "start_time method response_code response_flags duration x-request-id \
                        x-envoy-upstream-service-time :authority";
         assert_eq!(
@@ -228,16 +228,16 @@ mod tests {
             "preset envoy, by its columns: id=X-Request-ID at=Start-Time:iso total=Duration:ms \
              status=Response_Code"
         );
-        // An exact name goes first.
+        // An exact name wins.
         let both = "msec request_time request-id request_id status";
         assert!(chosen(both, &[]).unwrap().contains("id=request_id "));
         assert_eq!(chosen("a b", &["id=b"]).unwrap(), "--map: id=b");
         for (columns, entries, part) in [
             ("request_id x_request_id", &[][..], "request_id, x_request_id may each be the id"),
-            ("request_id latency", &[], "the unit of latency is not known"),
+            ("request_id latency", &[], "the unit of latency is unknown"),
             ("a b", &[], "write --map id=COLUMN; the log has a, b"),
             ("a b", &["id=c"], "no column `c`; it has a, b"),
-            ("a b", &["status=b"], "nothing says which column has the request id"),
+            ("a b", &["status=b"], "the request id's column is unknown"),
         ] {
             let error = chosen(columns, entries).unwrap_err();
             assert!(error.contains(part), "{error}");

@@ -1,18 +1,18 @@
-//! Tells how far the reading is.
+//! Reports the progress of reading.
 
-/// What is read.
+/// The file that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// The rows of the run.
+    /// Rows of the run.
     Run,
-    /// The rows of the log.
+    /// Rows of the log.
     Log,
 }
 
-/// Rows between two calls.
+/// Rows between two reports.
 const EVERY: u64 = 20_000;
 
-/// Calls somebody every 20,000 rows.
+/// Reports the progress every 20,000 rows.
 pub(crate) struct Progress<'a> {
     tell: &'a mut dyn FnMut(Reading, u64),
 }

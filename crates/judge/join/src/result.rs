@@ -1,4 +1,4 @@
-//! The result of a join, as `join.json` holds it.
+//! The result of a join, stored as `join.json`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,49 +13,49 @@ pub const SCHEMA: &str = "plimsoll.join/1";
 pub struct Join {
     /// Layout of the file: `plimsoll.join/1`.
     pub schema: String,
-    /// The folder of the run.
+    /// Folder of the run.
     pub run: String,
-    /// The run's id, as its plan.json has it; `None` where the folder has no such file.
+    /// Id of the run from its plan.json; `None` if the folder has no such file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// Where the log came from, without credentials.
+    /// Source of the log, without credentials.
     pub log: String,
-    /// The columns that were used, as `--map` takes them.
+    /// Mapped columns, in the syntax of `--map`.
     pub map: String,
-    /// Where the map came from.
+    /// Origin of the map.
     pub map_origin: String,
-    /// Whose log it is.
+    /// Process that wrote the log.
     pub log_of: LogOf,
     /// Whether run and log agree.
     pub verdict: Verdict,
     /// Counts.
-    pub books: Books,
-    /// What matched requests do not agree in.
+    pub books: MatchCounts,
+    /// Values that differ in matched requests.
     pub disagreements: Vec<Disagreement>,
-    /// Some ids of each kind.
+    /// Example ids of each kind.
     pub examples: Examples,
     /// Times by scenario and outcome, without warm-up.
     pub times: Vec<GroupTimes>,
-    /// What caches did by the log and by the headers of the answers; `None` where the log says
-    /// nothing of caches.
+    /// Cache results according to the log and the response headers; `None` if the log has no cache
+    /// states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caches: Option<Caches>,
-    /// What the target states of its own time in the headers of its answers, beside the log.
+    /// Times that the target reports in its response headers, next to the log's times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stated: Vec<StatedTimes>,
-    /// Where the time of completed requests went in each measured stage, on average; only those of
-    /// which run and log know every part.
+    /// Mean breakdown of the time of completed requests in each measured stage, over the requests
+    /// for which run and log know every part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageTimes>,
-    /// The steps of the log's lengths in milliseconds: differences of times are known within them.
+    /// Resolution of the log's durations in milliseconds: the uncertainty of time differences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps_ms: Option<f64>,
-    /// Why there are no times.
+    /// Reason for missing times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_refused: Option<String>,
-    /// Requests that took the log's side longer than the client waited.
+    /// Requests that took longer in the log than for the client.
     pub impossible: u64,
-    /// What a reader must know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
@@ -63,91 +63,92 @@ pub struct Join {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "word", content = "why")]
 pub enum Verdict {
-    /// Nothing is lost, twice or disagreeing.
+    /// No request is lost, duplicated or different.
     Agree,
-    /// Something is.
+    /// Some request is lost, duplicated or different.
     Disagree,
-    /// It cannot be judged.
+    /// The match is inconclusive.
     Unjudged(String),
 }
 
 /// Counts of requests and rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Books {
-    /// Requests of the run, those that were never sent included.
+pub struct MatchCounts {
+    /// Requests of the run, including those never sent.
     pub in_run: u64,
     /// Rows of the log.
     pub in_log: u64,
     /// Requests with at least one row.
     pub matched: u64,
-    /// Requests with an answer and without a row.
+    /// Answered requests without a row.
     pub lost: u64,
-    /// Requests that the target answered by itself, and that a log behind it need not have.
+    /// Requests without a row that the target answered itself, so that the upstream's log need not
+    /// have them.
     pub kept: u64,
-    /// Requests without an answer and without a row: they may not have arrived.
+    /// Requests without an answer and without a row, which may not have arrived.
     pub unanswered: u64,
-    /// Requests whose answer does not have an id header of its own, and without a row by the id
-    /// that was sent: the log may have them by an id that nobody knows.
+    /// Requests without a row by the sent id, and without an id header of their own in the
+    /// response. The log may have them under an unknown id.
     #[serde(default)]
     pub unnamed: u64,
-    /// Requests in flight at the end and without a row.
+    /// Requests without a row that were in flight at the end.
     pub in_flight: u64,
-    /// Rows of requests that are not of this run.
+    /// Rows of requests that do not belong to this run.
     pub foreign: u64,
-    /// Requests with more than one row that nothing explains.
+    /// Requests with several unexplained rows.
     pub twice: u64,
-    /// Requests with more than one row, because they were sent or tried again.
+    /// Requests with several rows because of retries.
     pub retried: u64,
     /// Rows beyond the first of their request.
     pub rows_twice: u64,
-    /// Matched requests that differ in at least one value.
+    /// Matched requests with at least one different value.
     pub disagreeing: u64,
-    /// Requests that the run never sent, and that the log has.
+    /// Rows of requests that the run never sent.
     pub never_sent_in_log: u64,
-    /// Lines of the log that are no rows.
+    /// Lines of the log that are not valid rows.
     pub unreadable: u64,
 }
 
-/// Values that differ.
+/// A value that differs between run and log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Disagreement {
-    /// What differs.
+    /// Name of the value.
     pub field: String,
-    /// Requests.
+    /// Number of requests.
     pub count: u64,
-    /// Some of them.
+    /// Example ids.
     pub examples: Vec<String>,
 }
 
-/// Some ids of each kind.
+/// Example ids of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Examples {
-    /// Of requests that the log does not have.
+    /// Requests without a row.
     pub lost: Vec<String>,
-    /// Of requests that it has more than once.
+    /// Requests with unexplained additional rows.
     pub twice: Vec<String>,
-    /// Of rows that are not of the run.
+    /// Rows that do not belong to the run.
     pub foreign: Vec<String>,
 }
 
-/// What caches did, in matched requests.
+/// Cache results of matched requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Caches {
-    /// Matched requests that the log calls a hit.
+    /// Matched requests that are hits according to the log.
     pub hits: u64,
-    /// A miss.
+    /// Misses.
     pub misses: u64,
-    /// Not asked of a cache.
+    /// Requests that bypassed the cache.
     pub bypassed: u64,
-    /// Matched requests of which the log says nothing.
+    /// Matched requests without a cache state in the log.
     pub unknown: u64,
-    /// Matched requests that are a hit by the log and not by the headers of their answers, or the
-    /// other way round. They break no books: another cache may have written the header.
+    /// Matched requests that are a hit in either the log or the response headers, but not in both.
+    /// They do not count as disagreements, because another cache may have written the header.
     pub unlike_headers: u64,
 }
 
-/// A time that the target states in the headers of its answers, over the matched requests of one
-/// scenario and outcome, without warm-up. Nobody measured it.
+/// A time that the target reports in its response headers, over the matched requests of one
+/// scenario and outcome, without warm-up. Plimsoll did not measure it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatedTimes {
     /// Scenario.
@@ -156,9 +157,9 @@ pub struct StatedTimes {
     pub outcome: String,
     /// `server_time`, or the name of a part.
     pub name: String,
-    /// Requests that state it.
+    /// Requests with such a header.
     pub requests: u64,
-    /// What they state.
+    /// Reported time.
     pub stated: Quantiles,
     /// The log's total of the same requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,66 +167,65 @@ pub struct StatedTimes {
     /// The log's total minus its upstream time, of the same requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<Quantiles>,
-    /// What the client waited, of the same requests.
+    /// Time the client waited, over the same requests.
     pub client: Quantiles,
 }
 
-/// Times of the requests of one scenario and outcome, or of those of them with one cache state.
+/// Times of the requests of one scenario and outcome, optionally of one cache state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupTimes {
     /// Scenario.
     pub scenario: String,
     /// Outcome.
     pub outcome: String,
-    /// `hit`, `miss` or `bypass` by the log: of these requests alone. Present where a group has
-    /// hits and others, beside the times of the whole group.
+    /// `hit`, `miss` or `bypass` in the log, if the times cover these requests alone. Present in
+    /// addition to the whole group if it has hits and others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<String>,
     /// Requests with a time on both sides.
     pub requests: u64,
-    /// What the client waited, from sent to finished.
+    /// Time the client waited, from sent to finished.
     pub client: Quantiles,
     /// Client minus log, request by request: the network, queues before the log's first clock
-    /// reading, TLS. For a log behind the target: all that is in front of it.
+    /// reading, TLS. For an upstream's log: everything in front of it.
     pub outside: Quantiles,
     /// The log's total minus its upstream time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<Quantiles>,
-    /// The log's upstream time; of a log behind the target, its total.
+    /// The log's upstream time; for an upstream's log, its total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Quantiles>,
 }
 
-/// Where the time of the completed requests of a stage went: means, which add up to what the client
-/// waited.
+/// Mean breakdown of the time of a stage's completed requests. The means sum to the client's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageTimes {
     /// Stage.
     pub stage: String,
-    /// Its completed requests, of those that the run's rows have.
+    /// Completed requests of the stage in the run's rows.
     pub completed: u64,
-    /// Those of them with every part: only these count.
+    /// Completed requests for which every part is known. Only they count.
     pub matched: u64,
-    /// What the client waited, from sent to finished, in milliseconds.
+    /// Time the client waited, from sent to finished, in milliseconds.
     pub client_ms: f64,
-    /// Client minus log, in milliseconds. For a log behind the target: all that is in front of it.
+    /// Client minus log, in milliseconds. For an upstream's log: everything in front of it.
     pub outside_ms: f64,
-    /// The log's total minus its upstream time, in milliseconds; `None` of a log behind the target.
+    /// The log's total minus its upstream time, in milliseconds; `None` for an upstream's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway_ms: Option<f64>,
-    /// The log's upstream time in milliseconds; of a log behind the target, its total.
+    /// The log's upstream time in milliseconds; for an upstream's log, its total.
     pub upstream_ms: f64,
 }
 
-/// Median and 99th percentile in milliseconds; `None` with too few requests.
+/// Median and 99th percentile in milliseconds; `None` if there are too few requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(clippy::struct_field_names, reason = "keys of a file name their unit")]
 pub struct Quantiles {
     /// Median.
     pub p50_ms: Option<f64>,
-    /// Its 95 % interval, by batches of time: the lower end. `None` where it cannot be given.
+    /// Lower end of the median's 95 % interval, by batches of time; `None` if unknown.
     pub p50_low_ms: Option<f64>,
-    /// The upper end.
+    /// Upper end of the interval.
     pub p50_high_ms: Option<f64>,
     /// 99th percentile.
     pub p99_ms: Option<f64>,

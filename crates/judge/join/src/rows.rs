@@ -1,4 +1,4 @@
-//! A line of JSON for each request: how it fared, and where its time went.
+//! Writes a line of JSON per request: its state, and the breakdown of its time.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,16 +10,16 @@ use serde::Serialize;
 
 use crate::error::JoinError;
 use crate::map::LogOf;
-use crate::run::{Fate, Request, Run, Stated};
+use crate::run::{Fate, Request, Run, ServerTiming};
 
-/// What became of a request, and its times in milliseconds. What is not known is left out.
+/// State of a request, and its times in milliseconds. Unknown values are omitted.
 #[derive(Serialize)]
 struct Row<'r> {
     request_id: &'r str,
     scenario: &'r str,
     outcome: &'r str,
     warmup: bool,
-    /// `matched`, `lost`, or why it need not be in the log.
+    /// `matched`, `lost`, or the reason why the log may lack it.
     state: &'static str,
     /// Rows of the log.
     rows: u32,
@@ -34,7 +34,7 @@ struct Row<'r> {
     gateway_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream_ms: Option<f64>,
-    /// By the headers of the answer: `hit`, `miss`, `bypass`.
+    /// Cache state in the response headers: `hit`, `miss`, `bypass`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cache: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,13 +45,13 @@ struct Row<'r> {
     log_input_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     log_output_tokens: Option<u32>,
-    /// What the target states of its time in the headers of the answer.
+    /// Times that the target reports in the response headers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     stated_ms: BTreeMap<&'r str, f64>,
 }
 
-/// Writes all requests in the order of the run. The file is replaced as a whole. Without
-/// `comparable` times there are only those that each side tells by itself.
+/// Writes all requests in the order of the run, and replaces the file atomically. Without
+/// `comparable` times, only the times of each side alone are included.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -64,7 +64,7 @@ pub(crate) fn write(
     let new = path.with_extension("jsonl.new");
     let written = lines(&new, run, log_of, comparable).and_then(|()| fs::rename(&new, path));
     written.map_err(|error| {
-        // It may be half written.
+        // The file may be incomplete.
         let _ = fs::remove_file(&new);
         JoinError::Unjudged(format!("cannot write {}: {error}", path.display()))
     })
@@ -121,10 +121,12 @@ fn row<'r>(
 }
 
 fn stated(run: &Run, index: usize) -> BTreeMap<&str, f64> {
-    let of_this = |stated: &Stated| usize::try_from(stated.request).is_ok_and(|at| at == index);
-    let first = run.stated.partition_point(|stated: &Stated| (stated.request as usize) < index);
-    let own = run.stated.iter().skip(first).take_while(|stated: &&Stated| of_this(stated));
-    own.filter_map(|stated: &Stated| {
+    let of_this =
+        |stated: &ServerTiming| usize::try_from(stated.request).is_ok_and(|at| at == index);
+    let first =
+        run.stated.partition_point(|stated: &ServerTiming| (stated.request as usize) < index);
+    let own = run.stated.iter().skip(first).take_while(|stated: &&ServerTiming| of_this(stated));
+    own.filter_map(|stated: &ServerTiming| {
         let name = run.stated_names.get(usize::from(stated.name))?;
         Some((name.as_str(), stated.nanos as f64 / 1e6))
     })

@@ -1,4 +1,4 @@
-//! The requests of a run, in about 240 bytes each with their id and its entry in the table.
+//! The requests of a run, in about 240 bytes each including their id and its table entry.
 
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use crate::id::{IdHash, IdTable};
 use crate::lines::Lines;
 use crate::progress::Progress;
 
-/// The share of answers with the id of another from which on their header is no id. A cache may
-/// repeat an answer with its headers.
+/// Share of duplicated id headers above which the header is not an id. A cache may repeat a
+/// response with its headers.
 const SHARED: f64 = 0.01;
 
-/// The name of the whole time that a target states (`server_time_ms` of its row).
+/// Name of the total time that a target reports (`server_time_ms` of its row).
 const SERVER_TIME: &str = "server_time";
 
-/// What a row of the log says that the run knows too.
+/// Values of a log's row that the run knows too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LogValues {
     pub(crate) status: Option<u32>,
@@ -30,67 +30,67 @@ pub(crate) struct LogValues {
     pub(crate) cache: Option<CacheState>,
 }
 
-/// A time that the target states in the headers of an answer.
+/// A time that the target reports in the response headers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stated {
+pub(crate) struct ServerTiming {
     pub(crate) request: u32,
-    /// Its name, by its place in [`Run::stated_names`].
+    /// Index of its name in [`Run::stated_names`].
     pub(crate) name: u16,
     pub(crate) nanos: i64,
 }
 
-/// How far a request came, as far as a log is concerned.
+/// How far a request came, as seen by a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It has an answer: a log must have it.
+    /// Answered, so the log must have it.
     Answered,
-    /// It was sent and has no answer. It may not have arrived.
+    /// Sent without an answer; it may not have arrived.
     Unanswered,
-    /// It was in flight when the run ended.
+    /// In flight when the run ended.
     InFlight,
-    /// It was never sent.
+    /// Never sent.
     NeverSent,
 }
 
-/// A request of the run, and what the log says of it.
+/// A request of the run, and its values in the log.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "facts of a row, in a byte each")]
 pub(crate) struct Request {
-    /// When it was sent, since 1970 by the run's clock.
+    /// Time of sending by the run's clock, in nanoseconds since 1970.
     pub(crate) sent: i64,
-    /// From sent to finished.
+    /// Time from sent to finished, in nanoseconds.
     pub(crate) service: Option<i64>,
-    /// From sent to the first byte.
+    /// Time from sent to the first byte, in nanoseconds.
     pub(crate) ttfb: Option<i64>,
     pub(crate) prompt: Option<u32>,
     pub(crate) completion: Option<u32>,
     pub(crate) status: u16,
-    /// Scenario and outcome.
+    /// Index of its scenario and outcome.
     pub(crate) group: u16,
     pub(crate) stage: u16,
     pub(crate) fate: Fate,
     pub(crate) decision: Option<PolicyDecision>,
-    /// By the headers of its answer.
+    /// Cache state in the response headers.
     pub(crate) cache: Option<CacheState>,
     pub(crate) completed: bool,
     pub(crate) stream: bool,
     pub(crate) warmup: bool,
-    /// The client or the gateway asked again.
+    /// Whether the client or the gateway retried it.
     pub(crate) retried: bool,
-    /// The target answered by itself: from its cache, or refused.
+    /// Whether the target answered it without the upstream: from its cache, or by rejecting it.
     pub(crate) kept: bool,
-    /// Its answer has the id header that was asked for, and no other has the same value.
+    /// Whether the response has the requested id header with a unique value.
     pub(crate) named: bool,
     /// Rows of the log with its id.
     pub(crate) rows: u32,
-    /// The attempt that the log's values are of.
+    /// Attempt of the log's values.
     pub(crate) attempt: u32,
     pub(crate) log_at: Option<i64>,
     pub(crate) log_total: Option<i64>,
     pub(crate) log_upstream: Option<i64>,
-    /// What the log says else, of the same attempt.
+    /// Other values in the log, of the same attempt.
     pub(crate) log: LogValues,
-    /// Where its id begins.
+    /// Offset of its id in `Run::ids`.
     id: usize,
 }
 
@@ -113,38 +113,38 @@ pub(crate) struct Run {
     /// Names of its stages.
     pub(crate) stages: Vec<String>,
     targets: Vec<String>,
-    /// Rows that stand for more than one request.
+    /// Whether rows represent more than one request each.
     pub(crate) sampled: bool,
-    /// The last line of the rows is cut: the run was killed.
+    /// Whether the last row is truncated because the run was killed.
     pub(crate) cut: bool,
-    /// Requests without the id header that was asked for.
+    /// Requests without the requested id header.
     pub(crate) without_header: u64,
-    /// Requests whose id header has the value of an earlier one.
+    /// Requests whose id header repeats an earlier value.
     pub(crate) shared_header: u64,
-    /// What targets state of their own time, in the order of the requests.
-    pub(crate) stated: Vec<Stated>,
-    /// Its names.
+    /// Times reported by targets, in the order of the requests.
+    pub(crate) stated: Vec<ServerTiming>,
+    /// Names of the reported times.
     pub(crate) stated_names: Vec<String>,
-    /// Names of recorded headers, of the first request that has any.
+    /// Names of recorded headers, from the first request that has any.
     pub(crate) recorded: Vec<String>,
 }
 
-/// Which requests of a run are meant, and how they are called in the log.
+/// Selects the requests of a run, and their id in the log.
 #[derive(Clone, Debug, Default)]
 pub struct RunChoice {
-    /// Of several targets, the one whose log it is.
+    /// The target whose log it is, if the run has several.
     pub target: Option<String>,
-    /// A recorded header of the answers that has the log's id, for gateways that make their own.
+    /// A recorded response header with the log's id, for gateways that generate their own ids.
     pub id_header: Option<String>,
 }
 
-/// Length of the id of a conversation.
+/// Length of a conversation's id.
 const FULL_ID: usize = 36;
-/// Length of its beginning that the marker of a prompt stands for.
+/// Length of its beginning, which a prompt's marker encodes.
 const SHORT_ID: usize = 11;
 
 impl Run {
-    /// Reads `results.jsonl`, or that compressed by zstd or gzip, of a folder.
+    /// Reads a folder's `results.jsonl`, plain or compressed with zstd or gzip.
     pub(crate) fn read(
         folder: &Path,
         choice: &RunChoice,
@@ -163,11 +163,11 @@ impl Run {
             }
             match parse_row(line.bytes) {
                 Ok(row) => run.add(&row, choice)?,
-                // As a killed run leaves it.
+                // A killed run leaves a truncated line.
                 Err(_) if !line.whole => run.cut = true,
                 Err(error) => {
                     return Err(JoinError::Usage(format!(
-                        "line {} of {} is no row of a run: {error}",
+                        "line {} of {} is not a row of a run: {error}",
                         line.number,
                         path.display()
                     )));
@@ -185,13 +185,13 @@ impl Run {
         let names = names.join(", ");
         match &choice.target {
             None if self.targets.len() > 1 => Err(JoinError::Usage(format!(
-                "the run has the targets {names}: say with --target whose log it is"
+                "the run has the targets {names}: choose the log's target with --target"
             ))),
             Some(name) if !self.targets.contains(name) => {
                 Err(JoinError::Usage(format!("the run has no target `{name}`; it has {names}")))
             }
             _ if self.requests.is_empty() => {
-                Err(JoinError::Unjudged(format!("{path} has no request: nothing can be matched")))
+                Err(JoinError::Unjudged(format!("{path} has no requests to match")))
             }
             _ => self.check_header(choice),
         }
@@ -256,8 +256,7 @@ impl Run {
         self.add_stated(row, index)?;
         self.requests.push(request);
         self.ids.push_str(&row.request_id);
-        // The upstream may know the id that was sent: in the header, or its beginning in the
-        // prompt.
+        // The upstream may know the sent id, from the header, or its beginning, from the prompt.
         self.table.insert(IdHash::of(&row.request_id), index);
         if let Some((start, turn)) =
             row.request_id.get(..SHORT_ID).zip(row.request_id.get(FULL_ID..))
@@ -273,7 +272,7 @@ impl Run {
         for (name, ms) in whole.into_iter().chain(parts) {
             let name = position(&mut self.stated_names, name)?;
             let nanos = i64::try_from(Nanos::from_secs_f64(ms / 1e3).as_u64()).unwrap_or(i64::MAX);
-            self.stated.push(Stated { request, name, nanos });
+            self.stated.push(ServerTiming { request, name, nanos });
         }
         Ok(())
     }
@@ -323,14 +322,14 @@ impl Run {
         })
     }
 
-    /// The id that was sent with a request.
+    /// The id sent with a request.
     pub(crate) fn id(&self, index: usize) -> &str {
         let start = self.requests.get(index).map_or(0, |request| request.id);
         let end = self.requests.get(index + 1).map_or(self.ids.len(), |request| request.id);
         self.ids.get(start..end).unwrap_or_default()
     }
 
-    /// When the first request was sent, and when the last was over.
+    /// The time at which the first request was sent, and the time at which the last one finished.
     pub(crate) fn span(&self) -> (i64, i64) {
         let sent = self.requests.iter().map(|request| request.sent);
         let over = self.requests.iter().map(|r| r.sent.saturating_add(r.service.unwrap_or(0)));
@@ -342,12 +341,12 @@ fn signed_nanos(length: Nanos) -> Option<i64> {
     i64::try_from(length.as_u64()).ok()
 }
 
-/// A count of tokens, if the provider reported it.
+/// Token count, if the provider reported it.
 fn reported(count: u32, source: TokenSource) -> Option<u32> {
     (source == TokenSource::Reported).then_some(count)
 }
 
-/// The id of the run, as its plan.json has it; `None` without such a file.
+/// Id of the run from its plan.json; `None` without such a file.
 pub(crate) fn run_id(folder: &Path) -> Option<String> {
     #[derive(Deserialize)]
     struct Plan {
@@ -365,13 +364,13 @@ pub(crate) fn run_id(folder: &Path) -> Option<String> {
     Some(serde_json::from_slice::<Plan>(&plan).ok()?.metadata.run.run_id)
 }
 
-/// The file of rows in a folder.
+/// Path of the file with the rows.
 fn rows_of(folder: &Path) -> Result<PathBuf, JoinError> {
     let names = ["results.jsonl", "results.jsonl.zst", "results.jsonl.gz"];
     names.map(|name| folder.join(name)).into_iter().find(|path| path.is_file()).ok_or_else(|| {
         let is_run = folder.join("plan.json").is_file();
         let (folder, cause) = (folder.display(), if is_run {
-            "is a run without rows: run it again without --no-jsonl"
+            "has no rows: repeat the run without --no-jsonl"
         } else {
             "is not the folder of a run: give the one that `plimsoll run` printed after `files:`"
         });
@@ -379,7 +378,7 @@ fn rows_of(folder: &Path) -> Result<PathBuf, JoinError> {
     })
 }
 
-/// The place of a name in a list that it is added to if need be. The lists are short.
+/// The index of a name in a list, which grows if needed. The lists are short.
 fn position<N: PartialEq<S>, S: ToOwned<Owned = N> + ?Sized>(
     names: &mut Vec<N>,
     name: &S,

@@ -1,4 +1,4 @@
-//! The log: a file of JSON lines or CSV.
+//! Reads the log: JSON lines or CSV.
 
 use std::cell::Cell as Shared;
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -9,23 +9,23 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use plimsoll_run_files::MAX_LINE;
 use serde_json::{Map as Object, Value};
 
-use crate::books::Joiner;
 use crate::cell::Cell;
 use crate::error::{JoinError, quoted};
 use crate::json_row::{Cells, read_row};
 use crate::lines::{Lines, open, unreadable};
 use crate::map::Map;
+use crate::matcher::Joiner;
 
-/// Lines from which the columns of JSON are taken.
+/// Number of lines from which the JSON columns are determined.
 const SAMPLE: usize = 100;
 
-/// What a file holds.
+/// Format of a file.
 enum Format {
     Json,
     Csv,
 }
 
-/// The names of its columns.
+/// Names of the columns.
 pub(crate) fn columns(path: &Path) -> Result<Vec<String>, JoinError> {
     match format(path)? {
         Format::Json => json_columns(path),
@@ -38,7 +38,7 @@ pub(crate) fn columns(path: &Path) -> Result<Vec<String>, JoinError> {
     }
 }
 
-/// Gives every row to the joiner.
+/// Passes every row to the joiner.
 pub(crate) fn read(
     path: &Path,
     map: &Map,
@@ -51,7 +51,7 @@ pub(crate) fn read(
     }
 }
 
-/// JSON if the first line begins like an object.
+/// Returns JSON if the first line begins with an object.
 fn format(path: &Path) -> Result<Format, JoinError> {
     let mut lines = Lines::open(path)?;
     while let Some(line) = lines.next()? {
@@ -60,7 +60,7 @@ fn format(path: &Path) -> Result<Format, JoinError> {
             Some(b'{') => return Ok(Format::Json),
             Some(b'[') => {
                 return Err(JoinError::Usage(format!(
-                    "{} is one array of JSON: write a line for each row, like jq -c '.[]'",
+                    "{} is a single JSON array: write one line per row, for example with jq -c '.[]'",
                     path.display()
                 )));
             }
@@ -137,8 +137,8 @@ fn names(header: &ByteRecord) -> Vec<String> {
         .collect()
 }
 
-/// The records of a CSV file, the header first. None may be longer than [`MAX_LINE`]: a quote that
-/// is never closed would else take the whole file into memory.
+/// The records of a CSV file, including the header. Records are limited to [`MAX_LINE`], because an
+/// unclosed quote would otherwise read the whole file into memory.
 struct CsvRows<'p> {
     reader: Reader<Bounded>,
     left: Rc<Shared<usize>>,
@@ -153,7 +153,7 @@ impl<'p> CsvRows<'p> {
         Ok(Self { reader, left, path })
     }
 
-    /// The number of the line after the last record.
+    /// Number of the line after the last record.
     fn line(&self) -> u64 {
         self.reader.position().line().saturating_sub(1)
     }
@@ -177,7 +177,7 @@ impl<'p> CsvRows<'p> {
     }
 }
 
-/// Reads no more than `left` bytes.
+/// A reader limited to `left` bytes.
 struct Bounded {
     inner: Box<dyn BufRead>,
     left: Rc<Shared<usize>>,

@@ -1,5 +1,5 @@
-//! Where the time of completed requests went, on average over each stage. Parts of a mean add up,
-//! which those of a percentile do not.
+//! Mean breakdown of the time of completed requests by stage. The parts of a mean sum to it; the
+//! parts of a percentile do not.
 
 use crate::map::LogOf;
 use crate::result::StageTimes;
@@ -32,7 +32,7 @@ impl Sums {
         self.upstream += i128::from(upstream);
     }
 
-    /// `None` if no request has every part.
+    /// Means; `None` if no request has every part.
     fn times(&self, stage: &str, log_of: LogOf) -> Option<StageTimes> {
         let mean_ms = |sum: i128| sum as f64 / self.matched as f64 / 1e6;
         (self.matched > 0).then(|| StageTimes {
@@ -47,7 +47,7 @@ impl Sums {
     }
 }
 
-/// The times by stage, without warm-ups.
+/// Computes the times by stage, without warm-ups.
 pub(crate) fn by_stage(run: &Run, log_of: LogOf) -> Vec<StageTimes> {
     let mut sums = vec![Sums::default(); run.stages.len()];
     for request in run.requests.iter().filter(|request| request.completed && !request.warmup) {

@@ -1,20 +1,20 @@
-//! What a target states of its own time in the headers of its answers, beside what its log says and
-//! what the client waited, of the same requests.
+//! Times that a target reports in its response headers, next to its log and the client's time for
+//! the same requests.
 
 use crate::map::LogOf;
 use crate::result::StatedTimes;
-use crate::run::{GroupName, Request, Run, Stated};
+use crate::run::{GroupName, Request, Run, ServerTiming};
 use crate::times::{Valued, of_requests, own_time, quantiles};
 
-/// One for each scenario, outcome and name, of matched requests outside of warm-ups.
+/// Computes one entry per scenario, outcome and name, over matched requests without warm-up.
 pub(crate) fn stated_times(run: &Run, log_of: LogOf) -> Vec<StatedTimes> {
     let mut all = Vec::new();
     for (index, name) in run.stated_names.iter().enumerate() {
         let of_name: Vec<Valued<'_>> = run
             .stated
             .iter()
-            .filter(|stated: &&Stated| usize::from(stated.name) == index)
-            .filter_map(|stated: &Stated| {
+            .filter(|stated: &&ServerTiming| usize::from(stated.name) == index)
+            .filter_map(|stated: &ServerTiming| {
                 let request = run.requests.get(stated.request as usize)?;
                 let counts = request.rows > 0 && !request.warmup;
                 counts.then_some(Valued { request, nanos: stated.nanos })

@@ -1,4 +1,4 @@
-//! The result for people, at most 80 columns wide where nothing is quoted.
+//! The result as text, at most 80 columns wide except for quotes.
 
 use std::fmt::Write as _;
 
@@ -6,15 +6,15 @@ use plimsoll_report::format::{count, time, wrap};
 use plimsoll_report::table::{Layout, Table};
 
 use crate::map::LogOf;
-use crate::result::{Books, GroupTimes, Join, Quantiles, Verdict};
+use crate::result::{GroupTimes, Join, MatchCounts, Quantiles, Verdict};
 
 const WIDTH: usize = 80;
 
-/// Steps of the log, in milliseconds, from which on they are worth a line: below, no printed digit
-/// depends on them.
+/// Resolution of the log in milliseconds from which it is worth a line; below, it does not affect
+/// any printed digit.
 const COARSE: f64 = 0.01;
 
-/// The result as text. Texts of the log have no control characters in it.
+/// Formats the result as text. Control characters of the log are escaped.
 pub fn text(join: &Join) -> String {
     let mut out = headline(join);
     out += &books(&join.books);
@@ -29,7 +29,7 @@ pub fn text(join: &Join) -> String {
 }
 
 fn headline(join: &Join) -> String {
-    let Books { in_run, matched, lost, foreign, twice, disagreeing, .. } = join.books;
+    let MatchCounts { in_run, matched, lost, foreign, twice, disagreeing, .. } = join.books;
     let verdict = match &join.verdict {
         Verdict::Agree => "the books agree".to_owned(),
         Verdict::Disagree => "the books DISAGREE".to_owned(),
@@ -52,13 +52,13 @@ fn headline(join: &Join) -> String {
     out + &paragraph("map   ", &format!("{} ({})", join.map, join.map_origin))
 }
 
-/// The counts that are not in the headline, where there are any.
-fn books(books: &Books) -> String {
+/// The nonzero counts that are missing from the headline.
+fn books(books: &MatchCounts) -> String {
     let others = [
-        (books.retried, "matched by several rows, because they were tried again"),
-        (books.kept, "answered by the gateway itself, without the upstream"),
-        (books.unanswered, "without an answer and not in the log: they may not have arrived"),
-        (books.unnamed, "without a row, and without an id header that is theirs alone"),
+        (books.retried, "matched by several rows because of retries"),
+        (books.kept, "answered by the gateway without the upstream"),
+        (books.unanswered, "unanswered and not in the log: they may not have arrived"),
+        (books.unnamed, "without a row, and without a unique id header"),
         (books.in_flight, "in flight at the end of the run, and not in the log"),
         (books.never_sent_in_log, "in the log although the run never sent them"),
     ];
@@ -130,14 +130,10 @@ fn times(join: &Join) -> String {
     let layout = Layout::new(WIDTH);
     let mut out = format!("{}{}", table.text(&layout), tails.text(&layout));
     if refused {
-        out += "  - too few requests for that percentile.\n";
+        out += "  -: too few requests for that percentile.\n";
     }
     if steps >= COARSE {
-        let _ = writeln!(
-            out,
-            "  The log's times have steps: differences are known within {}.",
-            time(steps)
-        );
+        let _ = writeln!(out, "  The log's resolution limits differences to {}.", time(steps));
     }
     let outside = match join.log_of {
         LogOf::Gateway => "outside = client - gateway's total, request by request.",
@@ -145,13 +141,13 @@ fn times(join: &Join) -> String {
     };
     let _ = writeln!(out, "  {outside} Parts of a percentile\n  do not add up.");
     if join.impossible > 0 {
-        let text = "requests took the log's side longer than the client waited";
+        let text = "requests took longer in the log than for the client";
         let _ = writeln!(out, "  {} {text}", count(join.impossible));
     }
     out
 }
 
-/// What caches did by the log; empty where it says nothing of them.
+/// Cache results according to the log; empty if it has none.
 fn caches(join: &Join) -> String {
     let Some(caches) = &join.caches else { return String::new() };
     let states = [
@@ -164,12 +160,12 @@ fn caches(join: &Join) -> String {
     let parts: Vec<_> = shown.map(|(number, what)| format!("{} {what}", count(*number))).collect();
     let unlike = match caches.unlike_headers {
         0 => String::new(),
-        unlike => format!("; {} are not what the headers of their answers say", count(unlike)),
+        unlike => format!("; {} differ from the response headers", count(unlike)),
     };
     paragraph("cache, by the log: ", &format!("{}{unlike}", parts.join(", ")))
 }
 
-/// What the target states in headers, beside what was measured.
+/// Times reported in headers, next to the measured ones.
 fn stated(join: &Join) -> String {
     if join.stated.is_empty() {
         return String::new();
@@ -190,7 +186,7 @@ fn stated(join: &Join) -> String {
     }
     let text = table.text(&Layout::new(WIDTH));
     format!(
-        "{text}  stated = the target's own word, in headers. The others are of the same requests.\n"
+        "{text}  stated = reported by the target in headers. The others cover the same requests.\n"
     )
 }
 
@@ -202,7 +198,7 @@ fn dash() -> String {
     "-".to_owned()
 }
 
-/// A difference of times, or only that it is below what the log's steps can show.
+/// Formats a time difference, or only its bound if it is below the log's resolution.
 fn known(value: f64, steps: f64) -> String {
     if value.abs() < steps { format!("<{}", time(steps)) } else { time(value) }
 }
@@ -216,7 +212,7 @@ fn with_interval(times: &Quantiles, steps: f64) -> String {
     }
 }
 
-/// A label and a text, its further lines indented.
+/// Formats a label and a text with hanging indentation.
 fn paragraph(label: &str, text: &str) -> String {
     let lines = wrap(text, WIDTH - 8);
     let mut out = String::new();

@@ -1,9 +1,9 @@
-//! Times and lengths as logs write them, in nanoseconds.
+//! Parses times and durations of logs to nanoseconds.
 
 use plimsoll_measure::named_enum;
 
 named_enum! {
-    /// The unit of a time or a length.
+    /// The unit of a time or duration.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Unit {
         /// Nanoseconds.
@@ -14,21 +14,21 @@ named_enum! {
         Ms => "ms",
         /// Seconds.
         S => "s",
-        /// A date, like `2026-01-02T03:04:05.678Z`. Without a zone it is UTC.
+        /// A date such as `2026-01-02T03:04:05.678Z`; UTC without a zone.
         Iso => "iso",
     }
 }
 
 impl Unit {
-    /// Every unit of a number.
+    /// All units of a number.
     pub(crate) const OF_NUMBERS: [Self; 4] = [Self::Ns, Self::Us, Self::Ms, Self::S];
 
-    /// The unit of that name.
+    /// The unit with this name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|u| u.name() == name)
     }
 
-    /// Digits between it and the nanosecond.
+    /// Number of decimal digits between the unit and the nanosecond.
     pub(crate) const fn digits(self) -> u32 {
         match self {
             Self::Ns => 0,
@@ -53,12 +53,12 @@ impl Unit {
     }
 }
 
-/// A text as nanoseconds.
+/// Parses a text to nanoseconds.
 pub(crate) fn parse(text: &str, unit: Unit) -> Option<i64> {
     if unit == Unit::Iso { date(text) } else { decimal(text, unit.digits()) }
 }
 
-/// The smallest step of a time that is written like this, in nanoseconds.
+/// Resolution of a time as written, in nanoseconds.
 pub(crate) fn step(text: &str, unit: Unit) -> i64 {
     let fraction = text.rsplit_once('.').map_or("", |(_, fraction)| fraction);
     let written = fraction.bytes().take_while(u8::is_ascii_digit).count();
@@ -66,7 +66,8 @@ pub(crate) fn step(text: &str, unit: Unit) -> i64 {
     10_i64.pow(digits.min(9))
 }
 
-/// A decimal number, times ten to the power of `digits`: exact, what lies beyond is cut.
+/// Parses a decimal number times ten to the power of `digits`, exactly; further digits are
+/// truncated.
 fn decimal(text: &str, digits: u32) -> Option<i64> {
     let (negative, number) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -74,7 +75,7 @@ fn decimal(text: &str, digits: u32) -> Option<i64> {
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
-        // With an exponent.
+        // Numbers with an exponent.
         let value: f64 = text.parse().ok()?;
         let scaled = value * 10_f64.powi(i32::try_from(digits).ok()?);
         return Unit::Ns.nanos_of_float(scaled);
@@ -91,7 +92,7 @@ fn decimal(text: &str, digits: u32) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// A date with time: RFC 3339, or the same with a space and without a zone.
+/// Parses a date with time: RFC 3339, optionally with a space instead of `T` and without a zone.
 fn date(text: &str) -> Option<i64> {
     let (day, rest) = text.split_at_checked(10)?;
     let rest = rest.strip_prefix(['T', 't', ' '])?;
@@ -115,7 +116,7 @@ fn date(text: &str) -> Option<i64> {
     valid.then_some(nanos)
 }
 
-/// Minutes that a zone is ahead of UTC.
+/// Offset of a zone from UTC in minutes.
 fn offset(zone: &str) -> Option<i64> {
     if matches!(zone, "" | "Z" | "z") {
         return Some(0);
@@ -131,8 +132,8 @@ const fn leap_years(before: i64) -> i64 {
     (before - 1) / 4 - (before - 1) / 100 + (before - 1) / 400
 }
 
-/// Days since 1970-01-01 of a date of the Gregorian calendar: the days of whole years, by leap
-/// years, and those of the months before.
+/// Days from 1970-01-01 to a date of the Gregorian calendar: days of whole years including leap
+/// days, plus days of the preceding months.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     const BEFORE: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
     if !(1900..=2200).contains(&year) {
@@ -148,7 +149,7 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// Expected values by `date -u -d ... +%s`.
+    /// Expected values are from `date -u -d ... +%s`.
     #[test]
     fn dates_are_nanoseconds_since_1970() {
         for (text, seconds) in [

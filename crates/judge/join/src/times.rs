@@ -1,5 +1,5 @@
-//! What the log says a request took, against what the client saw: differences of the same request.
-//! Clocks need not agree, since only lengths are compared.
+//! Differences between the client's time and the log's time of the same request. Clocks need not
+//! agree, because only durations are compared.
 
 use plimsoll_measure::CacheState;
 use plimsoll_stats::woodruff::{Batched, Stage};
@@ -9,22 +9,22 @@ use crate::result::{GroupTimes, Quantiles};
 use crate::run::{GroupName, Request, Run};
 use crate::time::Unit;
 
-/// The share of impossible requests from which on the log's time is something else. A gateway reads
-/// its clock after its last write, and a busy host may make it wait in between.
+/// Share of impossible requests above which the log's time must have another meaning. A few are
+/// normal, because a gateway reads its clock after its last write, and a busy host may delay that.
 pub(crate) const IMPOSSIBLE: f64 = 0.01;
 
-/// Requests that are needed to tell that a unit is wrong.
+/// Minimum number of requests for detecting a wrong unit.
 const FOR_UNITS: usize = 20;
 
-/// The part of its time that a stream goes on after its first byte: a tenth.
+/// A stream must continue after its first byte for at least 1/10 of its time.
 const STREAMED: i64 = 10;
 
-/// Most batches of a stage.
+/// Maximum number of batches per stage.
 const BATCHES: i64 = 64;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Requests whose length both sides know.
+/// Requests with a duration on both sides.
 fn both(run: &Run) -> impl Iterator<Item = (&Request, i64, i64)> {
     run.requests.iter().filter_map(|request| {
         let (service, total) = request.service.zip(request.log_total)?;
@@ -32,8 +32,8 @@ fn both(run: &Run) -> impl Iterator<Item = (&Request, i64, i64)> {
     })
 }
 
-/// The unit that the log's lengths seem to be in, where the given one is wrong: nine of ten are
-/// a power of a thousand away from what the client waited.
+/// Detects the true unit of the log's durations if the given one is wrong: with it, nine of ten
+/// requests fit into the time the client waited.
 pub(crate) fn true_unit(run: &Run, given: Unit) -> Option<Unit> {
     let ratios: Vec<f64> = both(run)
         .filter(|(_, service, total)| *service > 0 && *total > 0)
@@ -50,8 +50,8 @@ pub(crate) fn true_unit(run: &Run, given: Unit) -> Option<Unit> {
     })
 }
 
-/// Requests that took the log's side longer than the client waited, beyond what its clock can
-/// tell; and whether there are too many of them for the two to be comparable.
+/// Number of requests that took longer in the log than for the client, beyond the clock's
+/// resolution; and whether there are too many for the times to be comparable.
 pub(crate) fn impossible(run: &Run, step: i64) -> (u64, bool) {
     let (mut all, mut found) = (0_u64, 0_u64);
     for (_, service, total) in both(run) {
@@ -61,8 +61,8 @@ pub(crate) fn impossible(run: &Run, step: i64) -> (u64, bool) {
     (found, found as f64 > all as f64 * IMPOSSIBLE)
 }
 
-/// Requests whose upstream took longer than the log's own total, by more than its clocks can tell;
-/// and all that have both.
+/// Number of requests whose upstream time exceeds the log's own total by more than the resolution,
+/// and number of requests with both times.
 pub(crate) fn longer_upstream(run: &Run, steps: i64) -> (u64, u64) {
     let (mut longer, mut all) = (0_u64, 0_u64);
     for (total, upstream) in upstreams(run) {
@@ -72,8 +72,9 @@ pub(crate) fn longer_upstream(run: &Run, steps: i64) -> (u64, u64) {
     (longer, all)
 }
 
-/// Streams whose upstream time ends before the client's first byte, and all that went on for a part
-/// of their time after it. An upstream that streams ends with its stream.
+/// Number of streams whose upstream time ends before the client's first byte, and number of streams
+/// that continued for long enough after it. The time of a streaming upstream should end with its
+/// stream.
 pub(crate) fn upstream_heads(run: &Run, steps: i64) -> (u64, u64) {
     let (mut heads, mut all) = (0_u64, 0_u64);
     for request in run.requests.iter().filter(|request| request.stream) {
@@ -87,7 +88,7 @@ pub(crate) fn upstream_heads(run: &Run, steps: i64) -> (u64, u64) {
     (heads, all)
 }
 
-/// The log's total and its upstream time, where it has both.
+/// The log's total and upstream time of the requests that have both.
 fn upstreams(run: &Run) -> impl Iterator<Item = (i64, i64)> {
     run.requests.iter().filter_map(|request| request.log_total.zip(request.log_upstream))
 }
@@ -98,8 +99,8 @@ pub(crate) struct Valued<'r> {
     pub(crate) nanos: i64,
 }
 
-/// The times by scenario and outcome, of requests outside of warm-ups. A group of which a cache
-/// answered a part is followed by its hits, its misses and what no cache was asked for.
+/// The times by scenario and outcome, without warm-up. If a cache answered some requests of a
+/// group, its hits, misses and bypasses follow separately.
 pub(crate) fn by_group(run: &Run, log_of: LogOf) -> Vec<GroupTimes> {
     let mut all = Vec::new();
     for (index, name) in run.groups.iter().enumerate() {
@@ -123,7 +124,7 @@ fn of_state<'r>(group: &[&'r Request], state: CacheState) -> Vec<&'r Request> {
     group.iter().copied().filter(|request| request.log.cache == Some(state)).collect()
 }
 
-/// `None` of an empty group.
+/// Times of a group; `None` if it is empty.
 fn of_group(
     name: &GroupName,
     group: &[&Request],
@@ -153,7 +154,7 @@ pub(crate) fn own_time(request: &Request) -> Option<i64> {
     Some(request.log_total? - request.log_upstream?)
 }
 
-/// Quantiles of a value of these requests; `None` if none of them has it.
+/// Quantiles of a value of these requests; `None` if no request has it.
 pub(crate) fn of_requests(
     group: &[&Request],
     value: impl Fn(&Request) -> Option<i64>,
@@ -163,7 +164,7 @@ pub(crate) fn of_requests(
     quantiles(&valued.collect::<Vec<_>>())
 }
 
-/// Quantiles of values, with the median's interval by batches; `None` without any.
+/// Quantiles of values, with the median's interval by batches; `None` without values.
 pub(crate) fn quantiles(values: &[Valued<'_>]) -> Option<Quantiles> {
     if values.is_empty() {
         return None;
@@ -178,7 +179,7 @@ pub(crate) fn quantiles(values: &[Valued<'_>]) -> Option<Quantiles> {
     })
 }
 
-/// The values by stage and by time: batches of whole seconds, 64 at most.
+/// Groups values by stage and time into batches of whole seconds, at most 64.
 fn batches(values: &[Valued<'_>]) -> Vec<Stage> {
     let stages = values.iter().map(|valued| usize::from(valued.request.stage) + 1);
     let count = stages.max().unwrap_or(0);

@@ -1,9 +1,9 @@
-//! Doubling and bisection: where among ascending loads the first one fails.
+//! Doubling and bisection: finds the lowest of ascending loads that fails.
 
-/// A load of at least this factor counts as doubled: loads are steps of a grid.
+/// Factor from which a load counts as doubled, because loads are steps of a grid.
 const DOUBLED: f64 = 1.9;
 
-/// A walk over ascending loads: doubled until one fails, then bisected between the last that held
+/// A search over ascending loads: doubles until one fails, then bisects between the last that held
 /// and the first that failed.
 #[derive(Clone, Debug)]
 pub struct Climb {
@@ -14,8 +14,8 @@ pub struct Climb {
 }
 
 impl Climb {
-    /// Over loads from `from` to `to`, each a relative `step` above the one before, and whole
-    /// numbers if `is_whole`. A step of 1 doubles and never bisects.
+    /// Creates a search from `from` to `to`; each load is a relative `step` above the previous one,
+    /// and an integer if `is_whole`. A step of 1 doubles and never bisects.
     pub fn new(from: f64, to: f64, step: f64, is_whole: bool) -> Self {
         let mut loads = vec![from];
         let (mut last, mut exact) = (from, from);
@@ -30,22 +30,22 @@ impl Climb {
         Self { loads, held: None, failed: None, next: Some(0) }
     }
 
-    /// The loads, ascending.
+    /// Loads in ascending order.
     pub fn loads(&self) -> &[f64] {
         &self.loads
     }
 
-    /// The index of the next load to try; `None` at the end.
+    /// Index of the next load to try; `None` at the end.
     pub const fn next(&self) -> Option<usize> {
         self.next
     }
 
-    /// The highest index that held, as far as tried.
+    /// Highest index that held so far.
     pub const fn held(&self) -> Option<usize> {
         self.held
     }
 
-    /// Adds whether the next load held.
+    /// Records whether the next load held.
     pub fn record(&mut self, has_held: bool) {
         let Some(at) = self.next else { return };
         *(if has_held { &mut self.held } else { &mut self.failed }) = Some(at);
@@ -63,7 +63,7 @@ impl Climb {
     }
 }
 
-/// Four significant digits.
+/// Rounds to four significant digits.
 fn significant(load: f64) -> f64 {
     let scale = 10f64.powf(3.0 - load.log10().floor());
     (load * scale).round() / scale
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(tried(rates(), 5.0), (vec![10.0], None));
         let (to_the_top, held) = tried(Climb::new(10.0, 50.0, 0.1, false), 1e9);
         assert_eq!((to_the_top, held), (vec![10.0, 19.49, 37.97, 50.0], Some(50.0)));
-        // Users are whole numbers, each of them a level while the step is less than one.
+        // Users are integers, and each number is a level while the step is below one.
         assert_eq!(tried(Climb::new(1.0, 64.0, 0.1, true), 6.0).1, Some(5.0));
         // A step of one doubles only.
         let doubled = tried(Climb::new(1.0, 1_024.0, 1.0, true), 20.0);

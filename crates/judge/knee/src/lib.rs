@@ -1,10 +1,10 @@
-//! The capacity of a target: the highest load at which enough requests keep an objective.
+//! The capacity of a target: the highest load at which enough requests meet an objective.
 //!
 //! - [`Objective`]: the objective of a request, and the share of requests that must meet it
-//! - [`Climb`]: doubling and bisection, the search for the place of a limit
-//! - [`Search`]: which load to probe next; it knows no sockets and no clock
-//! - [`Found`], [`Probe`]: its result
-//! - [`in_turns`]: several searches, probe by probe
+//! - [`Climb`]: doubling and bisection, the search for a limit
+//! - [`Search`]: chooses the next load to probe, without sockets or a clock
+//! - [`Found`], [`Probe`]: the result
+//! - [`in_turns`]: runs several searches, probe by probe
 //! - [`KneeReport`]: `knee.json` and its text
 //!
 //! `docs/statistics.md` explains the method for readers.

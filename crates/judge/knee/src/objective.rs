@@ -12,13 +12,13 @@ pub struct Objective {
     share: f64,
 }
 
-/// Why an objective cannot be read.
+/// Why an objective is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectiveError {
-    /// The share is missing or no share.
-    #[error("`{0}` has no share of requests after `:`; write it like `ttft<500ms : 99%`")]
+    /// The share is missing or invalid.
+    #[error("`{0}` has no share of requests after `:`; expected a form such as `ttft<500ms : 99%`")]
     Share(String),
-    /// The bounds.
+    /// The bounds are invalid.
     #[error(transparent)]
     Bounds(#[from] RequestBoundsError),
 }
@@ -34,7 +34,7 @@ impl FromStr for Objective {
     }
 }
 
-/// The bounds and the percent of `BOUNDS:PERCENT%`.
+/// Splits `BOUNDS:PERCENT%` into bounds and percentage.
 fn split_share(text: &str) -> Option<(&str, f64)> {
     let (bounds, share) = text.rsplit_once(':')?;
     let percent = share.trim().strip_suffix('%')?.trim().parse().ok()?;
@@ -48,37 +48,37 @@ impl fmt::Display for Objective {
 }
 
 impl Objective {
-    /// The share of requests that must keep it, above 0 and below 1.
+    /// Share of requests that must meet the bounds, above 0 and below 1.
     pub const fn share(&self) -> f64 {
         self.share
     }
 
-    /// Its first bound: the name of the time, and the bound.
+    /// Time and limit of the first bound.
     pub fn first_bound(&self) -> Option<(&'static str, Nanos)> {
         self.bounds.first()
     }
 
-    /// Whether a request kept it, see [`RequestBounds::are_kept_by`].
+    /// Whether a request met it, see [`RequestBounds::are_kept_by`].
     pub fn is_kept_by(&self, sample: &Sample) -> bool {
         self.bounds.are_kept_by(sample)
     }
 
-    /// Whether it would have been kept without what the generator itself may have added.
+    /// Whether a request would have met it without the measurement error.
     pub fn may_be_kept_by(&self, sample: &Sample) -> bool {
         self.bounds.may_be_kept_by(sample)
     }
 
-    /// Whether a good answer has one of the times at all.
+    /// Whether a successful response has any of the times.
     pub fn applies_to(&self, sample: &Sample) -> bool {
         self.bounds.apply_to(sample)
     }
 
-    /// Name of the time of its first bound.
+    /// Name of the first bound's time.
     pub fn first_time(&self) -> &'static str {
         self.bounds.first().map_or("", |(name, _)| name)
     }
 
-    /// The time of its first bound, in milliseconds.
+    /// The first bound's time of a request, in milliseconds.
     pub fn first_time_ms(&self, sample: &Sample) -> Option<f64> {
         Some(self.bounds.first_time_of(sample)?.as_micros_f64() / 1e3)
     }
@@ -101,8 +101,8 @@ mod tests {
             ("ttft<500ms", "has no share"),
             ("ttft<500ms : 100%", "has no share"),
             ("ttft<500ms : 0.99", "has no share"),
-            ("ttft : 99%", "is no bound"),
-            ("ttft<5 : 99%", "is no bound"),
+            ("ttft : 99%", "invalid bound"),
+            ("ttft<5 : 99%", "invalid bound"),
             ("speed<5ms : 99%", "a request has no `speed`; there are response_time,"),
         ] {
             let error = text.parse::<Objective>().unwrap_err().to_string();
@@ -122,7 +122,7 @@ mod tests {
         assert!(objective.is_kept_by(&sample));
         sample.timeline.finished = Some(at + Nanos::from_millis(20));
         assert!(!objective.is_kept_by(&sample));
-        // 2 ms of it are the generator's.
+        // The generator caused 2 ms of it.
         sample.timeline.dispatched = Some(at + Nanos::from_millis(2));
         sample.generator.dispatch = Nanos::from_millis(2);
         assert!(!objective.is_kept_by(&sample) && objective.may_be_kept_by(&sample));

@@ -1,29 +1,29 @@
-//! The share of requests that kept an objective, with an interval and what it proves.
+//! The share of requests that met an objective, its interval, and the conclusion.
 
 use plimsoll_stats::student_t;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Requests of a stretch of time, and those that missed the objective.
+/// Counts of requests in a period, and of those that missed the objective.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests that missed it: late, failed, refused, never sent or unfinished.
+    /// Requests that missed it: late, failed, rejected, never sent or unfinished.
     pub missed: u64,
-    /// Of these, the ones that would have kept it without what the generator itself may have added.
+    /// Misses that would have met it without the measurement error.
     pub doubtful: u64,
-    /// All requests that were due.
+    /// All requests due in the period.
     pub all: u64,
 }
 
 impl Counts {
-    /// Adds the counts of another stretch.
+    /// Adds the counts of another period.
     pub const fn add(&mut self, other: Self) {
         self.missed += other.missed;
         self.doubtful += other.doubtful;
         self.all += other.all;
     }
 
-    /// The counts of several stretches.
+    /// Sums the counts of several periods.
     pub fn sum(counts: impl Iterator<Item = Self>) -> Self {
         counts.fold(Self::default(), |mut sum, counts| {
             sum.add(counts);
@@ -31,53 +31,54 @@ impl Counts {
         })
     }
 
-    /// Misses besides those that may be the generator's fault.
+    /// Misses that the generator cannot have caused.
     pub(crate) const fn certain_misses(self) -> u64 {
         self.missed - self.doubtful
     }
 
-    /// The counts without what may be the generator's fault.
+    /// The counts without misses that the generator may have caused.
     const fn certain(self) -> Self {
         Self { missed: self.certain_misses(), doubtful: 0, all: self.all }
     }
 }
 
-/// One minus the tail of the 98 % interval: levels are proven at both ends of a search.
+/// One minus the tail probability of the 98 % interval. Each end of the capacity is tested
+/// one-sided.
 const ONE_SIDED: f64 = 0.99;
 
-/// What the probes at a load show.
+/// Conclusion from the probes at a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// The objective was kept: all of the interval keeps it.
+    /// The objective was met: the whole interval meets it.
     Kept,
-    /// It was missed: none of the interval keeps it.
+    /// It was missed: the whole interval misses it.
     Missed,
-    /// Neither is proven: the interval spans the objective, or misses that the generator may have
-    /// caused decide, or there was no long probe.
+    /// Neither is proven: the interval includes the objective, or misses that the generator may
+    /// have caused decide, or there was no long probe.
     Unclear,
-    /// The target failed, and failed at the lowest load, too.
+    /// The target failed, also at the lowest load.
     Down,
 }
 
-/// The share of requests that kept the objective, from 0 to 1, with its 98 % interval.
+/// The share of requests that met the objective, from 0 to 1, with its 98 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptShare {
-    /// The share.
+    /// The observed share.
     pub value: f64,
     /// Lower end of its interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl KeptShare {
-    /// The share over all batches, which are in their order in time.
+    /// The share over all batches in chronological order.
     ///
-    /// Wilson's score interval (1927) for a sample of the effective size: requests that wait in the
-    /// same queue miss together, so that the variance between batches divided by that of
-    /// independent requests, the design effect (Kish, 1965), divides the number of requests.
-    /// Correlation of neighbours widens it further, as it does everywhere (`docs/statistics.md`).
+    /// Uses Wilson's score interval (1927) with the effective sample size: requests in the same
+    /// queue miss together, so the number of requests is divided by the design effect (Kish, 1965),
+    /// the ratio of the variance between batches to the variance of independent requests.
+    /// Correlation of neighbours widens the interval further, as everywhere (`docs/statistics.md`).
     pub fn of(batches: &[Counts]) -> Self {
         let sum = Counts::sum(batches.iter().copied());
         let all = sum.all as f64;
@@ -95,8 +96,8 @@ impl KeptShare {
         Self { value: 1.0 - missed, low: 1.0 - high, high: 1.0 - low }
     }
 
-    /// What batches prove of an objective that `share` of the requests must keep: it is kept if it
-    /// is with every miss, and missed if it is without those that may be the generator's fault.
+    /// Tests whether `share` of the requests meet the objective. It is met if it is with all misses
+    /// counted, and missed if it is without those that the generator may have caused.
     pub fn judge(batches: &[Counts], share: f64) -> (Self, State) {
         let all = Self::of(batches);
         let certain: Vec<_> = batches.iter().map(|batch| batch.certain()).collect();
@@ -112,8 +113,8 @@ impl KeptShare {
     }
 }
 
-/// The variance of the share of misses between batches, by that of independent requests; 1 at
-/// least.
+/// Ratio of the variance of the share of misses between batches to the variance of independent
+/// requests; at least 1.
 fn design_effect(batches: &[Counts], missed: f64, all: f64) -> f64 {
     const MOST_CORRELATION: f64 = 0.9;
     let batches: Vec<_> = batches.iter().filter(|batch| batch.all > 0).collect();
@@ -153,7 +154,8 @@ mod tests {
         misses[7] = 16;
         let burst = KeptShare::of(&batches(&misses));
         assert!((even.value - 0.99).abs() < 1e-12 && (burst.value - 0.99).abs() < 1e-12);
-        // Wilson, n = 1,600, 16 misses, t of 15 degrees and 98 % 2.6025: 0.528 to 1.885 % by hand.
+        // Wilson with n = 1,600, 16 misses, t of 15 degrees and 98 % = 2.6025: 0.528 to 1.885 % by
+        // hand.
         assert!((1.0 - even.high - 0.005_283).abs() < 3e-6, "{even:?}");
         assert!((1.0 - even.low - 0.018_848).abs() < 3e-6, "{even:?}");
         assert!(burst.low < 0.95 && state(&misses, 0.98) == State::Unclear, "{burst:?}");

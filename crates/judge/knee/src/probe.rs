@@ -1,4 +1,4 @@
-//! A probe: a load for some seconds, and what its requests show.
+//! A probe: a load applied for some seconds, and the results of its requests.
 
 use plimsoll_measure::{Moment, Outcome, named_enum};
 use schemars::JsonSchema;
@@ -6,55 +6,55 @@ use serde::{Deserialize, Serialize};
 
 use crate::objective_share::{Counts, KeptShare, State};
 
-/// Batches of a probe: few enough that neighbours are nearly independent.
+/// Number of batches per probe: few enough that neighbours are nearly independent.
 const BATCHES: usize = 10;
-/// Failures in a row, up to the end of a probe, after which the target may be down.
+/// Number of consecutive failures at the end of a probe that suggest an outage.
 const DOWN: usize = 10;
 
 named_enum! {
-    /// The purpose of a probe.
+    /// Purpose of a probe.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Phase {
-        /// Short: finds the place of the capacity and proves nothing.
+        /// Short: locates the capacity and proves nothing.
         Place => "place",
-        /// Long: proves that a load is kept or missed, together with the others at that load.
+        /// Long: tests a load, together with other long probes at that load.
         Prove => "prove",
-        /// The lowest load again, after many failures: is the target up?
+        /// Repeats the lowest load after many failures, to see whether the target is up.
         Check => "check",
     }
 }
 
-/// A probe to be made.
+/// A planned probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Planned {
     /// Requests per second, or virtual users.
     pub load: f64,
-    /// Length of the warm-up before it, in seconds.
+    /// Length of the preceding warm-up, in seconds.
     pub warmup_s: f64,
-    /// Length of the part that counts, in seconds.
+    /// Length of the measured part, in seconds.
     pub seconds: f64,
     /// Its purpose.
     pub phase: Phase,
-    /// With more misses than this, besides those of the generator, it may end early.
+    /// Number of misses, excluding those by the generator, after which the probe may end early.
     pub most_misses: u64,
 }
 
 /// A request of a probe.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeRequest {
-    /// When it was due.
+    /// Intended start.
     pub intended: Moment,
     /// How it ended.
     pub outcome: Outcome,
     /// Whether it missed the objective.
     pub missed: bool,
-    /// Whether it would have kept it without the generator's own lateness or errors.
+    /// Whether it would have met the objective without the generator's own delay or errors.
     pub doubtful: bool,
 }
 
 impl ProbeRequest {
-    /// Whether it failed otherwise than by lateness.
+    /// Whether it failed for another reason than lateness.
     const fn has_failed(&self) -> bool {
         let is_answer = matches!(self.outcome, Outcome::Failed(_) | Outcome::Rejected(_));
         self.missed && !self.doubtful && is_answer
@@ -66,40 +66,40 @@ impl ProbeRequest {
     }
 }
 
-/// Failures after which the target may be down.
+/// Failures that suggest that the target is down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Failed requests.
     pub failed: usize,
     /// All requests.
     pub all: usize,
-    /// When the first failure of the row was due.
+    /// Intended start of the first consecutive failure.
     pub since: Moment,
-    /// The last failure.
+    /// Outcome of the last failure.
     pub last: Outcome,
 }
 
-/// The measurement of a probe.
+/// Result of a probe.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Counts of stretches of equal length, in their order in time.
+    /// Counts of periods of equal length in chronological order.
     pub batches: Vec<Counts>,
-    /// Failures that may mean that the target is down.
+    /// Failures that suggest that the target is down.
     pub failure: Option<Failure>,
-    /// Whether it ended early, because it plainly missed.
+    /// Whether it ended early because of a clear miss.
     pub has_ended_early: bool,
-    /// Length of the part that counts, in seconds.
+    /// Length of the measured part, in seconds.
     pub seconds: f64,
-    /// Seconds that it took in all, with warm-up, drain and rest.
+    /// Total time in seconds, including warm-up, drain and rest.
     pub took_s: f64,
-    /// Mean service time of good answers, in seconds.
+    /// Mean service time of successful responses, in seconds.
     pub answer_s: Option<f64>,
-    /// Further figures, for the reader.
+    /// Further figures for the reader.
     pub figures: ProbeFigures,
 }
 
 impl Measured {
-    /// The counts of requests; all else is zero or unknown.
+    /// Counts requests; all other fields are zero or unknown.
     pub fn from_requests(mut requests: Vec<ProbeRequest>) -> Self {
         requests.sort_by_key(|request| request.intended);
         let (Some(first), Some(last)) = (requests.first(), requests.last()) else {
@@ -116,13 +116,13 @@ impl Measured {
         Self { batches, failure: failure(&requests), seconds, ..Self::default() }
     }
 
-    /// All of its counts.
+    /// Counts of the whole probe.
     pub fn counts(&self) -> Counts {
         Counts::sum(self.batches.iter().copied())
     }
 }
 
-/// Failures of half of the requests, or of the last ten.
+/// Detects failures of half the requests, or of the last ten.
 fn failure(requests: &[ProbeRequest]) -> Option<Failure> {
     let failed = requests.iter().filter(|request| request.has_failed()).count();
     let row = requests.iter().rev().take_while(|request| request.has_failed()).count();
@@ -137,69 +137,70 @@ fn failure(requests: &[ProbeRequest]) -> Option<Failure> {
     Some(Failure { failed, all: requests.len(), since: since.intended, last: last.outcome })
 }
 
-/// Figures of a probe for the reader. The search does not look at them. Those that the generator
-/// itself may have changed are left out.
+/// Figures of a probe for the reader; the search ignores them. Figures that the generator may have
+/// distorted are omitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeFigures {
-    /// Requests that were due, per second.
+    /// Requests due per second.
     #[serde(default)]
     pub offered_per_s: Option<f64>,
-    /// Good answers per second.
+    /// Successful responses per second.
     #[serde(default)]
     pub throughput_per_s: Option<f64>,
-    /// Requests that kept the objective, per second.
+    /// Requests that met the objective, per second.
     pub goodput_per_s: Option<f64>,
     /// Mean number of requests in flight.
     pub in_flight: Option<f64>,
     /// Median of the objective's first time, in milliseconds.
     pub p50_ms: Option<f64>,
-    /// Its p99.
+    /// p99 of the objective's first time, in milliseconds.
     pub p99_ms: Option<f64>,
     /// Median response time, in milliseconds.
     #[serde(default)]
     pub response_time_p50_ms: Option<f64>,
-    /// Its p99.
+    /// p99 response time, in milliseconds.
     #[serde(default)]
     pub response_time_p99_ms: Option<f64>,
-    /// Median time to the first token, in milliseconds.
+    /// Median time to first token, in milliseconds.
     #[serde(default)]
     pub ttft_p50_ms: Option<f64>,
-    /// Its p99.
+    /// p99 time to first token, in milliseconds.
     #[serde(default)]
     pub ttft_p99_ms: Option<f64>,
-    /// Output tokens per second, of all requests together.
+    /// Output tokens per second of all requests together.
     pub tokens_per_s: Option<f64>,
-    /// Interactivity: tokens per second that one user sees, 1 / median time per output token.
+    /// Interactivity: tokens per second for one user, 1
+    /// median time per output token.
     #[serde(default)]
     pub tokens_per_s_per_user: Option<f64>,
 }
 
-/// A probe that was made.
+/// A completed probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probe {
     /// Requests per second, or virtual users.
     pub load: f64,
-    /// Length of the part that counts, in seconds.
+    /// Length of the measured part, in seconds.
     pub seconds: f64,
-    /// Its purpose.
+    /// Purpose of the probe.
     pub phase: Phase,
     /// Requests that missed the objective.
     pub missed: u64,
-    /// Those of them that the generator may have caused.
+    /// Missed requests that the generator may have caused.
     pub doubtful: u64,
-    /// All requests that were due.
+    /// All requests due.
     pub requests: u64,
-    /// The share that kept it in this probe; `null` without a request.
+    /// Share of this probe's requests that met the objective; `null` without requests.
     pub kept: Option<KeptShare>,
-    /// The share in all `prove` probes at this load so far; `null` after any other probe.
+    /// Share over all `prove` probes at this load so far; `null` after any other probe.
     #[serde(default)]
     pub pooled: Option<KeptShare>,
-    /// What they show.
+    /// Conclusion from these shares.
     pub state: State,
-    /// Whether it ended early, because it plainly missed.
+    /// Whether it ended early because of a clear miss.
     #[serde(default)]
     pub has_ended_early: bool,
-    /// Seconds that it took, with warm-up, drain and rest.
+    /// Total time in seconds, including warm-up, drain and rest.
     pub took_s: f64,
     /// Further figures.
     pub figures: ProbeFigures,
@@ -216,7 +217,7 @@ mod tests {
     use super::*;
     use plimsoll_measure::{ErrorClass, Nanos};
 
-    /// Requests each 10 ms: `.` kept, `s` slow, `r` refused, `d` slow by the generator.
+    /// One request per 10 ms: `.` met, `s` slow, `r` rejected, `d` slow because of the generator.
     fn requests(outcomes: &str) -> Vec<ProbeRequest> {
         let of = |(outcome, index): (char, u64)| ProbeRequest {
             intended: Moment::EPOCH + Nanos::from_millis(1_000 + 10 * index),

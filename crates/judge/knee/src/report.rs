@@ -1,4 +1,4 @@
-//! `knee.json`: the capacity of each target, and the probes behind it.
+//! `knee.json`: the capacity of each target, and its probes.
 
 use plimsoll_rules::{Finding, Level};
 use plimsoll_run_files::{RunFileError, read_stored};
@@ -10,84 +10,84 @@ use crate::probe::{Measured, Phase, Planned, Probe};
 use crate::result::{Found, Kind, Load, Verdict};
 use crate::search::Search;
 
-/// The name and version of the format.
+/// Name and version of the format.
 pub const FORMAT: &str = "plimsoll.knee/3";
 
-/// The capacity of one or several targets, and all that was measured to find it.
+/// The capacity of one or several targets, with all measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KneeReport {
     /// `plimsoll.knee/3`.
     pub format: String,
     /// Version of the tool.
     pub tool_version: String,
-    /// When the search began, in UTC.
+    /// Start of the search, in UTC.
     pub started: String,
     /// Name of the profile.
     pub profile: String,
-    /// The objective, like `ttft<500ms : 99%`.
+    /// Objective, such as `ttft<500ms : 99%`.
     pub objective: String,
     /// Unit of the load.
     pub load: Load,
-    /// Whether the user ended it.
+    /// Whether the user interrupted it.
     #[serde(default)]
     pub interrupted: bool,
-    /// Seconds for the probes of each target; `null` if it is not known.
+    /// Time budget for the probes of each target, in seconds; `null` if unknown.
     #[serde(default)]
     pub budget_s: Option<f64>,
-    /// Each target; several took turns probe by probe.
+    /// Results by target; the probes of several targets alternate.
     pub knees: Vec<TargetKnee>,
 }
 
 /// The capacity of a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetKnee {
-    /// Its name; empty where it has none.
+    /// Name of the target; may be empty.
     #[serde(default)]
     pub name: String,
-    /// Its URL.
+    /// URL of the target.
     pub target: String,
-    /// Hash of its plan without the stages.
+    /// Hash of the plan without its stages.
     pub plan_hash: String,
     /// The capacity.
     pub knee: Found,
-    /// The outcome.
+    /// Verdict of the search.
     pub verdict: Verdict,
-    /// The statements beside it.
+    /// Findings.
     #[serde(default)]
     pub findings: Vec<Finding>,
-    /// Good requests per second at the highest load that was kept; `null` if none was.
+    /// Goodput at the highest load that met the objective; `null` if no load did.
     #[serde(default)]
     pub goodput: Option<Goodput>,
-    /// The load that is required, if any.
+    /// Required load, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<AtLeast>,
-    /// Seconds that its probes took.
+    /// Total time of the probes, in seconds.
     pub took_s: f64,
-    /// Every probe, in the order of time.
+    /// All probes in chronological order.
     pub probes: Vec<Probe>,
 }
 
-/// The rate of requests that keep the objective, as measured at a load that does.
+/// Rate of requests that met the objective, at a load that meets it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Goodput {
-    /// The load.
+    /// Load of the measurement.
     pub load: f64,
     /// Requests per second that kept the objective.
     pub per_s: f64,
 }
 
-/// Whether a required load is within the capacity.
+/// Judgement of a required load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AtLeast {
-    /// The load.
+    /// Required load.
     pub load: f64,
-    /// `kept`: the lower end of the capacity reaches it; `missed`: it is above the upper end; else
-    /// `unclear`.
+    /// `kept`: the lower end of the capacity reaches it; `missed`: it is above the upper end;
+    /// otherwise `unclear`.
     pub state: State,
 }
 
 impl AtLeast {
-    /// Judges a capacity by its ends.
+    /// Judges a required load by the ends of the capacity.
     pub fn judge(load: f64, found: &Found) -> Self {
         let state = if found.low.is_some_and(|low| low >= load) {
             State::Kept
@@ -101,7 +101,7 @@ impl AtLeast {
 }
 
 impl KneeReport {
-    /// Reads a `knee.json`.
+    /// Parses a `knee.json`.
     ///
     /// # Errors
     /// [`RunFileError`] if it is damaged or has another format.
@@ -109,12 +109,12 @@ impl KneeReport {
         read_stored(bytes, FORMAT)
     }
 
-    /// Seconds that all probes took.
+    /// Total time of all probes, in seconds.
     pub fn took_s(&self) -> f64 {
         self.knees.iter().fold(0.0, |sum, knee| sum + knee.took_s)
     }
 
-    /// The worst outcome of all targets.
+    /// The worst verdict of all targets.
     pub fn verdict(&self) -> Verdict {
         let is = |verdict| self.knees.iter().any(|knee| knee.verdict == verdict);
         let worst = [Verdict::Fail, Verdict::Inconclusive].into_iter().find(|bad| is(*bad));
@@ -123,7 +123,7 @@ impl KneeReport {
 }
 
 impl TargetKnee {
-    /// The result of a search: `target` is the URL, `required` the load that is required.
+    /// Builds the result of a search; `target` is the URL, and `required` the required load.
     pub fn new(
         search: &Search,
         required: Option<f64>,
@@ -155,14 +155,14 @@ impl TargetKnee {
         }
     }
 
-    /// The probe of the upstream itself that shows whether it misses the objective, too; `None` if
-    /// the target missed it nowhere.
+    /// The probe of the upstream that shows whether it misses the objective too; `None` if the
+    /// target missed it nowhere.
     pub fn upstream_probe(&self, search: &Search) -> Option<Planned> {
         let planned = search.planned(self.knee.missed?, Phase::Prove);
         Some(Planned { most_misses: u64::MAX, ..planned })
     }
 
-    /// Adds what a probe of the upstream shows.
+    /// Adds the result of a probe of the upstream.
     pub fn add_upstream(&mut self, url: &str, load: &str, measured: &Measured, share: f64) {
         let value = match KeptShare::judge(&measured.batches, share).1 {
             State::Kept => "kept",
@@ -172,8 +172,8 @@ impl TargetKnee {
         self.findings.push(Finding::new(606).with("url", url).with(value, load));
     }
 
-    /// The probes that lasted to their end while the target was up, with their places, by rising
-    /// load: the points of curves.
+    /// The completed probes with the target up, with their indices, by ascending load: the points
+    /// of curves.
     pub fn curve(&self) -> Vec<(usize, &Probe)> {
         let is_whole = |probe: &Probe| {
             !probe.has_ended_early && probe.state != State::Down && probe.phase != Phase::Check

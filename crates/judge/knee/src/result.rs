@@ -10,15 +10,15 @@ named_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Load {
-        /// Arrivals per second, independent of the target.
+        /// Arrivals per second, independent of the target's speed.
         RequestsPerSecond => "requests_per_second",
-        /// Virtual users, each of which waits for its response.
+        /// Virtual users, each waiting for its response.
         VirtualUsers => "virtual_users",
     }
 }
 
 impl Load {
-    /// A load with its unit.
+    /// Formats a load with its unit.
     pub fn text(self, load: f64) -> String {
         match self {
             Self::RequestsPerSecond => format!("{}/s", digits(load)),
@@ -29,38 +29,38 @@ impl Load {
 }
 
 named_enum! {
-    /// The ends of a capacity that are proven.
+    /// Which ends of a capacity are proven.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Kind {
-        /// Both: a load was kept, and a higher one was missed.
+        /// Both: a load met the objective, and a higher one missed it.
         Between => "between",
-        /// Only the lower end: a load was kept.
+        /// Only the lower end: a load met the objective.
         AtLeast => "at_least",
-        /// Only the upper end: a load was missed.
+        /// Only the upper end: a load missed the objective.
         Below => "below",
-        /// None.
+        /// Neither end.
         Unknown => "unknown",
     }
 }
 
-/// The capacity: the highest load that keeps the objective.
+/// The capacity: the highest load that meets the objective.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Found {
-    /// The ends that are proven.
+    /// Which ends are proven.
     pub kind: Kind,
     /// Lower end: half a step below `kept`.
     pub low: Option<f64>,
     /// Upper end: half a step above `missed`.
     pub high: Option<f64>,
-    /// The highest load that was proven to keep the objective.
+    /// Highest load that was proven to meet the objective.
     pub kept: Option<f64>,
-    /// The lowest load that was proven to miss it.
+    /// Lowest load that was proven to miss it.
     pub missed: Option<f64>,
 }
 
 impl Found {
-    /// From the proven loads, and half a step between loads as a factor.
+    /// Computes the ends from the proven loads; `half` is half a step between loads, as a factor.
     pub(crate) fn new(kept: Option<f64>, missed: Option<f64>, half: f64, is_whole: bool) -> Self {
         let whole = |load: f64| if is_whole { load.round().max(1.0) } else { load };
         let kind = match (kept, missed) {
@@ -85,15 +85,15 @@ impl Found {
 }
 
 named_enum! {
-    /// The outcome of a search.
+    /// Verdict of a search.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Verdict {
-        /// A lower end was found, above the required load if there is one.
+        /// A lower end was found, at or above the required load if there is one.
         Pass => "pass",
         /// The lowest load missed, the target stopped, or the required load is above the upper end.
         Fail => "fail",
-        /// Neither is proven.
+        /// Neither pass nor fail is proven.
         Inconclusive => "inconclusive",
     }
 }

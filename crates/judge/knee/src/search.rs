@@ -1,15 +1,15 @@
-//! The search: which load to probe next, and what is proven so far.
+//! The search: chooses the next load to probe, and tracks the proven loads.
 //!
-//! 1. **Place**: short probes double the load until one misses, and bisect. They begin with an
-//!    empty queue and so prove nothing.
-//! 2. **Prove**: long probes walk down to a load that is kept and up to one that is missed, a step
-//!    of the grid at a time. The counts of all long probes at a load are pooled: two at most, and
-//!    two for the load that is kept.
-//! 3. **Check**: after many failures the lowest load is probed again. If it fails, too, the target
-//!    is down: the search ends, and the probe that met the failures does not count.
+//! 1. **Place**: short probes double the load until one misses, then bisect. They begin with an
+//!    empty queue and therefore prove nothing.
+//! 2. **Prove**: long probes walk down to a load that meets the objective and up to one that misses
+//!    it, one grid step at a time. The counts of all long probes at a load are pooled: at most two,
+//!    and exactly two for the load that meets it.
+//! 3. **Check**: after many failures the lowest load is probed again. If that fails too, the target
+//!    is down: the search ends, and the probe with the failures does not count.
 //!
-//! The ends of the result are half a step outside of the proven loads. Long trials that prove both
-//! bounds are those of `MLRsearch` (draft-ietf-bmwg-mlrsearch); ADR 0116 has the simulations.
+//! The ends of the result are half a step outside the proven loads. Long trials that prove both
+//! bounds come from `MLRsearch` (draft-ietf-bmwg-mlrsearch); ADR 0116 has the simulations.
 
 use std::collections::BTreeMap;
 
@@ -22,53 +22,53 @@ use crate::objective_share::{Counts, KeptShare, State};
 use crate::probe::{Failure, Measured, Phase, Planned, Probe};
 use crate::result::{Found, Load};
 
-/// The task and the method of a search.
+/// Task and method of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Share of the requests that must keep the objective, above 0 and below 1.
+    /// Share of requests that must meet the objective, above 0 and below 1.
     pub share: f64,
-    /// The lowest load: requests per second, or virtual users.
+    /// Lowest load: requests per second, or virtual users.
     pub from: f64,
-    /// The highest load that is tried.
+    /// Highest load.
     pub to: f64,
-    /// Unit of the load. Virtual users are whole numbers.
+    /// Unit of the load. Virtual users are integers.
     pub load: Load,
     /// Relative step between the loads.
     pub step: f64,
-    /// Seconds for all probes; by default five minutes, or `BUDGET_ANSWERS` answers
-    /// if that is more.
+    /// Time budget in seconds; by default five minutes, or `BUDGET_ANSWERS` responses if that is
+    /// longer.
     pub budget_s: Option<f64>,
-    /// Least length of a long probe, in seconds.
+    /// Minimum length of a long probe, in seconds.
     pub prove_s: f64,
 }
 
 impl Settings {
-    /// The defaults: 99 % from 10 per second on.
+    /// Creates settings with defaults.
     pub const fn new(share: f64, from: f64) -> Self {
         let load = Load::RequestsPerSecond;
         Self { share, from, to: 1e7, load, step: 0.1, budget_s: None, prove_s: 30.0 }
     }
 }
 
-/// The default time of a search, in seconds, and in answers.
+/// Default time budget, in seconds and in response times.
 const BUDGET_S: f64 = 300.0;
 const BUDGET_ANSWERS: f64 = 180.0;
-/// Requests without a miss, times the allowed share of misses, that two long probes need to prove
-/// a load: half of Wilson's `t^2` for 20 batches, with room.
+/// Number of requests without a miss that two long probes need to prove a load, times the allowed
+/// share of misses: half of Wilson's `t^2` for 20 batches, plus a reserve.
 const PROOF: f64 = 4.7;
-/// Least length of a short probe, in seconds, and in answers.
+/// Minimum length of a short probe, in seconds and in response times.
 const PLACE_S: f64 = 4.0;
 const PLACE_ANSWERS: f64 = 2.0;
-/// Longest short probe, as a share of the budget.
+/// Maximum length of a short probe, as a share of the budget.
 const PLACE_SHARE: f64 = 1.0 / 15.0;
-/// Length of a long probe in answers, and the share of its length that its warm-up takes.
+/// Length of a long probe in response times, and the length of its warm-up relative to it.
 const PROVE_ANSWERS: f64 = 20.0;
 const PROVE_WARMUP: f64 = 0.25;
-/// Most long probes at a load.
+/// Maximum number of long probes at a load.
 const MOST_PROOFS: usize = 2;
-/// Further long probes that a search without time for the next one would need, as advice.
+/// Number of further long probes to advise if the budget is exhausted.
 const MORE_PROOFS: f64 = 3.0;
-/// Requests of a check.
+/// Number of requests of a check.
 const CHECK: f64 = 10.0;
 
 /// The long probes at a load.
@@ -79,7 +79,7 @@ struct Proof {
     state: Option<State>,
 }
 
-/// A target that stopped.
+/// The failure of a target that went down.
 #[derive(Clone, Debug)]
 struct Stop {
     load: f64,
@@ -95,17 +95,17 @@ pub struct Search {
     proofs: BTreeMap<usize, Proof>,
     probes: Vec<Probe>,
     next: Option<(usize, Planned)>,
-    /// A probe with so many failures that the lowest load is checked before it counts.
+    /// A probe with so many failures that the lowest load must be checked before it counts.
     suspect: Option<(usize, Phase, Vec<Counts>, Stop)>,
     stopped: Option<Stop>,
-    /// The probe that did not fit into the budget.
+    /// The probe that exceeded the budget.
     unaffordable: Option<Planned>,
-    /// Shortest mean service time of a probe, in seconds; 0 before the first answer.
+    /// Shortest mean service time of any probe, in seconds; 0 before the first response.
     answer_s: f64,
 }
 
 impl Search {
-    /// A search that begins at the lowest load.
+    /// Creates a search that begins at the lowest load.
     pub fn new(settings: Settings) -> Self {
         let is_whole = settings.load == Load::VirtualUsers;
         let mut search = Self {
@@ -128,17 +128,17 @@ impl Search {
         self.next.map(|(_, planned)| planned)
     }
 
-    /// The probes so far.
+    /// All probes so far.
     pub fn probes(&self) -> &[Probe] {
         &self.probes
     }
 
-    /// Seconds that all probes took.
+    /// Total time of all probes, in seconds.
     pub fn spent_s(&self) -> f64 {
         self.probes.iter().fold(0.0, |sum, probe| sum + probe.took_s)
     }
 
-    /// Seconds for all probes.
+    /// Time budget for all probes, in seconds.
     pub fn budget_s(&self) -> f64 {
         let usual = BUDGET_S.max(BUDGET_ANSWERS * self.answer_s);
         self.settings.budget_s.unwrap_or(usual)
@@ -161,7 +161,7 @@ impl Search {
         match (self.suspect.take(), failure) {
             (Some((level, phase, batches, stop)), failure) => {
                 if failure.is_some_and(|failure| failure.failed * 10 >= failure.all * 9) {
-                    // The load that met the failures was no more than their witness.
+                    // The load during the failures did not cause them.
                     self.stopped = Some(stop);
                     let down = self.probes.iter_mut().rev().take(2);
                     return down.for_each(|probe| probe.state = State::Down);
@@ -198,7 +198,7 @@ impl Search {
         });
     }
 
-    /// Lets a probe count for its load.
+    /// Adds a probe's counts to its load.
     fn count(&mut self, level: usize, phase: Phase, batches: Vec<Counts>) {
         if phase == Phase::Place {
             return self.place(level);
@@ -213,15 +213,15 @@ impl Search {
         }
     }
 
-    /// Climbs on the counts of the short probes at a load. The lowest one has two chances, and so
-    /// has one without a request.
+    /// Continues the climb with the counts of the short probes at a load. The lowest load gets two
+    /// tries, as does a load without requests.
     fn place(&mut self, level: usize) {
         let load = self.climb.loads()[level];
         let short = |probe: &&Probe| probe.phase == Phase::Place && same(probe.load, load);
         let tries = self.probes.iter().filter(short).count();
         let counts = Counts::sum(self.probes.iter().filter(short).map(Probe::counts));
         let allowed = (1.0 - self.settings.share) * counts.all as f64;
-        // Too high a place costs little, since a probe that plainly misses ends early.
+        // Too high a start costs little, because a probe with a clear miss ends early.
         let has_held = counts.all > 0
             && counts.certain_misses() as f64 <= allowed + allowed.sqrt()
             && !is_beyond_the_generator(counts);
@@ -240,7 +240,7 @@ impl Search {
 
     fn plan(&mut self, level: usize, phase: Phase) {
         let planned = self.planned(self.climb.loads()[level], phase);
-        // Warm-up, drain and rest.
+        // Rest and drain, in addition to the warm-up.
         let overhead_s = planned.warmup_s + 2.0 + (2.0 * self.answer_s).clamp(1.0, 10.0);
         if self.spent_s() + planned.seconds + overhead_s <= self.budget_s() {
             self.next = Some((level, planned));
@@ -249,7 +249,7 @@ impl Search {
         }
     }
 
-    /// A probe at a load that need not be one of the search.
+    /// A probe at any load, which need not belong to the search.
     pub fn planned(&self, load: f64, phase: Phase) -> Planned {
         let answers = |count: f64| count * self.answer_s;
         let per_s = match self.settings.load {
@@ -274,8 +274,7 @@ impl Search {
         Planned { load, warmup_s, seconds, phase, most_misses }
     }
 
-    /// The level that the next long probe is to be at; `None` if both ends are proven, or no probe
-    /// can prove them.
+    /// Level of the next long probe; `None` if both ends are proven, or cannot be.
     fn needed(&self) -> Option<usize> {
         let may_be_repeated = |level: usize| {
             self.proofs.get(&level).is_none_or(|proof| {
@@ -305,14 +304,14 @@ impl Search {
         (kept + 1..missed?).find(|level| may_be_repeated(*level))
     }
 
-    /// The levels that are proven to be so, ascending.
+    /// Levels with this proven state, in ascending order.
     fn levels(&self, state: State) -> impl DoubleEndedIterator<Item = usize> {
         let proven = self.proofs.iter().filter(move |(_, proof)| proof.state == Some(state));
         proven.map(|(level, _)| *level)
     }
 
-    /// The highest level that was kept below all that were missed, and the lowest that was missed
-    /// above all that were kept.
+    /// The highest level that met the objective below all misses, and the lowest that missed it
+    /// above all levels that met it.
     fn ends(&self) -> (Option<usize>, Option<usize>) {
         let (kept, missed) = (|| self.levels(State::Kept), || self.levels(State::Missed));
         let (most_kept, least_missed) = (kept().next_back(), missed().next());
@@ -322,7 +321,7 @@ impl Search {
         )
     }
 
-    /// What is proven now.
+    /// The capacity proven so far.
     pub fn found(&self) -> Found {
         let (kept, missed) = self.ends();
         let load = |level: Option<usize>| Some(self.climb.loads()[level?]);
@@ -335,7 +334,7 @@ impl Search {
         self.levels(State::Missed).next() == Some(0)
     }
 
-    /// Why the search stopped, and why an end is open.
+    /// Findings on the end of the search, and on open ends.
     pub fn findings(&self) -> Vec<Finding> {
         let found = self.found();
         let stopped = self.stopped.as_ref().map(|stop| self.target_down(stop));
@@ -359,7 +358,7 @@ impl Search {
             .with("class", class)
     }
 
-    /// Why an end is open; `None` if the search was interrupted.
+    /// The reason for an open end; `None` if the search was interrupted.
     fn capacity_open(&self, found: Found) -> Option<Finding> {
         let text = |load: f64| self.settings.load.text(load);
         let finding = Finding::new(604).with("capacity", found.text(text));
@@ -389,12 +388,12 @@ impl Search {
     }
 }
 
-/// Whether the generator itself could not carry out the load.
+/// Whether the generator was unable to produce the load.
 const fn is_beyond_the_generator(counts: Counts) -> bool {
     2 * counts.doubtful > counts.all
 }
 
-/// Whether two loads are one: both are of the grid.
+/// Whether two loads are the same level of the grid.
 const fn same(load: f64, other: f64) -> bool {
     load.to_bits() == other.to_bits()
 }

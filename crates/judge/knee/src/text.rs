@@ -1,4 +1,4 @@
-//! The texts of a [`KneeReport`]: its screen, and its file.
+//! Formats a [`KneeReport`] as a screen and as a file.
 
 use plimsoll_report::Style;
 use plimsoll_report::format::{digits, or_dash, seconds, time_or_dash};
@@ -11,14 +11,14 @@ use crate::probe::{Phase, Probe};
 use crate::report::{KneeReport, TargetKnee};
 use crate::result::{Kind, Load, Verdict};
 
-/// The words of the table.
+/// Legend of the table.
 const LEGEND: &str = "kept with its 98 % interval; short probes prove nothing";
-/// The most loads of a target on the screen.
+/// Maximum number of a target's loads on the screen.
 const SHOWN: usize = 12;
 
 impl KneeReport {
-    /// The screen: of one target the loads near its capacity, of several a line for each; the
-    /// findings; and the verdict as the last line.
+    /// The screen: the loads near the capacity of a single target, or a line for each of several
+    /// targets; then the findings, and the verdict as the last line.
     pub fn screen(&self, rest: Rest) -> Screen {
         let mut screen = Screen::new(rest);
         let of = match self.knees.as_slice() {
@@ -45,7 +45,7 @@ impl KneeReport {
         screen
     }
 
-    /// The same with every load, for a file of this width.
+    /// The screen with every load, for a file of this width.
     pub fn text(&self, width: usize, rest: Rest) -> String {
         let mut screen = self.screen(rest);
         if let [_, _, ..] = self.knees.as_slice() {
@@ -56,8 +56,8 @@ impl KneeReport {
         screen.whole(Style::plain(width))
     }
 
-    /// The last line: the outcome, and the capacity of each target. Without a required load a
-    /// capacity is a finding and not a verdict.
+    /// The last line: the verdict, and the capacity of each target. Without a required load, a
+    /// capacity is a finding rather than a verdict.
     pub fn verdict_line(&self) -> (Tone, String) {
         let required = self.knees.iter().find_map(|knee| knee.at_least);
         let is_found = self.knees.iter().all(|knee| knee.knee.kind == Kind::Between);
@@ -119,19 +119,19 @@ fn rows(table: Table, unit: &'static str, most: usize) -> Rows {
     Rows { table, unit, most, drops_columns: true, ..Rows::default() }
 }
 
-/// The probes at a load: the long ones, else the short ones.
+/// The probes at a load: the long ones, or else the short ones.
 struct Tried<'a> {
     load: f64,
     probes: Vec<&'a Probe>,
 }
 
 impl TargetKnee {
-    /// The capacity in words.
+    /// Formats the capacity.
     pub fn capacity(&self, load: Load) -> String {
         self.knee.text(|at| load.text(at))
     }
 
-    /// The loads that were tried, ascending.
+    /// Probed loads in ascending order.
     fn tried(&self) -> Vec<Tried<'_>> {
         let mut probes: Vec<_> =
             self.probes.iter().filter(|probe| probe.phase != Phase::Check).collect();
@@ -174,7 +174,7 @@ impl Tried<'_> {
 }
 
 impl Probe {
-    /// What it shows, in a word.
+    /// The conclusion in a word.
     pub const fn word(&self) -> &'static str {
         match (self.state, self.phase) {
             (State::Down, _) => "failed",
@@ -188,7 +188,7 @@ impl Probe {
 }
 
 impl KeptShare {
-    /// `99.3 % [99.1, 99.5]`, with more digits near 100 %.
+    /// Formats as `99.3 % [99.1, 99.5]`, with more digits near 100 %.
     pub fn text(&self) -> String {
         let decimals = if self.low > 0.999 { 3 } else { 2 };
         let [value, low, high] = [self.value, self.low, self.high].map(|share| share * 1e2);

@@ -1,15 +1,16 @@
-//! Several searches that take turns probe by probe, so that the machine's drift reaches all alike.
+//! Runs several searches that alternate probe by probe, so that a drift of the machine affects all
+//! alike.
 
 use crate::probe::{Measured, Planned};
 use crate::search::Search;
 
-/// Carries searches out until all are over. `probe` makes the next probe of the search with that
-/// index; `None` from it is the user's interrupt and ends all of them.
+/// Runs searches until all of them end. `probe` runs the next probe of the search with that index;
+/// if it returns `None`, the user interrupted all searches.
 ///
-/// The order within a round rotates: none is always right after the same other one.
+/// The order rotates from round to round, so that no search always follows the same other one.
 ///
 /// # Errors
-/// The first that `probe` has.
+/// The first error of `probe`.
 pub fn in_turns<E>(
     searches: &mut [Search],
     mut probe: impl FnMut(usize, Planned, &Search) -> Result<Option<Measured>, E>,
@@ -20,7 +21,7 @@ pub fn in_turns<E>(
             break;
         }
         for place in 0..count {
-            // An odd round goes backwards.
+            // Odd rounds run backwards.
             let turn = if round % 2 == 0 { place } else { count - 1 - place };
             let index = (turn + round / 2) % count;
             let elapsed_s = searches.iter().map(Search::spent_s).sum();

@@ -1,5 +1,5 @@
-//! Whether the targets returned the same answers. Where answers differ by more than chance, times
-//! are not those of the same work.
+//! Detects targets that return different answers. If answers differ significantly, the targets did
+//! different work and their times are not comparable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +13,18 @@ use crate::facts::Facts;
 use crate::pairs::{Run, Turns, Two};
 use crate::result::{Versus, WorkloadMismatch};
 
-/// Equal targets have a mismatch with this probability at most, however much their answers vary:
-/// the level of all tests together, by Bonferroni.
+/// Significance level of all mismatch tests together (Bonferroni): the probability of a false
+/// mismatch between equal targets, however much their answers vary.
 const LEVEL: f64 = 0.001;
-/// Shares that differ by fewer points, and means by a smaller part, are not named.
+/// Smallest reported difference: as a share of the pairs, or relative to the mean.
 const NOTABLE: f64 = 0.01;
-/// A share of changed texts is named from so many standard errors.
+/// Number of standard errors above which a share of changed texts is reported.
 const STANDARD_ERRORS: f64 = 4.0;
 
 /// The value of a feature.
 type ValueOf = dyn Fn(&PairedTurn) -> Option<f64>;
 
-/// A feature of an answer: 1 or 0 for having it, or a count; `None` if unknown.
+/// A feature of an answer: 1 or 0 if it is present or absent, or a count; `None` if unknown.
 struct Feature {
     about: String,
     is_share: bool,
@@ -43,8 +43,8 @@ impl Feature {
         Self { about: about.to_owned(), is_share: false, of }
     }
 
-    /// The model that most answers of the reference name; `None` if none does, or if the targets
-    /// are asked for different ones.
+    /// Whether an answer names the reference's most frequent model; `None` if the reference names
+    /// no model, or if the targets are asked for different ones.
     fn model(facts: &Facts, run: Run<'_>, two: Two) -> Option<Self> {
         let asked = |target: usize| facts.targets[target].model.rsplit('/').next();
         if asked(two.target) != asked(two.reference) {
@@ -62,8 +62,8 @@ impl Feature {
         })
     }
 
-    /// Compares the feature in the answers of each pair that both targets completed. Equal targets
-    /// have more of it equally often (McNemar, 1947; the sign test).
+    /// Compares the feature over the pairs that both targets completed. Equal targets are equally
+    /// likely to have the larger value (McNemar, 1947; the sign test).
     fn compare(&self, run: Run<'_>, two: Two) -> (f64, [f64; 2], u64) {
         let (mut more, mut fewer, mut pairs, mut sums) = (0, 0, 0_u64, [0.0; 2]);
         for (target, reference) in completed(run, two) {
@@ -85,7 +85,7 @@ fn completed(run: Run<'_>, two: Two) -> impl Iterator<Item = Turns<'_>> {
     })
 }
 
-/// The features in which the answers of each two targets differ.
+/// Returns the features in which the answers of any two compared targets differ.
 pub(crate) fn mismatches(facts: &Facts, run: Run<'_>) -> Vec<WorkloadMismatch> {
     let (features, all) = (features(facts, run), comparisons(facts));
     let level = LEVEL / ((features.len() + 1) * all.len()).max(1) as f64;
@@ -105,7 +105,7 @@ pub(crate) fn mismatches(facts: &Facts, run: Run<'_>) -> Vec<WorkloadMismatch> {
                 })
             })
             .collect();
-        // A text that is shorter, or lacks a part, is another one anyway.
+        // A text that is shorter or lacks a part is already reported as another difference.
         let text = fixed.filter(|_| own.is_empty()).and_then(|fixed| text(facts, run, two, fixed));
         found.extend(own.into_iter().chain(text));
     }
@@ -125,7 +125,7 @@ fn mismatch(
     WorkloadMismatch { target, reference, about, is_share, of_target, of_reference, pairs }
 }
 
-/// The share of pairs with the same text, and the variance of that share.
+/// The share of pairs with the same text, and its variance.
 #[derive(Clone, Copy)]
 struct SameText {
     share: f64,
@@ -145,14 +145,15 @@ impl SameText {
         }
         let count = pairs.max(1) as f64;
         let share = same as f64 / count;
-        // With a success and a failure more, as one pair is not certain.
+        // One success and one failure are added, because a share of 100 % of a few pairs is not
+        // certain.
         let smooth = (same as f64 + 1.0) / (count + 2.0);
         Self { share, variance: smooth * (1.0 - smooth) / (count + 2.0), pairs }
     }
 }
 
-/// How often two targets return the same text, if some two nearly always do: else the texts of a
-/// model vary, and say nothing of a target.
+/// The highest share of equal texts between two targets, if it is nearly 1. Otherwise the model's
+/// texts vary, and a difference says nothing about a target.
 fn fixed_texts(facts: &Facts, run: Run<'_>) -> Option<SameText> {
     let all = control(facts).into_iter().chain(comparisons(facts));
     let same = all.map(|two| SameText::of(run, two)).filter(|same| same.pairs > 0);
@@ -177,7 +178,7 @@ fn features(facts: &Facts, run: Run<'_>) -> Vec<Feature> {
     let statuses = statuses.into_iter().map(|status| {
         Feature::share(&format!("status {status}"), move |turn| turn.status == status)
     });
-    // Dialects have different words for the same reason.
+    // Each API format has its own words for the same finish reason.
     let mut protocols = facts.targets.iter().map(|target| &target.protocol);
     let first = protocols.next();
     let reasons: BTreeSet<FinishReason> = seen
@@ -202,7 +203,7 @@ fn features(facts: &Facts, run: Run<'_>) -> Vec<Feature> {
 }
 
 impl Versus {
-    /// The statements on targets that return other answers than the reference.
+    /// Returns the findings on targets whose answers differ from the reference's.
     pub(crate) fn other_answers(&self) -> impl Iterator<Item = Finding> {
         let reference = self.reference();
         self.compared().into_iter().filter_map(move |target| {
@@ -215,21 +216,20 @@ impl Versus {
         })
     }
 
-    /// Whether the answers of two targets differ, so that their times are not those of the same
-    /// work.
+    /// Whether the answers of two targets differ, so that their times are not comparable.
     pub(crate) fn is_mismatch(&self, target: &str, reference: &str) -> bool {
         self.workload_mismatch.iter().any(|found| found.is_of(target, reference))
     }
 }
 
 impl WorkloadMismatch {
-    /// Whether it is that of these two targets, in any order.
+    /// Whether it concerns these two targets, in either order.
     pub(crate) fn is_of(&self, target: &str, reference: &str) -> bool {
         let own = (&*self.target, &*self.reference);
         own == (target, reference) || own == (reference, target)
     }
 
-    /// `reasoning in 0% instead of 100%`, `200 content bytes instead of 400`.
+    /// Formats as `reasoning in 0% instead of 100%` or `200 content bytes instead of 400`.
     fn words(&self) -> String {
         let Self { about, of_target, of_reference, .. } = self;
         if self.is_share {

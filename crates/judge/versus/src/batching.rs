@@ -1,9 +1,9 @@
-//! Which block belongs to which batch.
+//! Assigns blocks to batches.
 //!
-//! A stage in which the targets were loaded beside each other is cut into seconds, by the rule of
-//! all reports. Where each target had windows of its own, the round of windows is the batch. Rounds
-//! of windows within a stage of the first kind stand apart: they show what targets do to each
-//! other. Where a run may end at any moment, seconds and rounds are never put together.
+//! Stages that load all targets side by side are cut into seconds, as in all reports. If each
+//! target has windows of its own, one round of windows is a batch. Windows inside a side-by-side
+//! stage are kept separate: they measure interference between targets. If a run may end at any
+//! moment, seconds and rounds are never merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,31 +13,31 @@ use plimsoll_stats::batches::intervals_per_batch;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Where a block belongs.
+/// The batch of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Measured, in this batch of this stage.
+    /// Measured, in a batch of a stage.
     Measured {
         /// Position among the stages that have blocks.
         stage: usize,
         /// Position in the stage.
         batch: usize,
     },
-    /// Each target was loaded alone; in this part of such windows.
+    /// Recorded while each target was loaded alone, for comparison.
     Alone {
-        /// Position among them.
+        /// Position among the batches of such windows.
         batch: usize,
     },
 }
 
-/// The batches of a run.
+/// The batches of all blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batching {
-    /// By block.
+    /// One entry per block.
     places: Vec<Place>,
     stages: Vec<StageBatches>,
     alone: usize,
-    /// How often the blocks are looked at.
+    /// Whether the data are tested once or at many moments.
     pub(crate) looks: Looks,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Batching {
 pub(crate) struct StageBatches {
     /// Number of batches, empty ones included.
     pub(crate) count: usize,
-    /// Start of the first and length of each, in nanoseconds; `None` for rounds of windows.
+    /// Start of the first batch and length of each, in nanoseconds; `None` for rounds of windows.
     pub(crate) time: Option<(u64, u64)>,
 }
 
@@ -111,8 +111,9 @@ impl Batching {
         }
     }
 
-    /// Half seconds of each round of windows, counted from its own start; those without a block do
-    /// not count. A few windows of some seconds would have too few batches of a second.
+    /// Uses half seconds of each round of windows, counted from the round's start, because a few
+    /// windows of some seconds would give too few batches of one second. Half seconds without a
+    /// block are skipped.
     fn add_alone(&mut self, blocks: &[Block], indices: &[usize]) {
         let mut rounds: BTreeMap<(StageId, u32), Vec<usize>> = BTreeMap::new();
         for &index in indices {
@@ -154,12 +155,12 @@ impl Batching {
         &self.stages
     }
 
-    /// A default for each batch of each stage.
+    /// Creates a default value for each batch of each stage.
     pub(crate) fn by_batch<T: Clone + Default>(&self) -> Vec<Vec<T>> {
         self.stages.iter().map(|stage| vec![T::default(); stage.count]).collect()
     }
 
-    /// The same for the windows in which each target was loaded alone.
+    /// Creates a default value for each batch of the windows in which targets were loaded alone.
     pub(crate) fn by_batch_alone<T: Clone + Default>(&self) -> Vec<T> {
         vec![T::default(); self.alone]
     }
@@ -174,7 +175,7 @@ fn earliest(blocks: &[Block], indices: &[usize]) -> u64 {
     indices.iter().map(|&index| blocks[index].start.as_u64()).min().unwrap_or_default()
 }
 
-/// Whole lengths of time from `start` to the start of a block.
+/// Number of whole multiples of `length` from `start` to the start of a block.
 fn lengths_since(blocks: &[Block], index: usize, start: u64, length: u64) -> usize {
     let nanos = blocks[index].start.as_u64().saturating_sub(start);
     usize::try_from(nanos / length).unwrap_or(usize::MAX - 1)
@@ -223,7 +224,7 @@ mod tests {
     fn batches_of_a_long_stage_last_longer() {
         let blocks: Vec<_> = (0..130).map(|second| block(0, second * 1_000, None)).collect();
         let batching = Batching::of(&blocks, Looks::Once);
-        // 130 seconds are put together by four: 33 batches.
+        // 130 seconds are merged in fours: 33 batches.
         assert_eq!(batching.stages()[0].count, 33);
         assert_eq!(places(&blocks)[129], Place::Measured { stage: 0, batch: 32 });
         assert_eq!(Batching::of(&blocks, Looks::Always).stages()[0].count, 130);

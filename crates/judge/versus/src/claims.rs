@@ -1,7 +1,7 @@
 //! The differences that are tested together.
 //!
-//! All that hold do so together with 95 % confidence: p values are adjusted by Holm over each two
-//! targets and the headline figures.
+//! All significant differences hold jointly with 95 % confidence: p values are adjusted by Holm's
+//! method over all pairs of targets and headline figures.
 
 use plimsoll_report::format;
 use plimsoll_rules::Finding;
@@ -9,15 +9,15 @@ use plimsoll_stats::multiple::holm;
 
 use crate::result::{Claim, CpuDifference, Difference, ErrorDifference, Kind, Versus};
 
-/// Differences hold at this level.
+/// Significance level of all differences together.
 const LEVEL: f64 = 0.05;
 
-/// What a difference in failures is about.
+/// `about` of a difference in failures.
 pub(crate) const FAILURES: &str = "failures";
 const CPU: &str = "cpu";
 
-/// All differences of `versus` that are tested, those that hold first, and of these the ones in
-/// failures, because a target that fails is not chosen for its times, then the headline figure.
+/// All tested differences: significant ones first, and among them failures before times, because
+/// nobody chooses a failing target for its speed; then the headline figure.
 pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
     let mut claims: Vec<Claim> =
         pairs(versus).flat_map(|(target, other)| times(versus, target, other)).collect();
@@ -38,7 +38,7 @@ pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
     claims
 }
 
-/// Each compared target with the reference, then each two of them.
+/// Pairs each compared target with the reference, then the compared targets with each other.
 fn pairs(versus: &Versus) -> impl Iterator<Item = (&str, &str)> {
     let (compared, reference) = (versus.compared(), versus.reference());
     let with_reference = compared.clone().into_iter().map(move |target| (target, reference));
@@ -48,7 +48,8 @@ fn pairs(versus: &Versus) -> impl Iterator<Item = (&str, &str)> {
     with_reference.chain(each_two)
 }
 
-/// The headline figure, that of the whole request, and the tail that the samples allow.
+/// The headline figure, the whole request's time, and the shift of the rarest percentile that the
+/// sample size allows.
 fn times(versus: &Versus, target: &str, reference: &str) -> Vec<Claim> {
     let (headline, whole) = (versus.headline, versus.whole);
     let other = (whole != headline).then_some((whole, Kind::Added, "p50"));
@@ -79,7 +80,7 @@ fn time(found: &Difference) -> Option<Claim> {
         },
         values: [value, low, high],
         p: found.p?,
-        // The generator alone cannot have made it.
+        // The measurement error alone cannot explain it.
         holds: found.is_beyond_generator(),
         ..Claim::default()
     })
@@ -119,7 +120,7 @@ fn cpu(cpu: &CpuDifference) -> Option<Claim> {
 }
 
 impl Claim {
-    /// The statement, of a difference that holds.
+    /// The finding on a significant difference.
     pub fn finding(&self) -> Finding {
         let code = if self.about == FAILURES { 403 } else { 404 };
         let finding =
@@ -138,7 +139,8 @@ impl Claim {
             .with_some("how", self.by_batch.then_some("in bursts"))
     }
 
-    /// The values in a cell: of failures `40 to 0 pairs`, else the difference with its interval.
+    /// The values as a table cell: `40 to 0 pairs` for failures, else the difference with its
+    /// interval.
     pub(crate) fn difference(&self) -> String {
         if self.about == FAILURES {
             let [most, least, _] = self.counts.map(format::count);

@@ -1,7 +1,7 @@
 //! Combines several rounds of the same plan.
 //!
-//! The interval of one round speaks of its window of time only. Over rounds, differences are means
-//! whose intervals contain what differs between windows (Hartung and Knapp).
+//! The interval of one round covers its own time window only. Over several rounds, differences are
+//! means, and their intervals include the variation between windows (Hartung and Knapp).
 
 use std::collections::BTreeMap;
 
@@ -21,16 +21,16 @@ use crate::stated;
 use crate::streams::Streams;
 use crate::threshold::AddedThreshold;
 
-/// Why there is no mean over rounds.
-const TOO_FEW_ROUNDS: &str = "fewer than two rounds have it";
+/// Reason for a missing mean over rounds.
+const TOO_FEW_ROUNDS: &str = "measured in fewer than two rounds";
 
-/// The reason for a mean that is missing: that of a round, if one has it.
+/// The reason for a missing mean: a round's own reason, if there is one.
 fn refused(has_mean: bool, of_round: Option<&str>) -> Option<String> {
     (!has_mean).then(|| of_round.unwrap_or(TOO_FEW_ROUNDS).to_owned())
 }
 
-/// One result of several rounds; of one round, that round. `None` without any. Rounds are those of
-/// one plan: their targets are the same, in the same order.
+/// Combines rounds into one result; returns a single round unchanged, and `None` without rounds.
+/// All rounds have the same plan, so they have the same targets in the same order.
 pub fn combine(rounds: &[Versus]) -> Option<Versus> {
     let last = rounds.last()?;
     if rounds.len() == 1 {
@@ -69,14 +69,14 @@ fn thresholds(versus: &Versus) -> Vec<AddedThreshold> {
         .collect()
 }
 
-/// A figure of one round with its interval, and degrees of freedom where they are known.
+/// Value, lower and upper end of its interval in one round, and the degrees of freedom if known.
 type Measured = (f64, f64, f64, Option<f64>);
 
 fn over(found: impl Iterator<Item = Measured>) -> Option<OverRounds> {
     hartung_knapp(
         &found
             .map(|(value, low, high, freedom): Measured| {
-                // Without them, only what differs between rounds is known.
+                // Without degrees of freedom, only the variation between rounds is known.
                 let standard_error =
                     freedom.map_or(0.0, |freedom| (high - low) / 2.0 / critical_95(freedom));
                 Round { value, standard_error }
@@ -96,7 +96,7 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
     let pairs = found.iter().map(|found| found.pairs).sum();
     let mut known = found.iter().filter(|found| found.value_ns.is_some());
     if let (Some(only), None) = (known.next(), known.next()) {
-        // The value of one window is shown, and nothing is tested over rounds.
+        // Shows the single round's value, and tests nothing over rounds.
         return Difference { pairs, p: None, ..(*only).clone() };
     }
     let measured = found.iter().filter_map(|found| {
@@ -160,7 +160,8 @@ fn errors(rounds: &[Versus], like: &ErrorDifference) -> ErrorDifference {
     let only_target = found.iter().map(|found| found.only_target).sum();
     let only_reference = found.iter().map(|found| found.only_reference).sum();
     let by_batch = found.iter().any(|found| found.by_batch);
-    // Failures that come in bursts within a round do so between rounds: each round is one sign.
+    // If failures come in bursts within a round, rounds are dependent too: each round counts as one
+    // sign.
     let p = if by_batch {
         let more = found.iter().filter(|found| found.only_target > found.only_reference).count();
         let fewer = found.iter().filter(|found| found.only_target < found.only_reference).count();
@@ -230,7 +231,7 @@ fn blocks(rounds: &[Versus]) -> BlockCounts {
     }
 }
 
-/// Counts are added up; of shares and percentiles the mean over the rounds is given.
+/// Sums counts over the rounds, and averages shares and percentiles.
 fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
     let Some(last) = rounds.last() else { return Vec::new() };
     last.targets
@@ -256,7 +257,7 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
                 taken_out: all.iter().find_map(|target| target.taken_out.clone()),
                 streams: Streams::combine(all.iter().filter_map(|target| target.streams)),
                 failure: all.iter().find_map(|target| target.failure.clone()),
-                // Of which round the time is, a reader would not know.
+                // A time without its round would mislead, so it is dropped.
                 outage: all.iter().any(|target| target.outage.is_some()).then(Outage::default),
                 ..last.clone()
             }
@@ -295,7 +296,7 @@ fn verdicts(rounds: &[Versus]) -> Option<Verdicts> {
     Some(Verdicts { matrix, different: all.iter().map(|verdicts| verdicts.different).sum() })
 }
 
-/// What any round has; of several about the same, the first.
+/// The mismatches of all rounds; the first one of each kind.
 fn mismatches(rounds: &[Versus]) -> Vec<WorkloadMismatch> {
     let mut all: Vec<WorkloadMismatch> = Vec::new();
     for found in rounds.iter().flat_map(|round| &round.workload_mismatch) {

@@ -1,4 +1,4 @@
-//! Which targets are compared, and by which figures.
+//! Chooses the pairs of targets and the figures to compare.
 
 use plimsoll_measure::Block;
 use plimsoll_metrics::LoadModel;
@@ -7,8 +7,8 @@ use crate::facts::Facts;
 use crate::figure::Figure;
 use crate::pairs::{Run, Two, value};
 
-/// Each compared target with the reference, then each two of them: the later less the earlier.
-/// Variants of the reference are compared with it alone.
+/// Pairs each compared target with the reference, then the compared targets with each other (later
+/// minus earlier). Variants of the reference are compared with it alone.
 pub(crate) fn comparisons(facts: &Facts) -> Vec<Two> {
     let reference = facts.reference();
     let compared = facts.compared();
@@ -20,12 +20,12 @@ pub(crate) fn comparisons(facts: &Facts) -> Vec<Two> {
     with_reference.chain(each_two).collect()
 }
 
-/// The control target with the reference.
+/// Pairs the control target with the reference.
 pub(crate) fn control(facts: &Facts) -> Option<Two> {
     Some(Two { target: facts.control()?, reference: facts.reference() })
 }
 
-/// The figures that both targets have.
+/// Figures that both targets have.
 pub(crate) fn figures(run: Run<'_>, two: Two) -> Vec<Figure> {
     Figure::ALL
         .into_iter()
@@ -37,9 +37,9 @@ pub(crate) fn figures(run: Run<'_>, two: Two) -> Vec<Figure> {
         .collect()
 }
 
-/// The figure that heads the report: TTFT where most completed turns are streams; else the response
-/// time, or the service time where all stages are closed, because their requests have no schedule
-/// to be late for.
+/// The figure that heads the report: TTFT if most completed turns are streams; otherwise the
+/// response time, or the service time if all stages are closed, because closed requests have no
+/// schedule to be late for.
 pub(crate) fn headline(facts: &Facts, blocks: &[Block]) -> Figure {
     let reference = facts.reference();
     let turns = blocks.iter().filter_map(|block| crate::pairs::turn(block, reference));
@@ -51,7 +51,7 @@ pub(crate) fn headline(facts: &Facts, blocks: &[Block]) -> Figure {
     if streams > 0 && streams * 2 >= completed { Figure::Ttft } else { whole_time(facts) }
 }
 
-/// The time of a whole request.
+/// The time of a whole request: service time if all stages are closed, else response time.
 pub(crate) fn whole_time(facts: &Facts) -> Figure {
     if !facts.stages.is_empty()
         && facts

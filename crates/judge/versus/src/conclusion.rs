@@ -1,4 +1,4 @@
-//! The verdict on a comparison and the run that made it: its last line, and its exit code.
+//! The verdict on a comparison and its run: the last line and the exit code.
 
 use plimsoll_metrics::{Judgement, RunEnd, RunJudgement, RunSummary};
 use plimsoll_rules::{Finding, Level};
@@ -6,26 +6,26 @@ use plimsoll_rules::{Finding, Level};
 use crate::outage;
 use crate::result::{Claim, Versus};
 
-/// The verdict, with its reason.
+/// The verdict and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conclusion {
     /// The user ended the run early.
     Interrupted,
-    /// The figures must not be used.
+    /// The results must not be used.
     Invalid(String),
-    /// A target was down, or a bound is broken.
+    /// A target was down, or a threshold failed.
     Fail(String),
     /// Neither passed nor failed.
     Inconclusive(String),
-    /// Nothing is broken, but the targets returned different answers.
+    /// All thresholds passed, but the targets returned different answers.
     OtherAnswers,
-    /// Every bound is kept; there may be none.
+    /// All thresholds passed, or none is set.
     Pass,
 }
 
 impl Versus {
-    /// The verdict on the comparison and on its run. With `allow_invalid`, an invalid comparison
-    /// can still pass or fail.
+    /// The verdict on the comparison and its run. With `allow_invalid`, an invalid comparison can
+    /// still pass or fail.
     pub fn conclusion(&self, summary: &RunSummary, allow_invalid: bool) -> Conclusion {
         let run = summary.judgement(true);
         if run == RunJudgement::Interrupted {
@@ -55,7 +55,7 @@ impl Versus {
         }
     }
 
-    /// Targets that were down, and bounds that are broken.
+    /// Targets that were down, and failed thresholds.
     fn broken(&self) -> Vec<String> {
         let down = self.targets.iter().filter_map(outage::finding).map(|found| sentence(&found));
         let failed = self.thresholds.iter().filter(|found| found.judgement == Judgement::Fail);
@@ -63,7 +63,7 @@ impl Versus {
         down.chain(self.worse_than_margin.iter().cloned()).chain(failed).collect()
     }
 
-    /// The verdict as a line: what happened to the targets, and whether the measurement is good.
+    /// The verdict in one line: the main difference, and the validity of the measurement.
     pub(crate) fn last_line(&self, summary: &RunSummary) -> String {
         let bounds =
             self.thresholds.len() + self.compared().len() * usize::from(self.margin.is_some());
@@ -75,18 +75,18 @@ impl Versus {
             Conclusion::OtherAnswers => {
                 ("DONE", "answers differ: times marked * are not comparable".to_owned())
             }
-            Conclusion::Pass if bounds > 0 => ("PASS", "every bound is kept".to_owned()),
+            Conclusion::Pass if bounds > 0 => ("PASS", "all thresholds passed".to_owned()),
             Conclusion::Pass => ("DONE", self.main_difference()),
         };
         let validity = if self.invalid.is_empty() { "valid" } else { "invalid" };
         let ended = match summary.metadata.run.ended {
-            RunEnd::Decided => ", ended early, as it was decided",
+            RunEnd::Decided => ", ended early because decided",
             _ => "",
         };
         format!("{word}: {text} (measurement: {validity}{ended})")
     }
 
-    /// More failures, else the first difference that holds.
+    /// The difference in failures, else the first significant difference.
     fn main_difference(&self) -> String {
         let held: Vec<_> =
             self.claims.iter().filter(|claim| claim.holds).map(Claim::finding).collect();
@@ -97,7 +97,7 @@ impl Versus {
     }
 }
 
-/// The text of a finding as a part of a line.
+/// Strips a finding's text so that it fits inside a line.
 fn sentence(finding: &Finding) -> String {
     finding.text().trim_end_matches('.').to_owned()
 }

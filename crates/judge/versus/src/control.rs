@@ -1,17 +1,16 @@
-//! The reference against itself: does the instrument find a difference that is not there?
+//! The self-check: compares the reference with itself, where no difference may appear.
 
 use plimsoll_report::format;
 use plimsoll_rules::{Finding, Level};
 
 use crate::result::{Control, Difference, Versus};
 
-/// At this level the control target must not differ: one valid comparison in a thousand is called
-/// invalid.
+/// Significance level of a control difference: one valid comparison in 1,000 is called invalid.
 const LEVEL: f64 = 0.001;
-/// Below this level it is unclear: so is one in twenty of valid comparisons.
+/// Significance level below which the control is unclear: one valid comparison in 20.
 const UNCLEAR_LEVEL: f64 = 0.05;
 
-/// The check, from the difference of the `control` target.
+/// Builds the check from the difference of the `control` target.
 pub(crate) fn control(control: &str, versus: &Versus) -> Control {
     let empty = Control { target: control.to_owned(), ..Control::default() };
     let Some(found) = versus.headline_added().find(|found| found.target == control) else {
@@ -26,8 +25,8 @@ pub(crate) fn control(control: &str, versus: &Versus) -> Control {
     }
 }
 
-/// The statement on a control that differs, or of which that is unclear: it may differ, or its
-/// interval reaches as far as the difference of another target.
+/// The finding on a control that differs, or may differ, or whose interval is as wide as another
+/// target's difference.
 pub(crate) fn finding(versus: &Versus) -> Option<Finding> {
     let control = versus.control.as_ref()?;
     let found = versus.headline_added().find(|found| found.target == control.target)?;
@@ -46,7 +45,7 @@ pub(crate) fn finding(versus: &Versus) -> Option<Finding> {
         .then(|| finding.with_some("target", like))
 }
 
-/// A target that is found to differ by no more than the control may.
+/// A target whose significant difference does not exceed the control's interval.
 fn within_reach<'v>(versus: &'v Versus, control: &Difference, reach: f64) -> Option<&'v String> {
     let mut others = versus.headline_added().filter(|found| found.target != control.target);
     others

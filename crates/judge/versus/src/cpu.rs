@@ -1,4 +1,4 @@
-//! CPU time per request: of a target, and of one target against another.
+//! CPU time per request: per target, and target against target.
 
 use plimsoll_stats::ratio::{Sums, difference, ratio};
 use plimsoll_stats::{Estimate, NoIntervalReason};
@@ -13,7 +13,8 @@ use crate::result::CpuDifference;
 /// CPU time per request in nanoseconds.
 ///
 /// # Errors
-/// Why it has no interval. By turns there is none: a reading is not of one target's window alone.
+/// The reason for a missing interval. Runs by turns have none, because a reading covers more than
+/// the window of one target.
 pub(crate) fn per_request(
     facts: &Facts,
     run: Run<'_>,
@@ -23,8 +24,8 @@ pub(crate) fn per_request(
     ratio(&sums, run.batching.looks)
 }
 
-/// Each two of the compared targets that were both watched. The reference is another kind of
-/// process, unless the targets are its variants.
+/// Compares the CPU time of any two compared targets that were monitored. The reference is a
+/// different kind of process, so it takes part only if the targets are its variants.
 pub(crate) fn differences(facts: &Facts, run: Run<'_>) -> Vec<CpuDifference> {
     let compared = comparisons(facts)
         .into_iter()
@@ -59,8 +60,8 @@ fn of_two(facts: &Facts, run: Run<'_>, Two { target, reference }: Two) -> CpuDif
     }
 }
 
-/// CPU time and requests of each batch; `None` for one that the readings do not cover. The process
-/// of the reference carries out the turns of its control too.
+/// CPU time and requests of each batch; `None` for a batch outside the readings. The reference's
+/// process also serves the turns of the control.
 fn sums(facts: &Facts, run: Run<'_>, target: usize) -> Result<Vec<Option<Sums>>, NoIntervalReason> {
     let readings = &facts.targets[target].cpu;
     if readings.len() < 2 || run.batching.is_by_turns() {
@@ -86,7 +87,7 @@ fn sums(facts: &Facts, run: Run<'_>, target: usize) -> Result<Vec<Option<Sums>>,
     Ok(sums)
 }
 
-/// CPU time at a moment, between the readings before and after it; `None` outside of them.
+/// CPU time at a moment, interpolated between two readings; `None` outside them.
 fn cpu_at(readings: &[CpuReading], at: u64) -> Option<f64> {
     let after = readings.partition_point(|reading| reading.at.as_u64() < at);
     let later = readings.get(after)?;

@@ -1,4 +1,4 @@
-//! The differences as CSV: one line for each.
+//! The differences as CSV, one per line.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use crate::result::Versus;
 const HEAD: &str = "target,reference,figure,kind,quantile,value_ns,low_ns,high_ns,at_least_ns,\
                     at_most_ns,pairs,p,refused,interval,answers,streams\n";
 
-/// The differences as CSV, with a line of headings. What is refused has empty cells and its reason.
-/// `at_least_ns` and `at_most_ns` are the interval with what may be the generator's. `interval` is
-/// `fixed`, or `always_valid` where the run could end at any moment; `answers` is `differ` where
-/// the times are not those of the same work, `streams` the shape of the target's streams.
+/// Formats the differences as CSV with a header line. A missing difference has empty cells and its
+/// reason. `at_least_ns` and `at_most_ns` are the interval widened by the measurement error.
+/// `interval` is `fixed`, or `always_valid` if the run could end at any moment; `answers` is
+/// `differ` if the targets did different work; `streams` is the shape of the target's streams.
 pub fn csv(versus: &Versus) -> String {
     let mut out = HEAD.to_owned();
     let interval = if versus.stopping.is_some() { "always_valid" } else { "fixed" };
@@ -19,7 +19,7 @@ pub fn csv(versus: &Versus) -> String {
         let answers = if found.other_answers { "differ" } else { "alike" };
         let target = versus.targets.iter().find(|target| target.name == found.target);
         let streams = target.and_then(|target| target.streams);
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "{},{},{},{kind},{},{},{},{},{},{},{},{},{},{interval},{answers},{}",
@@ -45,7 +45,7 @@ fn number(value: Option<f64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// Quoted where it must be (RFC 4180).
+/// Quotes a cell if RFC 4180 requires it.
 fn cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -1,7 +1,7 @@
 //! Ends a run as soon as it is decided.
 //!
-//! Looks at the blocks while they come, with intervals that hold at all looks together; with others
-//! it would find differences that are not there.
+//! The decider tests the blocks repeatedly while they arrive. It uses always-valid intervals,
+//! because repeated tests with intervals of fixed length would find differences that do not exist.
 
 use plimsoll_measure::{Block, Nanos};
 use plimsoll_metrics::Judgement;
@@ -16,45 +16,46 @@ use crate::figure::Figure;
 use crate::judge::judge;
 use crate::pairs::{Run, Two};
 
-/// All sentences together are wrong in at most this share of the runs.
+/// Error probability of all statements of a run together.
 const LEVEL: f64 = 0.05;
-/// Sentences on two targets at most: two figures, a tail, failures and CPU time.
+/// Maximum number of statements on two targets: two figures, a tail, failures and CPU time.
 const SENTENCES: usize = 5;
-/// A block is known to have ended when later ones have that began so much after it, and the longest
-/// one so far would have: workers report once a second.
+/// Workers report once a second. A block is complete once blocks have ended that began this much
+/// later, plus the longest turn so far.
 const REPORTED: Nanos = Nanos::from_secs(2);
 const SECOND: u64 = 1_000_000_000;
-/// Looks become rarer: one in so many seconds of what there is, so that they cost a constant share.
+/// Tests become rarer: the next one follows after 1/50 of the data so far, so that they cost a
+/// constant share of the time.
 const RARER: u64 = 50;
 
-/// Takes the blocks of a run while they come, and tells when it is decided.
+/// Receives the blocks of a run while they arrive, and decides when to end it.
 #[derive(Clone, Debug)]
 pub struct Decider {
     facts: Facts,
     blocks: Vec<Block>,
-    /// The longest turn.
+    /// Duration of the longest turn so far.
     longest: Nanos,
-    /// Seconds that there must be at the next look.
+    /// Number of seconds of data at which the next test is due.
     next: u64,
     so_far: Vec<DifferenceSoFar>,
 }
 
-/// What a target adds to another, request by request, at the last look.
+/// Overhead of a target compared with another, per request, as of the last test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DifferenceSoFar {
     /// Index of the target.
     pub target: usize,
-    /// Index of the target that it is measured against.
+    /// Index of the target it is compared with.
     pub reference: usize,
-    /// The time that is compared: the one that heads the report.
+    /// The compared time: the report's headline figure.
     pub figure: Figure,
-    /// The median of the differences, and the ends of its interval, in nanoseconds. The interval
-    /// holds at all looks together at 95 %. `None` if there is too little.
+    /// Median of the differences and the ends of its interval, in nanoseconds. The 95 % interval
+    /// holds at all tests together. `None` if there are too few data.
     pub added_ns: Option<[f64; 3]>,
 }
 
 impl Decider {
-    /// For a run of which this is known before the load.
+    /// Creates a decider from the facts known before the load.
     pub fn new(facts: &Facts) -> Self {
         let facts = Facts { looks: Looks::Always, ..facts.clone() };
         Self {
@@ -66,10 +67,10 @@ impl Decider {
         }
     }
 
-    /// Adds blocks that ended. Tells when the run was decided, after its start, if it is: of each
-    /// two compared targets and of each one with the reference, it can be said in the headline
-    /// figure which is slower, or with a margin that they differ by less; and every bound is kept
-    /// or broken.
+    /// Adds finished blocks, and returns the time since the run's start at which the run was
+    /// decided, if it was. A run is decided when the headline figure shows for any two targets
+    /// which is slower (or, with a margin, that they differ by less than it), and when every
+    /// threshold has passed or failed.
     pub fn add(&mut self, blocks: &[Block]) -> Option<Nanos> {
         let turns = blocks.iter().flat_map(|block| block.turns.iter().flatten());
         let longest = turns.filter_map(|turn| turn.response.max(turn.service)).max();
@@ -88,12 +89,13 @@ impl Decider {
         decided(&self.facts, &self.blocks[..seen], figure, &found).then_some(Nanos::new(last))
     }
 
-    /// How the targets differ, as of the last look; empty before the first.
+    /// Differences as of the last test; empty before the first.
     pub fn so_far(&self) -> &[DifferenceSoFar] {
         &self.so_far
     }
 
-    /// From the first block to the end of the last second whose blocks have all ended.
+    /// Start of the first block, and the end of the last whole second whose blocks have all ended,
+    /// in nanoseconds.
     fn whole_seconds(&self) -> Option<(u64, u64)> {
         let starts = self.blocks.iter().map(|block| block.start.as_u64());
         let (first, last) = (starts.clone().min()?, starts.max()?);
@@ -103,7 +105,7 @@ impl Decider {
     }
 }
 
-/// What is added to each request, for every comparison, and by which figure.
+/// The headline figure, and the overhead per request of every comparison.
 fn estimates(facts: &Facts, blocks: &[Block]) -> (Figure, Vec<(Two, Option<Estimate>)>) {
     let batching = Batching::of(blocks, Looks::Always);
     let run = Run { blocks, batching: &batching };
@@ -131,7 +133,7 @@ fn decided(
 ) -> bool {
     let batching = Batching::of(blocks, Looks::Always);
     let run = Run { blocks, batching: &batching };
-    // What holds at this level, holds among all sentences of the report.
+    // A difference at this level is also significant among all statements of the report.
     let level = LEVEL / (SENTENCES * estimates.len()).max(1) as f64;
     let all = !estimates.is_empty()
         && estimates.iter().all(|(two, found): &(Two, Option<Estimate>)| {

@@ -1,4 +1,4 @@
-//! The differences between targets, by figure and percentile.
+//! Computes the differences between targets, by figure and percentile.
 
 use plimsoll_stats::{Estimate, NoIntervalReason};
 
@@ -10,8 +10,8 @@ use crate::outage;
 use crate::pairs::{Run, Two};
 use crate::result::{Difference, Kind};
 
-/// All differences, in the order of reports: those to the reference in every figure, and those of
-/// each two compared targets in the figures of which something may be said.
+/// All differences in the report's order: every target against the reference in every figure, then
+/// any two compared targets in the figures that are tested.
 pub(crate) fn differences(facts: &Facts, run: Run<'_>, headline: Figure) -> Vec<Difference> {
     let said = [headline, whole_time(facts)];
     let reference = facts.reference();
@@ -45,12 +45,12 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<
     differences
 }
 
-/// To whole nanoseconds, which is what was measured; never a negative zero.
+/// Rounds to whole nanoseconds, the resolution of the measurement, without negative zero.
 fn whole(nanos: f64) -> f64 {
     nanos.round() + 0.0
 }
 
-/// What is the same for all differences of two targets in one figure.
+/// Attributes shared by all differences of two targets in one figure.
 struct Row<'a> {
     facts: &'a Facts,
     run: Run<'a>,
@@ -83,7 +83,8 @@ impl Row<'_> {
                 effective_pairs: Some(estimate.effective),
                 batches: Some(estimate.batches),
                 degrees_of_freedom: Some(estimate.degrees_of_freedom),
-                // Of equal targets the median of differences is zero, and no other percentile.
+                // Equal targets have a median difference of zero, but other percentiles of the
+                // differences are not zero.
                 p: Difference::is_zero_for_equals(kind, quantile).then_some(estimate.p_zero),
                 ..empty
             },
@@ -91,7 +92,7 @@ impl Row<'_> {
         }
     }
 
-    /// Why there is no interval: a target that was down explains it better than its few values.
+    /// The reason for a missing interval. An outage explains it better than a small sample.
     fn why_none(&self, why: NoIntervalReason) -> String {
         [self.two.target, self.two.reference]
             .into_iter()

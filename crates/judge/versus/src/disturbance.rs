@@ -1,4 +1,5 @@
-//! What targets do to each other: what is added beside the others, less what is added alone.
+//! Interference between targets: the overhead measured beside the others, minus the overhead
+//! measured alone.
 
 use plimsoll_report::format;
 use plimsoll_rules::Finding;
@@ -9,10 +10,10 @@ use crate::figure::Figure;
 use crate::pairs::{Run, Two};
 use crate::result::{Disturbance, Versus};
 
-/// A disturbance matters from this share of what the target adds.
+/// Interference is reported from this share of the target's overhead.
 const MATTERS: f64 = 0.1;
 
-/// The disturbance of each compared target; none where no target was loaded alone for comparison.
+/// The interference on each compared target; empty if no target was loaded alone for comparison.
 pub(crate) fn disturbances(facts: &Facts, run: Run<'_>, figure: Figure) -> Vec<Disturbance> {
     let reference = facts.reference();
     let pairs = facts.compared().into_iter().map(|target| Two { target, reference });
@@ -42,7 +43,7 @@ fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> Disturban
     }
 }
 
-/// Whether a disturbance is proven by its interval, and large beside what the target adds.
+/// Whether interference is significant, and large relative to the target's overhead.
 pub(crate) fn matters(value: f64, low: f64, high: f64, added: f64) -> bool {
     (low > 0.0 || high < 0.0) && value.abs() > MATTERS * added.abs()
 }
@@ -66,8 +67,8 @@ fn variance(estimate: &Estimate, looks: Looks) -> f64 {
     (estimate.interval.half_width() / critical).powi(2)
 }
 
-/// The statements on targets that are disturbed. A difference that stalls of 40 ms explain is no
-/// disturbance by other targets.
+/// The findings on targets with interference. A difference that 40 ms stalls explain is not blamed
+/// on other targets.
 pub(crate) fn findings(versus: &Versus) -> impl Iterator<Item = Finding> {
     let reference = versus.reference();
     let found = versus.disturbance.iter().filter(|found| found.matters);

@@ -1,4 +1,4 @@
-//! Failures that only one of two targets had.
+//! Failures of only one of two targets.
 
 use plimsoll_stats::sign_test::{Discordant, SignTest};
 
@@ -7,7 +7,7 @@ use crate::facts::Facts;
 use crate::pairs::{Run, Two, failed};
 use crate::result::ErrorDifference;
 
-/// Failures of each two targets.
+/// Failures of any two targets.
 pub(crate) fn errors(facts: &Facts, run: Run<'_>) -> Vec<ErrorDifference> {
     comparisons(facts).into_iter().map(|two| compare(facts, run, two)).collect()
 }

@@ -1,4 +1,4 @@
-//! What is known of a run beside its blocks.
+//! Facts about a run other than its blocks.
 
 use plimsoll_measure::{Block, Nanos};
 use plimsoll_metrics::LoadModel;
@@ -11,70 +11,72 @@ use crate::stated::Stated;
 use crate::streams::Streams;
 use crate::threshold::AddedThreshold;
 
-/// A run on several targets. A shard keeps them in its folder, without what the plan says again.
+/// A run with several targets. A shard stores them in its folder, without the facts that the plan
+/// repeats.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Facts {
-    /// Its name.
+    /// Name of the run.
     pub name: String,
-    /// The targets, in the order of the turns of a block.
+    /// The targets, in the order of their turns in a block.
     pub targets: Vec<TargetFacts>,
-    /// When the targets carry out a block.
+    /// How the targets share the time.
     pub schedule: Schedule,
-    /// The stages, in the order of their ids.
+    /// The stages, ordered by id.
     pub stages: Vec<StageFacts>,
-    /// Names of the scenarios, in the order of their ids.
+    /// Names of the scenarios, ordered by id.
     pub scenarios: Vec<String>,
-    /// Blocks that were planned.
+    /// Number of planned blocks.
     pub planned_blocks: u64,
-    /// Blocks per second, where the measured stages are open.
+    /// Blocks per second, if the measured stages are open.
     pub rate: Option<f64>,
     /// Length of the measured stages, in seconds.
     pub duration_s: f64,
-    /// How long each target is loaded in them, in seconds.
+    /// Time in seconds for which each target is loaded in them.
     pub loaded_s: f64,
-    /// Whether seconds were left out by sampling: one in so many was kept.
+    /// Sampling factor: one second in this many was kept.
     pub one_in: u32,
     /// Whether generator and targets share a host.
     pub same_host: bool,
-    /// Thresholds on what a target adds.
+    /// Thresholds on overhead.
     #[serde(skip)]
     pub thresholds: Vec<AddedThreshold>,
-    /// How much worse than the best a target may be, as a share of the best one's median.
+    /// Margin: by how much a target may be worse than the best one, as a share of the best one's
+    /// median.
     pub margin: Option<f64>,
-    /// [`Looks::Always`] where the run may end as soon as it is decided.
+    /// [`Looks::Always`] if the run may end as soon as it is decided.
     #[serde(skip)]
     pub looks: Looks,
-    /// When that was, after the run's start: blocks that start later are not judged.
+    /// Time of the decision since the run's start: later blocks are ignored.
     pub decided_at: Option<Nanos>,
-    /// Whether the targets are variants of the reference, like a gateway with a layer and without:
-    /// each is compared with the reference alone, and its CPU time, too.
+    /// Whether the targets are variants of the reference, such as a gateway with and without a
+    /// layer. Then each is compared with the reference alone, CPU time included.
     pub variants: bool,
 }
 
 impl Facts {
-    /// Whether the requests of a block were sent by virtual users: a faster target has more turns
-    /// than others, and those lack nothing.
+    /// Whether virtual users sent the requests of a block. A faster target then has more turns, so
+    /// the turns that the others lack are not lost.
     pub(crate) fn is_closed(&self, block: &Block) -> bool {
         let stage = self.stages.get(block.stage.index());
         stage.is_some_and(|stage| stage.model == LoadModel::Closed)
     }
 
-    /// The target that all others are compared with.
+    /// Index of the target that all others are compared with.
     pub fn reference(&self) -> usize {
         self.targets.iter().position(|target| target.role == Role::Reference).unwrap_or_default()
     }
 
-    /// The reference, loaded a second time.
+    /// Index of the control: the reference, loaded a second time.
     pub fn control(&self) -> Option<usize> {
         self.targets.iter().position(|target| target.role == Role::Control)
     }
 
-    /// The name of a target.
+    /// Name of a target.
     pub(crate) fn name(&self, target: usize) -> &str {
         &self.targets[target].name
     }
 
-    /// The targets of the same address, this one among them: one process answers them all.
+    /// The targets with the same address, including this one: one process serves them all.
     pub(crate) fn of_same_process(&self, target: usize) -> Vec<usize> {
         let own = address(&self.targets[target].url);
         (0..self.targets.len())
@@ -95,91 +97,91 @@ impl Facts {
     }
 }
 
-/// Scheme and authority of a URL.
+/// The scheme and authority of a URL.
 fn address(url: &str) -> &str {
     let authority = url.find("://").map_or(0, |at| at + 3);
     let end = url[authority..].find(['/', '?']).map_or(url.len(), |end| authority + end);
     &url[..end]
 }
 
-/// A target.
+/// Facts about one target.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TargetFacts {
-    /// Its name.
+    /// Name of the target.
     pub name: String,
-    /// Its URL.
+    /// URL of the target.
     pub url: String,
-    /// Model asked for; empty for plain HTTP.
+    /// Requested model; empty for plain HTTP.
     pub model: String,
-    /// How it is spoken to.
+    /// Name of the protocol.
     pub protocol: String,
-    /// What it is compared with.
+    /// Part in the comparison.
     pub role: Role,
-    /// Whether it is the upstream itself.
+    /// Whether it is the upstream.
     #[serde(default)]
     pub direct: bool,
-    /// Readings of its CPU time in their order; empty if it was not watched.
+    /// Readings of the CPU time in chronological order; empty if the target was not monitored.
     pub cpu: Vec<CpuReading>,
-    /// CPU time per request in microseconds, where only the total is known.
+    /// CPU time per request in microseconds, if only the total is known.
     pub cpu_us_per_request: Option<f64>,
     /// Resident memory at the end, in bytes.
     pub memory_bytes: Option<u64>,
-    /// The size of its image in bytes, as the user says.
+    /// Size of the image in bytes, as stated by the user.
     #[serde(default)]
     pub image_bytes: Option<u64>,
-    /// How long its start takes, as the user says.
+    /// Startup time, as stated by the user.
     #[serde(default)]
     pub startup: Option<Nanos>,
-    /// What it states of its own time in the headers of its answers.
+    /// Times that the target reports in its response headers.
     pub stated: Option<Stated>,
-    /// Turns that it completed per second while it was loaded.
+    /// Completed turns per second while the target was loaded.
     pub throughput: Option<f64>,
-    /// How it differs from the reference before the load.
+    /// Differences from the reference found before the load.
     pub setup: Vec<Finding>,
-    /// Set if it was taken out of the run.
+    /// Set if the target was dropped from the run.
     pub taken_out: Option<TakenOut>,
-    /// What it said when requests to it failed.
+    /// Error message of its failed requests.
     pub failure: Option<String>,
-    /// How its streams came.
+    /// Shapes of its streams.
     pub streams: Option<Streams>,
 }
 
-/// A target that was taken out of the run.
+/// A target that was dropped from the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenOut {
-    /// When, after the run's start.
+    /// Time since the run's start.
     pub at: Nanos,
-    /// Why.
+    /// Reason for dropping it.
     pub why: String,
 }
 
-/// The CPU time of a target at a moment.
+/// CPU time of a target at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuReading {
-    /// When, after the run's start.
+    /// Time since the run's start.
     pub at: Nanos,
-    /// CPU time so far, of all its threads and processes.
+    /// CPU time so far, of all threads and processes of the target.
     pub cpu: Nanos,
 }
 
-/// When the targets carry out the turns of a block.
+/// How the targets of a comparison share the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
-    /// One after another, this far apart.
+    /// One after another, with a gap.
     Spread {
-        /// Between two intended starts.
+        /// Time between two intended starts.
         gap: Nanos,
     },
     /// At the same instant.
     #[default]
     Together,
-    /// Each target alone, in windows that take turns.
+    /// Each target alone, in alternating windows.
     Turns,
 }
 
 impl Schedule {
-    /// The name in files.
+    /// Name in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Spread { .. } => "spread",
@@ -192,7 +194,7 @@ impl Schedule {
 /// A stage.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StageFacts {
-    /// Its name.
+    /// Name of the stage.
     pub name: String,
     /// Open or closed.
     pub model: LoadModel,

@@ -1,4 +1,4 @@
-//! The times of a turn that are compared, and their percentiles.
+//! The compared times of a turn, and their percentiles.
 
 use plimsoll_measure::named_enum;
 use plimsoll_measure::{Nanos, PairedTurn};
@@ -14,7 +14,7 @@ named_enum! {
     pub enum Figure {
         /// From dispatch to the first token.
         Ttft => "ttft",
-        /// From the intended start on that target to the last byte.
+        /// From the intended start on the target to the last byte.
         #[default]
         ResponseTime => "response_time",
         /// From dispatch to the last byte.
@@ -27,7 +27,7 @@ named_enum! {
 }
 
 impl Figure {
-    /// The name in reports.
+    /// Name in reports.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Ttft => "TTFT",
@@ -38,7 +38,7 @@ impl Figure {
         }
     }
 
-    /// The time in nanoseconds of a turn that completed; `None` if it has none.
+    /// The time of a completed turn in nanoseconds; `None` if it has no such time.
     pub(crate) fn of(self, turn: &PairedTurn) -> Option<f64> {
         let nanos = match self {
             Self::Ttft => turn.ttft,
@@ -51,7 +51,7 @@ impl Figure {
     }
 }
 
-/// The percentiles of differences.
+/// Percentiles of the differences.
 pub(crate) const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
@@ -60,7 +60,7 @@ fn mean_gap(turn: &PairedTurn) -> Option<f64> {
     (turn.gaps > 0).then(|| as_f64(streamed) / f64::from(turn.gaps))
 }
 
-/// Exact up to a hundred days.
+/// Exact up to 100 days.
 pub(crate) fn as_f64(time: Nanos) -> f64 {
     time.as_u64() as f64
 }

@@ -1,4 +1,4 @@
-//! The statements on a comparison, the ones to act on first.
+//! The findings on a comparison, ordered by urgency.
 
 use plimsoll_report::format;
 use plimsoll_rules::Finding;
@@ -7,15 +7,14 @@ use crate::claims::FAILURES;
 use crate::result::{TargetResult, Versus};
 use crate::{control, disturbance, outage};
 
-/// Shares of used connections that differ by less are not named.
+/// Smallest reported difference between two shares of reused connections.
 const REUSED_DIFFER: f64 = 0.01;
-/// Nor are those that differ by fewer standard errors of two shares: chance does that.
+/// The difference must also exceed this many standard errors, to exclude chance.
 const STANDARD_ERRORS: f64 = 3.0;
 
-/// All statements but those on single differences: targets that were down, other answers, and the
-/// rest by code.
+/// All findings except single differences: outages, different answers, then the rest by code.
 pub(crate) fn findings(versus: &Versus) -> Vec<Finding> {
-    // How much a target that was down failed is said already.
+    // The finding on an outage already reports the failures.
     let is_down = |name: &str| {
         let target = versus.targets.iter().find(|target| target.name == name);
         target.is_some_and(|target| target.outage.is_some())
@@ -37,9 +36,9 @@ pub(crate) fn findings(versus: &Versus) -> Vec<Finding> {
         .collect()
 }
 
-/// Targets that used their connections again in different shares.
+/// The finding on targets with different shares of reused connections.
 fn connections(targets: &[TargetResult]) -> Option<Finding> {
-    // Failures end connections.
+    // Failures close connections.
     if targets.iter().any(|target| target.failed as f64 > REUSED_DIFFER * target.turns as f64) {
         return None;
     }
@@ -56,8 +55,8 @@ fn connections(targets: &[TargetResult]) -> Option<Finding> {
         .then(|| Finding::new(405).with("shares", shares.join(", ")).with("least", &least.name))
 }
 
-/// The variance of a share of so many turns, with a success and a failure more, so that a share of
-/// one turn is not certain (Agresti and Caffo, 2000).
+/// Variance of a share of this many turns. One success and one failure are added, because a share
+/// of a single turn is not certain (Agresti and Caffo, 2000).
 fn variance(share: f64, turns: u64) -> f64 {
     let turns = turns as f64;
     let share = (share * turns + 1.0) / (turns + 2.0);
@@ -79,11 +78,11 @@ mod tests {
 
     #[test]
     fn shares_that_chance_explains_are_not_named() {
-        // 17 of 21 and 16 of 20: one connection more or less.
+        // 17 of 21 and 16 of 20 differ by a single connection.
         assert_eq!(connections(&[target("a", 21, 0.809), target("b", 20, 0.8)]), None);
         assert_eq!(connections(&[target("a", 1, 1.0), target("b", 1, 0.0)]), None);
         assert_eq!(connections(&[target("a", 60, 0.9), target("b", 60, 0.8)]), None);
-        // 100 of 1,000 less: the standard error is 1.6 %.
+        // 100 of 1,000 fewer; the standard error is 1.6 %.
         let found = connections(&[target("a", 1_000, 0.9), target("b", 1_000, 0.8)]).unwrap();
         assert!(found.text().contains("(a 90.00%, b 80.00%)"), "{}", found.text());
         assert!(found.fix().contains("keep-alive at b"), "{}", found.fix());

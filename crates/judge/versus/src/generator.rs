@@ -1,9 +1,8 @@
-//! What the generator may have added to differences.
+//! The measurement error of differences.
 //!
-//! That part falls on all targets alike and in random order, so that most of it cancels in a
-//! difference where it does not in a time of one target. A difference is never withheld for it: it
-//! gets limits, its interval with what the generator may have done on either side, and is judged
-//! by them.
+//! The generator delays all targets alike and in random order, so most of its part cancels in a
+//! difference, unlike in the times of one target. A difference is never withheld because of it: its
+//! interval is widened by the measurement error on either side, and the verdict uses these limits.
 
 use plimsoll_measure::{LEAST_SHARE, Nanos, PairedTurn};
 use plimsoll_stats::shift::Shift;
@@ -13,7 +12,7 @@ use crate::figure::{Figure, as_f64};
 use crate::pairs::{Run, Turns, Two, value};
 use crate::result::{Difference, Kind};
 
-/// Of which targets a doubt is taken off.
+/// The targets whose times are reduced by the doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doubted {
     Both,
@@ -21,14 +20,14 @@ enum Doubted {
     Reference,
 }
 
-/// The times of two targets as they would be without the generator's part.
+/// The times of two targets without the generator's part.
 pub(crate) struct WithoutGenerator(Vec<(Batched, Shift)>);
 
 impl WithoutGenerator {
-    /// `None` if the generator added nothing to this figure.
+    /// Returns `None` if the generator added nothing to this figure.
     ///
-    /// What it added by sending late is known. When bytes that it read late had arrived is not: so
-    /// that is taken off both targets, and of each alone.
+    /// The delay of late sends is known exactly. The arrival of bytes that were read late is not,
+    /// so that part is subtracted from both targets, and from each alone.
     pub(crate) fn of(run: Run<'_>, two: Two, figure: Figure) -> Option<Self> {
         let parts: Vec<Part> = run
             .pairs(two)
@@ -45,7 +44,7 @@ impl WithoutGenerator {
         Some(Self(variants.iter().map(|doubted| variant(run, two, figure, *doubted)).collect()))
     }
 
-    /// Notes what of a difference may be the generator's, and between what the difference lies.
+    /// Sets the measurement error of a difference, and the limits that include it.
     pub(crate) fn limit(&self, q: f64, found: &mut Difference) {
         let Some((value, low, high)) = found.measured() else { return };
         let without: Vec<f64> = self
@@ -64,8 +63,8 @@ impl WithoutGenerator {
             .iter()
             .fold((0.0_f64, 0.0_f64), |(down, up), off| (down.min(*off), up.max(*off)));
         let most = up.max(-down);
-        // A late first token makes a mean gap shorter and a late last one longer, so that neither
-        // variant is the extreme one.
+        // A late first token shortens a mean gap and a late last one lengthens it, so neither
+        // variant is an extreme.
         let (down, up) = if found.figure == Figure::MeanGap { (-most, most) } else { (down, up) };
         found.generator_ns = Some(most.round());
         found.at_least_ns = Some((low + down).round());
@@ -73,13 +72,13 @@ impl WithoutGenerator {
     }
 }
 
-/// All values of one target as they would be without the generator's part.
+/// All values of one target without the generator's part.
 pub(crate) fn own_times(run: Run<'_>, target: usize, figure: Figure) -> Batched {
     let values = run.turns(target).filter_map(|turn| without(turn, figure, true)).collect();
     Batched::new(vec![vec![values]])
 }
 
-/// A time without what the generator added, and with `doubted` without what it may have added.
+/// A time without the generator's known delay and, with `doubted`, without its possible delay.
 fn without(turn: &PairedTurn, figure: Figure, doubted: bool) -> Option<f64> {
     let Part { sent, doubt } = Part::of(turn, figure);
     let off = if doubted { sent + doubt } else { sent };
@@ -95,12 +94,12 @@ fn variant(run: Run<'_>, two: Two, figure: Figure, doubted: Doubted) -> (Batched
     )
 }
 
-/// What the generator added to a time, in nanoseconds.
+/// The generator's part of a time, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Part {
-    /// By sending late.
+    /// Added by late sends.
     sent: f64,
-    /// By reading late, at most; less than zero where the time may be longer than measured.
+    /// At most added by late reads; negative if the true time may be longer than measured.
     doubt: f64,
 }
 
@@ -118,7 +117,7 @@ impl Part {
                 let by = if first > last { -first } else { last };
                 Self { sent: 0.0, doubt: by / f64::from(turn.gaps.max(1)) }
             }
-            // A late read ends one gap late, and the next one is shorter by as much.
+            // A late read lengthens one gap and shortens the next one by as much.
             Figure::LongestGap => {
                 Self { sent: 0.0, doubt: resolved(own.first_token.max(own.last_token)) }
             }
@@ -126,7 +125,7 @@ impl Part {
     }
 }
 
-/// Nothing, if it is less than can be resolved.
+/// Zero below the resolution of the clock.
 fn resolved(time: Nanos) -> f64 {
     if time < LEAST_SHARE { 0.0 } else { as_f64(time) }
 }

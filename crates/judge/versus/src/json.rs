@@ -4,18 +4,18 @@ use plimsoll_run_files::{RunFileError, read_stored};
 
 use crate::result::{SCHEMA, Versus};
 
-/// The result as indented JSON, with a final newline.
+/// Formats the result as indented JSON with a final newline.
 ///
 /// # Errors
-/// Those of serde, which a result of [`crate::judge`] does not cause.
+/// Fails if serde does, which a result of [`crate::judge`] does not cause.
 pub fn json(versus: &Versus) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(versus)? + "\n")
 }
 
-/// Reads what [`json`] wrote.
+/// Parses the output of [`json`].
 ///
 /// # Errors
-/// [`RunFileError`] if it is damaged or has another layout.
+/// [`RunFileError`] if the file is damaged or has another layout.
 pub fn read_json(bytes: &[u8]) -> Result<Versus, RunFileError> {
     read_stored(bytes, SCHEMA)
 }

@@ -1,4 +1,4 @@
-//! One round: from blocks to what can be said of the targets.
+//! Judges one round: from blocks to a result.
 
 use plimsoll_measure::{Block, Nanos};
 use plimsoll_rules::{Finding, Level};
@@ -15,11 +15,11 @@ use crate::{
     targets,
 };
 
-/// Judges the targets of a run by its blocks. Blocks may come in any order; warm-up is not among
-/// them.
+/// Judges the targets of a run from its blocks, which may come in any order and exclude the
+/// warm-up.
 pub fn judge(facts: &Facts, blocks: &[Block]) -> Versus {
     match facts.decided_at {
-        // What was decided on is what is shown.
+        // Shows exactly the blocks on which the run was decided.
         Some(at) => {
             let seen: Vec<Block> = blocks.iter().filter(|b| b.start < at).cloned().collect();
             let first = seen.iter().map(|block| block.start).min().unwrap_or(at);
@@ -56,7 +56,7 @@ fn judge_all(facts: &Facts, blocks: &[Block]) -> Versus {
         versus.invalidate(why);
     }
     if versus.blocks.recorded == 0 {
-        versus.invalidate("no block was recorded: nothing can be compared".to_owned());
+        versus.invalidate("no block was recorded, so the targets cannot be compared".to_owned());
     }
     versus
 }
@@ -90,8 +90,7 @@ fn check_control(facts: &Facts, versus: &mut Versus) {
     versus.control = Some(control::control(facts.name(control), versus));
 }
 
-/// What follows from the differences: statements, thresholds and the margin. Also of several
-/// rounds.
+/// Derives findings, thresholds and the margin from the differences, of one or several rounds.
 pub(crate) fn conclude(versus: &mut Versus, thresholds: &[AddedThreshold]) {
     let mismatches = &versus.workload_mismatch;
     for found in &mut versus.differences {

@@ -1,17 +1,18 @@
-//! Judges targets that carried out the same requests: what each adds, and which is better.
+//! Compares targets that carried out the same requests: each target's overhead, and which target is
+//! better.
 //!
 //! ```text
 //! Facts + blocks of pairs --judge--> Versus --combine--> Versus over rounds --text, json--> shown
 //! ```
 //!
-//! - [`Facts`]: what is known of a run beside its blocks
-//! - [`judge`]: one round; [`combine`]: several rounds of the same plan
-//! - [`Versus`]: the result, as `versus.json` holds it
-//! - [`screen()`], [`report()`], [`json()`], [`csv()`], [`prometheus()`]: shown
-//! - [`Decider`]: during the run, whether it may end
+//! - [`Facts`]: facts about a run other than its blocks
+//! - [`judge`]: judges one round; [`combine`]: combines several rounds of the same plan
+//! - [`Versus`]: the result, stored as `versus.json`
+//! - [`screen()`], [`report()`], [`json()`], [`csv()`], [`prometheus()`]: output formats
+//! - [`Decider`]: decides during the run whether it may end
 //!
-//! Differences are taken of pairs, never of two distributions; `docs/statistics.md` explains how.
-//! Nothing here knows sockets, files or clocks.
+//! Differences are computed per pair, never between two distributions; `docs/statistics.md`
+//! explains the method. The crate uses no sockets, files or clocks.
 
 mod answers;
 mod batching;

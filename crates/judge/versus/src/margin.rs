@@ -1,4 +1,4 @@
-//! Judges every target but the best by the margin.
+//! Judges every target except the best by the margin.
 
 use plimsoll_metrics::{Bound, Comparison};
 use plimsoll_report::format;
@@ -6,9 +6,9 @@ use plimsoll_report::format;
 use crate::result::{Kind, Versus};
 use crate::role::Role;
 
-/// Sentences on targets that are worse than the best by more than the margin, and on those of which
-/// it is not known. The order of the targets has no part in it, and the upstream itself has none:
-/// no target can be as fast.
+/// Statements on targets that are worse than the best one by more than the margin, and on targets
+/// for which this is unknown. The order of the targets does not matter. The upstream takes no part,
+/// because no target can be as fast.
 pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) {
     let judged = versus.targets.iter().filter(|target| target.role != Role::Control);
     let judged: Vec<_> = judged.filter(|target| !target.direct).collect();
@@ -31,7 +31,7 @@ pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) 
             Some(true) => {}
             Some(false) => worse.push(format!("{name} is worse than {best} by more than {limit}")),
             None => unknown.push(format!(
-                "these data do not show whether {name} is worse than {best} by more than {limit}"
+                "inconclusive whether {name} is worse than {best} by more than {limit}"
             )),
         }
     }
@@ -41,8 +41,8 @@ pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) 
     (worse, unknown)
 }
 
-/// Whether what a target takes more than the best keeps the margin, a share of the best one's
-/// median, which lies within what the generator may have added.
+/// Whether a target's difference to the best one is within the margin: a share of the best one's
+/// median, which itself is known only within the measurement error.
 fn keeps(
     added: impl Fn(usize) -> Option<[f64; 2]>,
     median: [f64; 2],
@@ -61,7 +61,7 @@ fn keeps(
     )
 }
 
-/// The ends of the interval of what `name` takes more than `best` at the median, as one of `among`.
+/// Limits of the median difference between `name` and `best`, as one of `among` tests.
 fn against(versus: &Versus, name: &str, best: &str, among: usize) -> Option<[f64; 2]> {
     let headline = versus.headline;
     let median = |target, reference| {

@@ -1,4 +1,4 @@
-//! Targets that failed so much of their load that their times alone say nothing of them.
+//! Detects targets that failed so much of their load that their times alone are meaningless.
 
 use plimsoll_measure::Nanos;
 use plimsoll_report::format;
@@ -7,15 +7,16 @@ use plimsoll_rules::Finding;
 use crate::pairs::{Run, failed, turn};
 use crate::result::{Outage, TargetResult};
 
-/// Failures of a target that works are fewer, or not one after the other.
+/// A working target has fewer failures, or not this many in a row.
 const ENOUGH: usize = 10;
 
-/// The share of failures before that is assumed at least, and the chance of those at the end.
+/// Lower bound of the assumed failure rate before the outage, and the probability below which the
+/// failures at the end count as an outage.
 const LEAST_SHARE: f64 = 0.05;
 const CHANCE: f64 = 0.001;
 
-/// When a target was down; `None` if it was not: it failed all of its turns, at least half of them,
-/// or from some time on every one to the end.
+/// Finds an outage: the target failed all turns, at least half of them, or every turn from some
+/// time to the end.
 pub(crate) fn outage(run: Run<'_>, target: usize) -> Option<Outage> {
     let mut turns: Vec<(Nanos, bool)> = run
         .batching
@@ -26,7 +27,7 @@ pub(crate) fn outage(run: Run<'_>, target: usize) -> Option<Outage> {
     let all = turns.len();
     let lost = turns.iter().filter(|(_, failed)| *failed).count();
     let at_the_end = turns.iter().rev().take_while(|(_, failed)| *failed).count();
-    // So many in a row are none of the failures that there were before.
+    // So many consecutive failures are improbable at the earlier failure rate.
     let before = (lost - at_the_end) as f64 / (all - at_the_end).max(1) as f64;
     let is_end = at_the_end >= ENOUGH
         && before.max(LEAST_SHARE).powf(at_the_end as f64) * all as f64 <= CHANCE;
@@ -38,7 +39,7 @@ pub(crate) fn outage(run: Run<'_>, target: usize) -> Option<Outage> {
     })
 }
 
-/// The statement on a target that was down: how much it failed, since when, and what it said.
+/// The finding on an outage: the failures, their start, and the error message.
 pub(crate) fn finding(target: &TargetResult) -> Option<Finding> {
     let since = target.outage.as_ref()?.since_s.map(format::seconds);
     let class = target.failures.iter().max_by_key(|(_, count)| **count);
@@ -54,7 +55,7 @@ pub(crate) fn finding(target: &TargetResult) -> Option<Finding> {
     Some(finding)
 }
 
-/// Why times of a target that was down cannot be compared.
+/// Reason why the times of a target that was down cannot be compared.
 pub(crate) fn too_few(name: &str, run: Run<'_>, target: usize) -> Option<String> {
     outage(run, target).map(|_| format!("{name} was down"))
 }

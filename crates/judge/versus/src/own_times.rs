@@ -1,4 +1,4 @@
-//! The times of one target, of a round and of several.
+//! The times of one target, in one round and over several.
 
 use plimsoll_stats::samples_needed;
 use plimsoll_stats::woodruff::Batched;
@@ -8,7 +8,7 @@ use crate::generator;
 use crate::pairs::Run;
 use crate::result::{FewValues, OwnTimes};
 
-/// The times of a target in a round; `None` without any.
+/// The times of a target in one round; `None` without values.
 pub(crate) fn of_round(run: Run<'_>, target: usize, figure: Figure) -> Option<OwnTimes> {
     let (measured, without) = (run.own(target, figure), generator::own_times(run, target, figure));
     let times = of_values(figure, &measured, &without);
@@ -19,8 +19,8 @@ pub(crate) fn of_round(run: Run<'_>, target: usize, figure: Figure) -> Option<Ow
     (times.count > 0).then_some(OwnTimes { few, ..times })
 }
 
-/// The times over several rounds: the mean of each percentile that every round has, and what all of
-/// them together have of those for which one has too few.
+/// The times over several rounds: the mean of each percentile that every round has. A percentile
+/// for which one round is too small is taken from all values together.
 pub(crate) fn over_rounds(rounds: &[&OwnTimes], figure: Figure) -> OwnTimes {
     let of = |percentile: fn(&OwnTimes) -> Option<f64>| {
         mean(rounds.iter().map(|times| percentile(times)))
@@ -43,7 +43,7 @@ pub(crate) fn over_rounds(rounds: &[&OwnTimes], figure: Figure) -> OwnTimes {
     }
 }
 
-/// The percentiles of all values of all rounds; none if a round has kept none.
+/// The percentiles of all rounds' values together; none if a round did not store its values.
 fn together(rounds: &[&OwnTimes], figure: Figure) -> OwnTimes {
     let few: Option<Vec<&FewValues>> = rounds.iter().map(|times| times.few.as_ref()).collect();
     let Some(few) = few else { return OwnTimes::default() };
@@ -71,7 +71,7 @@ fn of_values(figure: Figure, measured: &Batched, without: &Batched) -> OwnTimes 
     }
 }
 
-/// `None` if a round has none.
+/// The mean, or `None` if a round has no value.
 pub(crate) fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let values = values.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())?;
     Some(plimsoll_stats::descriptive::mean(&values))
@@ -95,7 +95,7 @@ mod tests {
         let all = over_rounds(&rounds.iter().collect::<Vec<_>>(), Figure::Ttft);
         // The nearest rank of 0.95 among 1 to 300.
         assert_eq!((all.count, all.p95_ns, all.p99_ns), (300, Some(285.0), None));
-        // Of a percentile that each has, it is the mean: of 50, 150 and 250.
+        // Each round has a median, so the result is their mean: of 50, 150 and 250.
         assert_eq!(all.p50_ns, Some(150.0));
     }
 

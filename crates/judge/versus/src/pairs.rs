@@ -1,4 +1,4 @@
-//! Values of pairs, by stage and batch.
+//! Values of pairs, grouped by stage and batch.
 
 use plimsoll_measure::{Block, Outcome, PairedTurn, Side};
 use plimsoll_stats::shift::{BatchPair, Shift};
@@ -15,7 +15,7 @@ pub(crate) struct Run<'a> {
     pub(crate) batching: &'a Batching,
 }
 
-/// Two targets by their position in a block: the difference is the first less the second.
+/// Two targets by their position in a block; the difference is `target` minus `reference`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Two {
     pub(crate) target: usize,
@@ -39,7 +39,8 @@ impl<'a> Run<'a> {
         self.both(two).map(|(_, _, turns)| turns)
     }
 
-    /// What is added to each request by `difference`, which has none where a pair has no value.
+    /// Overhead per request as returned by `difference`, which is `None` for a pair without a
+    /// value.
     pub(crate) fn added_by(
         self,
         two: Two,
@@ -52,17 +53,17 @@ impl<'a> Run<'a> {
         self.batched(batches)
     }
 
-    /// Values by stage and batch.
+    /// Groups values by stage and batch.
     pub(crate) fn batched(self, values: Vec<Vec<Vec<f64>>>) -> Batched {
         Batched::new(values).looked_at(self.batching.looks)
     }
 
-    /// What is added to each request.
+    /// Overhead per request.
     pub(crate) fn added(self, two: Two, figure: Figure) -> Batched {
         self.added_by(two, |turns| added(turns, figure))
     }
 
-    /// What is added to each request where each target is loaded alone within another stage.
+    /// Overhead per request in the windows that load each target alone within another stage.
     pub(crate) fn added_alone(self, two: Two, figure: Figure) -> Batched {
         let mut batches: Vec<Vec<f64>> = self.batching.by_batch_alone();
         for (place, block) in self.batching.places(self.blocks) {
@@ -74,13 +75,13 @@ impl<'a> Run<'a> {
         self.batched(vec![batches])
     }
 
-    /// Values on both targets. Beside each other, of complete pairs; by turns, all that each target
-    /// has, because a faster one may have more.
+    /// Values of both targets: of complete pairs if they were loaded side by side; by turns, all
+    /// values of each target, because a faster one may have more.
     pub(crate) fn shift(self, two: Two, figure: Figure) -> Shift {
         self.shift_of(two, |turn| value(turn, figure), |turn| value(turn, figure))
     }
 
-    /// The same by values of each, which a turn may not have.
+    /// Like [`Self::shift`], with any value of a turn, which a turn may lack.
     pub(crate) fn shift_of(
         self,
         two: Two,
@@ -107,7 +108,7 @@ impl<'a> Run<'a> {
         Batched::new(vec![vec![values]])
     }
 
-    /// Why a figure has no interval, in words.
+    /// The reason for a missing interval, in words.
     pub(crate) fn words(self, why: NoIntervalReason) -> String {
         let looks = self.batching.looks;
         let needed = looks.batches_needed();
@@ -136,7 +137,7 @@ fn turns(block: &Block, two: Two) -> Option<Turns<'_>> {
     Some((turn(block, two.target)?, turn(block, two.reference)?))
 }
 
-/// The time of a turn that completed.
+/// The time of a completed turn.
 pub(crate) fn value(turn: &PairedTurn, figure: Figure) -> Option<f64> {
     if turn.outcome == Outcome::Completed { figure.of(turn) } else { None }
 }
@@ -145,8 +146,8 @@ fn added(turns: Turns<'_>, figure: Figure) -> Option<f64> {
     Some(value(turns.0, figure)? - value(turns.1, figure)?)
 }
 
-/// Whether the target failed the turn: an error of its side, no end in time, or a refusal where the
-/// scenario expects no decision. Turns that the generator did not send, or ended, are no failures.
+/// Whether the target failed the turn: a target-side error, a timeout, or a rejection where the
+/// scenario expects no decision. Turns that the generator did not send or aborted are not failures.
 pub(crate) fn failed(turn: &PairedTurn) -> bool {
     match turn.outcome {
         Outcome::Completed | Outcome::Cancelled | Outcome::NeverSent => false,

@@ -1,4 +1,4 @@
-//! Policy decisions: what each target decided, and how often they disagree.
+//! Policy decisions: the decisions of each target, and how often targets disagree.
 
 use plimsoll_measure::Block;
 use plimsoll_metrics::ConfusionMatrix;
@@ -20,7 +20,7 @@ pub(crate) fn verdicts(facts: &Facts, run: Run<'_>) -> Option<Verdicts> {
     if matrix.iter().all(|target| target.turns.is_empty()) {
         return None;
     }
-    // The provider itself decides nothing: only those that are compared can disagree.
+    // The upstream decides nothing, so only compared targets can disagree.
     let judged = facts.compared();
     let measured = run.batching.measured(run.blocks);
     let different = measured.filter(|block| differ(block, &judged)).count() as u64;

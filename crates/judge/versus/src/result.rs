@@ -1,4 +1,4 @@
-//! The result, as `versus.json` holds it. Times are in nanoseconds.
+//! The result, stored as `versus.json`. Times are in nanoseconds.
 
 use plimsoll_measure::named_enum;
 use std::collections::BTreeMap;
@@ -18,195 +18,193 @@ use crate::streams::Streams;
 /// The layout of `versus.json`.
 pub const SCHEMA: &str = "plimsoll.versus/2";
 
-/// Targets that carried out the same requests, compared.
+/// A comparison of targets that carried out the same requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Versus {
-    /// The layout of this file: `plimsoll.versus/2`.
+    /// Layout of this file: `plimsoll.versus/2`.
     pub schema: String,
     /// Name of the run.
     pub name: String,
-    /// Rounds that it comes from. With several, a difference is the mean over the rounds.
+    /// Number of rounds. With several, a difference is the mean over the rounds.
     pub rounds: u32,
-    /// When the targets carried out a block: `spread`, `together` or `turns`. It is part of what
-    /// was measured: beside others, a target is slower than alone.
+    /// How the targets shared the time: `spread`, `together` or `turns`. It influences the results:
+    /// a target beside others is slower than alone.
     pub schedule: String,
-    /// `spread`: time between two targets of a block.
+    /// Time between two targets of a block, with `spread`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_ns: Option<u64>,
-    /// Blocks per second, where the measured stages are open.
+    /// Blocks per second, if the measured stages are open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Length of the measured stages in seconds; of a run that was decided, until then.
+    /// Length of the measured stages in seconds, up to the decision if the run ended early.
     pub duration_s: f64,
-    /// Present if the run was to end as soon as it was decided. Then every interval and every p
-    /// value holds at all moments at which it could have ended, together: intervals are wider than
-    /// those of a run of fixed length.
+    /// Present if the run could end as soon as it was decided. Then all intervals and p values are
+    /// always-valid: they hold jointly at every moment at which the run could have ended, and are
+    /// wider than with a fixed length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<Stopping>,
     /// Whether generator and targets shared a host.
     pub same_host: bool,
-    /// The figure that heads the report.
+    /// The report's headline figure.
     pub headline: Figure,
-    /// The figure of a whole request: the service time where all stages are closed, because their
-    /// requests have no schedule to be late for; else the response time.
+    /// The figure of a whole request: the service time if all stages are closed, because closed
+    /// requests have no schedule to be late for; otherwise the response time.
     pub whole: Figure,
-    /// The blocks.
+    /// Counts of blocks.
     pub blocks: BlockCounts,
     /// The targets, in the order of the plan.
     pub targets: Vec<TargetResult>,
-    /// The differences: of each target to the reference, and of each two targets.
+    /// The differences of each target to the reference, and between any two targets.
     pub differences: Vec<Difference>,
-    /// The check of the instrument: the reference against itself.
+    /// The self-check: the reference compared with itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
-    /// What targets do to each other.
+    /// Interference between targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbance: Vec<Disturbance>,
-    /// Failures that only one of two targets had.
+    /// Failures of only one of two targets.
     pub errors: Vec<ErrorDifference>,
-    /// Policy decisions, where scenarios expect some.
+    /// Policy decisions, if scenarios expect any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdicts: Option<Verdicts>,
-    /// CPU time per request, target against target.
+    /// Differences in CPU time per request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<CpuDifference>,
-    /// The differences that were tested, together at 5 %; none of an invalid comparison.
+    /// The tested differences, significant at 5 % together; empty if the comparison is invalid.
     pub claims: Vec<Claim>,
-    /// The statements that follow, those to act on first.
+    /// Findings, ordered by urgency.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-    /// Several rounds: the headline figure of each target in each of them.
+    /// The headline figure of each target in each round, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_round: Vec<RoundResult>,
-    /// Thresholds on what targets add, judged by the interval.
+    /// Thresholds on overhead, judged by its interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<ThresholdResult>,
-    /// The margin by which a target may be worse than the best one, as a share.
+    /// Margin by which a target may be worse than the best one, as a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-    /// Targets that are worse than the best one by more than the margin, in words.
+    /// Statements on targets that are worse than the best one by more than the margin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worse_than_margin: Vec<String>,
-    /// Targets of which it is not known whether they are, in words.
+    /// Statements on targets for which the margin is inconclusive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub margin_unknown: Vec<String>,
-    /// Where the answers of two targets differ by more than chance: their times are not those of
-    /// the same work.
+    /// Significant differences between the answers of two targets, whose times are therefore not
+    /// comparable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workload_mismatch: Vec<WorkloadMismatch>,
-    /// Why the comparison is invalid; empty if it is valid.
+    /// Reasons why the comparison is invalid; empty if it is valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<String>,
 }
 
-/// A run that was to end as soon as it was decided.
+/// A run that could end as soon as it was decided.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopping {
-    /// When it was decided, after the run's start; left out if it was not. Blocks that started
-    /// later are not judged.
+    /// Time of the decision since the run's start; omitted if undecided. Later blocks are ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_at_ns: Option<u64>,
-    /// Length of the measured stages, had it not been decided.
+    /// Planned length of the measured stages.
     pub planned_s: f64,
 }
 
-/// The blocks of a run. A block is one turn, carried out on every target.
+/// Counts of blocks. A block is one turn, carried out on every target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockCounts {
-    /// Planned.
+    /// Planned blocks.
     pub planned: u64,
-    /// Recorded, without those in which each target was loaded alone to see what they do to each
-    /// other.
+    /// Recorded blocks, except those that loaded each target alone to measure interference.
     pub recorded: u64,
-    /// Of these, completed on every target that had not been taken out.
+    /// Recorded blocks that every target completed that had not been dropped.
     pub complete: u64,
-    /// Recorded beside these, with each target loaded alone to see what they do to each other. They
-    /// are not compared.
+    /// Additional blocks that loaded each target alone to measure interference. They are not
+    /// compared.
     #[serde(default)]
     pub alone: u64,
-    /// Not complete only because a target refused the turn as its scenario expects. They have no
-    /// times to compare.
+    /// Blocks that are incomplete only because a target rejected the turn as its scenario expects.
+    /// They have no times to compare.
     #[serde(default)]
     pub refused_as_expected: u64,
-    /// Seconds were left out by sampling: one in so many was kept.
+    /// Sampling factor: one second in this many was kept.
     pub one_in: u32,
 }
 
-/// A target.
+/// Results of one target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetResult {
-    /// Its name.
+    /// Name of the target.
     pub name: String,
-    /// Its URL.
+    /// URL of the target.
     pub url: String,
-    /// Model asked for; empty for plain HTTP.
+    /// Requested model; empty for plain HTTP.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
-    /// How it is spoken to.
+    /// Name of the protocol.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub protocol: String,
-    /// What it is compared with.
+    /// Part in the comparison.
     pub role: Role,
-    /// Whether it is the upstream itself, which no margin judges.
+    /// Whether it is the upstream, which the margin does not judge.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
-    /// Turns that it was given.
+    /// Number of turns.
     pub turns: u64,
-    /// Turns that it completed per second while it was loaded.
+    /// Completed turns per second while the target was loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<f64>,
-    /// Turns that failed: errors, timeouts, refusals that no scenario expects, no end.
+    /// Failed turns: errors, timeouts, unexpected rejections, and turns without an end.
     pub failed: u64,
-    /// How these ended: the class of the error, `rejected`, `timed_out` or `in_flight`.
+    /// Failed turns by error class, `rejected`, `timed_out` or `in_flight`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<String, u64>,
-    /// Its own times.
+    /// Times of this target alone.
     pub times: Vec<OwnTimes>,
-    /// Share of the policy decisions that were the expected ones.
+    /// Share of the policy decisions that were as expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct: Option<f64>,
-    /// Share of the turns over a connection that had been used before.
+    /// Share of the turns on a reused connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<f64>,
-    /// 99th percentile of how late the generator dispatched its turns.
+    /// 99th percentile of the generator's dispatch lag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispatch_lag_p99_ns: Option<f64>,
     /// CPU time per request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_request: Option<f64>,
-    /// Lower end of its 95 % interval, where there is one.
+    /// Lower end of its 95 % interval, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_low_ns: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_high_ns: Option<f64>,
     /// Resident memory at the end, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// The size of its image in bytes, as the user says.
+    /// Size of the image in bytes, as stated by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_bytes: Option<u64>,
-    /// How long its start takes in nanoseconds, as the user says.
+    /// Startup time in nanoseconds, as stated by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup_ns: Option<u64>,
-    /// What it states of its own time in the headers of its answers.
+    /// Times that the target reports in its response headers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<Stated>,
-    /// How its streams came, if it sent any.
+    /// Shapes of its streams, if it sent any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<Streams>,
-    /// How it differed from the reference before the load.
+    /// Differences from the reference found before the load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<Finding>,
-    /// Why it was taken out of the run, and when.
+    /// Reason for and time of dropping it from the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_out: Option<String>,
-    /// What it, or the connection to it, said when turns failed: the first message of the most
+    /// Error message of failed turns, from the target or its connection: the first one of the most
     /// frequent kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Present if it was down: it failed all of its turns, at least half of them, or from some time
-    /// on every one to the end. Then the comparison fails.
+    /// Present if the target was down: it failed all turns, at least half of them, or every turn
+    /// from some time to the end. The comparison then fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
 }
@@ -214,33 +212,32 @@ pub struct TargetResult {
 /// The headline figure of a target in one of several rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundResult {
-    /// The round, from 1.
+    /// Number of the round, from 1.
     pub round: u32,
-    /// The target.
+    /// Name of the target.
     pub target: String,
-    /// Turns that failed.
+    /// Failed turns.
     pub failed: u64,
-    /// Its own median.
+    /// Median of the target.
     pub p50_ns: Option<f64>,
-    /// What it adds to the reference at the median, and the ends of the interval with the
-    /// generator's part.
+    /// Median overhead over the reference, and its interval including the measurement error.
     pub added_ns: Option<[f64; 3]>,
 }
 
-/// When a target was down.
+/// The outage of a target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outage {
-    /// Where it failed every turn from some time on: when the first of these began, after the
-    /// run's start. Left out of several rounds.
+    /// Start of the first failed turn of the outage, since the run's start, if every later turn
+    /// failed. Omitted for several rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_s: Option<f64>,
-    /// Their number.
+    /// Number of failed turns since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_since: Option<u64>,
 }
 
 impl TargetResult {
-    /// Its own times of a figure.
+    /// The target's own times of a figure.
     pub fn own(&self, figure: Figure) -> Option<&OwnTimes> {
         self.times.iter().find(|times| times.figure == figure)
     }
@@ -249,14 +246,13 @@ impl TargetResult {
 /// The times of one target. `null`: too few samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnTimes {
-    /// The figure.
+    /// Compared figure.
     pub figure: Figure,
     /// Number of values.
     pub count: u64,
     /// Median.
     pub p50_ns: Option<f64>,
-    /// The least and the most that the median can be: without what the generator may have added to
-    /// it, and with that.
+    /// Limits of the median: without and with the measurement error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_between_ns: Option<(f64, f64)>,
     /// 90th percentile.
@@ -264,100 +260,99 @@ pub struct OwnTimes {
     /// 95th percentile.
     #[serde(default)]
     pub p95_ns: Option<f64>,
-    /// The least and the most that it can be.
+    /// Limits of the 95th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95_between_ns: Option<(f64, f64)>,
     /// 99th percentile.
     pub p99_ns: Option<f64>,
-    /// All values, where they are too few for some percentile.
+    /// All values, if they are too few for some percentile.
     #[serde(skip)]
     pub(crate) few: Option<FewValues>,
 }
 
-/// The values of a round that has too few for some percentile: with those of other rounds they may
-/// be enough.
+/// The values of a round that is too small for some percentile; several rounds together may be
+/// large enough.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FewValues {
-    /// As they were measured.
+    /// Measured values.
     pub(crate) measured: Vec<f64>,
-    /// Without what the generator may have added.
+    /// Values without the measurement error.
     pub(crate) without: Vec<f64>,
 }
 
 named_enum! {
-    /// What a difference is.
+    /// Kind of a difference.
     #[derive(
         Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
     )]
     #[serde(rename_all = "snake_case")]
     pub enum Kind {
-        /// A percentile of the differences of pairs: what is added to a request.
+        /// A percentile of the differences of pairs: the overhead of a request.
         #[default]
         Added => "added",
-        /// The difference of the percentiles of both targets.
+        /// The difference between the percentiles of two targets.
         Shift => "shift",
     }
 }
 
-/// A difference, target less reference, with its 95 % interval.
+/// A difference, target minus reference, with its 95 % interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// The target.
+    /// Name of the target.
     pub target: String,
-    /// What it is compared with.
+    /// Name of the target it is compared with.
     pub reference: String,
-    /// The figure.
+    /// Compared figure.
     pub figure: Figure,
-    /// What the difference is.
+    /// Kind of the difference.
     pub kind: Kind,
-    /// The percentile: `p50`, `p90`, `p95`, `p99`.
+    /// Percentile: `p50`, `p90`, `p95`, `p99`.
     pub quantile: String,
-    /// Pairs that it comes from.
+    /// Number of pairs.
     pub pairs: u64,
     /// The difference; `null` if there are too few samples.
     pub value_ns: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low_ns: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high_ns: Option<f64>,
-    /// Pairs that would give the same interval if they were independent.
+    /// Number of independent pairs that would give the same interval.
     pub effective_pairs: Option<f64>,
-    /// Batches, windows or rounds that the interval comes from, in equal ones.
+    /// Number of batches, windows or rounds behind the interval, converted to equal ones.
     pub batches: Option<u64>,
-    /// Degrees of freedom of its variance.
+    /// Degrees of freedom of the variance.
     pub degrees_of_freedom: Option<f64>,
-    /// Two-sided p value of "there is no difference". What is added has one at the median alone: of
-    /// equal targets its other percentiles are not zero.
+    /// Two-sided p value of "no difference". For added time only the median has one, because the
+    /// other percentiles of equal targets are not zero.
     pub p: Option<f64>,
-    /// Several rounds: the standard deviation between them, beyond what their own errors explain.
+    /// Several rounds: standard deviation between rounds, beyond their own errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between_rounds_ns: Option<f64>,
-    /// How much of it the generator itself may have added. Several rounds: the most in one of them.
+    /// Measurement error. Several rounds: the largest of any round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_ns: Option<f64>,
-    /// Where the generator has a part in it: the interval, wider by that part. The difference is no
-    /// less than this.
+    /// Lower end of the interval including the measurement error, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least_ns: Option<f64>,
-    /// And no more than this.
+    /// Upper end of the interval including the measurement error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most_ns: Option<f64>,
-    /// Whether the answers of the two differ, so that it is not about the same work.
+    /// Whether the two targets' answers differ, so that the difference is not about the same work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub other_answers: bool,
-    /// Why there is no value.
+    /// Reason for a missing value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
 impl Difference {
-    /// Between what the difference lies: its interval, with the generator's part where it has one.
+    /// Limits of the difference: its interval, including the measurement error.
     pub fn lies_between(&self) -> Option<(f64, f64)> {
         self.at_least_ns.zip(self.at_most_ns).or_else(|| self.low_ns.zip(self.high_ns))
     }
 
-    /// The same where it is one of `among` limits that are judged: its interval is wider then, and
-    /// the part of the generator is not.
+    /// The limits as one of `among` tests: the interval is wider then, but the measurement error is
+    /// not.
     pub(crate) fn limits_among(&self, among: usize) -> Option<[f64; 2]> {
         let (least, most) = self.lies_between()?;
         let Some((value, low, high)) = self.measured() else { return Some([least, most]) };
@@ -365,43 +360,44 @@ impl Difference {
         Some([least - (low - wide_low), most + (wide_high - high)])
     }
 
-    /// Whether the generator alone cannot have made it: zero lies outside of both limits.
+    /// Whether the measurement error alone cannot explain it: both limits are on the same side of
+    /// zero.
     pub(crate) fn is_beyond_generator(&self) -> bool {
         self.at_least_ns.is_none()
             || self.lies_between().is_some_and(|(low, high)| low > 0.0 || high < 0.0)
     }
 
-    /// Value, lower and upper end of its interval.
+    /// The value and its interval.
     pub fn measured(&self) -> Option<(f64, f64, f64)> {
         Some((self.value_ns?, self.low_ns?, self.high_ns?))
     }
 
-    /// Value and the limits between which it lies, the generator's part included.
+    /// The value and its limits, including the measurement error.
     pub fn limited(&self) -> Option<(f64, f64, f64)> {
         let (low, high) = self.lies_between()?;
         Some((self.value_ns?, low, high))
     }
 
-    /// The smallest difference that could have been detected in 80 % of the cases.
+    /// The smallest difference that is detected with a power of 80 %.
     pub(crate) fn detectable_ns(&self, looks: Looks) -> Option<f64> {
         let (_, low, high) = self.measured()?;
         let half = (high - low) / 2.0;
         Some(detectable(half, self.batches?, self.degrees_of_freedom?, looks))
     }
 
-    /// Whether equal targets have none, so that it has a p value.
+    /// Whether it is zero for equal targets, so that it has a p value.
     pub(crate) fn is_zero_for_equals(kind: Kind, quantile: &str) -> bool {
         kind != Kind::Added || quantile == "p50"
     }
 
-    /// Whether it is that of these two targets.
+    /// Whether it concerns these two targets.
     pub fn is_of(&self, target: &str, reference: &str) -> bool {
         self.target == target && self.reference == reference
     }
 }
 
 impl Versus {
-    /// A difference.
+    /// Finds a difference.
     pub fn difference(
         &self,
         target: &str,
@@ -417,19 +413,18 @@ impl Versus {
         })
     }
 
-    /// How often the blocks were looked at.
+    /// Whether the blocks were tested once or at many moments.
     pub fn looks(&self) -> Looks {
         if self.stopping.is_some() { Looks::Always } else { Looks::Once }
     }
 
-    /// The name of the target that all others are compared with.
+    /// Name of the target that all others are compared with.
     pub fn reference(&self) -> &str {
         let reference = self.targets.iter().find(|target| target.role == Role::Reference);
         reference.or_else(|| self.targets.first()).map_or("", |target| &target.name)
     }
 
-    /// What each target, the control among them, adds to the reference: the median, of the
-    /// headline figure.
+    /// Overhead of each target, including the control: the median of the headline figure.
     pub fn headline_added(&self) -> impl Iterator<Item = &Difference> + Clone {
         self.differences.iter().filter(|found| {
             found.reference == self.reference()
@@ -438,8 +433,8 @@ impl Versus {
         })
     }
 
-    /// The rarest percentile of which the samples give a shift of the headline figure, beyond the
-    /// 90th; `None` if there are too few for any.
+    /// The rarest percentile beyond the 90th for which there are enough samples for a shift of the
+    /// headline figure.
     pub(crate) fn tail(&self) -> Option<&'static str> {
         ["p99", "p95"].into_iter().find(|quantile: &&str| {
             self.differences.iter().any(|found| {
@@ -451,21 +446,21 @@ impl Versus {
         })
     }
 
-    /// The targets that are compared with the reference and with each other, by name.
+    /// Names of the targets that are compared with the reference and with each other.
     pub fn compared(&self) -> Vec<&str> {
         let reference = self.reference();
         let compared = self.targets.iter().filter(|target| target.role != Role::Control);
         compared.map(|target| &*target.name).filter(|name| *name != reference).collect()
     }
 
-    /// Makes the comparison invalid: nothing is said of the targets.
+    /// Makes the comparison invalid, so that it reports nothing on the targets.
     pub fn invalidate(&mut self, why: String) {
         self.invalid.push(why);
         self.claims.clear();
     }
 
-    /// Why nothing can be said of the targets although the comparison is valid: no target has a
-    /// difference to the reference in the headline figure.
+    /// The reason why a valid comparison reports nothing on the targets: no target has a difference
+    /// to the reference in the headline figure.
     pub fn nothing_measured(&self) -> Option<String> {
         let compared = self.compared();
         let mut found = self.headline_added().filter(|found| compared.contains(&&*found.target));
@@ -477,9 +472,9 @@ impl Versus {
         Some(format!("no difference could be measured: {why}"))
     }
 
-    /// The judgement by thresholds and margin, whether or not the comparison is invalid: a broken
-    /// one fails, as a target that was down does, and what cannot be judged is inconclusive. That
-    /// targets differ is a finding, and not a failure.
+    /// The judgement by thresholds and margin, even if the comparison is invalid. A failed
+    /// threshold or an outage fails the comparison; an undecidable threshold makes it inconclusive.
+    /// A difference between targets is a finding, not a failure.
     pub fn judgement_of_bounds(&self) -> Judgement {
         let broken = self.thresholds.iter().any(|threshold| threshold.judgement == Judgement::Fail);
         let down = self.targets.iter().any(|target| target.outage.is_some());
@@ -502,75 +497,75 @@ impl Versus {
 /// A feature in which the answers of two targets differ, over the pairs that both completed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadMismatch {
-    /// The target.
+    /// Name of the target.
     pub target: String,
-    /// What it is compared with.
+    /// Name of the target it is compared with.
     pub reference: String,
-    /// The feature: `content`, `token counts`, `reasoning`, `tool calls`, `content bytes`, `output
-    /// tokens`, `input tokens`, a status or a finish reason.
+    /// Name of the feature: `content`, `token counts`, `reasoning`, `tool calls`, `content bytes`,
+    /// `output tokens`, `input tokens`, a status or a finish reason.
     pub about: String,
-    /// Whether the two numbers are shares of the answers; else they are means of an answer.
+    /// Whether the two numbers are shares of the answers; otherwise they are means per answer.
     pub is_share: bool,
-    /// Of the target.
+    /// Value of the target.
     pub of_target: f64,
-    /// Of the reference.
+    /// Value of the reference.
     pub of_reference: f64,
-    /// Pairs that it comes from.
+    /// Number of pairs.
     pub pairs: u64,
 }
 
-/// The reference against itself.
+/// The self-check: the reference compared with itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Control {
-    /// The name of the second one.
+    /// Name of the control target.
     pub target: String,
-    /// Median of what it adds, which must be nothing.
+    /// Median difference, which must be zero.
     pub value_ns: Option<f64>,
-    /// Two-sided p value of "it adds nothing".
+    /// Two-sided p value of "no difference".
     pub p: Option<f64>,
-    /// Whether it differs, at 99.9 % confidence: then the comparison is invalid.
+    /// Whether it differs at 99.9 % confidence, which makes the comparison invalid.
     pub differs: bool,
-    /// Why it is not known.
+    /// Reason why it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// What the other targets do to the difference between a target and the reference: what is added
-/// beside the others less what is added alone.
+/// Effect of the other targets on the difference between a target and the reference: the overhead
+/// beside the others minus the overhead alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbance {
-    /// The target.
+    /// Name of the target.
     pub target: String,
-    /// The difference; `null` if it is not known.
+    /// The difference; `null` if unknown.
     pub value_ns: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low_ns: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high_ns: Option<f64>,
-    /// Whether it is proven, and more than 10 % of what the target adds.
+    /// Whether it is significant, and more than 10 % of the target's overhead.
     pub matters: bool,
-    /// Why it is not known.
+    /// Reason why it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// Failures that only one of two targets had.
+/// Failures of only one of two targets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorDifference {
-    /// One target.
+    /// Name of one target.
     pub target: String,
-    /// The other.
+    /// Name of the other target.
     pub reference: String,
-    /// Pairs that both carried out.
+    /// Pairs that both targets carried out.
     pub pairs: u64,
-    /// Pairs that only the target failed.
+    /// Pairs that failed on the target only.
     pub only_target: u64,
-    /// Pairs that only the reference failed.
+    /// Pairs that failed on the reference only.
     pub only_reference: u64,
-    /// Two-sided p value of "both fail equally often": the exact test of McNemar; or, where
-    /// failures come in bursts, the sign test on batches.
+    /// Two-sided p value of "both fail equally often": McNemar's exact test, or the sign test on
+    /// batches if failures come in bursts.
     pub p: f64,
-    /// Whether batches were counted, because failures came in bursts.
+    /// Whether batches were counted because failures came in bursts.
     pub by_batch: bool,
 }
 
@@ -579,14 +574,14 @@ pub struct ErrorDifference {
 pub struct Verdicts {
     /// Turns by target, expected and actual policy decision.
     pub matrix: Vec<TargetMatrix>,
-    /// Turns that targets judged differently.
+    /// Turns on which targets disagreed.
     pub different: u64,
 }
 
 /// The policy decisions of one target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetMatrix {
-    /// The target.
+    /// Name of the target.
     pub target: String,
     /// Turns by the expected policy decision, then by the actual one.
     pub turns: Matrix,
@@ -595,21 +590,21 @@ pub struct TargetMatrix {
 /// CPU time per request of two targets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuDifference {
-    /// One target.
+    /// Name of one target.
     pub target: String,
-    /// The other.
+    /// Name of the other target.
     pub reference: String,
-    /// The difference per request; `null` if it is not known.
+    /// Difference per request; `null` if unknown.
     pub value_ns: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low_ns: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high_ns: Option<f64>,
-    /// Two-sided p value of "there is no difference".
+    /// Two-sided p value of "no difference".
     pub p: Option<f64>,
-    /// Degrees of freedom of its variance.
+    /// Degrees of freedom of the variance.
     pub degrees_of_freedom: Option<f64>,
-    /// Why it is not known.
+    /// Reason why it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
@@ -618,28 +613,29 @@ pub struct CpuDifference {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Claim {
-    /// One target: of failures the one that fails more often.
+    /// Name of one target; for failures, the one that fails more often.
     pub target: String,
-    /// The other.
+    /// Name of the other target.
     pub reference: String,
-    /// What it is about: the name of a figure for what is added, `FIGURE.p99` for a shift,
-    /// `failures` or `cpu`.
+    /// Tested quantity: the name of a figure for added time, `FIGURE.p99` for a shift, `failures`
+    /// or `cpu`.
     pub about: String,
-    /// The figure as reports name it.
+    /// The figure's name in reports.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub figure: String,
-    /// The difference and the ends of its interval, with the generator's part, in nanoseconds.
+    /// The difference and its interval including the measurement error, in nanoseconds.
     pub values: [f64; 3],
-    /// Of failures: pairs that only the target failed, that only the reference failed, and all.
+    /// For failures: pairs that failed on the target only, on the reference only, and all pairs.
     pub counts: [u64; 3],
-    /// Whether failures came in bursts, so that batches were counted.
+    /// Whether batches were counted because failures came in bursts.
     pub by_batch: bool,
-    /// Two-sided p value of "there is no difference".
+    /// Two-sided p value of "no difference".
     pub p: f64,
-    /// p value, adjusted for all differences by Holm.
+    /// p value adjusted by Holm's method for all tested differences.
     pub p_holm: f64,
-    /// Whether it holds: `p_holm` is below 5 %, and the generator alone cannot have made it.
+    /// Whether it is significant: `p_holm` is below 5 %, and the measurement error alone cannot
+    /// explain it.
     pub holds: bool,
-    /// Whether the answers of the two differ, so that it is not about the same work.
+    /// Whether the two targets' answers differ, so that the difference is not about the same work.
     pub other_answers: bool,
 }

@@ -1,21 +1,21 @@
-//! What targets state of their own time in the headers of their answers.
+//! Times that targets report in their response headers.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Parts of its time that a target states in the headers of its answers: `Server-Timing`, and its
-/// own overhead by the name of the header. Nobody measured them.
+/// Parts of its time that a target reports in its response headers: `Server-Timing`, and its own
+/// overhead under the header's name. Plimsoll did not measure them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stated {
-    /// Completed requests that state something.
+    /// Completed requests with such a header.
     pub responses: u64,
-    /// The mean of each part over these, in nanoseconds, by its name.
+    /// Mean of each part over these requests in nanoseconds, by name.
     pub mean_ns: BTreeMap<String, f64>,
 }
 
-/// What a target states over several rounds.
+/// Combines a target's reported times over several rounds.
 pub(crate) fn combine<'s>(rounds: impl Iterator<Item = &'s Stated>) -> Option<Stated> {
     let mut sum = Stated::default();
     for round in rounds {

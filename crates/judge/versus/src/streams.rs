@@ -1,28 +1,28 @@
-//! How the streams of a target came, counted over all rounds.
+//! Shapes of a target's streams, counted over all rounds.
 
 use plimsoll_metrics::StreamDiagnosis;
 use plimsoll_report::format;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The streams of a target by their shape.
+/// Streams of a target by shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Streams {
     /// Streams that began.
     pub begun: u64,
-    /// Broke off, or ended without a sign of their end.
+    /// Streams that broke off, or ended without an end marker.
     pub cut: u64,
-    /// Stood still once, much longer than otherwise.
+    /// Streams that paused once, much longer than usual.
     pub paused: u64,
-    /// Stood still for 40 ms: Nagle's algorithm with delayed acknowledgements.
+    /// Streams that stalled for 40 ms: Nagle's algorithm combined with delayed acknowledgements.
     pub stalled: u64,
-    /// Events came in lumps.
+    /// Streams whose events came in lumps.
     pub merged: u64,
-    /// All events came in one piece, at the end.
+    /// Streams whose events all came in one piece, at the end.
     pub buffered_whole: u64,
-    /// Read late by the generator, so that their shape is unknown.
+    /// Streams that the generator read late, so that their shape is unknown.
     pub read_late: u64,
-    /// Whole streams with enough events to judge.
+    /// Complete streams with enough events to judge.
     pub judged: u64,
 }
 
@@ -42,7 +42,7 @@ impl From<&StreamDiagnosis> for Streams {
 }
 
 impl Streams {
-    /// The streams of each shape, by its name.
+    /// The number of streams of each shape, by name.
     pub fn shapes(&self) -> [(&'static str, u64); 6] {
         [
             ("cut", self.cut),
@@ -54,7 +54,7 @@ impl Streams {
         ]
     }
 
-    /// The most frequent fault in a cell: `40 stalled`; `intact` without one.
+    /// The most frequent fault as a table cell, such as `40 stalled`; `intact` without faults.
     pub(crate) fn cell(&self) -> String {
         let most = self.shapes().into_iter().rev().max_by_key(|(_, count)| *count);
         match most.filter(|(_, count)| *count > 0) {
@@ -63,14 +63,14 @@ impl Streams {
         }
     }
 
-    /// Whether stalls of 40 ms are a trait of the target. They come and go with the pace of a
-    /// connection, so they differ beside other targets and alone.
+    /// Whether 40 ms stalls are a property of the target. They depend on the pace of a connection,
+    /// so they occur differently beside other targets and alone.
     pub(crate) const fn has_stalls(&self) -> bool {
         self.stalled * 4 >= self.judged.saturating_sub(self.read_late)
             && self.stalled > self.merged + self.buffered_whole
     }
 
-    /// Those of several rounds.
+    /// Combines the counts of several rounds.
     pub(crate) fn combine(rounds: impl Iterator<Item = Self>) -> Option<Self> {
         rounds.reduce(|sum, round| Self {
             begun: sum.begun + round.begun,

@@ -1,4 +1,4 @@
-//! The targets by themselves.
+//! Results of each target on its own.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::own_times;
 use crate::pairs::{Run, failed, turn};
 use crate::result::{BlockCounts, TargetResult};
 
-/// One result for each target, in their order.
+/// Returns one result per target, in their order.
 pub(crate) fn targets(facts: &Facts, run: Run<'_>) -> Vec<TargetResult> {
     (0..facts.targets.len()).map(|index| target(facts, run, index)).collect()
 }
@@ -59,7 +59,7 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
     }
 }
 
-/// Failed turns by how they ended.
+/// Failed turns by the way they ended.
 fn failures<'a>(turns: impl Iterator<Item = &'a PairedTurn>) -> BTreeMap<String, u64> {
     let mut failures = BTreeMap::new();
     for turn in turns.filter(|turn| failed(turn)) {
@@ -88,8 +88,8 @@ fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Counts the measured blocks: all; those that every target completed which was still given them;
-/// and those that only lack turns that were refused as expected.
+/// Counts the measured blocks: all; those that every target completed that was still in the run;
+/// and those that lack only turns that were rejected as expected.
 pub(crate) fn count_blocks(facts: &Facts, run: Run<'_>) -> BlockCounts {
     let measured = run.batching.measured(run.blocks).count();
     let mut counts = BlockCounts {
@@ -109,7 +109,7 @@ pub(crate) fn count_blocks(facts: &Facts, run: Run<'_>) -> BlockCounts {
     counts
 }
 
-/// How the turns of a block ended; the worst counts.
+/// Ending of a block's turns; the worst one counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Ending {
     Complete,

@@ -1,4 +1,4 @@
-//! The result for people.
+//! The result as text.
 
 mod screen;
 mod tables;
@@ -12,8 +12,8 @@ use crate::result::{Stopping, Versus};
 
 pub use screen::screen;
 
-/// The result as a file and a page have it: its screen, with the chapters of its last run, whose
-/// summary this is.
+/// The report for files and pages: the screen, with the chapters of the last run, whose summary
+/// this is.
 pub fn report(versus: &Versus, summary: &RunSummary) -> Screen {
     let mut screen = screen(versus, summary, Rest::Flag);
     let run = run_screen(summary, Rest::Flag);
@@ -21,7 +21,7 @@ pub fn report(versus: &Versus, summary: &RunSummary) -> Screen {
     screen
 }
 
-/// What was compared, and how.
+/// The title: targets, schedule and load.
 fn title(versus: &Versus) -> String {
     let compared = versus.compared();
     let count = match compared.len() {
@@ -44,7 +44,7 @@ fn title(versus: &Versus) -> String {
     format!("versus: {}", parts.join(", "))
 }
 
-/// Whether it was decided before its time was over, and what intervals are shown.
+/// Whether the run was decided early, and the kind of the intervals.
 fn ended(versus: &Versus, stopping: &Stopping) -> String {
     let planned = format::seconds(stopping.planned_s);
     let ended = match stopping.decided_at_ns {
@@ -57,7 +57,7 @@ fn ended(versus: &Versus, stopping: &Stopping) -> String {
     format!("{ended} Intervals are always-valid.")
 }
 
-/// From the planned blocks to the complete ones.
+/// Counts from planned to complete blocks.
 fn blocks(versus: &Versus) -> String {
     let blocks = &versus.blocks;
     let all = [

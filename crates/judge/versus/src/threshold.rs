@@ -1,4 +1,4 @@
-//! Limits on what a target adds: `added.ttft{target:a}`, `p(50)<200us`.
+//! Thresholds on overhead: `added.ttft{target:a}`, `p(50)<200us`.
 
 use plimsoll_metrics::{Bound, Judgement, Limit, MetricsError, Scope, ThresholdResult, Unit};
 use plimsoll_report::format;
@@ -8,11 +8,11 @@ use crate::result::{Kind, Versus};
 
 const PREFIX: &str = "added.";
 
-/// A limit on a percentile of what a target adds to a request, judged by its interval.
+/// A limit on a percentile of a target's overhead per request, judged by its interval.
 #[derive(Clone, Debug)]
 pub struct AddedThreshold {
     figure: Figure,
-    /// `None`: every target.
+    /// Name of the target; `None` for every target.
     target: Option<String>,
     quantile: &'static str,
     bound: Bound,
@@ -20,23 +20,23 @@ pub struct AddedThreshold {
 }
 
 impl AddedThreshold {
-    /// Whether a metric is one of these, and not of a single run.
+    /// Whether a metric is an overhead, which a single run does not have.
     pub fn is_added(metric: &str) -> bool {
         metric.trim_start().starts_with(PREFIX)
     }
 
-    /// Parses a limit, like `added.ttft{target:a}` and `p(50)<200us`. Without a target it is on
-    /// every one.
+    /// Parses a limit such as `added.ttft{target:a}` and `p(50)<200us`. Without a target it applies
+    /// to every one.
     ///
     /// # Errors
-    /// As [`Limit::parse`], each with what to write instead.
+    /// The same as [`Limit::parse`], each with a suggested correction.
     pub fn parse(metric: &str, expression: &str) -> Result<Self, MetricsError> {
         let metric = metric.trim();
         let rest = metric.strip_prefix(PREFIX).unwrap_or(metric);
         let end = rest.find(['{', '.']).unwrap_or(rest.len());
         let (name, more) = rest.split_at(end);
         let figure = figure(name.trim()).ok_or_else(|| unknown(name))?;
-        // Any time will do to read the rest: the figures here are not those of one run.
+        // Any time parses the rest: the names of the overhead figures are not metrics of a run.
         let limit = Limit::parse(&format!("response_time{more}"), expression)?;
         let target = match limit.scope() {
             Scope::Run => None,
@@ -47,7 +47,7 @@ impl AddedThreshold {
         let known = limit.quantile().and_then(quantile).filter(|_| !expression.contains('|'));
         let quantile = known.ok_or_else(|| MetricsError::Limit {
             limit: format!("{metric}: {expression}"),
-            cause: "what is added is given at p(50), p(90), p(95) and p(99)".to_owned(),
+            cause: "overhead is available as p(50), p(90), p(95) and p(99)".to_owned(),
             example: "p(50)<200us",
         })?;
         Ok(Self { figure, target, quantile, bound: limit.bound(), expression })
@@ -87,7 +87,7 @@ impl AddedThreshold {
         let kept = self.bound.judge(ends_among, among);
         let judgement = Judgement::new(kept, || {
             let interval = format::with_interval(middle, ends[0], ends[1]);
-            format!("the bound lies in the interval {interval}")
+            format!("the limit is within the interval {interval}")
         });
         self.result(target, value, judgement)
     }
@@ -120,6 +120,6 @@ fn unknown(name: &str) -> MetricsError {
     let names: Vec<_> = Figure::ALL.iter().map(|figure| figure.name()).collect();
     MetricsError::UnknownMetric {
         name: format!("{PREFIX}{}", name.trim()),
-        hint: format!("what is added is known of {}", names.join(", ")),
+        hint: format!("overhead is known for {}", names.join(", ")),
     }
 }

@@ -1,4 +1,4 @@
-//! The bottleneck of a run, by the evidence of each process alone.
+//! Finds the bottleneck of a run from the evidence of each process.
 
 use plimsoll_join::Join;
 use plimsoll_metrics::{HostLoad, LoadModel, ProcessPlace, RunEnd, RunSummary};
@@ -7,27 +7,27 @@ use plimsoll_rules::Finding;
 
 use crate::cpu;
 use crate::load::{Stage, deciding, is_flat, stages};
-use crate::own_word;
 use crate::result::{Answer, Observed, SCHEMA, Split, State, Suspect, Why};
 use crate::role;
+use crate::server_timing;
 use crate::split::split;
 
-/// With more requests without a good answer, the load has no bottleneck, but a fault.
+/// Share of failed requests above which the load has a fault rather than a bottleneck.
 const MOSTLY_FAILED: f64 = 0.5;
-/// The upstream limits a load whose requests wait for it for this share of their time: the gateway
-/// has a fifth of the time at most.
+/// Share of the requests' time spent in the upstream from which the upstream is the bottleneck: the
+/// gateway takes at most a fifth.
 const IN_UPSTREAM: f64 = 0.8;
-/// A link is full at this share of its speed: frames and headers take the rest.
+/// Share of its speed at which a link is full; frames and headers take the rest.
 const LINK_FULL: f64 = 0.9;
-/// A thread that ran for less of the time has no work.
+/// Share of the time below which a thread counts as idle.
 const IDLE: f64 = 0.005;
 
-/// The bottleneck of a run.
+/// Finds the bottleneck of a run.
 pub fn why(summary: &RunSummary) -> Why {
     why_with(summary, None)
 }
 
-/// The same, with a join of the run with the gateway's own log.
+/// Like [`why`], with a join of the run with the gateway's own log.
 pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
     let run = summary.metadata.run.name.clone();
     let none = Why { schema: SCHEMA.to_owned(), run, ..Why::default() };
@@ -41,15 +41,15 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
         Err(why) => (None, Some(why)),
     };
     let observed = observed(summary, stage, join.is_some());
-    let case = Case { summary, stage, at_limit: load.at_limit, observed: &observed };
+    let case = Evidence { summary, stage, at_limit: load.at_limit, observed: &observed };
     let found = case.bottleneck(split.as_ref());
     let answer = found.as_ref().map_or(Answer::None, |(answer, _)| *answer);
     let finding = found.map(|(_, finding)| finding);
-    let own_word = own_word::of_stage(stage);
+    let own_word = server_timing::of_stage(stage);
     Why { answer, finding, load: Some(load), observed, split, no_split, own_word, ..none }
 }
 
-/// The evidence of each process, in the order in which a request passes them.
+/// The evidence of each process, in the order in which requests pass them.
 fn observed(summary: &RunSummary, stage: &Stage<'_>, is_joined: bool) -> Vec<Observed> {
     let watched = stage.resources.map_or(&[][..], |all| &all.processes);
     let host = stage.resources.and_then(|all| all.host.as_ref());
@@ -59,14 +59,14 @@ fn observed(summary: &RunSummary, stage: &Stage<'_>, is_joined: bool) -> Vec<Obs
         .map(|process| {
             let suspect = role::of(process, &summary.metadata.targets, front);
             let mut seen = process.clone();
-            // Each worker has connections of its own, so that one that always has work is enough.
+            // Each worker has its own connections, so one saturated worker is enough.
             let main_part = if suspect == Suspect::Generator { 0.0 } else { cpu::MAIN_PART };
             seen.threads.retain(|thread| thread.cores >= IDLE);
             let (state, evidence) = cpu::judge(&seen, host, main_part);
             Observed { suspect, state, evidence, process: Some(seen) }
         })
         .collect();
-    // A provider at the target's address has nothing before it.
+    // A provider at the target's address has no gateway in front of it.
     let is_seen = watched.iter().any(|process| process.place == ProcessPlace::Target);
     for suspect in [Suspect::Generator, front, Suspect::Upstream] {
         let known = suspect == Suspect::Target && is_seen;
@@ -79,16 +79,16 @@ fn observed(summary: &RunSummary, stage: &Stage<'_>, is_joined: bool) -> Vec<Obs
     all
 }
 
-/// Everything on which the answer rests.
-struct Case<'a> {
+/// All evidence for the answer.
+struct Evidence<'a> {
     summary: &'a RunSummary,
     stage: &'a Stage<'a>,
     at_limit: bool,
     observed: &'a [Observed],
 }
 
-impl Case<'_> {
-    /// The only part that is at its limit, if the load is at its limit too.
+impl Evidence<'_> {
+    /// The only saturated part, if the load is at its limit too.
     fn bottleneck(&self, split: Option<&Split>) -> Option<(Answer, Finding)> {
         let is_failing = self.stage.without_answer() > MOSTLY_FAILED;
         if is_failing || self.stage.throughput() == 0.0 {
@@ -118,9 +118,9 @@ impl Case<'_> {
         self.stage.resources.and_then(|all| all.host.as_ref())
     }
 
-    /// The parts that are at a limit of their own, with their evidence.
+    /// All saturated parts, with their evidence.
     fn full(&self, split: Option<&Split>) -> Vec<(Answer, String)> {
-        // A busy generator that sends on time limits nothing.
+        // A busy generator that sends on time does not limit the load.
         let is_open = self.stage.info.model == LoadModel::Open;
         let generator = if is_open { self.stage.is_late() } else { self.at_limit };
         let full = self.observed.iter().filter(|observed| {
@@ -139,13 +139,13 @@ impl Case<'_> {
         all
     }
 
-    /// A process that lacked CPU time, where none is at a limit of its own.
+    /// A process that lacked CPU time, if no process is at its own limit.
     fn starved(&self) -> Option<String> {
         let starved = self.observed.iter().find(|observed| observed.state == State::Starved)?;
         Some(format!("the {} {}", starved.suspect.name(), starved.evidence))
     }
 
-    /// A link that the bytes of this load alone fill.
+    /// A link that this load alone saturates.
     fn link(&self) -> Option<String> {
         let mbit = self.summary.metadata.environment.link_mbit?;
         let is_local = |url: &str| {
@@ -165,11 +165,11 @@ impl Case<'_> {
         let all: Vec<_> = unknown
             .map(|observed| format!("{}: {}", observed.suspect.name(), observed.evidence))
             .collect();
-        let none = "no watched process is at its limit".to_owned();
+        let none = "no monitored process is at its limit".to_owned();
         (Answer::Unknown, if all.is_empty() { none } else { all.join("; ") })
     }
 
-    /// The next measurement that would show more.
+    /// The measurement to add next.
     fn missing(&self) -> String {
         let mut all = self.observed.iter();
         if all.any(|one| one.suspect == Suspect::Other && one.state == State::Full) {
@@ -186,7 +186,7 @@ impl Case<'_> {
 }
 
 impl Observed {
-    /// The answer, if it alone is at its limit, with the evidence.
+    /// The answer if only this part is at its limit, with the evidence.
     fn claim(&self) -> (Answer, String) {
         let name = self.process.as_ref().filter(|_| self.suspect == Suspect::Other);
         let name = name.map_or_else(String::new, |process| format!("`{}` ", process.name));

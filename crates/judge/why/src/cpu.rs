@@ -1,28 +1,28 @@
-//! Whether a process is at the limit of its own CPU time, or lacks CPU time that others use.
+//! Decides whether a process is at the limit of its own CPU time, or lacks CPU time that others
+//! use.
 
 use plimsoll_metrics::{HostLoad, ProcessLoad, QuotaLoad, ThreadLoad};
 
 use crate::result::State;
 
-/// A process that uses this share of its CPUs is at its limit: the rest is lost between two
-/// requests.
+/// Share of its CPUs from which a process is at its limit; the rest is lost between requests.
 const FULL: f64 = 0.9;
-/// Full threads limit a process if they do this part of its work. A compiler or collector beside
-/// many workers does not.
+/// Share of a process's work that full threads must do to be its limit. A compiler or collector
+/// next to many workers does less.
 pub(crate) const MAIN_PART: f64 = 0.5;
-/// A quota that stops a process in this share of its periods limits it, whatever its mean use: the
-/// use comes in bursts. Kubernetes' own alert (`CPUThrottlingHigh`) begins at a quarter.
+/// Share of throttled periods from which a quota limits a process, whatever its mean use, because
+/// the use comes in bursts. Kubernetes' own alert (`CPUThrottlingHigh`) begins at a quarter.
 const STOPPED: f64 = 0.5;
-/// Periods from which on that share is evidence: a second of the usual 100 ms.
+/// Minimum number of periods for that share: one second with the usual 100 ms.
 const PERIODS: u64 = 10;
-/// Waiting for a CPU is scarcity if it is this share of the CPU time used: less is the usual wait
-/// of a thread that wakes up.
+/// Time spent waiting for a CPU, relative to the CPU time used, from which CPU is scarce. Less is
+/// the normal wakeup latency of threads.
 const WAITS: f64 = 0.2;
-/// A host is full if its CPUs are used for this share of the time.
+/// Share of the time for which a full host's CPUs are busy.
 const HOST_FULL: f64 = 0.9;
 
-/// The state of a process in a stage, with its evidence. `main_part` is the part of its work that
-/// full threads must do.
+/// State of a process in a stage, with its evidence. `main_part` is the share of its work that full
+/// threads must do.
 pub(crate) fn judge(
     load: &ProcessLoad,
     host: Option<&HostLoad>,
@@ -31,7 +31,7 @@ pub(crate) fn judge(
     if load.gone {
         return (State::Unknown, "not seen for most of the stage".to_owned());
     }
-    // A process on another host does not use the CPUs of this one.
+    // A process on another host does not use this host's CPUs.
     let host = host.filter(|_| load.page.is_none());
     let limit = limit(load);
     if let Some(full) = of_cpus(load, limit, FULL).or_else(|| of_quota(load)) {
@@ -61,25 +61,25 @@ fn lacks(cores: f64, waiting: f64) -> bool {
     waiting >= WAITS * cores
 }
 
-/// Whether its CPUs are used by others. Threads that wake up at once wait for each other on an idle
-/// host too; a quota of its own makes it wait as well.
+/// Whether others use its CPUs. Threads that wake up at the same moment wait for each other even on
+/// an idle host, and a quota makes a process wait too.
 fn others_use(load: &ProcessLoad, host: &HostLoad) -> bool {
     let is_pinned = load.cpus.is_some_and(|cpus| cpus < host.cpus);
     let is_throttled = load.quota.as_ref().is_some_and(|quota| quota.throttled_periods > 0);
     is_full(host) || (is_pinned && !is_throttled)
 }
 
-/// Whether all CPUs of a host are used.
+/// Whether all CPUs of a host are busy.
 pub(crate) fn is_full(host: &HostLoad) -> bool {
     host.busy + host.stolen >= HOST_FULL
 }
 
-/// A quota that it shares with the generator is not its own.
+/// The quota of the process, unless it shares it with the generator.
 fn own_quota(load: &ProcessLoad) -> Option<&QuotaLoad> {
     load.quota.as_ref().filter(|quota| !quota.with_generator)
 }
 
-/// The CPUs that it can use.
+/// Number of CPUs available to the process.
 pub(crate) fn limit(load: &ProcessLoad) -> Option<f64> {
     let quota = own_quota(load).map(|quota| quota.cpus);
     let cpus = load.cpus.map(f64::from);
@@ -104,8 +104,8 @@ fn of_quota(load: &ProcessLoad) -> Option<String> {
     })
 }
 
-/// The busiest of the threads that always have work, and their name: a server with one thread is at
-/// its limit with one CPU, however many there are.
+/// The busiest of the saturated threads, and their name. A single-threaded server is at its limit
+/// with one CPU, however many there are.
 fn full_threads(load: &ProcessLoad, full: f64, main_part: f64) -> Option<(&ThreadLoad, String)> {
     let all: Vec<_> =
         load.threads.iter().filter(|thread| thread.cores + thread.waiting >= full).collect();
@@ -121,8 +121,8 @@ fn full_threads(load: &ProcessLoad, full: f64, main_part: f64) -> Option<(&Threa
     ))
 }
 
-/// Whether it may have been at its limit, had the hypervisor not withheld CPU time. Kernels differ
-/// in whether they count that time as its own.
+/// Whether it may have been at its limit if the hypervisor had not withheld CPU time. Kernels
+/// differ in whether they charge that time to the process.
 fn withheld(
     load: &ProcessLoad,
     limit: Option<f64>,
@@ -136,7 +136,7 @@ fn withheld(
     is_close.then(|| format!("the hypervisor withheld {:.0} % of the CPUs", stolen * 100.0))
 }
 
-/// A page of metrics shows neither the CPUs that the process may use nor its threads.
+/// Explains that a metrics page shows neither a process's available CPUs nor its threads.
 fn unseen(load: &ProcessLoad, limit: Option<f64>) -> Option<String> {
     load.page.as_ref()?;
     match limit {

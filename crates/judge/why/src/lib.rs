@@ -1,28 +1,28 @@
 //! The bottleneck of a run: generator, gateway, upstream, store, host or network, or unknown.
 //!
 //! ```text
-//! RunSummary -> stage that decides -> evidence of each process -> Why -> text, JSON
-//! Join (with the gateway's log) ------------> split by Little's law ---'
+//! RunSummary -> deciding stage -> evidence of each process -> Why -> text, JSON
+//! Join (with the gateway's log) -------> split by Little's law ---'
 //! ```
 //!
-//! - [`why()`]: all of it; [`why_with`] also takes a join with the gateway's log
-//! - [`Why`]: the answer with its evidence, as `why.json` holds it; [`text()`]: for people
+//! - [`why()`]: the whole analysis; [`why_with`] also takes a join with the gateway's log
+//! - [`Why`]: the answer with its evidence, stored as `why.json`; [`text()`]: the answer as text
 //! - [`Why::bottleneck`]: the line in every report
 //!
-//! A part is named only if it alone is at a limit of its own, by its own CPU time and waits, while
-//! the load was at its limit too: rules 501 to 507.
+//! A part is named only if it alone is at its own limit, by its own CPU time and waits, while the
+//! load was at its limit too: rules 501 to 507.
 
 mod answer;
 mod cpu;
 mod load;
-mod own_word;
 mod result;
 mod role;
+mod server_timing;
 mod split;
 mod text;
 
 pub use answer::{why, why_with};
 pub use result::{
-    Answer, Load, NamedTime, NoSplit, Observed, OwnWord, Part, SCHEMA, Split, State, Suspect, Why,
+    Answer, Load, NamedTime, NoSplit, Observed, Part, SCHEMA, Split, State, Suspect, TtfbParts, Why,
 };
 pub use text::text;

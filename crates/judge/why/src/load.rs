@@ -1,4 +1,4 @@
-//! Which stage decides, and whether its load was at its limit.
+//! Chooses the deciding stage, and tests whether its load was at the limit.
 
 use plimsoll_metrics::{
     Group, LoadModel, Metric, QUANTILES, RunSummary, StageInfo, StageResources,
@@ -6,34 +6,35 @@ use plimsoll_metrics::{
 
 use crate::result::Load;
 
-/// An open stage that missed more of its requests was at its limit: the share from which the rate
-/// of a stage is refused (`lost_rate` in `plimsoll-metrics`).
+/// Share of missed requests above which an open stage was at its limit. It equals the share from
+/// which a stage's rate is not reported (`lost_rate` in `plimsoll-metrics`).
 const MISSED: f64 = 0.01;
-/// A stage that fell behind steadily ends with twice its mean in flight; one that keeps up ends
-/// with its mean. Both without what was in flight when it began.
+/// Factor between the requests in flight at the end of a stage and their mean from which the queue
+/// grew. A stage that steadily falls behind ends with twice its mean, one that keeps up ends with
+/// its mean; both exclude requests in flight at its start.
 const GROWN: f64 = 1.5;
-/// Requests by which those in flight differ by chance: standard deviations of a Poisson number.
+/// Random variation of the number in flight, in standard deviations of a Poisson distribution.
 const DEVIATIONS: f64 = 4.0;
-/// And at least so many.
+/// Minimum allowance for random variation, in requests.
 const FEW: f64 = 10.0;
-/// Closed stages with fewer of their users in flight are limited by think time.
+/// Share of users in flight below which think time limits a closed stage.
 const THINKING: f64 = 0.5;
-/// The highest load is at least this many times the lowest.
+/// Minimum factor between the highest and the lowest load.
 const LEVELS: f64 = 2.0;
-/// A time that grows by less has not grown.
+/// Growth factor below which a time counts as constant.
 const FLAT: f64 = 1.1;
 
-/// A measured stage with what was counted in it.
+/// A measured stage with its counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stage<'r> {
     pub(crate) info: &'r StageInfo,
     pub(crate) group: &'r Group,
     pub(crate) resources: Option<&'r StageResources>,
-    /// Requests in flight at its start: those that the stages before it, a warm-up too, left.
+    /// Requests in flight at its start, left over from earlier stages or a warm-up.
     left_before: f64,
 }
 
-/// The measured stages in which anything was sent.
+/// Measured stages in which any request was sent.
 pub(crate) fn stages(summary: &RunSummary) -> Vec<Stage<'_>> {
     let mut left_before = 0.0;
     let mut measured = Vec::new();
@@ -49,18 +50,18 @@ pub(crate) fn stages(summary: &RunSummary) -> Vec<Stage<'_>> {
 }
 
 impl Stage<'_> {
-    /// The planned load: users, or requests per second.
+    /// Planned load: users, or requests per second.
     fn asked(&self) -> f64 {
         let planned = self.group.counters.scheduled as f64 / self.info.duration_s;
         self.info.users.unwrap_or(planned)
     }
 
-    /// A number of requests as a share of those planned.
+    /// Number of requests as a share of those planned.
     fn share(&self, requests: u64) -> f64 {
         requests as f64 / self.group.counters.scheduled.max(1) as f64
     }
 
-    /// The share of the requests without a good answer.
+    /// Share of the requests that failed.
     pub(crate) fn without_answer(&self) -> f64 {
         let counters = &self.group.counters;
         self.share(counters.unexpected + counters.timed_out + counters.in_flight).min(1.0)
@@ -70,7 +71,7 @@ impl Stage<'_> {
         self.group.rates.throughput_per_s.unwrap_or_default()
     }
 
-    /// Whether Plimsoll sent too many requests late; closed loops have no such requests.
+    /// Whether Plimsoll sent too many requests late; closed loops have no late requests.
     pub(crate) fn is_late(&self) -> bool {
         self.share(self.group.counters.arrivals_late_by_generator) > MISSED
     }
@@ -95,15 +96,15 @@ impl Stage<'_> {
         }
     }
 
-    /// Whether users of a closed loop wait for each other. A single user waits for nobody.
+    /// Whether users of a closed loop wait for each other. A single user never does.
     fn users_wait(&self) -> bool {
-        // Who had no request was no user of this load.
+        // Users without a request do not count.
         let requests = self.group.counters.scheduled as f64;
         let users = self.info.users.unwrap_or(f64::INFINITY).min(requests);
         users > 1.0 && self.info.mean_in_flight.is_none_or(|busy| busy >= users * THINKING)
     }
 
-    /// How many more were in flight at its end than when it began; less than 0 if they were fewer.
+    /// Growth of the number in flight over the stage; negative if it fell.
     fn backlog(&self) -> f64 {
         let counters = &self.group.counters;
         let ended =
@@ -111,8 +112,8 @@ impl Stage<'_> {
         counters.dispatched_in_stage as f64 - ended as f64
     }
 
-    /// Whether it ended with more in flight than on average, beyond chance. What was in flight when
-    /// it began counts to neither.
+    /// Whether the stage ended with significantly more in flight than on average. Requests in
+    /// flight at its start are excluded.
     fn queue_grew(&self, mean: f64) -> bool {
         let own_mean = (mean - self.left_before).max(0.0);
         let by_chance = (DEVIATIONS * mean.sqrt()).max(FEW);
@@ -128,14 +129,15 @@ impl Stage<'_> {
             || self.info.mean_in_flight.is_some_and(|mean| self.queue_grew(mean))
     }
 
-    /// The median service time, if nothing disturbed it.
+    /// The median service time, if the generator did not distort it.
     fn median(&self) -> Option<f64> {
         self.group.distribution(Metric::ServiceTime)?.figure(&QUANTILES[0])?.sound()
     }
 }
 
-/// The stage that decides: of those at their limit, else of all, the one of which most was asked.
-/// Users and rates cannot be compared, so that of stages of both models the throughput counts.
+/// The deciding stage: among stages at their limit, or else all stages, the one with the highest
+/// load. Users and rates are not comparable, so stages of different models are ranked by
+/// throughput.
 pub(crate) fn deciding<'s, 'r>(stages: &'s [Stage<'r>]) -> Option<&'s Stage<'r>> {
     let size = |stage: &Stage<'_>| {
         if are_alike(stages) { stage.asked() } else { stage.throughput() }
@@ -150,7 +152,8 @@ fn are_alike(stages: &[Stage<'_>]) -> bool {
     stages.iter().all(|stage| stage.info.model == stages[0].info.model)
 }
 
-/// Whether times do not grow with the load: then requests do not queue in the stage with most load.
+/// Whether times do not grow with the load, so that requests do not queue in the stage with the
+/// highest load.
 pub(crate) fn is_flat(stages: &[Stage<'_>]) -> bool {
     let by_load = |one: &&Stage<'_>, other: &&Stage<'_>| one.asked().total_cmp(&other.asked());
     let (low, high) = (stages.iter().min_by(by_load), stages.iter().max_by(by_load));

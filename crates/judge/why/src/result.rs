@@ -1,4 +1,4 @@
-//! The bottleneck with its evidence, as `why.json` holds it.
+//! The bottleneck with its evidence, stored as `why.json`.
 
 use plimsoll_measure::named_enum;
 use plimsoll_metrics::{Bottleneck, LoadModel, ProcessLoad};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Layout of `why.json`.
 pub const SCHEMA: &str = "plimsoll.why/2";
 
-/// The bottleneck of a run, with the evidence.
+/// The bottleneck of a run with its evidence.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
     /// Layout of the file: `plimsoll.why/2`.
@@ -18,23 +18,23 @@ pub struct Why {
     pub run: String,
     /// The bottleneck.
     pub answer: Answer,
-    /// The rule of the bottleneck, 501 to 507; none where the load was not at its limit.
+    /// Finding on the bottleneck, rules 501 to 507; absent if the load was not at its limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<Finding>,
-    /// The stage that decides; `None` if nothing was measured.
+    /// Load of the deciding stage; `None` without measurements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
-    /// The evidence of each process, in the order in which a request passes them.
+    /// Evidence of each process, in the order in which requests pass them.
     pub observed: Vec<Observed>,
     /// Mean requests in flight by place, by Little's law.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
-    /// Why there is no split.
+    /// Reason for a missing split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_split: Option<NoSplit>,
-    /// Time to the first byte by part, as the target's own headers state.
+    /// Parts of the time to first byte that the target reports in its headers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub own_word: Option<OwnWord>,
+    pub own_word: Option<TtfbParts>,
 }
 
 named_enum! {
@@ -47,7 +47,7 @@ named_enum! {
         None => "none",
         /// Plimsoll itself.
         Generator => "generator",
-        /// The process at the target's address, which is not known to be a gateway.
+        /// The process at the target's address, if it is not known to be a gateway.
         Target => "target",
         /// The gateway at the target's address.
         Gateway => "gateway",
@@ -55,17 +55,17 @@ named_enum! {
         Upstream => "upstream",
         /// The store of the gateway.
         Store => "store",
-        /// The CPUs of this host, used by several processes.
+        /// The CPUs of this host, which several processes use.
         Host => "host",
         /// The network link.
         Network => "network",
-        /// The load was at its limit, and no cause is proven.
+        /// The load was at its limit, but no cause is proven.
         Unknown => "unknown",
     }
 }
 
 impl Answer {
-    /// The code of its rule.
+    /// Code of the rule.
     pub(crate) const fn rule(self) -> Option<u16> {
         match self {
             Self::None => None,
@@ -89,7 +89,7 @@ named_enum! {
     pub enum Suspect {
         /// Plimsoll itself.
         Generator => "generator",
-        /// The process at the target's address, which is not known to be a gateway.
+        /// The process at the target's address, if it is not known to be a gateway.
         Target => "target",
         /// The gateway at the target's address.
         Gateway => "gateway",
@@ -97,13 +97,13 @@ named_enum! {
         Upstream => "upstream",
         /// The store of the gateway.
         Store => "store",
-        /// A watched process of unknown role.
+        /// A monitored process of unknown role.
         Other => "other",
     }
 }
 
 impl Suspect {
-    /// The answer if it alone is at its limit; `Unknown` for a process of unknown role.
+    /// The answer if only this process is at its limit; `Unknown` for a process of unknown role.
     pub(crate) const fn answer(self) -> Answer {
         match self {
             Self::Generator => Answer::Generator,
@@ -116,7 +116,7 @@ impl Suspect {
     }
 }
 
-/// The load of the stage that decides.
+/// Load of the deciding stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
     /// Name of the stage.
@@ -130,10 +130,10 @@ pub struct Load {
     pub throughput_per_s: f64,
     /// Requests sent per second.
     pub sent_per_s: f64,
-    /// Requests in flight, on average.
+    /// Mean number of requests in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<f64>,
-    /// Requests by which those in flight grew over the stage.
+    /// Growth of the number of requests in flight over the stage.
     pub backlog: f64,
     /// Whether the load was at its limit: a closed loop whose times grow with its users, or an open
     /// stage that fell behind.
@@ -143,13 +143,13 @@ pub struct Load {
 /// The evidence of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Observed {
-    /// Its role.
+    /// Role of the process.
     pub suspect: Suspect,
     /// Whether it is at its limit.
     pub state: State,
-    /// The evidence of that, with its figures.
+    /// Evidence in words, with figures.
     pub evidence: String,
-    /// Its CPU time, waits and quota in the stage; `None` if it is not watched.
+    /// CPU time, waits and quota in the stage; `None` if the process is not monitored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessLoad>,
 }
@@ -158,54 +158,54 @@ pub struct Observed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It used the CPU time that it may use.
+    /// It used all its available CPU time.
     Full,
     /// It lacked CPU time that others used.
     Starved,
-    /// Neither.
+    /// Neither at its limit nor short of CPU time.
     Clear,
-    /// It is not known.
+    /// Unknown.
     Unknown,
 }
 
-/// Mean requests in flight by place.
+/// Mean number of requests in flight by place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Split {
-    /// Requests in flight, as the workers counted them.
+    /// Requests in flight as counted by the workers.
     pub in_flight: f64,
-    /// The parts.
+    /// Parts of the split.
     pub parts: Vec<Part>,
-    /// The sum of the parts, divided by `in_flight`.
+    /// Sum of the parts, divided by `in_flight`.
     pub adds_up_to: f64,
     /// Share of the requests sent through the gateway that wait for the upstream.
     pub in_upstream: f64,
-    /// Requests of the gateway's own log that it rests on; `None` with a direct target.
+    /// Number of matched requests in the gateway's own log; `None` with a direct target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<u64>,
 }
 
 named_enum! {
-    /// Why there is no split.
+    /// Reason for a missing split.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum NoSplit {
         /// The run has neither a direct target nor a join with the gateway's own log.
         NoSource => "no_source",
-        /// The generator disturbed a mean response time.
+        /// The generator distorted a mean response time.
         DisturbedMean => "disturbed_mean",
         /// A target sent no response in the stage.
         NoResponse => "no_response",
-        /// The mean response time of a gateway is below that of the direct target.
+        /// The mean response time of a gateway is below the direct target's.
         MeansCross => "means_cross",
-        /// The run has several targets, and a log is that of one.
+        /// The run has several targets, and a log belongs to one.
         SeveralTargets => "several_targets",
-        /// The join is of another run.
+        /// The join belongs to another run.
         OtherRun => "other_run",
-        /// `plimsoll join` found run and log to disagree, or could not judge them.
+        /// `plimsoll join` found disagreements between run and log, or was inconclusive.
         JoinRefused => "join_refused",
-        /// The log has upstream times of fewer than 99 % of the requests of the stage.
+        /// The log has upstream times for fewer than 99 % of the stage's requests.
         FewTimes => "few_times",
-        /// The parts differ by more than 2 % from the requests in flight.
+        /// The sum of the parts differs by more than 2 % from the requests in flight.
         PartsDiffer => "parts_differ",
     }
 }
@@ -213,27 +213,27 @@ named_enum! {
 /// A part of the requests in flight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// Where.
+    /// Place of the requests.
     pub place: String,
-    /// Requests, on average.
+    /// Mean number of requests.
     pub in_flight: f64,
 }
 
-/// Parts of the time to the first byte as the target states them in its headers: means of the
-/// deciding stage, measured by the target alone.
+/// Parts of the time to first byte that the target reports in its headers: means of the deciding
+/// stage. Plimsoll did not measure them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OwnWord {
-    /// Responses that name parts.
+pub struct TtfbParts {
+    /// Responses with such headers.
     pub responses: u64,
-    /// Their mean time to the first byte, in milliseconds, as Plimsoll measured it.
+    /// Their mean time to first byte, in milliseconds, as measured by Plimsoll.
     pub ttfb_ms: f64,
-    /// The parts by the target's names.
+    /// Parts, named by the target.
     pub parts: Vec<NamedTime>,
-    /// Time outside of the parts, in milliseconds: the network, and what the target does not name.
+    /// Remaining time in milliseconds: the network, and everything the target does not report.
     pub rest_ms: f64,
 }
 
-/// A time with a name.
+/// A named time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedTime {
     /// Name.
@@ -243,7 +243,7 @@ pub struct NamedTime {
 }
 
 impl Why {
-    /// The line in the reports of the run.
+    /// The bottleneck for the reports of the run.
     pub fn bottleneck(&self) -> Option<Bottleneck> {
         let text = self.finding.as_ref()?.text();
         Some(Bottleneck { answer: self.answer.name().to_owned(), text })

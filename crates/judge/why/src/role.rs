@@ -1,11 +1,11 @@
-//! Which part a watched process has.
+//! Determines the role of a monitored process.
 
 use plimsoll_metrics::{ProcessLoad, ProcessPlace, TargetInfo};
 
 use crate::result::Suspect;
 
-/// What is at the target's address: a gateway, if a process is named so, or if anything is known of
-/// what is behind it; else it may be the provider itself.
+/// Role of the process at the target's address: a gateway, if a process has that name or an
+/// upstream is known; otherwise it may be the provider itself.
 pub(crate) fn front(processes: &[ProcessLoad], targets: &[TargetInfo], is_joined: bool) -> Suspect {
     let is_gateway = is_joined
         || targets.iter().any(|target| target.direct)
@@ -17,8 +17,8 @@ pub(crate) fn front(processes: &[ProcessLoad], targets: &[TargetInfo], is_joined
     if is_gateway { Suspect::Gateway } else { Suspect::Target }
 }
 
-/// Its name, if that is a known word; else that it listens at the target's address, where `front`
-/// is; else the name of a target that it belongs to.
+/// Role of a process: by its name if that is a known word; `front` if it listens at the target's
+/// address; otherwise by the target it belongs to.
 pub(crate) fn of(process: &ProcessLoad, targets: &[TargetInfo], front: Suspect) -> Suspect {
     if process.place == ProcessPlace::Plimsoll {
         return Suspect::Generator;
@@ -36,8 +36,8 @@ pub(crate) fn of(process: &ProcessLoad, targets: &[TargetInfo], front: Suspect) 
         .unwrap_or(Suspect::Other)
 }
 
-/// `target`, `gateway`, `upstream` or `provider`, and `store`, also with a number or a name behind:
-/// `gateway-2`.
+/// Matches `target`, `gateway`, `upstream`, `provider` and `store`, optionally followed by a number
+/// or a name: `gateway-2`.
 fn by_name(name: &str) -> Option<Suspect> {
     let name = name.to_ascii_lowercase();
     let known = [

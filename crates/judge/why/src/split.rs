@@ -1,5 +1,5 @@
-//! The place of the requests in flight, by Little's law: `N = X R`. The upstream's part comes from
-//! a target that is the upstream itself, or from a join with the gateway's own log.
+//! Splits the requests in flight by place with Little's law, `N = X R`. The upstream's part comes
+//! from a target that is the upstream itself, or from a join with the gateway's own log.
 
 use plimsoll_join::{Join, StageTimes, Verdict};
 use plimsoll_metrics::{Group, Metric, RunSummary};
@@ -7,17 +7,17 @@ use plimsoll_metrics::{Group, Metric, RunSummary};
 use crate::load::Stage;
 use crate::result::{NoSplit, Part, Split};
 
-/// The parts must make up the requests in flight but for this share: requests that cross the ends
-/// of the stage are in one of the two alone.
+/// Allowed relative difference between the sum of the parts and the requests in flight: requests
+/// that cross the ends of the stage count in only one of the two.
 const TOLERANCE: f64 = 0.02;
-/// The share of a stage's requests that a log must have: the rest could move a mean by as much.
+/// Share of a stage's requests that a log must have, because the others could shift a mean as much.
 const MATCHED: f64 = 0.99;
 
-/// The split of a stage, or why there is none.
+/// Splits a stage, or returns why that is impossible.
 ///
-/// The requests in flight are an integral over time that the workers took from the clock; the parts
-/// are rates and response times of requests that completed. The two differ where requests failed or
-/// had no end, or where many began before the stage or ended after it: then there is no split.
+/// The requests in flight are an integral over time that the workers measured; the parts are rates
+/// and response times of completed requests. The two differ if requests failed or never ended, or
+/// if many began before the stage or ended after it: then the stage has no split.
 pub(crate) fn split(
     summary: &RunSummary,
     stage: &Stage<'_>,
@@ -36,7 +36,7 @@ fn part(place: impl Into<String>, in_flight: f64) -> Part {
     Part { place: place.into(), in_flight }
 }
 
-/// The split, if its parts make up the requests that the workers counted.
+/// The split, if its parts sum to the requests that the workers counted.
 fn checked(
     stage: &Stage<'_>,
     parts: Vec<Part>,
@@ -51,7 +51,7 @@ fn checked(
     Err(NoSplit::PartsDiffer)
 }
 
-/// The mean response time of the requests to a target in milliseconds, and their rate.
+/// Mean response time of the requests to a target in milliseconds, and their rate.
 fn mean_and_rate(
     summary: &RunSummary,
     stage: &Stage<'_>,
@@ -94,7 +94,7 @@ fn by_direct(summary: &RunSummary, stage: &Stage<'_>) -> Result<Split, NoSplit> 
     checked(stage, parts, upstream / through, None)
 }
 
-/// The split by the gateway's own log.
+/// Splits by the gateway's own log.
 fn by_join(summary: &RunSummary, stage: &Stage<'_>, join: &Join) -> Result<Split, NoSplit> {
     let [target] = summary.metadata.targets.as_slice() else {
         return Err(NoSplit::SeveralTargets);
@@ -103,7 +103,7 @@ fn by_join(summary: &RunSummary, stage: &Stage<'_>, join: &Join) -> Result<Split
     let (mean_ms, rate) = mean_and_rate(summary, stage, &target.name)?;
     let in_flight = |ms: f64| rate * ms / 1e3;
     let mut parts = Vec::new();
-    // From the intended start to the dispatch.
+    // Time from the intended start to the dispatch.
     let before_ms = mean_ms - times.client_ms;
     if before_ms > TOLERANCE * mean_ms {
         parts.push(part("unsent", in_flight(before_ms)));
@@ -115,7 +115,7 @@ fn by_join(summary: &RunSummary, stage: &Stage<'_>, join: &Join) -> Result<Split
     checked(stage, parts, times.upstream_ms / mean_ms, Some(times.matched))
 }
 
-/// The times of the stage, if the join is sound.
+/// The times of the stage, if the join is usable.
 fn usable<'j>(
     summary: &RunSummary,
     stage: &Stage<'_>,

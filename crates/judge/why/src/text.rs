@@ -1,4 +1,4 @@
-//! The bottleneck for people: at most 24 lines of 80 columns.
+//! The bottleneck as text: at most 24 lines of 80 columns.
 
 use plimsoll_metrics::{LoadModel, ProcessLoad};
 use plimsoll_report::format::{
@@ -8,17 +8,17 @@ use plimsoll_report::printable;
 use plimsoll_report::table::{Layout, Table};
 
 use crate::cpu;
-use crate::result::{Load, Observed, OwnWord, Split, State, Why};
+use crate::result::{Load, Observed, Split, State, TtfbParts, Why};
 
 const WIDTH: usize = 80;
-/// Lines of all, so that they fit a terminal with its prompt.
+/// Maximum number of lines, so that the text fits a terminal with its prompt.
 const LINES: usize = 24;
-/// Processes that are listed; more of them are counted.
+/// Maximum number of processes listed; any others are counted.
 const LISTED: usize = 8;
-/// Columns of the name of a process or a part.
+/// Width of the name column.
 const NAME: usize = 24;
 
-/// The rule, the load, a row for each process, then the split.
+/// Formats the finding, the load, a row per process, and the split.
 pub fn text(why: &Why) -> String {
     let mut lines = match &why.finding {
         Some(finding) => {
@@ -109,7 +109,7 @@ fn of_split(split: &Split) -> Table {
     table
 }
 
-fn of_own_word(own: &OwnWord) -> Table {
+fn of_own_word(own: &TtfbParts) -> Table {
     let responses = format!("{} responses", count(own.responses));
     let mut table = Table::new(["target's headers", &responses]);
     for part in &own.parts {

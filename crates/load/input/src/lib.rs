@@ -15,7 +15,8 @@ pub const MOST: u64 = 256 << 20;
 /// Opens a file for reading piece by piece. Standard input and the pipes of a shell's `<(COMMAND)`
 /// have a writer and are accepted; other pipes, devices and sockets are rejected.
 ///
-/// # Errors Errors of the system, or [`ErrorKind::InvalidInput`] for anything except a file.
+/// # Errors
+/// Errors of the system, or [`ErrorKind::InvalidInput`] for anything except a file.
 pub fn open(path: &Path) -> io::Result<File> {
     check(fs::metadata(path)?.file_type(), path)?;
     File::open(path)
@@ -23,14 +24,16 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// Reads a complete file.
 ///
-/// # Errors The same as [`open`], or [`ErrorKind::FileTooLarge`] for more than [`MOST`] bytes.
+/// # Errors
+/// The same as [`open`], or [`ErrorKind::FileTooLarge`] for more than [`MOST`] bytes.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_up_to(path, MOST)
 }
 
 /// Reads a complete file of UTF-8 text.
 ///
-/// # Errors The same as [`read`], or [`ErrorKind::InvalidData`].
+/// # Errors
+/// The same as [`read`], or [`ErrorKind::InvalidData`].
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
@@ -38,7 +41,8 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 
 /// Reads a complete file of at most `most` bytes.
 ///
-/// # Errors The same as [`read`].
+/// # Errors
+/// The same as [`read`].
 pub fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let length = file.metadata()?.len();

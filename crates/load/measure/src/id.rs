@@ -69,7 +69,7 @@ impl ConversationKey {
         Self((self.0 & !numbers) | (number & numbers))
     }
 
-    /// The inverse of [`ConversationKey::on`]: the block and the target. With one target they are
+    /// The inverse of [`ConversationKey::on`]: the block and the target. With one target, these are
     /// the key itself and the first target.
     #[must_use]
     #[inline]
@@ -86,12 +86,12 @@ impl ConversationKey {
         (Self((self.0 & !numbers) | (number / targets)), TargetId((number % targets) as u16))
     }
 
-    /// The number of a block, as files show it: below 2^53 for up to two million virtual users.
+    /// The number of a block in files: below 2^53 for up to two million virtual users.
     pub const fn number(self) -> u64 {
         self.0 & !Self::CLOSED
     }
 
-    /// The key with such a number, of the closed model or of the open one.
+    /// The key with this number, in the closed or the open model.
     #[must_use]
     pub const fn numbered(number: u64, closed: bool) -> Self {
         Self(if closed { number | Self::CLOSED } else { number & !Self::CLOSED })
@@ -149,7 +149,7 @@ impl Stripe {
         }
     }
 
-    /// This part's share of a cap of `total`; the shares of all parts add up to `total`.
+    /// This part's share of a limit of `total`; the shares of all parts sum to `total`.
     pub const fn share(self, total: u64) -> u64 {
         total / self.count + if self.index < total % self.count { 1 } else { 0 }
     }
@@ -173,7 +173,7 @@ mod tests {
                     prop_assert_eq!(key.block(targets), (block, TargetId(n)));
                     prop_assert_eq!(key.is_arrival(), block.is_arrival());
                 }
-                // No other block has one of these keys: they follow each other.
+                // The keys are consecutive, so no other block has one of them.
                 prop_assert!(keys.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0));
             }
         }

@@ -1,22 +1,21 @@
 //! The shared vocabulary of the load generator: time, ids, outcomes, samples and random numbers.
 //!
-//! - [`time`]: [`Moment`] (a point on the run's clock), [`Nanos`] (a length of time) and the
-//!   [`Clock`]
+//! - [`time`]: [`Moment`] (a point on the run's clock), [`Nanos`] (a duration) and the [`Clock`]
 //! - [`id`]: ids of stages, scenarios, targets and conversations, and the parts of a run
-//! - [`operation`]: what a request of a tool server or an agent asks for
+//! - [`operation`]: operations of tool servers and agents
 //! - [`outcome`]: how a scheduled request ended, and which side caused an error
 //! - [`tokens`]: token counts with their source
 //! - [`timeline`]: the instants of one turn, and the durations that the glossary defines on them
-//! - [`stream`]: how the content events of a stream came, and why it ended
+//! - [`stream`]: how the content events of a stream arrived, and why it ended
 //! - [`sample`]: one measured turn, `Copy`, without heap
-//! - [`task`]: one task of an agent: a conversation whose requests the answers decide
+//! - [`task`]: one task of an agent: a conversation whose requests depend on the responses
 //! - [`pair`]: the same turn on every target of a comparison
-//! - [`server_report`]: what a target says of itself in response headers
-//! - [`request_bounds`]: bounds on the times of one request, which make it a good one
+//! - [`server_report`]: times and states that a target reports in its response headers
+//! - [`request_bounds`]: bounds on the times of a good request
 //! - [`rng`]: random numbers that are functions of (seed, stream, index)
-//! - [`run_id`]: what tells one run from another with the same seed
+//! - [`run_id`]: the id that distinguishes runs with the same seed
 //!
-//! Nothing here knows HTTP, JSON, async or any other crate of the workspace.
+//! The crate does not depend on HTTP, JSON, async or any other crate of the workspace.
 
 pub mod id;
 mod named_enum;

@@ -1,7 +1,7 @@
 //! Enums whose values have a name.
 
-/// Defines an enum with `ALL`, its values in the order of declaration, and `name`, the word for a
-/// value in files and reports.
+/// Defines an enum with `ALL`, its values in the order of declaration, and `name`, the value's name
+/// in files and reports.
 #[macro_export]
 macro_rules! named_enum {
     ($(#[$attribute:meta])* $vis:vis enum $type:ident {

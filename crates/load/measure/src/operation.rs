@@ -1,49 +1,49 @@
-//! What a request of a tool server or an agent asks for, and what its answer says beside success or
+//! Operations of tool servers and agents, and the content of their responses beyond success or
 //! failure.
 
 use crate::named_enum;
 use serde::{Deserialize, Serialize};
 
 named_enum! {
-    /// The operation of an MCP or A2A request. Results are grouped by it. The name is the method of
-    /// the protocol's newest version, where it has one.
+    /// The operation of an MCP or A2A request, by which results are grouped. The name is the method
+    /// in the protocol's newest version, if it has one.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     pub enum Operation {
         /// MCP: opens a session.
         Initialize => "initialize",
-        /// MCP: tells the server that the session is in use. A notification.
+        /// MCP: confirms that the session is open. A notification.
         Initialized => "notifications/initialized",
-        /// MCP without sessions: versions and capabilities of the server.
+        /// MCP without sessions: queries versions and capabilities of the server.
         Discover => "server/discover",
-        /// MCP: is the server there?
+        /// MCP: checks that the server is reachable.
         Ping => "ping",
-        /// MCP: a page of tools.
+        /// MCP: fetches a page of tools.
         ListTools => "tools/list",
-        /// MCP: a call of a tool.
+        /// MCP: calls a tool.
         CallTool => "tools/call",
-        /// MCP: a page of resources.
+        /// MCP: fetches a page of resources.
         ListResources => "resources/list",
-        /// MCP: a page of templates of resources.
+        /// MCP: fetches a page of resource templates.
         ListResourceTemplates => "resources/templates/list",
-        /// MCP: the content of a resource.
+        /// MCP: reads a resource.
         ReadResource => "resources/read",
-        /// MCP: a page of prompts.
+        /// MCP: fetches a page of prompts.
         ListPrompts => "prompts/list",
-        /// MCP: a prompt, filled in.
+        /// MCP: fetches a prompt with its arguments filled in.
         GetPrompt => "prompts/get",
-        /// MCP: a request is no longer wanted. A notification.
+        /// MCP: cancels a request. A notification.
         Cancelled => "notifications/cancelled",
-        /// MCP: ends a session, by HTTP's `DELETE`.
+        /// MCP: ends a session, with HTTP `DELETE`.
         EndSession => "session-end",
-        /// A2A: what the agent says of itself, by HTTP's `GET`.
+        /// A2A: fetches the agent's card, with HTTP `GET`.
         AgentCard => "agent-card",
-        /// A2A: a message that is answered at once.
+        /// A2A: sends a message that is answered at once.
         SendMessage => "SendMessage",
-        /// A2A: a message that is answered by a stream.
+        /// A2A: sends a message that is answered by a stream.
         SendStreamingMessage => "SendStreamingMessage",
-        /// A2A: the state of a task.
+        /// A2A: fetches the state of a task.
         GetTask => "GetTask",
-        /// A2A: a task is no longer wanted.
+        /// A2A: cancels a task.
         CancelTask => "CancelTask",
     }
 }
@@ -55,15 +55,15 @@ impl Operation {
     }
 }
 
-/// What the answer of a tool server or an agent says beside success or failure.
+/// Content of a tool server's or an agent's response beyond success or failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RpcReport {
-    /// The code of the JSON-RPC error, if the answer is one.
+    /// Code of the JSON-RPC error, if the response is one.
     pub code: Option<i32>,
-    /// Whether the call came through, and the tool says that it failed (`isError`), or the agent's
-    /// task ended as failed or rejected.
+    /// Whether the call succeeded but the tool reports an error (`isError`), or the agent's task
+    /// ended as failed or rejected.
     pub tool_error: bool,
-    /// Messages of the server before its answer: notifications of progress, updates of a task.
+    /// Notifications of the server before its response: progress, or updates of a task.
     pub notifications: u32,
 }
 

@@ -60,7 +60,7 @@ error_classes! {
     Unreachable => ("unreachable", Network),
     /// The TLS handshake failed.
     TlsHandshake => ("tls_handshake", Network),
-    /// The proxy opened no way to the target.
+    /// The proxy could not connect to the target.
     Proxy => ("proxy", Network),
     /// The target's certificate was not accepted.
     TlsCertificate => ("tls_certificate", Network),
@@ -90,38 +90,37 @@ error_classes! {
     MalformedBody => ("malformed_body", Target),
     /// An error event inside a stream, or an error object in a 200.
     StreamError => ("stream_error", Target),
-    /// A JSON-RPC error in a well-formed answer; its code is counted beside it.
+    /// A JSON-RPC error in a well-formed response; its code is counted separately.
     RpcError => ("rpc_error", Target),
     /// The stream ended without its terminator.
     StreamTruncated => ("stream_truncated", Target),
-    /// The stream had its terminator and no reason why the model stopped, although the target gives
-    /// one in other streams: a gateway may have ended a stream that was cut before it.
+    /// The stream had its terminator but no finish reason, although the target sends one in other
+    /// streams: a gateway may have terminated a stream that was truncated upstream.
     NoFinishReason => ("no_finish_reason", Target),
-    /// The stream had its terminator and nothing before it: no content, no finish reason and no
-    /// tokens.
+    /// The stream had its terminator but no content, finish reason or tokens.
     EmptyAnswer => ("empty_answer", Target),
-    /// The answer to a WebSocket handshake is a success, but no proper 101.
+    /// The response to a WebSocket handshake is a success, but not a valid 101.
     WebsocketHandshake => ("websocket_handshake", Target),
-    /// The frames of a WebSocket break the protocol.
+    /// The frames of a WebSocket violate the protocol.
     WebsocketProtocol => ("websocket_protocol", Target),
     /// The target closed a WebSocket before the end of the conversation.
     WebsocketClosed => ("websocket_closed", Target),
 }
 
-/// How a scheduled request ended: the seven counts that add up to all scheduled requests.
+/// How a scheduled request ended: seven counts that sum to all scheduled requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// A complete, well-formed success.
     Completed,
-    /// A well-formed refusal, with its 4xx status.
+    /// A well-formed rejection, with its 4xx status.
     Rejected(u16),
     /// An error of the given class.
     Failed(ErrorClass),
-    /// The request's own time limit passed.
+    /// The request's own time limit expired.
     TimedOut,
     /// Cancelled by the scenario or the run before its time limit.
     Cancelled,
-    /// Not finished when the run's drain time was over.
+    /// Unfinished when the run's drain time was over.
     InFlight,
     /// Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.
     #[default]
@@ -153,19 +152,19 @@ impl Outcome {
 }
 
 named_enum! {
-    /// What the target decided about a turn, as read from its response.
+    /// The target's decision about a turn, derived from its response.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum PolicyDecision {
         /// Allowed.
         Allow => "allow",
-        /// Refused by a rule.
+        /// Rejected by a rule.
         Block => "block",
         /// Allowed with parts removed.
         Redact => "redact",
-        /// Refused for its rate.
+        /// Rejected for its rate.
         RateLimited => "rate_limited",
-        /// None of these.
+        /// Any other response.
         Unexpected => "unexpected",
     }
 }
@@ -174,8 +173,8 @@ impl PolicyDecision {
     /// Number of policy decisions.
     pub const COUNT: usize = 5;
 
-    /// The policy decision of an HTTP status: 2xx allow, 403 block, 429 rate-limited. A WebSocket
-    /// that was opened (101) is allowed.
+    /// The policy decision of an HTTP status: 2xx allow, 403 block, 429 rate-limited. An opened
+    /// WebSocket (101) is allowed.
     pub const fn from_status(status: u16) -> Self {
         match status {
             101 | 200..=299 => Self::Allow,

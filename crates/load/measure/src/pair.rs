@@ -11,26 +11,26 @@ use crate::time::Nanos;
 pub struct Block {
     /// The conversation of the plan, the same for all targets.
     pub index: u64,
-    /// The turn in it, from 0.
+    /// Turn in the conversation, from 0.
     pub turn: u16,
-    /// The stage in which the block was intended to begin.
+    /// Stage in which the block was intended to begin.
     pub stage: StageId,
-    /// The scenario that the turn is an instance of.
+    /// Scenario of the turn.
     pub scenario: ScenarioId,
-    /// The earliest intended start of its turns, after the run's start.
+    /// Earliest intended start of its turns, since the run's start.
     pub start: Nanos,
-    /// Where each target was loaded alone, one after the other: the round of these windows, from
-    /// 0. `None` where the targets were loaded beside each other.
+    /// Round of windows that load each target alone, from 0; `None` if the targets were loaded side
+    /// by side.
     pub window: Option<u32>,
-    /// By target, in the order of the plan. `None`: it was not carried out.
+    /// Turns by target, in the order of the plan. `None`: not carried out.
     pub turns: Vec<Option<PairedTurn>>,
 }
 
-/// What one target did with the turn of a block.
+/// The turn of a block on one target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct PairedTurn {
-    /// Which place it had in the order of the targets, from 0.
+    /// Position of the target in the order, from 0.
     pub position: u8,
     /// How it ended.
     pub outcome: Outcome,
@@ -46,37 +46,37 @@ pub struct PairedTurn {
     pub longest_gap: Option<Nanos>,
     /// Number of gaps between content events.
     pub gaps: u32,
-    /// What the generator itself may have added to its instants.
+    /// Measurement error of its instants.
     pub generator: GeneratorShare,
-    /// The policy decision that the scenario expects, if it states one.
+    /// Expected policy decision, if the scenario defines one.
     pub expected: Option<PolicyDecision>,
     /// The target's policy decision, if it responded.
     pub decision: Option<PolicyDecision>,
-    /// Output tokens as the target reports them; 0 if it reports none.
+    /// Output tokens as reported by the target; 0 if not reported.
     pub output_tokens: u32,
-    /// Input tokens, likewise.
+    /// Input tokens as reported by the target; 0 if not reported.
     pub input_tokens: u32,
-    /// HTTP status of an answer; 0 if unknown.
+    /// HTTP status of the response; 0 if unknown.
     pub status: u16,
-    /// Why the model stopped, if the target said so.
+    /// Finish reason, if the target sent one.
     pub finish_reason: Option<FinishReason>,
     /// Bytes of text, reasoning and tool calls; 0 if unknown.
     pub content_bytes: u32,
-    /// Digest of these; 0 if unknown.
+    /// Digest of this content; 0 if unknown.
     pub content_digest: u32,
-    /// Digest of the model that the answer names; 0 if it names none.
+    /// Digest of the model named in the response; 0 if it names none.
     pub model: u32,
-    /// Whether the answer had reasoning.
+    /// Whether the response had reasoning.
     pub reasoning: bool,
-    /// Whether it called tools.
+    /// Whether the response called tools.
     pub tool_calls: bool,
-    /// Whether it used a connection that had been used before.
+    /// Whether the connection was reused.
     pub reused: bool,
 }
 
 impl PairedTurn {
-    /// Whether the policy decision is the expected one. `None` if nothing is expected, or if there
-    /// was no response.
+    /// Whether the policy decision was as expected. `None` without an expectation, or without a
+    /// response.
     pub fn as_expected(&self) -> Option<bool> {
         Some(self.expected? == self.decision?)
     }

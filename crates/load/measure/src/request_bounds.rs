@@ -1,4 +1,4 @@
-//! Bounds on the times of one request: a request that keeps all of them is good.
+//! Bounds on the times of one request: a request that meets all of them is good.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,10 +10,10 @@ use crate::sample::Sample;
 use crate::time::Nanos;
 use crate::timeline::Timeline;
 
-/// Bounds that one request must keep, all of them: `ttft<500ms, tpot<50ms`.
+/// Bounds that one request must meet, all of them: `ttft<500ms, tpot<50ms`.
 ///
-/// The bounds are separated by `,`, `&` or blanks. `ttft:500` is read as `ttft<500ms`, as other
-/// tools write it, and so are their names of the times, like `time_to_first_token`.
+/// The bounds are separated by `,`, `&` or spaces. Notations of other tools are accepted:
+/// `ttft:500` for `ttft<500ms`, and their names of times, such as `time_to_first_token`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestBounds(Vec<TimeBound>);
 
@@ -47,7 +47,7 @@ impl RequestTime {
         ("longest_gap", Self::LongestGap),
     ];
 
-    /// Names that other tools have, and short ones.
+    /// Short names, and names used by other tools.
     const OTHER_NAMES: [(&'static str, Self); 6] = [
         ("response", Self::Response),
         ("service", Self::Service),
@@ -67,7 +67,8 @@ impl RequestTime {
         named.map_or("", |(name, _)| name)
     }
 
-    /// Whether a whole stream should have this time: it has no token at all, or an unknown number.
+    /// Whether a complete stream lacks this time although it should have it: it has no token at
+    /// all, or an unknown number.
     fn is_lacking(self, sample: &Sample) -> bool {
         let is_whole = sample.stream && sample.outcome == Outcome::Completed;
         is_whole
@@ -91,13 +92,13 @@ impl RequestTime {
     }
 }
 
-/// Why bounds cannot be read.
+/// Why bounds are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestBoundsError {
-    /// A bound is none.
-    #[error("`{0}` is no bound on a time of a request; write it like `ttft<500ms`")]
+    /// A malformed bound.
+    #[error("invalid bound `{0}`: expected a form such as `ttft<500ms`")]
     Bound(String),
-    /// A time that requests do not have.
+    /// An unknown time.
     #[error("a request has no `{0}`; there are {names}", names = names())]
     Time(String),
 }
@@ -120,7 +121,7 @@ impl FromStr for RequestBounds {
     }
 }
 
-/// The texts of single bounds. Blanks around `<` belong to a bound, others separate.
+/// Splits the text into single bounds. Spaces around `<` belong to a bound, others separate bounds.
 fn parts(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut is_open = false;
@@ -171,14 +172,14 @@ impl<'de> Deserialize<'de> for RequestBounds {
 }
 
 impl RequestBounds {
-    /// Whether a request is good: a good answer within all bounds. A bound on a time that a good
-    /// answer does not have, such as the time per output token of a single token, is kept; but a
-    /// stream without any token had no first one in time, and hidden tokens prove no bound.
+    /// Whether a request is good: successful and within all bounds. A bound is met if a successful
+    /// request does not have its time, such as the time per output token of a single token. But a
+    /// stream without any token misses a bound on the first one, and hidden tokens prove no bound.
     pub fn are_kept_by(&self, sample: &Sample) -> bool {
         self.are_kept(sample, &sample.timeline)
     }
 
-    /// Whether it would be good without what the generator itself may have added.
+    /// Whether it would be good without the measurement error.
     pub fn may_be_kept_by(&self, sample: &Sample) -> bool {
         self.are_kept(sample, &sample.timeline_without_generator())
     }
@@ -192,18 +193,18 @@ impl RequestBounds {
             })
     }
 
-    /// Whether a good answer has one of the times at all.
+    /// Whether a successful request has any of the times.
     pub fn apply_to(&self, sample: &Sample) -> bool {
         self.0.iter().any(|bound| bound.time.of(sample, &sample.timeline).is_some())
     }
 
-    /// The first one: the name of the time, and its bound.
+    /// Name and limit of the first bound.
     pub fn first(&self) -> Option<(&'static str, Nanos)> {
         let first = self.0.first()?;
         Some((first.time.name(), first.bound))
     }
 
-    /// The time that the first one bounds, of a request.
+    /// The first bound's time of a request.
     pub fn first_time_of(&self, sample: &Sample) -> Option<Nanos> {
         self.0.first()?.time.of(sample, &sample.timeline)
     }
@@ -229,10 +230,10 @@ mod tests {
             assert_eq!(written.parse::<RequestBounds>().unwrap(), read);
         }
         for (text, part) in [
-            ("", "is no bound"),
-            ("ttft", "`ttft` is no bound"),
-            ("ttft<soon", "is no bound"),
-            ("ttft<500", "`ttft<500` is no bound"),
+            ("", "invalid bound"),
+            ("ttft", "invalid bound `ttft`"),
+            ("ttft<soon", "invalid bound"),
+            ("ttft<500", "invalid bound `ttft<500`"),
             ("speed<1s", "a request has no `speed`; there are response_time, "),
         ] {
             let error = text.parse::<RequestBounds>().unwrap_err().to_string();
@@ -252,13 +253,13 @@ mod tests {
             ("ttft<101ms", true),
             ("ttft<100ms", false),
             ("ttft<101ms, response_time<300ms", false),
-            // It has no time per token: nothing is missed.
+            // It has no time per token, so the bound is met.
             ("ttft<101ms, tpot<1ms", true),
         ] {
             let bounds: RequestBounds = text.parse().unwrap();
             assert_eq!(bounds.are_kept_by(&sample), kept, "{text}");
         }
-        // A stream of no token at all is good by no bound on its first one; by others it may be.
+        // A stream without any token misses bounds on its first token, but may meet others.
         let mut empty = sample;
         empty.timeline.first_token = None;
         for (text, stream, kept) in [
@@ -271,7 +272,7 @@ mod tests {
                 (text.parse::<RequestBounds>().unwrap(), Sample { stream, ..empty });
             assert_eq!(bounds.are_kept_by(&sample), kept, "{text} {stream}");
         }
-        // Nobody knows how many of its tokens were sent.
+        // The number of sent tokens is unknown.
         let mut hidden = Sample { stream: true, ..sample };
         hidden.usage.completion = crate::TokenCount::reported(500);
         for (text, kept) in [("ttft<1s", true), ("ttft<1s, tpot<1s", false)] {

@@ -1,8 +1,8 @@
-//! Random numbers keyed by (seed, stream, index): never by worker, shard or order of calls.
+//! Random numbers keyed by (seed, stream, index), independent of worker, shard and order of calls.
 //!
 //! The generator is `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number
-//! generators", OOPSLA 2014), started from a mix of the three keys. It is tiny, the same on every
-//! machine, and passes the usual test batteries; nothing here is cryptographic.
+//! generators", OOPSLA 2014), initialized with a mix of the three keys. It is tiny, the same on
+//! every machine, and passes the usual test batteries; it is not cryptographic.
 
 /// The seed of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

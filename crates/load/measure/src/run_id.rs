@@ -1,4 +1,4 @@
-//! What tells one run from another: its run id, and the seed of the ids of its requests.
+//! The run id, which distinguishes runs, and the seed of its requests' ids.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -10,23 +10,24 @@ use crate::rng::{Rng, Seed};
 
 /// Identifies one execution of a plan.
 ///
-/// The seed decides what a run does: arrivals, lengths, prompts. The run id decides what must
-/// never repeat in another run: the ids of requests, and the text that keeps prompts out of caches.
+/// The seed determines the behaviour of a run: arrivals, lengths, prompts. The run id determines
+/// everything that must never repeat in another run: the ids of requests, and the text that keeps
+/// prompts out of caches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunId(String);
 
-/// A text that is not a run id.
+/// The error for an invalid run id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a run id: write 1 to {max} letters, digits, `-`, `_` or `.`", max = RunId::MAX_LEN)]
 pub struct ParseRunIdError(String);
 
 impl RunId {
-    /// Greatest length in bytes.
+    /// Maximum length in bytes.
     pub const MAX_LEN: usize = 64;
 
-    /// A new one, from the operating system's random numbers: 16 hexadecimal digits.
+    /// Creates a random one from the operating system's random numbers: 16 hexadecimal digits.
     pub fn random() -> Self {
-        // The hasher is keyed with 128 random bits of the system.
+        // The hasher is keyed with 128 random bits from the system.
         Self(format!("{:016x}", RandomState::new().hash_one(0_u8)))
     }
 
@@ -58,7 +59,7 @@ impl Serialize for RunId {
     }
 }
 
-/// The seed of ids and of cache-busting markers: seed and run id together. Two runs with the same
+/// Seed of ids and of cache-busting markers, derived from seed and run id. Two runs with the same
 /// seed have different ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IdSeed(Seed);

@@ -9,49 +9,49 @@ use crate::time::{Moment, Nanos};
 use crate::timeline::{ConnectPhases, Timeline};
 use crate::tokens::Usage;
 
-/// Totals of the gaps between content events of one stream. Their distribution is kept elsewhere.
+/// Totals of the gaps between content events of one stream. Their distribution is stored elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GapSummary {
-    /// Number of gaps: reads that brought content, minus one.
+    /// Number of gaps: reads with content, minus one.
     pub count: u32,
     /// Sum of all gaps.
     pub sum: Nanos,
     /// The longest gap.
     pub max: Nanos,
-    /// The most content events that one read brought.
+    /// Largest number of content events in one read.
     pub largest_burst: u32,
-    /// Content events of the first read that brought any; 0 if unknown.
+    /// Number of content events in the first read with any; 0 if unknown.
     pub first_burst: u32,
-    /// Those of the last one.
+    /// Number of content events in the last such read.
     pub last_burst: u32,
-    /// Content events that may share their read with the event before them only because the
-    /// generator read late: at most the lateness of the read divided by the mean time between the
-    /// events of the stream. All others that share a read count as sent together.
+    /// Content events that may share their read with the previous event only because the generator
+    /// read late: at most the delay of the read divided by the mean time between the stream's
+    /// events. All others that share a read count as sent together.
     pub late_together: u32,
 }
 
-/// A read that lags the kernel's receive time stamp by more than this may return several sends at
-/// once. An idle worker reads within some tens of microseconds.
+/// Read lag, relative to the kernel's receive time stamp, above which a read may return several
+/// sends at once. An idle worker reads within some tens of microseconds.
 pub const LATE_READ: Nanos = Nanos::from_micros(250);
 
-/// What the generator itself may have added to the instants of one turn: upper bounds, zero where
-/// it added nothing. `docs/adr/0007-judged-by-effect.md` derives them.
+/// Measurement error of the instants of one turn: upper bounds of the delay that the generator may
+/// have added, or zero. `docs/adr/0007-judged-by-effect.md` derives them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GeneratorShare {
-    /// How much earlier a generator that is never late would have dispatched the turn: from the
-    /// intended start, or from the moment at which such a generator would have had a slot or a
-    /// connection for it, to the dispatch. Of a turn that was never sent: more than zero if such a
-    /// generator would have sent it.
+    /// How much earlier a punctual generator would have dispatched the turn: the time from the
+    /// intended start, or from the moment at which a punctual generator would have had a slot or a
+    /// connection for it, to the dispatch. For a turn that was never sent: more than zero if a
+    /// punctual generator would have sent it.
     pub dispatch: Nanos,
-    /// How much earlier the last byte of the request might have been in the kernel: what nothing
-    /// but the generator delayed since the connection was ready, and how much earlier than noticed
+    /// How much earlier the last byte of the request might have reached the kernel: the delay since
+    /// the connection was ready that only the generator caused, and how much earlier than noticed
     /// it may have been ready.
     pub send: Nanos,
-    /// How much earlier than stamped the first byte may have arrived.
+    /// How much earlier than its time stamp the first byte may have arrived.
     pub first_byte: Nanos,
     /// The same for the first content event.
     pub first_token: Nanos,
-    /// The same for the first content event that is not reasoning.
+    /// The same for the first content event other than reasoning.
     pub first_output_token: Nanos,
     /// The same for the last content event.
     pub last_token: Nanos,
@@ -60,12 +60,12 @@ pub struct GeneratorShare {
 }
 
 impl GeneratorShare {
-    /// Whether the generator added nothing.
+    /// Whether the measurement error is zero.
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether anything may have arrived earlier than it was stamped.
+    /// Whether any data may have arrived earlier than their time stamp.
     #[inline]
     pub const fn received_earlier(&self) -> bool {
         let tokens =
@@ -73,7 +73,7 @@ impl GeneratorShare {
         self.first_byte.as_u64() | tokens | self.finished.as_u64() != 0
     }
 
-    /// The parts, in the order in which rows have them.
+    /// The parts in the order of result rows.
     pub const fn parts(&self) -> [Nanos; 7] {
         [
             self.dispatch,
@@ -86,8 +86,8 @@ impl GeneratorShare {
         ]
     }
 
-    /// The same of a turn with these instants: no part, nor all of them before an instant together,
-    /// is longer than the time from the intended start to that instant.
+    /// Limits the parts to a turn's instants: neither a part nor the sum of the parts before an
+    /// instant exceeds the time from the intended start to that instant.
     #[must_use]
     pub fn within(self, line: &Timeline) -> Self {
         let whole = line.response_time().unwrap_or(Nanos::new(u64::MAX));
@@ -120,50 +120,50 @@ impl GeneratorShare {
 /// stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LateRead {
-    /// Position, among the gaps of the stream, of the gap that ends with this read. The first read
-    /// with content ends none: `None`.
+    /// Index, among the gaps of the stream, of the gap that ends with this read; `None` for the
+    /// first read with content.
     pub gap: Option<u32>,
-    /// Content events that the read brought.
+    /// Number of content events in the read.
     pub events: u32,
     /// How much earlier than stamped the first of them may have arrived.
     pub earlier_by: Nanos,
-    /// How much earlier the last of them may have arrived: nothing where the kernel stamped it.
+    /// How much earlier the last of them may have arrived: zero if the kernel stamped it.
     pub last_earlier_by: Nanos,
 }
 
-/// Less than this is not worth keeping: it is below what two clock readings around a system call
-/// can resolve.
+/// Smallest recorded measurement error: less is below the resolution of two clock readings around a
+/// system call.
 pub const LEAST_SHARE: Nanos = Nanos::from_micros(20);
-/// Nor is less than one in so many of a time: 0.5 %.
+/// Smallest recorded measurement error relative to a time: 1/200, or 0.5 %.
 pub const LEAST_ONE_IN: u64 = 200;
 
 /// Delays of one turn by HTTP/2 flow control (RFC 9113, 5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowControl {
-    /// How long the request waited for the target's windows or its limit of concurrent streams;
+    /// Time that the request waited for the target's windows or its limit of concurrent streams;
     /// `None` if it did not wait.
     pub send_stall: Option<Nanos>,
     /// Whether so much of the response was unread that our own window may have delayed the target.
     pub receive_stall: bool,
 }
 
-/// The parts of an answer, in bytes, and digests by which two answers can be compared.
+/// Sizes of the parts of a response in bytes, and digests for comparing two responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnswerContent {
-    /// Text for the reader.
+    /// Text for the user.
     pub text: u32,
     /// The model's reasoning.
     pub reasoning: u32,
     /// Names and arguments of tool calls.
     pub tool_calls: u32,
-    /// CRC-32 of all parts in their order, however the stream cut them; 0 if unknown.
+    /// CRC-32 of all parts in order, however the stream split them; 0 if unknown.
     pub digest: u32,
-    /// Digest of the model that the answer names, without provider and date; 0 if it names none.
+    /// Digest of the model named in the response, without provider and date; 0 if it names none.
     pub model: u32,
 }
 
 impl AnswerContent {
-    /// All parts together.
+    /// Sum of all parts.
     pub const fn total(self) -> u32 {
         self.text.saturating_add(self.reasoning).saturating_add(self.tool_calls)
     }
@@ -175,70 +175,70 @@ impl AnswerContent {
 pub struct Sample {
     /// The stage in which the turn was intended to start.
     pub stage: StageId,
-    /// The scenario it is an instance of.
+    /// Scenario of the turn.
     pub scenario: ScenarioId,
-    /// The target it went to.
+    /// Target of the turn.
     pub target: TargetId,
-    /// The conversation it belongs to.
+    /// Conversation of the turn.
     pub conversation: ConversationKey,
     /// Position in the conversation, from 0.
     pub turn: u16,
-    /// In a comparison: its place in the order of the targets, from 0.
+    /// In a comparison: position of the target in the order, from 0.
     pub position: u8,
-    /// What it asks a tool server or an agent for; `None` for all other requests.
+    /// Operation requested from a tool server or an agent; `None` for all other requests.
     pub operation: Option<Operation>,
     /// Whether a stream was requested.
     pub stream: bool,
     /// Whether it belongs to a warm-up stage.
     pub warmup: bool,
-    /// Whether it used a connection that had been used before.
+    /// Whether the connection was reused.
     pub reused: bool,
     /// The instants of the turn.
     pub timeline: Timeline,
-    /// The wait for a connection and its set-up, where there was any.
+    /// Wait for a connection and its set-up, if there was any.
     pub connect: ConnectPhases,
-    /// Set if the request was sent again, because the target had not worked on it: how long its
-    /// connection had been idle before the first attempt.
+    /// Set if the request was retried because the target had not processed it: idle time of its
+    /// connection before the first attempt.
     pub retried_after: Option<Nanos>,
     /// HTTP status; 0 if none was received.
     pub status: u16,
-    /// How it ended.
+    /// Outcome of the turn.
     pub outcome: Outcome,
     /// The target's policy decision, if it responded.
     pub policy_decision: Option<PolicyDecision>,
-    /// The policy decision that the scenario expects, if it states one.
+    /// Expected policy decision, if the scenario defines one.
     pub expected: Option<PolicyDecision>,
     /// Token counts.
     pub usage: Usage,
     /// Content-bearing events received.
     pub events: u32,
-    /// Gaps between them.
+    /// Gaps between these events.
     pub gaps: GapSummary,
-    /// How they came; `None` unless a stream came to its end.
+    /// Shape of the stream; `None` unless a stream was complete.
     pub shape: Option<StreamShape>,
-    /// Why the model stopped, if the target said so.
+    /// Finish reason, if the target sent one.
     pub finish_reason: Option<FinishReason>,
-    /// How much of each kind a whole answer brought.
+    /// Sizes of the parts of a complete response.
     pub content: AnswerContent,
-    /// Whether the target reported usage that cannot be true. It is left out of `usage`.
+    /// Whether the target reported implausible usage, which `usage` excludes.
     pub usage_refused: bool,
-    /// What the answer of a tool server or an agent says.
+    /// Content of a tool server's or an agent's response.
     pub rpc: RpcReport,
     /// Delays by flow control.
     pub flow: FlowControl,
-    /// What the response's headers say of cache, retries and time.
+    /// Cache state, retries and times reported in the response's headers.
     pub server: ServerReport,
-    /// Bytes of the request, head included.
+    /// Bytes of the request, including its head.
     pub bytes_out: u64,
-    /// Bytes of the response, head included, as they came off the connection (after TLS).
+    /// Bytes of the response, including its head, as received from the connection (after TLS).
     pub bytes_in: u64,
-    /// The longest read lag of the turn: from the kernel's receive time stamp to our read. `None`
+    /// Longest read lag of the turn: from the kernel's receive time stamp to our read. `None`
     /// without kernel time stamps.
     pub read_lag: Option<Nanos>,
-    /// What the generator itself may have added to the instants.
+    /// Measurement error of the instants.
     pub generator: GeneratorShare,
-    /// Whether it was in flight while the target worked off what a pause of the generator had held
-    /// back.
+    /// Whether it was in flight while the target worked off a backlog caused by a pause of the
+    /// generator.
     pub affected: bool,
 }
 
@@ -248,20 +248,20 @@ impl Sample {
         self.conversation.is_arrival() && self.turn == 0
     }
 
-    /// How late the generator dispatched it. The wait for a connection of its own is no lateness:
-    /// it may be the target's, which answers no handshake.
+    /// Delay of the dispatch by the generator. The wait for its own connection is excluded, because
+    /// the target may cause it by not answering a handshake.
     pub fn pacing_lag(&self) -> Nanos {
         self.generator.dispatch.saturating_sub(self.connect.wait.unwrap_or_default())
     }
 
-    /// A turn that is scheduled and has not been sent, with everything else zero or unknown.
+    /// Creates a scheduled, unsent turn, with all other fields zero or unknown.
     #[inline]
     pub fn unsent(intended: Moment) -> Self {
         Self { timeline: Timeline::intended(intended), ..Self::default() }
     }
 
-    /// The instants as they would be without what the generator itself may have added. The real
-    /// ones lie between these and the measured ones.
+    /// The instants without the measurement error. The true ones lie between these and the measured
+    /// ones.
     pub fn timeline_without_generator(&self) -> Timeline {
         let (line, own) = (&self.timeline, &self.generator);
         let before_sent = own.dispatch + own.send;
@@ -271,7 +271,8 @@ impl Sample {
         };
         let dispatched = earlier(line.dispatched, own.dispatch, None);
         let sent = earlier(line.sent, before_sent, dispatched);
-        // What is more than the time from the connection to the sending was before the connection.
+        // The part that exceeds the time from the connection to the sending was before the
+        // connection.
         let connected = earlier(line.connected, own.dispatch, dispatched);
         let connected = connected.map(|at| sent.map_or(at, |sent| at.min(sent)));
         let received = |moment, by| earlier(moment, before_sent + by, sent.or(dispatched));
@@ -288,8 +289,8 @@ impl Sample {
         }
     }
 
-    /// Whether what the generator itself may have added is large enough to matter: 20 us and 0.5 %
-    /// of the time to the first byte, or any doubt about a time of receipt.
+    /// Whether the measurement error matters: at least 20 us and 0.5 % of the time to first byte,
+    /// or any doubt about an arrival time.
     #[inline]
     pub fn generator_matters(&self) -> bool {
         let (own, line) = (&self.generator, &self.timeline);
@@ -302,15 +303,15 @@ impl Sample {
         added.as_u64().saturating_mul(LEAST_ONE_IN) >= shortest.as_u64() || own.received_earlier()
     }
 
-    /// Whether the policy decision is the expected one. `None` if nothing is expected, or if there
-    /// was no response.
+    /// Whether the policy decision was as expected. `None` without an expectation, or without a
+    /// response.
     pub fn as_expected(&self) -> Option<bool> {
         Some(self.expected? == self.policy_decision?)
     }
 
-    /// Whether the turn got no good answer: it ended without success and its scenario does not
-    /// expect that, or with an unexpected policy decision. A turn that is let through and then
-    /// breaks off is never good. A cancelled turn is not unexpected.
+    /// Whether the turn failed: it ended without success and its scenario does not expect that, or
+    /// with an unexpected policy decision. A turn that is allowed and then breaks off always
+    /// failed. A cancelled turn did not.
     pub fn is_unexpected(&self) -> bool {
         let unsuccessful = !matches!(self.outcome, Outcome::Completed | Outcome::Cancelled);
         let let_through =
@@ -321,13 +322,13 @@ impl Sample {
         }
     }
 
-    /// Content events that shared a read with the event before them.
+    /// Number of content events that shared a read with the previous event.
     pub const fn events_together(&self) -> u32 {
         self.events.saturating_sub(1 + self.gaps.count)
     }
 
-    /// `(last_token - first_token) / after_first`. `None` if the number of tokens is unknown, or if
-    /// the content came in one piece: then there is no time between its tokens.
+    /// `(last_token - first_token) after_first`. `None` if the number of tokens is unknown, or if
+    /// the content came in one piece, so that its tokens have no time between them.
     pub fn tpot(&self) -> Option<Nanos> {
         self.tpot_of(&self.timeline)
     }
@@ -339,14 +340,14 @@ impl Sample {
         }
         let Usage { completion, reasoning, after_first, .. } = self.usage;
         let answer = completion.count.saturating_sub(reasoning);
-        // Less than the whole answer excludes the reasoning before it.
+        // A count below the whole answer excludes the reasoning before it.
         let of_answer = reasoning > 0 && after_first? < answer;
         let first = if of_answer { timeline.first_output_token } else { timeline.first_token };
         let span = Some(timeline.last_token?.since(first?)).filter(|span| *span > Nanos::ZERO)?;
         span.as_u64().checked_div(after_first?.into()).map(Nanos::new)
     }
 
-    /// Whether the usage of a stream does not separate the tokens that were sent.
+    /// Whether the usage of a stream does not separate the sent tokens.
     pub const fn hides_tokens(&self) -> bool {
         self.output_tokens().is_some() && self.usage.after_first.is_none()
     }
@@ -366,9 +367,9 @@ mod tests {
         Moment::EPOCH + Nanos::from_millis(ms)
     }
 
-    /// 11 visible tokens in 100 ms, after 989 hidden ones (awslabs/llmeter#99): 10 ms each. Where
-    /// the reasoning is streamed, all 1,000 share the time, and where a summary of it is, the
-    /// answer has its own.
+    /// 11 visible tokens in 100 ms, after 989 hidden ones (awslabs/llmeter#99): 10 ms each. If the
+    /// reasoning is streamed, all 1,000 tokens share the time; if a summary of it is, the answer
+    /// has its own.
     #[test]
     fn hidden_reasoning_has_no_part_in_the_time_of_a_token() {
         let sample = |first_output_token, after_first| {
@@ -396,7 +397,7 @@ mod tests {
         assert!(!sample(at(900), Some(0)).hides_tokens());
     }
 
-    /// Sent 5 ms late, written 1 ms late; the first byte may have come 20 ms before its stamp.
+    /// Sent 5 ms late, written 1 ms late; the first byte may have come 20 ms before its time stamp.
     #[test]
     fn the_generators_part_is_taken_off_and_no_instant_before_the_one_it_follows() {
         let sample = Sample {
@@ -443,7 +444,7 @@ mod tests {
         assert_eq!(unaffected.timeline_without_generator(), sample.timeline);
     }
 
-    /// Connected after 100 ms, of which the worker was away for 98.
+    /// Connected after 100 ms, for 98 of which the worker was away.
     #[test]
     fn a_connection_that_was_noticed_late_may_have_been_ready_before() {
         let line = Timeline {
@@ -455,20 +456,20 @@ mod tests {
             finished: Some(at(215)),
             ..Timeline::default()
         };
-        // 98 of the set-up, and 4 from then to the sending.
+        // 98 ms of the set-up, and 4 from then to the sending.
         let generator =
             GeneratorShare { send: Nanos::from_millis(102), ..GeneratorShare::default() };
         let sample = Sample { timeline: line, generator, ..Sample::unsent(at(100)) };
         let without = sample.timeline_without_generator();
         assert_eq!([without.connected, without.sent], [Some(at(102)); 2]);
         assert_eq!(without.response_time(), Some(Nanos::from_millis(13)));
-        // Less than since the connection moves only the sending.
+        // Less than the time since the connection moves only the sending.
         let generator = GeneratorShare { send: Nanos::from_millis(3), ..generator };
         let without = Sample { generator, ..sample }.timeline_without_generator();
         assert_eq!([without.connected, without.sent], [Some(at(200)), Some(at(201))]);
     }
 
-    /// A turn of 5 ms after a pause of a second: what is not known is never more than the turn.
+    /// A turn of 5 ms after a pause of a second: the uncertainty is never longer than the turn.
     #[test]
     fn no_part_of_the_generator_is_longer_than_the_time_it_is_part_of() {
         let line = Timeline {
@@ -491,7 +492,7 @@ mod tests {
         assert_eq!(parts(late), [1, 0, 3, 0, 0, 0, 4]);
         let less = GeneratorShare { finished: Nanos::from_millis(2), ..GeneratorShare::default() };
         assert_eq!(less.within(&line), less);
-        // What stays of its times is the same.
+        // The remaining times are the same.
         let all = Sample { timeline: line, generator: sent, ..Sample::unsent(at(100)) };
         let bounded = Sample { generator: sent.within(&line), ..all };
         assert_eq!(bounded.timeline_without_generator(), all.timeline_without_generator());

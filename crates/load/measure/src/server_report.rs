@@ -1,4 +1,4 @@
-//! What the target says of itself in the headers of a response.
+//! Times and states that the target reports in its response headers.
 
 use crate::named_enum;
 use serde::{Deserialize, Serialize};
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 use crate::time::Nanos;
 
 named_enum! {
-    /// Whether a cache answered, as the response says.
+    /// Whether a cache answered, according to the response.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum CacheState {
-        /// A cache answered, also with a stale response.
+        /// A cache answered, possibly with a stale response.
         Hit => "hit",
-        /// A cache was asked and did not have it.
+        /// A cache did not have the response.
         Miss => "miss",
-        /// No cache was asked: bypassed, disabled, not cacheable.
+        /// The cache was bypassed or disabled, or the response is not cacheable.
         Bypass => "bypass",
     }
 }
 
 impl CacheState {
     /// The state by the words that caches use: `HIT`, `TCP_MEM_HIT`, `Miss from cloudfront`,
-    /// `semantic hit`, and `NAME; fwd=miss` (RFC 9211); `None` if there is none of them.
+    /// `semantic hit`, and `NAME; fwd=miss` (RFC 9211); `None` without any of these words.
     pub fn from_words(value: &[u8]) -> Option<Self> {
-        // Stale and revalidated responses come from the cache, too.
+        // Stale and revalidated responses come from the cache too.
         if says(value, &["hit", "stale", "updating", "revalidated"]) || is(value, &["true", "1"]) {
             Some(Self::Hit)
         } else if says(value, &["miss", "expired", "refresh"]) || is(value, &["false", "0"]) {
@@ -43,7 +43,7 @@ fn says(value: &[u8], words: &[&str]) -> bool {
     words.iter().any(|word| has_word(value, word))
 }
 
-/// Whether a value has a word that ends there: `hit` is not in `white`.
+/// Whether a value includes this word: `hit` is not in `white`.
 fn has_word(value: &[u8], word: &str) -> bool {
     value.windows(word.len()).enumerate().any(|(at, part)| {
         let next = value.get(at + word.len());
@@ -51,39 +51,38 @@ fn has_word(value: &[u8], word: &str) -> bool {
     })
 }
 
-/// What the headers of a response say. None of it is measured by Plimsoll.
+/// Content of a response's headers. Plimsoll did not measure it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerReport {
-    /// Whether a cache answered; `None` if the response does not say.
+    /// Cache state; `None` if not reported.
     pub cache: Option<CacheState>,
-    /// How often the target asked its own upstream again; 0 also if it does not say.
+    /// Number of retries by the target to its own upstream; 0 also if not reported.
     pub retries: u32,
-    /// How long the target says it took.
+    /// Duration reported by the target.
     pub time: Option<Nanos>,
-    /// Whether it asks to wait before the next request (`Retry-After`).
+    /// Whether the client should wait before the next request (`Retry-After`).
     pub retry_after: bool,
 }
 
-/// Names of parts that are told apart in a run.
+/// Number of part names that are distinguished in a run.
 pub const NAMED_PARTS: usize = 8;
-/// The name of all further parts.
+/// Name of all further parts.
 pub const OTHER_PARTS: &str = "other";
 
-/// Times of parts, by the number of their name in the run; the last is of all further names.
+/// Times of parts, by the index of their name in the run; the last one is for all further names.
 pub type PartTimes = [Option<Nanos>; NAMED_PARTS + 1];
 
-/// The parts of its time that a target states in the headers of a response.
+/// Parts of its time that a target reports in its response headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerParts {
-    /// As the header says.
+    /// As reported.
     Told(PartTimes),
-    /// They cannot be true: a time that is no number, a name that is none, or together more than
-    /// the time that they are parts of.
+    /// Impossible: an invalid time or name, or a sum above the time that they are parts of.
     Refused,
 }
 
 impl ServerParts {
-    /// The same, refused if the parts are together longer than the whole, or if that is not known.
+    /// Rejects the parts if their sum exceeds the whole, or if the whole is unknown.
     #[must_use]
     pub fn within(self, whole: Option<Nanos>) -> Self {
         match self {
@@ -92,7 +91,7 @@ impl ServerParts {
         }
     }
 
-    /// The times; `None` if they are refused.
+    /// The times; `None` if they are rejected.
     pub const fn times(&self) -> Option<&PartTimes> {
         match self {
             Self::Told(times) => Some(times),

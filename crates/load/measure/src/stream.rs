@@ -1,4 +1,4 @@
-//! How the content events of a stream came, and why it ended.
+//! How the content events of a stream arrived, and why it ended.
 //!
 //! `docs/adr/0042-streams-are-diagnosed.md` derives the bounds.
 
@@ -7,67 +7,67 @@ use serde::{Deserialize, Serialize};
 use crate::named_enum;
 use crate::time::Nanos;
 
-/// Streams with fewer content events are not judged: three gaps show no pattern.
+/// Minimum number of content events of a judged stream: three gaps show no pattern.
 const MIN_EVENTS: u32 = 4;
-/// Reads that follow one another faster bring events together in the normal way of TCP; at this
-/// resolution it does not matter to a reader of the text.
+/// Minimum time since the previous read for counting merged events. Faster reads merge events in
+/// the normal way of TCP, which a reader of the text does not notice.
 pub const TOGETHER_AFTER: Nanos = Nanos::from_millis(2);
-/// A wait of the delayed acknowledgement: 40 ms (`TCP_DELACK_MIN` of Linux) in steps of the
-/// kernel's tick, which is 4 ms where it is longest in use today.
+/// Duration of a delayed acknowledgement: 40 ms (`TCP_DELACK_MIN` of Linux), rounded up to the
+/// kernel's tick, which is 4 ms where it is longest today.
 const DELAYED_ACK: std::ops::RangeInclusive<Nanos> =
     Nanos::from_millis(36)..=Nanos::from_millis(46);
 
 named_enum! {
-    /// How the content events of one whole stream came.
+    /// How the content events of a complete stream arrived.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum StreamShape {
         /// Fewer than four content events.
         TooShort => "too_short",
-        /// Nearly every event came by itself.
+        /// Nearly every event arrived separately.
         Intact => "intact",
-        /// The target, or a proxy, sent several events in one piece, again and again.
+        /// The target, or a proxy, repeatedly sent several events in one piece.
         Merged => "merged",
-        /// All events came in one piece, at the end.
+        /// All events arrived in one piece, at the end.
         BufferedWhole => "buffered_whole",
-        /// Events were held for 40 ms, once or again and again: the mark of Nagle's algorithm with
-        /// delayed acknowledgements.
+        /// Events were delayed by 40 ms, once or repeatedly: the sign of Nagle's algorithm combined
+        /// with delayed acknowledgements.
         Stalled => "stalled",
-        /// The generator read late: it cannot tell how the events came.
+        /// The generator read late, so the shape is unknown.
         ReadLate => "read_late",
     }
 }
 
 named_enum! {
-    /// Why the model stopped, in the words of the dialects.
+    /// Finish reasons of the dialects.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     pub enum FinishReason {
-        /// The end of the answer (`OpenAI`).
+        /// End of the answer (`OpenAI`).
         Stop => "stop",
-        /// The limit on output tokens (`OpenAI`).
+        /// Limit on output tokens (`OpenAI`).
         Length => "length",
-        /// A call of tools (`OpenAI`).
+        /// Tool calls (`OpenAI`).
         ToolCalls => "tool_calls",
-        /// A call of a function (`OpenAI`, before tools).
+        /// Function call (`OpenAI`, before tools).
         FunctionCall => "function_call",
-        /// A filter (`OpenAI`).
+        /// Content filter (`OpenAI`).
         ContentFilter => "content_filter",
-        /// The end of the answer (Responses API).
+        /// End of the answer (Responses API).
         Completed => "completed",
-        /// An answer that was cut short (Responses API, without a reason).
+        /// Incomplete answer (Responses API, without a reason).
         Incomplete => "incomplete",
-        /// The limit on output tokens (Responses API).
+        /// Limit on output tokens (Responses API).
         MaxOutputTokens => "max_output_tokens",
-        /// The end of the answer (Anthropic).
+        /// End of the answer (Anthropic).
         EndTurn => "end_turn",
-        /// The limit on output tokens (Anthropic).
+        /// Limit on output tokens (Anthropic).
         MaxTokens => "max_tokens",
-        /// A text that ends the answer (Anthropic).
+        /// Stop sequence (Anthropic).
         StopSequence => "stop_sequence",
-        /// A call of a tool (Anthropic).
+        /// Tool call (Anthropic).
         ToolUse => "tool_use",
-        /// A pause of a long turn (Anthropic).
+        /// Pause of a long turn (Anthropic).
         PauseTurn => "pause_turn",
-        /// A refusal of the model (Anthropic).
+        /// Refusal of the model (Anthropic).
         Refusal => "refusal",
         /// Any other word.
         Other => "other",
@@ -75,8 +75,8 @@ named_enum! {
 }
 
 impl FinishReason {
-    /// The reason of this name, in small letters or not, as Google's servers write them;
-    /// [`Self::Other`] for a word that no dialect has.
+    /// Parses a reason, case-insensitively because of Google's servers; [`Self::Other`] for an
+    /// unknown word.
     pub fn from_name(word: &str) -> Self {
         Self::ALL
             .into_iter()
@@ -85,29 +85,29 @@ impl FinishReason {
     }
 }
 
-/// What is known of the reads of one stream at its end.
+/// Statistics of the reads of one stream at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamReads {
     /// Content events.
     pub events: u32,
-    /// Reads that brought content.
+    /// Reads with content.
     pub reads: u32,
-    /// From the first content event to the last one.
+    /// Time from the first content event to the last one.
     pub span: Nanos,
-    /// From the dispatch to the end of the response.
+    /// Time from the dispatch to the end of the response.
     pub service_time: Nanos,
     /// How much earlier than stamped the first content event may have arrived.
     pub first_earlier_by: Nanos,
-    /// Content events that shared a read with the one before them, where that read came at least
-    /// [`TOGETHER_AFTER`] after the one before it.
+    /// Content events that shared a read with the previous event, if that read came at least
+    /// [`TOGETHER_AFTER`] after the previous read.
     pub together: u32,
-    /// Of these, those of reads in time that came [one delayed acknowledgement](is_delayed_ack)
-    /// after the read before.
+    /// Number of these events in timely reads that came [one delayed
+    /// acknowledgement](is_delayed_ack) after the previous read.
     pub together_delayed: u32,
-    /// Of the reads in time that came one delayed acknowledgement after the read before: the most
-    /// content events of one.
+    /// Largest number of content events in a timely read that came one delayed acknowledgement
+    /// after the previous read.
     pub delayed_burst: u32,
-    /// Content events of the first read that brought any.
+    /// Content events of the first read with any.
     pub first_burst: u32,
     /// Reads that completed an event one delayed acknowledgement after its beginning.
     pub split_delayed: u32,
@@ -122,7 +122,7 @@ impl StreamReads {
         if self.events < MIN_EVENTS {
             StreamShape::TooShort
         } else if self.is_at_the_end() {
-            // A stream that came event by event needs far more of its time than this.
+            // A stream that arrived event by event needs a far larger part of its time than this.
             let unsure = is_more_than_one_in(4, self.first_earlier_by, self.service_time);
             if unsure { StreamShape::ReadLate } else { StreamShape::BufferedWhole }
         } else if is_an_eighth(self.split_delayed, self.reads) || self.has_stall() {
@@ -137,16 +137,16 @@ impl StreamReads {
         }
     }
 
-    /// The mean time between two events, as they were sent. Merging does not change it. The events
-    /// of the first read began to come before it was seen.
+    /// Mean time between two events, as they were sent. Merging does not change it. The events of
+    /// the first read began to arrive before the read.
     pub fn pace(&self) -> Nanos {
         let events = u64::from(self.events.saturating_sub(self.first_burst));
         Nanos::new(self.span.as_u64().checked_div(events).unwrap_or(0))
     }
 
-    /// Whether a read brought at once what the model wrote during one delayed acknowledgement, in a
-    /// stream whose pace is at most half of that. Linux delays one acknowledgement in an answer,
-    /// and then none for a while, so one such read is all that most streams show.
+    /// Whether a read returned all events that the model wrote during one delayed acknowledgement,
+    /// in a stream whose pace is at most half of that. Linux delays one acknowledgement per
+    /// response and then none for a while, so most streams show only one such read.
     fn has_stall(&self) -> bool {
         let pace = self.pace().as_u64();
         let (shortest, longest_pace) = (30_000_000, 20_000_000);
@@ -155,8 +155,8 @@ impl StreamReads {
             && u64::from(self.delayed_burst).saturating_mul(pace) >= shortest
     }
 
-    /// Whether all content came in few pieces within the last twentieth of the response, faster
-    /// than one event a millisecond.
+    /// Whether all content arrived in a few pieces within the last twentieth of the response, at
+    /// more than one event per millisecond.
     fn is_at_the_end(&self) -> bool {
         let pairs = u64::from(self.events.saturating_sub(1));
         self.reads <= (self.events / 4).max(1)
@@ -165,7 +165,7 @@ impl StreamReads {
     }
 }
 
-/// Whether a wait is as long as that of a delayed acknowledgement.
+/// Whether a wait is as long as a delayed acknowledgement.
 pub fn is_delayed_ack(wait: Nanos) -> bool {
     DELAYED_ACK.contains(&wait)
 }
@@ -174,7 +174,7 @@ fn is_more_than_one_in(n: u64, part: Nanos, whole: Nanos) -> bool {
     part.as_u64().saturating_mul(n) > whole.as_u64()
 }
 
-/// Whether a part is at least an eighth of the whole, and no single coincidence.
+/// Whether a part is at least an eighth of the whole, and more than a single coincidence.
 const fn is_an_eighth(part: u32, whole: u32) -> bool {
     part >= 2 && part as u64 * 8 >= whole as u64
 }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(intact().shape(), StreamShape::Intact);
         let few = StreamReads { reads: 90, together: 10, ..intact() };
         assert_eq!(few.shape(), StreamShape::Intact);
-        // In a short stream one event is more than an eighth of all.
+        // In a short stream, one event is more than an eighth of all.
         let short = StreamReads { events: 5, reads: 4, together: 1, span: ms(40), ..intact() };
         assert_eq!(short.shape(), StreamShape::Intact);
         let tiny = StreamReads { events: 3, reads: 1, together: 2, span: ms(0), ..intact() };
@@ -212,13 +212,13 @@ mod tests {
 
     #[test]
     fn events_that_the_target_sent_in_one_piece_are_merged() {
-        // 18 events a read.
+        // 18 events per read.
         let merged = StreamReads { reads: 6, together: 94, ..intact() };
         assert_eq!(merged.shape(), StreamShape::Merged);
-        // Two events a read.
+        // Two events per read.
         let pairs = StreamReads { reads: 50, together: 50, ..intact() };
         assert_eq!(pairs.shape(), StreamShape::Merged);
-        // Our late reads explain only a part of it.
+        // Our late reads explain only a part.
         let partly = StreamReads { late_together: 30, ..merged };
         assert_eq!(partly.shape(), StreamShape::Merged);
     }
@@ -235,7 +235,7 @@ mod tests {
     fn all_content_at_the_end_is_buffered_whole() {
         let whole = StreamReads { reads: 1, together: 99, span: ms(0), ..intact() };
         assert_eq!(whole.shape(), StreamShape::BufferedWhole);
-        // A large answer needs several reads.
+        // A large response needs several reads.
         let large = StreamReads { reads: 20, together: 5, span: ms(40), ..intact() };
         assert_eq!(large.shape(), StreamShape::BufferedWhole);
         // In the middle of the response: merged, but not at the end.
@@ -272,7 +272,7 @@ mod tests {
         // One stall in a stream: four events of 10 ms each waited for 40 ms.
         let once = StreamReads { together: 3, delayed_burst: 4, reads: 97, ..intact() };
         assert_eq!(once.shape(), StreamShape::Stalled);
-        // Two events after 40 ms, where four would have been written: the target's own pause.
+        // Two events after 40 ms instead of four: the target's own pause.
         let pause = StreamReads { together: 1, delayed_burst: 2, reads: 99, ..intact() };
         assert_eq!(pause.shape(), StreamShape::Intact);
         // A target with a natural pace of 40 ms sends its events one by one.

@@ -1,4 +1,4 @@
-//! One task of an agent: a conversation whose requests the answers decide.
+//! One task of an agent: a conversation whose requests depend on the responses.
 
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
 use crate::named_enum;
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use crate::time::{Moment, Nanos};
 
 named_enum! {
-    /// What a request of a task is for.
+    /// Purpose of a request in a task.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     pub enum TaskPart {
         /// The dialogue with the model.
         Chat => "chat",
-        /// The call of a tool.
+        /// Calling a tool.
         Tools => "tools",
-        /// The approval of a tool call: to ask for it, and to decide.
+        /// Approving a tool call: asking for the approval, and deciding.
         Approvals => "approvals",
     }
 }
@@ -30,83 +30,82 @@ named_enum! {
     pub enum TaskEnd {
         /// The model answered without calling a tool.
         Done => "done",
-        /// A bound of the scenario ended it: the model would have gone on.
+        /// A limit of the scenario ended it before the model was done.
         Bound => "bound",
-        /// A request of it did not complete, or its answer cannot be used.
+        /// One of its requests failed, or had an unusable response.
         Failed => "failed",
-        /// The run ended first, or one of its requests found no room (`max_in_flight`).
+        /// The run ended first, or one of its requests was dropped (`max_in_flight`).
         Unfinished => "unfinished",
     }
 }
 
-/// What was counted in a task so far: requests whose answers came whole.
+/// Counts of a task so far, over requests with complete responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskCounts {
-    /// Answers of the model.
+    /// Responses of the model.
     pub steps: u16,
     /// Results of tools.
     pub tool_calls: u16,
-    /// Of these, results that say `isError`.
+    /// Results of tools with `isError`.
     pub tool_errors: u16,
-    /// Approvals that were asked for.
+    /// Requested approvals.
     pub approvals: u16,
-    /// Of these, the calls that were approved.
+    /// Approved calls.
     pub approved: u16,
-    /// Of these, the calls that were rejected.
+    /// Rejected calls.
     pub rejected: u16,
 }
 
 /// One task and its measurements. `Copy`, without heap.
 ///
-/// Each part has the time from the end of the request before to the end of its own, the first one
-/// from the intended start. So the three parts of a task add up to its loop time, to the
-/// nanosecond.
+/// The time of a request starts at the end of the previous one, or at the intended start for the
+/// first one, and ends with the request. So the three parts of a task sum exactly to its loop time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskSample {
-    /// The stage in which it was intended to start.
+    /// Stage in which it was intended to start.
     pub stage: StageId,
-    /// Its scenario.
+    /// Scenario of the task.
     pub scenario: ScenarioId,
-    /// The target it went to.
+    /// Target of the task.
     pub target: TargetId,
-    /// Its conversation.
+    /// Conversation of the task.
     pub conversation: ConversationKey,
     /// Whether it began in a warm-up stage.
     pub warmup: bool,
-    /// The intended start of its first request.
+    /// Intended start of its first request.
     pub intended: Moment,
-    /// The end of its last request that ended; the intended start if none did.
+    /// End of its last finished request; the intended start if none finished.
     pub finished: Moment,
-    /// From the intended start to the first content event of the first answer. `None` without a
-    /// stream, or without content.
+    /// Time from the intended start to the first content event of the first response. `None`
+    /// without a stream, or without content.
     pub first_token: Option<Nanos>,
-    /// Time by part, in the order of [`TaskPart::ALL`]; the time that a human thinks belongs to
-    /// the approvals.
+    /// Time by part, in the order of [`TaskPart::ALL`]; a human's thinking time belongs to the
+    /// approvals.
     pub times: [Nanos; TaskPart::COUNT],
-    /// What the generator itself may have added to each of `times`: an upper bound.
+    /// Measurement error of each of `times`: an upper bound.
     pub generator: [Nanos; TaskPart::COUNT],
-    /// What it may have added to `first_token`.
+    /// Measurement error of `first_token`.
     pub first_token_generator: Nanos,
     /// Counts.
     pub counts: TaskCounts,
     /// How it ended.
     pub end: TaskEnd,
-    /// Where it failed, if it did.
+    /// Part in which it failed, if it did.
     pub failed_in: Option<TaskPart>,
 }
 
 impl TaskSample {
-    /// The time of one part, and what the generator itself may have added to it.
+    /// The time of one part, and its measurement error.
     pub const fn part(&self, part: TaskPart) -> (Nanos, Nanos) {
         (self.times[part as usize], self.generator[part as usize])
     }
 
-    /// From the intended start to the last byte of the last request that ended.
+    /// Time from the intended start to the last byte of the last finished request.
     pub const fn loop_time(&self) -> Nanos {
         self.finished.since(self.intended)
     }
 
-    /// What the generator itself may have added to the loop time.
+    /// Measurement error of the loop time.
     pub fn loop_generator(&self) -> Nanos {
         self.generator.into_iter().sum()
     }

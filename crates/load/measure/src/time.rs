@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A duration in nanoseconds: 0 to 584 years.
 ///
-/// Arithmetic saturates: a measuring instrument must not panic on a strange clock reading.
+/// Arithmetic saturates, because a measuring instrument must not panic on a strange clock reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(u64);
 
@@ -21,27 +21,28 @@ impl Nanos {
     /// The longest duration that can be represented.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// From nanoseconds.
+    /// Creates a duration from nanoseconds.
     pub const fn new(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// From microseconds.
+    /// Creates a duration from microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// From milliseconds.
+    /// Creates a duration from milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// From whole seconds.
+    /// Creates a duration from whole seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// From seconds; negative and NaN become zero, too large becomes [`Nanos::MAX`].
+    /// Creates a duration from seconds; negative values and NaN become zero, too large ones
+    /// [`Nanos::MAX`].
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -51,32 +52,32 @@ impl Nanos {
         Self((secs * 1e9).round() as u64)
     }
 
-    /// In nanoseconds.
+    /// The duration in nanoseconds.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
-    /// In seconds.
+    /// The duration in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// In milliseconds.
+    /// The duration in milliseconds.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// In microseconds.
+    /// The duration in microseconds.
     pub fn as_micros_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// As the standard library's type.
+    /// Converts to the standard library's type.
     pub const fn to_duration(self) -> Duration {
         Duration::from_nanos(self.0)
     }
 
-    /// Multiplied by a factor; rounded to a nanosecond, negative factors give zero.
+    /// Multiplies by a factor, rounded to a nanosecond; negative factors give zero.
     #[must_use]
     pub fn scale(self, factor: f64) -> Self {
         Self::from_secs_f64(self.as_secs_f64() * factor)
@@ -124,15 +125,16 @@ const UNITS: [(&str, u64); 6] = [
     ("ns", 1),
 ];
 
-/// Writes the duration in the largest unit that needs at most three decimals: `90s`, `1.5ms`, `2h`.
+/// Formats the duration in the largest unit that needs at most three decimals: `90s`, `1.5ms`,
+/// `2h`.
 ///
-/// The text is canonical: fingerprints of schedules are computed over it.
+/// The text is canonical, because fingerprints of schedules are computed over it.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
             return f.write_str("0s");
         }
-        // Whole minutes and hours only: "90s" reads better than "1.5m".
+        // Minutes and hours only as integers, because "90s" reads better than "1.5m".
         let (unit, size) = UNITS
             .iter()
             .find(|&&(unit, size): &&(&str, u64)| match unit {
@@ -146,14 +148,14 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// A text that is not a duration.
+/// The error for a text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a length of time: write a number and a unit (ns, us, ms, s, m, h), like `500ms`, `30s` or `1m30s`"
 )]
 pub struct ParseNanosError(String);
 
-/// Reads `500ms`, `1.5s`, `1m30s`. A bare number is refused: the unit is part of the value.
+/// Parses `500ms`, `1.5s`, `1m30s`. A number without a unit is rejected.
 impl FromStr for Nanos {
     type Err = ParseNanosError;
 
@@ -179,7 +181,7 @@ fn nanos_in(text: &str) -> Option<Nanos> {
     (seen && total < u64::MAX as f64).then(|| Nanos::from_secs_f64(total / 1e9))
 }
 
-/// As the text that [`fmt::Display`] writes, so that files stay readable.
+/// Serializes as the text of [`fmt::Display`], so that files stay readable.
 impl Serialize for Nanos {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -203,7 +205,7 @@ impl Moment {
     /// The clock's epoch.
     pub const EPOCH: Self = Self(0);
 
-    /// The point that lies `nanos` after the epoch.
+    /// The point `nanos` after the epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
@@ -239,7 +241,7 @@ pub trait Clock {
     fn now(&self) -> Moment;
 }
 
-/// Pairs of readings by which the two clocks of the system are compared.
+/// Number of paired readings of the system's two clocks.
 const READINGS: usize = 8;
 
 /// The machine's monotonic clock, with the wall-clock time of its epoch read once.
@@ -250,14 +252,14 @@ pub struct MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// A clock whose epoch is now.
+    /// Creates a clock whose epoch is now.
     #[expect(
         clippy::disallowed_methods,
         reason = "the only place that reads the system's clocks; all other code uses a Clock"
     )]
     pub fn start() -> Self {
         let epoch = Instant::now();
-        // The thread may lose its CPU between two readings. Of several the closest pair counts.
+        // The thread may lose its CPU between two readings, so the closest of several pairs counts.
         let readings = (0..READINGS).map(|_| {
             let before = epoch.elapsed();
             let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -282,12 +284,12 @@ impl Clock for MonotonicClock {
     }
 }
 
-/// A clock that moves only when told to, for tests.
+/// A clock for tests that moves only when advanced.
 #[derive(Debug, Default)]
 pub struct ManualClock(Cell<u64>);
 
 impl ManualClock {
-    /// Moves the clock on.
+    /// Advances the clock.
     pub fn advance(&self, duration: Nanos) {
         self.0.set(self.0.get().saturating_add(duration.0));
     }

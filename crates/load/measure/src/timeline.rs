@@ -2,49 +2,49 @@
 
 use crate::time::{Moment, Nanos};
 
-/// The instants of one turn. Those that the turn did not reach are `None`.
+/// The instants of one turn; `None` for those that it did not reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// When the schedule asked for the request; closed model: when the virtual user became free.
+    /// Scheduled time of the request; closed model: when the virtual user became free.
     pub intended: Moment,
-    /// When the generator started to process it: before connection set-up and the first write. A
-    /// turn that waits for a connection ([`ConnectPhases::wait`]) is dispatched when a used one
-    /// becomes free, or when the one that it gets begins to be opened.
+    /// Time at which the generator started to process it, before connection set-up and the first
+    /// write. A turn that waits for a connection ([`ConnectPhases::wait`]) is dispatched when a
+    /// used one becomes free, or when its new one begins to be opened.
     pub dispatched: Option<Moment>,
-    /// When the connection could be used; equals `dispatched` for a reused one.
+    /// Time at which the connection was ready; equals `dispatched` for a reused one.
     pub connected: Option<Moment>,
-    /// When the last byte of the request was handed to the kernel.
+    /// Time at which the last byte of the request was passed to the kernel.
     pub sent: Option<Moment>,
-    /// When the first byte of the response arrived.
+    /// Time at which the first byte of the response arrived.
     pub first_byte: Option<Moment>,
-    /// When the first content-bearing event arrived (text, reasoning or tool call).
+    /// Time at which the first event with content arrived (text, reasoning or tool call).
     pub first_token: Option<Moment>,
-    /// When the first content-bearing event that is not reasoning arrived.
+    /// Time at which the first event with content other than reasoning arrived.
     pub first_output_token: Option<Moment>,
-    /// When the last content-bearing event arrived.
+    /// Time at which the last event with content arrived.
     pub last_token: Option<Moment>,
-    /// When the turn was over: complete, failed or given up.
+    /// Time at which the turn was complete, failed or cancelled.
     pub finished: Option<Moment>,
 }
 
 impl Timeline {
-    /// A timeline of which only the intended start is known.
+    /// Creates a timeline with the intended start only.
     pub fn intended(at: Moment) -> Self {
         Self { intended: at, ..Self::default() }
     }
 
-    /// `finished - intended`: what a user waits.
+    /// `finished - intended`: the time that a user waits.
     pub fn response_time(&self) -> Option<Nanos> {
         Some(self.finished?.since(self.intended))
     }
 
-    /// `finished - dispatched`: what the target took, connection set-up included.
+    /// `finished - dispatched`: the target's time, including connection set-up.
     pub fn service_time(&self) -> Option<Nanos> {
         self.since_dispatch(self.finished)
     }
 
-    /// `dispatched - intended`: the generator's lateness, the wait for a slot of `max_in_flight`,
-    /// and the wait for a connection.
+    /// `dispatched - intended`: the generator's delay, plus the waits for a slot of `max_in_flight`
+    /// and for a connection.
     pub fn dispatch_lag(&self) -> Option<Nanos> {
         Some(self.dispatched?.since(self.intended))
     }
@@ -54,22 +54,22 @@ impl Timeline {
         self.since_dispatch(self.first_byte)
     }
 
-    /// First content-bearing event minus dispatched.
+    /// First event with content minus dispatched.
     pub fn ttft(&self) -> Option<Nanos> {
         self.since_dispatch(self.first_token)
     }
 
-    /// First content-bearing event minus intended.
+    /// First event with content minus intended.
     pub fn response_ttft(&self) -> Option<Nanos> {
         Some(self.first_token?.since(self.intended))
     }
 
-    /// First content-bearing event that is not reasoning, minus dispatched.
+    /// First event with content other than reasoning, minus dispatched.
     pub fn ttfot(&self) -> Option<Nanos> {
         self.since_dispatch(self.first_output_token)
     }
 
-    /// First byte of the response to the end of the turn.
+    /// Time from the first byte of the response to the end of the turn.
     pub fn transfer_time(&self) -> Option<Nanos> {
         Some(self.finished?.since(self.first_byte?))
     }
@@ -84,10 +84,10 @@ impl Timeline {
     }
 }
 
-/// How long each part of getting a connection took; all `None` for one that was idle.
+/// Durations of the phases of getting a connection; all `None` for an idle one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectPhases {
-    /// The wait for a pooled connection, or for the permission to open one: before `dispatched`.
+    /// Wait for a pooled connection, or for the permission to open one; it ends with `dispatched`.
     pub wait: Option<Nanos>,
     /// Name resolution; `None` for an address.
     pub dns: Option<Nanos>,
@@ -99,8 +99,8 @@ pub struct ConnectPhases {
     pub resumed: bool,
     /// The handshake of a WebSocket, from the ready connection to the 101.
     pub upgrade: Option<Nanos>,
-    /// Whether the turn was the first on a connection that was idle: opened before the run, or for
-    /// a turn that another connection served first.
+    /// Whether the turn was the first on an idle connection, which was opened before the run, or
+    /// for a turn that another connection served first.
     pub ahead: bool,
 }
 

@@ -4,7 +4,7 @@ use crate::named_enum;
 use serde::{Deserialize, Serialize};
 
 named_enum! {
-    /// Where a token count comes from. Counts of different sources are never added up silently.
+    /// Source of a token count. Counts of different sources are never added silently.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum TokenSource {
@@ -13,7 +13,7 @@ named_enum! {
         Unknown => "unknown",
         /// The target's own usage report.
         Reported => "reported",
-        /// Counted content events of a stream (output) or estimated from the text (input).
+        /// Counted content events of a stream (output), or an estimate from the text (input).
         Estimated => "estimated",
     }
 }
@@ -21,19 +21,19 @@ named_enum! {
 /// A number of tokens, with its source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenCount {
-    /// Number of tokens; 0 where the source is [`TokenSource::Unknown`].
+    /// Number of tokens; 0 if the source is [`TokenSource::Unknown`].
     pub count: u32,
-    /// Where the number comes from.
+    /// Source of the number.
     pub source: TokenSource,
 }
 
 impl TokenCount {
-    /// A count from the target's usage report.
+    /// A count reported by the target.
     pub const fn reported(count: u32) -> Self {
         Self { count, source: TokenSource::Reported }
     }
 
-    /// A count of our own.
+    /// A count estimated by Plimsoll.
     pub const fn estimated(count: u32) -> Self {
         Self { count, source: TokenSource::Estimated }
     }
@@ -52,15 +52,15 @@ impl TokenCount {
 pub struct Usage {
     /// Input tokens.
     pub prompt: TokenCount,
-    /// Output tokens, including reasoning if the target counts it in.
+    /// Output tokens, including reasoning if the target includes it.
     pub completion: TokenCount,
-    /// Input tokens that the target read from its prompt cache (reported, else 0).
+    /// Input tokens that the target read from its prompt cache, if reported; otherwise 0.
     pub cached: u32,
-    /// Output tokens spent on reasoning (reported, else 0).
+    /// Output tokens used for reasoning, if reported; otherwise 0.
     pub reasoning: u32,
     /// Output tokens after the first content event of a stream. If the reasoning is hidden or
-    /// summarised: those of the answer after its own first event. 0 if the target paused between
-    /// them, for a search of its own. `None` if the usage does not separate the tokens that were
-    /// sent.
+    /// summarized, only tokens of the answer after its own first event. 0 if the target paused
+    /// between them, for example for a search. `None` if the usage does not separate the sent
+    /// tokens.
     pub after_first: Option<u32>,
 }

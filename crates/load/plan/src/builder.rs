@@ -1,4 +1,4 @@
-//! A plan without a profile, for programs.
+//! Builds a plan in a program, without a profile.
 
 use plimsoll_measure::{IdSeed, Seed, Stripe};
 use plimsoll_protocol::Dialect;
@@ -16,32 +16,32 @@ use crate::versus::TargetRole;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The URL of the target. Remedy: [`UrlFault::fix`].
+    /// The target's URL is invalid. Remedy: [`UrlFault::fix`].
     #[error("the URL of the target {fault}: {}", fault.fix())]
     Url {
-        /// What is wrong with it.
+        /// Problem of the URL.
         #[from]
         fault: UrlFault,
     },
-    /// The stages. Remedy: write them as in a profile.
+    /// The stages are invalid. Remedy: write them as in a profile.
     #[error(transparent)]
     Stages(#[from] ScheduleError),
     /// A stage plays a trace. Remedy: resolve a profile that names it.
     #[error("a stage plays a trace, which only a profile can name")]
     Trace,
-    /// There is nothing to send. Remedy: add a scenario.
-    #[error("there is no scenario: add one, like `ScenarioSpec::new(\"chat\", content)`")]
+    /// The plan has no requests. Remedy: add a scenario.
+    #[error("the plan has no scenario: add one, such as `ScenarioSpec::new(\"chat\", content)`")]
     NoScenario,
-    /// A scenario asks a model, and none is named. Remedy: name it.
-    #[error("the model is not named: give one of the target's")]
+    /// A scenario needs a model, but none is named. Remedy: name it.
+    #[error("no model is named: set one of the target's models")]
     NoModel,
-    /// The scenarios. Remedy: as each problem says.
+    /// The scenarios are invalid. Remedy: as each problem says.
     #[error(transparent)]
     Scenarios(#[from] WorkloadError),
 }
 
-/// Builds a [`Plan`] for one target, with the defaults of a profile. What it has no method for is a
-/// field of the plan.
+/// Builds a [`Plan`] for one target, with the defaults of a profile. Settings without a method are
+/// fields of the plan.
 ///
 /// ```
 /// use plimsoll_plan::PlanBuilder;
@@ -67,7 +67,7 @@ pub struct PlanBuilder {
 }
 
 impl PlanBuilder {
-    /// A load of these stages on a target, both written as in a profile.
+    /// Starts a plan with these stages on a target, both written as in a profile.
     pub fn new(url: &str, stages: &str) -> Self {
         Self {
             url: url.to_owned(),
@@ -80,41 +80,41 @@ impl PlanBuilder {
         }
     }
 
-    /// The name of the run.
+    /// Sets the name of the run.
     #[must_use]
     pub fn name(self, name: &str) -> Self {
         Self { name: name.to_owned(), ..self }
     }
 
-    /// The model that is asked.
+    /// Sets the requested model.
     #[must_use]
     pub fn model(self, model: &str) -> Self {
         Self { model: model.to_owned(), ..self }
     }
 
-    /// The target's key.
+    /// Sets the target's API key.
     #[must_use]
     pub fn key(self, key: &str) -> Self {
         Self { key: Some(Secret::new(key.to_owned())), ..self }
     }
 
-    /// The seed of every random draw.
+    /// Sets the seed of all random numbers.
     #[must_use]
     pub fn seed(self, seed: Seed) -> Self {
         Self { seed, ..self }
     }
 
-    /// One more scenario.
+    /// Adds a scenario.
     #[must_use]
     pub fn scenario(mut self, scenario: ScenarioSpec) -> Self {
         self.scenarios.push(scenario);
         self
     }
 
-    /// The plan.
+    /// Builds the plan.
     ///
     /// # Errors
-    /// The first part that is not valid.
+    /// The first invalid part.
     pub fn build(self) -> Result<Plan, PlanError> {
         let url: TargetUrl = self.url.parse()?;
         let stages: Stages = self.stages.parse()?;
@@ -205,7 +205,7 @@ mod tests {
         assert!(refused(builder("127.0.0.1", "1:1s")).contains("has no scheme"));
         assert!(refused(builder("http://h", "fast")).contains("`fast`"));
         assert!(refused(builder("http://h", "trace:1s")).contains("plays a trace"));
-        assert!(refused(builder("http://h", "1:1s").model("")).contains("not named"));
+        assert!(refused(builder("http://h", "1:1s").model("")).contains("no model is named"));
         assert!(refused(PlanBuilder::new("http://h", "1:1s")).contains("no scenario"));
         let empty = ScenarioSpec::new("empty", Content::Pool { prompts: Vec::new() });
         assert!(refused(builder("http://h", "1:1s").scenario(empty)).contains("empty"));

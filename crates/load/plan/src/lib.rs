@@ -1,9 +1,9 @@
 //! The [`Plan`] of a run: immutable, with every default filled in.
 //!
-//! The engine carries it out, whoever wrote it: a profile is resolved to one, and [`PlanBuilder`]
-//! builds one for a program.
+//! The engine executes it, whatever its origin: profiles are resolved to a plan, and programs build
+//! one with [`PlanBuilder`].
 //!
-//! There are no sockets, files of profiles, results or terminal here.
+//! The crate has no sockets, profile files, results or terminal.
 
 mod builder;
 mod plan;

@@ -23,21 +23,22 @@ use crate::versus::{TargetRole, VersusPlan};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overflow {
-    /// It waits for a free slot. The wait counts, since times start at the intended start.
+    /// The arrival waits for a free slot. The wait counts, because times start at the intended
+    /// start.
     #[default]
     Queue,
-    /// It is not sent, and is counted as never sent.
+    /// The arrival is not sent, and is counted as never sent.
     Drop,
 }
 
-/// What a virtual user does when a response asks it to wait (`Retry-After` with a 429 or 503).
+/// How a virtual user reacts when a response asks it to wait (`Retry-After` with a 429 or 503).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryAfter {
-    /// It goes on at once.
+    /// It continues at once.
     #[default]
     Ignore,
-    /// It waits that long before its next conversation. The waits are counted apart.
+    /// It waits that long before its next conversation. The waits are counted separately.
     Honour,
 }
 
@@ -50,26 +51,26 @@ pub struct Target {
     pub url: TargetUrl,
     /// Name of the model.
     pub model: String,
-    /// Key: `Authorization: Bearer`, or `x-api-key` for Anthropic's dialect.
+    /// API key: `Authorization: Bearer`, or `x-api-key` for Anthropic's dialect.
     pub key: Option<Secret>,
-    /// Headers of every request; values are secret, but for a few harmless names.
+    /// Headers of every request; values are secret, except for a few harmless names.
     pub headers: BTreeMap<String, HeaderValue>,
     /// Overrides the protocol of every scenario.
     pub protocol: Option<Dialect>,
-    /// Of a comparison: whether it reaches the upstream without the gateway. It changes
-    /// nothing that is sent, and so is no part of the plan's hash.
+    /// In a comparison: whether it is the upstream, without the gateway. This changes no request,
+    /// and is therefore not part of the plan's hash.
     #[serde(skip)]
     pub direct: bool,
-    /// What it is in a comparison.
+    /// Part in a comparison.
     #[serde(skip_serializing_if = "TargetRole::is_default")]
     pub role: TargetRole,
     /// Its process on this host: `pid:4711`, or `:8080` by its port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watch: Option<String>,
-    /// The size of its image in bytes, as the user says. It changes nothing that is sent.
+    /// Size of its image in bytes, as stated by the user. This changes no request.
     #[serde(skip)]
     pub image_bytes: Option<u64>,
-    /// How long its start takes, as the user says.
+    /// Startup time, as stated by the user.
     #[serde(skip)]
     pub startup: Option<Nanos>,
 }
@@ -77,40 +78,41 @@ pub struct Target {
 /// Limits of the load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Limits {
-    /// Most requests in flight at once in the open model, over all workers of all shards.
+    /// Maximum number of requests in flight in the open model, over all workers of all shards.
     pub max_in_flight: u64,
-    /// The treatment of arrivals beyond that.
+    /// How arrivals beyond that are handled.
     pub overflow: Overflow,
     /// Time limit of one request, from its dispatch to the end of its response.
     pub timeout: Nanos,
-    /// Time limit of connection set-up, each attempt.
+    /// Time limit of each attempt to open a connection.
     pub connect_timeout: Nanos,
-    /// How long the run waits for responses when the stages are over.
+    /// Time to wait for responses after the last stage.
     pub drain: Nanos,
-    /// Largest response body that is read, in bytes.
+    /// Maximum size of a response body, in bytes.
     pub max_body: u64,
-    /// Requests after which the run ends, over all workers of all shards; `None` for no limit.
+    /// Number of requests after which the run ends, over all workers of all shards; `None` for no
+    /// limit.
     pub max_requests: Option<u64>,
-    /// What the run may spend, over all workers of all shards; `None` for no limit.
+    /// Spending limit of the run, over all workers of all shards; `None` for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetPlan>,
-    /// How many answers of each virtual user a closed stage lasts for at least, if the probe shows
-    /// how long an answer takes.
+    /// Minimum length of a closed stage in response times of each virtual user, if the probe has
+    /// measured the response time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers_per_user: Option<u32>,
-    /// The share of requests without a good answer beyond which the run ends.
+    /// Share of failed requests above which the run ends.
     pub abort_on_error_rate: Option<f64>,
-    /// Whether most requests may fail.
+    /// Whether a run may pass although most requests fail.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_failures: bool,
-    /// Whether a virtual user waits as long as a 429 or 503 asks with `Retry-After`.
+    /// Whether virtual users wait as requested by `Retry-After` in a 429 or 503.
     pub honour_retry_after: bool,
-    /// Worker threads; `None` means one for each core that this process may use.
+    /// Number of worker threads; `None` for one per core available to the process.
     pub workers: Option<u16>,
 }
 
 impl Limits {
-    /// Those of a profile that says nothing of them.
+    /// Limits of a profile without any.
     pub const DEFAULT: Self = Self {
         max_in_flight: 10_000,
         overflow: Overflow::Queue,
@@ -128,11 +130,11 @@ impl Limits {
     };
 }
 
-/// What a run may spend, warm-up included; the probe is not counted.
+/// Spending limit of a run, including its warm-up but not the probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetPlan {
-    /// Tokens of input and output together.
+    /// Input and output tokens together.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub tokens: Option<u64>,
@@ -140,11 +142,11 @@ pub struct BudgetPlan {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub cost: Option<f64>,
-    /// The price of a million tokens of input.
+    /// Price of a million input tokens.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub input_price: f64,
-    /// The price of a million tokens of output.
+    /// Price of a million output tokens.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub output_price: f64,
@@ -157,17 +159,18 @@ pub struct TlsPlan {
     /// Trusted roots instead of the system's, PEM.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
-    /// The client's certificate and those up to its root, PEM, for targets that ask for one.
+    /// The client's certificate chain, PEM, for targets that request one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cert_file: Option<PathBuf>,
-    /// The private key of `cert_file`, PEM. Left out: it is in the same file.
+    /// Private key of `cert_file`, PEM. Default: it is in the same file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_file: Option<PathBuf>,
-    /// Do not verify the target's certificate; every report states it prominently.
+    /// Whether to skip the verification of the target's certificate; every report states it
+    /// prominently.
     #[serde(default)]
     pub insecure: bool,
-    /// New connections resume earlier sessions if the target offers it. If false, every handshake
-    /// is a full one.
+    /// Whether new connections resume earlier sessions if the target offers it. Otherwise, every
+    /// handshake is a full one.
     #[serde(default = "resumption")]
     pub resumption: bool,
 }
@@ -185,7 +188,7 @@ impl Default for TlsPlan {
 }
 
 impl TlsPlan {
-    /// The files of the client's certificate and of its key.
+    /// Paths of the client's certificate and of its key.
     pub fn client_files(&self) -> Option<(&PathBuf, &PathBuf)> {
         let certificate = self.cert_file.as_ref()?;
         Some((certificate, self.key_file.as_ref().unwrap_or(certificate)))
@@ -203,7 +206,8 @@ pub enum HttpVersion {
     #[default]
     #[serde(rename = "http1")]
     Http1,
-    /// HTTP/2: many requests at once. Negotiated by ALPN over TLS, assumed over plain TCP.
+    /// HTTP/2: simultaneous requests on a connection. Negotiated by ALPN over TLS, assumed over
+    /// plain TCP.
     #[serde(rename = "http2")]
     Http2,
 }
@@ -211,20 +215,20 @@ pub enum HttpVersion {
 /// HTTP settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HttpPlan {
-    /// The version.
+    /// Version of HTTP.
     pub version: HttpVersion,
-    /// HTTP/2: requests that one connection carries at once.
+    /// HTTP/2: maximum number of simultaneous requests per connection.
     pub streams_per_connection: u32,
-    /// HTTP/1.1: requests after which a connection is closed.
+    /// HTTP/1.1: number of requests after which a connection is closed.
     pub requests_per_connection: Option<ConnectionLifetime>,
-    /// Most connections to each target in the open model, over all workers of all shards; `None`
-    /// for as many as are needed.
+    /// Maximum number of connections to each target in the open model, over all workers of all
+    /// shards; `None` for as many as needed.
     pub max_connections: Option<u64>,
-    /// HTTP/1.1: a connection that has been idle for longer is not used again.
+    /// HTTP/1.1: maximum idle time of a connection that is reused.
     pub idle_limit: Nanos,
-    /// Whether a request that a closing connection never answered is sent again.
+    /// Whether to retry a request that a closed connection never answered.
     pub retry_reused: bool,
-    /// Redirects of one request that are followed.
+    /// Maximum number of redirects to follow per request.
     #[serde(skip_serializing_if = "is_zero")]
     pub redirects: u8,
 }
@@ -235,8 +239,8 @@ const fn is_zero(number: &u8) -> bool {
 }
 
 impl HttpPlan {
-    /// That of a profile that says nothing of it. Node, uvicorn and Apache close an idle connection
-    /// after 5 s, nginx after 75 s.
+    /// Settings of a profile without any. Node, uvicorn and Apache close an idle connection after 5
+    /// s, nginx after 75 s.
     pub const DEFAULT: Self = Self {
         version: HttpVersion::Http1,
         streams_per_connection: 100,
@@ -248,14 +252,14 @@ impl HttpPlan {
     };
 }
 
-/// The number of requests after which a connection is closed, drawn for each connection.
+/// Number of requests after which a connection is closed, drawn for each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionLifetime {
-    /// The least.
+    /// Minimum.
     #[schemars(range(min = 1))]
     pub min: u32,
-    /// The most; no less than `min`.
+    /// Maximum; at least `min`.
     #[schemars(range(min = 1))]
     pub max: u32,
 }
@@ -263,19 +267,20 @@ pub struct ConnectionLifetime {
 /// Settings of the measurement itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Instrument {
-    /// Responses get the kernel's receive time stamps, not the times at which they are read.
+    /// Whether responses get the kernel's receive time stamps instead of the times at which they
+    /// are read.
     pub kernel_timestamps: bool,
-    /// How long before an intended start a worker stops sleeping and spins.
+    /// Time before an intended start at which a worker stops sleeping and spins.
     pub spin: Nanos,
-    /// Each worker is bound to its own CPU, if there are enough.
+    /// Whether each worker is pinned to its own CPU, if there are enough.
     pub pin_workers: bool,
-    /// Rows record the arrival time of each content event for one conversation in N; 0 for none.
+    /// Records the arrival time of each content event for one conversation in N; 0 for none.
     pub event_times: u32,
 }
 
 impl Instrument {
-    /// That of a profile that says nothing of it. A sleeping core of a virtual machine wakes up in
-    /// less than the time of spinning.
+    /// Settings of a profile without any. A sleeping core of a virtual machine wakes up in less
+    /// than the spinning time.
     pub const DEFAULT: Self = Self {
         kernel_timestamps: true,
         spin: Nanos::from_micros(150),
@@ -286,21 +291,22 @@ impl Instrument {
 
 /// The resolved plan of one run.
 ///
-/// No output of it contains credentials, `Debug` and `Serialize` included.
+/// None of its outputs has credentials, including `Debug` and `Serialize`.
 #[derive(Clone, PartialEq, Serialize)]
 pub struct Plan {
     /// Name of the run.
     pub name: String,
     /// Version of the tool that resolved the plan.
     pub tool_version: String,
-    /// Seed of every random draw.
+    /// Seed of all random numbers.
     #[serde(serialize_with = "seed")]
     pub seed: Seed,
-    /// What tells this run from others with the same seed: the ids of requests and the markers that
-    /// keep prompts out of caches follow from it. `None` lets the run draw a random one.
+    /// Id that distinguishes this run from others with the same seed. The ids of requests and the
+    /// markers that keep prompts out of caches are derived from it. `None` lets the run draw a
+    /// random one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// The part of the run that this process carries.
+    /// Part of the run that this process executes.
     #[serde(serialize_with = "stripe")]
     pub shard: Stripe,
     /// The stages.
@@ -310,22 +316,22 @@ pub struct Plan {
     /// The scenarios.
     #[serde(serialize_with = "scenarios")]
     pub scenarios: Vec<ScenarioSpec>,
-    /// Recorded traffic, if a stage plays it.
+    /// Recorded traffic, if a stage replays it.
     pub trace: Option<TraceSpec>,
-    /// A local `tokenizer.json` for content sized in tokens.
+    /// Path of a local `tokenizer.json` for content sized in tokens.
     pub tokenizer: Option<PathBuf>,
-    /// The targets: one for `run`, several if they are loaded at the same time.
+    /// Targets: one for `run`, several if they are loaded at the same time.
     pub targets: Vec<Target>,
-    /// How the targets are compared; `None` for a run with one target.
+    /// Options of the comparison; `None` for a run with one target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub versus: Option<VersusPlan>,
     /// Limits of the load generator.
     pub limits: Limits,
     /// HTTP settings.
     pub http: HttpPlan,
-    /// Local addresses of connections, used in turn; none leaves the choice to the kernel.
+    /// Local addresses of connections, used in turn; if empty, the kernel chooses.
     pub bind: Vec<IpAddr>,
-    /// Other ways to the targets than straight to their addresses.
+    /// Alternatives to a direct connection to the targets' addresses.
     #[serde(skip_serializing_if = "ReachPlan::is_direct")]
     pub reach: ReachPlan,
     /// TLS settings.
@@ -334,31 +340,31 @@ pub struct Plan {
     pub instrument: Instrument,
     /// Response headers that are read and recorded.
     pub response_headers: ResponseHeaders,
-    /// What makes a request a good one.
+    /// Bounds that a good request meets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput: Option<RequestBounds>,
-    /// Limits by metric, thresholds and bands: `"ttft" -> ["p(95)<500ms", "p(50)<10ms|20ms"]`.
+    /// Thresholds and bands by metric: `"ttft" -> ["p(95)<500ms", "p(50)<10ms|20ms"]`.
     pub thresholds: BTreeMap<String, Vec<String>>,
-    /// How much worse figures may get in a comparison: `"ttft.p99" -> "10%"`.
+    /// Allowed regression of figures in a comparison: `"ttft.p99" -> "10%"`.
     pub gate: BTreeMap<String, String>,
     /// Labels of the run.
     pub labels: BTreeMap<String, String>,
-    /// The members of files of prompts that are not sent: `image_url (1) of prompts.jsonl`.
+    /// Members of prompt files that are not sent: `image_url (1) of prompts.jsonl`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsent: Vec<String>,
-    /// Notes for the user, like bounds that this command does not judge.
+    /// Notes for the user, such as thresholds that this command does not judge.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// The seed of the ids of this run's requests. Without a run id it is the same for every run.
+    /// Seed of the ids of this run's requests. Without a run id it is the same for every run.
     pub fn id_seed(&self) -> IdSeed {
         IdSeed::new(self.seed, self.run_id.as_ref().map_or("", RunId::as_str))
     }
 
-    /// Whether conversations share text that begins with the id of the run: a pool of prefixes, or
-    /// the blocks of a trace. Shards with different run ids would not share it.
+    /// Whether conversations share text that begins with the run id: a pool of prefixes, or the
+    /// blocks of a trace. Shards with different run ids would not share it.
     pub fn shares_text_of_the_run(&self) -> bool {
         let blocks = self.trace.as_ref().is_some_and(|trace| trace.format.has_blocks());
         self.scenarios
@@ -367,9 +373,9 @@ impl Plan {
             .any(|scenario| blocks || scenario.prefix_pool.is_some())
     }
 
-    /// Whether no cache should be able to answer a scenario's requests: each has a text of its own.
-    /// The prompts of a trace with shared blocks repeat as they were recorded, and a plain request
-    /// is unique only with a placeholder that is.
+    /// Whether each of a scenario's requests has its own text, so that no cache can answer it. The
+    /// prompts of a trace with shared blocks repeat as recorded, and a plain request is unique only
+    /// with a unique placeholder.
     pub fn busts_caches(&self, scenario: &ScenarioSpec) -> bool {
         let blocks = self.trace.as_ref().is_some_and(|trace| trace.format.has_blocks());
         let is_unique = match &scenario.http {
@@ -386,7 +392,7 @@ impl Plan {
     /// Reads the trace, from a file or built in.
     ///
     /// # Errors
-    /// As [`Trace::load`].
+    /// The same as [`Trace::load`].
     pub fn read_trace(&self) -> Result<Option<Trace>, WorkloadError> {
         self.trace.as_ref().map(trace_file::read_trace).transpose()
     }
@@ -403,7 +409,7 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// Scenarios hold their headers and queries as plain texts; all but harmless ones are redacted.
+/// Redacts the headers and queries of scenarios, which are plain texts there, except harmless ones.
 fn scenarios<S: Serializer>(scenarios: &[ScenarioSpec], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(scenarios.iter().cloned().map(redacted))
 }

@@ -1,4 +1,4 @@
-//! Other ways to the targets than straight to their own addresses.
+//! Alternatives to a direct connection to the targets' own addresses.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -7,33 +7,33 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// How the targets are reached.
+/// Ways to reach the targets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReachPlan {
-    /// Other places to connect to, for some hosts and ports; the first that fits counts.
+    /// Redirected connections for some hosts and ports; the first match applies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub connect_to: Vec<ConnectTo>,
-    /// A Unix socket to connect to, in place of TCP.
+    /// Unix socket to connect to instead of TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unix_socket: Option<PathBuf>,
-    /// The proxy on the way.
+    /// Proxy to use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<ProxyUrl>,
 }
 
 impl ReachPlan {
-    /// Whether every target is reached straight.
+    /// Whether every target is reached directly.
     pub fn is_direct(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Connections to `HOST1:PORT1` go to `HOST2:PORT2`. An empty part is any, or the same.
+/// Redirects connections from `HOST1:PORT1` to `HOST2:PORT2`. An empty part means any, or the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectTo {
-    /// The host that is meant.
+    /// Matching host.
     pub host: Option<String>,
-    /// Its port.
+    /// Matching port.
     pub port: Option<u16>,
     /// The host to connect to.
     pub to_host: Option<String>,
@@ -41,10 +41,10 @@ pub struct ConnectTo {
     pub to_port: Option<u16>,
 }
 
-/// A text that is no [`ConnectTo`].
+/// The error for a text that is not a valid [`ConnectTo`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` says no other place; write HOST1:PORT1:HOST2:PORT2, like `api.example:443:127.0.0.1:8443`; an empty part is any, or the same"
+    "invalid redirection `{0}`: expected HOST1:PORT1:HOST2:PORT2, such as `api.example:443:127.0.0.1:8443`; an empty part is any, or the same"
 )]
 pub struct ConnectToError(String);
 
@@ -57,7 +57,7 @@ impl FromStr for ConnectTo {
 }
 
 impl ConnectTo {
-    /// `None` without a place to connect to, and if a port is not a number.
+    /// Returns `None` without a destination, or if a port is not a number.
     fn from_parts(parts: [String; 4]) -> Option<Self> {
         let [host, port, to_host, to_port] = parts;
         let read = Self {
@@ -70,7 +70,7 @@ impl ConnectTo {
     }
 }
 
-/// An empty text is no port.
+/// An empty text means no port.
 fn read_port(text: &str) -> Result<Option<u16>, ParseIntError> {
     if text.is_empty() { Ok(None) } else { text.parse().map(Some) }
 }
@@ -82,7 +82,7 @@ fn written_host(host: Option<&str>) -> String {
     }
 }
 
-/// The four parts, split at colons outside of brackets.
+/// Splits the four parts at colons outside brackets.
 fn parts(text: &str) -> Option<[String; 4]> {
     let mut parts = vec![String::new()];
     let mut in_brackets = false;
@@ -122,24 +122,24 @@ pub enum ProxyScheme {
     Socks5,
 }
 
-/// A proxy, like `http://proxy.example:3128` or `socks5://127.0.0.1:1080`. It is shown without its
-/// credentials.
+/// A proxy, such as `http://proxy.example:3128` or `socks5://127.0.0.1:1080`. Its credentials are
+/// hidden.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProxyUrl {
-    /// How it is spoken to.
+    /// Protocol of the proxy.
     pub scheme: ProxyScheme,
-    /// Its host; an IPv6 address has no brackets.
+    /// Host; an IPv6 address has no brackets.
     pub host: String,
-    /// Its port.
+    /// Port.
     pub port: u16,
-    /// User and password.
+    /// User name and password.
     pub credentials: Option<(String, String)>,
 }
 
-/// Why a text is not the URL of a proxy. It does not quote the text, which may have a password.
+/// The error for an invalid proxy URL. It does not quote the text, which may have a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "is no proxy; write http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before the host if it wants them"
+    "is not a proxy URL; write http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before the host if it requires credentials"
 )]
 pub struct ProxyUrlError;
 
@@ -162,7 +162,7 @@ impl FromStr for ProxyUrl {
             Some((host, port)) if !port.ends_with(']') => {
                 (host, port.parse().map_err(|_| ProxyUrlError)?)
             }
-            // As curl and others have it.
+            // The default port of curl and others.
             _ => (place, 1080),
         };
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -192,7 +192,7 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Without credentials.
+/// Formats without credentials.
 impl fmt::Display for ProxyUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.scheme {

@@ -1,36 +1,33 @@
-//! The response headers that are read: cache states, upstream retries, server times.
+//! Response headers to read: cache states, upstream retries, server times.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Response headers that are read and recorded. Names are without regard to case; an empty list
-/// reads none.
+/// Response headers to read and record. Names are case-insensitive; an empty list reads none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseHeaders {
-    /// Headers that say whether a cache answered. One `hit` in any of them is a hit. Left out:
-    /// those of known gateways, proxies and content delivery networks.
+    /// Headers that report whether a cache answered. One `hit` in any of them is a hit. Default:
+    /// headers of known gateways, proxies and content delivery networks.
     #[serde(default = "cache")]
     pub cache: Vec<String>,
-    /// Headers with the number of times that the target asked its upstream again; the largest
-    /// counts.
+    /// Headers with the number of times that the target retried its upstream; the largest counts.
     #[serde(default = "retries")]
     pub retries: Vec<String>,
-    /// Headers with the number of times that the target asked its upstream at all, the first
-    /// included.
+    /// Headers with the number of attempts of the target at its upstream, including the first.
     #[serde(default = "attempts")]
     pub attempts: Vec<String>,
-    /// Headers with the time that the target took, in milliseconds, or with a unit like `12ms` or
-    /// `0.5s`; `x-runtime` and `x-process-time` are in seconds. The first of the list that a
-    /// response has counts. Of `server-timing` it is the entry `total`, else the longest; its other
-    /// entries are kept by their names, as parts of the time to the first byte.
+    /// Headers with the time that the target took, in milliseconds, or with a unit such as `12ms`
+    /// or `0.5s`; `x-runtime` and `x-process-time` are in seconds. The first header of the list in
+    /// a response counts. For `server-timing`, the entry `total` is used, or else the longest one;
+    /// its other entries are kept by name, as parts of the time to first byte.
     #[serde(default = "server_time")]
     pub server_time: Vec<String>,
-    /// Headers in which a gateway states its own overhead, in milliseconds or with a unit. It is
-    /// kept as a part of the time to the first byte, by the name of the header.
+    /// Headers with a gateway's own overhead, in milliseconds or with a unit. It is kept as a part
+    /// of the time to first byte, under the header's name.
     #[serde(default = "overhead")]
     pub overhead: Vec<String>,
-    /// Further headers whose texts are kept in `results.jsonl`, up to 256 bytes each.
+    /// Further headers to store in `results.jsonl`, up to 256 bytes each.
     #[serde(default)]
     pub record: Vec<String>,
 }
@@ -49,7 +46,7 @@ impl Default for ResponseHeaders {
 }
 
 impl ResponseHeaders {
-    /// Every list, by its key.
+    /// All lists by key.
     pub fn lists(&self) -> [(&'static str, &Vec<String>); 6] {
         [
             ("cache", &self.cache),

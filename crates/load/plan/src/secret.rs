@@ -1,4 +1,4 @@
-//! Credentials, which no output shows.
+//! Credentials, which must not appear in any output.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 /// The replacement for a credential in every output.
 pub const REDACTED: &str = "<redacted>";
 
-/// Headers whose values are shown. The value of any other header that a user gives may be a
-/// credential, whatever its name.
+/// Headers whose values are shown. The value of any other user-defined header may be a credential,
+/// whatever its name.
 const SHOWN_HEADERS: [&str; 18] = [
     "accept",
     "accept-charset",
@@ -30,7 +30,7 @@ const SHOWN_HEADERS: [&str; 18] = [
     "user-agent",
 ];
 
-/// Parameters of a query whose values are shown.
+/// Query parameters whose values are shown.
 const SHOWN_PARAMETERS: [&str; 10] = [
     "alt",
     "api-version",
@@ -44,21 +44,22 @@ const SHOWN_PARAMETERS: [&str; 10] = [
     "version",
 ];
 
-/// Whether the value of a header is shown in outputs: of the few that never carry a credential.
+/// Whether a header's value is shown in outputs, because it is one of the few that never have a
+/// credential.
 pub fn is_shown_header(name: &str) -> bool {
     SHOWN_HEADERS.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// Whether the name of a header says that it carries a credential.
+/// Whether the name of a header suggests a credential.
 pub fn names_credential(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let parts = ["authorization", "cookie", "token", "secret", "password"];
-    // A whole word: `x-api-key` and `apikey`, but not `x-keyboard`.
+    // Matches whole words: `x-api-key` and `apikey`, but not `x-keyboard`.
     parts.iter().any(|part| name.contains(part))
         || name.split(['-', '_']).any(|word| matches!(word, "key" | "apikey"))
 }
 
-/// The names and values in the query of a path (or a URL) that may be credentials: all but
+/// Names and values in the query of a path (or a URL) that may be credentials: all except
 /// placeholders such as `{{uuid}}`, and the values of a few harmless parameters that do not look
 /// like credentials. A parameter without a name has an empty one.
 pub fn secrets_of_query(path: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -66,7 +67,7 @@ pub fn secrets_of_query(path: &str) -> impl Iterator<Item = (&str, &str)> {
     query.split(['&', ';']).filter_map(secret_of_parameter)
 }
 
-/// The name and value of `name=value`, or a parameter without a name, if it may be a credential.
+/// Name and value of `name=value`, or of a parameter without a name, if it may be a credential.
 fn secret_of_parameter(parameter: &str) -> Option<(&str, &str)> {
     let (name, value) = parameter.split_once('=').unwrap_or(("", parameter));
     let is_placeholder = value.starts_with("{{") && value.ends_with("}}");
@@ -75,21 +76,21 @@ fn secret_of_parameter(parameter: &str) -> Option<(&str, &str)> {
     (!value.is_empty() && !is_placeholder && !is_shown).then_some((name, value))
 }
 
-/// Letters and digits in a row from which on a value is taken for a credential: versions, dates and
-/// names of models have points and hyphens.
+/// Number of consecutive letters and digits from which a value counts as a credential. Versions,
+/// dates and names of models have dots and hyphens.
 const LONG_WORD: usize = 20;
-/// How well-known credentials begin.
+/// Prefixes of well-known credentials.
 const CREDENTIAL_PREFIXES: [&str; 9] =
     ["sk-", "sk_", "pk_", "rk_", "ghp_", "xox", "akia", "eyj", "bearer"];
 
-/// Whether a value looks like a credential wherever it stands.
+/// Whether a value looks like a credential, wherever it appears.
 fn looks_like_credential(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     CREDENTIAL_PREFIXES.iter().any(|prefix| lower.starts_with(prefix))
         || value.split(|c: char| !c.is_alphanumeric()).any(|word| word.len() >= LONG_WORD)
 }
 
-/// A path (or a URL) with the values of its query redacted, see [`secrets_of_query`].
+/// Redacts the query values of a path (or a URL), see [`secrets_of_query`].
 pub fn redacted_path(path: &str) -> String {
     let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
     let shown = query.split_inclusive(['&', ';']).map(|piece| {
@@ -106,7 +107,7 @@ pub fn redacted_path(path: &str) -> String {
     format!("{path}?{}", shown.collect::<String>())
 }
 
-/// A text in which no URL shows a user, a password, or values of its query that may be credentials.
+/// Removes users, passwords, and query values that may be credentials from all URLs in a text.
 pub fn redacted_urls(text: &str) -> String {
     const AROUND: [char; 5] = ['"', '\'', '`', '<', '>'];
     let mut shown = String::with_capacity(text.len());
@@ -116,7 +117,7 @@ pub fn redacted_urls(text: &str) -> String {
         let end = url.find(|c: char| c.is_whitespace() || AROUND.contains(&c));
         let (url, after) = url.split_at(end.unwrap_or(url.len()));
         shown.push_str(before);
-        // A password may have any sign, also one that ends the host in the standard's reading.
+        // A password may have any character, even one that ends the host according to the standard.
         let place = match url.rsplit_once('@') {
             Some((_, place)) => {
                 shown.push_str(REDACTED);
@@ -141,7 +142,7 @@ impl Secret {
         Self(value)
     }
 
-    /// The value itself, only to be sent.
+    /// The value itself, for sending only.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -159,7 +160,7 @@ impl Serialize for Secret {
     }
 }
 
-/// The value of a header. Hidden unless the header is one of the few that never carry a credential.
+/// The value of a header. Hidden unless the header is one of the few that never have a credential.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderValue {
     value: String,
@@ -167,12 +168,12 @@ pub struct HeaderValue {
 }
 
 impl HeaderValue {
-    /// The value of the header `name`.
+    /// Creates the value of the header `name`.
     pub fn new(name: &str, value: String) -> Self {
         Self { value, shown: is_shown_header(name) }
     }
 
-    /// The value itself, only to be sent.
+    /// The value itself, for sending only.
     pub fn reveal(&self) -> &str {
         &self.value
     }
@@ -231,7 +232,7 @@ mod tests {
             ("/a?rawtoken", "/a?<redacted>"),
             ("/a?x=&y", "/a?x=&<redacted>"),
             ("/a?key=1", "/a?key=<redacted>"),
-            // A harmless name, and a value that is none.
+            // A harmless name with a suspicious value.
             ("/a?api-version=sk-1&model=eyJhbGciOi", "/a?api-version=<redacted>&model=<redacted>"),
             ("/a?version=0123456789abcdef0123&page=2", "/a?version=<redacted>&page=2"),
             (

@@ -1,14 +1,14 @@
-//! The file of a trace: one of the user's, or one that is built in.
+//! The file of a trace: a user's or a built-in one.
 
 use std::io;
 use std::path::Path;
 
 use plimsoll_workload::{Trace, TraceSpec, WorkloadError};
 
-/// The start of the paths of built-in files.
+/// Prefix of the paths of built-in files.
 const BUILTIN: &str = "builtin:";
 
-/// Built-in files, by what follows `builtin:`.
+/// Built-in files, by the name after `builtin:`.
 const FILES: [BuiltinFile; 2] = [
     BuiltinFile {
         path: "traces/azure-example.csv",
@@ -33,7 +33,7 @@ pub fn is_builtin(path: &Path) -> bool {
 /// Reads a trace, from a file or built in.
 ///
 /// # Errors
-/// As [`Trace::load`].
+/// The same as [`Trace::load`].
 pub fn read_trace(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
     let Some(path) = builtin_path(&spec.file) else { return Trace::load(spec, Path::new("")) };
     let Some(file) = FILES.iter().find(|file| file.path == path) else {

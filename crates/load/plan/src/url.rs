@@ -1,10 +1,10 @@
 //! The target's URL.
 //!
-//! Parsed here and not by the `url` crate, because a load tool must send what the user wrote. `url`
-//! removes dot segments from the path (`/a/../b`), turns an empty path into `/`, lower-cases the
-//! host, rewrites IPv4 shorthands (`127.1`), drops line breaks, turns backslashes into slashes, and
-//! accepts an empty port and port 0. All checks here would still be needed before it, and without
-//! Redis nothing else in the program needs it and its Unicode tables.
+//! Parsed here instead of by the `url` crate, because a load tool must send exactly the user's
+//! text. `url` removes dot segments from the path (`/a/../b`), turns an empty path into `/`,
+//! lowercases the host, rewrites IPv4 shorthands (`127.1`), drops line breaks, turns backslashes
+//! into slashes, and accepts an empty port and port 0. All checks here would still be needed before
+//! it, and without Redis no other part of the program needs it and its Unicode tables.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -32,7 +32,7 @@ impl Scheme {
         }
     }
 
-    /// The port if none is written.
+    /// Default port.
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -41,16 +41,16 @@ impl Scheme {
     }
 }
 
-/// A base URL: scheme, host, port, an optional path prefix, and an optional query that is kept on
-/// every request (`?api-version=2024-06-01`). Never with credentials before the host, or a
-/// fragment. It is shown with the values of the query hidden that may be credentials.
+/// A base URL: scheme, host, port, an optional path prefix, and an optional query that is added to
+/// every request (`?api-version=2024-06-01`). It never has credentials before the host, or a
+/// fragment. Query values that may be credentials are hidden when it is shown.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TargetUrl {
     scheme: Scheme,
     host: String,
     port: u16,
     path: String,
-    /// With its `?`; empty for none.
+    /// Query with its `?`; empty for none.
     query: String,
 }
 
@@ -65,27 +65,27 @@ impl TargetUrl {
         &self.host
     }
 
-    /// Port, the scheme's own if none was written.
+    /// Port; the scheme's default if not written.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Path prefix as it is written: empty, or starting with `/`.
+    /// Path prefix as written: empty, or starting with `/`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Path prefix and query as they are written, only to be sent.
+    /// Path prefix and query as written, for sending only.
     pub fn path_and_query(&self) -> String {
         format!("{}{}", self.path, self.query)
     }
 
-    /// The query with its `?`, only to be sent; empty for none.
+    /// Query with its `?`, for sending only; empty for none.
     pub fn query(&self) -> &str {
         &self.query
     }
 
-    /// Whether the host is this one, or has a private address: load costs nobody else anything.
+    /// Whether the host is local or has a private address, so that load costs nobody else money.
     pub fn is_private(&self) -> bool {
         if self.host.eq_ignore_ascii_case("localhost") {
             return true;
@@ -99,7 +99,7 @@ impl TargetUrl {
         }
     }
 
-    /// Whether the host is this one.
+    /// Whether the host is the local one.
     pub fn is_loopback(&self) -> bool {
         let address: Result<IpAddr, _> = self.host.parse();
         self.host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|ip| ip.is_loopback())
@@ -121,7 +121,7 @@ impl fmt::Display for TargetUrl {
     }
 }
 
-/// As it is shown: a query may have credentials.
+/// Formats like `Display`, because a query may have credentials.
 impl fmt::Debug for TargetUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -134,32 +134,32 @@ impl Serialize for TargetUrl {
     }
 }
 
-/// Why a text is not the URL of a target. No message quotes the text, which may contain a password.
+/// Why a text is not a valid target URL. Messages do not quote the text, which may have a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlFault {
-    /// Nothing before `://`. Remedy: put `http://` or `https://` before it.
+    /// The scheme is missing. Remedy: put `http://` or `https://` before it.
     #[error("has no scheme")]
     NoScheme,
-    /// An unsupported scheme. Remedy: use `http://` or `https://`.
+    /// The scheme is unsupported. Remedy: use `http://` or `https://`.
     #[error("has a scheme other than http and https")]
     Scheme,
-    /// A name or password before the host. Remedy: use `key` or `headers`.
+    /// It has a name or password before the host. Remedy: use `key` or `headers`.
     #[error("contains credentials")]
     Credentials,
-    /// No host. Remedy: write the host.
+    /// The host is missing. Remedy: write the host.
     #[error("has no host")]
     NoHost,
-    /// A host that is neither a name nor an address. Remedy: check it; write IPv6 in brackets.
+    /// The host is neither a name nor an address. Remedy: check it; write IPv6 in brackets.
     #[error("has a host that is neither a name nor an address")]
     Host,
-    /// A port that is not a number from 1 to 65535. Remedy: correct it.
+    /// The port is not a number from 1 to 65535. Remedy: correct it.
     #[error("has a port that is not a number from 1 to 65535")]
     Port,
-    /// A fragment, which no request carries. Remedy: remove it.
+    /// It has a fragment, which is never sent. Remedy: remove it.
     #[error("has a fragment")]
     Fragment,
-    /// A space, a control or a non-ASCII character. Remedy: remove or percent-encode it.
+    /// It has a space, a control or a non-ASCII character. Remedy: remove or percent-encode it.
     #[error("contains a space, a control or a non-ASCII character")]
     Character,
 }

@@ -1,4 +1,4 @@
-//! The built-in profiles, to run as they are or to start from.
+//! The built-in profiles, to run unchanged or as a starting point.
 
 /// Name and text of a built-in profile.
 type Builtin = (&'static str, &'static str);
@@ -33,7 +33,7 @@ pub fn profile(name: &str) -> Option<&'static str> {
     PROFILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// The names of the built-in profiles, the most general one first.
+/// Names of the built-in profiles, the most general one first.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PROFILES.iter().map(|(name, _)| *name)
 }

@@ -1,7 +1,7 @@
 //! Sizes in bytes, written with a unit.
 //!
-//! Ours instead of the `bytesize` crate: stored plans show the exact size in the unit it was
-//! written in, unknown units in other case are refused, and the message lists the units.
+//! Used instead of the `bytesize` crate, because stored plans show the exact size in its original
+//! unit, units in the wrong case are rejected, and the error message lists the units.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,18 +27,18 @@ const UNITS: [(&str, u64); 8] = [
 ];
 
 impl ByteSize {
-    /// From bytes.
+    /// Creates a size from bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// In bytes.
+    /// The size in bytes.
     pub const fn bytes(self) -> u64 {
         self.0
     }
 }
 
-/// Writes the size in the largest unit that needs no decimals.
+/// Formats the size in the largest unit that needs no decimals.
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, size) = UNITS
@@ -50,12 +50,12 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// A text that is not a size.
+/// The error for a text that is not a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is not a size: write a number and a unit (B, kB, MB, GB, KiB, MiB, GiB), like `16MiB`")]
 pub struct ParseSizeError;
 
-/// Reads `16MiB`, `1.5 GB` or a bare number of bytes.
+/// Parses `16MiB`, `1.5 GB` or a bare number of bytes.
 impl FromStr for ByteSize {
     type Err = ParseSizeError;
 

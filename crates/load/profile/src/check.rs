@@ -1,4 +1,4 @@
-//! Checks the values of a profile for what the schema cannot express.
+//! Checks the values of a profile beyond what the schema can express.
 
 mod headers;
 mod scenarios;
@@ -26,19 +26,18 @@ pub(crate) use targets::{CheckedTargets, reference};
 /// The purpose of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To check it: a key that is still a placeholder is accepted, thresholds that no run can judge
-    /// are not.
+    /// To check it: a placeholder key is accepted, but thresholds that no run can judge are not.
     Check,
-    /// To show it: a key that is still a placeholder is accepted.
+    /// To show it: a placeholder key is accepted.
     Show,
-    /// To run it, with its one target.
+    /// To run it with its single target.
     Run,
     /// To compare its targets.
     Versus,
 }
 
 impl Purpose {
-    /// Whether requests are to be sent.
+    /// Whether requests will be sent.
     const fn sends(self) -> bool {
         matches!(self, Self::Run | Self::Versus)
     }
@@ -52,14 +51,14 @@ pub(crate) struct ProfileCheck<'a> {
     pub(crate) found: ProblemCollector,
 }
 
-/// The start of a key that has not been filled in yet.
+/// Prefix of a placeholder key that has not been replaced yet.
 const PLACEHOLDER: &str = "REPLACE_";
 
-/// Invalid lines of a trace that are shown one by one. They are mostly invalid in the same way.
+/// Maximum number of invalid trace lines shown one by one. They are mostly invalid in the same way.
 const SHOWN_ROWS: usize = 3;
 
 impl ProfileCheck<'_> {
-    /// The targets' URLs, or all problems: of the values, and those found before.
+    /// The targets' URLs, or all problems, including earlier ones.
     pub(crate) fn targets_or_problems(mut self) -> Result<CheckedTargets, Problems> {
         self.check_name();
         let targets = self.check_targets();
@@ -101,7 +100,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// A placeholder may be checked and shown, but not run.
+    /// Rejects a placeholder, unless the profile is only checked or shown.
     fn check_placeholder(&mut self, path: ConfigPath, value: &str) {
         if self.purpose.sends() && value.starts_with(PLACEHOLDER) {
             let fix = "write the key or `${NAME}` of a variable, give --key KEY, or leave `key` out if the target asks for none";
@@ -186,7 +185,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// Reads the trace as the run will, so that its problems are known before.
+    /// Reads the trace in the same way as the run, so that its problems are found early.
     fn check_trace(&mut self) {
         let Some(trace) = &self.file.trace else { return };
         let path = top("trace").key("file");
@@ -288,7 +287,8 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// A run notes them instead: flags may make it shorter than the profile on purpose.
+    /// Checks limits that no run can judge. A run reports them as notes instead, because flags may
+    /// shorten it on purpose.
     fn check_judgeable(&mut self, target: Option<&TargetUrl>) {
         if self.purpose != Purpose::Check || self.found.any() {
             return;
@@ -313,8 +313,8 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// A bound on `ttft{scenario:NAME}` needs a scenario of that name: without samples it cannot
-    /// pass.
+    /// A threshold on `ttft{scenario:NAME}` needs a scenario with that name, because it cannot pass
+    /// without samples.
     fn check_scope(&mut self, metric: &str, path: &ConfigPath) {
         let inside = metric.split_once("{scenario:").and_then(|(_, rest)| rest.strip_suffix('}'));
         let Some(name) = inside.map(str::trim) else { return };
@@ -333,7 +333,7 @@ impl ProfileCheck<'_> {
     }
 }
 
-/// The labels that Plimsoll sets on its Prometheus figures.
+/// Labels that Plimsoll sets on its Prometheus metrics.
 const RESERVED_LABELS: [&str; 25] = [
     "stage",
     "scenario",
@@ -357,20 +357,21 @@ const RESERVED_LABELS: [&str; 25] = [
     "judgement",
     "le",
     "run_id",
-    // Those of a scrape, and of the group of a push.
+    // Labels of a scrape, and of the group of a push.
     "job",
     "instance",
     "run",
 ];
 
-/// Prometheus: `[a-zA-Z_][a-zA-Z0-9_]*`; two underscores at the start are reserved.
+/// Whether Prometheus accepts the label: `[a-zA-Z_][a-zA-Z0-9_]*`, without a leading double
+/// underscore, which is reserved.
 fn is_label(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     starts && plain && !name.starts_with("__")
 }
 
-/// A key of the profile.
+/// A top-level key of the profile.
 fn top(key: &str) -> ConfigPath {
     ConfigPath::root().key(key)
 }

@@ -1,11 +1,11 @@
-//! Environment variables, which override keys of a profile and are replaced in its texts.
+//! Environment variables, which override keys of a profile and replace placeholders in its texts.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::error::Fault;
 
-/// The start of the names of overriding variables: `PLIMSOLL_TARGET` overrides `target`.
+/// Prefix of overriding variables: `PLIMSOLL_TARGET` overrides `target`.
 const PREFIX: &str = "PLIMSOLL_";
 
 /// The environment variables that a profile may use.
@@ -13,7 +13,7 @@ const PREFIX: &str = "PLIMSOLL_";
 pub struct EnvVars(BTreeMap<String, String>);
 
 impl EnvVars {
-    /// The variables of this process; those that are not Unicode are left out.
+    /// The variables of this process, without those that are not Unicode.
     pub fn from_process() -> Self {
         std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -22,8 +22,8 @@ impl EnvVars {
 
     /// Every variable that overrides a key of the profile: its name, the key's path and the text.
     ///
-    /// A name is `PLIMSOLL_` and the path in capitals, with two underscores between steps:
-    /// `PLIMSOLL_MAX_IN_FLIGHT` is `max_in_flight` and `PLIMSOLL_TLS__INSECURE` is `tls.insecure`.
+    /// A name consists of `PLIMSOLL_` and the path in capitals, with two underscores between steps:
+    /// `PLIMSOLL_MAX_IN_FLIGHT` is `max_in_flight`, and `PLIMSOLL_TLS__INSECURE` is `tls.insecure`.
     pub(crate) fn overrides(&self) -> impl Iterator<Item = (&str, String, &str)> {
         self.0.iter().filter_map(|(name, text)| {
             let path = name.strip_prefix(PREFIX)?.to_lowercase().replace("__", ".");
@@ -31,7 +31,7 @@ impl EnvVars {
         })
     }
 
-    /// The run id that all shards of a run share; not a key of the profile.
+    /// The run id shared by all shards of a run. It is not a key of the profile.
     pub(crate) fn run_id(&self) -> Option<&str> {
         self.0.get("PLIMSOLL_RUN_ID").map(String::as_str)
     }
@@ -39,7 +39,7 @@ impl EnvVars {
     /// Replaces `${NAME}`, `${NAME:-default}` and `$$`; any other dollar sign stays.
     ///
     /// # Errors
-    /// Every variable that is not set and has no default, and every `${` that names no variable.
+    /// Every variable without a value or default, and every `${` without a variable's name.
     pub(crate) fn expand(&self, text: &str) -> Result<String, Vec<Fault>> {
         let mut expanded = String::with_capacity(text.len());
         let mut faults = Vec::new();
@@ -100,7 +100,7 @@ impl FromIterator<(String, String)> for EnvVars {
     }
 }
 
-/// Shows only the names: values may be secrets.
+/// Hides the values, which may be secrets.
 impl fmt::Debug for EnvVars {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()

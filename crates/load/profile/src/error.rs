@@ -13,7 +13,7 @@ pub enum ValueSource {
     File(String),
     /// An environment variable.
     Environment(String),
-    /// A flag of the command line, without its value, which may be a secret.
+    /// A command-line flag, without its value, which may be a secret.
     Flag(String),
 }
 
@@ -37,12 +37,12 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault with this cause and fix.
+    /// Creates a fault with this cause and fix.
     pub fn new(cause: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { cause: cause.into(), fix: fix.into() }
     }
 
-    /// From the message of another crate's error: `CAUSE; FIX` or `CAUSE: FIX`.
+    /// Splits the message of another crate's error: `CAUSE; FIX` or `CAUSE: FIX`.
     pub(crate) fn from_error(error: &impl ToString) -> Self {
         let message = error.to_string();
         let separator = last_outside_of_quotes(&message, "; ")
@@ -54,23 +54,23 @@ impl Fault {
     }
 }
 
-/// The last position of `sign` outside of back-quotes.
+/// The last position of `sign` outside backquotes.
 fn last_outside_of_quotes(text: &str, sign: &str) -> Option<usize> {
     text.rmatch_indices(sign)
         .map(|(at, _)| at)
         .find(|at| text[..*at].matches('`').count().is_multiple_of(2))
 }
 
-/// One thing that is wrong with a profile.
+/// A problem of a profile.
 ///
 /// Displayed as `SOURCE:LINE: PATH: CAUSE; FIX`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{source_name}{}: {}{}; {}", suffix(*.line), prefix(.path), .fault.cause, .fault.fix)]
 pub struct Problem {
     /// The source of the value.
-    // Not called `source`, which thiserror would take for an underlying error.
+    // Not called `source`, because thiserror would treat that as an underlying error.
     pub source_name: ValueSource,
-    /// The line of the file, from 1, where it is known.
+    /// Line in the file, from 1, if known.
     pub line: Option<u64>,
     /// The path of the value in the profile.
     pub path: ConfigPath,
@@ -79,18 +79,18 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem of the value at a path, without a line.
+    /// Creates a problem of the value at a path, without a line.
     pub(crate) const fn new(source_name: ValueSource, path: ConfigPath, fault: Fault) -> Self {
         Self { source_name, line: None, path, fault }
     }
 }
 
-/// A colon and the line; nothing where it is not known.
+/// A colon and the line; empty if it is unknown.
 fn suffix(line: Option<u64>) -> String {
     line.map(|line| format!(":{line}")).unwrap_or_default()
 }
 
-/// The path and a colon; nothing for the whole profile.
+/// The path and a colon; empty for the whole profile.
 fn prefix(path: &ConfigPath) -> String {
     if path.steps().is_empty() { String::new() } else { format!("{path}: ") }
 }
@@ -122,7 +122,7 @@ impl Problems {
         self.0.is_empty()
     }
 
-    /// Adds the lines of the values that stand in a file.
+    /// Adds the lines of values from a file.
     #[must_use]
     pub(crate) fn with_lines(mut self, file: &ValueSource, lines: &Lines) -> Self {
         for problem in self.0.iter_mut().filter(|problem| problem.source_name == *file) {
@@ -131,13 +131,13 @@ impl Problems {
         self
     }
 
-    /// `value` if there are no problems.
+    /// Returns `value` if there are no problems.
     pub(crate) fn or<T>(self, value: T) -> Result<T, Self> {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }
 }
 
-/// Sorted by path, each once.
+/// Sorts problems by path, without duplicates.
 impl FromIterator<Problem> for Problems {
     fn from_iter<I: IntoIterator<Item = Problem>>(problems: I) -> Self {
         let mut all: Vec<_> = problems.into_iter().collect();

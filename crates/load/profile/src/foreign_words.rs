@@ -1,9 +1,9 @@
-//! Words of other programs' profiles that mean one thing here: they are read as ours, and a note
-//! says so. What could mean several things is left to the checks, which name it.
+//! Translates unambiguous words of other programs' profiles, each with a note. Ambiguous words are
+//! left to the checks, which report them.
 
 use serde_json::{Map, Value};
 
-/// Keys at the top, and ours.
+/// Foreign top-level keys, and ours.
 const KEYS: [(&str, &str); 6] = [
     ("vk", "key"),
     ("virtual_key", "key"),
@@ -13,7 +13,7 @@ const KEYS: [(&str, &str); 6] = [
     ("models", "model"),
 ];
 
-/// Protocols, and ours.
+/// Foreign protocol names, and ours.
 const PROTOCOLS: [(&str, &str); 11] = [
     ("openai", "openai-chat"),
     ("chat", "openai-chat"),
@@ -28,7 +28,7 @@ const PROTOCOLS: [(&str, &str); 11] = [
     ("https", "http"),
 ];
 
-/// Reads foreign words of a profile as ours. Gives a note for each.
+/// Translates foreign words of a profile, and returns a note for each.
 pub(crate) fn translate(root: &mut Value) -> Vec<String> {
     let mut notes = Vec::new();
     let Value::Object(profile) = root else { return notes };
@@ -54,7 +54,7 @@ pub(crate) fn translate(root: &mut Value) -> Vec<String> {
     notes
 }
 
-/// `defaults` stand at the top.
+/// Moves `defaults` to the top level.
 fn defaults(profile: &mut Map<String, Value>, notes: &mut Vec<String>) {
     let Some(Value::Object(inner)) = profile.get("defaults").cloned() else { return };
     profile.remove("defaults");
@@ -95,7 +95,7 @@ fn protocol(holder: &mut Map<String, Value>, place: &str, notes: &mut Vec<String
     }
 }
 
-/// A system prompt inside of `content` stands beside it.
+/// Moves a system prompt out of `content`.
 fn system(holder: &mut Map<String, Value>, place: &str, notes: &mut Vec<String>) {
     if holder.contains_key("system") {
         return;
@@ -107,7 +107,7 @@ fn system(holder: &mut Map<String, Value>, place: &str, notes: &mut Vec<String>)
     }
 }
 
-/// A list of stages in our notation; `None` where an item is none.
+/// Converts a list of stages to our notation; `None` if an item cannot be converted.
 fn stages(value: &Value) -> Option<String> {
     let items = value.as_array().filter(|items| !items.is_empty())?;
     let texts: Option<Vec<_>> = items.iter().map(stage).collect();
@@ -135,7 +135,7 @@ fn stage(item: &Value) -> Option<String> {
     let warm_up = one_of(&["warmup", "warm_up", "is_warmup"]) == Some(&Value::Bool(true));
     let known = ["name", "type", "warmup", "warm_up", "is_warmup"];
     let others = item.keys().filter(|key| !known.contains(&key.as_str())).count();
-    // Anything else might change what is meant.
+    // Any other key might change the meaning.
     (others == 2).then(|| format!("{}{load}:{duration}", if warm_up { "w" } else { "" }))
 }
 
@@ -152,13 +152,13 @@ fn load(value: &Value) -> Option<String> {
     }
 }
 
-/// A bound alone is a list of one; a number is the most.
+/// Converts a single threshold to a list, and a number to an upper limit.
 fn thresholds(profile: &mut Map<String, Value>, notes: &mut Vec<String>) {
     let bounds = profile.get_mut("thresholds").and_then(Value::as_object_mut);
     for (metric, bound) in bounds.into_iter().flatten() {
         let text = match &*bound {
             Value::String(text) => text.clone(),
-            // Of times nobody knows the unit.
+            // For a time, the unit would be unknown.
             Value::Number(most) if metric.ends_with("_rate") => format!("<{most}"),
             _ => continue,
         };

@@ -14,10 +14,10 @@ use crate::suggest;
 use plimsoll_plan::HttpVersion;
 use plimsoll_plan::{Scheme, TargetUrl};
 
-/// The fix of a limit that is about nothing.
+/// The fix for a limit without an effect.
 const LEAVE_OUT: &str = "leave it out";
 
-/// The bounds that no run of the profile can judge, with the path of each.
+/// The thresholds that no run of the profile can judge, with the path of each.
 pub(crate) fn faults(file: &ProfileFile, target: &TargetUrl) -> Vec<(ConfigPath, Fault)> {
     let plan = PlannedLoad { file, target };
     let mut faults = Vec::new();
@@ -33,14 +33,14 @@ pub(crate) fn faults(file: &ProfileFile, target: &TargetUrl) -> Vec<(ConfigPath,
     faults
 }
 
-/// What a profile plans, as far as it says.
+/// The load of a profile, as far as it is known.
 struct PlannedLoad<'p> {
     file: &'p ProfileFile,
     target: &'p TargetUrl,
 }
 
 impl PlannedLoad<'_> {
-    /// Why a bound can never be judged.
+    /// The reason why a threshold can never be judged.
     fn fault(&self, bound: &Limit) -> Option<Fault> {
         self.scope_fault(bound.scope())
             .or_else(|| self.metric_fault(bound))
@@ -150,7 +150,7 @@ impl PlannedLoad<'_> {
         found.map(|(_, cause, fix)| Fault::new(cause, fix))
     }
 
-    /// A percentile of more samples than the profile plans requests.
+    /// Rejects a percentile that needs more samples than the planned requests.
     fn sample_fault(&self, bound: &Limit) -> Option<Fault> {
         // A stream has many gaps.
         if matches!(bound.figure(), Figure::Distribution(Metric::Itl)) {
@@ -169,7 +169,7 @@ impl PlannedLoad<'_> {
         })
     }
 
-    /// The most requests that the measured stages of a scope can send; `None` if that depends on
+    /// The maximum number of requests in the measured stages of a scope; `None` if it depends on
     /// the target or on a trace.
     fn most_requests(&self, scope: &Scope) -> Option<f64> {
         if self.scenarios(scope).any(|scenario| scenario.behaviour.agent.is_some()) {
@@ -199,7 +199,7 @@ fn unknown(kind: &str, name: &str, known: impl Iterator<Item = String>) -> Optio
     (!known.contains(&name)).then(|| Fault::new(cause, suggest::instead(name, &known)))
 }
 
-/// The arrivals of an open stage on average.
+/// Mean number of arrivals of an open stage.
 fn arrivals(stage: &StageSpec) -> Option<f64> {
     match stage.load {
         Load::Open { from, to } => {
@@ -213,13 +213,13 @@ fn is_address(target: &TargetUrl) -> bool {
     target.host().parse::<std::net::IpAddr>().is_ok()
 }
 
-/// Whether some of a scenario's requests are messages to a tool server or an agent.
+/// Whether any of a scenario's requests are messages to a tool server or an agent.
 fn has_operations(behaviour: &Behaviour) -> bool {
     behaviour.protocol.is_rpc()
         || behaviour.agent.as_ref().is_some_and(|agent| agent.tools == ToolProtocol::Mcp)
 }
 
-/// Whether some of a scenario's requests ask for streams.
+/// Whether any of a scenario's requests ask for streams.
 fn streams(behaviour: &Behaviour) -> bool {
     match behaviour.protocol {
         Dialect::Websocket => true,

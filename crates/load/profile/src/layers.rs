@@ -1,5 +1,5 @@
-//! The layers of a profile: the file's values, overridden by the environment and then by the flags.
-//! Each value keeps its source, for error messages.
+//! The layers of a profile: the file's values, overridden by the environment and then by flags.
+//! Each value keeps its source for error messages.
 
 mod inherit;
 mod locate;
@@ -19,14 +19,14 @@ pub(crate) use inherit::drop_nulls;
 use inherit::inherit;
 use locate::{header_path, insert, locate};
 
-/// The values of a profile before they are typed, and the problems so far.
+/// The untyped values of a profile, and the problems so far.
 #[derive(Debug)]
 pub(crate) struct LayeredValues {
     root: Value,
     file: ValueSource,
-    /// Where the values of the file stand.
+    /// Lines of the file's values.
     lines: Lines,
-    /// The paths that the environment or a flag has set, the latest last.
+    /// Paths set by the environment or a flag, in order.
     written: Vec<(ConfigPath, ValueSource)>,
     problems: Vec<Problem>,
     /// Paths with an invalid value.
@@ -35,7 +35,7 @@ pub(crate) struct LayeredValues {
 }
 
 impl LayeredValues {
-    /// The values of a file.
+    /// Creates the layer of a file's values.
     pub(crate) const fn new(root: Value, lines: Lines, file: ValueSource) -> Self {
         Self {
             root,
@@ -48,18 +48,18 @@ impl LayeredValues {
         }
     }
 
-    /// The same with notes for the user.
+    /// Adds notes for the user.
     pub(crate) fn with_notes(mut self, notes: Vec<String>) -> Self {
         self.notes.extend(notes);
         self
     }
 
-    /// The problems with the lines of what stands in the file.
+    /// Adds lines to problems of the file's values.
     pub(crate) fn locate(&self, problems: Problems) -> Problems {
         problems.with_lines(&self.file, &self.lines)
     }
 
-    /// The source of the value at `path`: of the whole value, or else of its latest part.
+    /// The source of the value at `path`: of the whole value, or otherwise of its latest part.
     pub(crate) fn source(&self, path: &ConfigPath) -> &ValueSource {
         let mut latest = self.written.iter().rev();
         let around = latest.clone().find(|(written, _)| path.is_within(written));
@@ -67,7 +67,7 @@ impl LayeredValues {
         found.map_or(&self.file, |(_, source)| source)
     }
 
-    /// The path of the behaviour `key` of scenario `index`: in the scenario or at the top.
+    /// The path of the behaviour `key` of scenario `index`: in the scenario or at the top level.
     pub(crate) fn behaviour_path(&self, index: usize, key: &str) -> ConfigPath {
         let own = ConfigPath::root().key("scenarios").index(index).key(key);
         let scenario_has_it = own.find(&self.root).is_some_and(|value| !value.is_null());
@@ -90,7 +90,7 @@ impl LayeredValues {
         let known: Vec<_> =
             schema::forms(schema::top()).into_iter().flat_map(Node::members).collect();
         for (name, path, text) in environment.overrides() {
-            // Other variables with that prefix, like PLIMSOLL_SHARD_INDEX, are not keys of the
+            // Other variables with that prefix, such as PLIMSOLL_SHARD_INDEX, are not keys of the
             // profile.
             let first = path.split('.').next().unwrap_or_default();
             if known.iter().any(|(key, _)| *key == first) {
@@ -99,7 +99,7 @@ impl LayeredValues {
         }
     }
 
-    /// Applies flags; later ones win, and `--set` wins over all others.
+    /// Applies flags; later ones win, and `--set` overrides all others.
     pub(crate) fn apply_flags(&mut self, overrides: &Overrides) {
         for KeyFlag { flag, key, text } in &overrides.keys {
             let source = ValueSource::Flag(format!("--{flag}"));
@@ -125,8 +125,8 @@ impl LayeredValues {
         }
     }
 
-    /// A flag that sets a default which no scenario takes would change nothing, and is refused. If
-    /// only some scenarios take it, a note names the others.
+    /// Rejects a flag whose default no scenario would use. If only some scenarios use it, a note
+    /// names the others.
     fn effect(&self, path: &ConfigPath, source: &ValueSource) -> Result<Option<String>, Problem> {
         let scenarios = self.root.get("scenarios").and_then(Value::as_array);
         let (Some(scenarios), [Step::Key(key), ..]) = (scenarios, path.steps()) else {
@@ -204,8 +204,8 @@ impl LayeredValues {
         }
     }
 
-    /// Replaces variables in the texts of the file. Texts from the environment and flags are not
-    /// changed: the shell has expanded them already.
+    /// Expands variables in the texts of the file. Texts from the environment and flags stay
+    /// unchanged, because the shell has already expanded them.
     pub(crate) fn expand(&mut self, environment: &EnvVars) {
         let mut texts = Vec::new();
         collect_dollars(&self.root, &ConfigPath::root(), &mut texts);
@@ -243,27 +243,27 @@ impl LayeredValues {
         ProblemCollector::new(std::mem::take(&mut self.problems), removed)
     }
 
-    /// The values with every scenario complete, see [`inherit`].
+    /// The values with every scenario complete; see [`inherit`].
     pub(crate) fn inherit(&self) -> Value {
         inherit(&self.root)
     }
 
-    /// Notes on flags that some scenarios do not take.
+    /// Notes on flags that some scenarios ignore.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
     }
 }
 
-/// What a scenario is called in a path.
+/// Name of a scenario in a path.
 fn name_of(index: usize, scenario: &Value) -> String {
     let name = scenario.get("name").and_then(Value::as_str);
     name.map_or_else(|| index.to_string(), str::to_owned)
 }
 
-/// Keys whose members are independent of each other: one can be removed, and the others be checked.
+/// Keys with independent members: one can be removed while the others are checked.
 const FREE_MEMBERS: [&str; 5] = ["thresholds", "bands", "gate", "labels", "headers"];
 
-/// What contains `path` and can be removed as a whole: a key of the profile or of a scenario, or a
+/// The smallest removable value that includes `path`: a key of the profile or of a scenario, or a
 /// member of a mapping with free keys.
 fn enclosing_key(path: &ConfigPath) -> ConfigPath {
     let steps = path.steps();
@@ -305,7 +305,7 @@ fn collect_dollars(value: &Value, path: &ConfigPath, texts: &mut Vec<(ConfigPath
     }
 }
 
-/// The value of a text from outside the file: the text itself if the schema wants one, else YAML.
+/// Parses a text from outside the file: unchanged if the schema expects a text, otherwise as YAML.
 fn value_of_text(path: &ConfigPath, text: &str) -> Value {
     let forms = schema::at(path);
     let literal = || Value::String(text.to_owned());

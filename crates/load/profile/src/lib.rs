@@ -8,11 +8,11 @@
 //! ```
 //!
 //! - [`Profile`]: a profile's text, from a file or built in ([`builtin_names`])
-//! - [`load`]: all of the above; all problems come at once, each with its source, path, cause and
-//!   fix
+//! - [`load`]: all of the above; all problems are reported at once, each with its source, path,
+//!   cause and fix
 //! - [`schema`](fn@schema): the JSON Schema of [`ProfileFile`], for editors
 //!
-//! There are no sockets, results or terminal here.
+//! The crate has no sockets, results or terminal.
 
 mod builtin;
 mod byte_size;
@@ -36,7 +36,7 @@ mod source;
 mod spec;
 mod suggest;
 
-/// Shows only these fields of a type: the others may have credentials.
+/// Implements `Debug` with these fields only, because the others may have credentials.
 macro_rules! debug_only {
     ($($type:ident: $($field:ident),*;)+) => {$(
         impl std::fmt::Debug for $type {

@@ -1,21 +1,21 @@
-//! The lines of a file in which its keys stand, for error messages.
+//! Lines of the keys of a file, for error messages.
 
 use std::collections::BTreeMap;
 
 use crate::path::ConfigPath;
 
-/// The lines of the keys of a file, from 1. Empty for JSON, whose reader does not tell them.
+/// Lines of a file's keys, from 1. Empty for JSON, whose parser does not report them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines(BTreeMap<ConfigPath, u64>);
 
 impl Lines {
-    /// Notes the line of a key.
+    /// Records the line of a key.
     pub(crate) fn note(&mut self, path: ConfigPath, line: u64) {
         self.0.insert(path, line);
     }
 
-    /// The line of the value at a path: of its key, else of the first key inside it, else of what
-    /// contains it. `None` for a key that is missing at the top.
+    /// The line of the value at a path: of its key, or else of the first key inside it, or else of
+    /// the enclosing value. `None` for a missing top-level key.
     pub(crate) fn find(&self, path: &ConfigPath) -> Option<u64> {
         if path.steps().is_empty() {
             return None;

@@ -1,34 +1,35 @@
 //! The command-line flags that override a profile.
 
-/// Overrides from the command line, each as it was typed.
+/// Overrides from the command line, as typed.
 #[derive(Clone, Default)]
 pub struct Overrides {
-    /// Flags that set one key each; a later one wins.
+    /// Flags that set one key each; later ones win.
     pub keys: Vec<KeyFlag>,
-    /// `--header 'NAME: VALUE'`, added to those of the profile, or replacing one of the same name.
+    /// `--header 'NAME: VALUE'`: added to the profile's headers, or replaces one with the same
+    /// name.
     pub headers: Vec<String>,
-    /// `--set PATH=VALUE`, for every key: `--set scenarios.simple.weight=3`. They win over `keys`.
+    /// `--set PATH=VALUE`, for any key: `--set scenarios.simple.weight=3`. They override `keys`.
     pub sets: Vec<String>,
-    /// `--run-id ID`: the id of the run, from which the ids of its requests follow. Left out: a
-    /// random one.
+    /// `--run-id ID`: id of the run, from which the ids of its requests are derived. Random by
+    /// default.
     pub run_id: Option<String>,
-    /// `--shard K/N`: the part of the run that this process runs, from 0.
+    /// `--shard K/N`: the part of the run that this process executes, from 0.
     pub shard: Option<String>,
 }
 
 /// A flag that sets a key of the profile.
 #[derive(Clone)]
 pub struct KeyFlag {
-    /// Its name without dashes, for messages.
+    /// Name of the flag without dashes, for messages.
     pub flag: String,
-    /// The path of the key.
+    /// Path of the key.
     pub key: String,
-    /// The value, as it was typed.
+    /// Value, as typed.
     pub text: String,
 }
 
 impl Overrides {
-    /// The same with a flag that sets a key.
+    /// Adds a flag that sets a key.
     #[must_use]
     pub fn with(mut self, flag: &str, key: &str, text: impl Into<String>) -> Self {
         let (flag, key) = (flag.to_owned(), key.to_owned());
@@ -36,7 +37,7 @@ impl Overrides {
         self
     }
 
-    /// What a flag sets a key to.
+    /// The value that a flag sets for a key.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.keys.iter().rev().find(|own| own.key == key).map(|own| own.text.as_str())
     }

@@ -1,4 +1,4 @@
-//! Parses bytes as JSON or YAML, by content, into untyped values.
+//! Parses JSON or YAML bytes, detected by content, into untyped values.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,20 +12,20 @@ use crate::error::Fault;
 use crate::lines::Lines;
 use crate::path::ConfigPath;
 
-/// Largest profile that is read. A bound on memory, far above any sensible profile.
+/// Maximum size of a profile: a memory limit far above any sensible profile.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Most values that the aliases of one YAML document may expand to.
+/// Maximum number of values that the aliases of one YAML document may expand to.
 const MAX_ALIASED: usize = 20_000;
 
-/// Deepest nesting of a profile; the schema needs six levels, `parameters` may need some more.
+/// Maximum nesting of a profile; the schema needs six levels, and `parameters` may need more.
 const MAX_DEPTH: usize = 64;
 
-/// Parses a profile's text: JSON if its first character is `{`, else YAML.
+/// Parses a profile's text: JSON if its first character is `{`, otherwise YAML.
 ///
 /// # Errors
-/// The text is neither, has a key twice, or exceeds the limits above; with line and column. The
-/// message never quotes the text: it may contain a credential.
+/// The text is neither, has a duplicate key, or exceeds the limits above; with line and column. The
+/// message never quotes the text, which may include a credential.
 pub(crate) fn parse_values(bytes: &[u8]) -> Result<(Value, Lines), Fault> {
     if bytes.len() > MAX_BYTES {
         return Err(Fault::new("is larger than 16 MiB", "give a profile, not its data"));
@@ -47,7 +47,7 @@ pub(crate) fn parse_values(bytes: &[u8]) -> Result<(Value, Lines), Fault> {
     }
 }
 
-/// Parses one value as YAML, as written in an environment variable or after `--set path=`.
+/// Parses a YAML value from an environment variable or after `--set path=`.
 pub(crate) fn parse_scalar(text: &str) -> Option<Value> {
     yaml(text, &RefCell::default()).ok()
 }
@@ -67,7 +67,7 @@ fn yaml(text: &str, lines: &RefCell<Lines>) -> Result<Value, Fault> {
         strict_booleans: true,
         // A snippet would quote the text.
         with_snippet: false,
-        // The visitor below refuses them.
+        // The visitor below rejects them.
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_ALIASED },
         budget: serde_saphyr::budget! {
@@ -98,11 +98,11 @@ fn yaml_fault(error: &serde_saphyr::Error) -> Fault {
     )
 }
 
-/// Builds a [`Value`], and refuses what `Value` itself would silently accept: duplicate keys and
-/// numbers that are not finite.
+/// Builds a [`Value`], and rejects input that `Value` itself would silently accept: duplicate keys
+/// and non-finite numbers.
 struct ValueVisitor<'l> {
     path: ConfigPath,
-    /// The lines of the keys so far.
+    /// Lines of the keys so far.
     lines: &'l RefCell<Lines>,
 }
 
@@ -191,7 +191,7 @@ impl<'de> Visitor<'de> for ValueVisitor<'_> {
                 return Err(A::Error::custom(format_args!("the key `{key}` is given twice")));
             }
             let path = self.path.key(&key);
-            // 0: not known.
+            // 0 means unknown.
             if referenced.line() > 0 {
                 self.lines.borrow_mut().note(path.clone(), referenced.line());
             }

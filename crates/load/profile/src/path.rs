@@ -1,4 +1,4 @@
-//! Paths to values of a profile, like `scenarios[1].weight`.
+//! Paths to values of a profile, such as `scenarios[1].weight`.
 
 use std::fmt;
 

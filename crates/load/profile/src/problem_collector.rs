@@ -1,4 +1,4 @@
-//! Collects problems, without those that only follow from others.
+//! Collects problems, without those that are consequences of others.
 
 use crate::error::{Problem, Problems};
 use crate::path::{ConfigPath, Step};
@@ -11,12 +11,12 @@ pub(crate) struct ProblemCollector {
 }
 
 impl ProblemCollector {
-    /// Starts with the problems that have been found.
+    /// Creates a collector with the problems so far.
     pub(crate) const fn new(problems: Vec<Problem>, removed: Vec<ConfigPath>) -> Self {
         Self { problems, removed }
     }
 
-    /// Adds a problem, unless it is about a value that was removed as invalid.
+    /// Adds a problem, unless it concerns a removed invalid value.
     pub(crate) fn add(&mut self, problem: Problem) {
         if !self.removed.iter().any(|removed| concerns(&problem.path, removed)) {
             self.problems.push(problem);

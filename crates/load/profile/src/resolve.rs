@@ -22,7 +22,7 @@ use crate::source::Profile;
 use crate::spec::ProfileFile;
 use plimsoll_plan::{HttpPlan, Instrument, Limits, Plan, ReachPlan, RetryAfter, VersusPlan};
 
-/// Resolves a profile to a plan: file, then environment, then flags; every default filled in.
+/// Resolves a profile to a plan: file, then environment, then flags, with every default filled in.
 ///
 /// # Errors
 /// All problems at once.
@@ -45,8 +45,8 @@ pub fn load(
     shared_by_shards(plan)
 }
 
-/// Resolves a profile, and writes it as a profile again: in YAML, with every default filled in and
-/// with credentials redacted. `check` accepts it if it accepts the profile.
+/// Resolves a profile and formats it as a YAML profile again, with every default filled in and with
+/// redacted credentials. `check` accepts the result if it accepts the profile.
 ///
 /// # Errors
 /// All problems at once.
@@ -62,7 +62,7 @@ pub fn show(
     Ok(shown_profile::yaml(file, &plan(profile, &layers, resolved)))
 }
 
-/// A profile that has been checked.
+/// A checked profile.
 struct Resolved {
     file: ProfileFile,
     targets: CheckedTargets,
@@ -92,7 +92,7 @@ fn resolve(
             |index| layers.behaviour_path(index, first),
         );
         let path = if rest.is_empty() { path } else { path.key(rest) };
-        // What the profile names is relative to it, all else to the current folder.
+        // Paths in the profile are relative to it, all others to the current folder.
         if matches!(layers.source(&path), ValueSource::File(_)) {
             *named = profile.resolve(named);
         }
@@ -102,8 +102,8 @@ fn resolve(
     Ok(Resolved { file, targets, run })
 }
 
-/// Parses the text of a profile, without environment and flags. Keys and types are checked, the
-/// meaning of the values is not. Never panics, whatever the bytes.
+/// Parses the text of a profile, without environment and flags. Checks keys and types, but not the
+/// meaning of values. Never panics.
 ///
 /// # Errors
 /// All problems at once.
@@ -125,8 +125,8 @@ fn read(profile: &Profile) -> Result<LayeredValues, Problems> {
     }
 }
 
-/// Types the values. Values that match the schema can be typed, which a property test checks; the
-/// error here is for the case that it is wrong.
+/// Types the values. Values that match the schema can always be typed, which a property test
+/// checks; the error here is a safeguard.
 fn typed(
     layers: &LayeredValues,
     mut found: ProblemCollector,
@@ -142,7 +142,7 @@ fn typed(
     }
 }
 
-/// Parses `K/N`. The whole run if it is left out, or invalid, which is reported.
+/// Parses `K/N`. Returns the whole run if it is missing, or invalid, which is reported.
 fn shard(text: Option<&str>, found: &mut ProblemCollector) -> Stripe {
     let Some(text) = text else { return Stripe::WHOLE };
     let parts = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
@@ -157,14 +157,14 @@ fn shard(text: Option<&str>, found: &mut ProblemCollector) -> Stripe {
     })
 }
 
-/// Which run, and which part of it; not in a profile.
+/// Run id and part of the run, which are not in the profile.
 #[derive(Debug)]
 struct RunPart {
     shard: Stripe,
     id: Option<RunId>,
 }
 
-/// The run id of the flag or else of the environment; one that is invalid is reported.
+/// The run id from the flag or else from the environment; an invalid one is reported.
 fn run_id(
     overrides: &Overrides,
     environment: &EnvVars,
@@ -185,9 +185,10 @@ fn run_id(
         .ok()
 }
 
-/// Shards are one run, and must have one run id where its conversations share text. Elsewhere
-/// different ones are harmless, and get a note. A comparison of several rounds, or one whose end
-/// the data choose, has no shards: they would not end together.
+/// Checks that a plan can be divided into shards. Shards must have the same run id if their
+/// conversations share text; otherwise different ids are harmless and give a note. A comparison
+/// with several rounds, or with early stopping, cannot be sharded, because its shards would not end
+/// together.
 fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
     if plan.shard == Stripe::WHOLE {
         return Ok(plan);
@@ -209,7 +210,7 @@ fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
     Ok(plan)
 }
 
-/// Why a comparison cannot be divided.
+/// The reason why a comparison cannot be divided.
 fn indivisible(versus: &VersusPlan) -> Option<Fault> {
     if versus.decide {
         let cause = "cannot divide a comparison that ends once it is decided: each shard would end \
@@ -229,7 +230,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
     let versus = targets::versus(&mut file);
     let mut notes = layers.notes().to_vec();
     if targets.compared.is_empty() && !versus.thresholds.is_empty() {
-        notes.push("bounds on what targets add are judged by `plimsoll versus` alone".to_owned());
+        notes.push("thresholds on overhead are judged only by `plimsoll versus`".to_owned());
     }
     let versus = Some(versus).filter(|_| !targets.compared.is_empty());
     let targets = targets::all(&mut file, targets);
@@ -288,7 +289,7 @@ const fn http(file: &ProfileFile) -> HttpPlan {
     }
 }
 
-/// Other places and the proxy. All are readable, which the schema's check has seen.
+/// Redirected connections and the proxy. The schema's check has ensured that all can be parsed.
 fn reach(file: &ProfileFile) -> ReachPlan {
     ReachPlan {
         connect_to: file.connect_to.iter().filter_map(|rule| rule.parse().ok()).collect(),

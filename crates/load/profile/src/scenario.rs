@@ -1,16 +1,16 @@
-//! Scenarios of a profile as the workload takes them.
+//! Converts scenarios of a profile for the workload.
 
 use plimsoll_protocol::Dialect;
 use plimsoll_workload::{AgentRole, Content, LengthSpec, ScenarioSpec, part_names};
 
 use crate::spec::{Behaviour, ScenarioFile};
 
-/// The name of a scenario: the given one, or one by its position.
+/// Name of a scenario: as given, or by its position.
 pub(crate) fn scenario_name(index: usize, file: &ScenarioFile) -> String {
     file.name.clone().unwrap_or_else(|| default_name(index))
 }
 
-/// The names under which a scenario's requests are counted: its own, and those of its parts.
+/// Names under which a scenario's requests are counted: its own, and its parts' names.
 pub(crate) fn scenario_names(index: usize, file: &ScenarioFile) -> Vec<String> {
     let name = scenario_name(index, file);
     let parts = file.behaviour.agent.iter().flat_map(|agent| {
@@ -21,7 +21,7 @@ pub(crate) fn scenario_names(index: usize, file: &ScenarioFile) -> Vec<String> {
     std::iter::once(name).chain(parts).collect()
 }
 
-/// The name of the scenario at a position, from 0, that has no other.
+/// Default name of the scenario at a position, from 0.
 pub(crate) fn default_name(index: usize) -> String {
     format!("scenario-{}", index + 1)
 }
@@ -46,7 +46,7 @@ pub(crate) fn scenario(index: usize, file: ScenarioFile) -> ScenarioSpec {
         turns,
         stream: stream || protocol == Dialect::Websocket,
         system,
-        // The protocols `http` and `mcp` need no content; a placeholder for it gets the empty text.
+        // The protocols `http` and `mcp` need no content, so they get an empty text.
         content: content.unwrap_or(Content::Sized { approx_input_tokens: LengthSpec::Fixed(0) }),
         max_tokens,
         output_tokens,

@@ -20,14 +20,14 @@ fn generate() -> Value {
     root.to_value()
 }
 
-/// The kinds of values that profiles are made of.
+/// Types of values in profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// No value; the same as leaving the key out.
+    /// No value; equivalent to omitting the key.
     Null,
     /// `true` or `false`.
     Bool,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A number with a fraction.
     Fraction,
@@ -35,12 +35,12 @@ pub(crate) enum Kind {
     Text,
     /// A list.
     List,
-    /// Keys and values.
+    /// A mapping of keys to values.
     Mapping,
 }
 
 impl Kind {
-    /// The kind of a value.
+    /// The type of a value.
     pub(crate) fn from_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::Null,
@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// The name in messages.
+    /// Name in messages.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -84,7 +84,7 @@ impl Kind {
 pub(crate) struct Node<'s>(pub(crate) &'s Value);
 
 impl<'s> Node<'s> {
-    /// Whether a value of this kind is allowed.
+    /// Whether a value of this type is allowed.
     pub(crate) fn allows(self, kind: Kind) -> bool {
         let allowed = |name: &Value| kind.schema_types().iter().any(|known| name == known);
         match self.0.get("type") {
@@ -100,8 +100,8 @@ impl<'s> Node<'s> {
         members.into_iter().flat_map(Map::iter).map(|(key, schema)| (key.as_str(), schema))
     }
 
-    /// The schema of the value of `key`; `None` if the key is unknown, or its value is not
-    /// restricted.
+    /// The schema of the value of `key`; `None` if the key is unknown, or its value is
+    /// unrestricted.
     pub(crate) fn member(self, key: &str) -> Option<&'s Value> {
         self.0
             .get("properties")
@@ -114,7 +114,7 @@ impl<'s> Node<'s> {
         self.0.get("additionalProperties") == Some(&Value::Bool(false))
     }
 
-    /// The required keys.
+    /// Required keys.
     pub(crate) fn required(self) -> impl Iterator<Item = &'s str> {
         let keys = self.0.get("required").and_then(Value::as_array);
         keys.into_iter().flatten().filter_map(Value::as_str)
@@ -125,25 +125,24 @@ impl<'s> Node<'s> {
         self.0.get("items")
     }
 
-    /// The allowed words; empty if any text is allowed.
+    /// Allowed words; empty if any text is allowed.
     pub(crate) fn words(self) -> impl Iterator<Item = &'s str> {
         let listed = self.0.get("enum").and_then(Value::as_array);
         listed.into_iter().flatten().chain(self.0.get("const")).filter_map(Value::as_str)
     }
 
-    /// The format of a text, like `duration`.
+    /// Format of a text, such as `duration`.
     pub(crate) fn format(self) -> Option<&'s str> {
         self.0.get("format").and_then(Value::as_str)
     }
 
-    /// A limit of a number, like `minimum`.
+    /// Limit of a number, such as `minimum`.
     pub(crate) fn bound(self, name: &str) -> Option<f64> {
         self.0.get(name).and_then(Value::as_f64)
     }
 }
 
-/// The forms that a value may have: references are resolved and alternatives listed, without
-/// `null`.
+/// The forms that a value may have, with resolved references and without `null`.
 pub(crate) fn forms(schema: &Value) -> Vec<Node<'_>> {
     if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
         return ROOT.pointer(target.trim_start_matches('#')).map_or_else(Vec::new, forms);
@@ -181,7 +180,7 @@ pub(crate) fn at(path: &ConfigPath) -> Vec<Node<'static>> {
 
 /// The keys that a scenario inherits from the top of the profile.
 pub(crate) fn inherited() -> impl Iterator<Item = &'static str> {
-    // Names are not inherited; headers of the profile are added, not replaced.
+    // Names are not inherited, and headers are merged rather than replaced.
     let own = ["name", "headers"];
     let top: Vec<_> =
         forms(top()).into_iter().flat_map(Node::members).map(|(key, _)| key).collect();

@@ -14,7 +14,7 @@ use crate::path::ConfigPath;
 use crate::schema::{self, Kind, Node};
 use crate::suggest;
 
-/// Every path at which `root` deviates from the schema of a profile.
+/// Every deviation of `root` from the schema of a profile, with its path.
 pub(crate) fn faults(root: &Value) -> Vec<(ConfigPath, Fault)> {
     let mut check = SchemaCheck { faults: Vec::new() };
     check.value(root, schema::top(), &ConfigPath::root());
@@ -57,7 +57,7 @@ impl SchemaCheck {
     fn mapping(&mut self, map: &Map<String, Value>, form: Node<'_>, path: &ConfigPath) {
         for (key, value) in map {
             match form.member(key) {
-                // A key without a value counts as left out.
+                // A key without a value counts as missing.
                 Some(schema) if !value.is_null() => self.value(value, schema, &path.key(key)),
                 None if form.is_closed() => self.report(&path.key(key), unknown_key(key, form)),
                 _ => {}
@@ -231,7 +231,7 @@ fn out_of_range(number: f64, form: Node<'_>) -> Option<Fault> {
     Some(Fault::new(format!("is more than {most}"), format!("write {most} or less")))
 }
 
-/// The faults of a text that is not in a format.
+/// The faults of a text with an invalid format.
 fn format_faults(name: &str, text: &str) -> Vec<Fault> {
     match name {
         "duration" => text.parse::<Nanos>().err().iter().map(Fault::from_error).collect(),

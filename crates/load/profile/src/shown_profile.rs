@@ -1,4 +1,4 @@
-//! Writes a resolved profile as a profile again.
+//! Formats a resolved profile as a profile again.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::spec::ProfileFile;
 use plimsoll_plan::{Plan, is_builtin};
 use plimsoll_plan::{REDACTED, is_shown_header, redacted_path};
 
-/// The keys that a reader looks for first, in this order.
+/// The most important keys, in this order.
 const FIRST: [&str; 13] = [
     "name", "weight", "target", "url", "key", "model", "targets", "versus", "seed", "stages",
     "arrivals", "protocol", "content",
@@ -19,8 +19,8 @@ const FIRST: [&str; 13] = [
 /// The longest key, shown last.
 const LAST: &str = "scenarios";
 
-/// The profile in YAML, with every default filled in: each scenario is complete, and nothing is
-/// left at the top for them to inherit. Files have absolute paths, so that it can be kept anywhere.
+/// Formats the profile as YAML, with every default filled in: each scenario is complete, without
+/// top-level defaults. Paths are absolute, so that the file can be stored anywhere.
 pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
     file.name = Some(plan.name.clone());
     file.change_files(|_, _, named| {
@@ -61,7 +61,7 @@ fn hide(headers: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Hides what may be a credential, and names the scenarios.
+/// Removes possible credentials, and names the scenarios.
 fn redact(file: &mut ProfileFile) {
     if let Some(key) = &mut file.key {
         REDACTED.clone_into(key);
@@ -90,7 +90,7 @@ fn redact(file: &mut ProfileFile) {
     }
 }
 
-/// `$` begins a variable in a profile.
+/// Escapes `$`, which begins a variable in a profile.
 fn escape_dollars(value: &mut Value) {
     match value {
         Value::String(text) if text.contains('$') => *text = text.replace('$', "$$"),
@@ -100,7 +100,7 @@ fn escape_dollars(value: &mut Value) {
     }
 }
 
-/// A value whose mappings are written with the most important keys first.
+/// Serializes mappings with the most important keys first.
 struct Ordered<'v>(&'v Value);
 
 impl Serialize for Ordered<'_> {

@@ -21,11 +21,11 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Opens the built-in profile of that name, else the file. A file with the name of a built-in
-    /// profile is opened as `./NAME`.
+    /// Opens the built-in profile with that name, or else the file. Use `./NAME` for a file with
+    /// the name of a built-in profile.
     ///
     /// # Errors
-    /// There is neither, or the file cannot be read.
+    /// Neither exists, or the file cannot be read.
     pub fn open(name_or_path: &str) -> Result<Self, Problems> {
         if let Some(text) = builtin::profile(name_or_path) {
             return Ok(Self {
@@ -40,7 +40,7 @@ impl Profile {
         Ok(Self::new(Path::new(name_or_path), text))
     }
 
-    /// A profile with this text, as if it had been read from `path`.
+    /// Creates a profile with this text, as if read from `path`.
     pub fn new(path: &Path, text: Vec<u8>) -> Self {
         Self {
             source: ValueSource::File(path.display().to_string()),
@@ -53,12 +53,12 @@ impl Profile {
         }
     }
 
-    /// The source of the text, as problems name it.
+    /// The source of the text for problem reports.
     pub const fn source(&self) -> &ValueSource {
         &self.source
     }
 
-    /// The default name of a run: the file's, without its extension.
+    /// Default name of a run: the file name without its extension.
     pub(crate) fn name(&self) -> &str {
         if self.name.is_empty() { "run" } else { &self.name }
     }
@@ -67,13 +67,13 @@ impl Profile {
         &self.text
     }
 
-    /// The path of a file that the profile names.
+    /// Resolves the path of a file named in the profile.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
         if is_builtin(path) { path.to_path_buf() } else { self.folder.join(path) }
     }
 }
 
-/// Opens a file, to see whether it can be read.
+/// Opens a file to check whether it can be read.
 pub(crate) fn try_open(path: &Path) -> io::Result<()> {
     if std::fs::metadata(path)?.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());

@@ -1,6 +1,6 @@
 //! Suggests the nearest known name for an unknown one.
 
-/// The known name that is most similar to `written`, if one is similar enough.
+/// The known name most similar to `written`, if one is similar enough.
 ///
 /// At most a third of its letters may be inserted, removed, changed or swapped (the optimal string
 /// alignment distance).
@@ -13,10 +13,10 @@ fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
         .map(|(_, name)| name)
 }
 
-/// More names than these are not listed.
+/// Maximum number of names to list.
 const LISTED: usize = 24;
 
-/// The fix for an unknown name: the nearest known one, or all of them if they are not too many.
+/// The fix for an unknown name: the nearest known one, or a list of all if there are few.
 pub(crate) fn instead(written: &str, known: &[&str]) -> String {
     match nearest(written, known) {
         Some(name) => format!("did you mean `{name}`?"),

@@ -1,4 +1,4 @@
-//! The cost of encoding a request and of decoding a response.
+//! Benchmarks of encoding a request and decoding a response.
 //!
 //! `cargo bench -p plimsoll-protocol`. Each figure is for one request or one response.
 #![expect(clippy::expect_used, reason = "a benchmark may fail loudly")]
@@ -57,7 +57,7 @@ const END: &str = concat!(
     "\n\ndata: [DONE]\n\n"
 );
 
-/// A response of 128 events, with `events_per_read` events in each read. Items are events.
+/// A response of 128 events, with `events_per_read` events per read. Items are events.
 #[divan::bench(args = [1, 16, 128])]
 fn feed_stream(bencher: Bencher<'_, '_>, events_per_read: usize) {
     let reads: Vec<String> =

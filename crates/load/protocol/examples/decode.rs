@@ -1,4 +1,4 @@
-//! Writes a request of a chat, and reads a streamed answer: `cargo run -p plimsoll-protocol
+//! Encodes a chat request and decodes a streamed response: `cargo run -p plimsoll-protocol
 //! --example decode`.
 #![expect(clippy::print_stdout, reason = "an example")]
 
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut decoder = Decoder::new(Dialect::OpenaiChat, true, DecoderOptions::default());
     decoder.head(200, Some(b"text/event-stream"));
-    // However the bytes are split: here, one at a time.
+    // The bytes may be split in any way: here, one at a time.
     for byte in ANSWER {
         decoder.feed(&[*byte], &mut |delta| println!("{:?}: {}", delta.kind, delta.text));
     }

@@ -38,7 +38,7 @@ use response_state::{DecodeError, DecodeResult, KEPT_CAPACITY, ResponseState};
 use rpc_answer::RpcState;
 use usage::UsageBounds;
 
-/// How much of a stream without content is kept, in bytes: what it says is quoted.
+/// Number of bytes kept of a stream without content, to quote them in an error message.
 const STREAM_START: usize = 512;
 
 /// Options of a [`Decoder`].
@@ -50,11 +50,11 @@ pub struct DecoderOptions {
     pub max_event_bytes: usize,
     /// Largest body in bytes, streamed or not.
     pub max_body_bytes: u64,
-    /// What is read from a success of plain HTTP, or of a tool server.
+    /// Content to extract from successful responses of plain HTTP or a tool server.
     pub reading: PlainReading,
 }
 
-/// No text kept, events up to 1 MiB, bodies up to 64 MiB, and nothing read for an agent.
+/// No text is kept, events are limited to 1 MiB and bodies to 64 MiB, and nothing is extracted.
 impl Default for DecoderOptions {
     fn default() -> Self {
         Self {
@@ -77,49 +77,48 @@ enum BodyKind {
     Messages,
     /// One JSON object.
     Json,
-    /// An answer of JSON-RPC.
+    /// A JSON-RPC response.
     Rpc,
-    /// Any bytes: a success of plain HTTP.
+    /// Any bytes: a successful response of plain HTTP.
     Bytes,
-    /// A success of plain HTTP from which something is read.
+    /// A successful response of plain HTTP that is parsed for an agent.
     Plain,
-    /// A success whose content type is not the requested one.
+    /// A successful response with another content type than the requested one.
     WrongContentType,
-    /// A success where a WebSocket was asked for.
+    /// A successful response to a WebSocket handshake that opens no WebSocket.
     NoWebSocket,
-    /// The body of a response with this status, which is not a success.
+    /// The body of an unsuccessful response with this status.
     Error(u16),
 }
 
-/// Decodes the responses to one kind of request, one after another. Its buffers are reused.
+/// Decodes the responses to one kind of request, one after another, and reuses its buffers.
 ///
 /// For each response: [`head`](Self::head), [`feed`](Self::feed) for every piece of the body (or
 /// [`message`](Self::message) for every message), [`finish`](Self::finish).
 ///
-/// Any split of the body gives the same deltas. Memory is bounded by the
-/// limits of [`DecoderOptions`], whatever the target sends.
+/// Any split of the body gives the same deltas. Memory is bounded by the limits of
+/// [`DecoderOptions`], whatever the target sends.
 #[derive(Debug)]
 pub struct Decoder {
     dialect: Dialect,
     stream: bool,
     options: DecoderOptions,
     body: BodyKind,
-    /// Only of a body that came compressed.
+    /// Set if the body is compressed.
     encoding: Option<Box<ContentDecoder>>,
     received: u64,
     parser: Parser,
-    /// The body so far, where it is decoded as a whole; of a stream its start, as long as it has
-    /// no content.
+    /// The body so far if it is decoded as a whole, or the start of a stream without content.
     buffered: Vec<u8>,
     /// The content type, if it is not the requested one.
     wrong_type: Option<Box<str>>,
     state: ResponseState,
-    /// Only for JSON-RPC.
+    /// Set for JSON-RPC.
     rpc: Option<Box<RpcState>>,
 }
 
 impl Decoder {
-    /// A decoder for responses in `dialect`. `stream`: whether streams were requested.
+    /// Creates a decoder for responses in `dialect`. `stream`: whether streams were requested.
     pub fn new(dialect: Dialect, stream: bool, options: DecoderOptions) -> Self {
         Self {
             dialect,
@@ -151,22 +150,22 @@ impl Decoder {
         }
     }
 
-    /// Whether it has decoded nothing since it was made or reset.
+    /// Whether it has decoded nothing since it was created or reset.
     const fn is_fresh(&self) -> bool {
         matches!(self.body, BodyKind::AwaitingHead) && self.received == 0 && !self.state.is_over()
     }
 
     /// Begins a new response with its status and content type.
     ///
-    /// A success must have the requested content type: `text/event-stream` for a stream,
-    /// `application/json` (or `...+json`) for the rest, anything for plain HTTP. Any other type is
-    /// [`ErrorClass::ContentType`] at the end of the body. That includes JSON where a stream was
-    /// requested: a target that does not stream would be measured as a very slow one. JSON with an
-    /// error object is [`ErrorClass::StreamError`] instead. A stream whose first line is one of an
-    /// event stream is read, whatever its type: some servers call it `text/plain`. Without a
-    /// content type, the body is read as the requested type.
+    /// A successful response must have the requested content type: `text/event-stream` for a
+    /// stream, `application/json` (or `...+json`) for the rest, and any type for plain HTTP. Any
+    /// other type is [`ErrorClass::ContentType`] at the end of the body. This includes JSON instead
+    /// of a requested stream: a target that does not stream would be measured as a very slow one.
+    /// JSON with an error object is [`ErrorClass::StreamError`] instead. A stream whose first line
+    /// belongs to an event stream is accepted whatever its type, because some servers label it
+    /// `text/plain`. Without a content type, the body is decoded as the requested type.
     ///
-    /// A WebSocket has the status 101, in every turn. Any success in its place is
+    /// A WebSocket has the status 101 in every turn. Any other success is
     /// [`ErrorClass::WebsocketHandshake`].
     pub fn head(&mut self, status: u16, content_type: Option<&[u8]>) {
         if !self.is_fresh() {
@@ -177,7 +176,7 @@ impl Decoder {
             return;
         }
         let requested = if self.stream { ContentType::Events } else { ContentType::Json };
-        // 304 is the success of a conditional request.
+        // 304 is a successful response to a conditional request.
         let good = (200..300).contains(&status) || status == 304 && self.dialect == Dialect::Http;
         self.body = if self.dialect == Dialect::Websocket && matches!(status, 101 | 200..300) {
             if status == 101 { BodyKind::Messages } else { BodyKind::NoWebSocket }
@@ -197,8 +196,8 @@ impl Decoder {
         };
     }
 
-    /// Says whether the profile expects the status of a plain request, directly behind its
-    /// [`head`](Self::head): any status can be a good answer, and a 2xx none.
+    /// Sets whether the profile expects the status of a plain request. It must follow the
+    /// [`head`](Self::head). Any status can be declared a success, and 2xx a failure.
     pub fn status_is_expected(&mut self, status: u16, expected: bool) {
         if self.dialect == Dialect::Http {
             self.body = match (expected, self.reads_plain()) {
@@ -209,14 +208,14 @@ impl Decoder {
         }
     }
 
-    /// Says how the body is encoded, directly behind its [`head`](Self::head). It is decoded as it
-    /// arrives; the limit of bodies and [`received`](Self::received) are about decoded bytes.
-    /// Bodies that nobody reads stay as they are.
+    /// Sets the content encoding of the body. It must follow the [`head`](Self::head). The body is
+    /// decoded as it arrives; the body limit and [`received`](Self::received) refer to decoded
+    /// bytes. Bodies that are not parsed stay encoded.
     pub fn content_encoding(&mut self, name: Option<&str>) {
         if let Some(name) = name
             && self.body != BodyKind::Bytes
         {
-            // One byte more than fits, so that the limit itself is found below.
+            // One byte more than allowed, so that the check below detects an excess.
             let limit = self.options.max_body_bytes.saturating_add(1);
             self.encoding = ContentDecoder::new(name, limit).map(Box::new);
         }
@@ -226,7 +225,7 @@ impl Decoder {
         !matches!(self.options.reading, PlainReading::Nothing)
     }
 
-    /// Takes what was [read](DecoderOptions::reading) from a success, after
+    /// Takes the [extracted content](DecoderOptions::reading) of a successful response, after
     /// [`finish`](Self::finish).
     pub const fn take_plain_answer(&mut self) -> Option<Box<PlainAnswer>> {
         self.state.take_plain_answer()
@@ -235,7 +234,8 @@ impl Decoder {
     /// Decodes a piece of the body. Deltas come from streams only.
     pub fn feed(&mut self, bytes: &[u8], on_delta: &mut impl FnMut(Delta<'_>)) {
         let Some(encoding) = &mut self.encoding else { return self.feed_plain(bytes, on_delta) };
-        // Also behind the end of an answer: its bytes are counted, however they were split.
+        // Decodes bytes after the end of a response too, so that their count does not depend on the
+        // split.
         let (decoded, intact) = encoding.decode(bytes);
         self.feed_plain(&decoded, on_delta);
         if let Err(error) = intact
@@ -271,7 +271,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes a message of a WebSocket: a text, or `None` for one that is no text.
+    /// Decodes a WebSocket message: its text, or `None` for a binary message.
     pub fn message(&mut self, text: Option<&str>, on_delta: &mut impl FnMut(Delta<'_>)) {
         let bytes = text.map_or(0, str::len);
         self.received = self.received.saturating_add(bytes as u64);
@@ -288,20 +288,20 @@ impl Decoder {
         }
     }
 
-    /// Whether the terminator or an error has been read: nothing further belongs to the response.
+    /// Whether the terminator or an error has been read, so that the rest is ignored.
     pub const fn is_over(&self) -> bool {
         self.state.is_over()
     }
 
-    /// Ends the response: the whole body has been fed.
+    /// Ends the response after the whole body has been fed.
     ///
     /// 2xx is [`Outcome::Completed`] if the body matches the dialect, 4xx is [`Outcome::Rejected`],
-    /// 5xx and 3xx are failures. A stream must have had its [terminator](Dialect::terminator), or
-    /// it is [`ErrorClass::StreamTruncated`]. Chat streams may omit `[DONE]` after a finish reason,
-    /// as some servers do: the body came to its own end, and the model had stopped.
+    /// 5xx and 3xx are failures. A stream without its [terminator](Dialect::terminator) is
+    /// [`ErrorClass::StreamTruncated`]. Chat streams may omit `[DONE]` after a finish reason, as
+    /// some servers do, because the model had stopped and the body is complete.
     ///
-    /// An answer whose finish reason says that the target failed is [`ErrorClass::StreamError`],
-    /// and a stream with nothing in it is [`ErrorClass::EmptyAnswer`].
+    /// A response whose finish reason reports a failure is [`ErrorClass::StreamError`], and a
+    /// stream without any content is [`ErrorClass::EmptyAnswer`].
     pub fn finish(&mut self) -> Outcome {
         if let Some(class) = self.state.failure() {
             return Outcome::Failed(class);
@@ -316,7 +316,7 @@ impl Decoder {
         })
     }
 
-    /// The class of the failure, as soon as there is one. Nothing further is decoded then.
+    /// Class of the failure as soon as it is known. The rest is not decoded then.
     pub const fn failure(&self) -> Option<ErrorClass> {
         self.state.failure()
     }
@@ -326,29 +326,29 @@ impl Decoder {
         self.state.text()
     }
 
-    /// The tools that the model calls; none unless the text is kept.
+    /// The tool calls of the model; empty unless the text is kept.
     pub fn tool_calls(&self) -> &[ToolCall] {
         self.state.tool_calls()
     }
 
-    /// Why the model stopped, in the target's words; at most 64 bytes of them.
+    /// The target's finish reason, truncated to 64 bytes.
     pub fn finish_reason(&self) -> Option<&str> {
         self.state.finish_reason()
     }
 
-    /// Tokens so far. Where the target reports no output tokens, they are estimated as the number
+    /// Tokens so far. If the target does not report output tokens, they are estimated as the number
     /// of content events of the stream, and marked as an estimate.
     pub fn usage(&self) -> Usage {
         self.state.usage()
     }
 
-    /// The total that the target reports. It may exceed input and output: tokens of a server's own
-    /// tools are in no other count.
+    /// The total reported by the target. It may exceed input plus output, because a server's own
+    /// tools use tokens that no other count includes.
     pub const fn reported_total(&self) -> Option<u32> {
         self.state.counts().total()
     }
 
-    /// How much of each kind the response has brought. The body of plain HTTP is all text.
+    /// Bytes of content so far by kind. The body of plain HTTP counts as text.
     pub fn content(&self) -> AnswerContent {
         match self.body {
             BodyKind::Bytes | BodyKind::Plain => {
@@ -367,12 +367,12 @@ impl Decoder {
         }
     }
 
-    /// Whether whole streams of this dialect may say why the model stopped.
+    /// Whether complete streams of this dialect may have a finish reason.
     pub const fn gives_finish_reasons(&self) -> bool {
         self.dialect.has_model()
     }
 
-    /// Whether the bytes so far end with a whole event that has content.
+    /// Whether the bytes so far end with a complete event with content.
     pub fn ends_with_content(&self) -> bool {
         let after_content = match &self.rpc {
             Some(rpc) => rpc.after_content,
@@ -386,20 +386,20 @@ impl Decoder {
         self.parser.is_within_event()
     }
 
-    /// Removes reported counts that cannot be true, given the bytes of the request's body and the
-    /// most output tokens that it asked for. They count as not reported.
+    /// Removes implausible counts, given the size of the request's body and the requested limit of
+    /// output tokens. They count as not reported.
     pub fn check_usage(&mut self, request_bytes: u64, asked_output: Option<u32>) {
         let response_bytes = self.received;
         self.state.check_usage(UsageBounds { request_bytes, asked_output, response_bytes });
     }
 
-    /// The first reported count that is no whole number, or that [`check_usage`](Self::check_usage)
-    /// removed, like `completion_tokens -5`.
+    /// The first reported count that is not an integer, or that [`check_usage`](Self::check_usage)
+    /// removed, such as `completion_tokens -5`.
     pub fn refused_usage(&self) -> Option<&str> {
         self.state.refused_usage()
     }
 
-    /// The error that the target reports or that the decoder found; `None` for a success.
+    /// The error reported by the target or found by the decoder; `None` for a success.
     pub fn error_detail(&self) -> Option<&ErrorDetail> {
         self.state.detail()
     }
@@ -409,12 +409,13 @@ impl Decoder {
         self.received
     }
 
-    /// Size of the body so far once decoded, if it came compressed.
+    /// Decoded size of the body so far, if it is compressed.
     pub fn decoded_bytes(&self) -> Option<u64> {
         self.encoding.as_ref().map(|_| self.received)
     }
 
-    /// A stream with another content type is one if its first line says so.
+    /// Handles a stream with another content type, which is accepted if its first line looks like
+    /// one.
     fn feed_odd_stream(&mut self, bytes: &[u8], on_delta: OnDelta<'_>) {
         self.buffered.extend_from_slice(bytes);
         if sse::is_start(&self.buffered) {
@@ -448,7 +449,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes a body that was buffered, and determines the outcome.
+    /// Decodes a buffered body, and determines the outcome.
     fn decode_rest(&mut self) -> Result<Outcome, DecodeError> {
         match self.body {
             BodyKind::AwaitingHead => Err(ErrorClass::ClosedEarly.into()),
@@ -464,17 +465,18 @@ impl Decoder {
             BodyKind::Messages => Err(self.truncated()),
             BodyKind::NoWebSocket => Err(DecodeError::new(
                 ErrorClass::WebsocketHandshake,
-                "the target answers the handshake with a success, but opens no WebSocket",
+                "the target answered the handshake with a success, but did not open a WebSocket",
             )),
             BodyKind::Json => {
                 let text = simdutf8::basic::from_utf8(&self.buffered)
                     .map_err(|_| DecodeError::no_text(&self.buffered))?;
-                // Some servers begin with a byte order mark, which RFC 8259 lets a reader skip.
+                // Some servers begin with a byte order mark, which RFC 8259 allows parsers to
+                // ignore.
                 let text = text.strip_prefix(sse::BYTE_ORDER_MARK).unwrap_or(text);
                 self.state.note_model(text);
                 read_whole(self.dialect, &mut self.state, text)?;
                 let failed = self.state.hidden_failure();
-                // A whole answer says by its members that it is one, even if it has no content.
+                // A complete response proves by its members that it is one, even without content.
                 match failed.filter(|error| error.class != ErrorClass::EmptyAnswer) {
                     Some(error) => Err(error),
                     None => Ok(Outcome::Completed),
@@ -485,11 +487,11 @@ impl Decoder {
         }
     }
 
-    /// Ends a stream of events. Its last event counts even if the blank line behind it is missing.
+    /// Ends a stream of events. Its last event counts even without the final blank line.
     fn finish_events(&mut self) -> Result<Outcome, DecodeError> {
         let Self { dialect, parser, state, .. } = self;
         let mut last = Ok(());
-        // A line that is no text was cut, as a part of an event was.
+        // A line that is not valid UTF-8 was truncated, like a part of an event.
         let is_cut = parser.is_within_line();
         if !state.is_over() {
             let _ = parser.finish(|event| last = read_event(*dialect, state, &event, &mut |_| {}));
@@ -506,8 +508,8 @@ impl Decoder {
         state.hidden_failure().map_or(Ok(Outcome::Completed), Err)
     }
 
-    /// A stream without its end. If it had no content, it may be something else, such as a text:
-    /// then its start is shown.
+    /// The error for a stream without an end. If it had no content, it may be something else, such
+    /// as a text, so its start is quoted.
     fn truncated(&self) -> DecodeError {
         let end = self.dialect.terminator().unwrap_or_default();
         let mut message = format!("the stream ended without `{end}`");
@@ -516,7 +518,7 @@ impl Decoder {
                 return DecodeError { class: ErrorClass::StreamError, detail };
             }
             if !sse::is_start(&self.buffered) {
-                let message = format!("this is no event stream; it begins with {}", self.quoted());
+                let message = format!("not an event stream; it begins with {}", self.quoted());
                 return DecodeError::new(ErrorClass::MalformedBody, &message);
             }
             message.extend([" and without content; it began with ", &self.quoted()]);
@@ -539,7 +541,7 @@ impl Decoder {
         )
     }
 
-    /// The start of what was received.
+    /// Quotes the start of the received bytes.
     fn quoted(&self) -> String {
         error_detail::quote(&String::from_utf8_lossy(&self.buffered))
     }
@@ -613,8 +615,8 @@ fn parse_event(
     }
 }
 
-/// Whether an event carries nothing: it has no data, or it has a name and its data are no object.
-/// All events of the dialects are objects.
+/// Whether an event is a keep-alive: it has no data, or it has a name and its data are not an
+/// object. All events of the dialects are objects.
 fn is_keep_alive(event: &sse::Event<'_>) -> bool {
     let first = event.data.as_bytes().first();
     first != Some(&b'{') && {

@@ -25,8 +25,8 @@ pub enum Dialect {
     Mcp,
     /// Agents: A2A over JSON-RPC.
     A2a,
-    /// Messages over a WebSocket at `/ws/chat`: `{"message": "..."}` asks, and
-    /// `{"type": "delta", "text": "..."}` up to `{"type": "done"}` is the answer.
+    /// Messages over a WebSocket at `/ws/chat`: `{"message": "..."}` asks, and `{"type": "delta",
+    /// "text": "..."}` up to `{"type": "done"}` is the response.
     Websocket,
     /// Any HTTP request.
     Http,
@@ -61,8 +61,8 @@ impl Dialect {
         }
     }
 
-    /// The path of requests below the API's version `/v1`, or in its place for WebSockets; `None`
-    /// where there is none.
+    /// Path of requests below the API's version `/v1`, or instead of it for WebSockets; `None` if
+    /// the dialect has none.
     pub const fn endpoint(self) -> Option<&'static str> {
         match self {
             Self::OpenaiChat => Some("/chat/completions"),
@@ -75,7 +75,7 @@ impl Dialect {
         }
     }
 
-    /// The path of JSON-RPC messages where the target's URL has none.
+    /// Default path of JSON-RPC messages, for a target URL without a path.
     pub(crate) const fn rpc_path(self) -> Option<&'static str> {
         match self {
             Self::Mcp => Some("/mcp"),
@@ -84,18 +84,18 @@ impl Dialect {
         }
     }
 
-    /// Whether requests are messages of JSON-RPC.
+    /// Whether requests are JSON-RPC messages.
     pub const fn is_rpc(self) -> bool {
         self.rpc_path().is_some()
     }
 
-    /// Whether requests ask a model by its name.
+    /// Whether requests name a model.
     pub const fn has_model(self) -> bool {
         !matches!(self, Self::Http | Self::Websocket) && !self.is_rpc()
     }
 
-    /// The event or message that ends a stream; `None` where responses are never streamed, or where
-    /// the answer itself ends the stream.
+    /// The event or message that ends a stream; `None` if responses are never streamed, or if the
+    /// response itself ends the stream.
     pub const fn terminator(self) -> Option<&'static str> {
         match self {
             Self::OpenaiChat | Self::OpenaiCompletions => Some(DONE),
@@ -106,7 +106,7 @@ impl Dialect {
         }
     }
 
-    /// Whether streams end with `[DONE]`, which may be missing behind a finish reason.
+    /// Whether streams end with `[DONE]`, which may be missing after a finish reason.
     pub(crate) const fn ends_with_done(self) -> bool {
         matches!(self, Self::OpenaiChat | Self::OpenaiCompletions)
     }

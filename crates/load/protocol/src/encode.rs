@@ -14,11 +14,11 @@ use json_template::JsonTemplate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The version of Anthropic's API that is spoken here.
+/// The version of Anthropic's API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// What asks a chat for its usage at the end of a stream. Servers that do not know it refuse it, so
-/// parameters replace it, and `null` leaves it out.
+/// Member that requests the usage at the end of a chat stream. Servers that do not support it
+/// reject it, so parameters can replace it, and `null` removes it.
 const STREAM_OPTIONS: &str = "stream_options";
 
 /// The member of an `openai-chat` request that limits the output.
@@ -32,32 +32,32 @@ pub enum TokenLimit {
     MaxCompletionTokens,
 }
 
-/// Options that are the same for every request of an [`Encoder`].
+/// Options shared by all requests of an [`Encoder`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EncoderOptions {
-    /// The requested model; not used by WebSockets and plain HTTP.
+    /// The requested model; unused by WebSockets and plain HTTP.
     pub model: String,
-    /// Further members of the JSON object, like `temperature`. `stream_options` replaces the
-    /// encoder's own, and as `null` leaves it out. Members that the encoder
-    /// [sets itself](Dialect::reserved) are rejected, so that a request always matches its turn.
+    /// Further members of the JSON object, such as `temperature`. `stream_options` replaces the
+    /// encoder's own, and `null` removes it. Members that the encoder [sets
+    /// itself](Dialect::reserved) are rejected, so that a request always matches its turn.
     pub parameters: Map<String, Value>,
-    /// The name of the output token limit in `openai-chat`.
+    /// Name of the output token limit in `openai-chat`.
     pub token_limit: TokenLimit,
 }
 
-/// Encodes turns in one dialect. The parts that all turns share are prepared once.
+/// Encodes turns in one dialect. The common parts are prepared once.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     dialect: Dialect,
     token_limit: TokenLimit,
     /// The start of the JSON object, up to and including the parameters.
     opening: Vec<u8>,
-    /// What a streamed request has at its end.
+    /// The end of a streamed request.
     stream: &'static str,
 }
 
 impl Encoder {
-    /// An encoder for one model.
+    /// Creates an encoder for one model.
     ///
     /// # Errors
     /// A parameter that the encoder sets itself, or any parameter of plain HTTP or JSON-RPC.
@@ -94,9 +94,10 @@ impl Encoder {
         self.dialect
     }
 
-    /// Headers of every request with the same `stream` flag, names in lower case. Plain HTTP gets
-    /// only the authorization: its content type is up to the user. So do handshakes of WebSockets,
-    /// which have no content, and JSON-RPC, whose requests [have their own](Turn::own_headers).
+    /// Headers of every request with the same `stream` flag, with lowercase names. Plain HTTP gets
+    /// only the authorization, because its content type is up to the user. The same applies to
+    /// handshakes of WebSockets, which have no content, and to JSON-RPC, whose requests [have their
+    /// own headers](Turn::own_headers).
     pub fn static_headers(&self, stream: bool, key: Option<&str>) -> Vec<(String, String)> {
         let mut headers = Vec::new();
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
@@ -116,8 +117,8 @@ impl Encoder {
         headers
     }
 
-    /// The method: `POST`, `GET` for a WebSocket's handshake, or that of the plain HTTP request
-    /// (`GET` if it has none).
+    /// The method: `POST`, `GET` for a WebSocket's handshake, or the method of the plain HTTP
+    /// request (`GET` by default).
     pub fn method<'a>(&self, turn: &Turn<'a>) -> &'a str {
         match (self.dialect, turn.content) {
             (Dialect::Http, RequestContent::Http(http)) if !http.method.is_empty() => &http.method,
@@ -129,14 +130,18 @@ impl Encoder {
 
     /// Path and query of the request, from the path (and query) of the target's base URL.
     ///
-    /// An empty base or `/` becomes the dialect's default path. To a base that ends in `/v1` the
-    /// endpoint is appended. A base that ends with the endpoint is unchanged. Any other base is put
-    /// before the default path. For plain HTTP the request's own path is put below the base, except
-    /// `/v1`; without one it is the base, else `/`. For JSON-RPC it is the request's own path, else
-    /// the base, else `/mcp` or `/a2a`; a base of `/v1` is none. The endpoint of WebSockets takes
-    /// the place of `/v1`. The query of the base is kept in any case.
+    /// - An empty base or `/` becomes the dialect's default path.
+    /// - The endpoint is appended to a base that ends in `/v1`.
+    /// - A base that ends with the endpoint is unchanged.
+    /// - Any other base is put before the default path.
+    /// - For plain HTTP the request's own path is put below the base, except `/v1`; without one it
+    ///   is the base, else `/`.
+    /// - For JSON-RPC it is the request's own path, else the base, else `/mcp` or `/a2a`; a base of
+    ///   `/v1` counts as empty.
+    /// - The endpoint of WebSockets replaces `/v1`.
     ///
-    /// Only the paths of plain HTTP and JSON-RPC depend on the turn; the others can be cached.
+    /// The query of the base is always kept. Only the paths of plain HTTP and JSON-RPC depend on
+    /// the turn; the others can be cached.
     pub fn path<'a>(&self, base_path: &'a str, turn: &Turn<'a>) -> Cow<'a, str> {
         if let Some(default) = self.dialect.rpc_path() {
             return rpc_path(base_path, default, turn);
@@ -153,8 +158,8 @@ impl Encoder {
         }
     }
 
-    /// Appends the body of the request to `out`, or the text of the message for a WebSocket: the
-    /// newest message of the dialogue. Nothing else is allocated.
+    /// Appends the body of the request to `out`; for a WebSocket, the text of the newest message of
+    /// the dialogue. Nothing else is allocated.
     ///
     /// # Errors
     /// The dialect cannot express the turn's content; `out` is unchanged.
@@ -227,7 +232,7 @@ impl Encoder {
     }
 }
 
-/// The path of a message of JSON-RPC.
+/// Path of a JSON-RPC message.
 fn rpc_path<'a>(base: &'a str, default: &'static str, turn: &Turn<'a>) -> Cow<'a, str> {
     if let RequestContent::Rpc(request) = turn.content
         && let Some(own) = request.own_path()
@@ -275,7 +280,7 @@ fn push_dialogue(
     system: Option<&Text>,
     messages: &[Message],
 ) {
-    // An empty system prompt is left out: some providers reject an empty text.
+    // An empty system prompt is omitted, because some providers reject an empty text.
     let system = system.filter(|text| !text.is_empty());
     if let (Some(member), Some(text)) = (template.system, system) {
         push(out, member);
@@ -294,14 +299,14 @@ fn push_dialogue(
             tool_use::push(out, template, message);
         }
     }
-    // Every item is written with a comma after it.
+    // Every item ends with a comma.
     if out.len() > start {
         out.pop();
     }
     out.push(b']');
 }
 
-/// All texts of a dialogue as one, each on a line of its own.
+/// All texts of a dialogue as one, each on its own line.
 fn push_prompt(
     out: &mut Vec<u8>,
     template: &JsonTemplate,
@@ -320,7 +325,7 @@ fn push_prompt(
     out.push(b'"');
 }
 
-/// A message, and a comma.
+/// A message, followed by a comma.
 fn push_message(out: &mut Vec<u8>, template: &JsonTemplate, role: &str, text: &Text) {
     push(out, template.message);
     push(out, role);

@@ -1,4 +1,4 @@
-//! Errors in a request that are found before it is sent.
+//! Errors in a request, found before it is sent.
 
 use crate::Dialect;
 
@@ -19,10 +19,10 @@ pub enum ProtocolError {
         /// The dialect that sets it.
         dialect: Dialect,
     },
-    /// Parameters were given for plain HTTP. Remedy: write them into the request's body.
+    /// Parameters for plain HTTP. Remedy: write them into the request's body.
     #[error("plain HTTP takes no parameters: write them into the request's body")]
     ParametersOfHttp,
-    /// Parameters were given for JSON-RPC. Remedy: write them into the arguments of a step.
+    /// Parameters for JSON-RPC. Remedy: write them into the arguments of a step.
     #[error(
         "tool servers and agents take no parameters: write them into the `arguments` of a step"
     )]

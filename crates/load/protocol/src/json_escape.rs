@@ -1,10 +1,10 @@
-//! Finds the part of a text that needs no escape in a JSON string. That is most of every prompt and
-//! response, so the search uses vector instructions.
+//! Finds the prefix of a text that needs no escape in a JSON string. Most of every prompt and
+//! response needs none, so the search uses vector instructions.
 
 use memchr::memchr2;
 
-/// Bytes searched at once. Bounded, because the search starts again after each escape, and a text
-/// can have many short lines.
+/// Bytes searched at once. Limited, because the search restarts after each escape, and a text can
+/// have many short lines.
 const CHUNK: usize = 512;
 const WORD: usize = size_of::<u64>();
 /// A word of eight bytes `0x01`.
@@ -14,7 +14,7 @@ const ONES: u64 = u64::MAX / 0xFF;
 /// 7).
 #[inline]
 pub(crate) fn unescaped_len(bytes: &[u8]) -> usize {
-    // Short strings, like names and numbers, end before a long search would have started.
+    // Short strings, such as names and numbers, end before a long search would have started.
     let mut at = 0;
     for word in bytes.as_chunks::<WORD>().0.iter().take(2) {
         let specials = specials(u64::from_le_bytes(*word));

@@ -15,7 +15,7 @@ pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// The same for text of which no character needs an escape.
+/// The same for text that needs no escapes.
 pub(crate) fn push_plain(out: &mut Vec<u8>, text: &str) {
     debug_assert_eq!(unescaped_len(text.as_bytes()), text.len(), "{text}");
     out.extend_from_slice(text.as_bytes());

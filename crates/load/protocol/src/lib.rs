@@ -1,9 +1,9 @@
 //! Encoders and incremental decoders of the wire formats, without I/O.
 //!
-//! A [`Turn`] is the content of one request, a [`Dialect`] a wire format. An [`Encoder`] writes the
-//! turn as the bytes of a request. A [`Decoder`] reads the bytes of the response, however they are
-//! split. Tool servers and agents speak JSON-RPC, see [`rpc`]. This crate knows no sockets, no time
-//! and no scenarios.
+//! A [`Turn`] is the content of one request, and a [`Dialect`] a wire format. An [`Encoder`] writes
+//! the turn as the bytes of a request. A [`Decoder`] reads the bytes of the response, however they
+//! are split. Tool servers and agents use JSON-RPC, see [`rpc`]. This crate has no sockets, time or
+//! scenarios.
 
 pub mod decode;
 pub mod dialect;

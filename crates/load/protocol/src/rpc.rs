@@ -1,8 +1,8 @@
-//! JSON-RPC 2.0 as MCP and A2A use it over HTTP: what is asked, and what an answer says.
+//! JSON-RPC 2.0 as used by MCP and A2A over HTTP: requests and responses.
 //!
 //! A [`Request`] is one message to a tool server or an agent, with the parts of HTTP that the
 //! protocols define: path, method and headers. The [`Decoder`](crate::Decoder) reads the
-//! [`Answer`], one JSON document or a stream of events.
+//! [`Answer`], which is one JSON document or a stream of events.
 
 pub mod a2a;
 pub mod mcp;
@@ -17,33 +17,33 @@ use crate::dialect::Dialect;
 /// One message to a tool server or an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Path; empty for the path of the target's URL, or else the protocol's own.
+    /// Path of the request. If empty, the path of the target's URL, or else the protocol's default.
     pub path: Arc<str>,
-    /// Id of the message. Notifications, and requests that are no JSON-RPC, do not send it.
+    /// Id of the message. Notifications, and requests other than JSON-RPC, do not send it.
     pub id: u64,
-    /// The message.
+    /// Message.
     pub call: Call,
 }
 
 /// A message, by protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// To a tool server.
+    /// Message to a tool server.
     Mcp(mcp::Call),
-    /// To an agent.
+    /// Message to an agent.
     A2a(a2a::Call),
 }
 
-/// The answer that a request expects.
+/// The response that a request expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expectation {
-    /// What was asked.
+    /// Operation of the request.
     pub operation: Operation,
-    /// The id of the message.
+    /// Id of the message.
     pub id: u64,
 }
 
-/// A ping with id 0; for decoders that are told nothing.
+/// A ping with id 0, for decoders without an expectation.
 impl Default for Expectation {
     fn default() -> Self {
         Self { operation: Operation::Ping, id: 0 }
@@ -51,7 +51,7 @@ impl Default for Expectation {
 }
 
 impl Expectation {
-    /// Whether the answer says nothing but its status.
+    /// Whether the response has a status only.
     pub(crate) const fn is_silent(self) -> bool {
         matches!(
             self.operation,
@@ -61,7 +61,7 @@ impl Expectation {
 }
 
 impl Request {
-    /// The wire format in which it can be sent.
+    /// The wire format for the message.
     pub const fn dialect(&self) -> Dialect {
         match &self.call {
             Call::Mcp(_) => Dialect::Mcp,
@@ -69,12 +69,12 @@ impl Request {
         }
     }
 
-    /// Its own path, if it has one.
+    /// The message's own path, if it has one.
     pub(crate) fn own_path(&self) -> Option<&str> {
         Some(&*self.path).filter(|path| !path.is_empty())
     }
 
-    /// What it asks for.
+    /// The operation that it requests.
     pub const fn operation(&self) -> Operation {
         match &self.call {
             Call::Mcp(call) => call.ask.operation(),
@@ -82,17 +82,17 @@ impl Request {
         }
     }
 
-    /// The answer that it expects.
+    /// The response that it expects.
     pub const fn expectation(&self) -> Expectation {
         Expectation { operation: self.operation(), id: self.id }
     }
 
-    /// Whether a stream is asked for. MCP servers decide that themselves.
+    /// Whether it requests a stream. MCP servers decide that themselves.
     pub const fn streams(&self) -> bool {
         matches!(self.operation(), Operation::SendStreamingMessage)
     }
 
-    /// The method of HTTP.
+    /// HTTP method.
     pub const fn method(&self) -> &'static str {
         match self.operation() {
             Operation::EndSession => "DELETE",
@@ -101,7 +101,7 @@ impl Request {
         }
     }
 
-    /// Headers of this request only, names in lower case.
+    /// Headers of this request only, with lowercase names.
     pub fn headers(&self) -> Vec<(String, String)> {
         match &self.call {
             Call::Mcp(call) => call.headers(),
@@ -118,23 +118,23 @@ impl Request {
     }
 }
 
-/// What an answer says that is counted, or that the next request needs.
+/// Content of a response that is counted, or needed for the next request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The code of the JSON-RPC error.
+    /// Code of the JSON-RPC error.
     pub code: Option<i64>,
-    /// Whether a tool says that it failed, or a task ended as failed or rejected.
+    /// Whether a tool reports an error, or a task ended as failed or rejected.
     pub tool_error: bool,
-    /// Messages of the server before its answer.
+    /// Notifications of the server before its response.
     pub notifications: u32,
-    /// MCP: the version that the server chose for the session.
+    /// MCP: version that the server chose for the session.
     pub version: Option<String>,
-    /// MCP: where the next page of a list begins; `None` on the last page.
+    /// MCP: start of the next page of a list; `None` on the last page.
     pub cursor: Option<String>,
     /// A2A: the task.
     pub task: Option<String>,
     /// A2A: the context of the conversation.
     pub context: Option<String>,
-    /// A2A: the last state of the task.
+    /// A2A: last state of the task.
     pub state: Option<a2a::TaskState>,
 }

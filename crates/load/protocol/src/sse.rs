@@ -1,17 +1,17 @@
 //! An incremental parser of server-sent events.
 //!
-//! The grammar is that of the WHATWG HTML standard ("Interpreting an event stream", section 9.2.6):
+//! The grammar follows the WHATWG HTML standard ("Interpreting an event stream", section 9.2.6):
 //! lines end in LF, CRLF or CR; the data lines of an event are joined by LF; comments and the
-//! fields `id` and `retry` are skipped. Three things differ from a browser: invalid UTF-8 is an
-//! error of the target; an event without its final blank line is dropped only if it is not asked
-//! for at the [end](Parser::finish); and a field `error` is an event of that name.
+//! fields `id` and `retry` are skipped. Three rules differ from a browser: invalid UTF-8 is an
+//! error of the target; an event without its final blank line is emitted if
+//! [`finish`](Parser::finish) is called; and a field `error` is an event of that name.
 
 use std::mem;
 
 use memchr::memchr2;
 use plimsoll_measure::ErrorClass;
 
-/// Buffer capacity kept between streams. The excess that one huge event needed is freed.
+/// Buffer capacity kept between streams. The excess after a huge event is freed.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -27,7 +27,7 @@ pub(crate) fn is_start(bytes: &[u8]) -> bool {
 /// One event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// The `event` field; empty if there is none.
+    /// The `event` field; empty if missing.
     pub name: &'a str,
     /// The data lines, joined by `\n`.
     pub data: &'a str,
@@ -48,14 +48,15 @@ pub struct Parser {
     data: Option<String>,
     /// An empty buffer for the data of the next event, to avoid allocating it again.
     spare: String,
-    /// The last read ended in CR: an LF at the start of the next read belongs to it.
+    /// Whether the last read ended in CR: an LF at the start of the next read belongs to it.
     after_cr: bool,
-    /// No line has been read yet: a byte order mark is possible.
+    /// Whether no line has been read yet, so that a byte order mark is possible.
     at_start: bool,
 }
 
 impl Parser {
-    /// A parser for lines of at most `max` bytes and events with at most `max` bytes of data.
+    /// Creates a parser for lines of at most `max` bytes and events with at most `max` bytes of
+    /// data.
     pub const fn new(max: usize) -> Self {
         Self {
             max,
@@ -116,10 +117,10 @@ impl Parser {
         self.keep_partial_line(rest)
     }
 
-    /// Ends the stream: passes an event on whose blank line is missing.
+    /// Ends the stream: emits an event without its blank line.
     ///
     /// # Errors
-    /// As for [`feed`](Self::feed).
+    /// The same as [`feed`](Self::feed).
     pub fn finish(&mut self, mut emit: impl FnMut(Event<'_>)) -> Result<(), ErrorClass> {
         if !self.partial_line.is_empty() {
             self.spliced_line(b"", &mut emit)?;
@@ -241,7 +242,7 @@ enum Field<'a> {
     Blank,
     Data(&'a str),
     Name(&'a str),
-    /// `error: ...`, which some servers write in place of an event of that name.
+    /// `error: ...`, which some servers send instead of an event of that name.
     Error(&'a str),
     Other,
 }
@@ -251,7 +252,7 @@ impl<'a> Field<'a> {
         if line.is_empty() {
             return Self::Blank;
         }
-        // Most lines.
+        // The most common case.
         if let Some(data) = line.strip_prefix("data: ") {
             return Self::Data(data);
         }

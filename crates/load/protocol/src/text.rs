@@ -11,44 +11,44 @@ pub struct Text {
     shared: Vec<(String, Arc<str>)>,
     /// The text after the shared pieces.
     end: String,
-    /// Whether some of it may need an escape in JSON.
+    /// Whether any part may need an escape in JSON.
     may_need_escape: bool,
 }
 
 impl Text {
-    /// The empty text.
+    /// Creates an empty text.
     pub const fn new() -> Self {
         Self { shared: Vec::new(), end: String::new(), may_need_escape: false }
     }
 
-    /// Appends a piece that other texts share.
+    /// Appends a piece shared with other texts.
     pub fn share(&mut self, piece: Arc<str>) {
         self.may_need_escape = true;
         self.share_plain(piece);
     }
 
-    /// The same for a piece of which no character needs an escape in JSON.
+    /// The same for a piece that needs no escapes in JSON.
     pub fn share_plain(&mut self, piece: Arc<str>) {
         self.shared.push((std::mem::take(&mut self.end), piece));
     }
 
-    /// The end of the text, to append text that is not shared.
+    /// The end of the text, for appending text that is not shared.
     pub const fn end(&mut self) -> &mut String {
         self.may_need_escape = true;
         &mut self.end
     }
 
-    /// The same for text of which no character needs an escape in JSON.
+    /// The same for text that needs no escapes in JSON.
     pub const fn plain_end(&mut self) -> &mut String {
         &mut self.end
     }
 
-    /// Whether no character needs an escape in JSON, as far as was said when they were appended.
+    /// Whether all parts were appended as text that needs no escapes in JSON.
     pub(crate) const fn is_plain(&self) -> bool {
         !self.may_need_escape
     }
 
-    /// The pieces in order, none of them empty.
+    /// The pieces in order, without empty ones.
     pub fn pieces(&self) -> impl Iterator<Item = &str> {
         let shared = self.shared.iter().flat_map(|(own, shared)| [own.as_str(), shared]);
         shared.chain([self.end.as_str()]).filter(|piece| !piece.is_empty())
@@ -65,7 +65,7 @@ impl Text {
     }
 }
 
-/// Texts of the same pieces are equal.
+/// Texts are equal if they consist of the same pieces.
 impl PartialEq for Text {
     fn eq(&self, other: &Self) -> bool {
         (&self.shared, &self.end) == (&other.shared, &other.end)

@@ -17,20 +17,20 @@ pub enum Role {
     Assistant,
 }
 
-/// A call of a tool that a model asks for.
+/// A tool call requested by a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCall {
-    /// Its id, by which the result names it.
+    /// Id of the call, which the result repeats.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// The arguments: JSON, as the model wrote it.
+    /// Arguments: JSON, as the model wrote it.
     pub arguments: String,
 }
 
 impl ToolCall {
-    /// The arguments, if they are a JSON object, as providers require; else an empty one. A model
-    /// may have stopped in the middle of them.
+    /// The arguments if they are a JSON object, as providers require, or else an empty object. A
+    /// model may have stopped in the middle of them.
     pub fn arguments_object(&self) -> &str {
         let text = self.arguments.trim();
         let is_object = text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
@@ -41,7 +41,7 @@ impl ToolCall {
 /// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The id of the call.
+    /// Id of the call.
     pub call_id: String,
     /// The content.
     pub text: Arc<str>,
@@ -54,14 +54,14 @@ pub struct Message {
     pub role: Role,
     /// The content.
     pub text: Text,
-    /// Of the model: the tools that it calls after the text.
+    /// The model's tool calls, which follow the text.
     pub tool_calls: Vec<ToolCall>,
-    /// Of the user: the results of the calls in the message before, which come before the text.
+    /// The user's results of the calls in the previous message, which precede the text.
     pub tool_results: Vec<ToolResult>,
 }
 
 impl Message {
-    /// A message without tools.
+    /// Creates a message without tools.
     pub const fn new(role: Role, text: Text) -> Self {
         Self { role, text, tool_calls: Vec::new(), tool_results: Vec::new() }
     }
@@ -108,12 +108,12 @@ pub struct Turn<'a> {
     pub content: RequestContent<'a>,
     /// Whether to request a streamed response.
     pub stream: bool,
-    /// The output token limit.
+    /// Output token limit.
     pub max_tokens: Option<u32>,
 }
 
 impl Turn<'_> {
-    /// Headers of this turn only, in addition to or instead of those of its dialect.
+    /// Headers of this turn only, which add to or replace the dialect's.
     pub fn own_headers(&self) -> Cow<'_, [(String, String)]> {
         match self.content {
             RequestContent::Http(content) => Cow::Borrowed(&content.headers),

@@ -1,4 +1,4 @@
-//! The cost of the next arrival for the worker that waits for it.
+//! Benchmark of computing the next arrival in the worker that waits for it.
 //!
 //! `cargo bench -p plimsoll-schedule`. Each figure is for one arrival of the worker's stripe.
 #![expect(clippy::expect_used, reason = "a benchmark may fail loudly")]
@@ -41,7 +41,7 @@ fn next_poisson(bencher: Bencher<'_, '_>) {
     next(bencher, &schedule("@100000:24h", Arrivals::Poisson).expect("valid"), Stripe::WHOLE);
 }
 
-/// One of several workers: it skips the arrivals of the others.
+/// One of several workers, which skips the arrivals of the others.
 #[divan::bench(args = [2, 8, 64])]
 fn next_of_one_worker(bencher: Bencher<'_, '_>, workers: u64) {
     let stripe = Stripe::new(0, workers).unwrap_or(Stripe::WHOLE);

@@ -10,7 +10,7 @@ use crate::spec::{Arrivals, Load};
 /// The rule by which the arrivals of a stage are due.
 #[derive(Debug)]
 enum ArrivalProcess {
-    /// Closed model: there are no arrivals.
+    /// Closed model, without arrivals.
     None,
     /// Arrival `n` is due when the rate's integral reaches `n`.
     Even(Rate),
@@ -34,7 +34,7 @@ pub(crate) struct StageArrivals {
 /// A position in the arrivals of one stage.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
-    /// Arrivals so far.
+    /// Number of arrivals so far.
     index: u64,
     /// The integral of the rate at the last arrival of a Poisson process.
     integral: f64,
@@ -64,7 +64,7 @@ impl StageArrivals {
         Self { process, length, gaps }
     }
 
-    /// A cursor at the start of the stage.
+    /// Creates a cursor at the start of the stage.
     pub(crate) fn start(&self) -> Cursor {
         Cursor { index: 0, integral: 0.0, gaps: self.gaps.clone() }
     }
@@ -110,8 +110,8 @@ impl StageArrivals {
         }
     }
 
-    /// The whole part of the integral is a lower bound, since arrivals are at least 10 ns apart; at
-    /// most one more arrival follows.
+    /// The integer part of the integral is a lower bound, because arrivals are at least 10 ns
+    /// apart; at most one more arrival follows.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! The open model: all arrivals of a run, and the share of them that one worker carries.
+//! The open model: all arrivals of a run, and the share that one worker executes.
 
 use std::iter::FusedIterator;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ pub struct Arrival {
     pub seq: u64,
     /// Offset from the run's start.
     pub at: Nanos,
-    /// The stage it belongs to.
+    /// Stage of the arrival.
     pub stage: StageId,
-    /// Number within the stage, from 0; the row of the trace in a trace stage.
+    /// Number within the stage, from 0; in a trace stage, the row of the trace.
     pub index: u64,
 }
 
-/// The arrivals of one stripe in the order of time.
+/// The arrivals of one stripe in chronological order.
 ///
-/// Every stripe computes all arrivals and keeps its own, so that all stripes together are exactly
-/// the whole schedule, for any number of them. One arrival costs about ten nanoseconds, a few tens
-/// in a Poisson process.
+/// Every stripe computes all arrivals and keeps its own, so that the stripes together are exactly
+/// the whole schedule, whatever their number. One arrival costs about ten nanoseconds, or a few
+/// tens in a Poisson process.
 #[derive(Clone, Debug)]
 pub struct ArrivalIter {
     stages: Arc<StageTable>,

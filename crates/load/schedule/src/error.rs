@@ -12,7 +12,7 @@ use crate::limits::{MAX_DURATION, MAX_RATE, MAX_STAGES, MAX_USERS};
 pub struct ScheduleError(Vec<StageProblem>);
 
 impl ScheduleError {
-    /// `Err` unless the list is empty.
+    /// Returns `Err` unless the list is empty.
     pub(crate) fn unless_empty(problems: Vec<StageProblem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
     }
@@ -34,13 +34,13 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-/// One thing that is wrong with one stage.
+/// A problem of one stage.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("stage {position} `{text}`: {fault}")]
 pub struct StageProblem {
     /// Position of the stage, counted from 1.
     pub position: usize,
-    /// The stage as it is written.
+    /// The stage as written.
     pub text: String,
     /// The fault.
     pub fault: StageFault,
@@ -50,56 +50,56 @@ pub struct StageProblem {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StageFault {
-    /// A stage is empty: write one, or remove the comma.
+    /// A stage is empty. Remedy: write one, or remove the comma.
     #[error(
         "the stage is empty: write stages like `100:60s` or `@500:60s`, separated by single commas"
     )]
     Empty,
-    /// The duration is missing: append `:` and a duration.
+    /// The duration is missing. Remedy: append `:` and a duration.
     #[error("the duration is missing: write `LOAD:DURATION`, like `100:60s` or `@500:60s`")]
     NoDuration,
-    /// The duration cannot be read: write a number with its unit.
+    /// The duration is invalid. Remedy: write a number with its unit.
     #[error(transparent)]
     Duration(#[from] ParseNanosError),
-    /// The stage would be over at once: give it a duration, or remove it.
+    /// The duration is zero. Remedy: give it a duration, or remove the stage.
     #[error("the duration is zero: give the stage some time, like `30s`, or remove it")]
     ZeroDuration,
-    /// The stage lasts longer than a schedule covers: split the run.
+    /// The stage is longer than a schedule covers. Remedy: split the run.
     #[error("the duration is longer than {MAX_DURATION}: was another unit meant?")]
     LongDuration,
-    /// The number of virtual users cannot be read: write a whole number, or `@` for a rate.
+    /// The number of virtual users is invalid. Remedy: write an integer, or `@` for a rate.
     #[error(
         "`{0}` is not a number of virtual users: write a whole number like `100`, or `@100` for arrivals per second"
     )]
     Users(String),
-    /// The number of virtual users is zero: ask for at least one.
-    #[error("there are no virtual users: ask for at least one, like `1:30s` or `0..10:30s`")]
+    /// The number of virtual users is zero. Remedy: request at least one.
+    #[error("the stage has no virtual users: request at least one, like `1:30s` or `0..10:30s`")]
     NoUsers,
-    /// More virtual users than any host or fleet can carry: ask for fewer.
+    /// More virtual users than any host or fleet can run. Remedy: request fewer.
     #[error("more than {MAX_USERS} virtual users: ask for fewer")]
     TooManyUsers,
-    /// The rate cannot be read: write a number of arrivals per second.
+    /// The rate is invalid. Remedy: write a number of arrivals per second.
     #[error("`{0}` is not a rate: write arrivals per second after the `@`, like `@500` or `@0.5`")]
     Rate(String),
-    /// The rate is negative or not finite: write a number from 0 up.
+    /// The rate is negative or not finite. Remedy: write a number from 0 up.
     #[error("a rate of {0} cannot be paced: write arrivals per second from 0 up, like `@500`")]
     BadRate(f64),
-    /// The rate is zero: ask for a rate above zero at one end at least.
+    /// The rate is zero. Remedy: request a rate above zero at one end at least.
     #[error("the rate is zero all the time: ask for more, like `@500:60s` or `@0..500:60s`")]
     NoRate,
-    /// A higher rate than any generator reaches: ask for less.
+    /// A higher rate than any generator reaches. Remedy: request less.
     #[error("more than {MAX_RATE} arrivals per second: ask for fewer")]
     TooFast,
-    /// The stage plays a trace and there is none: name a trace in the profile.
-    #[error("there is no trace to play: give the profile a `trace` with `file` and `format`")]
+    /// The stage plays a trace, but the profile has none. Remedy: name a trace in the profile.
+    #[error("the profile has no trace to play: add a `trace` with `file` and `format`")]
     NoTrace,
-    /// The trace has no row: widen its window.
+    /// The trace has no row. Remedy: widen its window.
     #[error("the trace is empty: widen its `from`..`to` window")]
     EmptyTrace,
-    /// The trace goes back in time: sort its rows.
+    /// The trace goes back in time. Remedy: sort its rows.
     #[error("the trace goes back in time at row {0}: sort its rows by time")]
     UnsortedTrace(usize),
-    /// More stages than there are ids: write fewer.
+    /// More stages than there are ids. Remedy: write fewer.
     #[error("this is one stage more than {MAX_STAGES}: write fewer, or use ramps")]
     TooManyStages,
 }

@@ -8,9 +8,9 @@
 //! - [`pairs`]: the schedule of a comparison, in which every request goes to every target
 //! - [`virtual_users`]: the closed model: when each virtual user is active
 //! - [`error`]: problems of the stages
-//! - [`limits`]: upper limits of what a stage may ask for
+//! - [`limits`]: upper limits of stages
 //!
-//! Everything here is a pure function of (spec, seed, index). No clock is read and nothing sleeps.
+//! Everything here is a pure function of (spec, seed, index). No clock is read and no code sleeps.
 
 mod arrival_process;
 pub mod arrivals;
@@ -26,7 +26,7 @@ pub mod virtual_users;
 
 pub use arrivals::{Arrival, ArrivalIter};
 pub use error::{ScheduleError, StageFault, StageProblem};
-pub use pairs::{PairMode, PairOrder, PairSchedule, PairSpec, PairedArrivals, Spot, TargetWindow};
+pub use pairs::{PairMode, PairOrder, PairSchedule, PairSpec, PairedArrivals, TargetWindow};
 pub use rate::Rate;
 pub use schedule::Schedule;
 pub use spec::{Arrivals, Load, StageSpec, Stages};

@@ -2,11 +2,11 @@
 //!
 //! The arrivals of a stage become *blocks*: one arrival on each target, with the same content.
 //!
-//! - beside each other (`spread`, `together`): the arrivals of a block follow each other in a
-//!   random order, a fixed gap apart;
-//! - alone (`turns`, and a part of the other schedules): each target has a window of time for
-//!   itself alone. The windows of all targets follow each other in a random order, and make up a
-//!   *round*. The blocks of a round have one arrival in each window, at the same place in it.
+//! - side by side (`spread`, `together`): the arrivals of a block follow each other in a random
+//!   order, a fixed gap apart;
+//! - alone (`turns`, and a part of the other schedules): each target has its own window of time.
+//!   The windows of all targets follow each other in a random order, and form a *round*. The blocks
+//!   of a round have one arrival in each window, at the same position in it.
 //!
 //! Orders are balanced (`orders.rs`). Everything is a pure function of (spec, seed, index).
 
@@ -36,79 +36,79 @@ pub enum PairMode {
     #[default]
     Spread,
     /// The requests of a block are sent at the same instant, in a random order: for targets that
-    /// share nothing with each other.
+    /// share no resources.
     Together,
     /// Each target is loaded alone for some seconds, then the next one, in a random order.
     Turns,
 }
 
-/// The order of the targets.
+/// Order of the targets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairOrder {
-    /// A balanced random order for every block: every target is equally often in every place and
+    /// A balanced random order for every block: every target is equally often in every position and
     /// after every other one.
     #[default]
     Random,
-    /// The order of the profile. It shows how much the place of a request matters; differences
-    /// between targets are then wrong by that.
+    /// The order of the profile. It shows the effect of a request's position, which biases
+    /// differences between targets.
     Fixed,
 }
 
-/// What makes pairs of a schedule.
+/// How to turn a schedule into pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairSpec {
     /// Number of targets.
     pub targets: u16,
-    /// How they share the time. Virtual users of all targets run beside each other unless they take
-    /// turns.
+    /// How the targets share the time. Virtual users of all targets run side by side unless they
+    /// take turns.
     pub mode: PairMode,
-    /// Their order.
+    /// Order of the targets.
     pub order: PairOrder,
-    /// The most time between two requests of a block in [`PairMode::Spread`].
+    /// Maximum time between two requests of a block in [`PairMode::Spread`].
     pub gap: Nanos,
-    /// The least length of a window in [`PairMode::Turns`].
+    /// Minimum length of a window in [`PairMode::Turns`].
     pub window: Nanos,
-    /// The length of the windows in which targets are loaded alone in the other modes, to see
-    /// whether they disturb each other; zero for none.
+    /// Length of the windows that load each target alone in the other modes, to measure
+    /// interference; zero for none.
     pub alone: Nanos,
 }
 
-/// Rounds of windows in a stage whose targets run beside each other otherwise: an interval needs
-/// eight of them, and not all have the same number of requests.
+/// Number of rounds of windows in a stage that otherwise loads targets side by side: an interval
+/// needs eight, and not all have the same number of requests.
 const ALONE_ROUNDS: u64 = 10;
-/// They take at most this part of the stage.
+/// These rounds take at most 1/3 of the stage.
 const ALONE_SHARE: u64 = 3;
-/// Shorter windows are not worth it.
+/// Minimum length of such a window.
 const LEAST_ALONE: Nanos = Nanos::from_millis(100);
-/// The first part of a window, in which the target before may still be busy, does not count.
+/// Start of a window that does not count, because the previous target may still be busy.
 const SETTLING: Nanos = Nanos::from_secs(1);
-/// At most this part of it.
+/// At most 1/5 of the window.
 const SETTLING_SHARE: u64 = 5;
-/// Between requests at the same instant: it keeps their order.
+/// Gap between requests at the same instant, which preserves their order.
 const AT_ONCE: Nanos = Nanos::new(1);
 
-/// Where in a comparison a request stands.
+/// Position of a request in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
-    /// Its place in the order of the targets, from 0.
+pub struct BlockPosition {
+    /// Position in the order of the targets, from 0.
     pub position: u8,
-    /// The round of windows, if its target was loaded alone.
+    /// Round of windows, if its target was loaded alone.
     pub window: Option<u32>,
-    /// Whether it counts: not in the first part of a window.
+    /// Whether it counts, because it is not in the first part of a window.
     pub counts: bool,
 }
 
 /// A window of time in which one target is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TargetWindow {
-    /// The round of windows that it belongs to: in each, all targets get the same conversations.
+    /// Round of windows, in which all targets receive the same conversations.
     pub round: u32,
-    /// The target.
+    /// Target of the window.
     pub target: TargetId,
-    /// Its first instant, after the run's start.
+    /// First instant, as an offset from the run's start.
     pub from: Nanos,
-    /// The instant after its last.
+    /// Instant after its last, as an offset from the run's start.
     pub to: Nanos,
 }
 
@@ -118,14 +118,14 @@ pub struct PairSchedule(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Blocks on their own axis of time, which is that of one target.
+    /// Blocks on their own time axis, the axis of a single target.
     axis: Arc<StageTable>,
     layout: Layout,
     orders: Orders,
 }
 
 impl PairSchedule {
-    /// Makes pairs of a schedule; the other arguments are those that it was made of.
+    /// Creates pairs from a schedule; the other arguments are the same as for the schedule.
     pub fn new(
         schedule: &Schedule,
         process: Arrivals,
@@ -146,23 +146,23 @@ impl PairSchedule {
         self.0.orders.targets()
     }
 
-    /// The arrivals on one target, of the blocks that belong to `stripe`, in the order of time. The
-    /// number of an arrival is that of its conversation, see [`ConversationKey::on`]; its index is
-    /// that of its block in the stage.
+    /// The arrivals on one target, for the blocks that belong to `stripe`, in chronological order.
+    /// An arrival has the number of its conversation, see [`ConversationKey::on`], and its block's
+    /// index in the stage.
     pub fn arrivals(&self, stripe: Stripe, target: TargetId) -> PairedArrivals {
         PairedArrivals::new(self.clone(), stripe, target)
     }
 
-    /// Where a request of a conversation stands that is intended at an offset from the run's start.
-    pub fn spot(&self, conversation: ConversationKey, at: Nanos) -> Spot {
+    /// Position of a conversation's request that is intended at an offset from the run's start.
+    pub fn spot(&self, conversation: ConversationKey, at: Nanos) -> BlockPosition {
         let (block, target) = conversation.block(self.targets());
         let (window, counts) = self.window(at);
         let order = window.map_or_else(|| block.number(), u64::from);
-        Spot { position: self.0.orders.place(order, target), window, counts }
+        BlockPosition { position: self.0.orders.place(order, target), window, counts }
     }
 
     /// The round of windows at an offset from the run's start, if targets are loaded alone then;
-    /// and whether what is intended then counts.
+    /// and whether requests intended then count.
     pub fn window(&self, at: Nanos) -> (Option<u32>, bool) {
         let segment = self.0.layout.segment_at(at);
         let Some((segment, windows)) = segment.and_then(|s| Some((s, s.windows?))) else {
@@ -173,8 +173,8 @@ impl PairSchedule {
         (Some(windows.round), within >= settling(windows.length).as_u64())
     }
 
-    /// The windows in which a target has virtual users, in the order of time: its own ones where
-    /// targets take turns, else the stages.
+    /// The windows in which a target has virtual users, in chronological order: its own ones if
+    /// targets take turns, otherwise the stages.
     pub fn user_windows(&self, target: TargetId) -> Vec<TargetWindow> {
         let Inner { layout, orders, .. } = &*self.0;
         let closed = layout.segments().iter().filter(|segment| segment.closed);
@@ -191,27 +191,27 @@ impl PairSchedule {
             .collect()
     }
 
-    /// Whether virtual users send what is intended at an offset from the run's start.
+    /// Whether virtual users send the requests at an offset from the run's start.
     pub fn has_users(&self, at: Nanos) -> bool {
         self.0.layout.segment_at(at).is_some_and(|segment| segment.closed)
     }
 
-    /// How long each target is loaded in a stage.
+    /// Time for which each target is loaded in a stage.
     pub fn loaded(&self, stage: StageId) -> Nanos {
         let of_stage = self.0.layout.segments().iter().filter(|segment| segment.stage == stage);
         of_stage.map(Segment::loaded).sum()
     }
 
-    /// The end of the window that a target has at an offset; `None` outside of its windows, and
-    /// where the targets run beside each other.
+    /// End of a target's window at an offset; `None` outside its windows, and if the targets run
+    /// side by side.
     pub fn window_end(&self, target: TargetId, at: Nanos) -> Option<Nanos> {
         let segment = self.0.layout.segment_at(at)?;
         let windows = segment.target_windows(&self.0.orders);
         windows.into_iter().find(|window| window.target == target).map(|window| window.to)
     }
 
-    /// The time between two requests of a block in `spread` or `together`, the least possible for
-    /// virtual users; `None` where targets take turns.
+    /// Time between two requests of a block in `spread` or `together`, the smallest possible for
+    /// virtual users; `None` if targets take turns.
     pub fn gap(&self, stage: StageId) -> Option<Nanos> {
         self.0.layout.gap(stage)
     }
@@ -222,14 +222,14 @@ impl PairSchedule {
         of_stage.filter(|segment| segment.windows.is_some()).count()
     }
 
-    /// Number of blocks of a stage, those whose targets are loaded alone included; 0 for a closed
-    /// one. Each call computes all of them.
+    /// Number of blocks of a stage, including those with targets loaded alone; 0 for a closed one.
+    /// Each call computes all of them.
     pub fn blocks(&self, stage: StageId) -> u64 {
         self.of_stage(Stripe::WHOLE, stage).count() as u64
     }
 
-    /// The same, of a part of the run and of those that are to be compared: not in windows beside
-    /// which the targets run together, nor in the first part of a window.
+    /// Number of blocks of a part of the run that are compared: not in the windows of a
+    /// side-by-side stage, nor in the first part of a window.
     pub fn compared_blocks(&self, stripe: Stripe, stage: StageId) -> u64 {
         let turns = self.gap(stage).is_none();
         self.of_stage(stripe, stage)
@@ -246,7 +246,7 @@ impl PairSchedule {
     }
 }
 
-/// How long a window needs to settle.
+/// Time that a window needs to settle.
 fn settling(window: Nanos) -> Nanos {
     SETTLING.min(Nanos::new(window.as_u64() / SETTLING_SHARE))
 }

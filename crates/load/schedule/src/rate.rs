@@ -1,25 +1,31 @@
-//! The rate of a stage, its integral, and the inverse of the integral: when arrival `n` is due.
+//! The rate of a stage, its integral, and the inverse of the integral: the time at which arrival
+//! `n` is due.
 //!
-//! Over a stage of `D` seconds the rate runs on a straight line from `a` to `b` per second:
-//!
-//! ```text
-//! rate(t)     = a + s t             with the slope s = (b - a) / D
-//! integral(t) = a t + s t^2 / 2     arrivals expected up to t
-//! ```
-//!
-//! The `n`-th arrival is due when the integral reaches `n`. Solving `s t^2 / 2 + a t - n = 0` for
-//! its smaller positive root, in the form that neither cancels nor divides by a slope near zero:
+//! Over a stage of `D` seconds the rate changes linearly from `a` to `b` per second:
 //!
 //! ```text
-//! t(n) = 2 n / (a + sqrt(a^2 + 2 s n))
+//! rate(t)     = a + s t             with the slope s = (b - a)
+//! D
+//! integral(t) = a t + s t^2
+//! 2     arrivals expected up to t
 //! ```
 //!
-//! With `s = 0` this is `n / a`. A negative radicand means that a falling rate never reaches `n`.
-//! Every arrival is computed from `n` alone, so no error builds up over a run.
+//! The `n`-th arrival is due when the integral reaches `n`. The equation `s t^2
+//! 2 + a t - n = 0` is solved for its smaller positive root, in the form that neither cancels nor
+//! divides by a slope near zero:
+//!
+//! ```text
+//! t(n) = 2 n
+//! (a + sqrt(a^2 + 2 s n))
+//! ```
+//!
+//! With `s = 0` this is `n
+//! a`. A negative radicand means that a falling rate never reaches `n`. Every arrival is computed
+//! from `n` alone, so errors do not accumulate over a run.
 
 use plimsoll_measure::Nanos;
 
-/// An arrival rate on a straight line.
+/// An arrival rate that changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     from: f64,
@@ -28,24 +34,24 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The rate that runs from `from` to `to` arrivals per second over `length`. All must be finite
-    /// and not negative, and the length not zero, as a checked stage has them.
+    /// Creates a rate that changes from `from` to `to` arrivals per second over `length`. All must
+    /// be finite and not negative, and the length not zero, as in a checked stage.
     pub fn new(from: f64, to: f64, length: Nanos) -> Self {
         let seconds = length.as_secs_f64();
         Self { from, slope: (to - from) / seconds, seconds }
     }
 
-    /// Arrivals expected in the first `seconds`.
+    /// Number of arrivals expected in the first `seconds`.
     pub fn integral(&self, seconds: f64) -> f64 {
         self.from * seconds + self.slope * seconds * seconds / 2.0
     }
 
-    /// Arrivals expected in the whole length.
+    /// Number of arrivals expected in the whole length.
     pub fn total(&self) -> f64 {
         self.integral(self.seconds)
     }
 
-    /// When the integral reaches `n`, to the nearest nanosecond; `None` if it never does.
+    /// Time at which the integral reaches `n`, to the nearest nanosecond; `None` if it never does.
     pub fn due(&self, n: f64) -> Option<Nanos> {
         if self.slope == 0.0 {
             return Some(Nanos::from_secs_f64(n / self.from));

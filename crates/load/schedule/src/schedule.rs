@@ -1,4 +1,4 @@
-//! The schedule of a run: when every arrival and every virtual user starts.
+//! The schedule of a run: start times of all arrivals and virtual users.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ pub struct Schedule {
 
 impl Schedule {
     /// Puts the stages on the time axis. `trace_offsets` are the arrivals of the trace, measured
-    /// from the start of the stage that plays it; every trace stage plays them from the first, and
-    /// ends one mean gap after the last, of at most a second, unless its duration ends it before.
+    /// from the start of the stage that plays it. Every trace stage plays them from the first, and
+    /// ends one mean gap (at most a second) after the last, or earlier after its duration.
     ///
     /// # Errors
-    /// Everything that is wrong with the stages, each with its position, cause and fix.
+    /// All problems of the stages, each with its position, cause and fix.
     pub fn new(
         stages: &Stages,
         process: Arrivals,
@@ -39,23 +39,23 @@ impl Schedule {
         Ok(Self { table: Arc::new(table), fingerprint })
     }
 
-    /// The stages in the order of time; each starts where the one before ends.
+    /// The stages in chronological order; each starts at the end of the previous one.
     pub fn stages(&self) -> &[StagePlan] {
         self.table.plans()
     }
 
-    /// From the run's start to the end of the last stage.
+    /// Time from the run's start to the end of the last stage.
     pub fn duration(&self) -> Nanos {
         self.stages().last().map_or(Nanos::ZERO, |last| last.end)
     }
 
-    /// The stage that contains an offset from the run's start; `None` after the last.
+    /// The stage at an offset from the run's start; `None` after the last.
     pub fn stage_at(&self, offset: Nanos) -> Option<StageId> {
         let position = self.stages().partition_point(|plan| plan.end <= offset);
         self.stages().get(position).map(|plan| plan.id)
     }
 
-    /// The arrivals of the open stages that belong to `stripe`, in the order of time.
+    /// The arrivals of the open stages that belong to `stripe`, in chronological order.
     pub fn arrivals(&self, stripe: Stripe) -> ArrivalIter {
         ArrivalIter::new(Arc::clone(&self.table), stripe)
     }
@@ -67,20 +67,20 @@ impl Schedule {
         self.table.count(stage.index())
     }
 
-    /// The largest number of virtual users that are active at once; they are numbered from 0.
+    /// Maximum number of simultaneously active virtual users; they are numbered from 0.
     pub fn max_virtual_users(&self) -> u32 {
         virtual_users::peak(self.stages())
     }
 
-    /// When virtual user `vu` is active, see [`virtual_users`]. There is a gap between any two
-    /// windows.
+    /// Times at which virtual user `vu` is active, see [`virtual_users`]. There is a gap between
+    /// any two windows.
     pub fn windows(&self, vu: u32) -> Vec<ActiveWindow> {
         virtual_users::windows(self.stages(), vu)
     }
 
-    /// A hash of everything that determines the schedule: stages, process, seed and the trace if a
-    /// stage plays it. The same on every machine and in every release, whatever the stripe; shards
-    /// with different fingerprints are not parts of one run. It is 64-bit FNV-1a over
+    /// A hash of all inputs of the schedule: stages, process, seed, and the trace if a stage plays
+    /// it. It is the same on every machine and in every release, whatever the stripe; shards with
+    /// different fingerprints do not belong to the same run. It is 64-bit FNV-1a over
     /// `plimsoll-schedule-1 STAGES PROCESS SEED` and the trace's offsets as 8 little-endian bytes
     /// each.
     pub const fn fingerprint(&self) -> u64 {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::StageFault;
 use crate::limits::{MAX_DURATION, MAX_RATE, MAX_USERS};
 
-/// The spacing of arrivals in the open model.
+/// Spacing of arrivals in the open model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
@@ -24,14 +24,14 @@ pub enum Arrivals {
 /// The load of one stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// Closed model: virtual users, from the stage's start to its end on a straight line.
+    /// Closed model: virtual users, changing linearly from the stage's start to its end.
     Closed {
         /// Virtual users at the start.
         from: u32,
         /// Virtual users at the end; equal to `from` for a constant number.
         to: u32,
     },
-    /// Open model: arrivals per second, from the stage's start to its end on a straight line.
+    /// Open model: arrivals per second, changing linearly from the stage's start to its end.
     Open {
         /// Arrivals per second at the start.
         from: f64,
@@ -42,20 +42,20 @@ pub enum Load {
     Trace,
 }
 
-/// One time slice with one load shape. Written `[w]LOAD:DURATION`.
+/// A period with one load shape. Written `[w]LOAD:DURATION`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StageSpec {
     /// The load shape.
     pub load: Load,
-    /// How long new work is started. A [`Load::Trace`] stage may leave it out, and lasts no longer
-    /// than its trace.
+    /// Time for which new work is started. Optional for a [`Load::Trace`] stage, which lasts no
+    /// longer than its trace.
     pub duration: Option<Nanos>,
-    /// Recorded separately, and left out of every total and threshold.
+    /// Whether it is a warm-up: recorded separately, and excluded from every total and threshold.
     pub warmup: bool,
 }
 
 impl StageSpec {
-    /// Everything about this stage that cannot be scheduled.
+    /// All problems of this stage.
     pub(crate) fn faults(&self) -> impl Iterator<Item = StageFault> {
         self.load.fault().into_iter().chain(duration_fault(self.duration, self.load == Load::Trace))
     }
@@ -93,7 +93,8 @@ fn rate_fault(from: f64, to: f64) -> Option<StageFault> {
     (highest > MAX_RATE).then_some(StageFault::TooFast)
 }
 
-/// The stages of a run, one after another. One string in files and flags, see [`Stages::from_str`].
+/// The stages of a run, one after another. A single string in files and flags, see
+/// [`Stages::from_str`].
 ///
 /// [`Stages::from_str`]: std::str::FromStr::from_str
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -11,21 +11,21 @@ use crate::spec::{Arrivals, Load, StageSpec};
 /// One stage on the run's time axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StagePlan {
-    /// Its position in the run.
+    /// Position in the run.
     pub id: StageId,
-    /// Its first instant, as an offset from the run's start.
+    /// First instant, as an offset from the run's start.
     pub start: Nanos,
-    /// The instant after its last, as an offset from the run's start.
+    /// Instant after its last, as an offset from the run's start.
     pub end: Nanos,
     /// The load shape.
     pub load: Load,
-    /// Recorded separately, and left out of every total and threshold.
+    /// Whether it is a warm-up: recorded separately, and excluded from every total and threshold.
     pub warmup: bool,
 }
 
 impl StagePlan {
-    /// When one more arrival is expected after `at`, both as offsets from the run's start; `at`
-    /// where no rate is planned, and the end of the stage where none is expected in it.
+    /// Time at which one more arrival is expected after `at`, both as offsets from the run's start;
+    /// `at` if no rate is planned, and the end of the stage if no arrival is expected in it.
     pub fn next_due(&self, at: Nanos) -> Nanos {
         let Load::Open { from, to } = self.load else { return at };
         let rate = Rate::new(from, to, self.end.saturating_sub(self.start));
@@ -44,7 +44,7 @@ pub(crate) struct StageTable {
 }
 
 impl StageTable {
-    /// Puts the stages one after another. `trace_offsets` are in the order of time.
+    /// Puts the stages one after another. `trace_offsets` are in chronological order.
     pub(crate) fn new(
         stages: &[StageSpec],
         process: Arrivals,
@@ -75,9 +75,9 @@ impl StageTable {
     }
 }
 
-/// From the start of a trace stage to one mean gap after its last arrival, when another one would
-/// be due: so its rate is that of all of its arrivals, and the last one has time to be sent. The
-/// gap is a second at most, and where all arrivals come at once.
+/// Length of a trace stage: up to one mean gap after its last arrival, when another one would be
+/// due. Then its rate covers all of its arrivals, and the last one has time to be sent. The gap is
+/// at most a second, and exactly a second if all arrivals come at once.
 fn trace_length(offsets: &[Nanos]) -> Nanos {
     let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return Nanos::ZERO };
     let gaps = (offsets.len() as u64 - 1).max(1);

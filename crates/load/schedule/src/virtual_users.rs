@@ -1,13 +1,14 @@
 //! The closed model: when each virtual user is active.
 //!
-//! The number of virtual users follows a straight line `L(t)` from the stage's first number to its
-//! last. Virtual user `v`, counted from 0, is active while `L(t)` is above `v + 1/2`: at every
-//! instant as many are active as `L(t)` rounded to the nearest whole number, and over the stage
-//! their time adds up to the line's area. `1..100:30s` therefore starts with one, the second joins
-//! when the line crosses 1.5, and a falling line stops the highest-numbered first.
+//! The number of virtual users follows a line `L(t)` from the stage's first number to its last.
+//! Virtual user `v`, counted from 0, is active while `L(t)` is above `v + 1/2`. At every instant,
+//! the number of active users is `L(t)` rounded to the nearest integer, and over the stage their
+//! total time equals the area under the line. `1..100:30s` therefore starts with one user, the
+//! second joins when the line crosses 1.5, and a falling line stops the users with the highest
+//! numbers first.
 //!
-//! In a stage of length `D` from `a` to `b` users the line crosses `v + 1/2` at
-//! `D (v + 1/2 - a) / (b - a)`, computed in whole numbers and rounded to the nearest nanosecond.
+//! In a stage of length `D` from `a` to `b` users the line crosses `v + 1/2` at `D (v + 1/2 - a)
+//! (b - a)`, computed with integers and rounded to the nearest nanosecond.
 
 use plimsoll_measure::Nanos;
 
@@ -17,9 +18,9 @@ use crate::stage_table::StagePlan;
 /// A period in which a virtual user is active: from `from` up to, but not including, `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActiveWindow {
-    /// Its first turn is intended here; an offset from the run's start.
+    /// Intended start of its first turn, as an offset from the run's start.
     pub from: Nanos,
-    /// No turn starts here or later; an offset from the run's start.
+    /// No turn starts at or after this offset from the run's start.
     pub to: Nanos,
 }
 
@@ -35,7 +36,7 @@ pub(crate) fn windows(stages: &[StagePlan], vu: u32) -> Vec<ActiveWindow> {
     windows
 }
 
-/// The largest number of virtual users that are active at once.
+/// Maximum number of simultaneously active virtual users.
 pub(crate) fn peak(stages: &[StagePlan]) -> u32 {
     stages
         .iter()
@@ -58,7 +59,7 @@ fn active(stage: &StagePlan, vu: u32) -> Option<ActiveWindow> {
     (window.from < window.to).then_some(window)
 }
 
-/// When the line crosses `vu + 1/2`. Callers check that it does, so that `from != to`.
+/// Time at which the line crosses `vu + 1/2`. Callers check that it does, so that `from != to`.
 fn crossing(stage: &StagePlan, from: u32, to: u32, vu: u32) -> Nanos {
     let length = u128::from((stage.end).saturating_sub(stage.start).as_u64());
     let rise = (2 * u128::from(vu) + 1).abs_diff(2 * u128::from(from));

@@ -76,7 +76,8 @@ pub struct Connector {
 impl Connector {
     /// Creates a connector for plain TCP, or for TLS if a configuration is given.
     ///
-    /// # Errors [`InvalidHost`] for a TLS endpoint whose name no certificate can contain.
+    /// # Errors
+    /// [`InvalidHost`] for a TLS endpoint whose name no certificate can contain.
     pub fn new(
         endpoint: Endpoint,
         tls: Option<Arc<ClientConfig>>,
@@ -156,7 +157,7 @@ impl Connector {
         let (endpoint, limit) = (&self.endpoint, self.options.timeout);
         if self.tls.is_some() && phases.tcp.is_some() {
             let detail = format!(
-                "{endpoint} took the connection, and said nothing in the TLS handshake within {limit}; a server without TLS waits like this: write http:// in place of https://, give the port of https, or raise `connect_timeout`"
+                "{endpoint} accepted the connection, but did not answer the TLS handshake within {limit}; a server without TLS behaves like this: use http:// instead of https://, use the https port, or raise `connect_timeout`"
             );
             return Failure::new(ErrorClass::TlsHandshake, detail);
         }

@@ -70,10 +70,12 @@ impl Connection {
     /// The response is read while the request is still being written, so that an early response
     /// (413, 429) is received, and the two sides cannot block each other.
     ///
-    /// # Errors A [`Failure`] of the network or the target; the connection must then be dropped.
+    /// # Errors
+    /// A [`Failure`] of the network or the target; the connection must then be dropped.
     ///
-    /// # Cancel safety After a dropped exchange the connection is unusable and must be dropped too.
-    /// In HTTP/2 this affects only its stream on the shared connection.
+    /// # Cancel safety
+    /// After a dropped exchange the connection is unusable and must be dropped too. In HTTP/2 this
+    /// affects only its stream on the shared connection.
     // Not an `async fn`, whose future would store the arguments twice.
     pub fn exchange<'a, C: Clock, H: ResponseHandler>(
         &'a mut self,

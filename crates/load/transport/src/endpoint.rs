@@ -24,7 +24,8 @@ impl Endpoint {
     /// Parses the part of a URL between the user and the path: `HOST` or `HOST:PORT`, with an IPv6
     /// address in brackets.
     ///
-    /// # Errors The invalid part.
+    /// # Errors
+    /// The invalid part.
     pub fn parse(text: &str, default_port: u16) -> Result<Self, EndpointError> {
         let (host, port) = match text.rsplit_once(':') {
             // The colons of an IPv6 address are inside brackets.

@@ -100,7 +100,8 @@ impl RequestHead {
     /// Renders the request line, `host` and `headers` for a target with the given origin, such as
     /// `http://host:80`.
     ///
-    /// # Errors Any input that could smuggle a second header or request.
+    /// # Errors
+    /// Any input that could smuggle a second header or request.
     pub fn new<'h>(
         method: &str,
         path: &str,

@@ -65,8 +65,9 @@ impl<O: Opener> Pool<O> {
     /// Returns a connection for a request: an idle one, or else a freed or new one, whichever comes
     /// first.
     ///
-    /// # Cancel safety A dropped future leaves the queue. A started handshake continues, and its
-    /// connection joins the pool.
+    /// # Cancel safety
+    /// A dropped future leaves the queue. A started handshake continues, and its connection joins
+    /// the pool.
     pub async fn checkout(&self, demand: Demand) -> Acquired<'_, O> {
         if !demand.unused
             && let Some(connection) = self.0.take_idle(demand.now)

@@ -63,9 +63,9 @@ impl Resolver {
         let answer = tokio::time::timeout(limit.to_duration(), pending.wait_for(Option::is_some));
         let host = endpoint.host();
         let answer = match answer.await {
-            Err(_) => return Err(failure(format!("no answer about `{host}` within {limit}"))),
+            Err(_) => return Err(failure(format!("no DNS answer for `{host}` within {limit}"))),
             Ok(Ok(answer)) => answer.clone().unwrap_or_else(|| Ok(Vec::new())),
-            Ok(Err(_)) => Err(format!("the look-up of `{host}` broke off")),
+            Ok(Err(_)) => Err(format!("the lookup of `{host}` was aborted")),
         };
         let answer = match answer {
             Ok(addresses) if addresses.is_empty() => Err(format!("`{host}` has no address")),

@@ -65,8 +65,8 @@ impl SingleClient {
     /// Creates a client for an endpoint, over HTTP/1.1; with `tls` it uses the certificates of this
     /// host.
     ///
-    /// # Errors A description of the problem: with the certificates of this host, or the endpoint's
-    /// name.
+    /// # Errors
+    /// A description of the problem: with the certificates of this host, or the endpoint's name.
     pub fn new(endpoint: Endpoint, tls: bool) -> Result<Self, String> {
         let config = if tls {
             let settings = TlsSettings::default();
@@ -98,7 +98,8 @@ impl SingleClient {
 
     /// Opens a connection.
     ///
-    /// # Errors The failure to connect.
+    /// # Errors
+    /// The failure to connect.
     pub async fn connect(&self) -> Result<SingleConnection<'_>, Failure> {
         let connection = self.opener.open().await.connection?;
         Ok(SingleConnection { client: self, connection })
@@ -107,8 +108,8 @@ impl SingleClient {
     /// Opens a connection, sends the request and passes the response to the handler. The caller
     /// limits the duration of the response.
     ///
-    /// # Errors A description of the problem: with the connection, the request's form, or the
-    /// exchange.
+    /// # Errors
+    /// A description of the problem: with the connection, the request's form, or the exchange.
     pub async fn send(
         &self,
         request: SingleRequest<'_>,
@@ -127,7 +128,8 @@ impl SingleClient {
     /// The same, but returns the response with at most `most` bytes of its body, at which reading
     /// ends.
     ///
-    /// # Errors The same as [`SingleClient::send`].
+    /// # Errors
+    /// The same as [`SingleClient::send`].
     pub async fn fetch(
         &self,
         request: SingleRequest<'_>,
@@ -142,7 +144,8 @@ impl SingleClient {
 impl SingleConnection<'_> {
     /// Sends the request and passes the response to the handler.
     ///
-    /// # Errors A description of the failure.
+    /// # Errors
+    /// A description of the failure.
     pub async fn exchange(
         mut self,
         request: Request<'_>,

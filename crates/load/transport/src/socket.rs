@@ -313,7 +313,7 @@ fn read_handshake(tcp: &TcpStream, tls: &mut ClientConnection) -> Result<(), Fai
     match read_raw(tcp, raw.len(), |fd| receive_untimed(fd, &mut raw)) {
         Ok(RawRead { length: 0, .. }) => Err(Failure::new(
             ErrorClass::TlsHandshake,
-            "the target closed during the handshake; does it speak TLS on this port?",
+            "the target closed the connection during the handshake; does it support TLS on this port?",
         )),
         Ok(received) => decrypt(tls, &raw[..received.length], &mut [], &mut |_| {}).map(|_| ()),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),

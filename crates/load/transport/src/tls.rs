@@ -95,7 +95,8 @@ impl TlsSettings {
     /// Creates the configuration of a client for one version of HTTP, named as in ALPN: `http/1.1`
     /// or `h2`.
     ///
-    /// # Errors [`TlsError`] if roots are missing or unreadable.
+    /// # Errors
+    /// [`TlsError`] if roots are missing or unreadable.
     pub fn client_config(&self, alpn: &str) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))

@@ -160,7 +160,7 @@ impl Rows {
 pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     charts.extend(input.versus.and_then(|found| {
-        let title = format!("What each target adds to the {}", found.headline.title());
+        let title = format!("Overhead of each target: {}", found.headline.title());
         versus::added(&title, &[("", found)])
     }));
     if let Some(timeline) = input.timeline.filter(|timeline| !timeline.intervals.is_empty()) {

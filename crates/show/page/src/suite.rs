@@ -9,7 +9,7 @@ use crate::{chart, outcome};
 /// The page of a suite, as a whole HTML document.
 pub fn suite_page(suite: &Suite<'_>) -> String {
     let name = format!("Suite {}", suite.name);
-    let title = "What each target adds";
+    let title = "Overhead of each target";
     let charts: Vec<_> = chart::added_in(title, &suite.comparisons).into_iter().collect();
     let body = html! {
         (outcome::header_without_tables(&name, suite.screen))

@@ -1,4 +1,4 @@
-//! Folders that are no runs.
+//! Paths that are not run folders.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn what_is_no_run_gets_one_clear_message() {
     write("text/summary.json/x", "a folder in place of the file");
     for (name, is_usage, says) in [
         ("absent", true, "is not the folder of a run"),
-        (".", true, "or all runs in it as"),
+        (".", true, "or all runs in this folder as"),
         ("suite", true, "--against"),
         ("killed", false, "did not finish"),
         ("torn", false, "torn/summary.json"),

@@ -1,4 +1,4 @@
-//! Bar C2, and everything else that must not be compared: each says why.
+//! Runs that must not be compared: each obstacle names its reason.
 
 use plimsoll_compare::{CompareError, Options, StoredRun, Verdict, compare};
 use plimsoll_metrics::{Finding, Judgement, RunEnd};
@@ -23,7 +23,7 @@ fn single_runs_are_inconclusive_and_say_what_to_do() {
     }
 }
 
-/// Changes one thing in the last new run, and expects the comparison to name it.
+/// Changes one property of the last new run, and expects the comparison to name it.
 fn refused(change: impl Fn(&mut StoredRun), says: &str, name: &str) {
     let (base, mut new) = pair();
     change(new.last_mut().unwrap());
@@ -154,7 +154,7 @@ fn wrong_usage_is_an_error() {
     assert!(gate.to_string().contains("did you mean `ttft`"), "{gate}");
     let simple = Options { regress: Some(0.1), ..Options::default() };
     let simple = compare(&base, &new, &simple).unwrap_err().to_string();
-    assert!(simple.contains("here are 6 + 6"), "{simple}");
+    assert!(simple.contains("6 + 6 were given"), "{simple}");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn the_simple_rule_takes_the_tail_that_both_runs_have() {
         assert_eq!(tails.join(" "), tail, "{:?}", found.gates);
         assert_eq!(found.verdict, Verdict::Pass);
     }
-    // More runs do not help one that lacks a figure, and the flags of spread exclude the rule.
+    // More runs do not help if a figure is missing, and the flags for variation exclude the rule.
     let (base, new) = (run(0, PLAIN), run(1, PLAIN));
     let found = compare(&[base], &[new], &simple(&[("itl.p50", "3%")])).unwrap();
     let text = found.text(1_000);

@@ -1,4 +1,4 @@
-//! The JSON Schema of `comparison.json` is up to date, and comparisons keep it.
+//! The JSON Schema of `comparison.json` is up to date, and comparisons conform to it.
 
 use plimsoll_compare::{Comparison, compare};
 use serde_json::Value;

@@ -12,7 +12,7 @@ use crate::support::{Figures, Noise, PLAIN, options, turns};
 const GATES: [(&str, &str); 4] =
     [("ttft.p50", "3%"), ("ttft.p99", "10%"), ("throughput", "2%"), ("error_rate", "0.1pp")];
 
-/// The example of the guide: p99 is 17 % longer, throughput scatters by 3 %.
+/// The guide's example: p99 is 17 % longer, and throughput varies by 3 %.
 fn example() -> Comparison {
     let (mut old, mut new) = (Noise(21), Noise(22));
     let figures = |noise: &mut Noise, p99| Figures {
@@ -64,7 +64,7 @@ fn the_texts_equal_the_stored_ones() {
     golden("comparison.json", &(serde_json::to_string_pretty(&json).unwrap() + "\n"));
 }
 
-/// However narrow a screen is, each gate has its verdict beside its name, in the only table.
+/// However narrow the screen is, each gate has its verdict next to its name, in a single table.
 #[test]
 fn the_verdict_is_never_in_a_second_table() {
     let simple = Options { regress: Some(0.1), ..Options::default() };
@@ -81,7 +81,7 @@ fn the_verdict_is_never_in_a_second_table() {
     }
 }
 
-/// The last digits are those of the order in which numbers are added up.
+/// Rounds away the last digits, which depend on the order of summation.
 fn rounded(value: Value) -> Value {
     match value {
         Value::Number(number) if number.is_f64() => {

@@ -1,4 +1,4 @@
-//! Bar C1: what comparisons conclude from runs whose truth is known. Seeds are fixed.
+//! Verdicts of comparisons of simulated runs whose truth is known. Seeds are fixed.
 
 use plimsoll_compare::{Comparison, Verdict, compare};
 use plimsoll_metrics::Judgement;
@@ -8,7 +8,7 @@ use crate::support::{Figures, Noise, PLAIN, THREE, options, turns};
 const REPEATS: usize = 200;
 const RUN_SD: f64 = 0.015;
 
-/// Comparisons of 6 + 6 runs, the new ones with figures around `new`.
+/// Comparisons of `runs` + `runs` runs, the new ones with figures around `new`.
 fn comparisons(seed: u64, runs: u64, new: Figures) -> Vec<Comparison> {
     let (mut old_noise, mut new_noise) = (Noise(seed), Noise(seed ^ 0xABCD_EF01));
     let mut one = || {
@@ -27,8 +27,8 @@ fn slower(by: f64) -> Figures {
     Figures { ttft: PLAIN.ttft.map(|time| time * by), throughput: PLAIN.throughput / by, errors: 0 }
 }
 
-/// Each gate passes with 88 % (1.5 % run sd, so 0.87 % of the difference; t(10) = 2.228), three
-/// of them with 68 %: 137 of 200, with a standard deviation of 6.6.
+/// Each gate passes with 88 % (a run sd of 1.5 %, so 0.87 % for the difference; t(10) = 2.228), and
+/// three of them with 68 %: 137 of 200, with a standard deviation of 6.6.
 #[test]
 fn unchanged_code_does_not_fail() {
     let found = comparisons(1, 6, PLAIN);
@@ -65,7 +65,7 @@ fn five_percent_in_one_gate_fail_in_that_gate() {
     assert!(failed(0) + failed(2) <= 2);
 }
 
-/// The change is within the margin of 3 %, and the estimate beyond it in 13 % of the cases.
+/// The change is within the margin of 3 %; the estimate exceeds it in 13 % of the cases.
 #[test]
 fn two_percent_within_a_margin_of_three_rarely_fail() {
     let new = Figures { ttft: [PLAIN.ttft[0] * 1.02, PLAIN.ttft[1]], ..PLAIN };
@@ -79,7 +79,7 @@ fn improvements_pass() {
     assert_eq!(count(&found, Verdict::Pass), REPEATS);
 }
 
-/// The interval of the change covers the truth.
+/// The interval of the change covers the true change.
 #[test]
 fn intervals_cover_the_change() {
     let found = comparisons(7, 6, slower(1.05));
@@ -93,7 +93,8 @@ fn intervals_cover_the_change() {
     assert!(covered >= 183, "{covered} of {REPEATS}");
 }
 
-/// What a comparison says that it could see, it sees in 80 % of the cases: the interval excludes 0.
+/// A change of the reported detectable size is detected in 80 % of the cases: the interval excludes
+/// 0.
 #[test]
 fn what_could_be_seen_is_seen_in_four_of_five_cases() {
     // (2.228 + 0.879) x 1.5 % x sqrt(2 / 6) = 2.69 %.

@@ -1,4 +1,4 @@
-//! Runs made of numbers, and noise that is the same every time.
+//! Runs made of numbers, and reproducible noise.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -13,17 +13,17 @@ use serde_json::{Value, json};
 /// The figures of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
-    /// Median and 99th percentile of the time to the first token, in milliseconds.
+    /// Median and 99th percentile of the time to first token, in milliseconds.
     pub(crate) ttft: [f64; 2],
     /// Completed requests per second.
     pub(crate) throughput: f64,
-    /// Requests without a good answer.
+    /// Requests that failed.
     pub(crate) errors: u64,
 }
 
 pub(crate) const PLAIN: Figures = Figures { ttft: [20.0, 41.0], throughput: 1_744.0, errors: 0 };
 
-/// The plan of every run, as `plan.json` has it.
+/// The plan of every run, as in `plan.json`.
 pub(crate) fn plan() -> Value {
     json!({
         "name": "test", "seed": 1, "stages": "32:60s", "arrivals": "constant",
@@ -68,8 +68,8 @@ fn metadata(number: u64) -> RunMetadata {
     }
 }
 
-/// A distribution of so many times with this median and 99th percentile. A comparison reads nothing
-/// else of it, so there is no histogram.
+/// A distribution of `count` times with this median and 99th percentile. It has no histogram,
+/// because comparisons do not read one.
 fn times(count: u64, figures: [f64; 2]) -> Value {
     let [p50, p99] = figures;
     json!({
@@ -92,12 +92,12 @@ fn template() -> &'static RunSummary {
     })
 }
 
-/// The number `number` of all runs in time, with these figures.
+/// Run `number` in chronological order, with these figures.
 pub(crate) fn run(number: u64, figures: Figures) -> StoredRun {
     run_of(10_000, number, figures)
 }
 
-/// The same with so many requests.
+/// The same with `count` requests.
 pub(crate) fn run_of(count: u64, number: u64, figures: Figures) -> StoredRun {
     let mut summary = RunSummary { metadata: metadata(number), ..template().clone() };
     let mut group = Group { duration_s: 60.0, ..Group::default() };
@@ -128,7 +128,7 @@ pub(crate) fn run_of(count: u64, number: u64, figures: Figures) -> StoredRun {
     StoredRun::new(PathBuf::from(format!("runs/{number}")), summary, Some(plan()))
 }
 
-/// Runs of two versions that take turns, each with its figures: old, new, old, new and so on.
+/// Alternating runs of two versions, each with its figures: old, new, old, new and so on.
 pub(crate) fn turns(
     count: u64,
     mut old: impl FnMut() -> Figures,
@@ -145,7 +145,7 @@ pub(crate) fn options(gates: &[(&str, &str)]) -> Options {
 pub(crate) const THREE: [(&str, &str); 3] =
     [("ttft.p50", "3%"), ("ttft.p99", "3%"), ("throughput", "3%")];
 
-/// Numbers that look random, the same every time (`SplitMix64`).
+/// Reproducible pseudorandom numbers (`SplitMix64`).
 #[derive(Debug)]
 pub(crate) struct Noise(pub(crate) u64);
 
@@ -158,13 +158,13 @@ impl Noise {
         (((z ^ (z >> 31)) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    /// A normal deviate, by the method of Box and Muller.
+    /// A normal deviate (Box and Muller).
     pub(crate) fn normal(&mut self) -> f64 {
         let (radius, angle) = (self.uniform(), self.uniform());
         (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
     }
 
-    /// A figure of a run, where runs of unchanged code differ by this standard deviation.
+    /// A figure of a run, with this standard deviation between runs of unchanged code.
     pub(crate) fn around(&mut self, value: f64, sd: f64) -> f64 {
         value * (sd * self.normal()).exp()
     }

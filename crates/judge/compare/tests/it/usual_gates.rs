@@ -1,11 +1,11 @@
-//! The gates of runs whose profile has none.
+//! Default gates for runs whose profile has none.
 
 use plimsoll_compare::{Comparison, Options, StoredRun, compare};
 use plimsoll_metrics::Judgement;
 
 use crate::support::{Figures, Noise, PLAIN, run_of};
 
-/// Three runs of each side, of so many requests, the new ones slower in the tail by `tail`.
+/// Three runs on each side with `count` requests; the new ones have a tail slower by `tail`.
 fn three(count: u64, tail: f64) -> Comparison {
     let mut noise = Noise(7);
     let mut runs = |new: u64, factor: f64| -> Vec<StoredRun> {
@@ -33,7 +33,7 @@ fn three_equal_runs_of_240_requests_pass_on_each_side() {
     for gate in &compared.gates {
         assert_eq!(gate.judged.judgement, Judgement::Pass, "{gate:?}");
     }
-    // A change of the share of errors below 0.5 points cannot be seen in 1,440 requests.
+    // 1,440 requests cannot show a change of the error rate below 0.5 points.
     let errors = compared.gates.iter().find(|gate| gate.name == "error_rate").unwrap();
     assert!((errors.margin - 0.005).abs() < 1e-12, "{errors:?}");
 }
@@ -41,13 +41,14 @@ fn three_equal_runs_of_240_requests_pass_on_each_side() {
 #[test]
 fn a_tail_that_blows_up_in_240_requests_is_seen_at_p95() {
     assert_eq!(judgement(&three(240, 2.0), "ttft.p95"), &Judgement::Fail);
-    // With 1,000 there is a p99, and with 100 a p90.
+    // 1,000 requests have a p99, 100 have a p90.
     assert_eq!(judgement(&three(1_000, 1.0), "ttft.p99"), &Judgement::Pass);
     assert_eq!(judgement(&three(100, 1.0), "ttft.p90"), &Judgement::Pass);
 }
 
 /// By hand: three old runs of 600 requests without an error allow 0.2 points (2.802 times the
-/// square root of 2 (1/3602) / 1800 is 0.16 points), whatever the new ones do.
+/// square root of 2 (1/3602)
+/// 1800 is 0.16 points), whatever the new runs show.
 #[test]
 fn the_margin_of_errors_does_not_grow_with_the_errors_of_the_new_runs() {
     let share = |base: &[u64], new: &[u64]| {
@@ -70,9 +71,9 @@ fn the_margin_of_errors_does_not_grow_with_the_errors_of_the_new_runs() {
         (&[0, 0, 0][..], &[5, 4, 4][..], 0.002, "fail"),
         (&[0, 0, 0], &[30, 30, 30], 0.002, "fail"),
         (&[0, 0, 0], &[0, 0, 0], 0.002, "pass"),
-        // 0.72 % of old errors: chance alone makes shares differ by 0.79 points.
+        // With an old error rate of 0.72 %, shares differ by 0.79 points by chance alone.
         (&[4, 4, 5], &[0, 0, 0], 0.01, "pass"),
-        // The order of the old runs does not matter; these differ too much to show anything.
+        // The order of the old runs does not matter; these vary too much to show anything.
         (&[0, 0, 13], &[0, 0, 0], 0.01, "inconclusive"),
         (&[13, 0, 0], &[0, 0, 0], 0.01, "inconclusive"),
         (&[0], &[30], 0.002, "inconclusive"),
@@ -83,7 +84,7 @@ fn the_margin_of_errors_does_not_grow_with_the_errors_of_the_new_runs() {
     }
 }
 
-/// New runs that lost answers have a p95 where the old ones have a p99: the tail of both is judged.
+/// New runs that lost answers have a p95, and the old ones a p99: the common percentile is judged.
 #[test]
 fn a_tail_is_one_that_every_run_has() {
     let runs = |count: u64, side: u64| -> Vec<StoredRun> {

@@ -1,4 +1,4 @@
-//! CSV, gzip, and files that are damaged.
+//! CSV, gzip, and damaged files.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,8 +18,7 @@ fn csv_with_odd_quoting_is_read() {
     let join = files.join("log.csv", &["id=id", "total=took:us"]).unwrap();
     assert_eq!((join.books.matched, join.books.lost, join.books.unreadable), (40, 0, 0));
     assert!(join.times[0].outside.p50_ms.unwrap() > 0.1);
-    // One row with a field too many among 40 is over the limit of one in a hundred only if it is
-    // not the only one.
+    // One malformed row of 41 exceeds the limit of one in 100, but a single one is tolerated.
     fs::write(files.path("log.csv"), format!("{text}x,y,z,1,2\r\n")).unwrap();
     let join = files.join("log.csv", &["id=id"]).unwrap();
     assert_eq!(join.books.unreadable, 1);
@@ -34,7 +33,7 @@ fn a_quote_that_is_never_closed_takes_no_memory() {
     files.lines("log.csv", std::iter::once("id,text".to_owned()).chain(lines));
     let message = files.usage("log.csv", &["id=id"]);
     assert!(
-        message.contains("a quote is not closed") || message.contains("no rows like"),
+        message.contains("a quote is not closed") || message.contains("are malformed"),
         "{message}"
     );
 }
@@ -67,7 +66,7 @@ fn the_last_line_of_a_killed_run_may_be_cut() {
     files.lines("log", (0..30).map(|n| audit_row(n, 0, 64)));
     let join = files.join("log", &[]).unwrap();
     assert_eq!((join.books.in_run, join.books.matched), (30, 30));
-    assert!(join.notes[0].contains("is cut"), "{:?}", join.notes);
+    assert!(join.notes[0].contains("is truncated"), "{:?}", join.notes);
 }
 
 #[test]
@@ -79,7 +78,7 @@ fn hostile_texts_reach_no_terminal() {
     log.push(audit_row(60, 0, 64).replace(&id(60), evil));
     log.push("\x1b[31mnot a row\u{202e}".to_owned());
     files.lines("log", log);
-    // The one bad status of 51 is over one in a hundred: an error that quotes it.
+    // One bad status of 51 is more than one in 100, so the error quotes it.
     let error = files.usage("log", &[]);
     assert!(error.contains("\\u{1b}[2J"), "{error}");
     let join = files.join("log", &["status="]).unwrap();
@@ -90,7 +89,7 @@ fn hostile_texts_reach_no_terminal() {
     }
 }
 
-/// nginx has milliseconds: what is smaller is not shown as a figure.
+/// nginx logs milliseconds, so smaller values must not be shown.
 #[test]
 fn no_difference_is_shown_finer_than_the_steps_of_the_log() {
     let files = Files::run(100);
@@ -106,9 +105,9 @@ fn no_difference_is_shown_finer_than_the_steps_of_the_log() {
     let join = files.join("log", &[]).unwrap();
     assert_eq!((join.steps_ms, join.books.matched), (Some(2.0), 100));
     let text = plimsoll_join::text(&join);
-    // 300 us in the gateway, and some 600 us outside of it.
+    // 300 us in the gateway, and some 600 us outside.
     let line = text.lines().find(|line| line.contains("chat completed")).unwrap();
     assert_eq!(line.matches("<2.00ms").count(), 2, "{text}");
-    assert!(text.contains("differences are known within 2.00ms"), "{text}");
+    assert!(text.contains("limits differences to 2.00ms"), "{text}");
     assert!(text.contains("too few requests for that percentile"), "{text}");
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::planted::log;
 use crate::support::{Files, audit_row, id};
 
-/// The most memory that this process had, in MiB.
+/// Peak memory of this process, in MiB.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();

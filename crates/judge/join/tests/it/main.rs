@@ -1,9 +1,9 @@
-//! Runs and logs that are made here, with planted differences.
+//! Tests with generated runs and logs, and planted differences.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
-mod books;
 mod files;
 mod large;
+mod matching;
 mod planted;
 mod reference;
 mod robust;

@@ -1,4 +1,4 @@
-//! L1: 7 rows dropped, 5 doubled, 3 with wrong tokens, a clock 3.7 s ahead with 50 ppm of drift.
+//! 7 dropped rows, 5 duplicated, 3 with wrong tokens, and a clock 3.7 s ahead with 50 ppm of drift.
 
 use plimsoll_join::{Options, Verdict};
 
@@ -6,7 +6,7 @@ use crate::support::{
     Files, START, audit_row, options, run_row, sent, service, total, upstream, ways,
 };
 
-/// The log's clock at request `n`.
+/// Offset of the log's clock at request `n`.
 fn apart(n: i64) -> i64 {
     3_700_000_000 + (sent(n) - START) * 50 / 1_000_000
 }
@@ -16,7 +16,7 @@ pub(crate) fn log(count: i64) -> impl Iterator<Item = String> {
     (0..count).flat_map(move |n| {
         let step = count / 10;
         let times = match n % step {
-            // One in each of seven tenths.
+            // One row in each of seven tenths.
             3 if n / step < 7 => 0,
             4 if n / step < 5 => 2,
             _ => 1,
@@ -55,7 +55,7 @@ fn exactly_the_planted_differences_are_found() {
     );
     assert!(join.disagreements[0].examples[0].ends_with("the run 64, the log 65"), "{join:?}");
 
-    // Rows have whole microseconds.
+    // Rows have a resolution of a microsecond.
     let [times] = join.times.as_slice() else { panic!("{:?}", join.times) };
     let matched = || (0..count).filter(|n| !(n % 300 == 3 && n / 300 < 7));
     for (found, expected) in [
@@ -101,7 +101,7 @@ fn a_log_without_differences_agrees() {
     assert_eq!(join.map_origin, "preset plimsoll, by its columns");
 }
 
-/// A row of the log with the state of a cache.
+/// A row of the log with a cache state.
 fn with_cache(n: i64, state: &str) -> String {
     let field = format!(r#""cache":"{state}","request_bytes""#);
     audit_row(n, 0, 64).replace(r#""request_bytes""#, &field)
@@ -110,7 +110,7 @@ fn with_cache(n: i64, state: &str) -> String {
 #[test]
 fn hits_and_misses_of_the_log_have_times_of_their_own_and_headers_are_compared() {
     let count = 3_000;
-    // One in three is a hit by the log. Headers say so too, but for ten of them.
+    // One in three is a hit in the log. The headers agree except for ten requests.
     let header = |n: i64| if n % 3 == 0 && n >= 30 { "hit" } else { "miss" };
     let files = Files::of((0..count).map(|n| {
         run_row(n).replace(r#""status""#, &format!(r#""cache":"{}","status""#, header(n)))
@@ -129,7 +129,7 @@ fn hits_and_misses_of_the_log_have_times_of_their_own_and_headers_are_compared()
     let found = join.times[1].client.p50_ms.unwrap();
     assert!((found - hits).abs() < 0.002, "{found} for {hits}");
     let text = plimsoll_join::text(&join);
-    for part in ["  cache: hit", "1,000 hits, 2,000 misses; 10 are not what the headers"] {
+    for part in ["  cache: hit", "1,000 hits, 2,000 misses; 10 differ from the response headers"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
@@ -137,7 +137,7 @@ fn hits_and_misses_of_the_log_have_times_of_their_own_and_headers_are_compared()
 #[test]
 fn what_a_gateway_states_of_its_own_time_stands_beside_its_log() {
     let count = 2_000;
-    // It states 0.2 ms of overhead; its log says 0.3 ms.
+    // The header reports 0.2 ms of overhead; the log has 0.3 ms.
     let parts =
         r#""server_time_ms":15.5,"server_parts_ms":{"x-litellm-overhead-duration-ms":0.2},"#;
     let files = Files::of(

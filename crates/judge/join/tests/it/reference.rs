@@ -1,4 +1,4 @@
-//! The JSON Schema of `join.json` is up to date, and results keep it.
+//! The JSON Schema of `join.json` is up to date, and results conform to it.
 
 use plimsoll_join::Join;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Any log: no panic, one message or counts that add up.
+//! Arbitrary logs never panic: they give one error message, or counts that add up.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ const MAPS: [&[&str]; 4] = [
     &["text=text", "messages=messages", "total=took:us", "at=at:s", "decision=decision"],
 ];
 
-/// Pieces of logs, in any order.
+/// Fragments of logs, in any order.
 fn pieces() -> impl Strategy<Value = String> {
     const PIECES: [&str; 34] = [
         "{",
@@ -57,7 +57,7 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(all), 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Rows of the run's requests with odd values.
+/// Rows of the run's requests with unusual values.
 fn rows() -> impl Strategy<Value = String> {
     let value = prop::sample::select(vec![
         "0",

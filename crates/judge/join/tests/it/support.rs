@@ -1,4 +1,4 @@
-//! Makes runs and logs. Their lines are written here, by no code of the product.
+//! Generates runs and logs. Their lines are written here, without the product's code.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,32 +9,32 @@ use flate2::write::GzEncoder;
 use plimsoll_join::{Join, JoinError, MapChoice, Mapping, Options};
 use tempfile::TempDir;
 
-/// When the runs of the tests begin.
+/// Start of the test runs.
 pub(crate) const START: i64 = 1_795_000_000_000_000_000;
 const MS: i64 = 1_000_000;
 
-/// Request `n`: one every 10 ms.
+/// Send time of request `n`: one every 10 ms.
 pub(crate) const fn sent(n: i64) -> i64 {
     START + n * 10 * MS
 }
 
-/// What the client waited: 20 to 30 ms.
+/// Time the client waited: 20 to 30 ms.
 pub(crate) const fn service(n: i64) -> i64 {
     20 * MS + n * 7_919 % 10_000 * 1_000
 }
 
-/// The ways there and back: 100 to 500 us each.
+/// Network times there and back: 100 to 500 us each.
 pub(crate) const fn ways(n: i64) -> (i64, i64) {
     (100_000 + n * 104_729 % 400_000, 100_000 + n * 1_299_709 % 400_000)
 }
 
-/// What the gateway says it took.
+/// The gateway's total.
 pub(crate) const fn total(n: i64) -> i64 {
     let (there, back) = ways(n);
     service(n) - there - back
 }
 
-/// What is left for the upstream: the gateway takes 300 us itself.
+/// Upstream time; the gateway itself takes 300 us.
 pub(crate) const fn upstream(n: i64) -> i64 {
     total(n) - 300_000
 }
@@ -43,7 +43,7 @@ pub(crate) fn id(n: i64) -> String {
     format!("{n:08x}-0000-4000-8000-{n:012x}-0")
 }
 
-/// Milliseconds with all digits of the nanosecond.
+/// Milliseconds with the full resolution of a nanosecond.
 pub(crate) fn ms(nanos: i64) -> String {
     format!("{}.{:06}", nanos / MS, nanos % MS)
 }
@@ -58,7 +58,7 @@ pub(crate) fn run_row(n: i64) -> String {
     )
 }
 
-/// An audit row of our gateway, by a clock that is `apart` nanoseconds ahead.
+/// An audit row of our gateway, with a clock `apart` nanoseconds ahead.
 pub(crate) fn audit_row(n: i64, apart: i64, output_tokens: u32) -> String {
     let (total, at) = (total(n) / 1_000, (sent(n) + ways(n).0 + apart) / MS);
     format!(
@@ -98,7 +98,7 @@ impl Files {
         file.flush().unwrap();
     }
 
-    /// Compresses a file beside itself.
+    /// Compresses a file next to itself.
     pub(crate) fn gzip(&self, name: &str) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(&fs::read(self.path(name)).unwrap()).unwrap();
@@ -116,7 +116,7 @@ impl Files {
         plimsoll_join::join(self.folder.path(), log, options, &mut |_| (), &mut |_, _| ())
     }
 
-    /// The message of a wrong call.
+    /// The error message of a wrong call.
     pub(crate) fn usage(&self, log: &str, map: &[&str]) -> String {
         let error = self.join(log, map).unwrap_err();
         assert!(error.is_usage(), "{error}");

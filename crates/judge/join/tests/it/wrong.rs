@@ -1,4 +1,4 @@
-//! Logs in other units, of other runs, with other clocks: one clear message each.
+//! Logs in other units, of other runs, or with other clocks: one clear message each.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ fn a_log_of_another_run_is_named() {
     let message = files.usage("log", &[]);
     assert!(message.contains("none of the 100 rows"), "{message}");
     assert!(message.contains("ids like other-0, the run like 00000000-0000"), "{message}");
-    assert!(message.contains("a log of another run, or its clock is hours away"), "{message}");
+    assert!(message.contains("another run, or its clock is hours off"), "{message}");
     files.lines("log", (0..100).map(other(0)));
     let message = files.usage("log", &[]);
     assert!(!message.contains("another run, or") && message.contains("--id-header"), "{message}");
@@ -108,7 +108,7 @@ fn files_that_are_no_logs_are_named() {
     assert!(sent(1) > sent(0));
 }
 
-/// The upstream's microseconds read as milliseconds would make the gateway's time negative.
+/// Reading the upstream's microseconds as milliseconds would make the gateway's time negative.
 #[test]
 fn an_upstream_time_that_is_no_part_of_the_total_is_refused() {
     let files = Files::run(100);
@@ -116,7 +116,7 @@ fn an_upstream_time_that_is_no_part_of_the_total_is_refused() {
     let longer = "longer than the log's own total in 100 of 100 requests";
     let refused = files.join("log", &["upstream=upstream_us:ms"]).unwrap().times_refused.unwrap();
     assert!(refused.contains(longer), "{refused}");
-    // Not a power of a thousand: twice the total, by whatever mistake.
+    // Not a power of 1,000: twice the total.
     files.lines(
         "log",
         (0..100).map(|n: i64| {
@@ -131,7 +131,7 @@ fn an_upstream_time_that_is_no_part_of_the_total_is_refused() {
     assert!(join.unwrap_err().to_string().contains("seems to be in us"));
 }
 
-/// Streams of 97 ms, whose upstream sends its head after 20 ms and ends with them.
+/// Streams of 97 ms, whose upstream sends its headers after 20 ms and ends with them.
 #[test]
 fn a_time_to_the_upstreams_head_is_not_an_upstream_time() {
     let (whole, head) = (97_000_000, 20_000_000);
@@ -140,7 +140,7 @@ fn a_time_to_the_upstreams_head_is_not_an_upstream_time() {
         let times = format!(r#""service_time_ms":{},"ttfb_ms":{ttfb}"#, ms(whole));
         run_row(n).replace(&format!(r#""service_time_ms":{was}"#), &times)
     }));
-    // Envoy's usual JSON log, with milliseconds.
+    // Envoy's usual JSON log, in milliseconds.
     files.lines(
         "envoy",
         (0..100).map(|n| {
@@ -154,7 +154,8 @@ fn a_time_to_the_upstreams_head_is_not_an_upstream_time() {
     assert_eq!((join.books.matched, join.stages.len()), (100, 0), "{join:?}");
     let [times] = join.times.as_slice() else { panic!("{join:?}") };
     assert_eq!((times.gateway, times.upstream), (None, None));
-    // The same kind of time under other names: Kong's, HAProxy's, nginx's `upstream_header_time`.
+    // The same kind of time under other names: Kong's, HAProxy's, and nginx's
+    // `upstream_header_time`.
     let log = |upstream: i64| {
         files.lines(
             "log",
@@ -169,7 +170,7 @@ fn a_time_to_the_upstreams_head_is_not_an_upstream_time() {
         refused.starts_with("up ends before the client's first byte in 100 of 100"),
         "{refused}"
     );
-    // One that lasts as long as the stream is the whole time.
+    // An upstream time as long as the stream is the whole time.
     let [stage] = &*log(96).stages else { panic!("no stage") };
     assert!((stage.gateway_ms.unwrap() - 0.5).abs() < 0.001, "{stage:?}");
 }
@@ -187,7 +188,7 @@ fn times_of_arrival_in_other_units_are_named_with_their_date() {
     assert_eq!(files.join("log", &["id=id", "at=at:s"]).unwrap().books.matched, 100);
 }
 
-/// A row for each request, as the log and the run have it, and none of an earlier run.
+/// One row per request, as in log and run, and none of an earlier run.
 #[test]
 fn the_rows_of_a_join_say_where_the_time_went() {
     let files = Files::run(50);
@@ -209,14 +210,14 @@ fn the_rows_of_a_join_say_where_the_time_went() {
         let near = |key: &str, nanos: i64| (row[key].as_f64().unwrap() - nanos as f64 / 1e6).abs();
         assert!(near("client_ms", service(n)) < 1e-6, "{row}");
         assert_eq!(row.get("outside_ms").is_none(), lost);
-        // The log has whole microseconds.
+        // The log has a resolution of a microsecond.
         if !lost {
             assert!(near("outside_ms", ways(n).0 + ways(n).1) < 0.0011, "{row}");
             assert!(near("gateway_ms", 300_000) < 0.0011, "{row}");
             assert!(near("upstream_ms", upstream(n)) < 0.0011, "{row}");
         }
     }
-    // Times that cannot be compared are not subtracted.
+    // Incomparable times are not subtracted.
     files.lines(
         "log",
         (0..50).map(|n: i64| format!(r#"{{"id":"{}","took":{}}}"#, id(n), total(n) / 500)),

@@ -1,4 +1,4 @@
-//! The search against simulated targets whose capacity is known.
+//! Tests the search against simulated targets with known capacity.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod search;

@@ -1,4 +1,4 @@
-//! How often the result holds the truth, in how much time, and with which statements.
+//! How often the result contains the true capacity, how long it takes, and which findings it gives.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,20 +7,20 @@ use plimsoll_knee::{Kind, Search, Settings};
 
 use crate::target::{Service, Simulation, TARGET, Target, users};
 
-/// Searches of each target, and those that must hold the truth.
+/// Number of searches per target, and how many of them must contain the true capacity.
 const SEARCHES: u64 = 20;
 const LEAST: usize = 19;
 
-/// What a target is, its capacity, and the kinds of result that are right.
+/// A target, its capacity, and the correct kinds of result.
 #[derive(Clone)]
 struct Case {
     name: &'static str,
     target: Target,
     settings: Settings,
-    /// By theory, where it is known.
+    /// Capacity by theory, if known.
     capacity: Option<f64>,
     kinds: &'static [Kind],
-    /// Values of the statement about an open end that are true of it.
+    /// Correct reasons for an open end.
     reasons: &'static [&'static str],
 }
 
@@ -48,7 +48,7 @@ fn queues() -> Vec<Case> {
         Case { settings: Settings::new(0.95, 0.5), ..case("20 x 5 s, 95 %", slow) },
         Case {
             settings: users(Settings::new(0.99, 1.0)),
-            // Eight users wait for two services of 50 ms, and some of nine for three.
+            // Eight users wait for two services of 50 ms, and some of nine wait for three.
             capacity: Some(8.5),
             ..case("users", Target { has_users: true, bound_s: 0.12, ..TARGET })
         },
@@ -68,7 +68,7 @@ fn failures() -> Vec<Case> {
     ]
 }
 
-/// Targets whose capacity is beyond the loads of the search.
+/// Targets whose capacity is outside the loads of the search.
 fn ends() -> Vec<Case> {
     let below =
         |name, target| Case { kinds: &[Kind::Below], reasons: &["lowest"], ..case(name, target) };
@@ -101,7 +101,7 @@ fn untuned() -> Vec<Case> {
     ]
 }
 
-/// What a search said, in a word.
+/// The reason of a search's finding, in a word.
 fn reason(search: &Search) -> &'static str {
     let reasons = ["budget", "lowest", "highest", "late", "unclear", "class"];
     let findings = search.findings();
@@ -156,8 +156,7 @@ fn the_result_holds_the_truth_in_19_of_20_searches() {
     println!("{log}");
 }
 
-/// A target that is down is named with the time since when, and costs seconds; what was proven
-/// before stays.
+/// An outage is reported with its start and costs only seconds; earlier results stay.
 #[test]
 fn a_target_that_stops_ends_the_search() {
     let always = f64::INFINITY;
@@ -172,7 +171,7 @@ fn a_target_that_stops_ends_the_search() {
             let found = search.found();
             let (low, high) = (found.low.unwrap_or(0.0), found.high.unwrap_or(f64::INFINITY));
             holds += usize::from(low <= truth && truth <= high);
-            // The search may be over before, and the outage.
+            // The search may end before the outage.
             let Some(stop) = stop else {
                 let is_over = from_s > 100.0 && search.spent_s() < from_s + 5.0;
                 assert!(is_over || until_s < always, "{from_s}: {found:?}");
@@ -182,7 +181,7 @@ fn a_target_that_stops_ends_the_search() {
                 continue;
             }
             let since: f64 = stop.values["since"].trim_end_matches('s').parse().unwrap();
-            // Within a warm-up or a rest nothing is counted.
+            // Failures during a warm-up or a rest are not counted.
             assert!((from_s - 0.1..from_s + 20.0).contains(&since), "{from_s}: {since}");
             assert_eq!(stop.values["class"], "connect refused");
             assert!(search.spent_s() < from_s + 30.0, "{from_s}: {} s", search.spent_s());
@@ -192,7 +191,7 @@ fn a_target_that_stops_ends_the_search() {
     }
 }
 
-/// A generator that sends at most 700/s is the limit from there on, and no load is missed for it.
+/// A generator that sends at most 700/s is the limit from there on, so no load counts as missed.
 #[test]
 fn a_generator_that_cannot_keep_up_finds_no_upper_end() {
     for seed in 0..SEARCHES {
@@ -222,7 +221,7 @@ fn a_search_that_is_interrupted_or_has_no_time_says_what_is_proven() {
     assert!(matches!(search.found().kind, Kind::AtLeast | Kind::Below));
 }
 
-/// Every load, every length and the order are the same again.
+/// A repeated search has the same loads, lengths and order.
 #[test]
 fn a_search_is_the_same_again() {
     let probes = || Simulation::new(&TARGET, 3).search(Settings::new(0.99, 10.0)).probes().to_vec();

@@ -16,7 +16,7 @@ fn rest() -> Rest {
     Rest::Folder("runs/20261122T120000Z-knee-chat".to_owned())
 }
 
-/// Probes of a stream whose figures are made up.
+/// Probes of a stream with invented figures.
 fn figured(search: &Search, name: &str, at_least: Option<f64>) -> TargetKnee {
     let (url, hash) = ("http://127.0.0.1:8080".to_owned(), "0123456789abcdef".to_owned());
     let mut knee = TargetKnee::new(search, at_least, name, url, hash);
@@ -62,7 +62,7 @@ fn usual() -> Settings {
     Settings::new(0.99, 10.0)
 }
 
-/// Misses from the lowest load on.
+/// A search that misses from the lowest load on.
 fn failing() -> Search {
     search(&Target { errors: 0.05, ..TARGET }, usual())
 }
@@ -134,7 +134,7 @@ fn a_required_load_is_judged_by_the_ends() {
     }
 }
 
-/// The outcome and the first word of the last line.
+/// Verdict and first word of the last line.
 #[test]
 fn only_two_proven_ends_are_called_found() {
     let down = Target { down_s: (150.0, f64::INFINITY), ..TARGET };
@@ -158,7 +158,7 @@ fn only_two_proven_ends_are_called_found() {
     }
 }
 
-/// The upstream is not tried at a load that the target keeps.
+/// The upstream is not probed at a load that the target met.
 #[test]
 fn an_upstream_is_tried_only_where_the_target_missed() {
     let search = search(&TARGET, Settings { to: 50.0, ..usual() });

@@ -1,4 +1,5 @@
-//! Simulated targets in virtual time, whose capacity is known by theory or from a long simulation.
+//! Simulated targets in virtual time, whose capacity is known from theory or from a long
+//! simulation.
 
 use plimsoll_knee::{Load, Measured, Planned, ProbeRequest, Search, Settings};
 use plimsoll_measure::{ErrorClass, Moment, Nanos, Outcome, Rng, Seed};
@@ -12,32 +13,32 @@ pub(crate) enum Service {
     Lognormal(f64),
 }
 
-/// A target: slots with a queue, first come first served, and the generator before it.
+/// A target: slots with a first-come, first-served queue, and the generator in front of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) slots: usize,
     pub(crate) service: Service,
     /// Mean service time, in seconds.
     pub(crate) mean_s: f64,
-    /// A request misses if its response takes longer.
+    /// Response time above which a request misses, in seconds.
     pub(crate) bound_s: f64,
-    /// Poisson arrivals, instead of even ones.
+    /// Poisson arrivals instead of even ones.
     pub(crate) is_poisson: bool,
     /// Virtual users instead of arrivals.
     pub(crate) has_users: bool,
-    /// Requests per second beyond which it refuses, and the burst that it allows.
+    /// Rate limit in requests per second, and its burst.
     pub(crate) limit: Option<(f64, f64)>,
     /// Share of the requests that fail.
     pub(crate) errors: f64,
-    /// The start and the end of an outage, in seconds of the search.
+    /// Start and end of an outage, in seconds of the search.
     pub(crate) down_s: (f64, f64),
-    /// The target stands still for so many seconds, each time after so many.
+    /// Length and interval of the target's stalls, in seconds.
     pub(crate) stalls: Option<(f64, f64)>,
-    /// The same of the generator, which knows it.
+    /// Length and interval of the generator's stalls, which it detects.
     pub(crate) pauses: Option<(f64, f64)>,
-    /// Requests per second that the generator can send.
+    /// Maximum send rate of the generator, in requests per second.
     pub(crate) generator: f64,
-    /// Standard deviation of the speed, which changes from probe to probe and forgets in 20 s.
+    /// Standard deviation of the speed, which varies from probe to probe with a memory of 20 s.
     pub(crate) drift: f64,
 }
 
@@ -57,7 +58,7 @@ pub(crate) const TARGET: Target = Target {
     drift: 0.0,
 };
 
-/// A target with its random numbers and the time of the search.
+/// A target with its random numbers and the simulated time.
 pub(crate) struct Simulation {
     target: Target,
     rng: Rng,
@@ -65,8 +66,8 @@ pub(crate) struct Simulation {
     drifted: (f64, f64),
 }
 
-/// The target in a probe: when its slots are free, the tokens of its limiter and when they were
-/// filled, and the phase of its stalls.
+/// State of the target during a probe: when its slots become free, the tokens of its limiter and
+/// the time of their last refill, and the phase of its stalls.
 struct Server {
     free: Vec<f64>,
     tokens: f64,
@@ -75,7 +76,8 @@ struct Server {
     speed: f64,
 }
 
-/// Requests of a probe with the times of their responses, until it ended, and its seconds.
+/// Requests of a probe with their response times, whether it ended early, and its length in
+/// seconds.
 #[derive(Default)]
 struct Probed {
     requests: Vec<ProbeRequest>,
@@ -91,7 +93,7 @@ impl Simulation {
         Self { target: target.clone(), rng, now_s: 0.0, drifted: (0.0, 0.0) }
     }
 
-    /// Carries a search out.
+    /// Runs a search.
     pub(crate) fn search(&mut self, settings: Settings) -> Search {
         let mut search = Search::new(settings);
         while let Some(planned) = search.next() {
@@ -117,7 +119,7 @@ impl Simulation {
         }
     }
 
-    /// The load at which the share of misses is `missed`, by bisection with long probes.
+    /// Load at which the share of misses is `missed`, by bisection with long probes.
     pub(crate) fn capacity(&mut self, missed: f64, between: [f64; 2]) -> f64 {
         let [mut low, mut high] = between;
         self.target.pauses = None;
@@ -193,7 +195,7 @@ impl Simulation {
         }
     }
 
-    /// How a request ends that is sent at a time, and when.
+    /// Outcome and end of a request that is sent at `sent`.
     fn answer(&mut self, server: &mut Server, sent: f64) -> (Outcome, f64) {
         if let Some((rate, burst)) = self.target.limit {
             server.tokens = (server.tokens + (sent - server.filled) * rate).min(burst);
@@ -236,24 +238,24 @@ impl Simulation {
     }
 }
 
-/// A moment, or the end of the stop that it falls into.
+/// The moment itself, or the end of the stall that it falls into.
 fn after(at: f64, stops: Option<(f64, f64)>, phase: f64) -> f64 {
     let Some((every, length)) = stops else { return at };
     let since = (at + phase * every) % every;
     if since < length { at + length - since } else { at }
 }
 
-/// The index of the least.
+/// Index of the smallest element.
 fn least(times: &[f64]) -> Option<usize> {
     (0..times.len()).min_by(|a, b| times[*a].total_cmp(&times[*b]))
 }
 
-/// A search of a target with virtual users.
+/// Settings of a search with virtual users.
 pub(crate) fn users(settings: Settings) -> Settings {
     Settings { load: Load::VirtualUsers, ..settings }
 }
 
-/// The response time of M/M/c, first come first served: Gross and Harris, Fundamentals of Queueing
+/// Response time of M/M/c, first come first served: Gross and Harris, Fundamentals of Queueing
 /// Theory, 2.3.
 #[test]
 fn the_simulation_has_the_capacity_of_the_textbook() {

@@ -4,7 +4,7 @@ use plimsoll_knee::{Found, Kind, Search, Settings, in_turns};
 
 use crate::target::{Simulation, TARGET, Target};
 
-/// The capacities of two targets, each by itself as in turns.
+/// The capacities of two targets, each measured alone and with alternating probes.
 #[test]
 fn searches_take_turns_and_find_what_each_finds_alone() {
     let limited = |rate, seed| {
@@ -25,13 +25,13 @@ fn searches_take_turns_and_find_what_each_finds_alone() {
     let found: Vec<Found> = searches.iter().map(Search::found).collect();
     assert_eq!(found, [alone(0), alone(1)]);
     assert!(found[0].low.unwrap() > found[1].high.unwrap(), "{found:?}");
-    // As long as both go on, each has its turn in every round, and both places in it.
+    // While both run, each has a turn in every round, and is first and second equally often.
     let rounds: Vec<_> = order.chunks(2).take(8).collect();
     assert!(rounds.iter().all(|round| round[0] != round[1]), "{order:?}");
     assert!(rounds.iter().any(|round| round[0] == 0) && rounds.iter().any(|round| round[0] == 1));
 }
 
-/// A stop of one target is timed from the start of all.
+/// The time of a stop counts from the start of all searches.
 #[test]
 fn the_time_of_a_stop_is_that_of_all_searches() {
     let mut targets = [TARGET, Target { down_s: (20.0, f64::INFINITY), ..TARGET }]
@@ -47,7 +47,7 @@ fn the_time_of_a_stop_is_that_of_all_searches() {
     assert!((searches.iter().map(Search::spent_s).sum::<f64>() - spent_s).abs() < 1e-6);
     let stop = &searches[1].findings()[0];
     let since: f64 = stop.values["since"].trim_end_matches('s').parse().unwrap();
-    // The other one had two turns of some 20 s meanwhile.
+    // Meanwhile the other target had two turns of some 20 s.
     assert!(stop.code == 605 && (30.0..70.0).contains(&since), "{stop:?}");
     assert_eq!(searches[0].findings().iter().filter(|finding| finding.code == 605).count(), 0);
 }

@@ -1,5 +1,5 @@
-//! The end of a comparison on a screen: what to act on, the targets with the headline differences,
-//! and the verdict.
+//! The screen at the end of a comparison: urgent findings, the targets with their headline
+//! differences, and the verdict.
 
 use plimsoll_metrics::{Judgement, RunSummary};
 use plimsoll_report::screen::{Chapter, Item, Rest, Rows, Screen, Tone, debug_build};
@@ -12,16 +12,16 @@ use crate::conclusion::Conclusion;
 use crate::result::{Claim, TargetResult, Versus};
 use crate::role::Role;
 
-/// Statements that are left out last.
+/// Number of findings that are always shown.
 const LEAST: usize = 1;
 
-/// Targets that are left out last: eight gateways and what they are compared with.
+/// Number of targets that are shown even without room: eight gateways and their references.
 const LEAST_TARGETS: usize = 10;
 
-/// The most targets that are shown.
+/// Maximum number of targets shown.
 const MOST: usize = 12;
 
-/// The screen of a comparison; `summary` is that of its last run, `rest` where the report is.
+/// The screen of a comparison. `summary` belongs to its last run, and `rest` names the full report.
 pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
     let mut screen = Screen::new(rest);
     let build = debug_build(&summary.metadata.environment);
@@ -63,7 +63,7 @@ pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
     screen
 }
 
-/// What stands above all figures: a target that was down or fails more, and other answers.
+/// Whether a finding goes above all figures: an outage, more failures, or different answers.
 fn is_urgent(finding: &Finding) -> bool {
     finding.level == Level::Fail || [401, 403].contains(&finding.code)
 }
@@ -73,7 +73,7 @@ fn item(finding: &Finding) -> Item {
     Item::judged(tone, &format!("PL{}", finding.code), &finding.text()).fix(&finding.fix())
 }
 
-/// What each target did by itself, and what it adds to the reference.
+/// The table of the targets: their own times, and their overhead over the reference.
 fn targets(screen: &mut Screen, versus: &Versus) {
     let (headline, reference) = (versus.headline, versus.reference());
     let tail = times::tail_title(versus);
@@ -94,7 +94,7 @@ fn targets(screen: &mut Screen, versus: &Versus) {
         let name = target.name.clone();
         table.row([name, p50, added, failed, streams, p95, tail, rate, cpu.unwrap_or_default()]);
     }
-    // The control is the first that has no room.
+    // The control is the first to be left out.
     let (control, other): (Vec<usize>, Vec<usize>) =
         (0..shown.len()).partition(|row| shown[*row].role == Role::Control);
     let rows = Rows {
@@ -115,13 +115,14 @@ fn targets(screen: &mut Screen, versus: &Versus) {
     );
 }
 
-/// The targets in their order; of many, without the control, whose verdict says enough.
+/// The targets in their order. If there are many, the control is left out, because its verdict
+/// suffices.
 fn with_room(versus: &Versus) -> Vec<&TargetResult> {
     let many = versus.targets.len() > LEAST_TARGETS / 2;
     versus.targets.iter().filter(|target| !many || target.role != Role::Control).collect()
 }
 
-/// The headline figure by round, the last one first where there is no room for all.
+/// The headline figure by round, with the last round first if there is not room for all.
 fn rounds(screen: &mut Screen, versus: &Versus) {
     let mut table = Table::new(["", "p50", "added, median", "failed"]);
     let shown = versus.by_round.iter().filter(|row| row.target != versus.reference());
@@ -143,7 +144,7 @@ fn rounds(screen: &mut Screen, versus: &Versus) {
     screen.rows(&format!("{} by round", versus.headline.title()), rows);
 }
 
-/// Thresholds and the margin, those that are broken first.
+/// Thresholds and the margin, failed ones first.
 fn bounds(screen: &mut Screen, versus: &Versus) {
     let mut found: Vec<(Tone, &str, String)> = Vec::new();
     found.extend(versus.thresholds.iter().map(|threshold| {
@@ -172,7 +173,7 @@ fn bounds(screen: &mut Screen, versus: &Versus) {
     );
 }
 
-/// The differences that hold; nothing of an invalid comparison.
+/// Significant differences; none if the comparison is invalid.
 fn claims(screen: &mut Screen, versus: &Versus) {
     let times = versus.claims.iter().filter(|claim| claim.holds);
     let items: Vec<_> = times
@@ -193,12 +194,12 @@ fn claims(screen: &mut Screen, versus: &Versus) {
 
 fn stands_out(versus: &Versus, summary: &RunSummary, findings: &[&Finding]) -> Vec<Item> {
     let invalid = versus.invalid.iter().map(|why| Item::new(Tone::Bad, &format!("INVALID: {why}")));
-    // Why the comparison is invalid is said already.
+    // The verdict already says why the comparison is invalid.
     let findings = findings.iter().filter(|finding| finding.level != Level::Invalid);
     let reasons = times::reasons(versus, &[versus.headline]);
     let reasons = reasons.iter().map(|why| Item::new(Tone::Unsure, &format!("-: {why}")));
     let findings = findings.map(|finding| item(finding));
-    // Targets that were down are above, with the requests that were compared.
+    // Outages are already above, next to the compared requests.
     let mut run = summary.clone();
     run.findings.retain(|finding| finding.code != 201);
     invalid.chain(findings).chain(reasons).chain(run_notes(&run)).collect()

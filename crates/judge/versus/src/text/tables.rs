@@ -1,4 +1,4 @@
-//! The tables of everything but times.
+//! All tables except times.
 
 use plimsoll_measure::PolicyDecision;
 use plimsoll_metrics::confusion_matrix::UNANSWERED;
@@ -9,10 +9,10 @@ use plimsoll_stats::power;
 use crate::claims::FAILURES;
 use crate::result::{Claim, Kind, TargetResult, Versus};
 
-/// A column: its heading, and its cell, if the target has it.
+/// A column: its heading, and the cell of a target that has a value.
 type Column = (&'static str, fn(&TargetResult) -> Option<String>);
 
-/// A column that no target has is left out.
+/// Columns without a value for any target are omitted.
 const COLUMNS: [Column; 11] = [
     ("turns", |target| Some(format::count(target.turns))),
     ("per s", |target| target.throughput.map(format::digits)),
@@ -42,7 +42,7 @@ pub(super) fn targets(versus: &Versus) -> Table {
     table
 }
 
-/// How many turns failed, and how: `210 connect_refused`.
+/// Number of failed turns and their cause: `210 connect_refused`.
 pub(super) fn failed(target: &TargetResult) -> String {
     let mut kinds: Vec<_> = target.failures.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -56,7 +56,7 @@ pub(super) fn failed(target: &TargetResult) -> String {
     }
 }
 
-/// How the streams of each target came.
+/// Shapes of each target's streams.
 pub(super) fn streams(versus: &Versus) -> Table {
     let mut table = Table::default();
     for (target, streams) in versus.targets.iter().filter_map(|t| Some((t, t.streams?))) {
@@ -72,7 +72,7 @@ pub(super) fn streams(versus: &Versus) -> Table {
     table
 }
 
-/// The confusion matrix of each target.
+/// Confusion matrix of each target.
 pub(super) fn decisions(versus: &Versus) -> Table {
     let words = PolicyDecision::ALL.map(PolicyDecision::name);
     let head = ["", "expected"].into_iter().chain(words).chain([UNANSWERED, "correct"]);
@@ -91,7 +91,7 @@ pub(super) fn decisions(versus: &Versus) -> Table {
     table
 }
 
-/// Every difference that was tested, and what could have been detected.
+/// All tested differences, and the smallest detectable ones.
 pub(super) fn tested(versus: &Versus) -> Table {
     let head =
         ["", "against", "figure", "difference", "p", "measurement error", "detectable (80 %)"];
@@ -123,7 +123,7 @@ pub(super) fn tested(versus: &Versus) -> Table {
     table
 }
 
-/// What targets state of their own time: nobody measured it.
+/// Times that targets report themselves, and that Plimsoll did not measure.
 pub(super) fn stated(versus: &Versus) -> Table {
     let mut table = Table::new(["", "header", "mean", "answers"]);
     for (target, stated) in versus.targets.iter().filter_map(|t| Some((t, t.stated.as_ref()?))) {

@@ -1,4 +1,5 @@
-//! J7: a control target that differs makes the comparison invalid, and one that does not, does not.
+//! A control target that differs makes the comparison invalid; one that does not differ leaves it
+//! valid.
 
 use plimsoll_measure::{Nanos, Seed};
 use plimsoll_versus::{Kind, judge};
@@ -23,7 +24,7 @@ fn a_control_target_that_is_100_us_slower_makes_all_of_20_comparisons_invalid() 
             "{:?}",
             versus.invalid
         );
-        // Nothing is said, though a is certainly slower.
+        // No claim is made, although a is certainly slower.
         assert!(versus.claims.is_empty());
     }
 }
@@ -34,18 +35,19 @@ fn an_honest_control_target_leaves_100_comparisons_valid() {
         let simulation = Simulation { seconds: 15, ..simulation(0.0, run) };
         !judge(&simulation.facts(), &simulation.blocks()).invalid.is_empty()
     });
-    // At 99.9 % confidence one in a thousand; more than 2 of 100 happen in 0.02 %.
+    // At 99.9 % confidence one in 1,000 is expected; more than 2 of 100 have a probability of 0.02
+    // %.
     assert!(invalid.count() <= 2);
 }
 
-/// A control of which each time is off by up to 8 ms, at random, differs by nothing, and shows
-/// nothing either: its interval reaches as far as what a adds.
+/// The control's times are off by up to 8 ms at random, so it does not differ but proves nothing
+/// either: its interval is as wide as the overhead of a.
 #[test]
 fn a_control_whose_interval_is_wide_is_unclear() {
     let simulation = simulation(0.0, 0);
     let mut blocks = simulation.blocks();
     let clear = judge(&simulation.facts(), &blocks);
-    // The p90 of differences of equal targets is not zero: it has no p value, the median has one.
+    // The p90 of the differences of equal targets is not zero, so only the median has a p value.
     let p = |quantile: &str| {
         clear.difference("direct'", "direct", clear.headline, Kind::Added, quantile).unwrap().p
     };

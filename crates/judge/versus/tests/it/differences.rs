@@ -1,4 +1,4 @@
-//! What is added, and who is better.
+//! Overhead, and which target is better.
 
 use plimsoll_measure::{Nanos, PairedTurn, Seed};
 use plimsoll_versus::{Figure, Kind, Versus, judge};
@@ -33,7 +33,7 @@ fn what_was_planted_is_found_in_every_figure() {
             assert!(low < planted && planted < high && high - low < 6.0, "{low} {high}");
         }
     }
-    // To the reference in every figure; gaps are the same everywhere.
+    // Every figure has a difference to the reference; gaps are the same everywhere.
     let (value, ..) = added(&versus, ("a", "direct"), Figure::ServiceTime);
     assert!((value - 143.0).abs() < 3.0, "{value}");
     for figure in [Figure::LongestGap, Figure::MeanGap] {
@@ -57,13 +57,13 @@ fn sentences_hold_where_they_are_proven_and_name_the_better_one() {
             .any(|text| text.starts_with("TTFT of b: +1.28") && text.ends_with("against a.")),
         "{said:?}"
     );
-    // In whole requests too.
+    // Also for whole requests.
     assert!(says("response time of b: +1.28"), "{said:?}");
-    // No target failed: nothing was tested there.
+    // No target failed, so no difference in failures was tested.
     assert!(versus.claims.iter().all(|claim| claim.about != "failures"), "{versus:?}");
 }
 
-/// In 5 % of the comparisons of equal targets something is said, and not in each of several.
+/// In 5 % of the comparisons of equal targets something is claimed, and not in each of several.
 #[test]
 fn equal_gateways_are_told_apart_in_at_most_17_of_200_runs() {
     let wrong = (0..200).filter(|&run| {
@@ -90,7 +90,7 @@ fn what_could_have_been_seen_is_about_what_is_seen() {
     assert!(detectable > (high - low) / 2.0 && detectable < high - low, "{detectable}");
 }
 
-/// a takes 143 us more, and is sent 400 us late: the figure is printed with that part.
+/// a takes 143 us more, and is sent 400 us late: the result includes this measurement error.
 #[test]
 fn a_response_time_that_the_generator_made_has_its_limits() {
     let simulation = two_gateways();
@@ -112,7 +112,7 @@ fn a_response_time_that_the_generator_made_has_its_limits() {
     }
 }
 
-/// Every request is dispatched up to 4 ms late, whatever its target, and TTFT is not touched.
+/// Every request is dispatched up to 4 ms late, whatever its target; TTFT is not affected.
 #[test]
 fn lateness_that_falls_on_all_targets_alike_does_not_make_a_comparison_invalid() {
     let simulation = two_gateways();
@@ -127,13 +127,13 @@ fn lateness_that_falls_on_all_targets_alike_does_not_make_a_comparison_invalid()
     assert_eq!(versus.invalid, [""; 0]);
     let response =
         versus.difference("a", "direct", Figure::ResponseTime, Kind::Added, "p50").unwrap();
-    // Without the lateness it is that of the simulation, so this is the generator's part.
+    // Without the lateness the figure is the simulated one, so the rest is the measurement error.
     let (value, low, high) = response.measured().unwrap();
     let before = judge(&simulation.facts(), &simulation.blocks());
     let (before, ..) = added(&before, ("a", "direct"), Figure::ResponseTime);
     assert!(((value / 1e3 - before).abs() - response.generator_ns.unwrap() / 1e3).abs() < 1.0);
     assert!(low < before * 1e3 && before * 1e3 < high, "{low} {before} {high}");
-    // Of its response time of 30 ms the generator made 2 ms, of TTFT nothing.
+    // The generator caused 2 ms of the response time of 30 ms, and no part of TTFT.
     let ours = |figure| {
         let (least, most) = versus.targets[2].own(figure).unwrap().p50_between_ns.unwrap();
         (most - least) / 1e6
@@ -165,8 +165,8 @@ fn a_difference_is_said_if_the_generator_alone_cannot_have_made_it() {
         let claims = versus.claims.iter().filter(|claim| claim.about == "ttft" && claim.holds);
         claims.filter(|claim| claim.target == target && claim.reference == "direct").count()
     };
-    // a takes 143 us more, b some 1.4 ms. What is known of all alike cancels; of 400 us of doubt
-    // on each alone, the difference of a does not stand, and that of b does.
+    // a takes 143 us more, b some 1.4 ms. A known delay of all targets cancels. With a doubt of 400
+    // us on each alone, the difference of a is not significant, and the difference of b is.
     let known = with(sent, &[0, 1, 2, 3], 1);
     assert_eq!((says(&known, "a"), says(&known, "b")), (1, 1));
     let rare = with(doubt, &[0, 1, 2, 3], 100);
@@ -179,7 +179,7 @@ fn a_difference_is_said_if_the_generator_alone_cannot_have_made_it() {
         tested.lines().any(|line| line.contains(" TTFT ") && line.contains("  400us  ")),
         "{tested}"
     );
-    // And where a alone is sent late, it is not slower than direct by what the generator did.
+    // If only a is sent late, that delay does not make it slower than direct.
     let equal = Simulation::new(vec![direct(0.0)[0].clone(), target("a", 0.0)]);
     let mut blocks = equal.blocks();
     for block in &mut blocks {

@@ -1,4 +1,4 @@
-//! Failures, lost pairs, and targets that were taken out.
+//! Failures, lost pairs, and dropped targets.
 
 use plimsoll_measure::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{Judgement, RunEnd};
@@ -66,7 +66,7 @@ fn a_target_that_was_taken_out_leaves_the_others_complete() {
     assert!(versus.targets[3].taken_out.as_ref().unwrap().contains("20s: 50 % of its"));
 }
 
-/// What a target that is down gets: every turn from block `from` on is refused by its host.
+/// A target that is down: its host refuses every turn from block `from` on.
 fn down_from(from: usize, seconds: u64) -> Versus {
     let simulation = Simulation { seconds, ..simulation() };
     let mut blocks = simulation.blocks();
@@ -90,7 +90,7 @@ fn a_target_that_dies_fails_the_comparison_with_the_time_and_its_own_words() {
     for shown in [full(&versus, 400), on_screen(&versus)] {
         let at = shown.find(&format!("PL201  {said}")).expect(&shown);
         assert!(at < shown.find("added, median").unwrap(), "{shown}");
-        // What was measured before is still said.
+        // Results from before the outage are still reported.
         assert!(shown.contains("TTFT of b: +"), "{shown}");
     }
     assert!(
@@ -115,7 +115,7 @@ fn a_target_that_failed_everything_is_named_and_no_short_stage_is_blamed() {
             assert!(shown.contains("-: b was down"), "{shown}");
         }
     }
-    // In six seconds nothing can be proven, and all of it is known.
+    // Six seconds prove nothing, but all that is known is shown.
     let shown = on_screen(&down_from(0, 6));
     assert!(shown.contains("b: 600 of 600 requests (100%) failed"), "{shown}");
 }
@@ -123,7 +123,7 @@ fn a_target_that_failed_everything_is_named_and_no_short_stage_is_blamed() {
 #[test]
 fn failures_of_a_target_that_works_do_not_fail_the_comparison() {
     let simulation = simulation();
-    // Single ones; a burst that ends; the last nine.
+    // Single failures; a burst that ends; the last nine.
     let cases: [Vec<usize>; 3] =
         [(0..6_000).step_by(100).collect(), (1_000..2_000).collect(), (5_991..6_000).collect()];
     for lost in cases {

@@ -1,4 +1,4 @@
-//! Text, JSON, CSV and Prometheus.
+//! Output as text, JSON, CSV and Prometheus metrics.
 
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, PolicyDecision};
 use plimsoll_metrics::Judgement;
@@ -19,7 +19,7 @@ Generated from the type `Versus` of `crates/judge/versus`; do not edit. To refre
 Times are in nanoseconds. `null` stands for what is not known or refused; `refused` says why.
 ";
 
-/// A comparison with everything in it: failures, policy decisions, CPU time, thresholds.
+/// A comparison with failures, policy decisions, CPU time and thresholds.
 pub(crate) fn versus() -> Versus {
     let mut targets = direct(0.0);
     targets.extend([target("a", 143.0), target("b-with-a-long-name", 1_430.0)]);
@@ -50,7 +50,7 @@ fn facts(simulation: &Simulation) -> Facts {
     facts.thresholds = vec![bound];
     for (target, cpu_us) in [(2_u64, 27), (3, 402)] {
         let index = usize::try_from(target).unwrap();
-        // 100 requests a second, and a little that differs.
+        // 100 requests per second, with a small variation.
         facts.targets[index].cpu = (0..=61)
             .map(|second: u64| CpuReading {
                 at: Nanos::from_millis(second * 1_000),
@@ -140,8 +140,8 @@ fn cpu_time_is_that_of_the_readings() {
     );
 }
 
-/// By hand: the process of the reference takes 20 ms of CPU in a second, for 100 turns of its own
-/// and 100 of its control.
+/// By hand: the reference's process takes 20 ms of CPU per second, for 100 turns of its own and 100
+/// of its control.
 #[test]
 fn cpu_time_is_divided_by_the_turns_of_the_control_too() {
     let simulation = Simulation::new(direct(0.0));
@@ -167,7 +167,7 @@ fn csv_and_prometheus_have_the_differences() {
     assert_eq!(line.split(',').count(), columns);
     let value: f64 = line.split(',').nth(5).unwrap().parse().unwrap();
     assert!((value / 1e3 - 143.0).abs() < 3.0, "{line}");
-    // A generator that sends 10 us late, now and then, widens both.
+    // A generator that occasionally sends 10 us late widens both limits.
     let mut late = versus.clone();
     let added = late.differences.iter_mut().find(|found| found.is_of("a", "direct")).unwrap();
     (added.at_least_ns, added.at_most_ns) = (Some(133_000.0), Some(153_000.0));

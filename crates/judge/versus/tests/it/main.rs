@@ -1,5 +1,5 @@
-//! Tests of the crate through its public API: blocks are simulated, and what was planted in them
-//! must come out. Seeds are fixed.
+//! Tests of the crate through its public API: blocks are simulated, and the results must show the
+//! planted differences. Seeds are fixed.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod control;

@@ -1,4 +1,4 @@
-//! J6: what the order in a block does.
+//! Effect of the order in a block.
 
 use plimsoll_versus::{Figure, Kind, judge};
 
@@ -20,7 +20,7 @@ fn a_balanced_order_cancels_out() {
     assert!(versus.findings.is_empty(), "{:?}", versus.findings);
 }
 
-/// The control target is always second: its difference of 40 us is the order's.
+/// The control target is always second, so its difference of 40 us is the effect of the order.
 #[test]
 fn the_control_shows_a_fixed_order() {
     let simulation = simulation(false);

@@ -18,7 +18,7 @@ fn decisions_are_counted_compared_and_listed() {
                 (Some(PolicyDecision::Allow), Some(PolicyDecision::Allow));
         }
     }
-    // b blocks 60 harmless turns, and does not answer 5.
+    // b blocks 60 harmless turns, and fails to answer 5.
     for block in blocks.iter_mut().step_by(100) {
         let turn = block.turns[3].as_mut().unwrap();
         turn.outcome = Outcome::Rejected(403);
@@ -40,7 +40,7 @@ fn decisions_are_counted_compared_and_listed() {
     let cells: Vec<_> = row.split_whitespace().collect();
     assert_eq!((cells[1], cells[2], cells[3]), ("allow", "5,935", "60"), "{table}");
     assert!((versus.targets[3].correct.unwrap() - 5_935.0 / 5_995.0).abs() < 1e-12);
-    // A refusal that is judged as a decision is no failure; a timeout is.
+    // A rejection that is judged as a decision is not a failure; a timeout is.
     assert_eq!(versus.targets[3].failed, 5);
 }
 

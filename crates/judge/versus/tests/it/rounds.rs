@@ -1,11 +1,11 @@
-//! Several rounds: what differs between windows is in the interval.
+//! Several rounds: the interval includes the variation between windows.
 
 use plimsoll_versus::{Figure, Kind, Versus, combine, judge};
 
 use crate::screens::full;
 use crate::simulation::{Simulation, direct, microseconds, target};
 
-/// Rounds in which a adds so many microseconds.
+/// Rounds in which a adds the given microseconds.
 fn rounds(adds_us: &[f64]) -> Vec<Versus> {
     (0..)
         .zip(adds_us)
@@ -48,7 +48,7 @@ fn the_interval_over_rounds_is_that_of_their_means() {
 #[test]
 fn a_difference_that_changes_its_sign_between_rounds_is_not_said() {
     let rounds = rounds(&[80.0, -70.0, 60.0, -90.0]);
-    // Each round by itself is certain.
+    // Each round alone is significant.
     assert!(rounds.iter().all(|round| round.claims.iter().any(|claim| claim.holds)));
     let versus = combine(&rounds).unwrap();
     let (_, low, high) = added(&versus);
@@ -78,7 +78,7 @@ fn a_value_of_one_round_is_shown_and_every_round_has_its_row() {
     let versus = combine(&rounds).unwrap();
     assert_eq!(added(&versus), added(&rounds[0]));
     assert_eq!(versus.nothing_measured(), None);
-    // Over rounds nothing is tested.
+    // No difference is tested over rounds.
     assert!(versus.claims.iter().all(|claim| claim.about == "failures"), "{:?}", versus.claims);
     let page = full(&versus, 100);
     let table = page.split("TTFT by round").nth(1).unwrap();

@@ -1,4 +1,4 @@
-//! By turns, and what targets do to each other.
+//! Targets loaded by turns, and interference between targets.
 
 use plimsoll_measure::{Block, Nanos};
 use plimsoll_versus::{Figure, Kind, Streams, csv, judge, prometheus};
@@ -16,7 +16,7 @@ fn simulation() -> Simulation {
 fn by_turns_the_window_is_the_unit() {
     let by_turns = Simulation { windows_s: Some(5), ..simulation() };
     let mut blocks = by_turns.blocks();
-    // The closed model: a faster target had more turns.
+    // In the closed model, a faster target has more turns.
     for block in blocks.iter_mut().skip(7).step_by(9) {
         block.turns[2] = None;
     }
@@ -26,7 +26,7 @@ fn by_turns_the_window_is_the_unit() {
     let (low, high) = (microseconds(added.low_ns), microseconds(added.high_ns));
     assert!(low < 143.0 && 143.0 < high, "{low} {high}");
     assert!(versus.disturbance.is_empty());
-    // What a did not have is not lost.
+    // Turns that a never had are not lost.
     assert_eq!(versus.blocks.complete, 6_000);
     let short = Simulation { seconds: 35, ..by_turns };
     let versus = judge(&short.facts(), &short.blocks());
@@ -60,7 +60,7 @@ fn targets_that_disturb_each_other_are_named() {
         text.starts_with("a is ") && text.contains(" slower beside the other targets"),
         "{text}"
     );
-    // The windows are not part of the headline.
+    // The windows do not count for the headline.
     assert_eq!(versus.blocks.recorded, 5_100);
     let added = versus.difference("a", "direct", Figure::Ttft, Kind::Added, "p50").unwrap();
     assert!((microseconds(added.value_ns) - 143.0).abs() < 3.0);
@@ -68,7 +68,7 @@ fn targets_that_disturb_each_other_are_named() {
     assert!(!quiet.disturbance[0].matters && quiet.findings.is_empty(), "{quiet:?}");
 }
 
-/// Nagle's algorithm waits or not, as the requests come: no other target does that.
+/// Whether Nagle's algorithm waits depends on the pace of the requests, not on other targets.
 #[test]
 fn stalls_of_40_ms_are_not_put_on_the_other_targets() {
     let mut facts = simulation().facts();
@@ -76,15 +76,15 @@ fn stalls_of_40_ms_are_not_put_on_the_other_targets() {
     facts.targets[2].streams = Some(streams);
     let versus = judge(&facts, &with_windows(60));
     assert!(versus.findings.is_empty(), "{:?}", versus.findings);
-    // What is measured stays in the file.
+    // The measured value stays in the file.
     assert!(versus.disturbance[0].matters);
-    // The shape is in every output, by target.
+    // Every output shows the shape, by target.
     let cell = "4,000 stalled";
     assert!(full(&versus, 120).contains(cell) && full(&versus, 120).contains("\nStreams\n"));
     assert!(csv(&versus).lines().any(|line| line.starts_with("a,direct,") && line.contains(cell)));
     let line = "plimsoll_versus_streams{target=\"a\",shape=\"stalled\"} 4000";
     assert!(prometheus(&versus).contains(line), "{}", prometheus(&versus));
-    // Few stalls explain no difference.
+    // A few stalls do not explain the difference.
     facts.targets[2].streams = Some(Streams { stalled: 40, ..streams });
     assert_eq!(judge(&facts, &with_windows(60)).findings.len(), 1);
 }

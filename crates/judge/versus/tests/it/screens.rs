@@ -1,4 +1,4 @@
-//! The end of a comparison on a terminal of 24 lines.
+//! The final screen of a comparison on a terminal of 24 lines.
 
 use plimsoll_measure::{ErrorClass, Outcome};
 use plimsoll_metrics::{InstrumentHealth, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot};
@@ -9,7 +9,7 @@ use plimsoll_versus::{Claim, Streams, Versus, judge, report, screen};
 use crate::formats::{stored, versus};
 use crate::simulation::{Simulation, direct, target};
 
-/// What a screen needs of the run itself.
+/// The parts of a run's summary that a screen needs.
 pub(crate) fn summary(ended: RunEnd) -> RunSummary {
     let run = RunInfo { ended, ..RunInfo::default() };
     let metadata = RunMetadata { run, ..RunMetadata::default() };
@@ -19,17 +19,17 @@ pub(crate) fn summary(ended: RunEnd) -> RunSummary {
     summary
 }
 
-/// What report.txt has.
+/// The content of `report.txt`.
 pub(crate) fn full(versus: &Versus, width: usize) -> String {
     report(versus, &summary(RunEnd::Complete)).report(Style::plain(width))
 }
 
-/// The statements that are made beside the figures.
+/// Texts of all findings.
 pub(crate) fn texts(versus: &Versus) -> Vec<String> {
     versus.findings.iter().map(plimsoll_rules::Finding::text).collect()
 }
 
-/// The statements on differences that hold.
+/// Texts of the significant differences.
 pub(crate) fn claims(versus: &Versus) -> Vec<String> {
     let hold = versus.claims.iter().filter(|claim| claim.holds).map(Claim::finding);
     hold.map(|finding| finding.text()).collect()
@@ -61,7 +61,7 @@ fn last(text: &str) -> &str {
 fn targets_differences_and_bounds_are_on_one_screen() {
     let text = check("versus", &versus(), RunEnd::Complete);
     assert!(text.contains("+142.6us [141.5, 143.6]"), "{text}");
-    assert_eq!(last(&text), "PASS: every bound is kept (measurement: valid)");
+    assert_eq!(last(&text), "PASS: all thresholds passed (measurement: valid)");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn of_many_targets_the_others_are_counted() {
     assert!(text.contains("more targets in report.txt"), "{text}");
 }
 
-/// All targets are shown, with failures and stream shapes, also where no terminal is known.
+/// All targets are shown with failures and stream shapes, even if the terminal is unknown.
 #[test]
 fn up_to_eight_targets_have_room() {
     for count in 2..=8 {
@@ -131,7 +131,7 @@ fn up_to_eight_targets_have_room() {
     }
 }
 
-/// A comparison that could compare nothing does not say that it describes the targets.
+/// A comparison without any difference must not claim to describe the targets.
 #[test]
 fn without_any_difference_nothing_is_concluded() {
     let short = Simulation {
@@ -142,12 +142,12 @@ fn without_any_difference_nothing_is_concluded() {
     assert!(versus.nothing_measured().is_some());
     let text = shown(&versus, RunEnd::Complete, 200);
     assert!(last(&text).starts_with("INCONCLUSIVE: no difference could be measured"), "{text}");
-    // What is known is shown all the same: medians and failures of both.
+    // Known values are still shown: medians and failures of both.
     assert!(text.contains("p95") && text.contains("19.7ms"), "{text}");
 }
 
-/// A target's own times have their limits on the screen: a tenth of a median that may be the
-/// generator's, and a p95 of which more than 5 % of the turns never ended.
+/// A target's own times have limits on the screen: a tenth of the median may be measurement error,
+/// and more than 5 % of the turns behind the p95 never ended.
 #[test]
 fn a_targets_own_times_have_their_limits() {
     let mut versus = versus();

@@ -1,4 +1,4 @@
-//! Simulated blocks: a provider draws one time for every target, and each target adds its own.
+//! Simulated blocks: the upstream draws one time for all targets, and each target adds its own.
 
 use plimsoll_measure::{
     Block, GeneratorShare, Nanos, Outcome, PairedTurn, Rng, ScenarioId, Seed, StageId,
@@ -6,12 +6,12 @@ use plimsoll_measure::{
 use plimsoll_metrics::LoadModel;
 use plimsoll_versus::{Facts, Role, Schedule, StageFacts, TargetFacts};
 
-/// A target of the simulation.
+/// A simulated target.
 #[derive(Clone, Debug)]
 pub(crate) struct Simulated {
     pub(crate) name: &'static str,
     pub(crate) role: Role,
-    /// What it adds to every turn, in microseconds.
+    /// Overhead added to every turn, in microseconds.
     pub(crate) adds_us: f64,
 }
 
@@ -19,7 +19,7 @@ pub(crate) const fn target(name: &'static str, adds_us: f64) -> Simulated {
     Simulated { name, role: Role::Target, adds_us }
 }
 
-/// The provider, and itself as control target, which adds `control_us`.
+/// The upstream, and itself as the control target, which adds `control_us`.
 pub(crate) fn direct(control_us: f64) -> Vec<Simulated> {
     vec![
         Simulated { name: "direct", role: Role::Reference, adds_us: 0.0 },
@@ -27,7 +27,7 @@ pub(crate) fn direct(control_us: f64) -> Vec<Simulated> {
     ]
 }
 
-/// A run to simulate.
+/// A simulated run.
 #[derive(Clone, Debug)]
 pub(crate) struct Simulation {
     pub(crate) targets: Vec<Simulated>,
@@ -35,11 +35,11 @@ pub(crate) struct Simulation {
     pub(crate) rate: u64,
     pub(crate) seed: u64,
     pub(crate) run: u64,
-    /// Whether the targets take their places in random order; else always in theirs.
+    /// Whether the targets of a block run in random order; otherwise in a fixed one.
     pub(crate) random_order: bool,
-    /// What each later place in a block adds, in microseconds.
+    /// Time that each later position in a block adds, in microseconds.
     pub(crate) place_us: f64,
-    /// Windows of so many seconds in which each target is alone, instead of beside the others.
+    /// Length of windows that load each target alone, in seconds; `None` to load them side by side.
     pub(crate) windows_s: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ impl Simulation {
                 .iter()
                 .map(|simulated: &Simulated| TargetFacts {
                     name: simulated.name.to_owned(),
-                    // The control has the address of its reference.
+                    // The control has its reference's address.
                     url: format!("http://{}/", simulated.name.trim_end_matches('\'')),
                     role: simulated.role,
                     ..TargetFacts::default()
@@ -138,7 +138,7 @@ pub(crate) fn turn(position: u8, time: Nanos) -> PairedTurn {
     }
 }
 
-/// The place of each target, by Fisher and Yates.
+/// Position of each target, shuffled by Fisher and Yates.
 fn places(rng: &mut Rng, count: usize, random: bool) -> Vec<u8> {
     let mut places: Vec<u8> = (0..u8::try_from(count).unwrap()).collect();
     if random {

@@ -1,5 +1,5 @@
-//! `--decide`: a run that ends as soon as it is decided. What its table says must hold although
-//! the data decided when to look.
+//! `--decide`: a run that ends as soon as it is decided. Its table must be correct although the
+//! data chose the moment of stopping.
 
 use plimsoll_measure::Nanos;
 use plimsoll_stats::Looks;
@@ -12,7 +12,7 @@ use crate::simulation::{Simulation, direct, target};
 
 const RUNS: u64 = 100;
 
-/// The provider against one target that adds so much, once.
+/// The upstream against one target with a given overhead, once.
 fn simulation(adds_us: f64, run: u64) -> Simulation {
     let mut targets = direct(0.0);
     targets.remove(1);
@@ -20,8 +20,8 @@ fn simulation(adds_us: f64, run: u64) -> Simulation {
     Simulation { run, rate: 50, seed: 2_013, ..Simulation::new(targets) }
 }
 
-/// Carries a run out second by second, as the engine hands its blocks over, and judges what there
-/// is when it ends.
+/// Carries out a run second by second, as the engine hands over its blocks, and judges the blocks
+/// at its end.
 fn carry_out(simulation: &Simulation, known: Facts) -> Versus {
     let blocks = simulation.blocks();
     let mut decider = Decider::new(&known);
@@ -40,7 +40,7 @@ fn is_decided(versus: &Versus) -> bool {
     versus.stopping.as_ref().is_some_and(|stopping| stopping.decided_at_ns.is_some())
 }
 
-/// How many intervals of the table miss what was planted, and how many are refused.
+/// Counts the intervals of the table that miss the planted value, and those that are missing.
 fn missed(all: &[Versus], what: (Figure, Kind, &str), planted_us: f64) -> (usize, usize) {
     let (figure, kind, quantile) = what;
     let misses = |(low, high): &(f64, f64)| planted_us < *low || *high < planted_us;
@@ -54,8 +54,8 @@ fn missed(all: &[Versus], what: (Figure, Kind, &str), planted_us: f64) -> (usize
     (measured.iter().filter(|ends| misses(ends)).count(), all.len() - measured.len())
 }
 
-/// Nominal are 5 %; more than 10 of 100 happen in 1.1 % even then, and all looks together stay
-/// below it.
+/// The nominal error rate is 5 %, at which more than 10 of 100 have a probability of 1.1 %; all
+/// tests together stay below it.
 #[test]
 fn the_intervals_of_a_run_that_was_ended_early_still_cover() {
     let all: Vec<_> = (0..RUNS).map(|number| run(4.0, number)).collect();
@@ -74,8 +74,8 @@ fn the_intervals_of_a_run_that_was_ended_early_still_cover() {
         (Figure::Ttft, Kind::Shift, "p50"),
         (Figure::ResponseTime, Kind::Added, "p50"),
     ] {
-        // Each target draws ways from the same distribution: p90 and p99 of what is added differ
-        // from 4 by those of the difference of two ways.
+        // Each target draws ways from the same distribution: p90 and p99 of the overhead differ
+        // from 4 by the percentiles of the difference of two ways.
         let own = match what {
             (_, Kind::Added, "p90") => 4.0 + P90_OF_WAYS,
             (_, Kind::Added, "p99") => 4.0 + P99_OF_WAYS,
@@ -85,7 +85,7 @@ fn the_intervals_of_a_run_that_was_ended_early_still_cover() {
         println!("{what:?}: {missed} missed, {refused} refused");
         assert!(missed <= 10, "{what:?}: {missed} of {RUNS} miss {own}");
     }
-    // What was decided is what the table says.
+    // The table shows exactly what was decided.
     for versus in all.iter().filter(|versus| is_decided(versus)) {
         assert!(
             versus.claims.iter().any(|claim| claim.holds && claim.about == "ttft"),
@@ -113,7 +113,7 @@ fn equal_targets_are_hardly_ever_told_apart_by_looking_all_the_time() {
 fn a_difference_that_is_plain_ends_the_run_after_twenty_seconds_and_some() {
     let versus = run(143.0, 0);
     let stopping = versus.stopping.as_ref().unwrap();
-    // Twenty whole seconds; that they are over is known a little later.
+    // Twenty whole seconds; their end is detected a little later.
     assert_eq!(stopping.decided_at_ns, Some(20_000_000_000));
     assert!((versus.duration_s - 20.0).abs() < 1e-9 && (stopping.planned_s - 60.0).abs() < 1e-9);
     assert_eq!(versus.blocks.recorded, 20 * 50);
@@ -124,7 +124,7 @@ fn a_difference_that_is_plain_ends_the_run_after_twenty_seconds_and_some() {
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     assert!(csv(&versus).lines().skip(1).all(|line| line.contains(",always_valid,")));
     assert!(prometheus(&versus).contains("plimsoll_versus_always_valid"));
-    // Wider than those of a run of fixed length with the same blocks.
+    // The intervals are wider than those of a run of fixed length with the same blocks.
     let simulation = simulation(143.0, 0);
     let blocks = simulation.blocks();
     let fixed = judge(&simulation.facts(), &blocks[..1_000]);
@@ -154,7 +154,7 @@ fn with_a_margin_it_is_decided_that_targets_are_about_equal() {
     assert!(is_decided(&carry_out(&simulation, facts)));
 }
 
-/// A bound in the middle of what is added cannot be judged: the run goes on.
+/// A threshold in the middle of the interval cannot be judged, so the run goes on.
 #[test]
 fn a_bound_that_is_open_keeps_the_run_going() {
     let simulation = simulation(143.0, 3);
@@ -165,8 +165,8 @@ fn a_bound_that_is_open_keeps_the_run_going() {
     }
 }
 
-/// Slow requests of the last seconds are still on their way: a look that left them out would see
-/// fast ones only.
+/// Slow requests of the last seconds are still in flight, so a test without them would see fast
+/// ones only.
 #[test]
 fn seconds_whose_requests_may_still_be_open_are_not_looked_at() {
     let simulation = simulation(143.0, 4);
@@ -175,6 +175,6 @@ fn seconds_whose_requests_may_still_be_open_are_not_looked_at() {
     turn.response = Some(Nanos::from_secs(10));
     let mut decider = Decider::new(&simulation.facts());
     let after = blocks.chunks(50).position(|second| decider.add(second).is_some()).unwrap();
-    // 20 s of load, 10 s of the longest request, 2 s until the last report.
+    // 20 s of load, 10 s of the longest request, 2 s up to the last report.
     assert!((31..=33).contains(&after), "{after}");
 }

@@ -37,7 +37,7 @@ fn a_bound_is_kept_broken_or_neither() {
             Judgement::Inconclusive(_) => "inconclusive",
         })
         .collect();
-    // Without a target, the bound is on each.
+    // Without a target, the threshold applies to each.
     assert_eq!(states, ["pass", "fail", "inconclusive", "pass", "fail", "inconclusive"]);
     assert_eq!(versus.thresholds[4].metric, "added.response_time{target:b}");
     assert_eq!(versus.judgement_of_bounds(), Judgement::Fail);
@@ -48,8 +48,8 @@ fn a_bound_is_kept_broken_or_neither() {
     assert!(matches!(unknown.judgement_of_bounds(), Judgement::Inconclusive(_)));
 }
 
-/// a adds 143 us, and the generator sent its requests 400 us late: it lies between 143 us (all of
-/// that the generator's) and 543 us.
+/// a adds 143 us, and its requests were sent 400 us late: the overhead is between 143 us (if the
+/// generator caused all of that) and 543 us.
 #[test]
 fn a_bound_is_judged_with_what_the_generator_may_have_added() {
     let late = Nanos::from_micros(400);
@@ -68,13 +68,13 @@ fn a_bound_is_judged_with_what_the_generator_may_have_added() {
     let [Judgement::Pass, Judgement::Inconclusive(why), Judgement::Fail] = judged[..] else {
         panic!("{judged:?}");
     };
-    assert!(why.contains("the bound lies in the interval"), "{why}");
+    assert!(why.contains("the limit is within the interval"), "{why}");
 }
 
 #[test]
 fn a_wrong_threshold_is_refused_with_the_fix() {
     for (metric, expression, says) in [
-        ("added.cpu", "p(50)<1ms", "what is added is known of ttft, response_time"),
+        ("added.cpu", "p(50)<1ms", "overhead is known for ttft, response_time"),
         ("added.ttft", "p(98)<1ms", "p(50), p(90), p(95) and p(99)"),
         ("added.ttft", "max<1ms", "p(95) and p(99)"),
         ("added.ttft", "p(50)<1", "measured in time"),
@@ -100,8 +100,8 @@ fn a_margin_is_about_the_best_target() {
     }
 }
 
-/// The order of the targets is that of their flags, and the first one is what differences are
-/// measured against. Every target takes 20 ms and what it adds; `None`: it failed all requests.
+/// The order of the targets is the order of their flags, and the first one is the reference. Every
+/// target takes 20 ms plus its overhead; `None`: it failed all requests.
 #[test]
 fn a_margin_judges_every_target_but_the_best_whatever_their_order() {
     let found = |adds_ms: &[Option<f64>]| {
@@ -157,7 +157,7 @@ fn no_margin_judges_the_upstream_nor_is_judged_by_it() {
     }
 }
 
-/// Medians of which the generator made a tenth bound the margin by their limits.
+/// Medians with a tenth of measurement error bound the margin by their limits.
 #[test]
 fn a_margin_is_judged_where_the_generator_was_late_for_all_targets_alike() {
     let simulation = simulation();
@@ -167,8 +167,8 @@ fn a_margin_is_judged_where_the_generator_was_late_for_all_targets_alike() {
         turn.generator.send = Nanos::new(rng.below(4_000_000));
         turn.ttft = turn.ttft.map(|time| time + turn.generator.send);
     }
-    // b takes 2 ms more. The median of the best is 20 to 22 ms: 5 % are 1.1 ms, 15 % are 3 ms, and
-    // 9.6 % may be more or less than 2 ms.
+    // b takes 2 ms more. The median of the best is 20 to 22 ms: 5 % are 1.1 ms and 15 % are 3 ms,
+    // while 9.6 % may be more or less than 2 ms.
     for (margin, worse, unknown) in [(0.05, 1, 0), (0.15, 0, 0), (0.096, 0, 1)] {
         let facts = Facts { margin: Some(margin), ..simulation.facts() };
         let versus = judge(&facts, &blocks);

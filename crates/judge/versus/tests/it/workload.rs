@@ -1,4 +1,4 @@
-//! Targets that do not do the same work.
+//! Targets that do different work.
 
 use plimsoll_measure::{FinishReason, PairedTurn, Rng, Seed};
 use plimsoll_metrics::{Judgement, RunEnd};
@@ -16,7 +16,7 @@ fn simulation(run: u64) -> Simulation {
     Simulation { run, seconds: 22, rate: 4, ..Simulation::new(targets) }
 }
 
-/// A model whose answers vary: most of them reason, some call tools, some are cut by the limit.
+/// A model whose answers vary: most of them reason, some call tools, some are truncated.
 fn vary(turn: &mut PairedTurn, rng: &mut Rng) {
     let length = u32::try_from(rng.below(400)).unwrap() + 1;
     turn.output_tokens = length;
@@ -27,10 +27,10 @@ fn vary(turn: &mut PairedTurn, rng: &mut Rng) {
     turn.finish_reason = Some(reason);
 }
 
-/// What a gateway does with an answer.
+/// A gateway's change of an answer.
 type Gateway = fn(&mut PairedTurn);
 
-/// The same answer on both targets, as of a model without chance.
+/// The same answer on both targets, as from a deterministic model.
 fn fixed(turn: &mut PairedTurn, _: &mut Rng) {
     turn.output_tokens = 100;
     turn.content_bytes = 400;
@@ -81,7 +81,7 @@ fn a_part_that_a_gateway_deletes_is_named() {
     assert_eq!(about(&compared(&simulation(0), fixed, all)), "content");
 }
 
-/// By the level of the test, one of 1,000 runs may differ by chance.
+/// At the level of the test, one of 1,000 runs may differ by chance.
 #[test]
 fn equal_targets_whose_answers_vary_do_the_same_work() {
     let named =
@@ -89,7 +89,7 @@ fn equal_targets_whose_answers_vary_do_the_same_work() {
     assert!(named.count() <= 2);
 }
 
-/// Whether a model answers at length does not matter; half of each answer is missing.
+/// The model's answers vary in length; half of each answer is missing.
 #[test]
 fn lost_content_is_named_before_any_time_and_times_are_marked() {
     let versus = compared(&simulation(0), fixed, |turn| {
@@ -110,7 +110,7 @@ fn lost_content_is_named_before_any_time_and_times_are_marked() {
     assert!(prometheus(&versus).contains("plimsoll_versus_answers_differ{target=\"g\"} 1"));
     let verdict = "DONE: answers differ: times marked * are not comparable (measurement: valid)\n";
     assert!(shown.ends_with(verdict), "{shown}");
-    // A bound on times is kept by other answers only, and a broken one is broken.
+    // Different answers must not pass a threshold on times, but a failed threshold still fails.
     let simulation = simulation(0);
     for (margin, passes) in [(1.0, false), (1e-6, false)] {
         let known = Facts { margin: Some(margin), ..simulation.facts() };
@@ -122,12 +122,12 @@ fn lost_content_is_named_before_any_time_and_times_are_marked() {
         assert_eq!(judged == Judgement::Pass, passes);
         assert_eq!(matches!(judged, Judgement::Inconclusive(_)), margin > 0.5, "{judged:?}");
     }
-    // Several rounds name it once.
+    // Several rounds report it once.
     let all = combine(&[versus.clone(), versus.clone()]).unwrap();
     assert_eq!(all.workload_mismatch, versus.workload_mismatch);
 }
 
-/// Answers as of a model with a name, whose text depends on the block alone.
+/// Answers of a named model, whose text depends on the block alone.
 fn compared_texts(targets: &[&'static str], gateway: impl Fn(u64, &mut [PairedTurn])) -> Versus {
     let mut all = vec![direct(0.0)[0].clone()];
     all.extend(targets.iter().map(|name| target(name, 100.0)));
@@ -157,7 +157,7 @@ fn another_model_or_text_is_named_where_it_is_proven() {
     // Both fall back at random, or one names no model.
     assert_eq!(named(&["g"], |n, turns| turns[usize::from(n % 2 == 0)].model = 5), "");
     assert_eq!(named(&["g"], |_, turns| turns[1].model = 0), "");
-    // The text is compared where two targets return the same.
+    // The text is compared if two targets return the same.
     let text = "the text of direct";
     assert_eq!(
         named(&["g", "h"], |_, turns| turns[2].content_digest += 1),
@@ -174,7 +174,7 @@ fn another_model_or_text_is_named_where_it_is_proven() {
         }
     };
     assert_eq!(named(&["g", "h"], vary), "");
-    // A text that lacks a part is not named twice.
+    // A text that lacks a part is not reported twice.
     assert_eq!(
         named(&["g", "h"], |_, turns| {
             (turns[2].content_digest, turns[2].content_bytes) = (1, 20);

@@ -1,13 +1,13 @@
-//! The split by a join with the gateway's own log, and by a direct target.
+//! Splits by a join with the gateway's own log, and by a direct target.
 
-use plimsoll_join::{Books, Join};
+use plimsoll_join::{Join, MatchCounts};
 use plimsoll_metrics::{Group, TargetInfo};
 use plimsoll_why::{NoSplit, Why, text, why_with};
 use serde_json::{Value, json};
 
 use crate::support::{Case, SECONDS, times};
 
-/// 1,000 requests in 10 s that take 490 ms each: 49 are in flight, as the workers counted, too.
+/// 1,000 requests in 10 s that take 490 ms each: 49 are in flight, which the workers counted too.
 fn run() -> Case {
     in_cell(Case::flat(50))
 }
@@ -25,12 +25,12 @@ fn in_cell(case: Case) -> Case {
     })
 }
 
-/// What `join.json` has of that run, changed.
+/// The content of `join.json` for that run, with a change.
 fn join(change: impl FnOnce(&mut Value)) -> Join {
     let mut json = json!({
         "schema": "plimsoll.join/1", "run": "runs/x", "run_id": "r1", "log": "audit.jsonl",
         "map": "id=request_id", "map_origin": "preset plimsoll", "log_of": "gateway",
-        "verdict": {"word": "agree"}, "books": Books::default(), "disagreements": [],
+        "verdict": {"word": "agree"}, "books": MatchCounts::default(), "disagreements": [],
         "examples": {"lost": [], "twice": [], "foreign": []}, "times": [],
         "stages": [{
             "stage": "50:10s", "completed": 1_000, "matched": 998, "client_ms": 489.0,
@@ -55,25 +55,25 @@ fn close(one: f64, other: f64) -> bool {
     (one - other).abs() < 1e-6
 }
 
-/// 40 of 49 in flight wait for the upstream, which nobody watches.
+/// 40 of 49 requests in flight wait for the upstream, which is not monitored.
 #[test]
 fn a_slow_upstream_is_the_bottleneck_of_a_closed_loop_whose_times_grow() {
     let grows = in_cell(Case::closed(50)).without("upstream").summary();
     let why = why_with(&grows, Some(&join(|_| ())));
     let text = "Bottleneck at 100/s: the upstream, 81.6% of the requests' time.";
     assert_eq!(why.finding.unwrap().text(), text);
-    // 38 of 48.9 do.
+    // 38 of 48.9 requests wait for the upstream.
     let less = join(|join| {
         join["stages"][0]["upstream_ms"] = 380.0.into();
         join["stages"][0]["gateway_ms"] = 100.0.into();
     });
     assert_eq!(why_with(&grows, Some(&less)).finding.unwrap().code, 507);
-    // Where times do not grow with the load, more users would get more.
+    // If times do not grow with the load, more users would increase the throughput.
     assert_eq!(answer(|_| ()).finding, None);
 }
 
-/// The time to the first byte alone, as some gateways log it, makes the upstream's part small: the
-/// gateway is not accused of the rest.
+/// Some gateways log only the time to first byte, which makes the upstream's part small. The
+/// gateway must not be blamed for the rest.
 #[test]
 fn a_small_part_of_the_upstream_accuses_nobody() {
     let head_only = join(|join| {
@@ -87,14 +87,14 @@ fn a_small_part_of_the_upstream_accuses_nobody() {
 #[test]
 fn requests_in_flight_are_split_by_the_gateways_own_log() {
     let why = answer(|_| ());
-    // 100/s of 9, 80 and 400 ms.
+    // Parts of 9, 80 and 400 ms at 100/s.
     assert_eq!(parts(&why), [("outside", 0.9), ("gateway", 8.0), ("upstream", 40.0)]);
     let split = why.split.as_ref().unwrap();
     assert!(close(split.adds_up_to, 48.9 / 49.0), "{split:?}");
     assert_eq!((split.matched, why.no_split), (Some(998), None));
 }
 
-/// A gateway whose clock reads a little more than ours has less than nothing outside of it.
+/// The clock of a gateway that runs slightly fast makes the time outside it negative.
 #[test]
 fn a_part_of_nothing_has_no_sign() {
     let why = answer(|join| {
@@ -139,7 +139,7 @@ fn a_join_without_sound_times_is_not_used() {
         (|join| join["stages"] = json!([]), NoSplit::FewTimes),
         (|join| join["stages"][0]["stage"] = "10:10s".into(), NoSplit::FewTimes),
         (|join| join["stages"][0]["matched"] = 989.into(), NoSplit::FewTimes),
-        // 100/s of 379 ms are 37.9, and the wait before them is 111 ms less than it must be.
+        // 379 ms at 100/s are 37.9 requests, and the time before them is 111 ms too short.
         (|join| join["stages"][0]["upstream_ms"] = 290.0.into(), NoSplit::PartsDiffer),
     ];
     for (change, expected) in cases {
@@ -162,7 +162,7 @@ fn a_log_covers_one_target_and_yields_to_a_direct_one() {
 }
 
 /// A gateway and its upstream at 100/s each in an open stage that fell behind, with these mean
-/// response times, and this number in flight.
+/// response times and this number in flight.
 fn comparison(gateway_ms: f64, direct_ms: f64, in_flight: f64) -> Why {
     let case = Case::open(200).with(|case| {
         let target = |name: &str, direct| {
@@ -185,7 +185,8 @@ fn comparison(gateway_ms: f64, direct_ms: f64, in_flight: f64) -> Why {
     case.without("upstream").without("gateway").why()
 }
 
-/// At 100/s each: 21 ms make 2.1, of which 15 ms or 1.5 are the upstream's; directly 1.5 more.
+/// At 100/s each, 21 ms are 2.1 requests, of which 15 ms or 1.5 are in the upstream; the direct
+/// target has 1.5 more.
 #[test]
 fn requests_in_flight_are_split_by_the_direct_target() {
     let why = comparison(21.0, 15.0, 3.65);

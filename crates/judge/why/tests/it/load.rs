@@ -1,4 +1,4 @@
-//! Whether a load was at its limit, and which stage decides.
+//! Tests whether a load is at its limit, and which stage decides.
 
 use plimsoll_metrics::RunEnd;
 
@@ -14,7 +14,8 @@ fn busy(change: impl FnOnce(&mut Case)) -> Option<u16> {
 
 #[test]
 fn an_open_load_is_at_its_limit_where_arrivals_find_no_slot() {
-    // Of 1,000 planned, 11 and 9 were held up; 400 that the generator kept are not the target's.
+    // Of 1,000 planned requests, 11 and 9 were delayed; the target is not blamed for 400 that the
+    // generator delayed.
     assert_eq!(busy(|case| case.counters().arrivals_in_stage = 989), GATEWAY);
     assert_eq!(busy(|case| case.counters().arrivals_in_stage = 991), None);
     assert_eq!(
@@ -34,7 +35,7 @@ fn an_open_load_is_at_its_limit_where_answers_do_not_come() {
     assert_eq!(busy(|case| case.counters().timed_out = 9), None);
 }
 
-/// A queue that grows evenly ends with twice its mean; one that does not, with its mean.
+/// A steadily growing queue ends with twice its mean; a constant one ends with its mean.
 #[test]
 fn an_open_load_is_at_its_limit_where_the_queue_grows() {
     let queue = |mean, behind: u64| {
@@ -46,9 +47,9 @@ fn an_open_load_is_at_its_limit_where_the_queue_grows() {
     };
     assert_eq!(queue(100.0, 200), GATEWAY);
     assert_eq!(queue(100.0, 110), None);
-    // 4 more than 4: chance.
+    // 8 instead of 4 is random variation.
     assert_eq!(queue(4.0, 8), None);
-    // Requests that were refused are answered.
+    // Rejected requests are answered.
     let refused = busy(|case| {
         case.stage().mean_in_flight = Some(10.0);
         let counters = case.counters();
@@ -59,8 +60,7 @@ fn an_open_load_is_at_its_limit_where_the_queue_grows() {
 }
 
 /// 120/s at a target that answers 78: the warm-up of 2 s leaves 84 in flight, and 42 more follow in
-/// each of ten seconds, 294 on average. A target that keeps up, with answers of 2 s, has 240 all
-/// the time.
+/// each of ten seconds, 294 on average. A target that keeps up and takes 2 s has 240 all the time.
 #[test]
 fn a_queue_that_a_warm_up_began_goes_on_growing() {
     let after_warmup = |left: u64, mean: f64, behind: u64| {
@@ -90,7 +90,7 @@ fn a_closed_loop_that_thinks_is_not_at_its_limit() {
     assert_eq!((thinking(20.0), thinking(30.0)), (None, Some(507)));
 }
 
-/// Five requests of 64 users: the other 59 have nothing to send.
+/// Five requests of 64 users: the other 59 have no request to send.
 #[test]
 fn users_without_a_request_do_not_count() {
     let case = Case::level(64).with(|case| {
@@ -105,7 +105,7 @@ fn users_without_a_request_do_not_count() {
 fn the_stage_at_its_limit_with_the_most_load_decides() {
     let case = Case::closed(10).with_closed(200, 90.0).with_closed(50, 6.0);
     assert_eq!(case.why().load.unwrap().stage, "200:10s");
-    // The rate that was missed, not the higher one of a stage that was kept.
+    // The stage that missed its rate decides, not another with a higher rate that it reached.
     let case =
         Case::open(100).with(|case| case.counters().arrivals_in_stage = 500).with_open(300, 5.0);
     assert_eq!(case.why().load.unwrap().stage, "@100:10s");
@@ -113,7 +113,7 @@ fn the_stage_at_its_limit_with_the_most_load_decides() {
     assert_eq!(warm.why().load.unwrap().stage, "10:10s");
 }
 
-/// 1.5 times as many users are not another level; 12 % more are not flat.
+/// 1.5 times as many users are not another level; a growth of 12 % is not constant.
 #[test]
 fn times_are_flat_between_two_levels_of_load() {
     let levels = |users, median| Case::level(10).with_closed(users, median).code();

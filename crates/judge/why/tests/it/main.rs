@@ -3,7 +3,7 @@
 
 mod joined;
 mod load;
-mod own_word;
 mod rules;
+mod server_timing;
 mod shown;
 mod support;

@@ -1,4 +1,4 @@
-//! Rules 501 to 507: each planted, beside the situations that look like it.
+//! Rules 501 to 507: each is planted, along with situations that look similar.
 
 use plimsoll_metrics::{Environment, HostLoad, ProcessLoad, QuotaLoad};
 use plimsoll_why::{State, Suspect};
@@ -8,12 +8,12 @@ use crate::support::{Case, process, threads};
 type Planted = fn() -> Case;
 type Row = (&'static str, Planted, Option<u16>);
 
-/// A closed loop at its limit, with a gateway changed by `change`.
+/// A closed loop at its limit, with a modified gateway.
 fn gateway(change: impl FnOnce(&mut ProcessLoad)) -> Case {
     Case::closed(50).with(|case| change(case.process("gateway")))
 }
 
-/// The same with threads of the gateway that ran and waited for this part of the time.
+/// The same with gateway threads that ran and waited for these shares of the time.
 fn gateway_threads(each: &[(f64, f64)]) -> Case {
     gateway(|process| threads(process, each))
 }
@@ -30,7 +30,7 @@ fn quota(cpus: f64, throttled_periods: u64) -> QuotaLoad {
     QuotaLoad { cpus, periods: 100, throttled_periods, ..QuotaLoad::default() }
 }
 
-/// An open stage of which half of the arrivals found no slot.
+/// An open stage of which half the arrivals found no slot.
 fn behind() -> Case {
     Case::open(100).with(|case| case.counters().arrivals_in_stage = 500)
 }
@@ -42,7 +42,7 @@ fn late(case: Case, requests: u64) -> Case {
     })
 }
 
-/// 100 responses of 9 MB a second, which need 7.2 Gbit/s, at a link of this speed.
+/// 100 responses of 9 MB per second, which need 7.2 Gbit/s, on a link of this speed.
 fn link(url: &str, mbit: f64) -> Case {
     Case::closed(50).with(|case| {
         url.clone_into(&mut case.0.metadata.targets[0].url);
@@ -63,7 +63,7 @@ fn page(cores: f64, cpus: Option<f64>) -> Case {
         let name = process.name.clone();
         *process = ProcessLoad { name, cores, page, quota, ..ProcessLoad::default() };
     });
-    // Of the host of the generator, not of the gateway's.
+    // The generator's host, not the gateway's.
     host(case, 4, 0.4, 0.5)
 }
 
@@ -305,7 +305,7 @@ fn the_statement_has_the_rate_and_the_evidence() {
             || another("postgres", 0.98),
             "unknown: `postgres` thread `postgres-main` ran for 0.98 of the time.",
         ),
-        (|| Case::closed(50), "unknown: no watched process is at its limit."),
+        (|| Case::closed(50), "unknown: no monitored process is at its limit."),
     ];
     for (case, text) in rows {
         let statement = case().why().finding.unwrap().text();
@@ -314,7 +314,7 @@ fn the_statement_has_the_rate_and_the_evidence() {
     }
 }
 
-/// A load of which most failed has a fault, not a bottleneck.
+/// A load that mostly failed has a fault, not a bottleneck.
 #[test]
 fn a_failing_load_has_no_bottleneck() {
     let full = |completed| {

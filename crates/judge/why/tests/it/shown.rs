@@ -77,7 +77,7 @@ fn answers_keep_the_schema_and_are_read_back() {
     }
 }
 
-/// A summary without evidence of processes is read, and names what to watch.
+/// A summary without evidence on processes is accepted, and the text names the process to monitor.
 #[test]
 fn a_summary_without_evidence_is_unknown() {
     let mut json = serde_json::to_value(Case::level(50).summary()).unwrap();

@@ -1,4 +1,4 @@
-//! Summaries of runs that never happened.
+//! Summaries of invented runs.
 
 use plimsoll_metrics::{
     Counters, Edges, Group, HostLoad, InstrumentHealth, Lag, LoadModel, ProcessLoad, ProcessPlace,
@@ -8,10 +8,10 @@ use plimsoll_metrics::{
 use plimsoll_why::{Observed, Suspect, Why, why};
 use serde_json::json;
 
-/// Seconds of each stage.
+/// Length of each stage in seconds.
 pub(crate) const SECONDS: f64 = 10.0;
 
-/// A run of one target, whose figures a test changes.
+/// A run with one target, whose figures a test changes.
 pub(crate) struct Case(pub(crate) RunSummary);
 
 impl Case {
@@ -38,7 +38,7 @@ impl Case {
         Self::level(users / 5).with_closed(users, 25.0)
     }
 
-    /// The same with times that do not grow.
+    /// The same with constant times.
     pub(crate) fn flat(users: u32) -> Self {
         Self::level(users / 5).with_closed(users, 5.0)
     }
@@ -48,7 +48,7 @@ impl Case {
         Self::empty().with_closed(users, 5.0)
     }
 
-    /// One more closed stage, with this median service time.
+    /// Adds a closed stage with this median service time.
     pub(crate) fn with_closed(mut self, users: u32, median_ms: f64) -> Self {
         let name = format!("{users}:10s");
         let info = StageInfo {
@@ -71,7 +71,7 @@ impl Case {
         self
     }
 
-    /// An open stage of this rate that carried it, with everything watched and idle.
+    /// An open stage that reached this rate, with all processes monitored and idle.
     pub(crate) fn open(per_second: u64) -> Self {
         Self::empty().with_open(per_second, 5.0)
     }
@@ -122,7 +122,7 @@ impl Case {
         self.0.metadata.stages.last_mut().unwrap()
     }
 
-    /// What the last stage used.
+    /// Resources used by the last stage.
     pub(crate) fn resources(&mut self) -> &mut StageResources {
         self.0.resources.last_mut().unwrap()
     }
@@ -131,7 +131,7 @@ impl Case {
         self.resources().processes.iter_mut().find(|process| process.name == name).unwrap()
     }
 
-    /// Takes away what was seen of a process.
+    /// Removes the evidence on a process.
     #[must_use]
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.resources().processes.retain(|process| process.name != name);
@@ -157,7 +157,7 @@ impl Case {
         summary
     }
 
-    /// The code of the rule that fired.
+    /// Code of the finding.
     pub(crate) fn code(&self) -> Option<u16> {
         self.why().finding.map(|finding| finding.code)
     }
@@ -177,7 +177,7 @@ pub(crate) fn times(count: u64, ms: f64) -> plimsoll_metrics::DistributionSummar
     serde_json::from_value(json).unwrap()
 }
 
-/// A gateway, an upstream and the generator that have little to do, on four CPUs.
+/// A mostly idle gateway, upstream and generator on four CPUs.
 fn idle(stage: &str) -> StageResources {
     let own = ProcessLoad { place: ProcessPlace::Plimsoll, ..process("plimsoll", 1, 0.2) };
     StageResources {
@@ -188,7 +188,7 @@ fn idle(stage: &str) -> StageResources {
     }
 }
 
-/// A process with one busy thread, which may run on four CPUs.
+/// A process with one busy thread, which may use four CPUs.
 pub(crate) fn process(name: &str, pid: u32, cores: f64) -> ProcessLoad {
     let thread = ThreadLoad { name: format!("{name}-main"), cores, waiting: 0.0 };
     ProcessLoad {
@@ -202,7 +202,7 @@ pub(crate) fn process(name: &str, pid: u32, cores: f64) -> ProcessLoad {
     }
 }
 
-/// Gives a process so many threads that each ran and waited for this part of the time.
+/// Gives a process threads that ran and waited for these shares of the time.
 pub(crate) fn threads(process: &mut ProcessLoad, each: &[(f64, f64)]) {
     process.threads = each
         .iter()

@@ -6,7 +6,8 @@ use super::{ProfileCheck, top};
 use crate::path::ConfigPath;
 use plimsoll_plan::names_credential;
 
-/// Headers that frame the message. A wrong one makes the target wait for bytes that never come.
+/// Headers that frame the message. A wrong value would make the target wait for bytes that never
+/// come.
 const FRAMING: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
 
 impl ProfileCheck<'_> {
@@ -28,7 +29,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// Names of response headers; a value under another name than it is sent with is never found.
+    /// Checks names of response headers. A value under a misspelled name would never be found.
     pub(super) fn check_response_headers(&mut self) {
         let headers = &self.file.response_headers;
         for (key, names) in headers.lists() {
@@ -66,7 +67,7 @@ impl ProfileCheck<'_> {
     }
 }
 
-/// Whether a text is a token of RFC 9110, section 5.6.2.
+/// Whether a text is a token (RFC 9110, section 5.6.2).
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text
@@ -74,7 +75,8 @@ pub(super) fn is_name(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Whether a text can be a header's value: no control characters but tab (RFC 9110, section 5.5).
+/// Whether a text can be a header's value: no control characters except tab (RFC 9110, section
+/// 5.5).
 pub(super) fn is_value(text: &str) -> bool {
     text.bytes().all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7F))
 }

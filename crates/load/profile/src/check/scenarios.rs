@@ -1,4 +1,4 @@
-//! Checks the scenarios, each and as a mix.
+//! Checks the scenarios, individually and as a mix.
 
 use plimsoll_measure::{IdSeed, Seed};
 use plimsoll_protocol::Dialect;
@@ -30,7 +30,8 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// In a comparison the targets get the same requests; an agent's answers decide its requests.
+    /// Rejects agents in a comparison: the targets must receive the same requests, but an agent's
+    /// requests depend on the responses.
     fn check_agent(&mut self, index: usize, behaviour: &Behaviour) {
         if behaviour.agent.is_some() && targets::compares(self.file, self.purpose) {
             let path = self.layers.behaviour_path(index, "agent");
@@ -54,9 +55,9 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// Adds the problems that the workload finds.
+    /// Adds problems found by the workload.
     fn check_as_workload(&mut self) {
-        // Positions serve as names, so that each problem can be mapped to its scenario.
+        // Uses positions as names, so that each problem can be mapped to its scenario.
         let mut numbered = self.file.scenarios.clone();
         for (index, file) in numbered.iter_mut().enumerate() {
             file.name = Some(index.to_string());
@@ -76,7 +77,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// The path of a field like `content.script` of a scenario.
+    /// The path of a scenario's field, such as `content.script`.
     fn field_path(&self, index: usize, field: &str) -> ConfigPath {
         let mut steps = field.split('.');
         let first = steps.next().unwrap_or_default();
@@ -86,7 +87,7 @@ impl ProfileCheck<'_> {
         })
     }
 
-    /// Whether a scenario that needs content has none.
+    /// Whether a scenario lacks required content.
     fn lacks_content(&self, index: usize) -> bool {
         let behaviour = self.file.scenarios.get(index).map(|scenario| &scenario.behaviour);
         behaviour.is_some_and(|own| {
@@ -110,7 +111,7 @@ impl ProfileCheck<'_> {
                 let cause = format!("is `{name}`, like a part of an agent");
                 self.report(path, cause, "give it a different name");
             } else if let Some(earlier) = earlier {
-                let cause = format!("is `{name}`, like that of scenarios[{earlier}]");
+                let cause = format!("is `{name}`, like the name of scenarios[{earlier}]");
                 self.report(path, cause, "give each scenario a different name");
             }
         }
@@ -172,7 +173,7 @@ impl ProfileCheck<'_> {
             let fix = "write statuses, like `200, 304, 404`, `2xx` or `any`, or leave it out";
             self.report(path.key("expect"), "has no status", fix);
         }
-        // Spaces inside a placeholder are gone when it has been filled in.
+        // Spaces inside a placeholder disappear when it is replaced.
         self.check_path(path.key("path"), target, &without_placeholders(target));
     }
 
@@ -191,7 +192,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// A path, and what is sent of it as it is written.
+    /// Checks a path: `written` is shown in messages, `sent` is what is sent of it.
     fn check_path(&mut self, path: ConfigPath, written: &str, sent: &str) {
         if !written.is_empty() && !written.starts_with('/') {
             self.report(path.clone(), "does not start with `/`", "put a `/` before it");

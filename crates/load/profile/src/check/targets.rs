@@ -1,4 +1,4 @@
-//! Checks the targets, those of a comparison included.
+//! Checks the targets of runs and comparisons.
 
 use plimsoll_measure::Nanos;
 use plimsoll_schedule::PairMode;
@@ -11,15 +11,15 @@ use crate::suggest;
 use plimsoll_plan::ADDED;
 use plimsoll_plan::{TargetUrl, UrlFault};
 
-/// The most targets of a comparison, its control not counted.
+/// Maximum number of targets in a comparison, excluding its control.
 const MAX_TARGETS: usize = 32;
 
 /// The URLs of a profile's targets.
 #[derive(Debug)]
 pub(crate) struct CheckedTargets {
-    /// Of the only target, or of the reference.
+    /// URL of the only target, or of the reference.
     pub(crate) main: TargetUrl,
-    /// Of every target of a comparison, as the profile lists them; empty where there is none.
+    /// URLs of all targets of a comparison, in the profile's order; empty otherwise.
     pub(crate) compared: Vec<TargetUrl>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn compares(file: &ProfileFile, purpose: Purpose) -> bool {
     }
 }
 
-/// Which target the others are compared with, by its position.
+/// Position of the reference, with which the others are compared.
 pub(crate) fn reference(file: &ProfileFile) -> usize {
     let (mut targets, reference) = (file.targets.iter(), file.versus.reference.as_ref());
     let named = targets.clone().position(|target| Some(&target.name) == reference);
@@ -68,7 +68,7 @@ impl ProfileCheck<'_> {
         url.map_err(|fault: UrlFault| self.report(path, fault.to_string(), fault.fix())).ok()
     }
 
-    /// The URLs of the targets of a comparison.
+    /// The URLs of a comparison's targets.
     fn check_compared(&mut self) -> Option<Vec<TargetUrl>> {
         let (file, path) = (self.file, top("targets"));
         let compared = file.targets.iter().filter(|target| target.role != RoleFile::Control);
@@ -99,7 +99,7 @@ impl ProfileCheck<'_> {
         Some(urls)
     }
 
-    /// Two targets that are one.
+    /// Reports two identical targets.
     fn check_same(&mut self, urls: &[TargetUrl]) {
         let file = self.file;
         for (index, (url, target)) in urls.iter().zip(&file.targets).enumerate() {
@@ -127,7 +127,7 @@ impl ProfileCheck<'_> {
                 self.report(path.key("name"), "cannot be the name of a target", fix);
             }
             if file.targets[..index].iter().any(|other| other.name == target.name) {
-                let cause = format!("is `{}`, like that of an earlier target", target.name);
+                let cause = format!("is `{}`, like an earlier target's", target.name);
                 self.report(path.key("name"), cause, "give each target a different name");
             }
             self.check_role(&path, index);
@@ -139,7 +139,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// One reference and one control at most.
+    /// Allows at most one reference and one control.
     fn check_role(&mut self, path: &ConfigPath, index: usize) {
         let role = self.file.targets[index].role;
         let mut earlier = self.file.targets[..index].iter().map(|target| target.role);
@@ -148,12 +148,11 @@ impl ProfileCheck<'_> {
         }
         let (cause, fix) = match role {
             RoleFile::Control => {
-                ("is `control`, like that of an earlier target", "one control is enough")
+                ("is `control`, like an earlier target's", "one control is enough")
             }
-            RoleFile::Direct | RoleFile::Gateway => (
-                "is `direct`, like that of an earlier target",
-                "only one target can be what the others are compared with",
-            ),
+            RoleFile::Direct | RoleFile::Gateway => {
+                ("is `direct`, like an earlier target's", "only one target can be the reference")
+            }
         };
         self.report(path.key("role"), cause, fix);
     }
@@ -178,7 +177,8 @@ impl ProfileCheck<'_> {
         self.check_time_for_turns();
     }
 
-    /// Only a run of requests beside each other can be ended at any moment.
+    /// Rejects `decide` unless requests run side by side, because only such a run can end at any
+    /// moment.
     fn check_decide(&mut self, path: &ConfigPath) {
         let (versus, path) = (&self.file.versus, path.key("decide"));
         if !versus.decide {
@@ -195,7 +195,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// A stage must be long enough for each target to have one window.
+    /// Requires stages that are long enough for each target to have one window.
     fn check_time_for_turns(&mut self) {
         let (file, versus) = (self.file, &self.file.versus);
         let own = file.targets.iter().any(|target| target.role == RoleFile::Control);
@@ -222,8 +222,8 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// A bound on what targets add: `true` if the key is of that kind. Whoever judges it reads it;
-    /// here it is checked that its target exists.
+    /// Checks that the target of a threshold on overhead exists; returns false for other
+    /// thresholds. The expression itself is parsed by its judge.
     pub(super) fn check_added(&mut self, key: &str) -> bool {
         let Some(rest) = key.strip_prefix(ADDED) else { return false };
         let inside = rest.split_once("{target:").and_then(|(_, rest)| rest.strip_suffix('}'));
@@ -262,7 +262,7 @@ impl ProfileCheck<'_> {
     }
 }
 
-/// Whether the requests to both are the same but for the URL.
+/// Whether requests to both targets are equal except for the URL.
 fn ask_the_same(a: &TargetFile, b: &TargetFile) -> bool {
     a.model == b.model && a.protocol == b.protocol && a.headers == b.headers && a.key == b.key
 }
@@ -271,7 +271,7 @@ fn is_control(target: &TargetFile) -> bool {
     target.role == RoleFile::Control
 }
 
-/// `pid:4711` or `:8080`.
+/// Whether a text is like `pid:4711` or `:8080`.
 fn is_watch(text: &str) -> bool {
     let number = text.strip_prefix("pid:").or_else(|| text.strip_prefix(':'));
     number.is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 0))

@@ -1,12 +1,12 @@
-//! Completes scenarios with the defaults at the top of the profile.
+//! Completes scenarios with the profile's top-level defaults.
 
 use serde_json::{Map, Value};
 
 use crate::schema;
 
-/// The values with every scenario complete: keys that a scenario leaves out are taken from the top
-/// of the profile, and a profile without scenarios gets one. Keys without a value are removed. The
-/// profile's `model` is that of the targets that name none: one in a scenario would hide theirs.
+/// The values with every scenario complete: missing keys are taken from the top level, and a
+/// profile without scenarios gets one. Keys without a value are removed. The profile's `model`
+/// applies to targets without their own; copied into a scenario, it would override theirs.
 pub(super) fn inherit(values: &Value) -> Value {
     let mut root = values.clone();
     drop_nulls(&mut root);

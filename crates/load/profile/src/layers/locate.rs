@@ -1,4 +1,4 @@
-//! Finds and sets values by a path that a user has written, like `scenarios.simple.weight`.
+//! Finds and sets values by a user's path, such as `scenarios.simple.weight`.
 
 use serde_json::{Map, Value};
 
@@ -8,8 +8,8 @@ use crate::scenario::default_name;
 use crate::schema::Kind;
 use crate::suggest;
 
-/// Resolves a path that a user has written against the values of a profile, like
-/// `scenarios.simple.weight` or `scenarios[0].weight`.
+/// Resolves a user's path against the values of a profile, such as `scenarios.simple.weight` or
+/// `scenarios[0].weight`.
 ///
 /// # Errors
 /// The part that could be resolved, and the fault of the step after it.
@@ -39,8 +39,8 @@ pub(super) fn locate(root: &Value, text: &str) -> Result<ConfigPath, (ConfigPath
     Ok(path)
 }
 
-/// The path of a scenario in a profile that lists none, and so has one that is described at the
-/// top.
+/// The path of the scenario in a profile without a list of scenarios, whose only one is described
+/// at the top level.
 fn only_scenario(name: &str) -> Result<ConfigPath, Fault> {
     if name == "0" || name == default_name(0) {
         return Ok(ConfigPath::root().key("scenarios").index(0));
@@ -81,14 +81,14 @@ fn item_index(items: &[Value], name: &str) -> Result<usize, Fault> {
         })
 }
 
-/// The path of a header. An existing one is found whatever its upper and lower case.
+/// The path of a header. Existing headers are matched case-insensitively.
 pub(super) fn header_path(headers: &ConfigPath, root: &Value, name: &str) -> ConfigPath {
     let map = headers.find(root).and_then(Value::as_object);
     let same = map.and_then(|map| map.keys().find(|key| key.eq_ignore_ascii_case(name)));
     headers.key(same.map_or(name, String::as_str))
 }
 
-/// Sets the value at a path, and creates the mappings that lead to it.
+/// Sets the value at a path, and creates any missing mappings.
 ///
 /// # Errors
 /// The path leads into a value that is neither a mapping nor a list.
@@ -101,7 +101,7 @@ pub(super) fn insert(root: &mut Value, steps: &[Step], value: Value) -> Result<(
         *root = Value::Object(Map::new());
     }
     if *step == Step::Index(0) && root.as_object().is_some_and(Map::is_empty) {
-        // The only scenario of a profile that lists none.
+        // The only scenario of a profile without a list.
         *root = Value::Array(vec![Value::Object(Map::new())]);
     }
     let kind = Kind::from_value(root);

@@ -1,4 +1,4 @@
-//! The targets of a plan: one, or those of a comparison.
+//! The targets of a plan: one for a run, several for a comparison.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use plimsoll_plan::TargetUrl;
 use plimsoll_plan::{ADDED, Target, TargetRole, VersusPlan};
 use plimsoll_plan::{HeaderValue, Secret};
 
-/// The targets of a checked file: of a comparison first the reference, then its control.
+/// The targets of a checked file; in a comparison the reference first, then its control.
 pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
     let key = file.key.take().map(Secret::new);
     let model = file.model.take().unwrap_or_default();
@@ -36,7 +36,7 @@ pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
     let listed = std::mem::take(&mut file.targets).into_iter().zip(urls.compared);
     let mut all: Vec<_> = listed.map(|(own, url)| shared.target(own, url)).collect();
     all[reference].role = TargetRole::Reference;
-    // A control reaches what the reference reaches.
+    // A control has the same upstream as its reference.
     let direct = all[reference].direct;
     for control in all.iter_mut().filter(|target| target.role == TargetRole::Control) {
         control.direct = direct;
@@ -58,7 +58,7 @@ pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
     all
 }
 
-/// What the targets have in common where they say nothing else.
+/// Defaults shared by the targets.
 struct Shared {
     key: Option<Secret>,
     model: String,
@@ -91,7 +91,7 @@ impl Shared {
     }
 }
 
-/// How a checked file compares its targets. Takes the bounds on what they add out of it.
+/// Takes the comparison's options out of a checked file, including its thresholds on overhead.
 pub(super) fn versus(file: &mut ProfileFile) -> VersusPlan {
     let versus = file.versus.clone();
     let thresholds = file.thresholds.extract_if(.., |key, _| key.starts_with(ADDED)).collect();

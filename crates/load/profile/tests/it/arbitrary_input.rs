@@ -1,5 +1,5 @@
-//! Any input is parsed or refused without a panic, and the check of the schema agrees with an
-//! independent validator.
+//! Any input is parsed or rejected without a panic, and the schema check agrees with an independent
+//! validator.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-/// Without files of failures: the seeds are in the output.
+/// Writes no files for failures, because the seeds are in the output.
 fn config() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(192) }
 }
@@ -36,7 +36,7 @@ fn sample() -> Value {
     })
 }
 
-/// The JSON pointers of every value inside of `value`.
+/// JSON pointers of all values inside `value`.
 fn pointers(value: &Value, here: &str, all: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(map) => map.iter().map(|(key, member)| (key.clone(), member)).collect(),
@@ -98,7 +98,7 @@ fn changed() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A bound alone is read as a list of one, which the schema wants.
+/// Converts single thresholds to lists, as the schema requires.
 fn with_lists_of_bounds(value: &Value) -> Value {
     let mut value = value.clone();
     let bounds = value.get_mut("thresholds").and_then(Value::as_object_mut);

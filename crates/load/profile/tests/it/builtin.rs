@@ -65,7 +65,7 @@ fn each_file_of_the_folder_is_built_in() {
     assert_eq!(files, builtin_names().count());
 }
 
-/// The mix that `realistic.yaml` documents.
+/// The mix documented in `realistic.yaml`.
 #[test]
 fn realistic_has_its_documented_mix() {
     let plan = checked("realistic");
@@ -86,7 +86,7 @@ fn realistic_has_its_documented_mix() {
     assert!(plan.stages.0[0].warmup);
 }
 
-/// 17 kinds of request, and three more that reach the model; a fifth is to be blocked.
+/// 17 kinds of requests, and three more that reach the model; a fifth must be blocked.
 #[test]
 fn policy_has_its_documented_scenarios_and_mix() {
     for (name, counts) in [("policy", [6, 4, 5, 2, 0]), ("policy-llm", [6, 4, 5, 2, 3])] {
@@ -180,14 +180,14 @@ fn a_name_that_is_neither_built_in_nor_a_file_gets_a_suggestion() {
     );
 }
 
-/// The first requests of a run of a built-in profile: id and body of each.
+/// Id and body of the first requests of a built-in profile.
 fn requests(plan: &Plan, run_id: &str) -> Vec<(String, String)> {
     let ids = IdSeed::new(plan.seed, run_id);
     let trace = plan.read_trace().unwrap();
     let traced = trace.is_some();
     let workload = Workload::new(&plan.scenarios, trace, None, plan.seed, ids).unwrap();
     let mut requests = Vec::new();
-    // The trace and, of a warm-up before it, what has no row.
+    // The trace and, for a warm-up before it, requests without a trace row.
     let rows = |seq| if traced { vec![None, Some(seq)] } else { vec![None] };
     for (seq, row) in (0..60).flat_map(|seq| rows(seq).into_iter().map(move |row| (seq, row))) {
         let mut talk = workload.conversation(ConversationKey::arrival(seq), row);
@@ -203,7 +203,7 @@ fn requests(plan: &Plan, run_id: &str) -> Vec<(String, String)> {
     requests
 }
 
-/// A cache that an earlier run has filled must not answer a later one: `cache_mode: bust` (T-11).
+/// The cache of an earlier run must not answer a later one: `cache_mode: bust`.
 #[test]
 fn two_runs_of_a_profile_share_no_request_id_and_under_bust_no_prompt() {
     for name in builtin_names() {
@@ -218,7 +218,7 @@ fn two_runs_of_a_profile_share_no_request_id_and_under_bust_no_prompt() {
             continue;
         }
         for ((_, one), (_, other)) in first.iter().zip(&second) {
-            // The same work: only the markers differ, which stand near the start.
+            // The same work: only the markers differ, near the start.
             assert_eq!(one.len(), other.len(), "{name}");
             let common = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
             assert!(!busts || common < 100, "{name}: {common} equal bytes: {}", &one[..common]);

@@ -1,4 +1,4 @@
-//! Checks the documentation: examples are valid, and the files and links that it names exist.
+//! Checks the documentation: examples are valid, and referenced files and links exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap()
 }
 
-/// The files of a folder with an ending, by their paths from the root.
+/// Paths of the files in a folder with an extension, from the root.
 fn files(folder: &str, ending: &str) -> Vec<String> {
     let entries = fs::read_dir(root().join(folder)).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -56,7 +56,7 @@ fn each_example_runs_as_it_is() {
     }
 }
 
-/// The entry of `targets` in the README of each gateway, all together in their profile.
+/// The entries of `targets` in the gateways' READMEs, together in their profile.
 #[test]
 fn the_gateways_of_the_examples_are_the_targets_of_one_comparison() {
     let folder = root().join("examples/gateways");
@@ -77,7 +77,7 @@ fn the_gateways_of_the_examples_are_the_targets_of_one_comparison() {
     let folders: Vec<_> = gateways.iter().map(|path| path.file_name().unwrap()).collect();
     assert_eq!(names, folders, "named like their folders");
     assert_eq!(names.len(), 8);
-    // Each listens, and is watched, on a port of its own.
+    // Each listens on, and is monitored by, its own port.
     let ports: std::collections::BTreeSet<_> =
         plan.targets.iter().map(|target| &target.watch).collect();
     assert_eq!(ports.len(), 8 + 1, "none of the provider: {ports:?}");

@@ -1,4 +1,4 @@
-//! Thresholds that no run can judge are refused by `check`, and noted by a run.
+//! Thresholds that no run can judge are rejected by `check`, and give a note in a run.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, builtin_names, load
 
 use crate::support::base_with;
 
-/// What `check` says about the small profile with these lines; empty if it accepts it.
+/// Output of `check` for the small profile with these lines; empty if it is accepted.
 fn check(lines: &str) -> String {
     let profile = Profile::new(Path::new("p.yaml"), base_with(lines).into_bytes());
     let checked = load(&profile, &EnvVars::default(), &Overrides::default(), Purpose::Check);
@@ -82,14 +82,14 @@ fn what_may_be_judged_is_accepted() {
         "protocol: a2a\na2a: {steps: [{action: stream}]}\nthresholds: {'ttft{operation:SendStreamingMessage}': ['max<1s']}",
         "goodput: ttfb<1s\nthresholds: {goodput: ['>=10'], good_share: ['>=99%']}",
         "http_version: http2\nthresholds: {send_stall: ['max<1s']}",
-        // How many tools an agent calls is up to the model.
+        // The number of tool calls of an agent depends on the model.
         "stages: '@20:30s'\nscenarios: [{protocol: mcp, mcp: {steps: [{method: ping}]}}, {agent: {tools: mcp}}]\nthresholds: {'ttfb{operation:tools/call}': ['p(99)<1s']}",
     ] {
         assert_eq!(check(lines), "", "{lines}");
     }
 }
 
-/// Flags may make a run shorter than its profile plans; the run says so and goes on.
+/// Flags may make a run shorter than its profile plans, so the run gives a note and continues.
 #[test]
 fn a_run_gets_a_note_instead() {
     let text = base_with("stages: '@20:30s'\nthresholds: {ttfb: ['p(99.9)<1s']}");

@@ -1,4 +1,4 @@
-//! Profiles through the public interface.
+//! Tests profiles through the public API.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod arbitrary_input;

@@ -187,11 +187,11 @@ fn a_flag_that_no_scenario_takes_is_refused_and_one_that_some_take_is_noted() {
     let seen: Vec<_> = plan.scenarios.iter().map(|s| (s.turns, s.stream, s.max_tokens)).collect();
     assert_eq!(seen, [(9, true, Some(5)), (3, false, Some(5))]);
     assert_eq!(plan.notes, ["flag --set stream: not for a, with `stream` of their own"]);
-    // A `null` of a scenario is its own: it leaves the default at the top out.
+    // A `null` in a scenario is its own value, which hides the top-level default.
     with_sets("scenarios: [{name: a, turns: null}]", &["turns=9"]).unwrap_err();
 }
 
-/// A profile that describes its only scenario at the top, or lists it without a name.
+/// A profile that describes its only scenario at the top level, or lists it without a name.
 #[test]
 fn the_only_scenario_is_set_by_its_name() {
     for (lines, path) in [
@@ -240,7 +240,7 @@ fn a_run_id_comes_from_the_flag_or_else_from_the_environment() {
     );
 }
 
-/// Shards with different run ids would not share the text that a cache is to find.
+/// Shards with different run ids would not share the text that a cache should find.
 #[test]
 fn shards_that_share_text_need_a_common_run_id_and_others_get_a_note() {
     let shared = "prefix_pool: {count: 2, approx_tokens: 9}";

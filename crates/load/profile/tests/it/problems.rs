@@ -6,7 +6,8 @@ use crate::support::{base_with, resolve};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/problems.txt");
 
-/// A paragraph with an example gets its present message; any other stays as it is.
+/// Replaces the message of a paragraph with an example by the current one; other paragraphs stay
+/// unchanged.
 fn with_present_message(paragraph: &str) -> String {
     let Some((example, _)) = paragraph.split_once("\n=>\n") else { return paragraph.to_owned() };
     let (_, lines) = example.split_once('\n').unwrap();
@@ -30,7 +31,7 @@ fn an_empty_profile_lacks_the_keys_without_a_default() {
     assert_eq!(paths, ["content", "model", "stages", "target"]);
 }
 
-/// Each wrong value of a mapping with free keys is reported, and each with its line.
+/// Each invalid value of a mapping with free keys is reported with its line.
 #[test]
 fn no_problem_hides_another_and_each_has_its_line() {
     let text = "target: http://127.0.0.1:9000\nmodel: m\nstages: 1:1s\ntimeout: 30\ncontent:\n  mode: sized\n  \

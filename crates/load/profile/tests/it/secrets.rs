@@ -4,7 +4,7 @@ use crate::support::{base_with, resolve};
 use plimsoll_profile::{EnvVars, Overrides, Profile, parse};
 use proptest::prelude::*;
 
-/// A profile with the secret in every place for one.
+/// A profile with the secret in every possible place.
 fn carrying(secret: &str) -> String {
     base_with(&format!(
         "key: '{secret}'

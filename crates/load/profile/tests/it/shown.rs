@@ -1,4 +1,4 @@
-//! What `show` prints is a profile again.
+//! The output of `show` is a valid profile.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn what_is_shown_of_every_built_in_profile_is_the_same_plan_again() {
         let profile = Profile::open(name).unwrap();
         let text = shown(&profile);
         let (plan, second) = (checked(&profile), checked(&again(&text)));
-        // Both outputs redact credentials, so the rest must be the same.
+        // Both outputs have redacted credentials, so the rest must be equal.
         assert_eq!(
             serde_json::to_value(&plan).unwrap(),
             serde_json::to_value(&second).unwrap(),

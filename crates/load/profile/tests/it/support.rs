@@ -1,4 +1,4 @@
-//! A small valid profile, and helpers that the tests share.
+//! A small valid profile, and shared helpers.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ stages: 1:1s
 content: {mode: sized, approx_input_tokens: 8}
 ";
 
-/// The small valid profile with `lines`, which replace its lines of the same keys.
+/// The small valid profile with `lines`, which replace its lines with the same keys.
 pub(crate) fn base_with(lines: &str) -> String {
     let keys: Vec<_> = lines.lines().map(key_of).collect();
     let kept = BASE.lines().filter(|line| !keys.contains(&key_of(line)));

@@ -1,4 +1,4 @@
-//! Profiles and flags of a comparison.
+//! Profiles and flags of comparisons.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ fn targets_are_resolved_with_what_they_share_and_a_control() {
     assert_eq!(keys, ["sk-shared", "sk-shared", "sk-of-a", "sk-shared"]);
     let models = [direct, control, a, b].map(|target| target.model.as_str());
     assert_eq!(models, ["m", "m", "big", "m"]);
-    // One of its own would be asked of every target.
+    // A model of its own would be requested from every target.
     assert_eq!(plan.scenarios[0].model, None);
     assert_eq!(direct.url, control.url);
     assert_eq!(a.headers.len(), 2);
@@ -71,7 +71,7 @@ fn the_reference_is_loaded_twice_only_on_request() {
         let targets = |set: &str| {
             let sets = if set.is_empty() { vec![] } else { vec![format!("versus.control={set}")] };
             let plan = compared(&text, &Overrides { sets, ..Overrides::default() }).unwrap();
-            // Its first target is the reference, and a gateway like the other.
+            // Its first target is the reference, and is a gateway like the other.
             assert!(plan.targets.iter().all(|target| !target.direct));
             plan.targets.len()
         };
@@ -86,14 +86,14 @@ fn a_control_can_be_a_target_of_its_own() {
                 - {name: c, url: 'http://127.0.0.1:2', role: control, watch: ':2'}\n  \
                 - {name: d, url: 'http://127.0.0.1:3', role: direct}";
     let plan = compared(&base_with(text), &Overrides::default()).unwrap();
-    // And there is no second one.
+    // There is only one control.
     assert_eq!(named(&plan), [("d", Reference), ("c", Control), ("a", Candidate)]);
     assert_eq!(
         plan.targets.iter().map(|target| target.direct).collect::<Vec<_>>(),
         [true, true, false]
     );
     assert_eq!(plan.targets[1].watch.as_deref(), Some(":2"));
-    // It may have the URL of the reference; it alone is nothing to compare.
+    // The control may have the URL of the reference, but needs another target to compare.
     let same = text.replace("127.0.0.1:2", "127.0.0.1:3");
     assert!(compared(&base_with(&same), &Overrides::default()).is_ok());
     for (text, part) in [
@@ -102,7 +102,7 @@ fn a_control_can_be_a_target_of_its_own() {
                 "name: a, url: 'http://127.0.0.1:1'",
                 "name: a, url: 'http://h', role: control",
             ),
-            "is `control`, like that of an earlier target",
+            "is `control`, like an earlier target's",
         ),
         (format!("{text}\nversus: {{reference: c}}"), "is the control, and not what it controls"),
         (text.replace("  - {name: a, url: 'http://127.0.0.1:1'}\n", ""), "too few targets"),
@@ -217,7 +217,7 @@ fn a_comparison_that_makes_no_sense_is_refused_with_a_fix() {
             ),
             "no target is named `z`",
         ),
-        // Two of 5 s each; three with the control.
+        // Two windows of 5 s each; three with the control.
         (
             format!("targets: [{one}, {two}]\nstages: 5:9s\nversus: {{schedule: turns}}"),
             "make it 10s or longer",
@@ -233,7 +233,7 @@ fn a_comparison_that_makes_no_sense_is_refused_with_a_fix() {
         let problems = compared(&base_with(&lines), &Overrides::default()).unwrap_err().to_string();
         assert!(problems.contains(part), "{lines}: {problems}");
     }
-    // The same URL with another model is another target.
+    // The same URL with another model is a different target.
     let other = format!(
         "targets: [{one}, {{name: a, url: 'http://127.0.0.1:9', model: big}}]\nstages: '@5:20s'"
     );
@@ -258,5 +258,5 @@ fn a_profile_with_targets_is_checked_and_shown_without_credentials_and_run_only_
     let one = Overrides::default().with("target", "target", "http://127.0.0.1:1");
     let plan = load(&profile, &environment, &one, Purpose::Run).unwrap();
     assert_eq!((plan.targets.len(), plan.versus), (1, None));
-    assert!(plan.notes.iter().any(|note| note.contains("`plimsoll versus` alone")));
+    assert!(plan.notes.iter().any(|note| note.contains("only by `plimsoll versus`")));
 }

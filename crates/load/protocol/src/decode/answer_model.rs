@@ -1,9 +1,9 @@
-//! The model that an answer names.
+//! The model named in a response.
 
 use memchr::memmem::find_iter;
 
-/// A digest of the model that a JSON text names in its first member `model`, or `modelVersion` at
-/// Google; 0 if it names none. A string cannot contain the searched bytes: its quotes are escaped.
+/// Digest of the model in the first member `model` of a JSON text, or `modelVersion` at Google; 0
+/// without one. The searched bytes cannot occur inside a string, because its quotes are escaped.
 pub(super) fn digest(json: &str) -> u32 {
     let mut values = find_iter(json.as_bytes(), "\"model").filter_map(|at| {
         let rest = &json[at + "\"model".len()..];
@@ -14,8 +14,8 @@ pub(super) fn digest(json: &str) -> u32 {
     values.next().map_or(0, |name| crc32fast::hash(common_name(name).as_bytes()).max(1))
 }
 
-/// A name without the provider before it (`openai/`) and the date of its snapshot behind it:
-/// gateways add the one, and answer with the other or without.
+/// Strips the provider prefix (`openai/`) and the snapshot date from a name, because gateways add
+/// or remove them.
 fn common_name(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let name = name.trim_end_matches("latest").trim_end_matches([':', '-']);

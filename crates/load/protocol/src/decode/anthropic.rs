@@ -26,7 +26,7 @@ struct MessageStart<'a> {
 }
 from_object!(MessageStart<'a> { usage });
 
-/// The part that an event adds to a content block or to the message.
+/// The delta of a content block or of the message.
 #[derive(Default)]
 struct BlockDelta<'a> {
     text: Str<'a>,
@@ -36,7 +36,7 @@ struct BlockDelta<'a> {
 }
 from_object!(BlockDelta<'a> { text, thinking, partial_json, stop_reason });
 
-/// A response that is not streamed.
+/// A non-streamed response.
 #[derive(Default)]
 pub(super) struct Message<'a> {
     content: Option<Vec<Block<'a>>>,
@@ -59,7 +59,7 @@ struct Block<'a> {
 from_object!(Block<'a> { kind = "type", text, thinking, id, name, input });
 
 impl<'a> Block<'a> {
-    /// The input of a call at its start, if it has any.
+    /// The initial input of a call, if it has any.
     fn initial_input(&self) -> &'a str {
         let input = self.input.map_or("", |input| input.0);
         let says_nothing = input.bytes().all(|byte| b"{} \t\r\n".contains(&byte));
@@ -97,7 +97,7 @@ pub(super) fn read_event(
     Ok(())
 }
 
-/// Usually, the block is empty, but a gateway may put the first part here.
+/// The block is usually empty, but a gateway may include the first part here.
 fn begin_block(state: &mut ResponseState, block: &Block<'_>, on_delta: OnDelta<'_>) {
     state.push_delta(DeltaKind::Reasoning, &block.thinking, on_delta);
     state.push_delta(DeltaKind::Text, &block.text, on_delta);
@@ -134,7 +134,7 @@ fn read_message_delta(
     }
 }
 
-/// Reads a response that is not streamed.
+/// Reads a non-streamed response.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let message: Message<'_> = parse(body)?;
     DecodeError::check_member(message.error)?;

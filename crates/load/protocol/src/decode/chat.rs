@@ -1,5 +1,5 @@
-//! `OpenAI`'s chat completions, and the variants that compatible servers send. Text completions,
-//! whose choices have a `text` in place of a message, are read with them.
+//! `OpenAI`'s chat completions, and the variants of compatible servers. Also reads text
+//! completions, whose choices have a `text` instead of a message.
 
 use plimsoll_measure::ErrorClass;
 
@@ -19,20 +19,20 @@ pub(super) struct Chunk<'a> {
     usage: Option<UsageReport<'a>>,
     x_groq: Option<Groq<'a>>,
     error: Option<Raw<'a>>,
-    /// The dialect has none; events of gateways have.
+    /// Not part of the dialect, but used by events of gateways.
     kind: Tag<'a>,
 }
 from_object!(Chunk<'a> { choices, usage, x_groq, error, kind = "type" });
 
-/// What Groq adds to the dialect.
+/// Groq's extension of the dialect.
 #[derive(Default)]
 struct Groq<'a> {
     usage: Option<Raw<'a>>,
 }
 from_object!(Groq<'a> { usage });
 
-/// The first choice, if an event has a part of it. Where a request asks for several (`n`), each
-/// event has a part of one of them, and they are not to be mixed.
+/// The first choice, if an event has a part of it. If a request asks for several (`n`), each event
+/// has a part of one, and they must not be mixed.
 struct FollowedChoice<'a>(Option<Choice<'a>>);
 
 impl<'a> FromJson<'a> for FollowedChoice<'a> {
@@ -62,14 +62,14 @@ struct Choice<'a> {
     delta: Option<Message<'a>>,
     text: Str<'a>,
     finish_reason: Reason<'a>,
-    /// The usage of the whole answer, at Moonshot AI.
+    /// Usage of the whole response, at Moonshot AI.
     usage: Option<Raw<'a>>,
-    /// What failed, at `OpenRouter`.
+    /// Error of the choice, at `OpenRouter`.
     error: Option<Raw<'a>>,
 }
 from_object!(Choice<'a> { index, delta, text, finish_reason, usage, error });
 
-/// A response that is not streamed.
+/// A non-streamed response.
 #[derive(Default)]
 pub(super) struct Completion<'a> {
     choices: Option<FirstElement<WholeChoice<'a>>>,
@@ -94,14 +94,14 @@ struct Message<'a> {
     refusal: Str<'a>,
     reasoning_content: Content<'a>,
     reasoning: Content<'a>,
-    /// The parts of `reasoning`, at `OpenRouter`.
+    /// Parts of `reasoning`, at `OpenRouter`.
     reasoning_details: Content<'a>,
     /// The same, at `LiteLLM`.
     thinking_blocks: Content<'a>,
     /// A spoken answer.
     audio: Option<Audio<'a>>,
     tool_calls: Option<Vec<ToolCall<'a>>>,
-    /// What `tool_calls` replaced.
+    /// The predecessor of `tool_calls`.
     function_call: Option<Function<'a>>,
 }
 from_object!(Message<'a> {
@@ -117,8 +117,8 @@ from_object!(Message<'a> {
 });
 
 impl<'a> Message<'a> {
-    /// The reasoning, and the rest. Servers that send several of these members repeat the same
-    /// reasoning in each.
+    /// Takes the reasoning out of the message. Servers that send several of these members repeat
+    /// the same reasoning in each.
     fn take_reasoning(&mut self) -> Str<'a> {
         let members = [
             &mut self.reasoning_content,
@@ -140,7 +140,7 @@ from_object!(Audio<'a> { transcript });
 
 #[derive(Default)]
 struct ToolCall<'a> {
-    /// Of any kind: no response is malformed because of what is not needed to measure it.
+    /// Accepts any type, because members that are not measured must not make a response malformed.
     index: Option<Raw<'a>>,
     id: Option<Raw<'a>>,
     function: Option<Function<'a>>,
@@ -162,9 +162,8 @@ pub(super) fn read_event(
 ) -> DecodeResult {
     let chunk: Chunk<'_> = parse(event.data)?;
     DecodeError::check_member(chunk.error)?;
-    // Some servers send the usage in an event without choices. One with neither is malformed,
-    // unless it says itself that it is of another kind, by its name or by a `type`: a ping of the
-    // gateway, for instance.
+    // Some servers send the usage in an event without choices. An event with neither is malformed,
+    // unless its name or `type` declares another kind, such as a gateway's ping.
     if chunk.choices.is_none() && chunk.usage.is_none() {
         let is_other = !event.name.is_empty() || !chunk.kind.is_empty();
         let error = DecodeError::missing("choices", event.data);
@@ -205,7 +204,7 @@ fn read_delta(state: &mut ResponseState, mut delta: Message<'_>, on_delta: OnDel
     }
 }
 
-/// Reads a response that is not streamed.
+/// Reads a non-streamed response.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let completion: Completion<'_> = parse(body)?;
     DecodeError::check_member(completion.error)?;
@@ -227,7 +226,7 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
 
 fn read_message(state: &mut ResponseState, mut message: Message<'_>) {
     state.count(DeltaKind::Reasoning, &message.take_reasoning());
-    // Content is null where the model calls a tool.
+    // The content is null if the model calls a tool.
     state.push_text(&message.content.text);
     state.push_text(&message.refusal);
     if let Some(audio) = message.audio {

@@ -1,9 +1,8 @@
-//! Bodies that a target or a proxy has compressed (RFC 9110, section 8.4.1).
+//! Decompresses bodies (RFC 9110, section 8.4.1).
 //!
-//! What has arrived is decoded at once, so that an event of a compressed stream counts when it
-//! comes. Memory is bounded: a body ends where it gets larger than the limit, however small it was
-//! on the wire. Where a body is not in its coding, what came in the same read before the fault is
-//! lost.
+//! Each read is decoded at once, so that an event of a compressed stream counts when it arrives.
+//! Memory is bounded: a body ends where its decoded size exceeds the limit, however small it is on
+//! the wire. If a body is corrupt, the bytes before the error in the same read are lost.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -15,7 +14,7 @@ use super::response_state::{DecodeError, DecodeResult};
 
 /// Decodes the body of one response, piece by piece.
 pub(super) struct ContentDecoder {
-    /// As the target wrote it.
+    /// Name of the coding, as sent by the target.
     name: String,
     kind: Kind,
 }
@@ -23,15 +22,15 @@ pub(super) struct ContentDecoder {
 enum Kind {
     Gzip(MultiGzDecoder<Bounded>),
     Zlib(ZlibDecoder<Bounded>),
-    /// `deflate` as some servers write it, without its header.
+    /// Raw `deflate` without a zlib header, as some servers send it.
     Deflate(DeflateDecoder<Bounded>),
-    /// `deflate`, whose first byte has not arrived.
+    /// `deflate` before its first byte has arrived.
     AnyDeflate(Bounded),
     Brotli(Box<brotli_decompressor::DecompressorWriter<Bounded>>),
     Zstd(zstd::stream::write::Decoder<'static, Bounded>),
-    /// A coding that is not known here, or several.
+    /// An unsupported coding, or several.
     Unknown,
-    /// What came was not in this coding.
+    /// Corrupt data.
     Broken,
 }
 
@@ -41,11 +40,11 @@ impl fmt::Debug for ContentDecoder {
     }
 }
 
-/// Takes decoded bytes, up to a limit.
+/// Collects decoded bytes up to a limit.
 #[derive(Default)]
 struct Bounded {
     decoded: Vec<u8>,
-    /// Bytes that may still come.
+    /// Remaining bytes.
     room: u64,
 }
 
@@ -63,8 +62,8 @@ impl Write for Bounded {
 }
 
 impl ContentDecoder {
-    /// A decoder for a body with this `content-encoding`, of at most `limit` decoded bytes; `None`
-    /// if nothing is encoded.
+    /// Creates a decoder for a body with this `content-encoding`, of at most `limit` decoded bytes;
+    /// `None` if the body is not encoded.
     pub(super) fn new(name: &str, limit: u64) -> Option<Self> {
         const BUFFER: usize = 4096;
         let sink = Bounded { decoded: Vec::new(), room: limit };
@@ -81,19 +80,19 @@ impl ContentDecoder {
         Some(Self { name: name.trim().to_owned(), kind })
     }
 
-    /// The coding, as the target wrote it.
+    /// Name of the coding, as sent by the target.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What a piece of the body says, up to its first fault.
+    /// Decodes a piece of the body, up to its first error.
     pub(super) fn decode(&mut self, bytes: &[u8]) -> (Vec<u8>, DecodeResult) {
         if bytes.is_empty() {
             return (Vec::new(), Ok(()));
         }
         if let Kind::AnyDeflate(sink) = &mut self.kind {
             let sink = std::mem::take(sink);
-            // The header of zlib: method 8, and a window of at most 32 KiB (RFC 1950).
+            // The zlib header: method 8, and a window of at most 32 KiB (RFC 1950).
             let has_header = bytes[0] & 0x0f == 8 && bytes[0] >> 4 <= 7;
             self.kind = if has_header {
                 Kind::Zlib(ZlibDecoder::new(sink))
@@ -115,7 +114,7 @@ impl ContentDecoder {
         };
         let decoded = std::mem::take(&mut sink.decoded);
         if written.is_err() {
-            // Nothing behind a fault can be read.
+            // Data after an error cannot be decoded.
             self.kind = Kind::Broken;
         }
         (decoded, written.map_err(|error| self.fault(&error)))
@@ -127,7 +126,7 @@ impl ContentDecoder {
             io::ErrorKind::FileTooLarge => ErrorClass::BodyTooLarge.into(),
             io::ErrorKind::Unsupported => DecodeError::new(
                 ErrorClass::MalformedBody,
-                &format!("`content-encoding: {name}` is not read: gzip, deflate, br and zstd are"),
+                &format!("`content-encoding: {name}` is unsupported: use gzip, br or zstd"),
             ),
             _ => DecodeError::new(
                 ErrorClass::MalformedBody,
@@ -137,8 +136,8 @@ impl ContentDecoder {
     }
 }
 
-/// Decodes all that has arrived. The decoder of brotli keeps what did not fit into its buffer until
-/// it is called again.
+/// Decodes everything that has arrived. The brotli decoder keeps output that exceeds its buffer
+/// until the next call.
 fn write_brotli(
     coder: &mut brotli_decompressor::DecompressorWriter<Bounded>,
     bytes: &[u8],
@@ -152,7 +151,7 @@ fn write_brotli(
     Ok(())
 }
 
-/// Decodes all that has arrived.
+/// Decodes everything that has arrived.
 fn write(coder: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     coder.write_all(bytes)?;
     coder.flush()

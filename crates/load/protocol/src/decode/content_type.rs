@@ -1,6 +1,6 @@
-//! Content types, as far as they decide how a body is decoded.
+//! Content types, as far as they determine how a body is decoded.
 
-/// The kind of body that a `content-type` header names.
+/// The kind of body that a `content-type` header declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContentType {
     /// `text/event-stream`.

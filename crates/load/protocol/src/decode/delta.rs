@@ -1,9 +1,9 @@
-//! Content-bearing parts of a stream.
+//! Parts of a stream that have content.
 
 /// The kind of content in a [`Delta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeltaKind {
-    /// Text for the reader, refusals included.
+    /// Text for the user, including refusals.
     Text,
     /// The model's reasoning.
     Reasoning,
@@ -11,7 +11,7 @@ pub enum DeltaKind {
     ToolCall,
 }
 
-/// A content-bearing part of a stream. It is never empty.
+/// A part of a stream that has content. It is never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delta<'a> {
     /// The kind of content.

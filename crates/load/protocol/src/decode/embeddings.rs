@@ -12,7 +12,7 @@ struct Embeddings<'a> {
 }
 from_object!(Embeddings<'a> { data, usage, error });
 
-/// Reads a response that is not streamed.
+/// Reads a non-streamed response.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let embeddings: Embeddings<'_> = parse(body)?;
     DecodeError::check_member(embeddings.error)?;

@@ -4,20 +4,20 @@ use serde_json::Value;
 
 /// Longest message, in bytes.
 const MAX_MESSAGE: usize = 512;
-/// Longest quotation of what was received, in bytes.
+/// Longest quote of received data, in bytes.
 const MAX_QUOTE: usize = 200;
 /// Longest code or type, in bytes.
 const MAX_WORD: usize = 64;
 
-/// The error that a target reports, made safe for a terminal or a log: bounded in length, with
-/// control characters escaped.
+/// A target's error, made safe for a terminal or a log: limited in length, with control characters
+/// escaped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorDetail {
-    /// The `type` member, like `rate_limit_error`.
+    /// The `type` member, such as `rate_limit_error`.
     pub kind: Option<String>,
-    /// The `code` member, like `insufficient_quota`.
+    /// The `code` member, such as `insufficient_quota`.
     pub code: Option<String>,
-    /// The message; at most 512 bytes and an ellipsis.
+    /// The message, truncated to 512 bytes with an ellipsis.
     pub message: String,
 }
 
@@ -45,15 +45,15 @@ impl ErrorDetail {
         }))
     }
 
-    /// The error in a body that stands in the place of an answer of another type.
+    /// The error in a body that was sent instead of another type of response.
     pub(super) fn in_place_of_stream(body: &[u8]) -> Option<Self> {
         let text = str::from_utf8(body).ok()?;
         let in_object = Self::in_object(&serde_json::from_str(text).ok()?);
         in_object.or_else(|| Self::in_place_of_answer(text))
     }
 
-    /// The error in a text that has no answer, and no `error` member either. It says that it is one
-    /// by its `object`, `type` or `code`, or has a message and no type.
+    /// The error in a text that has neither a response nor an `error` member. Its `object`, `type`
+    /// or `code` identifies it, or a message without a type.
     pub(super) fn in_place_of_answer(text: &str) -> Option<Self> {
         const MESSAGES: [&str; 7] =
             ["message", "msg", "detail", "error_message", "error_msg", "errors", "reason"];
@@ -67,7 +67,7 @@ impl ErrorDetail {
         let message = MESSAGES.iter().find_map(|name| {
             members.get(*name).filter(|message| !message.is_null() && **message != "")
         });
-        // The message of a model, in the answers of Ollama and Cohere.
+        // Ollama and Cohere have a `message` in normal responses, with the model's answer.
         let message = message.filter(|message| message.get("role").is_none());
         let has_message = message.is_some() && kinds[1].is_none();
         (says_so || has_message).then(|| Self {
@@ -82,7 +82,7 @@ impl ErrorDetail {
             .map_or_else(|_| Self::message(error), |value| Self::from_error(&value))
     }
 
-    /// Reads the value of an `error` member: an object, or just a message.
+    /// Parses the value of an `error` member: an object, or only a message.
     fn from_error(error: &Value) -> Self {
         let [kind, code] = ["type", "code"]
             .map(|name| error.get(name).and_then(scalar).map(|text| sanitize(&text, MAX_WORD)));
@@ -90,19 +90,19 @@ impl ErrorDetail {
         Self { kind, code, message: message_of(message) }
     }
 
-    /// Google's services put the object into a list.
+    /// Google's services wrap the object in a list.
     fn in_object(value: &Value) -> Option<Self> {
         let value = value.get(0).unwrap_or(value);
         value.get("error").filter(|error| !error.is_null()).map(Self::from_error)
     }
 }
 
-/// A message of any kind.
+/// Converts a message of any type to text.
 fn message_of(value: &Value) -> String {
     sanitize(&scalar(value).unwrap_or_else(|| value.to_string()), MAX_MESSAGE)
 }
 
-/// What was received, for a message about it.
+/// Quotes received data for an error message.
 pub(super) fn quote(received: &str) -> String {
     format!("`{}`", sanitize(received.trim(), MAX_QUOTE))
 }
@@ -115,7 +115,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Escapes control characters, and cuts the text at a character boundary.
+/// Escapes control characters, and truncates the text at a character boundary.
 fn sanitize(text: &str, max: usize) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,18 +1,18 @@
 //! A JSON reader that parses only the requested members, in one pass.
 //!
-//! Every response passes through here, so nothing is built that is not needed: strings are borrowed
-//! and other members are skipped. Skipped text is validated too: text that is not JSON (RFC 8259)
-//! is an error, wherever it is broken. Of members with the same name the last one counts.
+//! Every response passes through here, so unneeded values are never built: strings are borrowed and
+//! other members are skipped. Skipped text is validated too: a syntax error (RFC 8259) anywhere is
+//! an error. If a member is repeated, the last one counts.
 
 use std::borrow::Cow;
 use std::ops::Deref;
 
 use crate::json_escape::unescaped_len;
 
-/// Deepest nesting of objects and arrays.
+/// Maximum nesting of objects and arrays.
 const MAX_DEPTH: u8 = 128;
 
-/// A syntax error: what was expected, and at which byte something else was found.
+/// A syntax error: the expected token, and its byte offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected} at byte {at}")]
 pub(super) struct JsonError {
@@ -26,17 +26,17 @@ type Result<T> = std::result::Result<T, JsonError>;
 pub(super) trait FromJson<'a>: Sized {
     fn read(json: &mut Reader<'a>) -> Result<Self>;
 
-    /// Whether it can be read from a value that begins with this byte. A member of another kind
-    /// counts as absent: servers disagree about members that nobody needs.
+    /// Whether a value that begins with this byte has the right type. A member of another type
+    /// counts as absent, because servers disagree about unimportant members.
     fn fits(_first: u8) -> bool {
         true
     }
 }
 
-/// Reads all of `text` as one value.
+/// Parses all of `text` as one value.
 ///
 /// # Errors
-/// The text is not JSON, or its shape is not that of `T`.
+/// The text is not JSON, or does not have the shape of `T`.
 pub(super) fn from_str<'a, T: FromJson<'a>>(text: &'a str) -> Result<T> {
     let mut json = Reader::new(text);
     let value = T::read(&mut json)?;
@@ -46,16 +46,16 @@ pub(super) fn from_str<'a, T: FromJson<'a>>(text: &'a str) -> Result<T> {
     }
 }
 
-/// The values in `text` that do not decide how the rest of it is read. `None` if all of them do, or
-/// if `text` is no `T`.
+/// The values in `text` that do not influence how the rest is parsed. `None` if every value does,
+/// or if `text` is not a `T`.
 pub(super) fn free_values<'a, T: FromJson<'a>>(text: &'a str) -> Option<Vec<FreeValue>> {
     let mut json = Reader { free_values: Some(Vec::new()), ..Reader::new(text) };
     T::read(&mut json).ok()?;
     json.free_values
 }
 
-/// Where a value lies in a text, a string with its quotes. Another value of its kind in its place
-/// changes nothing but itself.
+/// Range of a value in a text, including the quotes of a string. Replacing it with another value of
+/// its kind changes only that value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FreeValue {
     pub(super) kind: ValueKind,
@@ -65,13 +65,13 @@ pub(super) struct FreeValue {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
-    /// A [`Str`] that is not empty.
+    /// A nonempty [`Str`].
     Text,
     /// A [`Reported`] count of up to nine digits.
     Count,
-    /// A string that is skipped.
+    /// A skipped string.
     SkippedString,
-    /// A number that is skipped.
+    /// A skipped number.
     SkippedNumber,
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: u8,
-    /// Those so far, if they are asked for.
+    /// Free values so far, if they are collected.
     free_values: Option<Vec<FreeValue>>,
 }
 
@@ -128,12 +128,12 @@ impl<'a> Reader<'a> {
         are_next
     }
 
-    /// What has not been read.
+    /// The unread rest.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.bytes()[self.at..]
     }
 
-    /// Notes that the value from `start` to here is free.
+    /// Records that the value from `start` to here is free.
     #[inline]
     fn note_free(&mut self, kind: ValueKind, start: usize) {
         if let Some(free_values) = &mut self.free_values {
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an object. `each` gets the name of a member and must read or skip its value.
+    /// Reads an object. `each` receives the name of a member and must read or skip its value.
     pub(super) fn members(
         &mut self,
         mut each: impl FnMut(&[u8], &mut Self) -> Result<()>,
@@ -190,13 +190,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads a value of which nothing can be known in advance: no value of this text is free.
+    /// Reads a value that later code interprets, so that no value of this text is free.
     pub(super) fn read_bound<T: FromJson<'a>>(&mut self) -> Result<T> {
         self.free_values = None;
         T::read(self)
     }
 
-    /// Reads a value that is not free, whatever it is.
+    /// Reads a value that is not free.
     fn not_free<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let free_values = self.free_values.take();
         let value = read(self);
@@ -204,7 +204,7 @@ impl<'a> Reader<'a> {
         value
     }
 
-    /// Reads the next value, if it is of a kind that fits. Others are skipped.
+    /// Reads the next value if it has a fitting type, and skips it otherwise.
     pub(super) fn read_fitting<T: FromJson<'a>>(&mut self) -> Result<Option<T>> {
         if self.peek().is_some_and(T::fits) {
             return T::read(self).map(Some);
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
         self.text.as_bytes()
     }
 
-    /// The next byte that is not white space.
+    /// The next byte other than white space.
     #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
         match self.bytes().get(self.at) {
@@ -335,7 +335,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Continues at the first byte that is an escape or ends the string wrongly.
+    /// Continues at the first byte that begins an escape or ends the string wrongly.
     #[cold]
     fn quoted_slow(&mut self, start: usize, special: usize) -> Result<Quoted> {
         self.at = special;
@@ -358,7 +358,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads a number, if it is one of up to nine digits and nothing else.
+    /// Reads a number if it has up to nine digits and no other characters.
     pub(super) fn short_count(&mut self) -> Option<u32> {
         self.peek();
         let start = self.at;
@@ -403,7 +403,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A string, borrowed from the input unless it has escapes. A `null`, or a value of another kind,
+/// A string, borrowed from the input unless it has escapes. A `null`, or a value of another type,
 /// is read as the empty string: they mean "no content" in every dialect.
 #[derive(Debug, Default)]
 pub(super) struct Str<'a>(Cow<'a, str>);
@@ -419,12 +419,12 @@ impl<'a> FromJson<'a> for Str<'a> {
 }
 
 impl Str<'_> {
-    /// This string, or the other one if this is empty.
+    /// This string, or the other one if this one is empty.
     pub(super) fn or(self, other: Self) -> Self {
         if self.is_empty() { other } else { self }
     }
 
-    /// Adds the other string behind this one.
+    /// Appends the other string.
     pub(super) fn append(&mut self, other: Self) {
         if self.is_empty() {
             *self = other;
@@ -454,7 +454,7 @@ impl Deref for Str<'_> {
     }
 }
 
-/// A string that decides how the rest is read, like the type of an event.
+/// A string that determines how the rest is read, such as the type of an event.
 #[derive(Debug, Default)]
 pub(super) struct Tag<'a>(Str<'a>);
 
@@ -468,7 +468,7 @@ impl<'a> FromJson<'a> for Tag<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Index(pub(super) u64);
 
-/// Anything but a whole number, as a number or in quotes, is read as 0.
+/// Anything except an integer, as a number or in quotes, is read as 0.
 impl<'a> FromJson<'a> for Index {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
         json.peek();
@@ -480,7 +480,7 @@ impl<'a> FromJson<'a> for Index {
 }
 
 impl<'a> Tag<'a> {
-    /// This tag, or the other one if this is empty.
+    /// This tag, or the other one if this one is empty.
     pub(super) fn or(self, other: &'a str) -> Self {
         Self(self.0.or(other.into()))
     }
@@ -494,13 +494,13 @@ impl Deref for Tag<'_> {
     }
 }
 
-/// A value of any kind, as JSON text. What is made of it is not known here, so no value of a text
-/// that has one is free.
+/// A value of any type, as JSON text. Later code interprets it, so no value of a text with a raw
+/// value is free.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw<'a>(pub(super) &'a str);
 
 impl<'a> Raw<'a> {
-    /// The string; empty if the value is of another kind.
+    /// The string; empty if the value has another type.
     pub(super) fn text(self) -> Str<'a> {
         from_str(self.0).unwrap_or_default()
     }
@@ -516,14 +516,14 @@ impl<'a> FromJson<'a> for Raw<'a> {
     }
 }
 
-/// A `null`, or a value of a kind that does not fit, is `None`.
+/// A `null`, or a value of another type, is read as `None`.
 impl<'a, T: FromJson<'a>> FromJson<'a> for Option<T> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
         if json.skip_null()? { Ok(None) } else { json.read_fitting() }
     }
 }
 
-/// Elements of a kind that does not fit are left out. An object by itself is a list of one.
+/// Elements of another type are ignored. A single object is read as a list of one.
 impl<'a, T: FromJson<'a>> FromJson<'a> for Vec<T> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
         let mut elements = Self::new();
@@ -543,8 +543,8 @@ impl<'a, T: FromJson<'a>> FromJson<'a> for Vec<T> {
     }
 }
 
-/// A number that should be a count, as a target reports it. Anything else is kept as it was
-/// written: a count that cannot be true does not make the rest of the answer wrong.
+/// A reported count. Any other value is kept as written, because an invalid count does not make the
+/// rest of the response wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Reported<'a> {
     /// No member, or `null`.
@@ -569,7 +569,7 @@ impl<'a> FromJson<'a> for Reported<'a> {
 }
 
 impl<'a> Reported<'a> {
-    /// Some servers write whole numbers with a point or an exponent: `12.0`.
+    /// Some servers write integers with a decimal point or an exponent: `12.0`.
     #[cold]
     fn of_odd(text: &'a str) -> Self {
         let number: f64 = text.parse().unwrap_or(-1.0);
@@ -580,7 +580,7 @@ impl<'a> Reported<'a> {
     }
 }
 
-/// The first element of an array, or an object by itself. The others are skipped.
+/// The first element of an array, or a single object. Other elements are skipped.
 #[derive(Debug)]
 pub(super) struct FirstElement<T>(pub(super) Option<T>);
 

@@ -7,7 +7,7 @@ type Result<T> = std::result::Result<T, super::json_reader::JsonError>;
 /// A text, or a list of parts with texts and thoughts.
 ///
 /// `OpenAI` writes `"text"`, Mistral `[{"type":"thinking","thinking":[..]},{"type":"text",..}]`,
-/// and some servers one part by itself.
+/// and some servers a single part.
 #[derive(Debug, Default)]
 pub(super) struct Content<'a> {
     pub(super) text: Str<'a>,
@@ -28,7 +28,7 @@ impl<'a> Content<'a> {
     fn of_parts(parts: Vec<Part<'a>>) -> Self {
         let mut content = Self::default();
         for Part { kind, text, value, thinking, refusal } in parts {
-            // `thinking`, and `reasoning.text` and `reasoning.summary` of OpenRouter.
+            // `thinking`, and OpenRouter's `reasoning.text` and `reasoning.summary`.
             let is_thought = kind.starts_with("thinking") || kind.starts_with("reasoning");
             content.thinking.append(thinking.all());
             let of_text = if is_thought { &mut content.thinking } else { &mut content.text };
@@ -39,7 +39,7 @@ impl<'a> Content<'a> {
         content
     }
 
-    /// All of it, where a list says by its name what it is.
+    /// All content, for a list whose name identifies its kind.
     pub(super) fn all(self) -> Str<'a> {
         let Self { text, mut thinking } = self;
         thinking.append(text);
@@ -47,12 +47,12 @@ impl<'a> Content<'a> {
     }
 }
 
-/// A part, or a text that stands in the place of one.
+/// A part, or a text instead of one.
 #[derive(Debug, Default)]
 struct Part<'a> {
     kind: Tag<'a>,
     text: Content<'a>,
-    /// The text within a text, in the Assistants API.
+    /// A nested text, in the Assistants API.
     value: Str<'a>,
     thinking: Content<'a>,
     refusal: Str<'a>,
@@ -83,7 +83,7 @@ impl<'a> FromJson<'a> for Part<'a> {
     }
 }
 
-/// The arguments of a call: JSON as a text, or the object itself.
+/// The arguments of a call: JSON as a string, or the object itself.
 #[derive(Debug, Default)]
 pub(super) struct Arguments<'a>(pub(super) Str<'a>);
 
@@ -98,7 +98,7 @@ impl<'a> FromJson<'a> for Arguments<'a> {
     }
 }
 
-/// Why the model stopped: a word, or an object with a `type`.
+/// The finish reason: a word, or an object with a `type`.
 #[derive(Debug, Default)]
 pub(super) struct Reason<'a>(pub(super) Str<'a>);
 

@@ -1,33 +1,33 @@
-//! What an agent reads from answers that are not the model's, and what it finds.
+//! The content that an agent extracts from responses other than the model's.
 
-/// What is read from a success of plain HTTP, or of a tool server.
+/// Content to extract from successful responses of plain HTTP or a tool server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlainReading {
-    /// Nothing: its bytes are counted.
+    /// Nothing; bytes are only counted.
     #[default]
     Nothing,
-    /// The result of a tool, in an object with the member `result`: over plain HTTP any object, of
-    /// a tool server the answer of JSON-RPC.
+    /// The result of a tool, in an object with the member `result`: any object over plain HTTP, or
+    /// a tool server's JSON-RPC response.
     ToolResult,
     /// An approval, with `id` and `state`.
     Approval,
 }
 
-/// What was read.
+/// The extracted content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlainAnswer {
     /// The result of a tool.
     Tool {
-        /// Its texts, one per line. Other content is named by its type, like `[image]`.
+        /// The texts, one per line. Other content is replaced by its type, such as `[image]`.
         text: String,
-        /// Whether it says `isError`.
+        /// Value of `isError`.
         is_error: bool,
     },
     /// An approval.
     Approval {
-        /// Its id; empty if the answer has none. At most 256 bytes.
+        /// Id of the approval, at most 256 bytes; empty if missing.
         id: String,
-        /// Its state, like `pending`; empty if the answer has none.
+        /// State of the approval, such as `pending`; empty if missing.
         state: String,
     },
 }

@@ -1,9 +1,9 @@
-//! What an agent reads from answers that are not the model's: results of tools, and approvals.
+//! Extracts results of tools and approvals for an agent.
 //!
-//! The result of a tool is that of the Model Context Protocol (`content`, `isError`,
-//! `structuredContent`), in the member `result` of an object: so gateways have it over REST, and so
-//! does JSON-RPC, whose own rules [`super::rpc_answer`] has checked. Source: the MCP specification,
-//! revision 2026-07-28, "Tools".
+//! A tool result has the format of the Model Context Protocol (`content`, `isError`,
+//! `structuredContent`), in the member `result` of an object. Gateways use it over REST, and
+//! JSON-RPC does too, whose own rules [`super::rpc_answer`] has checked. Source: the MCP
+//! specification, revision 2026-07-28, "Tools".
 
 use plimsoll_measure::ErrorClass;
 
@@ -12,10 +12,10 @@ use super::json_reader::{Raw, Str, from_object, from_str};
 use super::plain::{PlainAnswer, PlainReading};
 use super::response_state::DecodeError;
 
-/// Longest id of an approval, in bytes: it becomes part of a path.
+/// Maximum length of an approval's id in bytes, because it becomes part of a path.
 const MAX_ID: usize = 256;
 
-/// The object around the result of a tool.
+/// The object around a tool result.
 #[derive(Default)]
 struct Message<'a> {
     result: Option<Raw<'a>>,
@@ -53,7 +53,7 @@ struct Approval<'a> {
 }
 from_object!(Approval<'a> { id, state, error });
 
-/// Reads the whole body of a success, or the whole answer of JSON-RPC.
+/// Extracts from the whole body of a successful response, or from the whole JSON-RPC response.
 pub(super) fn read(reading: PlainReading, body: &[u8]) -> Result<Option<PlainAnswer>, DecodeError> {
     let text = || simdutf8::basic::from_utf8(body).map_err(|_| ErrorClass::MalformedBody);
     match reading {
@@ -108,7 +108,7 @@ fn approval(read: &Approval<'_>) -> Result<PlainAnswer, DecodeError> {
     Ok(PlainAnswer::Approval { id, state: read.state.to_string() })
 }
 
-/// An error inside a success, with its code before the message.
+/// An error inside a successful response, with its code before the message.
 fn reported(error: Raw<'_>) -> DecodeError {
     let mut detail = ErrorDetail::from_member(error.0);
     if let Some(code) = &detail.code {

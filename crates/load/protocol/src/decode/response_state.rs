@@ -1,4 +1,4 @@
-//! State of the response that is being decoded, the same for all dialects.
+//! State of the current response, shared by all dialects.
 
 use plimsoll_measure::{AnswerContent, ErrorClass, Usage};
 use serde::de::IgnoredAny;
@@ -12,14 +12,14 @@ use super::sent::{Pause, Sent};
 use super::usage::{Counts, RefusedUsage, UsageBounds, UsageReport};
 use crate::turn::ToolCall;
 
-/// Buffer capacity kept between responses. The excess that one huge body needed is freed.
+/// Buffer capacity kept between responses. The excess after a huge body is freed.
 pub(super) const KEPT_CAPACITY: usize = 64 * 1024;
 
-/// Longest finish reason that is kept, in bytes.
+/// Maximum length of a kept finish reason, in bytes.
 const MAX_FINISH_REASON: usize = 64;
 
-/// Finish reasons that say that the target failed: `error` of `vLLM` and `OpenRouter`, `abort` of
-/// `vLLM` and `SGLang`, those of `DeepSeek` and Zhipu, and the statuses of the Responses API.
+/// Finish reasons that report a failure: `error` of `vLLM` and `OpenRouter`, `abort` of `vLLM` and
+/// `SGLang`, the reasons of `DeepSeek` and Zhipu, and the statuses of the Responses API.
 const FAILURE_REASONS: [&str; 9] = [
     "error",
     "abort",
@@ -32,13 +32,13 @@ const FAILURE_REASONS: [&str; 9] = [
     "server_error",
 ];
 
-/// Most tool calls of a response that are kept.
+/// Maximum number of tool calls kept per response.
 pub const MAX_TOOL_CALLS: usize = 128;
 
 /// The result of decoding a part of the response.
 pub(super) type DecodeResult = Result<(), DecodeError>;
 
-/// Why a response has failed.
+/// The failure of a response.
 #[derive(Debug)]
 pub(super) struct DecodeError {
     pub(super) class: ErrorClass,
@@ -56,15 +56,14 @@ impl DecodeError {
         Self { class: ErrorClass::StreamError, detail: ErrorDetail::from_member(error.0) }
     }
 
-    /// Fails if there is such a member and it says anything: some servers send an empty one with
-    /// every answer.
+    /// Fails if there is a nonempty member; some servers send an empty one with every response.
     pub(super) fn check_member(error: Option<Raw<'_>>) -> DecodeResult {
         error
             .filter(|error| !matches!(error.0, "\"\"" | "false" | "{}" | "[]" | "0"))
             .map_or(Ok(()), |error| Err(Self::from_error_member(error)))
     }
 
-    /// An answer without a member that it must have. `received` is the text that should have it.
+    /// The error for a missing required member of `received`.
     pub(super) fn without_member(member: &str, received: &str) -> Self {
         let message = format!("there is no `{member}` in {}", error_detail::quote(received));
         Self::new(ErrorClass::MalformedBody, &message)
@@ -79,7 +78,7 @@ impl DecodeError {
         )
     }
 
-    /// A text that cannot be read as the dialect says.
+    /// The error for a text that does not match the dialect.
     pub(super) fn unreadable(error: JsonError, received: &str) -> Self {
         let message = if received.trim().is_empty() {
             "the body is empty".to_owned()
@@ -87,7 +86,7 @@ impl DecodeError {
             let quoted = error_detail::quote(received);
             if has_several_documents(received) {
                 format!(
-                    "one JSON text is expected, and several stand here, without the blank line that ends an event: {quoted}"
+                    "expected one JSON text, found several without the blank line that ends an event: {quoted}"
                 )
             } else {
                 format!("the body does not match the protocol: {error} of {quoted}")
@@ -96,7 +95,7 @@ impl DecodeError {
         Self::new(ErrorClass::MalformedBody, &message)
     }
 
-    /// A body that is no text.
+    /// The error for a body that is not UTF-8.
     #[cold]
     pub(super) fn no_text(body: &[u8]) -> Self {
         let at = str::from_utf8(body).map_or_else(|error| error.valid_up_to(), str::len);
@@ -133,20 +132,19 @@ impl From<JsonError> for DecodeError {
     }
 }
 
-/// Whether the first of several lines is a document by itself: NDJSON, or events that nothing
-/// separates.
+/// Whether the first of several lines is a complete document: NDJSON, or events without separators.
 fn has_several_documents(text: &str) -> bool {
     let first = text.trim().split_once('\n').map(|(first, _)| first);
     first.is_some_and(|first| serde_json::from_str::<IgnoredAny>(first).is_ok())
 }
 
-/// Reads a text of the dialect.
+/// Parses a text of the dialect.
 pub(super) fn parse<'a, T: FromJson<'a>>(text: &'a str) -> Result<T, DecodeError> {
     from_str(text).map_err(|error| DecodeError::unreadable(error, text))
 }
 
-/// Whether a part that names a tool begins another call than this one: it has another id, or
-/// neither has any and the arguments of this one are complete.
+/// Whether a part with a tool's name begins a new call: it has another id, or neither has an id and
+/// the arguments of this call are complete.
 fn begins_another(call: &ToolCall, id: &str, name: &str) -> bool {
     if name.is_empty() || call.name.is_empty() {
         return false;
@@ -157,7 +155,7 @@ fn begins_another(call: &ToolCall, id: &str, name: &str) -> bool {
     !id.is_empty() && !call.id.is_empty() && id != call.id
 }
 
-/// Adds a part to a call. Id and name come once; some servers repeat them with every part.
+/// Adds a part to a call. Id and name are sent once, but some servers repeat them with every part.
 fn extend_call(call: &mut ToolCall, [id, name, arguments]: [&str; 3]) {
     for (kept, part) in [(&mut call.id, id), (&mut call.name, name)] {
         if kept.is_empty() {
@@ -174,23 +172,23 @@ pub(super) struct ResponseState {
     keep_text: bool,
     text: String,
     counts: Counts,
-    /// The first count that cannot be true, which `counts` is without.
+    /// The first implausible count, which `counts` excludes.
     refused: RefusedUsage,
     sent: Sent,
-    /// Only if the text is kept.
+    /// Filled if the text is kept.
     tool_calls: Vec<ToolCall>,
-    /// What the target says of their places.
+    /// Positions of the tool calls, as sent by the target.
     tool_positions: Vec<Option<u64>>,
     content: AnswerContent,
     /// Whether the last event had content.
     after_content: bool,
-    /// Empty until the target has named one.
+    /// Empty until the target sends one.
     finish_reason: String,
     ended: bool,
     failure: Option<ErrorClass>,
-    /// Boxed, because most responses have none, and each open one has a state.
+    /// Boxed, because most responses have none and each open response has a state.
     detail: Option<Box<ErrorDetail>>,
-    /// What was read for an agent; boxed, because chats have none.
+    /// Extracted content for an agent; boxed, because chats have none.
     plain_answer: Option<Box<PlainAnswer>>,
 }
 
@@ -246,12 +244,12 @@ impl ResponseState {
         &self.tool_calls
     }
 
-    /// Keeps a tool call, or the start of one.
+    /// Keeps a tool call, or its start.
     pub(super) fn begin_tool_call(&mut self, part: [&str; 3]) {
         self.begin_tool_call_at(None, part);
     }
 
-    /// Keeps a tool call of a response that is not streamed.
+    /// Keeps a tool call of a non-streamed response.
     pub(super) fn push_whole_tool_call(&mut self, part: [&str; 3]) {
         part[1..].iter().for_each(|text| self.count(DeltaKind::ToolCall, text));
         self.begin_tool_call(part);
@@ -266,11 +264,11 @@ impl ResponseState {
         }
     }
 
-    /// Keeps a tool call or a part of one. `position` is what the target says of the call's place.
+    /// Keeps a tool call or a part of one. `position` is the target's index of the call.
     ///
-    /// A part belongs to the call of its position, or to the last one where it has none. One that
-    /// names a tool and another id begins a call: Google's servers give every call the position 0,
-    /// or none. Positions may begin at 1, and have holes.
+    /// A part belongs to the call at its position, or to the last one if it has no position. A part
+    /// with a tool's name and another id begins a new call, because Google's servers give every
+    /// call the position 0, or none. Positions may begin at 1, and have gaps.
     pub(super) fn push_tool_call(&mut self, position: Option<u64>, part: [&str; 3]) {
         if !self.keep_text {
             return;
@@ -291,7 +289,7 @@ impl ResponseState {
         Some(self.finish_reason.as_str()).filter(|reason| !reason.is_empty())
     }
 
-    /// Tokens as reported; output tokens are estimated from content events where not reported.
+    /// Tokens as reported; unreported output tokens are estimated from content events.
     pub(super) fn usage(&self) -> Usage {
         self.counts.usage(&self.sent)
     }
@@ -301,17 +299,17 @@ impl ResponseState {
         &self.counts
     }
 
-    /// Removes reported counts that cannot be true.
+    /// Removes implausible counts.
     pub(super) fn check_usage(&mut self, bounds: UsageBounds) {
         self.refused.check(&mut self.counts, bounds);
     }
 
-    /// The first reported count that cannot be true.
+    /// The first implausible count.
     pub(super) fn refused_usage(&self) -> Option<&str> {
         self.refused.first()
     }
 
-    /// An event begins. Until a delta comes, it has no content.
+    /// Begins an event. It has no content until a delta arrives.
     pub(super) const fn begin_event(&mut self) {
         self.after_content = false;
     }
@@ -341,7 +339,7 @@ impl ResponseState {
         &self.sent
     }
 
-    /// The target does something else, which may come between two parts of the answer.
+    /// Records an activity of the target between two parts of the response.
     pub(super) fn pause(&mut self, pause: Pause) {
         self.sent.pause(pause);
     }
@@ -367,25 +365,25 @@ impl ResponseState {
         self.content.digest = hasher.finalize();
     }
 
-    /// Notes the model that an event or a body names, unless the answer has named one or begun.
+    /// Records the model of an event or a body, unless a model is known or content has arrived.
     pub(super) fn note_model(&mut self, json: &str) {
         if self.content.model == 0 && self.is_silent() {
             self.content.model = answer_model::digest(json);
         }
     }
 
-    /// How much of each kind has come.
+    /// Bytes of content so far by kind.
     pub(super) const fn content(&self) -> AnswerContent {
         self.content
     }
 
-    /// Whether there has been neither content nor a reason why the model stopped.
+    /// Whether there is neither content nor a finish reason.
     pub(super) const fn is_silent(&self) -> bool {
         self.sent.events() == 0 && self.finish_reason.is_empty()
     }
 
-    /// Why an answer that came to its end is none: its reason says that it failed, or it has
-    /// nothing in it.
+    /// The failure of a response that ended normally: its finish reason reports one, or it is
+    /// empty.
     pub(super) fn hidden_failure(&self) -> Option<DecodeError> {
         if FAILURE_REASONS.iter().any(|reason| self.finish_reason.eq_ignore_ascii_case(reason)) {
             let message =
@@ -394,23 +392,22 @@ impl ResponseState {
         }
         let is_empty = self.is_silent() && self.usage().completion.known().unwrap_or(0) == 0;
         is_empty.then(|| {
-            let message = "the stream has its end and nothing before it: no content, no reason why the model stopped, no tokens";
+            let message = "the stream is empty: it ended without content, finish reason or tokens";
             DecodeError::new(ErrorClass::EmptyAnswer, message)
         })
     }
 
-    /// Adds a usage to those reported before.
+    /// Adds a usage report to the earlier ones.
     pub(super) fn add_usage(&mut self, report: &UsageReport<'_>) {
         self.refused.merge(&mut self.counts, report);
     }
 
-    /// Adds counts to those reported before.
+    /// Adds counts to the earlier ones.
     pub(super) fn add_counts(&mut self, later: Counts) {
         self.counts.merge(later);
     }
 
-    /// Sets why the model stopped. An empty reason, which some servers send in every event, is
-    /// ignored.
+    /// Sets the finish reason. An empty one, which some servers send in every event, is ignored.
     pub(super) fn set_finish_reason(&mut self, reason: &str) {
         if !reason.is_empty() {
             self.finish_reason.clear();
@@ -418,12 +415,12 @@ impl ResponseState {
         }
     }
 
-    /// The stream's terminator has been read.
+    /// Records that the stream's terminator has been read.
     pub(super) const fn end(&mut self) {
         self.ended = true;
     }
 
-    /// Keeps what was read for an agent.
+    /// Keeps extracted content for an agent.
     pub(super) fn set_plain_answer(&mut self, answer: Option<PlainAnswer>) {
         self.plain_answer = answer.map(Box::new);
     }
@@ -432,7 +429,7 @@ impl ResponseState {
         self.plain_answer.take()
     }
 
-    /// Keeps what a refusal says about its reason.
+    /// Keeps the error details of a rejection.
     pub(super) fn set_detail(&mut self, detail: Option<ErrorDetail>) {
         self.detail = detail.map(Box::new);
     }

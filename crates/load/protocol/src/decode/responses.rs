@@ -20,7 +20,7 @@ pub(super) struct StreamEvent<'a> {
 }
 from_object!(StreamEvent<'a> { kind = "type", delta, item, response });
 
-/// An output item at its start: only what a tool call needs.
+/// A new output item, reduced to the members of a tool call.
 #[derive(Default)]
 struct NewItem<'a> {
     kind: Tag<'a>,
@@ -29,8 +29,8 @@ struct NewItem<'a> {
 }
 from_object!(NewItem<'a> { kind = "type", call_id, name });
 
-/// A response that is not streamed, and the content of a stream's last event. In the latter the
-/// output repeats the deltas and is not parsed.
+/// A non-streamed response, and the content of a stream's last event. In the latter the output
+/// repeats the deltas and is not parsed.
 #[derive(Default)]
 struct Response<'a> {
     status: Str<'a>,
@@ -52,7 +52,7 @@ from_object!(IncompleteDetails<'a> { reason });
 struct OutputItem<'a> {
     kind: Tag<'a>,
     content: Content<'a>,
-    /// Of any kind: other items may have members of the same names.
+    /// Any type, because other items may have members of the same names.
     call_id: Option<Raw<'a>>,
     name: Option<Raw<'a>>,
     arguments: Arguments<'a>,
@@ -78,7 +78,7 @@ pub(super) fn read_event(
             let item = read.item.unwrap_or_default();
             match &*item.kind {
                 "reasoning" => state.pause(Pause::Thinking),
-                // Its arguments are empty here, and come in the deltas.
+                // Its arguments are empty here, and follow in the deltas.
                 FUNCTION_CALL => {
                     let name = text(item.name);
                     state.begin_tool_call([&text(item.call_id), &name, ""]);
@@ -112,7 +112,7 @@ fn text(member: Option<Raw<'_>>) -> Str<'_> {
     member.map(Raw::text).unwrap_or_default()
 }
 
-/// The type of an output item that calls a tool of the client.
+/// Type of an output item that calls a tool of the client.
 const FUNCTION_CALL: &str = "function_call";
 
 /// The kind of content in events of this type; `None` for events without content.
@@ -139,7 +139,7 @@ fn end_stream(state: &mut ResponseState, response: Option<Response<'_>>) -> Deco
     Ok(())
 }
 
-/// Reads a response that is not streamed.
+/// Reads a non-streamed response.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let response: Response<'_> = parse(body)?;
     DecodeError::check_member(response.error)?;

@@ -1,5 +1,5 @@
-//! Answers of tool servers and agents: one JSON document, or a stream of events with the answer
-//! behind notifications (MCP) or in several parts (A2A).
+//! Responses of tool servers and agents: one JSON document, or a stream of events, in which the
+//! response follows notifications (MCP) or has several parts (A2A).
 
 use plimsoll_measure::{ErrorClass, Operation, Outcome};
 
@@ -14,15 +14,15 @@ use super::{BodyKind, Decoder, plain_answer};
 use crate::rpc::a2a::TaskState;
 use crate::rpc::{self, mcp};
 
-/// The answer of a tool server or an agent.
+/// State of a response of a tool server or an agent.
 #[derive(Debug, Default)]
 pub(super) struct RpcState {
     expected: rpc::Expectation,
     content_type: Option<ContentType>,
     answer: rpc::Answer,
-    /// The error that the answer is.
+    /// The error in the response.
     error: Option<DecodeError>,
-    /// Whether the answer has come to its end.
+    /// Whether the response is complete.
     answered: bool,
     /// Whether the last event had content.
     pub(super) after_content: bool,
@@ -31,27 +31,27 @@ pub(super) struct RpcState {
 }
 
 impl Decoder {
-    /// Says what was asked of a tool server or an agent, before the head of its answer. Other
-    /// dialects expect the same answer every time.
+    /// Sets the expected response of a tool server or an agent, before its head. Other dialects
+    /// expect the same response every time.
     pub fn expect(&mut self, expected: rpc::Expectation) {
         if let Some(rpc) = &mut self.rpc {
             rpc.expected = expected;
         }
     }
 
-    /// What a tool server or an agent answers; `None` in other dialects.
+    /// The content of a tool server's or an agent's response; `None` in other dialects.
     pub fn rpc_answer(&self) -> Option<&rpc::Answer> {
         Some(&self.rpc.as_ref()?.answer)
     }
 
-    /// The code of the JSON-RPC error in the answer, whatever its status.
+    /// Code of the JSON-RPC error in the response, whatever the HTTP status.
     pub fn rpc_code(&self) -> Option<i64> {
         let answer = self.rpc_answer()?;
         answer.code.or_else(|| self.error_detail()?.code.as_ref()?.parse().ok())
     }
 
-    /// Begins a success of JSON-RPC. The server decides whether it is one document or a stream; a
-    /// notification is answered without a body, and so without a type.
+    /// Begins a successful JSON-RPC response. The server chooses between a document and a stream;
+    /// the response to a notification has no body, and therefore no type.
     pub(super) fn rpc_head(&mut self, content_type: Option<&[u8]>) {
         let Some(rpc) = &mut self.rpc else { return };
         let kind = content_type.map_or(ContentType::Json, ContentType::parse);
@@ -64,7 +64,7 @@ impl Decoder {
         }
     }
 
-    /// Reads more of the body. The start of each text of a message or an artifact is a delta.
+    /// Decodes more of the body. The start of each text of a message or an artifact is a delta.
     pub(super) fn feed_rpc(&mut self, bytes: &[u8], on_delta: OnDelta<'_>) {
         let Self { rpc: Some(rpc), parser, buffered, state, .. } = self else { return };
         let mut error = None;
@@ -95,13 +95,13 @@ impl Decoder {
             let text = simdutf8::basic::from_utf8(buffered);
             rpc.read_message(text.map_err(|_| DecodeError::no_text(buffered))?, on_delta)?;
         } else if !rpc.answered && rpc.error.is_none() {
-            // The last event counts even if the blank line behind it is missing.
+            // The last event counts even without the final blank line.
             let _ = parser.finish(|event| {
                 let _ = rpc.read_event(event.data, on_delta);
             });
         }
         rpc.end()?;
-        // What opens and ends a session has no result that anybody reads.
+        // Responses to the messages that open and end a session have no result to extract.
         let is_call = rpc.expected.operation == Operation::CallTool;
         let reading = if is_call { options.reading } else { PlainReading::Nothing };
         let result = rpc.result.as_deref().unwrap_or_default();
@@ -111,24 +111,25 @@ impl Decoder {
 }
 
 impl RpcState {
-    /// For answers from which this is read.
+    /// Creates a state that extracts this content.
     pub(super) fn new(reading: PlainReading) -> Self {
         let result = matches!(reading, PlainReading::ToolResult).then(String::new);
         Self { result, ..Self::default() }
     }
 
-    /// Whether the answer is a stream of events.
+    /// Whether the response is a stream of events.
     pub(super) fn is_stream(&self) -> bool {
         self.content_type == Some(ContentType::Events)
     }
 
-    /// Forgets the answer so far, and expects the same one again.
+    /// Discards the response so far, and expects the same one again.
     pub(super) fn reset(&mut self) {
         let result = self.result.is_some().then(String::new);
         *self = Self { expected: self.expected, result, ..Self::default() };
     }
 
-    /// What the answer to a notification must not have; that to `DELETE` may have anything.
+    /// Rejects a body of the response to a notification; the response to `DELETE` may have any
+    /// body.
     fn refuse_body(&self, bytes: &[u8]) -> DecodeResult {
         let silent = self.expected.operation != Operation::EndSession;
         if silent && !bytes.trim_ascii().is_empty() {
@@ -139,7 +140,7 @@ impl RpcState {
 
     fn read_event(&mut self, data: &str, on_delta: OnDelta<'_>) -> DecodeResult {
         self.after_content = false;
-        // Servers begin streams that can be resumed with an event without data.
+        // Servers begin resumable streams with an event without data.
         if data.trim().is_empty() { Ok(()) } else { self.read_message(data, on_delta) }
     }
 
@@ -149,9 +150,9 @@ impl RpcState {
         let Some(message) = message else {
             let is_batch = text.trim_start().starts_with('[');
             return Err(malformed(if is_batch {
-                "a batch of messages, which the protocol has not"
+                "a batch of messages, which the protocol does not allow"
             } else {
-                "a message is no object"
+                "a message is not an object"
             }));
         };
         if self.expected.operation == Operation::AgentCard {
@@ -172,7 +173,7 @@ impl RpcState {
         match (message.error, message.result) {
             (Some(error), Member::Missing | Member::Other) => self.take_error(error),
             (None, Member::Object(result)) => self.take_result(*result, text, on_delta),
-            (None, Member::Other) => Err(malformed("`result` is no object")),
+            (None, Member::Other) => Err(malformed("`result` is not an object")),
             (None, Member::Missing) => Err(malformed("an answer without `result` and `error`")),
             (Some(_), Member::Object(_)) => Err(malformed("an answer with `result` and `error`")),
         }
@@ -182,7 +183,7 @@ impl RpcState {
         let wanted = self.expected.id;
         match message.id.0 {
             Some(id) if id.parse() == Ok(wanted) => Ok(()),
-            // Of a request that the server could not read it does not know the id.
+            // The server does not know the id of a request that it could not parse.
             Some("null") | None if message.error.is_some() => Ok(()),
             Some(id) => {
                 Err(malformed(&format!("the answer has the id {id}, and the request had {wanted}")))
@@ -220,7 +221,7 @@ impl RpcState {
                 let version = non_empty(&result.protocol_version);
                 if !version.as_deref().is_some_and(mcp::is_known) {
                     let named = version.as_deref().unwrap_or("none");
-                    let problem = format!("the server chose version `{named}`, which is not known");
+                    let problem = format!("the server chose the unknown version `{named}`");
                     return Err(malformed(&problem));
                 }
                 self.answer.version = version;
@@ -239,18 +240,18 @@ impl RpcState {
         Ok(())
     }
 
-    /// Takes a task, a message, or an update of a task.
+    /// Records a task, a message, or an update of a task.
     fn take_update(&mut self, result: Members<'_>, on_delta: OnDelta<'_>) -> DecodeResult {
         let (update, members) = result.into_update();
         let state = members.state().map(TaskState::named);
         let operation = self.expected.operation;
         let sends = matches!(operation, Operation::SendMessage | Operation::SendStreamingMessage);
-        // The task itself is the result of the other methods, and in 1.0 does not say its kind.
+        // The task itself is the result of the other methods, and version 1.0 does not label it.
         if sends && update.is_none() {
-            return Err(malformed("`result` is no task, message or update"));
+            return Err(malformed("`result` is not a task, message or update"));
         }
         if !sends && state.is_none() {
-            return Err(malformed("`result` is no task"));
+            return Err(malformed("`result` is not a task"));
         }
         let is_stream = self.is_stream();
         let answer = &mut self.answer;
@@ -279,7 +280,7 @@ impl RpcState {
         Ok(())
     }
 
-    /// The JSON-RPC error that the answer is, or what it lacks at the end of its body.
+    /// The JSON-RPC error in the response, or the missing part at the end of its body.
     fn end(&mut self) -> DecodeResult {
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -290,7 +291,7 @@ impl RpcState {
                 ErrorClass::StreamTruncated,
                 "the stream ended before the answer",
             )),
-            (false, false) => Err(malformed("the body is a notification, and no answer")),
+            (false, false) => Err(malformed("the body is a notification instead of a response")),
         }
     }
 }

@@ -1,22 +1,22 @@
-//! The members of JSON-RPC messages that are counted, or that the next request needs.
+//! Members of JSON-RPC messages that are counted, or needed for the next request.
 
 use super::json_reader::{FromJson, JsonError, Raw, Reader, Str, from_object};
 
-/// One message of a server, or the card of an agent.
+/// A message of a server, or the card of an agent.
 #[derive(Debug, Default)]
 pub(super) struct Message<'a> {
     pub(super) jsonrpc: Str<'a>,
     pub(super) id: Id<'a>,
     pub(super) method: Str<'a>,
-    /// Some servers write both this and `result`, and one of them is `null`.
+    /// Some servers send both this and `result`, one of them `null`.
     pub(super) error: Option<Member<ErrorObject<'a>>>,
     pub(super) result: Member<Box<Members<'a>>>,
-    /// The name of an agent, in its card.
+    /// Name of an agent, in its card.
     pub(super) name: Option<Raw<'a>>,
 }
 from_object!(Message<'a> { jsonrpc, id, method, error, result, name });
 
-/// An id as it is written, `null` included; `None` without that member.
+/// An id as written, including `null`; `None` without that member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Id<'a>(pub(super) Option<&'a str>);
 
@@ -36,8 +36,8 @@ pub(super) struct ErrorObject<'a> {
 }
 from_object!(ErrorObject<'a> { code, message });
 
-/// The members of a result of MCP or A2A. A2A 1.0 has the task, message or update in a member with
-/// its name; in 0.3 the result itself is one, and `kind` names it.
+/// Members of an MCP or A2A result. In A2A 1.0 the task, message or update is a member named after
+/// its kind; in 0.3 the result itself is one, and `kind` names it.
 #[derive(Debug, Default)]
 pub(super) struct Members<'a> {
     pub(super) is_error: Option<Raw<'a>>,
@@ -92,7 +92,7 @@ struct Part<'a> {
 }
 from_object!(Part<'a> { text });
 
-/// The kind of an A2A answer.
+/// The kind of an A2A response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Update {
     Task,
@@ -102,7 +102,7 @@ pub(super) enum Update {
 }
 
 impl Members<'_> {
-    /// The kind of an A2A answer, where it is known, and its members.
+    /// The kind of an A2A response if it is known, and its members.
     pub(super) fn into_update(mut self) -> (Option<Update>, Self) {
         let named = [
             (Update::Task, self.task.take()),
@@ -149,7 +149,7 @@ impl Members<'_> {
     }
 }
 
-/// A text, if it says anything.
+/// A nonempty text.
 pub(super) fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }

@@ -1,16 +1,16 @@
-//! The content of a stream, and how many tokens it can be.
+//! The content of a stream, and the number of tokens that it can represent.
 //!
-//! Usage counts tokens that are not sent: hidden reasoning, for instance. A count is believed only
-//! if so many tokens can be in the content that it should cover.
+//! Usage includes tokens that are not sent, such as hidden reasoning. A count is trusted only if
+//! the content that it covers can represent so many tokens.
 
 use super::delta::DeltaKind;
 
-/// Tokens without a content event of their own: end marks, parts of the model's template.
+/// Tokens without a content event: end marks, parts of the model's template.
 const WITHOUT_CONTENT: u64 = 3;
-/// Content events with fewer bytes on average are about one token each.
+/// Mean size in bytes below which content events are about one token each.
 const LARGE_EVENT: u64 = 10;
 
-/// Something that the target does between two parts of the answer.
+/// An activity of the target between two parts of the response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pause {
     #[default]
@@ -24,7 +24,7 @@ pub(super) enum Pause {
 struct Events {
     count: u32,
     bytes: u64,
-    /// Bytes of the first one.
+    /// Bytes of the first event.
     first: u64,
 }
 
@@ -43,8 +43,8 @@ impl Events {
         (0..=WITHOUT_CONTENT).contains(&u64::from(tokens).wrapping_sub(self.count.into()))
     }
 
-    /// Whether no more than these tokens are missing. A token of plain text has up to five bytes,
-    /// and in any script at least two.
+    /// Whether at most a few of these tokens are missing. A token of plain text has up to five
+    /// bytes, and in any script at least two.
     fn can_be(&self, tokens: u32, is_trusted: bool) -> bool {
         let count = u64::from(self.count);
         let most = if is_trusted || self.bytes >= LARGE_EVENT * count {
@@ -55,12 +55,13 @@ impl Events {
         self.are(tokens) || u64::from(tokens) <= most
     }
 
-    /// Whether so many tokens are enough: an event is at least one, and few have eight bytes.
+    /// Whether this many tokens suffice: an event has at least one token, and few tokens have eight
+    /// bytes.
     fn are_covered_by(&self, tokens: u32) -> bool {
         u64::from(self.count).max(self.bytes / 8) * 10 <= u64::from(tokens) * 13
     }
 
-    /// Those of the tokens that came after the first event, by its part of the bytes.
+    /// Tokens after the first event, in proportion to its bytes.
     fn after_first(&self, tokens: u32) -> u32 {
         if self.are(tokens) {
             return self.count.saturating_sub(1);
@@ -70,30 +71,30 @@ impl Events {
     }
 }
 
-/// The content of an answer so far.
+/// The content of a response so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sent {
     reasoning: Events,
-    /// Texts and calls of tools.
+    /// Texts and tool calls.
     answer: Events,
-    /// Whether the target says that the model thinks.
+    /// Whether the target reports that the model is thinking.
     thinks: bool,
     /// Whether the last text is reasoning between tags.
     is_in_tags: bool,
-    /// Since the last event of the answer.
+    /// Pause since the last event of the answer.
     pause: Pause,
-    /// Between two events of the answer.
+    /// Pause between two events of the answer.
     within: Pause,
 }
 
 impl Sent {
-    /// Content events.
+    /// Number of content events.
     pub(super) const fn events(&self) -> u32 {
         self.reasoning.count.saturating_add(self.answer.count)
     }
 
-    /// The kind of a part that is sent as this one. Servers without a parser send reasoning as
-    /// text, from a leading `<think>` to `</think>`.
+    /// The actual kind of a part sent as `kind`. Servers without a parser send reasoning as text,
+    /// from a leading `<think>` to `</think>`.
     pub(super) fn kind_of(&mut self, kind: DeltaKind, text: &str) -> DeltaKind {
         let opens = || self.events() == 0 && text.trim_start().starts_with("<think>");
         if kind != DeltaKind::Text || !(self.is_in_tags || opens()) {
@@ -117,19 +118,19 @@ impl Sent {
         }
     }
 
-    /// Notes what the target says that it does.
+    /// Records an activity reported by the target.
     pub(super) fn pause(&mut self, pause: Pause) {
         self.thinks |= pause == Pause::Thinking;
         self.pause = self.pause.max(pause);
     }
 
-    /// Whether there was only content.
+    /// Whether the stream had content only.
     pub(super) fn has_no_pause(&self) -> bool {
         !self.thinks && self.pause < Pause::ServerTool
     }
 
-    /// Of `output` tokens, `reasoning` included, those that came after the first event whose tokens
-    /// are counted; see [`Usage::after_first`](plimsoll_measure::Usage::after_first).
+    /// The number of `output` tokens, including `reasoning`, that came after the first event whose
+    /// tokens are counted; see [`Usage::after_first`](plimsoll_measure::Usage::after_first).
     pub(super) fn tokens_after_first(
         &self,
         output: u32,
@@ -146,7 +147,7 @@ impl Sent {
             first: if is_shown { self.reasoning.first } else { self.answer.first },
         };
         let rest = output.saturating_sub(reasoning);
-        // More than the rest, where reasoning is among them.
+        // If reasoning is among them, there are more than the rest.
         let least = if reasoning > 0 { rest } else { 0 };
         if reasoning == 0 || reasoning < self.reasoning.count {
             let is_known = if self.thinks {
@@ -156,12 +157,12 @@ impl Sent {
             };
             return is_known.then(|| all.after_first(output).max(least));
         }
-        // Some gateways estimate the reasoning, and the rest is small beside it.
+        // Some gateways estimate the reasoning, and the rest is small in comparison.
         let is_trusted = is_anthropic || reasoning <= rest;
         if !self.answer.can_be(rest, is_trusted) || !self.answer.are_covered_by(rest) {
             return None;
         }
-        // Less than was counted is a summary.
+        // Content with fewer tokens than counted is a summary.
         if is_shown && self.reasoning.can_be(reasoning, false) {
             return Some(all.after_first(output).max(least));
         }

@@ -1,13 +1,13 @@
-//! Responses that differ from an earlier one only in their values are decoded by comparison.
+//! Decodes responses that differ from an earlier one only in their values by comparison.
 //!
-//! Nearly all responses of a target have the same members in the same order, and of most values
-//! nothing depends but themselves: an id, the content, the token counts. A [`Shape`] is the text of
-//! such a response with holes in the place of these values, and what each hole means. Another text
-//! with the same bytes around its holes, and a JSON value of the right kind in each, decodes to the
-//! same with other values. That is compared instead of parsed, at a fraction of the cost.
+//! Nearly all responses of a target have the same members in the same order, and most values
+//! influence nothing but themselves: an id, the content, the token counts. A [`Shape`] is the text
+//! of such a response with holes in place of these values, and the meaning of each hole. Another
+//! text with the same bytes around its holes, and a JSON value of the right kind in each, decodes
+//! to the same result with other values. Comparing it costs a fraction of parsing it.
 //!
-//! Everything else goes to the parser of the dialect, which also tells what the holes mean: it is
-//! given the text with a mark in each hole.
+//! Everything else goes to the dialect's parser, which also determines the meaning of the holes: it
+//! is given the text with a mark in each hole.
 
 use std::cell::RefCell;
 use std::mem;
@@ -19,34 +19,35 @@ use super::usage::{COUNTS, Counts};
 use super::{anthropic, chat, responses};
 use crate::Dialect;
 
-/// Longest text that becomes a shape, in bytes, its values included.
+/// Maximum length of a text that becomes a shape, in bytes, including its values.
 const MAX_TEXT: usize = 16 * 1024;
-/// Most shapes of a thread.
+/// Maximum number of shapes per thread.
 const MAX_SHAPES: usize = 8;
-/// Most strings of a shape that are more than skipped, and most counts.
+/// Maximum number of used strings and of counts per shape.
 const MAX_USED: usize = 6;
-/// Attempts to make a shape of a text, for targets whose responses have none. Hits earn more.
+/// Number of attempts to learn a shape, for targets whose responses have none. Hits add more
+/// attempts.
 const MAX_ATTEMPTS: u32 = 32;
-/// Hits that earn one more attempt.
+/// Number of hits that add one attempt.
 const HITS_PER_ATTEMPT: u32 = 64;
 
-/// What is decoded: which parser would read it.
+/// The parser that would read the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind<'a> {
     pub(super) dialect: Dialect,
-    /// The name of the event; `None` for a response that is not streamed.
+    /// Name of the event; `None` for a non-streamed response.
     pub(super) event: Option<&'a str>,
 }
 
-/// Decodes `text` by a shape that this thread knows. `false` if there is none: then nothing has
-/// happened.
+/// Decodes `text` with a known shape of this thread. Returns `false`, and changes nothing, if no
+/// shape matches.
 pub(super) fn read(
     kind: Kind<'_>,
     text: &str,
     state: &mut ResponseState,
     on_delta: OnDelta<'_>,
 ) -> bool {
-    // Filled in where it is: it would be copied with each return.
+    // Filled in place, because each return would copy it.
     let mut values = Values::default();
     let found = SHAPES.with_borrow_mut(|shapes| shapes.find(kind, text, &mut values));
     let Some(meaning) = found else { return false };
@@ -54,7 +55,7 @@ pub(super) fn read(
     true
 }
 
-/// Makes a shape of `text`, if it has one. The parser has read it without an error.
+/// Learns the shape of `text`, if it has one. The parser must have read it without an error.
 pub(super) fn learn(
     kind: Kind<'_>,
     text: &str,
@@ -70,8 +71,8 @@ pub(super) fn learn(
 }
 
 impl Kind<'_> {
-    /// The values of a text that do not decide how the rest of it is read; `None` where no shapes
-    /// are made.
+    /// The values of a text that do not influence how the rest is parsed; `None` if the dialect
+    /// does not use shapes.
     fn values(self, text: &str) -> Option<Vec<FreeValue>> {
         match (self.dialect, self.event) {
             (Dialect::OpenaiChat | Dialect::OpenaiCompletions, Some(_)) => {
@@ -91,11 +92,11 @@ impl Kind<'_> {
 }
 
 thread_local! {
-    /// A cache: what is in it changes how long decoding takes, and nothing else.
+    /// A cache: its content affects only the speed of decoding.
     static SHAPES: RefCell<Shapes> = const { RefCell::new(Shapes::NONE) };
 }
 
-/// The shapes that a thread knows, the latest hit first.
+/// The shapes known to a thread, most recently used first.
 #[derive(Debug)]
 struct Shapes {
     known: Vec<Shape>,
@@ -137,39 +138,39 @@ impl Shapes {
     }
 }
 
-/// A text with holes in the place of the values that are used.
+/// A text with holes in place of the used values.
 #[derive(Debug)]
 struct Shape {
     dialect: Dialect,
     event: Option<Box<str>>,
-    /// What is before each hole.
+    /// The text before each hole.
     runs: Box<[(Run, Hole)]>,
-    /// What is after the last.
+    /// The text after the last hole.
     rest: Run,
     meaning: Meaning,
 }
 
-/// A value that is used, and which one it is.
+/// A used value, and its index.
 #[derive(Clone, Copy, Debug)]
 enum Hole {
-    /// A string that is not empty.
+    /// A nonempty string.
     Text(usize),
     Count(usize),
 }
 
-/// A part of the text without a hole. The values in it may be others.
+/// A part of the text without a hole, which may have other skipped values.
 #[derive(Debug, Default)]
 struct Run {
     learnt: Vec<u8>,
-    /// The values in `learnt`, in order.
+    /// The skipped values in `learnt`, in order.
     skipped: Vec<FreeValue>,
 }
 
 impl Run {
-    /// Skips this run, if it is next.
+    /// Skips this run if it is next.
     #[inline]
     fn skip(&self, json: &mut Reader<'_>) -> Option<()> {
-        // Within a stream all is mostly the same but the content.
+        // Within a stream, usually only the content changes.
         if json.skip_bytes(&self.learnt) { Some(()) } else { self.skip_with_others(json) }
     }
 
@@ -188,7 +189,7 @@ impl Run {
     }
 }
 
-/// The values that are used.
+/// The used values.
 #[derive(Debug, Default)]
 struct Values<'a> {
     texts: [Str<'a>; MAX_USED],
@@ -236,7 +237,7 @@ impl Shape {
         })
     }
 
-    /// Reads the values of `text`, if it has this shape. If not, some may have been read.
+    /// Reads the values of `text` if it has this shape. Otherwise some values may have been set.
     fn read<'a>(&self, kind: Kind<'_>, text: &'a str, values: &mut Values<'a>) -> Option<()> {
         if (self.dialect, self.event.as_deref()) != (kind.dialect, kind.event) {
             return None;
@@ -257,7 +258,7 @@ impl Shape {
     }
 }
 
-/// The next of at most [`MAX_USED`] values.
+/// The index of the next of at most [`MAX_USED`] values.
 fn next(used: &mut usize) -> Option<usize> {
     let which = *used;
     *used += 1;
@@ -272,20 +273,21 @@ fn mark_of_count(which: usize) -> u32 {
     [700_001, 700_002, 700_004, 700_008, 700_016, 700_032][which]
 }
 
-/// What the values of a text do.
+/// The effect of a text's values.
 #[derive(Clone, Copy, Debug, Default)]
 struct Meaning {
-    /// Of a stream: a delta.
+    /// The delta of a stream.
     delta: Option<(DeltaKind, usize)>,
-    /// Of a response that is not streamed: its text.
+    /// The text of a non-streamed response.
     text: Option<usize>,
     finish_reason: Option<usize>,
-    /// Which count is which; `None` is not reported.
+    /// Index of each count; `None` if it is not reported.
     usage: Option<[Option<u8>; COUNTS]>,
 }
 
 impl Meaning {
-    /// Looks where the marks in `marked` come out. `None` if they do more than a meaning can say.
+    /// Finds where the marks in `marked` appear in the decoded state. `None` if they have effects
+    /// that a meaning cannot express.
     fn from_marked(
         marked: &str,
         counts: usize,
@@ -298,8 +300,8 @@ impl Meaning {
             deltas.push((kind, which_text(text)));
         })
         .ok()?;
-        // What a tool call, a pause and the end of a stream do depends on what came before. Shapes
-        // do not count the reasoning of a whole answer.
+        // The effect of a tool call, a pause or the end of a stream depends on earlier events.
+        // Shapes do not count the reasoning of a whole response.
         let reasons = !is_event && state.content().reasoning > 0;
         let is_content = state.sent().has_no_pause() && !state.is_over() && !reasons;
         if !is_content || !state.tool_calls().is_empty() || deltas.len() > 1 {
@@ -317,8 +319,8 @@ impl Meaning {
         };
         let finish_reason = state.finish_reason().map(which_text);
         let usage = state.counts().0.map(|count| count.map(which_count));
-        // How the usage of an event changes the one before is not known here, nor which one of two
-        // members for the same count is used.
+        // The effect of an event's usage on an earlier one is unknown here, as is which of two
+        // members for the same count applies.
         let known = usage.iter().flatten().count();
         if known != counts || (is_event && known > 0) || usage.contains(&Some(None)) {
             return None;
@@ -349,12 +351,12 @@ impl Meaning {
     }
 }
 
-/// Which mark this is.
+/// Index of this mark.
 fn which_text(text: &str) -> Option<usize> {
     (0..MAX_USED).find(|&which| mark_of_text(which) == text)
 }
 
-/// Which of the [`MAX_USED`] marks this is. A sum of several is none.
+/// Index of this mark among the [`MAX_USED`] marks. A sum of several marks has no index.
 fn which_count(count: u32) -> Option<u8> {
     (0..).take(MAX_USED).find(|&which| mark_of_count(which.into()) == count)
 }

@@ -1,23 +1,23 @@
-//! Token counts: the members of all dialects in one table, and what each of them includes.
+//! Token counts: the members of all dialects in one table, and what each count includes.
 
 use plimsoll_measure::{TokenCount, Usage};
 
 use super::json_reader::{FromJson, JsonError, Reader, Reported};
 use super::sent::Sent;
 
-/// More tokens than any model takes as one prompt: the largest context windows have ten million.
+/// More tokens than any model accepts as a prompt: the largest context windows have ten million.
 const LARGEST_CONTEXT: u64 = 10_000_000;
-/// More tokens than any model writes in one answer.
+/// More tokens than any model writes in one response.
 const LARGEST_OUTPUT: u64 = 1_000_000;
-/// Longest count that is quoted, in bytes.
+/// Maximum length of a quoted count, in bytes.
 const MAX_QUOTE: usize = 40;
 
-/// The counts that targets report. Their members have many names.
+/// Counts reported by targets. Their members have many names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Count {
-    /// The prompt, cached tokens included.
+    /// The prompt, including cached tokens.
     Input,
-    /// The prompt without cached tokens.
+    /// The prompt, excluding cached tokens.
     FreshInput,
     Output,
     Total,
@@ -28,14 +28,14 @@ enum Count {
     Reasoning,
     /// The same as a direct member of `usage`.
     TopReasoning,
-    /// Output of which nothing is sent.
+    /// Output that is not sent.
     Rejected,
 }
 
-/// The number of [`Count`]s.
+/// Number of variants of [`Count`].
 pub(super) const COUNTS: usize = 9;
 
-/// Members of `usage`, and of the objects in it whose name ends with `_details`.
+/// Members of `usage`, and of its nested objects whose name ends with `_details`.
 const MEMBERS: [(&str, Count); 13] = [
     ("prompt_tokens", Count::Input),
     ("input_tokens", Count::Input),
@@ -76,8 +76,8 @@ impl Counts {
         }
     }
 
-    /// Input tokens, cached ones included. Anthropic's input excludes them. So does that of other
-    /// targets if it is smaller than its cached part, or if the total exceeds it by that part.
+    /// Input tokens including cached ones. Anthropic's input excludes them, and so does another
+    /// target's if it is smaller than its cached part, or if the total exceeds it by that part.
     fn input(&self) -> Option<u32> {
         let (cached, written) = (self.or_zero(Count::Cached), self.or_zero(Count::Written));
         let apart = cached.saturating_add(written);
@@ -91,7 +91,7 @@ impl Counts {
         Some(if is_apart { input.saturating_add(apart) } else { input })
     }
 
-    /// Output tokens, and the reasoning in them. Most targets include reasoning in the output. xAI
+    /// Output tokens, and the reasoning in them. Most targets include reasoning in the output; xAI
     /// and Google include it only in the total.
     fn output(&self) -> Option<(u32, u32)> {
         let output = self.get(Count::Output)?;
@@ -99,7 +99,7 @@ impl Counts {
         let beyond =
             total.map_or(0, |(total, input)| total.saturating_sub(input.saturating_add(output)));
         let (detailed, top) = (self.get(Count::Reasoning), self.get(Count::TopReasoning));
-        // Translators report 0 where they know nothing.
+        // API translators report 0 for unknown counts.
         let reasoning = detailed.or(top).filter(|reasoning| *reasoning > 0);
         Some(match reasoning.unwrap_or(beyond) {
             reasoning if reasoning > 0 && reasoning == beyond => {
@@ -116,8 +116,8 @@ impl Counts {
         self.get(Count::Total)
     }
 
-    /// The usage of an answer. An output of 0 beside content counts as not reported, and so does an
-    /// input of 0.
+    /// The usage of a response. An output of 0 despite content counts as not reported, and so does
+    /// an input of 0.
     pub(super) fn usage(&self, sent: &Sent) -> Usage {
         let events = sent.events();
         let prompt = self.input().filter(|input| *input > 0);
@@ -149,7 +149,7 @@ impl Counts {
 #[derive(Debug, Default)]
 pub(super) struct UsageReport<'a> {
     counts: Counts,
-    /// A count that cannot be true, and its member.
+    /// An implausible count, and its member.
     refused: Option<(&'static str, &'a str)>,
 }
 
@@ -196,21 +196,20 @@ impl<'a> UsageReport<'a> {
         }
     }
 
-    /// The same with Anthropic's input, which excludes cached tokens.
+    /// Treats the input as Anthropic's, which excludes cached tokens.
     pub(super) fn of_anthropic(mut self) -> Self {
         self.counts.0.swap(Count::Input as usize, Count::FreshInput as usize);
         self
     }
 
-    /// Usage in a stream's `message_start`. Its output count is a placeholder and ignored.
+    /// Usage in a stream's `message_start`. Its output count is a placeholder and is ignored.
     pub(super) fn without_output(mut self) -> Self {
         self.counts.0[Count::Output as usize] = None;
         self
     }
 }
 
-/// A count of the target that cannot be true, as it was written: `completion_tokens -5`. The first
-/// of a response is kept.
+/// The first implausible count of a response, as written: `completion_tokens -5`.
 #[derive(Debug, Default)]
 pub(super) struct RefusedUsage(Option<String>);
 
@@ -225,7 +224,7 @@ impl RefusedUsage {
         self.0.get_or_insert_with(|| format!("{member} {quote}"));
     }
 
-    /// Adds a report of the target to its counts so far.
+    /// Adds a report to the counts so far.
     pub(super) fn merge(&mut self, counts: &mut Counts, report: &UsageReport<'_>) {
         if let Some((member, written)) = report.refused {
             self.add(member, written);
@@ -233,14 +232,14 @@ impl RefusedUsage {
         counts.merge(report.counts);
     }
 
-    /// Removes counts that cannot be true.
+    /// Removes implausible counts.
     ///
-    /// - `prompt`: more than the bytes of the request could carry, and more than any model takes.
-    ///   A gateway may add to a prompt, so the request alone does not bound it.
-    /// - `completion`: more than the bytes of the response could carry, and more than was asked for
-    ///   (or, where nothing was asked for, than any model writes). Hidden reasoning leaves no
-    ///   bytes, so the response alone does not bound it.
-    /// - `cached` and `reasoning` have the bounds of the counts that they are part of.
+    /// - `prompt`: more than the bytes of the request can encode, and more than any model accepts.
+    ///   A gateway may add to a prompt, so the request alone is not a bound.
+    /// - `completion`: more than the bytes of the response can encode, and more than requested (or,
+    ///   without a limit, than any model writes). Hidden reasoning is not sent, so the response
+    ///   alone is not a bound.
+    /// - `cached` and `reasoning` have the bounds of the counts that include them.
     pub(super) fn check(&mut self, counts: &mut Counts, bounds: UsageBounds) {
         let input = bounds.request_bytes.max(LARGEST_CONTEXT);
         let asked = bounds.asked_output.map_or(LARGEST_OUTPUT, u64::from);
@@ -263,12 +262,12 @@ impl RefusedUsage {
     }
 }
 
-/// What bounds the usage of a response.
+/// Bounds on the usage of a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UsageBounds {
     /// Bytes of the request's body.
     pub(super) request_bytes: u64,
-    /// The most output tokens that were asked for.
+    /// Requested limit of output tokens.
     pub(super) asked_output: Option<u32>,
     /// Bytes of the response's body.
     pub(super) response_bytes: u64,

@@ -2,7 +2,7 @@
 //!
 //! `{"type":"delta","text":"..."}`, the same with the type `reasoning`, then `{"type":"done"}` with
 //! a `usage` in the form of chat completions; or `{"type":"error","error":{...}}`. Messages of
-//! other types are skipped: gateways send pings of their own.
+//! other types are skipped, because gateways send their own pings.
 
 use plimsoll_measure::ErrorClass;
 
@@ -21,7 +21,7 @@ struct Message<'a> {
 }
 from_object!(Message<'a> { kind = "type", text, usage, finish_reason, error });
 
-/// Reads a message; `None` is one that is no text.
+/// Reads a message; `None` is a binary one.
 pub(super) fn read_message(
     state: &mut ResponseState,
     text: Option<&str>,
@@ -29,7 +29,7 @@ pub(super) fn read_message(
 ) -> DecodeResult {
     state.begin_event();
     let Some(text) = text else {
-        let problem = "a message is binary, where a text was expected";
+        let problem = "a message is binary, but a text was expected";
         return Err(DecodeError::new(ErrorClass::MalformedBody, problem));
     };
     let message: Message<'_> = parse(text)?;

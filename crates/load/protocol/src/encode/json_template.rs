@@ -3,7 +3,7 @@
 /// The fixed JSON text of one dialect, around the parts that differ between turns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JsonTemplate {
-    /// Start of the member with the system prompt; `None` where it is the first message.
+    /// Start of the member with the system prompt; `None` if the prompt is the first message.
     pub(super) system: Option<&'static str>,
     /// Start of the list of messages.
     pub(super) messages: &'static str,
@@ -11,27 +11,27 @@ pub(super) struct JsonTemplate {
     pub(super) message: &'static str,
     /// Start of the output token limit.
     pub(super) limit: &'static str,
-    /// The output token limit where the turn sets none but the dialect requires one.
+    /// Default output token limit, for dialects that require one.
     pub(super) default_limit: Option<u32>,
     /// Requests a stream, with usage at its end.
     pub(super) stream: &'static str,
-    /// How tool calls and their results are written.
+    /// Format of tool calls and their results.
     pub(super) tools: ToolFormat,
 }
 
-/// How a dialect writes tool calls and their results.
+/// Format of tool calls and their results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolFormat {
     /// `tool_calls` in the model's message, and a message of the role `tool` for each result.
     Messages,
-    /// Items of their own, beside the messages.
+    /// Separate items next to the messages.
     Items,
     /// Blocks in the content of the messages.
     Blocks,
 }
 
 impl JsonTemplate {
-    /// Requests a stream in every dialect, and nothing about it.
+    /// Requests a stream without further options, in every dialect.
     pub(super) const STREAM_ONLY: &'static str = r#","stream":true"#;
 }
 
@@ -48,7 +48,7 @@ pub(super) const OPENAI_CHAT: JsonTemplate = JsonTemplate {
 pub(super) const OPENAI_CHAT_COMPLETION_LIMIT: JsonTemplate =
     JsonTemplate { limit: r#","max_completion_tokens":"#, ..OPENAI_CHAT };
 
-/// Its one text takes the place of the messages.
+/// A single text replaces the messages.
 pub(super) const OPENAI_COMPLETIONS: JsonTemplate =
     JsonTemplate { messages: r#","prompt":""#, message: "", ..OPENAI_CHAT };
 

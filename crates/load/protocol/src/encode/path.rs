@@ -6,7 +6,7 @@ use std::borrow::Cow;
 ///
 /// - empty or `/`: `/v1` and the endpoint;
 /// - ends in `/v1`: the endpoint is appended;
-/// - ends with the endpoint already: unchanged;
+/// - already ends with the endpoint: unchanged;
 /// - any other prefix: `/v1` and the endpoint are appended.
 ///
 /// Trailing slashes of the base are ignored. Its query (`?api-version=...`) stays at the end.
@@ -21,7 +21,7 @@ pub(super) fn join(base: &str, endpoint: &str) -> String {
     with_leading_slash(&[path, version, endpoint, query].concat()).into_owned()
 }
 
-/// The same for an endpoint that is no part of the API below `/v1`: it takes the place of `/v1`.
+/// The same for an endpoint outside the API below `/v1`, which replaces `/v1`.
 pub(super) fn join_unversioned(base: &str, endpoint: &str) -> String {
     let (path, query) = base.split_at(base.find('?').unwrap_or(base.len()));
     let path = path.trim_end_matches('/');
@@ -33,7 +33,7 @@ pub(super) fn join_unversioned(base: &str, endpoint: &str) -> String {
     with_leading_slash(&[prefix, endpoint, query].concat()).into_owned()
 }
 
-/// A request's own path with the query of the target, which is kept on every request.
+/// A request's own path with the query of the target, which every request keeps.
 pub(super) fn with_query_of<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
     let path = with_leading_slash(path);
     match base.split_once('?').map(|(_, query)| query).filter(|query| !query.is_empty()) {
@@ -45,8 +45,8 @@ pub(super) fn with_query_of<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
     }
 }
 
-/// A request's own path below the path of the target, whose query is kept. `/v1` is the prefix of
-/// the LLM dialects and none of a plain request; a path that begins with the prefix has it already.
+/// A request's own path below the path of the target, whose query is kept. `/v1` is a prefix of the
+/// LLM dialects, not of plain requests. A path that begins with the prefix is unchanged.
 pub(super) fn below<'a>(base: &str, own: &'a str) -> Cow<'a, str> {
     let (prefix, _) = base.split_at(base.find('?').unwrap_or(base.len()));
     let prefix = with_leading_slash(prefix.trim_end_matches('/'));

@@ -1,6 +1,6 @@
 //! Messages with tool calls and their results.
 //!
-//! A provider refuses a dialogue in which a call has no result, or a result no call. So each
+//! Providers reject a dialogue with a call without a result, or a result without a call, so each
 //! message with calls is followed by one with their results.
 
 use super::json_template::{JsonTemplate, ToolFormat};
@@ -8,7 +8,7 @@ use super::{push as raw, push_message, push_text, role};
 use crate::json_writer::push_string;
 use crate::turn::Message;
 
-/// Appends a message with tool calls or results, and a comma after it and between its items.
+/// Appends a message with tool calls or results, with commas after it and between its items.
 pub(super) fn push(out: &mut Vec<u8>, template: &JsonTemplate, message: &Message) {
     match template.tools {
         ToolFormat::Messages => push_messages(out, template, message),
@@ -63,7 +63,8 @@ fn push_items(out: &mut Vec<u8>, template: &JsonTemplate, message: &Message) {
     }
 }
 
-/// Anthropic's messages. The results and the user's text are one message: roles alternate.
+/// Anthropic's messages. The results and the user's text share one message, because roles
+/// alternate.
 fn push_blocks(out: &mut Vec<u8>, message: &Message) {
     raw(out, r#"{"role":""#);
     raw(out, role(message.role));
@@ -85,7 +86,7 @@ fn push_blocks(out: &mut Vec<u8>, message: &Message) {
         raw(out, call.arguments_object());
         raw(out, "},");
     }
-    // There is at least one block.
+    // Removes the comma after the last block; there is at least one block.
     out.pop();
     raw(out, "]},");
 }

@@ -12,11 +12,11 @@ use crate::text::Text;
 /// A version of A2A.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Version {
-    /// Methods like `SendMessage`, and the header `A2A-Version: 1.0`.
+    /// Methods such as `SendMessage`, and the header `A2A-Version: 1.0`.
     #[default]
     #[serde(rename = "v1.0")]
     V1_0,
-    /// Methods like `message/send`, without a header.
+    /// Methods such as `message/send`, without a header.
     #[serde(rename = "v0.3")]
     V0_3,
 }
@@ -24,34 +24,34 @@ pub enum Version {
 /// A message to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The version.
+    /// Protocol version.
     pub version: Version,
-    /// What is asked.
+    /// Operation with its arguments.
     pub ask: Ask,
 }
 
-/// What an agent is asked.
+/// An operation of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Its card.
+    /// Fetches the agent's card.
     Card,
     /// Sends a message.
     Send {
-        /// The message.
+        /// Message to send.
         message: Message,
-        /// Whether the answer is to come as a stream.
+        /// Whether to request a stream.
         stream: bool,
-        /// Whether the answer waits until the task is over; streams always do.
+        /// Whether the response waits until the task is over; streams always do.
         wait: bool,
     },
-    /// The state of a task.
+    /// Fetches the state of a task.
     Get {
-        /// The task.
+        /// Id of the task.
         task: String,
     },
-    /// A task is no longer wanted.
+    /// Cancels a task.
     Cancel {
-        /// The task.
+        /// Id of the task.
         task: String,
     },
 }
@@ -59,41 +59,41 @@ pub enum Ask {
 /// A message of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its id.
+    /// Id of the message.
     pub id: String,
-    /// Its only part.
+    /// The only part.
     pub text: Text,
-    /// The context, once the agent has named one.
+    /// Context, once the agent has named one.
     pub context: Option<String>,
-    /// The task, if it waits for input.
+    /// Task, if it waits for input.
     pub task: Option<String>,
 }
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
-    /// Not begun.
+    /// Not started.
     Submitted,
-    /// Begun.
+    /// Started.
     Working,
-    /// Over, with success.
+    /// Ended successfully.
     Completed,
-    /// Over, without success.
+    /// Ended with a failure.
     Failed,
-    /// Over: the agent did not want it.
+    /// Ended because the agent rejected it.
     Rejected,
-    /// Over: it was cancelled.
+    /// Ended because it was canceled.
     Canceled,
-    /// Waits for a message of the user.
+    /// Waits for a message from the user.
     InputRequired,
-    /// Waits for a right that the user must give.
+    /// Waits for an authorization by the user.
     AuthRequired,
-    /// Another one.
+    /// Any other state.
     Unknown,
 }
 
 impl TaskState {
-    /// The state with the name of either version: `TASK_STATE_INPUT_REQUIRED`, `input-required`.
+    /// Parses the name of either version: `TASK_STATE_INPUT_REQUIRED`, `input-required`.
     pub(crate) fn named(name: &str) -> Self {
         let name = name.strip_prefix("TASK_STATE_").unwrap_or(name);
         match name.to_ascii_lowercase().replace('_', "-").as_str() {
@@ -109,7 +109,7 @@ impl TaskState {
         }
     }
 
-    /// Whether the agent works on it, or will.
+    /// Whether the agent is working on it, or will.
     pub const fn is_going_on(self) -> bool {
         matches!(self, Self::Submitted | Self::Working | Self::Unknown)
     }
@@ -121,7 +121,7 @@ impl TaskState {
 }
 
 impl Ask {
-    /// Its operation.
+    /// The operation of this message.
     pub const fn operation(&self) -> Operation {
         match self {
             Self::Card => Operation::AgentCard,
@@ -134,7 +134,7 @@ impl Ask {
 }
 
 impl Version {
-    /// The name of an operation's method.
+    /// Name of an operation's method.
     const fn method(self, operation: Operation) -> &'static str {
         match (self, operation) {
             (Self::V1_0, operation) => operation.name(),
@@ -195,7 +195,7 @@ impl Call {
         members.optional("taskId", message.task.as_deref());
     }
 
-    /// Whether the answer waits is the default of 1.0; 0.3 has none.
+    /// Waiting is the default in 1.0; 0.3 has no default.
     fn write_configuration(&self, wait: bool, params: &mut Params<'_>) {
         match self.version {
             Version::V0_3 => params.object("configuration", |members| {

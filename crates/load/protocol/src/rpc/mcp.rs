@@ -1,5 +1,5 @@
-//! MCP over Streamable HTTP: revisions with sessions (2025-06-18, 2025-11-25), and the one without
-//! (2026-07-28), whose requests say in `_meta` and in headers what a session would know.
+//! MCP over Streamable HTTP: revisions with sessions (2025-06-18, 2025-11-25), and the revision
+//! without (2026-07-28), whose requests repeat the session's state in `_meta` and in headers.
 //!
 //! Sources: the specification's pages on transports and on the base protocol in those revisions.
 
@@ -37,7 +37,7 @@ pub enum Revision {
 }
 
 impl Revision {
-    /// The name, which is a date.
+    /// Name of the revision, which is a date.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V20250618 => "2025-06-18",
@@ -46,7 +46,7 @@ impl Revision {
         }
     }
 
-    /// Whether there are sessions.
+    /// Whether the revision has sessions.
     pub const fn has_sessions(self) -> bool {
         !matches!(self, Self::V20260728)
     }
@@ -55,58 +55,58 @@ impl Revision {
 /// A message to a tool server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The revision that is asked for.
+    /// Requested revision.
     pub revision: Revision,
-    /// The version that the server chose for the session, once it has.
+    /// Version that the server chose for the session, once known.
     pub version: Option<Arc<str>>,
-    /// The session, if there is one.
+    /// Id of the session, if there is one.
     pub session: Option<Arc<str>>,
-    /// What is asked.
+    /// Operation with its arguments.
     pub ask: Ask,
 }
 
-/// What a tool server is asked.
+/// An operation of a tool server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Opens a session.
     Initialize,
-    /// The session is in use.
+    /// Confirms that the session is open.
     Initialized,
-    /// Versions and capabilities; without sessions only.
+    /// Queries versions and capabilities; without sessions only.
     Discover,
-    /// Is the server there? With sessions only.
+    /// Checks that the server is reachable; with sessions only.
     Ping,
-    /// A page of a list.
+    /// Fetches a page of a list.
     List {
-        /// Which list.
+        /// Kind of list.
         list: List,
-        /// Where the page begins; `None` for the first one.
+        /// Start of the page; `None` for the first one.
         cursor: Option<String>,
     },
-    /// A call of a tool.
+    /// Calls a tool.
     Tool {
-        /// The tool.
+        /// Name of the tool.
         name: Arc<str>,
-        /// Its arguments, as a JSON object.
+        /// Arguments, as a JSON object.
         arguments: String,
-        /// Whether notifications of progress are asked for.
+        /// Whether to request progress notifications.
         progress: bool,
     },
-    /// The content of a resource.
+    /// Reads a resource.
     Resource {
-        /// Its URI.
+        /// URI of the resource.
         uri: Arc<str>,
     },
-    /// A prompt.
+    /// Fetches a prompt.
     Prompt {
-        /// Its name.
+        /// Name of the prompt.
         name: Arc<str>,
-        /// Its arguments, as a JSON object.
+        /// Arguments, as a JSON object.
         arguments: String,
     },
-    /// A request is no longer wanted.
+    /// Cancels a request.
     Cancelled {
-        /// The id of the request.
+        /// Id of the request.
         request: u64,
     },
     /// Ends the session.
@@ -127,7 +127,7 @@ pub enum List {
 }
 
 impl Ask {
-    /// Its operation.
+    /// The operation of this message.
     pub const fn operation(&self) -> Operation {
         match self {
             Self::Initialize => Operation::Initialize,
@@ -150,7 +150,7 @@ impl Ask {
         matches!(self, Self::Initialized | Self::Cancelled { .. })
     }
 
-    /// What `Mcp-Name` repeats.
+    /// The name repeated in the `Mcp-Name` header.
     fn name(&self) -> Option<&str> {
         match self {
             Self::Tool { name, .. } | Self::Prompt { name, .. } => Some(name),
@@ -252,8 +252,8 @@ fn client_info(params: &mut Params<'_>) {
     params.text("version", env!("CARGO_PKG_VERSION"));
 }
 
-/// A value as a header can carry it: as it is, or in base64 (RFC 4648, section 4) if it has other
-/// characters than visible ASCII and inner spaces, or looks like one in base64.
+/// Encodes a value for a header: unchanged, or in base64 (RFC 4648, section 4) if it has characters
+/// other than visible ASCII and inner spaces, or looks like base64.
 fn header_value(value: &str) -> String {
     let plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte));
     let encoded = value.starts_with("=?base64?") && value.ends_with("?=");

@@ -40,29 +40,29 @@ impl Params<'_> {
         self.out
     }
 
-    /// A text.
+    /// Adds a text.
     pub(super) fn text(&mut self, name: &str, text: &str) {
         json_writer::push_string(self.name(name), text);
     }
 
-    /// A text, if there is one.
+    /// Adds a text, if there is one.
     pub(super) fn optional(&mut self, name: &str, text: Option<&str>) {
         if let Some(text) = text {
             self.text(name, text);
         }
     }
 
-    /// JSON that is already written.
+    /// Adds encoded JSON.
     pub(super) fn json(&mut self, name: &str, json: &str) {
         self.name(name).extend_from_slice(json.as_bytes());
     }
 
-    /// A whole number.
+    /// Adds an integer.
     pub(super) fn number(&mut self, name: &str, number: u64) {
         self.json(name, itoa::Buffer::new().format(number));
     }
 
-    /// A text that is made of pieces.
+    /// Adds a text made of pieces.
     pub(super) fn pieces<'t>(&mut self, name: &str, pieces: impl Iterator<Item = &'t str>) {
         let out = self.name(name);
         out.push(b'"');
@@ -70,7 +70,7 @@ impl Params<'_> {
         out.push(b'"');
     }
 
-    /// An object.
+    /// Adds an object.
     pub(super) fn object(&mut self, name: &str, write: impl FnOnce(&mut Params<'_>)) {
         let out = self.name(name);
         out.push(b'{');
@@ -79,7 +79,7 @@ impl Params<'_> {
         members.out.push(b'}');
     }
 
-    /// An array of one object.
+    /// Adds an array with one object.
     pub(super) fn one(&mut self, name: &str, write: impl FnOnce(&mut Params<'_>)) {
         let out = self.name(name);
         out.extend_from_slice(b"[{");

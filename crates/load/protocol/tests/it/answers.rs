@@ -1,6 +1,6 @@
-//! The forms of answers that real services give. `tests/answers` has them as bytes; public reports
-//! gave the idea of each, and the expected values in its table were worked out from the bytes by
-//! hand. `docs/guides/mock.md` says how the mock plays them.
+//! Response formats of real services. `tests/answers` has them as bytes. Public reports suggested
+//! each of them, and the expected values in the table were worked out from the bytes by hand.
+//! `docs/guides/mock.md` explains how the mock plays them.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ pub(crate) fn file(name: &str) -> Vec<u8> {
 
 /// A row of the table.
 struct Row<'t> {
-    /// Whether a stream was asked for.
+    /// Whether a stream was requested.
     stream: bool,
     file: &'t str,
     /// `completed`, `rejected`, or the class of a failure.
     outcome: &'t str,
     finish: &'t str,
-    /// Tokens in, out, cached and of reasoning; `~` marks an estimate, `?` an unknown count.
+    /// Input, output, cached and reasoning tokens; `~` marks an estimate, `?` an unknown count.
     usage: &'t str,
     text: &'t str,
     reasoning: &'t str,
@@ -52,7 +52,7 @@ fn dialect(file: &str) -> Dialect {
     }
 }
 
-/// Content types by the ending of a file's name.
+/// Content types by file extension.
 const KINDS: [(&str, &str); 5] = [
     ("sse", EVENTS),
     ("json", "application/json"),
@@ -62,7 +62,7 @@ const KINDS: [(&str, &str); 5] = [
 ];
 const EVENTS: &str = "text/event-stream; charset=utf-8";
 
-/// Status, content type and coding, as a file's name says them: `page.502.html`, `ok.sse.gzip`.
+/// Status, content type and coding, parsed from the file name: `page.502.html`, `ok.sse.gzip`.
 fn head(file: &str) -> (u16, &str, Option<&str>) {
     let mut parts = file.split('.').skip(1).peekable();
     let status = parts.next_if(|part| part.parse::<u16>().is_ok());
@@ -89,7 +89,7 @@ fn joined(read: &Read, kind: &str) -> String {
     read.events.iter().filter_map(|event| event.strip_prefix(kind)).collect()
 }
 
-/// What differs from the row.
+/// Differences from the row.
 fn differences(row: &Row<'_>, decoder: &Decoder, read: &Read) -> Vec<String> {
     let outcome = match read.outcome {
         Outcome::Completed => "completed",
@@ -140,7 +140,7 @@ fn every_answer_is_read_as_its_service_means_it_or_refused_with_what_was_receive
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Streams of events mean the same whatever ends their lines.
+/// Streams have the same meaning with any line ending.
 #[test]
 fn good_streams_may_end_their_lines_in_three_ways() {
     let table = String::from_utf8(file("expected.tsv")).unwrap();

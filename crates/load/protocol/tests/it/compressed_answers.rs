@@ -1,5 +1,5 @@
-//! Answers that came compressed. Python's zlib, brotli and zstandard packages made the files, with
-//! a flush behind every event.
+//! Compressed responses. The files were made with Python's zlib, brotli and zstandard packages,
+//! with a flush after every event.
 
 use plimsoll_measure::{ErrorClass, Outcome};
 use plimsoll_protocol::{Decoder, DecoderOptions, Dialect};
@@ -36,9 +36,9 @@ fn every_encoding_reads_as_the_body_itself_and_each_event_when_it_comes() {
             }
             assert_eq!(chat.finish(), Outcome::Completed, "{name} {:?}", chat.error_detail());
             assert_eq!((chat.text(), deltas), ("Hello big world again.", 5), "{name}");
-            // The limits are about what it says: the file has 1 kB and more, the wire less.
+            // The limits apply to decoded bytes: the file has 1 kB or more, the wire less.
             assert_eq!(chat.received(), file("ok.sse").len() as u64, "{name}");
-            // The first text stands in the second of nine events.
+            // The first text is in the second of nine events.
             let late = first.unwrap() * piece > body.len() / 2;
             assert!(piece > 7 || !late, "{name}: {first:?}");
         }
@@ -52,8 +52,8 @@ fn what_is_not_encoded_as_it_says_is_named() {
         ("br", "is not `br`"),
         ("zstd", "is not `zstd`"),
         ("deflate", "is not `deflate`"),
-        ("compress", "`content-encoding: compress` is not read: gzip, deflate, br and zstd are"),
-        ("gzip, br", "`content-encoding: gzip, br` is not read"),
+        ("compress", "`content-encoding: compress` is unsupported: use gzip, br or zstd"),
+        ("gzip, br", "`content-encoding: gzip, br` is unsupported"),
     ] {
         let mut chat = begin(encoding);
         let mut body = file("ok.sse");
@@ -65,7 +65,7 @@ fn what_is_not_encoded_as_it_says_is_named() {
     }
 }
 
-/// A hundred kilobytes of blanks are some hundred bytes of gzip, and the limit is 20 kB.
+/// 100 kB of spaces compress to some hundred bytes, and the limit is 20 kB.
 #[test]
 fn a_small_body_that_gets_larger_than_the_limit_is_refused() {
     use std::io::Write as _;
@@ -87,7 +87,7 @@ fn a_body_that_is_not_encoded_stays_as_it_is() {
     }
 }
 
-/// One event of twelve thousand letters in a few bytes, and the rest of its stream.
+/// One event of 12,000 letters in a few bytes, and the rest of its stream.
 #[test]
 fn an_event_comes_whole_when_its_last_byte_does() {
     const EVENT: &[u8] =

@@ -1,4 +1,4 @@
-//! Requests, byte by byte.
+//! Expected requests, byte by byte.
 
 use plimsoll_protocol::{
     Dialect, Encoder, EncoderOptions, HttpContent, Message, ProtocolError, RequestContent, Role,
@@ -272,8 +272,8 @@ fn stream_options_can_be_replaced_and_left_out() {
     }
 }
 
-/// The members that the encoder writes must be the reserved ones, apart from the one that
-/// parameters replace.
+/// The members that the encoder writes must be the reserved ones, except the one that parameters
+/// can replace.
 #[test]
 fn every_member_that_the_encoder_writes_is_reserved() {
     let (system, messages) = dialogue();

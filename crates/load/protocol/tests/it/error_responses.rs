@@ -1,4 +1,4 @@
-//! Responses that are not a success.
+//! Unsuccessful responses.
 
 use plimsoll_measure::{ErrorClass, Outcome};
 use plimsoll_protocol::{Dialect, ErrorDetail};
@@ -55,7 +55,7 @@ fn the_status_decides_the_outcome_in_every_dialect() {
             (600, Outcome::Failed(ErrorClass::ServerError), vec!["error: server_error: m"]),
             (999, Outcome::Failed(ErrorClass::ServerError), vec!["error: server_error: m"]),
         ] {
-            // There it is the success, and no body follows.
+            // For a WebSocket this status is the success, and no body follows.
             if (dialect, status) == (Dialect::Websocket, 101) {
                 continue;
             }

@@ -1,9 +1,9 @@
-//! The example does what it says.
+//! Runs the example.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The program of the example, which `cargo test` has built beside this one.
+/// The example's program, which `cargo test` builds.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().unwrap().parent().unwrap().join("examples").join(name)

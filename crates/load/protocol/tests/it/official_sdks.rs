@@ -1,5 +1,5 @@
-//! What the official SDKs of OpenAI, Anthropic and Mistral read, and what we read, of the same
-//! bytes: the corpus of answers, and what the mock says in each of its ways. Needs Python, Node.js
+//! Compares our decoder with the official SDKs of OpenAI, Anthropic and Mistral on the same bytes:
+//! the corpus of responses, and the mock's responses in each of its modes. Needs Python, Node.js
 //! and package registries.
 
 use std::fs;
@@ -24,7 +24,7 @@ models:
   short: {output: 1}
 ";
 
-/// What an SDK read.
+/// A response as read by an SDK.
 #[derive(Debug, Deserialize)]
 struct Line {
     file: String,
@@ -40,7 +40,7 @@ struct Line {
     usage: Option<(Option<f64>, Option<f64>)>,
 }
 
-/// The same of ours.
+/// The same as read by our decoder.
 #[derive(Debug)]
 struct Ours {
     text: String,
@@ -80,7 +80,7 @@ fn decoded(folder: &Path, file: &str) -> Ours {
     }
 }
 
-/// A call whose arguments have one form, however they were written.
+/// Normalizes the JSON of a call's arguments.
 fn normal(call: &str) -> String {
     let (name, arguments) = call.split_at(call.find('{').unwrap_or(call.len()));
     let parsed: Option<Value> = serde_json::from_str(arguments).ok();
@@ -88,7 +88,7 @@ fn normal(call: &str) -> String {
     format!("{name}{arguments}")
 }
 
-/// What differs between an SDK and us; nothing where one of them says nothing.
+/// Differences between an SDK and our decoder, ignoring values that either does not report.
 fn differences(line: &Line, ours: &Ours) -> Vec<String> {
     let mut found = Vec::new();
     if line.text != ours.text {
@@ -111,8 +111,8 @@ fn differences(line: &Line, ours: &Ours) -> Vec<String> {
     found
 }
 
-/// Where SDKs and we read another thing, and why ours is right. An SDK that skips what it cannot
-/// read is no witness.
+/// Known differences from SDKs, and why our result is right. An SDK that ignores unreadable data
+/// proves nothing.
 const KNOWN: &[(&str, &[&str], &str)] = &[
     ("a_cut.sse", &["anthropic"], "the count in the first event is a placeholder"),
     ("audio.sse", ALL, "the transcript is the text; SDKs hand it over with the sound, or drop it"),
@@ -139,7 +139,7 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
 ];
 const ALL: &[&str] = &["openai", "mistral", "openai-js", "mistral-js"];
 
-/// Runs a script that reads the answers in a folder. Returns what it read.
+/// Runs a script that reads the responses in a folder, and returns its results.
 fn read_by(sdk: &str, script: &str, folder: &Path, more: &[&str]) -> Vec<Line> {
     let log = folder.join(format!("{sdk}.log"));
     let output = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts/sdk/run"))
@@ -167,13 +167,13 @@ fn official_sdks_read_the_same_of_every_answer() {
     let mock = Mock::spawn(&config, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let models = "plain,threes,thinks,calls,loops,silent,short";
     let provider = format!("http://{}", mock.addr());
-    // The first adds what the mock says to the folder.
+    // The first script adds the mock's responses to the folder.
     let mut lines = read_by("llm", "read_answers.py", folder.path(), &[&provider, models]);
     lines.extend(read_by("node", "read_answers.mjs", folder.path(), &[]));
     let (mut compared, mut wrong) = (0, Vec::new());
     for line in lines {
         if line.error.is_some() {
-            // Mistral's SDK wants calls whole, and the usage of every answer.
+            // Mistral's SDK requires complete calls, and a usage in every response.
             let reads_all = !line.sdk.starts_with("mistral") && !line.file.contains("silent");
             assert!(!(line.file.starts_with("mock-") && reads_all), "{line:?}");
             continue;

@@ -1,4 +1,5 @@
-//! Results of tools and approvals, read from successes of plain HTTP and of tool servers.
+//! Results of tools and approvals, extracted from successful responses of plain HTTP and of tool
+//! servers.
 
 use plimsoll_measure::{ErrorClass, Operation, Outcome};
 use plimsoll_protocol::rpc::Expectation;
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 const JSON: Option<&[u8]> = Some(b"application/json");
 const EVENTS: Option<&[u8]> = Some(b"text/event-stream; charset=utf-8");
 
-/// What is asked for, and over which protocol.
+/// The expected content, and the protocol.
 #[derive(Clone, Copy)]
 struct Asked {
     dialect: Dialect,
@@ -88,7 +89,7 @@ fn wrong_answers_fail_with_their_reason() {
     let text_id = good.replace('7', "\"7\"");
     let cut_stream = format!("data: {}", &good[..20]);
     let large = format!(r#"{{"result":{{"content":[{{"text":"{}"}}]}}}}"#, "x".repeat(4_000));
-    // An answer of JSON-RPC is judged as in a session with a tool server.
+    // A JSON-RPC response is judged as in a session with a tool server.
     let version_1 = good.replace("2.0", "1.0");
     let no_version = good.replace(r#""jsonrpc":"2.0","#, "");
     let both = good.replace(r#""result""#, r#""error":{"code":1,"message":"m"},"result""#);
@@ -103,7 +104,13 @@ fn wrong_answers_fail_with_their_reason() {
         (MCP, JSON, &version_1, MalformedBody, "without `jsonrpc: \"2.0\"`"),
         (MCP, JSON, &no_version, MalformedBody, "without `jsonrpc: \"2.0\"`"),
         (MCP, JSON, &both, MalformedBody, "with `result` and `error`"),
-        (MCP, JSON, r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, MalformedBody, "no answer"),
+        (
+            MCP,
+            JSON,
+            r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#,
+            MalformedBody,
+            "instead of a response",
+        ),
         (MCP, JSON, "", MalformedBody, "the body is empty"),
         (MCP, EVENTS, &twice, MalformedBody, "a second answer"),
         (MCP, EVENTS, &cut_stream, StreamTruncated, "ended before the answer"),
@@ -139,7 +146,7 @@ fn refusals_are_refusals_and_approvals_have_an_id_and_a_state() {
     assert_eq!(outcome, Outcome::Failed(ErrorClass::MalformedBody));
 }
 
-/// Pieces of answers, right and wrong.
+/// Fragments of responses, right and wrong.
 const PIECES: [&str; 16] = [
     "{",
     "}",

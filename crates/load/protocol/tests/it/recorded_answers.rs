@@ -1,5 +1,6 @@
-//! Answers of servers made with the official SDKs. `scripts/sdk/record` asked and recorded them;
-//! here are the same questions in the same order, with the number of each as its id.
+//! Recorded responses of servers made with the official SDKs. `scripts/sdk/record` sent the
+//! requests and recorded the responses; the tests list the same requests in the same order, with
+//! their numbers as ids.
 
 use plimsoll_measure::{ErrorClass, Operation, Outcome};
 use plimsoll_protocol::rpc::Expectation;
@@ -7,7 +8,7 @@ use plimsoll_protocol::rpc::a2a::TaskState;
 
 use crate::rpc_answers::{Read, read_answer};
 
-/// A response as it came.
+/// A recorded response.
 struct Response {
     status: u16,
     content_type: Option<String>,
@@ -27,7 +28,7 @@ fn recorded(name: &str) -> Vec<Response> {
     all
 }
 
-/// The first of several responses, and what is behind it.
+/// Splits off the first of several responses.
 fn first(bytes: &[u8]) -> (Response, &[u8]) {
     let end = bytes.windows(4).position(|at| at == b"\r\n\r\n").unwrap();
     let (head, rest) = (str::from_utf8(&bytes[..end]).unwrap(), &bytes[end + 4..]);
@@ -65,7 +66,7 @@ fn chunks(mut rest: &[u8]) -> (Vec<u8>, &[u8]) {
     }
 }
 
-/// What an answer should be read as.
+/// Expected reading of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reading {
     Good,
@@ -73,7 +74,7 @@ enum Reading {
     Error(i64),
 }
 
-/// How an answer was read; nothing for what none of them should be.
+/// Classifies a result; `None` for an unexpected one.
 fn reading(read: &Read) -> Option<Reading> {
     match (read.outcome, read.code) {
         (Outcome::Completed, None) if read.answer.tool_error => Some(Reading::ToolError),
@@ -85,7 +86,7 @@ fn reading(read: &Read) -> Option<Reading> {
     }
 }
 
-/// Reads every answer of a server; `questions` are what it was asked.
+/// Reads every response of a server; `questions` are the requests.
 fn read_all(name: &str, questions: &[(Operation, Reading)]) -> Vec<(Response, Read)> {
     let responses = recorded(name);
     assert_eq!(responses.len(), questions.len(), "{name}");
@@ -100,7 +101,7 @@ fn read_all(name: &str, questions: &[(Operation, Reading)]) -> Vec<(Response, Re
     all
 }
 
-/// How often a body has a text.
+/// Number of occurrences of a text in a body.
 fn occurrences(body: &[u8], text: &str) -> u32 {
     String::from_utf8_lossy(body).matches(text).count().try_into().unwrap()
 }
@@ -121,7 +122,7 @@ fn answers_of_the_official_tool_servers_are_read() {
         let common = [
             (ListTools, Good),
             (CallTool, Good),
-            // With progress.
+            // With progress notifications.
             (CallTool, Good),
             (CallTool, ToolError),
             (CallTool, unknown_tool),
@@ -149,7 +150,7 @@ fn answers_of_the_official_tool_servers_are_read() {
     }
 }
 
-/// Every notification is counted, and servers that answer with streams send some.
+/// Every notification is counted, and servers that respond with streams send some.
 fn expect_progress(name: &str, all: &[(Response, Read)]) {
     let mut sum = 0;
     for (response, read) in all {
@@ -193,7 +194,7 @@ fn answers_of_the_official_agents_are_read() {
             assert_eq!(answer(2).task, answer(4).task, "{name}");
             assert_eq!(answer(6).task, answer(7).task, "{name}");
             assert_eq!(all[2].1.texts, ["HE", "LL", "O"], "{name}");
-            // A task, that it works, three pieces; the end is the answer.
+            // The task, its working state, and three pieces; the end is the response.
             assert_eq!(answer(3).notifications, 5, "{name}");
         }
     }

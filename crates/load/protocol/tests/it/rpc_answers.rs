@@ -1,4 +1,4 @@
-//! Answers of tool servers and agents, against bytes written by hand.
+//! Responses of tool servers and agents, compared with bytes written by hand.
 
 use plimsoll_measure::{ErrorClass, Operation, Outcome};
 use plimsoll_protocol::rpc::a2a::TaskState;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::support::{EVENTS, JSON};
 
-/// What a response to one request is read as.
+/// The decoded response to one request.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Read {
     pub(crate) outcome: Outcome,
@@ -52,12 +52,13 @@ fn read_in<'a>(
     }
 }
 
-/// Reads a whole body, and checks that any two pieces of it and its single bytes read the same.
+/// Reads a whole body, and checks that its split into any two pieces or into single bytes gives the
+/// same result.
 fn read(operation: Operation, status: u16, content_type: Option<&str>, body: &str) -> Read {
     read_answer(expect(operation), status, content_type, body.as_bytes())
 }
 
-/// The answer to a request with the id 7.
+/// The response to a request with the id 7.
 fn expect(operation: Operation) -> Expectation {
     Expectation { operation, id: 7 }
 }
@@ -113,7 +114,7 @@ fn a_good_answer_gives_what_the_next_request_needs() {
         (ListTools, r#""tools":[]"#, &none),
         (CallTool, r#""content":[{"type":"text","text":"isError"}],"isError":false"#, &none),
         (CallTool, r#""isError":true,"content":[]"#, &failed),
-        // Only the result itself says so.
+        // Only the result itself reports it.
         (
             CallTool,
             r#""structuredContent":{"isError":true,"error":{"code":1}},"content":[]"#,
@@ -136,7 +137,7 @@ fn the_answer_of_a_stream_comes_behind_notifications() {
     let whole = read(Operation::CallTool, 200, EVENTS, &body);
     assert_eq!((whole.outcome, whole.answer.notifications), (Outcome::Completed, 3));
     assert!(whole.texts.is_empty(), "progress is no content");
-    // Lines of data are joined by a line break, and JSON does not mind.
+    // Lines of data are joined by a line break, which JSON ignores.
     let lines = format!("data: {}\n\n", answer.replace(",\"result", ",\ndata: \"result"));
     assert_eq!(read(Operation::CallTool, 200, EVENTS, &lines).outcome, Outcome::Completed);
 }
@@ -149,7 +150,7 @@ fn an_error_of_the_protocol_is_a_failure_with_its_code() {
     let failed = Outcome::Failed(ErrorClass::RpcError);
     for (head, body) in [
         ((200, JSON), error("7", "-32602")),
-        // The server could not read the id.
+        // The server could not parse the id.
         ((200, JSON), error("null", "-32602")),
         ((200, EVENTS), events(&[PROGRESS, &error("7", "-32602")])),
     ] {
@@ -157,10 +158,10 @@ fn an_error_of_the_protocol_is_a_failure_with_its_code() {
         assert_eq!((read.outcome, read.code), (failed, Some(-32_602)), "{body}");
         assert_eq!(read.message, "-32602: no\\ttool");
     }
-    // With a status of its own it is a refusal, and its code is known as well.
+    // With an error status it is a rejection, and its code is known as well.
     let refused = read(Operation::CallTool, 404, JSON, &error("7", "-32601"));
     assert_eq!((refused.outcome, refused.code), (Outcome::Rejected(404), Some(-32_601)));
-    // The code of one response is not that of the next.
+    // The code of one response must not appear in the next.
     let mut decoder = Decoder::new(Dialect::Mcp, false, DecoderOptions::default());
     let bytes = error("7", "-1");
     let first = read_in(&mut decoder, expect(Operation::Ping), 200, JSON, [bytes.as_bytes()]);
@@ -170,7 +171,7 @@ fn an_error_of_the_protocol_is_a_failure_with_its_code() {
 
 type Head<'h> = (u16, Option<&'h str>);
 
-/// Whole messages that are no answer.
+/// Complete messages that are not valid responses.
 fn broken_messages(
     good: &str,
     malformed: ErrorClass,
@@ -200,7 +201,7 @@ fn broken_messages(
         ((200, JSON), good.replace("2.0", "1.0"), malformed, "without `jsonrpc: \"2.0\"`"),
         ((200, JSON), format!("[{good}]"), malformed, "a batch of messages"),
         ((200, EVENTS), events(&[&format!("[{good}]")]), malformed, "a batch of messages"),
-        ((200, JSON), "7".to_owned(), malformed, "no object"),
+        ((200, JSON), "7".to_owned(), malformed, "not an object"),
         ((200, JSON), String::new(), malformed, "the body is empty"),
         (
             (200, JSON),
@@ -209,8 +210,8 @@ fn broken_messages(
             "expected the end of the string at byte 20",
         ),
         ((200, JSON), format!("{good} x"), malformed, "expected the end"),
-        ((200, JSON), good.replace("{}", "[]"), malformed, "`result` is no object"),
-        ((200, JSON), good.replace("{}", "null"), malformed, "`result` is no object"),
+        ((200, JSON), good.replace("{}", "[]"), malformed, "`result` is not an object"),
+        ((200, JSON), good.replace("{}", "null"), malformed, "`result` is not an object"),
         ((200, JSON), r#"{"jsonrpc":"2.0","id":7}"#.to_owned(), malformed, "without `result` and"),
         (
             (200, JSON),
@@ -228,13 +229,13 @@ fn broken_messages(
     ]
 }
 
-/// Answers that break the protocol: head, body, the class of the failure, and what is said of it.
+/// Responses that violate the protocol: head, body, class of the failure, and part of its message.
 fn broken() -> Vec<(Head<'static>, String, ErrorClass, &'static str)> {
     let good = result("");
     let malformed = ErrorClass::MalformedBody;
     let mut all = broken_messages(&good, malformed);
     all.extend([
-        ((200, JSON), PROGRESS.to_owned(), malformed, "no answer"),
+        ((200, JSON), PROGRESS.to_owned(), malformed, "instead of a response"),
         ((200, EVENTS), events(&[&good, &good]), malformed, "a second answer"),
         (
             (200, EVENTS),
@@ -326,7 +327,7 @@ fn an_agents_answer_is_read_in_both_versions() {
         (GetTask, TASK.to_owned(), answer(TaskState::Completed, false)),
         (CancelTask, TASK.replace("COMPLETED", "CANCELED"), answer(TaskState::Canceled, false)),
         (SendMessage, old.to_owned(), answer(TaskState::Failed, true)),
-        // That the task has failed is no error of this request.
+        // A failed task is not an error of this request.
         (GetTask, old.to_owned(), answer(TaskState::Failed, false)),
         (
             SendMessage,
@@ -359,7 +360,7 @@ fn an_agents_answer_is_read_in_both_versions() {
     }
 }
 
-/// A stream of version 1.0 and one of 0.3: a task, work, an artifact in two parts, the end.
+/// A stream of version 1.0 or 0.3: a task, work, an artifact in two parts, and the end.
 fn agent_stream(version: &str) -> Vec<String> {
     let new = [
         r#""task":{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_SUBMITTED"}}"#,
@@ -403,7 +404,7 @@ fn an_agents_stream_is_read_to_the_end_of_its_task() {
     let message = result(r#""message":{"messageId":"m","parts":[{"text":"hi"}]}"#);
     let direct = read(operation, 200, EVENTS, &stream_of(&[message]));
     assert_eq!((direct.outcome, direct.texts), (Outcome::Completed, vec!["hi".to_owned()]));
-    // An error may come as JSON; an answer may not.
+    // An error may be plain JSON; a response may not.
     let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"no task"}}"#;
     let refused = read(operation, 200, JSON, error);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Messages to tool servers and agents, byte by byte.
+//! Expected messages to tool servers and agents, byte by byte.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn agent(version: Version, ask: a2a::Ask) -> Request {
     Request { path: Arc::default(), id: 7, call: Call::A2a(a2a::Call { version, ask }) }
 }
 
-/// Method of HTTP, headers and body.
+/// HTTP method, headers and body.
 fn written(request: &Request) -> (String, Vec<String>, String) {
     let encoder = encoder(request.dialect());
     let turn = turn(request);
@@ -238,7 +238,7 @@ fn what_does_not_fit_is_refused() {
     let options = EncoderOptions { parameters, ..EncoderOptions::default() };
     let refused = Encoder::new(Dialect::Mcp, &options).unwrap_err();
     assert_eq!(refused, ProtocolError::ParametersOfRpc);
-    // The key is sent to tool servers as to models; the rest is each request's own.
+    // The key is sent to tool servers as to models; the other headers belong to each request.
     let headers = encoder(Dialect::Mcp).static_headers(true, Some("k"));
     assert_eq!(headers, [("authorization".to_owned(), "Bearer k".to_owned())]);
 }

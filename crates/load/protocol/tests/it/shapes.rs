@@ -1,4 +1,4 @@
-//! A decoder that has seen responses of the same shape decodes like one that has seen none.
+//! A decoder that knows shapes must decode like one that does not.
 
 use std::thread;
 
@@ -6,7 +6,7 @@ use plimsoll_measure::{AnswerContent, ErrorClass, Outcome, Usage};
 use plimsoll_protocol::{Decoder, DecoderOptions, DeltaKind, Dialect, ToolCall};
 use proptest::prelude::*;
 
-/// Everything that a decoder says about a response.
+/// The complete result of decoding a response.
 #[derive(Debug, PartialEq)]
 struct Decoded {
     outcome: Outcome,
@@ -41,13 +41,13 @@ fn decode(dialect: Dialect, stream: bool, body: &str) -> Decoded {
     }
 }
 
-/// Shapes are known by thread: a new one knows none.
+/// Shapes are stored per thread, so a new thread has none.
 fn decode_first(dialect: Dialect, stream: bool, body: &str) -> Decoded {
     let body = body.to_owned();
     thread::spawn(move || decode(dialect, stream, &body)).join().unwrap()
 }
 
-/// Bodies with `$s` where a string can be and `$n` where a number can be; `$v` is any value.
+/// Bodies with `$s` for any string, `$n` for any number, and `$v` for any value.
 const WHOLE: [(Dialect, &str); 6] = [
     (
         Dialect::OpenaiChat,
@@ -131,7 +131,7 @@ fn value() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A body with values in its places, sometimes cut short, or with a byte too many.
+/// A body with its placeholders filled, sometimes truncated, or with an extra byte.
 fn filled(template: &'static str) -> impl Strategy<Value = String> {
     let places = template.matches('$').count();
     let values = prop::collection::vec((string(), number(), value()), places);
@@ -180,7 +180,7 @@ proptest! {
     #[test]
     fn an_event_of_a_known_shape(bodies in bodies(&EVENTS), name in "(|event: [a-z]{1,3}\n)") {
         let (dialect, bodies) = bodies;
-        // The events of one stream, and each prefix of it, which ends without the terminator.
+        // The events of one stream, and each of its prefixes, which end without the terminator.
         let events: Vec<String> = bodies.iter().map(|data| format!("{name}data: {data}\n\n")).collect();
         let stream = events.concat();
         prop_assert_eq!(decode(dialect, true, &stream), decode_first(dialect, true, &stream), "{}", stream);

@@ -34,7 +34,7 @@ fn two_pieces_cut_anywhere_and_single_bytes_read_as_one() {
     }
 }
 
-/// A response of any kind, with a few bytes changed.
+/// A response of any kind, with a few changed bytes.
 fn responses() -> impl Strategy<Value = (Dialect, bool, u16, Vec<u8>)> {
     let stream = prop::sample::select(&STREAMS[..]).prop_map(|(d, body)| (d, true, body));
     let whole = prop::sample::select(&WHOLES[..]).prop_map(|(d, body)| (d, false, body));

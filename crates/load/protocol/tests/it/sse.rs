@@ -111,7 +111,7 @@ fn a_line_feed_after_a_reset_is_a_line_by_itself() {
     assert_eq!(events, 0);
 }
 
-/// Texts made of tokens that matter to the grammar.
+/// Texts made of tokens that are significant in the grammar.
 fn streams() -> impl Strategy<Value = String> {
     let token = prop_oneof![
         "\n|\r|\r\n|\n\n|\r\n\r\n",

@@ -1,10 +1,10 @@
-//! A second implementation of the event-stream standard, to compare the parser with. The fuzz
-//! target `sse` uses it too.
+//! A second implementation of the event-stream standard for comparison. The fuzz target `sse` uses
+//! it too.
 
 /// Name and data of each event.
 pub(crate) type Events = Vec<(String, String)>;
 
-/// The standard's algorithm on a whole text, written for clarity and not for speed.
+/// The standard's algorithm on a whole text, written for clarity rather than speed.
 pub(crate) fn oracle(text: &str) -> Events {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let text = text.replace("\r\n", "\n").replace('\r', "\n");

@@ -194,7 +194,7 @@ fn a_stream_without_its_terminator_is_truncated_wherever_it_was_cut() {
         if dialect != Dialect::OpenaiChat {
             cuts.extend([body.find(terminator).unwrap(), whole - 1]);
         }
-        // The terminator counts without the blank line behind it.
+        // The terminator counts without the blank line after it.
         let end = read(&mut decoder(dialect, true), (200, EVENTS), [&body.as_bytes()[..whole]]);
         assert_eq!(end.outcome, Outcome::Completed, "{}", dialect.name());
         for cut in cuts {

@@ -1,4 +1,4 @@
-//! Decodes responses into lines that a person can compare. The fuzz target `decoder` uses it too.
+//! Decodes responses into readable lines. The fuzz target `decoder` uses it too.
 
 use plimsoll_measure::{Outcome, TokenCount, TokenSource, Usage};
 use plimsoll_protocol::{Decoder, DecoderOptions, Delta, DeltaKind, Dialect, ErrorDetail};
@@ -9,7 +9,7 @@ pub(crate) const JSON: Option<&str> = Some("application/json");
 /// The complete result of decoding one response.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Read {
-    /// The deltas in order; then finish reason, reported usage and error, where there are any.
+    /// The deltas in order, followed by finish reason, reported usage and error, if any.
     pub(crate) events: Vec<String>,
     pub(crate) outcome: Outcome,
     pub(crate) text: String,
@@ -39,7 +39,7 @@ pub(crate) fn read<'a>(
     read_body(decoder, pieces)
 }
 
-/// The same behind a head that was read.
+/// Reads the body of a response whose head has been read.
 pub(crate) fn read_body<'a>(
     decoder: &mut Decoder,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -74,13 +74,13 @@ fn line(delta: Delta<'_>) -> String {
     format!("{kind}: {}", delta.text)
 }
 
-/// The usage, if the target has reported any of it.
+/// The usage, if the target has reported any part of it.
 fn reported(usage: Usage) -> Option<Usage> {
     let counts = [usage.prompt, usage.completion];
     counts.iter().any(|count| count.source == TokenSource::Reported).then_some(usage)
 }
 
-/// Like `9 in, ~3 out, 4 cached, 1 reasoning`; `~` marks an estimate, `?` an unknown count.
+/// Formats as `9 in, ~3 out, 4 cached, 1 reasoning`; `~` marks an estimate, `?` an unknown count.
 pub(crate) fn usage(usage: Usage) -> String {
     format!(
         "{} in, {} out, {} cached, {} reasoning",

@@ -1,4 +1,4 @@
-//! Usage that cannot be true is refused, and the rest of the answer stays good.
+//! Implausible usage is rejected, and the rest of the response stays valid.
 
 use plimsoll_measure::Outcome;
 use plimsoll_protocol::{Decoder, Dialect};
@@ -7,7 +7,7 @@ use crate::support::{EVENTS, JSON, Read, decoder, read, usage};
 
 const TEXT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"word\"}}]}\n\n";
 
-/// A stream of so many events of four bytes, with this usage at its end.
+/// A stream with this number of events of four bytes, and this usage at its end.
 fn chat(events: usize, usage: &str) -> String {
     let end = format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\ndata: [DONE]\n\n");
     [TEXT.repeat(events), end].concat()
@@ -27,7 +27,7 @@ fn a_count_that_is_no_whole_number_is_refused_and_quoted() {
         let reported = format!("{{\"prompt_tokens\":9,\"completion_tokens\":{count}}}");
         let (decoder, read) = decode(Dialect::OpenaiChat, &chat(3, &reported));
         assert_eq!(read.outcome, Outcome::Completed, "{count}");
-        // The prompt's count is good; the output is counted by its events.
+        // The prompt's count is valid; the output is counted by its events.
         assert_eq!(read.usage, "9 in, ~3 out, 0 cached, 0 reasoning");
         let quoted = format!("completion_tokens {count}");
         assert_eq!(decoder.refused_usage(), Some(quoted.as_str()));
@@ -92,9 +92,9 @@ fn the_details_and_the_other_dialects_are_checked_too() {
 #[test]
 fn more_tokens_than_were_asked_for_and_than_the_bytes_could_carry_are_refused() {
     for (reported, asked, accepted) in [
-        // As asked: the model may have reasoned without showing it.
+        // As requested: the model may have reasoned without sending it.
         (5_000, Some(5_000), true),
-        // The target ignored the limit; its bytes could be that many tokens.
+        // The target ignored the limit, but its bytes could encode that many tokens.
         (200, Some(16), true),
         (5_000, Some(4_000), false),
         (500, Some(16), false),
@@ -128,10 +128,10 @@ fn a_count_is_believed_if_so_many_tokens_can_be_in_the_content() {
         (30, 100, 0, None),
         (60, 100, 0, None),
         (100, 100, 0, Some(99)),
-        // Two tokens have no content of their own.
+        // Two tokens have no content.
         (20, 22, 0, Some(19)),
         (20, 40, 0, None),
-        // Hidden reasoning, of which the target tells.
+        // Hidden reasoning that the target reports.
         (3, 503, 500, Some(2)),
         (3, 520, 500, None),
     ] {
@@ -145,11 +145,11 @@ fn a_count_is_believed_if_so_many_tokens_can_be_in_the_content() {
     }
 }
 
-/// Members of single servers, and how later reports of a stream change earlier ones.
+/// Members of individual servers, and the effect of later reports of a stream.
 #[test]
 fn counts_are_merged_by_member() {
     for (reports, expected) in [
-        // Zeros at the end are no counts.
+        // Zeros at the end are ignored.
         (
             &[
                 r#"{"prompt_tokens":9,"completion_tokens":3}"#,
@@ -157,7 +157,7 @@ fn counts_are_merged_by_member() {
             ][..],
             "9 in, 3 out, 0 cached, 0 reasoning",
         ),
-        // A later count is smaller: the first was an estimate.
+        // A later count is smaller, because the first was an estimate.
         (
             &[r#"{"prompt_tokens":9}"#, r#"{"prompt_tokens":7,"completion_tokens":3}"#],
             "7 in, 3 out, 0 cached, 0 reasoning",
@@ -167,7 +167,7 @@ fn counts_are_merged_by_member() {
             &[r#"{"prompt_tokens":9,"completion_tokens":3,"num_cached_tokens":8}"#],
             "9 in, 3 out, 8 cached, 0 reasoning",
         ),
-        // SGLang: reasoning is a part of the completion.
+        // SGLang: the completion includes reasoning.
         (
             &[
                 r#"{"prompt_tokens":9,"completion_tokens":13,"total_tokens":22,"reasoning_tokens":10}"#,
@@ -181,7 +181,7 @@ fn counts_are_merged_by_member() {
             ],
             "17 in, 3 out, 8 cached, 0 reasoning",
         ),
-        // A translator of Google's usage: reasoning is only in the total.
+        // A translator of Google's usage: only the total includes reasoning.
         (
             &[
                 r#"{"prompt_tokens":9,"completion_tokens":3,"total_tokens":22,"completion_tokens_details":{"reasoning_tokens":0}}"#,
@@ -229,7 +229,7 @@ fn the_parts_of_an_answer_are_counted_in_bytes() {
         let content = decoder.content();
         assert_eq!((content.text, content.reasoning, content.tool_calls), (3, 2, 3), "{body}");
         assert_eq!(content.total(), 8);
-        // `crc32(b"abcdef{}")` of Python's zlib, for a stream and a whole answer.
+        // `crc32(b"abcdef{}")` by Python's zlib, for a stream and a whole response.
         assert_eq!(content.digest, 0x2545_93e6, "{body}");
     }
     let (decoder, _) = decode(Dialect::Http, "any bytes");

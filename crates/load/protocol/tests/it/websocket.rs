@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{decoder, usage};
 
-/// The deltas of an answer, its outcome, and the message of its failure.
+/// The deltas of a response, its outcome, and the message of its failure.
 fn read(decoder: &mut Decoder, messages: &[&str]) -> (Vec<String>, Outcome, Option<String>) {
     let mut deltas = Vec::new();
     decoder.head(101, None);
@@ -39,7 +39,7 @@ fn an_answer_is_its_deltas_up_to_done() {
     assert_eq!(decoder.text(), "Ahoy, \"friend\" \u{1f6a2}");
     assert_eq!(usage(decoder.usage()), "9 in, 3 out, 0 cached, 0 reasoning");
     assert!(decoder.is_stream() && decoder.is_over() && !decoder.gives_finish_reasons());
-    // The next answer of the same connection.
+    // The next response on the same connection.
     let next = [r#"{"type":"delta","text":"a"}"#, r#"{"type":"done"}"#];
     assert_eq!(read(&mut decoder, &next).0, ["a"]);
     assert_eq!(decoder.usage().completion.source, TokenSource::Estimated);

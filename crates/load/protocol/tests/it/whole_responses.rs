@@ -1,11 +1,11 @@
-//! Responses that are not streamed.
+//! Non-streamed responses.
 
 use plimsoll_measure::{ErrorClass, Outcome};
 use plimsoll_protocol::{Decoder, DecoderOptions, Dialect};
 
 use crate::support::{EVENTS, JSON, Read, decoder, read};
 
-/// Reads JSON with a valid head, where no stream was requested.
+/// Reads JSON with a valid head, if no stream was requested.
 fn json(dialect: Dialect, body: &str) -> Read {
     read(&mut decoder(dialect, false), (200, JSON), [body.as_bytes()])
 }

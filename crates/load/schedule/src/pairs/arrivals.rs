@@ -12,16 +12,16 @@ use super::layout::Segment;
 use super::orders::Group;
 use crate::arrivals::{Arrival, ArrivalIter};
 
-/// The arrivals of the blocks of one stripe on one target, in the order of time.
+/// The arrivals on one target for the blocks of one stripe, in chronological order.
 ///
-/// Neighbouring blocks may overlap where blocks do not come at equal distances, so that a few
-/// arrivals wait here until none before them can come.
+/// Neighbouring blocks may overlap if they are not evenly spaced, so a few arrivals wait here until
+/// no earlier one can follow.
 #[derive(Clone, Debug)]
 pub struct PairedArrivals {
     schedule: PairSchedule,
     target: TargetId,
     blocks: Peekable<ArrivalIter>,
-    /// By intended start, then by number.
+    /// Ordered by intended start, then by number.
     waiting: BinaryHeap<Reverse<ByTime>>,
     /// The orders of the last group of blocks, and its number.
     group: Option<(u64, Group)>,
@@ -45,7 +45,7 @@ impl PairedArrivals {
         if segment.windows.is_some() {
             return Some(own);
         }
-        // A block must end where it begins: in the same stage, and not beside a window.
+        // A block must end where it begins: in the same stage, and not next to a window.
         let gap = segment.gap.as_u64();
         let length = gap.saturating_mul(u64::from(self.schedule.targets()) - 1);
         let own_place = gap.saturating_mul(self.place(block.seq).into());
@@ -74,7 +74,7 @@ impl PairedArrivals {
         }
     }
 
-    /// No arrival that is still to come is earlier.
+    /// Lower bound of all arrivals still to come.
     fn bound(&mut self) -> Option<Nanos> {
         let block = *self.blocks.peek()?;
         let segment = *self.schedule.0.layout.segment_on_axis(block.at)?;

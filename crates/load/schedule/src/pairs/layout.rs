@@ -1,4 +1,4 @@
-//! When the targets of a comparison run beside each other, and when alone.
+//! Divides a comparison into times with targets side by side, and with targets alone.
 
 use plimsoll_measure::{Nanos, StageId, TargetId};
 
@@ -7,31 +7,31 @@ use super::{ALONE_ROUNDS, ALONE_SHARE, AT_ONCE, LEAST_ALONE, PairMode, PairSpec,
 use crate::spec::{Load, StageSpec, Stages};
 use crate::stage_table::StagePlan;
 
-/// The time of a run in segments.
+/// The time of a run, divided into segments.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// In the order of time; all of the run, but for a part of stages whose windows do not fill
-    /// them.
+    /// In chronological order; covers the whole run, except parts of stages that their windows do
+    /// not fill.
     segments: Vec<Segment>,
-    /// The gap between two requests of a block, by stage.
+    /// Gap between two requests of a block, by stage.
     gaps: Vec<Option<Nanos>>,
 }
 
-/// A stretch of time within a stage.
+/// A period within a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) stage: StageId,
     /// Whether the stage is closed.
     pub(super) closed: bool,
-    /// Its first instant, after the run's start.
+    /// First instant, as an offset from the run's start.
     pub(super) start: Nanos,
-    /// The instant after its last.
+    /// Instant after its last.
     pub(super) end: Nanos,
-    /// Its first instant on the axis of the blocks.
+    /// First instant on the axis of the blocks.
     pub(super) from: Nanos,
-    /// Between two requests of a block; only where targets run beside each other.
+    /// Gap between two requests of a block, if targets run side by side.
     pub(super) gap: Nanos,
-    /// If each target is alone: one round of windows.
+    /// One round of windows, if each target is alone.
     pub(super) windows: Option<Windows>,
 }
 
@@ -43,8 +43,8 @@ pub(super) struct Windows {
 }
 
 impl Layout {
-    /// Divides stages; `arrivals` is their number in a stage. Gives also the stages on the axis of
-    /// the blocks.
+    /// Divides stages; `arrivals` returns the number of arrivals of a stage. Also returns the
+    /// stages on the axis of the blocks.
     pub(super) fn new(
         stages: &[StagePlan],
         arrivals: impl Fn(StageId) -> u64,
@@ -95,12 +95,12 @@ impl Layout {
 }
 
 impl Segment {
-    /// How long each target is loaded in it.
+    /// Time for which each target is loaded in it.
     pub(super) fn loaded(&self) -> Nanos {
         self.windows.map_or_else(|| self.end.saturating_sub(self.start), |windows| windows.length)
     }
 
-    /// The windows of all targets, in the order of time; none where they run beside each other.
+    /// The windows of all targets in chronological order; empty if they run side by side.
     pub(super) fn target_windows(&self, orders: &Orders) -> Vec<TargetWindow> {
         let Some(Windows { round, length }) = self.windows else { return Vec::new() };
         let mut from = self.start;
@@ -115,7 +115,7 @@ impl Segment {
     }
 }
 
-/// Puts segments one after another.
+/// Appends segments one after another.
 struct Builder<'s> {
     spec: &'s PairSpec,
     segments: Vec<Segment>,
@@ -124,7 +124,7 @@ struct Builder<'s> {
 }
 
 impl Builder<'_> {
-    /// As many rounds as there is time for.
+    /// Adds as many rounds as fit.
     fn turns(&mut self, stage: &StagePlan) {
         let (length, targets) = (stage.end.saturating_sub(stage.start), self.targets());
         let least = self.spec.window.as_u64().saturating_mul(targets).max(1);
@@ -136,7 +136,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Beside each other, with a few rounds of windows at equal distances.
+    /// Adds side-by-side segments, with a few evenly spaced rounds of windows.
     fn beside(&mut self, stage: &StagePlan, gap: Nanos) {
         let (length, targets) = (stage.end.saturating_sub(stage.start), self.targets());
         let most = length.as_u64() / ALONE_SHARE / ALONE_ROUNDS / targets;
@@ -160,7 +160,7 @@ impl Builder<'_> {
         self.spec.targets.max(1).into()
     }
 
-    /// Adds a stretch of time beside each other, and gives its end.
+    /// Adds a side-by-side segment, and returns its end.
     fn stretch(&mut self, plan: &StagePlan, start: Nanos, end: Nanos, gap: Nanos) -> Nanos {
         let (stage, closed, from) = (plan.id, is_closed(plan), self.axis);
         self.axis += end.saturating_sub(start);
@@ -168,7 +168,7 @@ impl Builder<'_> {
         end
     }
 
-    /// Adds a round of windows, and gives its end.
+    /// Adds a round of windows, and returns its end.
     fn round(&mut self, stage: &StagePlan, start: Nanos, length: Nanos) -> Nanos {
         let from = self.axis;
         self.axis += length;
@@ -186,8 +186,8 @@ const fn is_closed(stage: &StagePlan) -> bool {
     matches!(stage.load, Load::Closed { .. })
 }
 
-/// The time between two requests of a block: the requests of all blocks are then evenly spaced at
-/// the highest rate of the stage, unless that is longer than the spec allows.
+/// Gap between two requests of a block: it spaces the requests of all blocks evenly at the highest
+/// rate of the stage, but is limited by the spec.
 fn gap(stage: &StagePlan, arrivals: impl Fn() -> u64, spec: &PairSpec) -> Nanos {
     if spec.mode == PairMode::Together {
         return AT_ONCE;

@@ -1,10 +1,10 @@
 //! Balanced random orders of targets.
 //!
 //! A Williams square of `n` targets (Williams, "Experimental designs balanced for the estimation of
-//! residual effects of treatments", 1949) has `n` rows for even `n`, and two such squares `2 n`
-//! rows for odd `n`. In its rows every target is equally often in every place and directly after
-//! every other target. Each *group* of that many blocks gets the rows of a square in random order,
-//! with the targets assigned to its symbols at random.
+//! residual effects of treatments", 1949) has `n` rows for even `n`, and two such squares have `2
+//! n` rows for odd `n`. In its rows every target is equally often in every position and directly
+//! after every other target. Each *group* of that many blocks uses the rows of a square in random
+//! order, with the targets assigned to its symbols at random.
 
 use plimsoll_measure::{Rng, Seed, TargetId};
 
@@ -22,7 +22,7 @@ pub(crate) struct Orders {
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     targets: usize,
-    /// Targets by place, row after row.
+    /// Targets by position, row after row.
     rows: Vec<u16>,
 }
 
@@ -35,7 +35,7 @@ impl Orders {
         self.targets
     }
 
-    /// Blocks of a group.
+    /// Number of blocks in a group.
     pub(crate) fn group_size(&self) -> u64 {
         rows_of(self.targets).into()
     }
@@ -59,13 +59,13 @@ impl Orders {
         Group { targets: targets.into(), rows: cells.collect() }
     }
 
-    /// The place of a target in a block, from 0.
+    /// Position of a target in a block, from 0.
     pub(crate) fn place(&self, block: u64, target: TargetId) -> u8 {
         let size = self.group_size();
         self.group(block / size).place(block % size, target)
     }
 
-    /// The targets of a block by place.
+    /// Targets of a block by position.
     pub(crate) fn order(&self, block: u64) -> Vec<TargetId> {
         let size = self.group_size();
         self.group(block / size).order(block % size).iter().copied().map(TargetId).collect()
@@ -78,27 +78,27 @@ impl Group {
         self.rows.get(start..start + self.targets).unwrap_or_default()
     }
 
-    /// The place of a target in a row.
+    /// Position of a target in a row.
     pub(crate) fn place(&self, row: u64, target: TargetId) -> u8 {
         let place = self.order(row).iter().position(|name| *name == target.0);
         place.and_then(|place| u8::try_from(place).ok()).unwrap_or_default()
     }
 }
 
-/// Rows of a balanced design.
+/// Number of rows of a balanced design.
 const fn rows_of(targets: u16) -> u16 {
     if targets.is_multiple_of(2) { targets } else { 2 * targets }
 }
 
-/// The symbol at a place of a row. The first row is 0, 1, n-1, 2, n-2, ...; each further one adds 1
-/// to all symbols. For odd `n` the second half of the rows is the first, read backwards.
+/// The symbol at a position of a row. The first row is 0, 1, n-1, 2, n-2, ...; each further one
+/// adds 1 to all symbols. For odd `n` the second half of the rows is the first, read backwards.
 const fn williams(targets: u16, row: u16, place: u16) -> u16 {
     let place = if row < targets { place } else { targets - 1 - place };
     let first = if place % 2 == 1 { place.div_ceil(2) } else { targets - place / 2 };
     (first + row) % targets
 }
 
-/// Fisher and Yates.
+/// Fisher-Yates shuffle.
 fn shuffle(items: &mut [u16], rng: &mut Rng) {
     for last in (1..items.len()).rev() {
         let other = rng.below(last as u64 + 1);
@@ -116,7 +116,7 @@ mod tests {
         Orders::new(targets, PairOrder::Random, Seed(seed))
     }
 
-    /// By hand for four: Williams' own example, up to the names.
+    /// By hand for four: Williams' own example, except for the names.
     #[test]
     fn the_square_of_four_is_the_published_one() {
         let rows = [0, 1, 2, 3].map(|row| [0, 1, 2, 3].map(|place| williams(4, row, place)));
@@ -152,7 +152,7 @@ mod tests {
         assert!(after.values().all(|count| *count == each), "{targets}: {after:?}");
     }
 
-    /// With two targets an order is a coin that falls evenly within every two blocks.
+    /// With two targets, an order is a coin that is balanced within every two blocks.
     #[test]
     fn orders_are_random_and_differ_by_seed() {
         let first = |seed| {

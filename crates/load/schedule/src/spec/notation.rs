@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Load, StageSpec, Stages};
 
-/// Writes the canonical form, which parses as the same load.
+/// Formats the canonical form, which parses as the same load.
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -26,7 +26,7 @@ fn same(from: f64, to: f64) -> bool {
     from.to_bits() == to.to_bits()
 }
 
-/// Writes the canonical form, which parses as the same stage.
+/// Formats the canonical form, which parses as the same stage.
 impl fmt::Display for StageSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let warmup = if self.warmup { "w" } else { "" };
@@ -35,7 +35,7 @@ impl fmt::Display for StageSpec {
     }
 }
 
-/// Writes the canonical form, which parses as the same stages.
+/// Formats the canonical form, which parses as the same stages.
 impl fmt::Display for Stages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().enumerate().try_for_each(|(position, stage)| {
@@ -45,7 +45,7 @@ impl fmt::Display for Stages {
     }
 }
 
-/// As the text that [`fmt::Display`] writes.
+/// Serializes as the text of [`fmt::Display`].
 impl Serialize for Stages {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -10,13 +10,13 @@ use crate::limits::MAX_STAGES;
 
 /// Parses `[w]LOAD:DURATION,...`.
 ///
-/// | LOAD | means |
+/// | LOAD | Meaning |
 /// |---|---|
 /// | `100` | 100 virtual users |
 /// | `1..100` | a ramp from 1 to 100 virtual users |
 /// | `@500` | 500 arrivals per second |
 /// | `@100..5000` | a ramp from 100 to 5000 arrivals per second |
-/// | `trace` | the arrivals of the trace; here the duration may be left out |
+/// | `trace` | the arrivals of the trace; the duration is optional |
 ///
 /// A `w` before the load marks a warm-up stage.
 impl FromStr for Stages {
@@ -96,7 +96,7 @@ fn rate(text: &str) -> Result<f64, StageFault> {
     text.parse().map_err(|_| StageFault::Rate(text.to_owned()))
 }
 
-/// A number too large for the type is reported as too many users, not as unreadable.
+/// A number too large for the type is reported as too many users rather than as invalid.
 fn users(text: &str) -> Result<u32, StageFault> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(StageFault::Users(text.to_owned()));

@@ -150,7 +150,7 @@ fn a_trace_that_cannot_be_played_is_refused() {
         (
             "no trace",
             Schedule::new(&"5:1s,trace".parse().unwrap(), Arrivals::Constant, Seed(1), None),
-            "stage 2 `trace`: there is no trace to play",
+            "stage 2 `trace`: the profile has no trace to play",
         ),
         (
             "no stages",
@@ -260,8 +260,8 @@ fn any_process() -> impl Strategy<Value = Arrivals> {
     prop_oneof![Just(Arrivals::Constant), Just(Arrivals::Poisson)]
 }
 
-/// By hand: a rate that grows from 0 by 10 per second each second has 5 t^2 arrivals, the 20th at
-/// 2 s and the 21st at the root of 4.2 s; one that falls from 10 to 0 has its last at its end.
+/// By hand: a rate that grows from 0 by 10 per second each second has 5 t^2 arrivals, the 20th at 2
+/// s and the 21st at the root of 4.2 s; one that falls from 10 to 0 has its last at its end.
 #[test]
 fn one_more_arrival_is_due_where_the_rate_has_it() {
     let schedule = schedule("@100:1s,@0..100:10s,@10..0:10s,2:1s", Arrivals::Constant);

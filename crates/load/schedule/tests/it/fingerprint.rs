@@ -1,4 +1,4 @@
-//! The fingerprint against an independent computation, and what it depends on.
+//! The fingerprint against an independent computation, and its inputs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The schedule through its public interface, in virtual time.
+//! Tests the schedule through its public API, in virtual time.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod arrivals;

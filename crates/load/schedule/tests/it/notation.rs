@@ -1,4 +1,4 @@
-//! The notation of stages: what is accepted, and the messages for what is refused.
+//! The notation of stages: accepted texts, and error messages for invalid ones.
 
 use plimsoll_measure::Nanos;
 use plimsoll_schedule::{Load, ScheduleError, StageSpec, Stages};
@@ -67,8 +67,8 @@ fn what_cannot_be_scheduled_is_refused_with_cause_and_fix() {
         ("100:0s", "the duration is zero"),
         ("trace:0s", "the duration is zero"),
         ("100:1000h", "longer than 744h"),
-        ("0:10s", "there are no virtual users"),
-        ("0..0:10s", "there are no virtual users"),
+        ("0:10s", "the stage has no virtual users"),
+        ("0..0:10s", "the stage has no virtual users"),
         ("-5:10s", "`-5` is not a number of virtual users"),
         ("1.5:10s", "`1.5` is not a number of virtual users"),
         ("1..:10s", "`` is not a number of virtual users"),
@@ -149,7 +149,7 @@ fn any_load() -> impl Strategy<Value = Load> {
 }
 
 fn any_stage() -> impl Strategy<Value = StageSpec> {
-    // A day in nanoseconds: beyond that the notation's floats may be off by one.
+    // Up to a day in nanoseconds, because beyond that the notation's floats may be off by one.
     (any_load(), proptest::option::of(1u64..86_400_000_000_000), any::<bool>()).prop_map(
         |(load, nanos, warmup)| {
             let nanos = nanos.or_else(|| (load != Load::Trace).then_some(1));

@@ -1,4 +1,4 @@
-//! The schedule of a comparison: balanced, complete, in the order of time.
+//! The schedule of a comparison: balanced, complete, in chronological order.
 
 use std::collections::BTreeMap;
 
@@ -187,7 +187,7 @@ fn a_part_of_the_time_each_target_is_alone_to_see_whether_they_disturb_each_othe
     // Ten rounds take a third of the time: 1 s for each target.
     assert_eq!(alone_ms.len(), 10);
     assert!(alone_ms.values().all(|alone| *alone == 1_000), "{alone_ms:?}");
-    // Of a very short run they take nothing, of a long one as much as is asked for.
+    // The windows take no time of a very short run, and as much as requested of a long one.
     let rounds = |stages| paired(stages, Arrivals::Constant, &alone).1.rounds(StageId(0));
     assert_eq!((rounds("@100:9s"), rounds("@100:8s"), rounds("w@100:90s")), (10, 0, 0));
     let (_, long) = paired("@1:20m", Arrivals::Constant, &alone);

@@ -1,4 +1,4 @@
-//! The closed model: windows of virtual users against the line that gives their number.
+//! The closed model: windows of virtual users compared with the line that determines their number.
 
 use plimsoll_measure::{Nanos, Seed};
 use plimsoll_schedule::{ActiveWindow, Arrivals, Schedule};

@@ -188,7 +188,7 @@ impl ResponseParser {
             MessageFraming::new(status, minor, head.headers, self.to_head).map_err(|_| {
                 Failure::new(
                     ErrorClass::MalformedHead,
-                    "the content-length headers are not one number",
+                    "the content-length headers are not a single number",
                 )
             })?;
         self.begin(head, framing, on);

@@ -199,7 +199,7 @@ impl ConnectionState {
     pub(super) fn open_failure(&self) -> Option<Failure> {
         self.ended.clone().or_else(|| {
             (!self.session.accepts_streams()).then(|| {
-                let detail = "the target closes the connection before the request was sent";
+                let detail = "the target closed the connection before the request was sent";
                 Failure::unprocessed(ErrorClass::ClosedEarly, detail)
             })
         })

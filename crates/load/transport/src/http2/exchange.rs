@@ -19,7 +19,8 @@ impl StreamSlot {
     /// Sends a request and reads its response to the end. The request counts as sent when its last
     /// byte was passed to the kernel, which the target's flow control can delay.
     ///
-    /// # Cancel safety A dropped exchange resets its stream. The connection stays usable.
+    /// # Cancel safety
+    /// A dropped exchange resets its stream. The connection stays usable.
     pub(crate) fn exchange<'a, C: Clock, H: ResponseHandler>(
         &'a mut self,
         rx_clock: &'a RxClock<C>,

@@ -119,7 +119,7 @@ impl DecodedHead {
             Some(number) if self.length.is_none_or(|length| length == number) => {
                 self.length = Some(number);
             }
-            _ => self.reject("the content-length headers are not one number"),
+            _ => self.reject("the content-length headers are not a single number"),
         }
     }
 

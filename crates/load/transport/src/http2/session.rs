@@ -112,8 +112,9 @@ impl Session {
 
     /// Processes bytes from the target and reports their events.
     ///
-    /// # Errors The rule that the target violated. The output then ends with a `GOAWAY`, and the
-    /// connection must be closed.
+    /// # Errors
+    /// The rule that the target violated. The output then ends with a `GOAWAY`, and the connection
+    /// must be closed.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],

@@ -31,7 +31,7 @@ pub(super) async fn open(
         // Reads byte by byte, because the bytes after the head belong to the tunnel.
         let byte = tcp.read_u8().await.map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => refused(
-                "the proxy closed instead of opening a tunnel; is it one of HTTP?".to_owned(),
+                "the proxy closed instead of opening a tunnel; is it an HTTP proxy?".to_owned(),
             ),
             _ => Failure::connecting(&error),
         })?;
@@ -50,18 +50,18 @@ fn judge(head: &[u8], to: &Endpoint) -> Result<(), Failure> {
     if answer.parse(head).is_err() {
         let start: String = String::from_utf8_lossy(head).chars().take(60).collect();
         return Err(refused(format!(
-            "the proxy answers CONNECT with {start:?}, which is not HTTP; is it another proxy?"
+            "the proxy answers CONNECT with {start:?}, which is not HTTP; is it an HTTP proxy?"
         )));
     }
     let (status, reason) = (answer.code.unwrap_or(0), answer.reason.unwrap_or_default());
     match status {
         200..300 => Ok(()),
         407 => Err(refused(
-            "the proxy wants credentials (407); write USER:PASSWORD@ before the host of --proxy"
+            "the proxy requires credentials (407); write USER:PASSWORD@ before the host of --proxy"
                 .to_owned(),
         )),
         _ => Err(refused(format!(
-            "the proxy answers CONNECT {to} with {status} {reason}; look into its rules and its log"
+            "the proxy answers CONNECT {to} with {status} {reason}; check its rules and its log"
         ))),
     }
 }

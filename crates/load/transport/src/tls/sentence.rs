@@ -13,19 +13,19 @@ pub(crate) fn sentence(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(error) => of_certificate(error),
         Error::NoCertificatesPresented => {
-            "the target shows no certificate; look into its configuration".to_owned()
+            "the target sends no certificate; check its configuration".to_owned()
         }
         Error::AlertReceived(alert) => of_alert(*alert),
         Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
-            "what answers on this port is not TLS; write http:// in place of https://, or give the port of https".to_owned()
+            "the server on this port does not use TLS; use http:// instead of https://, or the https port".to_owned()
         }
         Error::PeerIncompatible(reason) => format!(
-            "the target and Plimsoll have no version or cipher of TLS in common ({reason:?}); Plimsoll speaks TLS 1.2 and 1.3"
+            "the target and Plimsoll have no TLS version or cipher in common ({reason:?}); Plimsoll supports TLS 1.2 and 1.3"
         ),
         Error::NoApplicationProtocol => {
-            "the target offers no version of HTTP that was asked for (ALPN); try it without --http2 (`http_version`)".to_owned()
+            "the target does not offer the requested version of HTTP (ALPN); try without --http2 (`http_version`)".to_owned()
         }
-        other => format!("TLS fails: {other}; look into the log of the target"),
+        other => format!("TLS failed: {other}; check the target's log"),
     }
 }
 
@@ -33,7 +33,7 @@ fn of_certificate(error: &CertificateError) -> String {
     const TRUST: &str = "give the root's certificate with --ca-file, or accept any with --insecure";
     match error {
         CertificateError::UnknownIssuer => {
-            format!("no root that is trusted here has signed the target's certificate; {TRUST}")
+            format!("the target's certificate is not signed by a trusted root; {TRUST}")
         }
         CertificateError::ExpiredContext { time, not_after } => format!(
             "the target's certificate expired {} ago; renew it, or accept any with --insecure",
@@ -53,16 +53,16 @@ fn of_certificate(error: &CertificateError) -> String {
         // A root with the issuer's name, but another key.
         CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => format!(
-            "no root that is trusted here has signed the target's certificate (one has the name of its issuer, and another key); {TRUST}"
+            "the target's certificate is not signed by a trusted root (one has the issuer's name, but another key); {TRUST}"
         ),
         CertificateError::Revoked => "the target's certificate was revoked; renew it".to_owned(),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "the target's certificate is not one for servers; give the target another, with extendedKeyUsage=serverAuth".to_owned()
+            "the target's certificate is not a server certificate; give the target another, with extendedKeyUsage=serverAuth".to_owned()
         }
         other => {
             let text = format!("{other:?}");
             if text.contains(CA_AS_SERVER) {
-                "the target shows a certificate of a CA (CA:TRUE) as its own, as `openssl req -x509` makes them; give exactly this certificate with --ca-file, or make one with -addext basicConstraints=CA:FALSE".to_owned()
+                "the target uses a CA certificate (CA:TRUE) as its own, as made by `openssl req -x509`; give exactly this certificate with --ca-file, or make one with -addext basicConstraints=CA:FALSE".to_owned()
             } else if text.contains(OLD_VERSION) {
                 "the target's certificate is of X.509 version 1, which names no hosts; make one of version 3, with -addext subjectAltName=DNS:NAME".to_owned()
             } else {
@@ -89,31 +89,31 @@ fn of_alert(alert: AlertDescription) -> String {
     const CERTIFICATE: &str = "--cert FILE and --cert-key FILE";
     match alert {
         AlertDescription::CertificateRequired => {
-            format!("the target asks for a certificate of the client; give it with {CERTIFICATE}")
+            format!("the target requires a client certificate; set it with {CERTIFICATE}")
         }
         AlertDescription::UnknownCA
         | AlertDescription::BadCertificate
         | AlertDescription::CertificateUnknown
         | AlertDescription::UnsupportedCertificate
         | AlertDescription::AccessDenied => format!(
-            "the target does not accept the client's certificate ({alert:?}); give one that it trusts with {CERTIFICATE}"
+            "the target rejects the client's certificate ({alert:?}); give one that it trusts with {CERTIFICATE}"
         ),
         AlertDescription::CertificateExpired | AlertDescription::CertificateRevoked => format!(
-            "the client's certificate has expired or was revoked, the target says; give another with {CERTIFICATE}"
+            "the client's certificate has expired or was revoked, according to the target; use another with {CERTIFICATE}"
         ),
         AlertDescription::HandshakeFailure => format!(
-            "the target breaks the handshake off: it asks for a certificate of the client ({CERTIFICATE}), or has no cipher of TLS 1.2 or 1.3"
+            "the target aborts the handshake: it requires a client certificate ({CERTIFICATE}), or has no TLS 1.2 or 1.3 cipher in common with Plimsoll"
         ),
         AlertDescription::ProtocolVersion => {
-            "the target speaks only an older version of TLS; Plimsoll speaks TLS 1.2 and 1.3".to_owned()
+            "the target supports only an older version of TLS; Plimsoll supports TLS 1.2 and 1.3".to_owned()
         }
         AlertDescription::UnrecognisedName => {
-            "the target has no certificate for this host name; load it by a name that it knows".to_owned()
+            "the target has no certificate for this host name; use a host name that it knows".to_owned()
         }
         AlertDescription::NoApplicationProtocol => {
-            "the target does not speak the version of HTTP that was asked for (ALPN); try it with or without --http2 (`http_version`)".to_owned()
+            "the target does not support the requested version of HTTP (ALPN); try with or without --http2 (`http_version`)".to_owned()
         }
-        other => format!("the target ends TLS with the alert {other:?}; look into its log"),
+        other => format!("the target ended TLS with the alert {other:?}; check its log"),
     }
 }
 

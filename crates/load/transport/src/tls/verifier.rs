@@ -36,7 +36,8 @@ impl Verifier {
 
     /// Trusts these certificates.
     ///
-    /// # Errors The problem with one of them.
+    /// # Errors
+    /// The problem with one of them.
     pub(super) fn of(
         trusted: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,

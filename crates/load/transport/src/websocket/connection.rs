@@ -61,7 +61,8 @@ impl WebSocket {
     /// Performs the handshake over an unused connection. `None`: the target sent an ordinary
     /// response, which the handler has received completely.
     ///
-    /// # Errors A [`Failure`] of the network, or [`ErrorClass::WebsocketHandshake`].
+    /// # Errors
+    /// A [`Failure`] of the network, or [`ErrorClass::WebsocketHandshake`].
     pub async fn open<C: Clock, H: MessageHandler>(
         connection: Connection,
         request: UpgradeRequest<'_>,
@@ -131,9 +132,11 @@ impl WebSocket {
     /// Sends a text, which is the body of `text`, and reads its response up to the message that the
     /// handler calls the last one. Pings are answered meanwhile.
     ///
-    /// # Errors A [`Failure`] of the network or the target. The connection is then unusable.
+    /// # Errors
+    /// A [`Failure`] of the network or the target. The connection is then unusable.
     ///
-    /// # Cancel safety After a dropped exchange, only [`WebSocket::begin_close`] may be called.
+    /// # Cancel safety
+    /// After a dropped exchange, only [`WebSocket::begin_close`] may be called.
     pub async fn exchange<C: Clock, H: MessageHandler>(
         &mut self,
         rx_clock: &RxClock<C>,

@@ -92,7 +92,8 @@ impl FrameReader {
 
     /// Reads the next bytes and passes on completed messages.
     ///
-    /// # Errors The first violation of the framing. The data after it cannot be read.
+    /// # Errors
+    /// The first violation of the framing. The data after it cannot be read.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],

@@ -159,7 +159,7 @@ impl Session {
 
     /// Handles a message that belongs to no turn.
     fn stray(&mut self) {
-        let detail = "a message came after the end of the answer, or before any question";
+        let detail = "a message arrived after the end of a response, or before any request";
         self.fail(Failure::new(ErrorClass::MalformedBody, detail));
     }
 

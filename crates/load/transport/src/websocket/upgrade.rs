@@ -161,12 +161,12 @@ fn check(head: &ResponseHead<'_>, key: &str, subprotocol: Option<&str>) -> Resul
     } else if !has_token(head, "connection", "upgrade") {
         "the 101 has no `connection: upgrade`"
     } else if head.header("sec-websocket-accept").map(str::trim) != Some(&accept_of(key)) {
-        "the 101 has not the `sec-websocket-accept` that belongs to the key"
+        "the 101 has the wrong `sec-websocket-accept` for the key"
     } else if head.header("sec-websocket-extensions").is_some_and(|names| !names.trim().is_empty())
     {
-        "the 101 has an extension that was not asked for"
+        "the 101 has an extension that was not requested"
     } else if head.header("sec-websocket-protocol").is_some_and(|name| subprotocol != Some(name)) {
-        "the 101 has a subprotocol that was not asked for"
+        "the 101 has a subprotocol that was not requested"
     } else {
         return Ok(());
     };

@@ -184,7 +184,8 @@ fn a_target_without_tls_fails_with_its_class() {
         let silent = Client::with(connector.unwrap());
         let failure = connect(&silent).await.connection.unwrap_err();
         assert_eq!(failure.class, ErrorClass::TlsHandshake);
-        for part in ["took the connection", "within 200ms", "write http://", "`connect_timeout`"] {
+        for part in ["accepted the connection", "within 200ms", "use http://", "`connect_timeout`"]
+        {
             assert!(failure.detail.contains(part), "{failure}");
         }
 

@@ -142,7 +142,7 @@ fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let (p50, upper) = (of_points(&|all| Some(all.p50)), of_points(&|all| all.upper(upper_end)));
     let values = p50.iter().chain(&upper).map(|(_, value)| *value);
     let Some((low, high)) = values.clone().reduce(f64::min).zip(values.reduce(f64::max)) else {
-        let text = Line::styled("  no request was completed yet", DIM);
+        let text = Line::styled("  no request completed yet", DIM);
         super::panel::lines(&[text], area, buf);
         return;
     };

@@ -54,7 +54,7 @@ pub(super) fn draw(model: &Model, area: Rect, buf: &mut Buffer) {
         let words = format!("{} against {}: ", name(found.target), name(found.reference));
         Line::from(vec![Span::styled(words, DIM), Span::styled(added(found), BOLD)])
     }));
-    panel("targets; intervals hold at every look, from 20 s on", &content, area, buf);
+    panel("targets; intervals are always-valid, from 20 s on", &content, area, buf);
 }
 
 fn line<'a>(model: &Model, target: usize, upper: UpperEnd) -> Line<'a> {

@@ -27,7 +27,7 @@ pub(super) fn draw(model: &Model, area: Rect, buf: &mut Buffer) {
 /// The word, its style, the text after it, and the reason.
 fn words(model: &Model) -> (&'static str, Style, String, String) {
     let Some(so_far) = &model.verdict else {
-        let why = "thresholds and Plimsoll's own part are judged every few seconds";
+        let why = "thresholds and measurement error are checked every few seconds";
         return ("not judged yet", DIM, String::new(), why.to_owned());
     };
     if let Some(why) = so_far.invalid.first() {
@@ -35,13 +35,13 @@ fn words(model: &Model) -> (&'static str, Style, String, String) {
             0 => String::new(),
             more => format!(" (and {more} more)"),
         };
-        let rest = ": Plimsoll itself changes a headline figure".to_owned();
+        let rest = ": the measurement error affects a headline figure".to_owned();
         return ("INVALID", BAD, rest, format!("{why}{more}"));
     }
     let judgements = || so_far.thresholds.iter().map(|threshold| &threshold.judgement);
     let counts @ [kept, broken, open] = Judgement::count(judgements());
     if counts == [0; 3] {
-        let rest = ": Plimsoll keeps up. The profile has no thresholds".to_owned();
+        let rest = ": OK so far; no thresholds set".to_owned();
         return ("valid", GOOD, rest, why(so_far));
     }
     let (word, style) = match Verdict::of(judgements()) {

@@ -124,7 +124,7 @@ fn the_verdict_names_its_reason() {
     line(&text, &["p(50)<20ms: 24.5"]);
     // An invalid run has no other verdict.
     let text = verdict(&mut run, &["the median TTFT: 9 ms", "gen_io: 1"], vec![fail()]);
-    line(&text, &["INVALID: Plimsoll itself"]);
+    line(&text, &["INVALID: the measurement error"]);
     line(&text, &["the median TTFT: 9 ms (and 1 more)"]);
 }
 

@@ -1,4 +1,4 @@
-//! The reader, compared with `serde_json`.
+//! Compares the reader with `serde_json`.
 
 use super::*;
 use proptest::prelude::*;
@@ -94,7 +94,7 @@ fn nesting_is_limited() {
     assert!(from_str::<Raw<'_>>(&"[".repeat(1_000_000)).is_err());
 }
 
-/// Pieces of JSON, most of them misplaced.
+/// Fragments of JSON, most of them misplaced.
 fn crumbs() -> impl Strategy<Value = String> {
     let crumb = prop::sample::select(vec![
         "{", "}", "[", "]", ":", ",", "\"", "\\", "\"a\"", "\"b\":", "null", "true", "false",
@@ -104,7 +104,7 @@ fn crumbs() -> impl Strategy<Value = String> {
     prop::collection::vec(crumb, 0..9).prop_map(|crumbs| crumbs.concat())
 }
 
-/// Any JSON value, with white space here and there.
+/// Any JSON value, with random white space.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -32,8 +32,8 @@ impl Default for Decoder {
 impl Decoder {
     /// Decodes one whole block.
     ///
-    /// # Errors [`HpackError`] if it is not valid HPACK. The connection cannot be read any further
-    /// then.
+    /// # Errors
+    /// [`HpackError`] if it is not valid HPACK. The connection cannot be read any further then.
     pub fn decode(
         &mut self,
         mut block: &[u8],

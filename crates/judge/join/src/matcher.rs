@@ -1,5 +1,5 @@
-//! Matches the rows of a log with the requests of a run, one after another. What a row says goes to
-//! its request; a row without one is only counted.
+//! Matches the rows of a log with the requests of a run, one by one. The values of a row are stored
+//! in its request; rows without a request are only counted.
 
 use plimsoll_measure::PolicyDecision;
 
@@ -8,27 +8,27 @@ use crate::json_row::Cells;
 use crate::log_row::{LogRow, Quality};
 use crate::map::{LogOf, Map};
 use crate::progress::Progress;
-use crate::result::{Books, Disagreement, Examples};
+use crate::result::{Disagreement, Examples, MatchCounts};
 use crate::run::{Fate, LogValues, Request, Run};
 
-/// Ids that are named of each kind.
+/// Number of example ids kept of each kind.
 const EXAMPLES: usize = 5;
 
-/// The attempts that a request's rows are told apart by.
+/// Attempt of a row without an attempt number.
 const FIRST: u32 = 1;
 
-/// The state of a join while the log is read.
+/// State of a join while the log is read.
 pub(crate) struct Joiner<'r, 'p> {
     pub(crate) run: &'r mut Run,
     pub(crate) map: &'r Map,
     progress: Progress<'p>,
     pub(crate) quality: Quality,
-    pub(crate) books: Books,
+    pub(crate) books: MatchCounts,
     pub(crate) disagreements: Vec<Disagreement>,
     pub(crate) examples: Examples,
-    /// The first and the last time of the log.
+    /// First and last time of the log.
     pub(crate) span: Option<(i64, i64)>,
-    /// A row that is none, for a message.
+    /// An unreadable line, for the error message.
     pub(crate) unreadable: Option<String>,
     pub(crate) without_id: u64,
 }
@@ -40,7 +40,7 @@ impl<'r, 'p> Joiner<'r, 'p> {
             map,
             progress,
             quality: Quality::default(),
-            books: Books::default(),
+            books: MatchCounts::default(),
             disagreements: Vec::new(),
             examples: Examples::default(),
             span: None,
@@ -49,7 +49,7 @@ impl<'r, 'p> Joiner<'r, 'p> {
         }
     }
 
-    /// A line that is no row.
+    /// Counts a line that is not a valid row.
     pub(crate) fn add_unreadable(&mut self, number: u64, text: &str) {
         self.books.unreadable += 1;
         if self.unreadable.is_none() {
@@ -57,7 +57,7 @@ impl<'r, 'p> Joiner<'r, 'p> {
         }
     }
 
-    /// A row.
+    /// Adds a row.
     pub(crate) fn add(&mut self, cells: &Cells<'_>) {
         self.books.in_log += 1;
         self.progress.log(self.books.in_log);
@@ -75,7 +75,7 @@ impl<'r, 'p> Joiner<'r, 'p> {
         request.rows = request.rows.saturating_add(1);
         let attempt = row.attempt.unwrap_or(FIRST);
         let again = request.rows > 1;
-        // A row with another attempt is a retry of the gateway, and the last attempt counts.
+        // A row with another attempt number is a retry by the gateway; the last attempt counts.
         if again && row.attempt.is_some() && attempt != request.attempt {
             request.retried = true;
         }
@@ -106,7 +106,7 @@ impl<'r, 'p> Joiner<'r, 'p> {
         }
     }
 
-    /// Counts what is known only at the end of the log.
+    /// Computes the counts that are final only at the end of the log.
     pub(crate) fn close(&mut self) {
         let Self { run, books, examples, disagreements, map, .. } = self;
         books.in_run = run.requests.len() as u64;
@@ -138,8 +138,8 @@ impl<'r, 'p> Joiner<'r, 'p> {
     }
 }
 
-/// Counts a request that the log does not have.
-fn missing(request: &Request, log_of: LogOf, books: &mut Books, lost: impl FnOnce()) {
+/// Counts a request without a row in the log.
+fn missing(request: &Request, log_of: LogOf, books: &mut MatchCounts, lost: impl FnOnce()) {
     match request.fate {
         Fate::NeverSent => {}
         Fate::InFlight => books.in_flight += 1,
@@ -153,7 +153,7 @@ fn missing(request: &Request, log_of: LogOf, books: &mut Books, lost: impl FnOnc
     }
 }
 
-/// A value that the run and the log do not agree in.
+/// A value that differs between run and log.
 struct Found {
     field: String,
     run: String,
@@ -164,7 +164,7 @@ fn found(field: &str, run: &impl ToString, log: &impl ToString) -> Found {
     Found { field: field.to_owned(), run: run.to_string(), log: log.to_string() }
 }
 
-/// Counts a difference, and keeps the first few.
+/// Counts a difference, and keeps the first few as examples.
 fn note(all: &mut Vec<Disagreement>, found: Found, id: impl FnOnce() -> String) {
     let Found { field, run, log } = found;
     let known = all.iter().position(|known| known.field == field);
@@ -179,8 +179,8 @@ fn note(all: &mut Vec<Disagreement>, found: Found, id: impl FnOnce() -> String) 
     }
 }
 
-/// What both know and do not agree in. Tokens are compared where the target itself reported them to
-/// the client, and the answer is whole; decisions only with the target's own log.
+/// Values that differ between run and log. Tokens are compared only if the target itself reported
+/// them to the client and the answer is complete; decisions only with the target's own log.
 fn differences(request: &Request, log_of: LogOf) -> Vec<Found> {
     let (log, mut all) = (&request.log, Vec::new());
     let status = (request.status > 0).then_some(u32::from(request.status));
@@ -207,7 +207,7 @@ fn differences(request: &Request, log_of: LogOf) -> Vec<Found> {
     all
 }
 
-/// The decision of that name; words that are not ours say nothing.
+/// Parses a decision; unknown names are ignored.
 fn decision_of(name: &str) -> Option<PolicyDecision> {
     let name = name.to_ascii_lowercase();
     PolicyDecision::ALL.into_iter().find(|decision| decision.name() == name)

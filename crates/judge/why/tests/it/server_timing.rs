@@ -1,4 +1,4 @@
-//! What the target says of itself in its headers.
+//! Times that the target reports in its headers.
 
 use plimsoll_metrics::ServerTiming;
 use plimsoll_why::{Why, text};
@@ -13,7 +13,7 @@ fn why(refused: u64, change: impl FnOnce(&mut ServerTiming)) -> Why {
         ttfb_sum_ms: 12_300.0,
         parts: [
             ("gateway".to_owned(), times(1_000, 2.1)),
-            // Half of the responses ask nobody.
+            // Half of the responses do not involve the upstream.
             ("up\u{1b}stream".to_owned(), times(500, 18.0)),
         ]
         .into(),

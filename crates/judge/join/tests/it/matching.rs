@@ -1,4 +1,4 @@
-//! What counts as lost, twice and foreign, and what does not.
+//! Tests which requests count as lost, duplicated or foreign.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use plimsoll_join::{LogOf, MapChoice, Options, RunChoice, Verdict};
 
 use crate::support::{Files, audit_row, id, ms, options, run_row, sent, service, total};
 
-/// Run rows that have no answer, were refused or never sent are not lost.
+/// Requests of the run without an answer, rejected ones, and those never sent are not lost.
 #[test]
 fn only_answered_requests_can_be_lost() {
     let answerless = |outcome: &str, rest: &str| format!(r#""outcome":"{outcome}"{rest}"#);
@@ -56,7 +56,7 @@ fn attempts_and_repeated_requests_are_retries() {
     let books = &join.books;
     assert_eq!((books.retried, books.twice, books.rows_twice), (2, 1, 3), "{books:?}");
     assert_eq!(join.examples.twice, [id(9)]);
-    // The first attempt failed at the gateway's upstream; the last one is what the client saw.
+    // The first attempt failed at the gateway's upstream; the client received the last one.
     assert!(
         join.disagreements.iter().all(|found| found.field != "status") || books.disagreeing == 1
     );
@@ -78,12 +78,13 @@ fn a_log_of_half_the_run_is_not_judged() {
     let join = files.join("log", &[]).unwrap();
     let Verdict::Unjudged(why) = &join.verdict else { panic!("{:?}", join.verdict) };
     assert!(why.starts_with("200 of 200 missing requests"), "{why}");
-    // The first of a short run is lost, and nothing says that the log begins later.
+    // The first request of a short run is lost; one is too few to conclude that the log begins
+    // later.
     let short = Files::run(40);
     short.lines("log", (1..40).map(|n| audit_row(n, 0, 64)));
     let join = short.join("log", &[]).unwrap();
     assert_eq!((join.books.lost, join.verdict), (1, Verdict::Disagree));
-    // The same number, spread over the run, is a loss.
+    // The same number of requests, spread over the run, are lost.
     files.lines("log", (0..400).filter(|n| n % 2 == 0).map(|n| audit_row(n, 0, 64)));
     let join = files.join("log", &[]).unwrap();
     assert_eq!((join.books.lost, join.verdict), (200, Verdict::Disagree));
@@ -96,7 +97,9 @@ fn of_several_targets_one_must_be_named() {
     };
     let files = Files::of((0..100).map(|n| target(if n % 2 == 0 { "a" } else { "b" }, n)));
     files.lines("log", (0..100).filter(|n| n % 2 == 0).map(|n| audit_row(n, 0, 64)));
-    assert!(files.usage("log", &[]).contains("the targets a, b: say with --target"));
+    assert!(
+        files.usage("log", &[]).contains("the targets a, b: choose the log's target with --target")
+    );
     let of = |name: &str| {
         let run = RunChoice { target: Some(name.to_owned()), ..RunChoice::default() };
         files.join_with(&files.path("log"), &Options { run, ..options(&[]) })
@@ -127,8 +130,8 @@ fn answers_without_an_id_of_their_own_are_never_called_lost() {
         |call: i64| format!(r#""response_headers":{{"x-call-id":"call-{call}"}},"bytes_out""#);
     let by_header = RunChoice { id_header: Some("x-call-id".to_owned()), ..RunChoice::default() };
     let options = || Options { run: by_header.clone(), ..options(&["id=call"]) };
-    // One in 200 answers comes from a cache, with the headers of the first one; the last ones
-    // have none at all.
+    // One in 200 responses comes from a cache, with the headers of the first one; the last ones
+    // lack the header.
     let run = |without: i64| {
         Files::of((0..1_000).map(|n: i64| match n {
             _ if n >= 1_000 - without => run_row(n),
@@ -142,14 +145,14 @@ fn answers_without_an_id_of_their_own_are_never_called_lost() {
     let source = files.path("log");
     let join = files.join_with(&source, &options()).unwrap();
     let books = &join.books;
-    // Request 999 is without a header, so 4 of the 5 are from the cache.
+    // Request 999 has no header, so 4 of the 5 are from the cache.
     assert_eq!((books.lost, books.unnamed, books.foreign), (1, 6, 6), "{books:?}");
     assert!(join.notes.iter().any(|note| note.starts_with("4 answers have the id")), "{join:?}");
     let files = run(100);
     files.lines("log", (0..1_000).map(log));
     let join = files.join_with(&files.path("log"), &options()).unwrap();
     assert!(matches!(&join.verdict, Verdict::Unjudged(why) if why.contains("no id header")));
-    // A header that all share is none.
+    // A header with the same value everywhere is not an id.
     let files = Files::of((0..100).map(|n| run_row(n).replace(r#""bytes_out""#, &header(n / 2))));
     files.lines("log", (0..100).map(log));
     let error = files.join_with(&files.path("log"), &options()).unwrap_err();
@@ -163,8 +166,8 @@ const FIRST_WORDS: &str = "\
     art ask bad bag bar bed big bit box bus buy car cat cup cut dog dry due ear eat egg end eye \
     far few fit fix fly fun gas got guy hat hit";
 
-/// The mock's log behind a gateway that forwards no id: the prompt carries the conversation, and
-/// the number of messages its turn.
+/// The mock's log behind a gateway that does not forward ids: the prompt identifies the
+/// conversation, and the number of messages its turn.
 #[test]
 fn the_mocks_log_is_matched_by_prompts() {
     let conversation = |n: i64| id(n / 2 * 2).strip_suffix("-0").unwrap().to_owned();
@@ -191,8 +194,8 @@ fn the_mocks_log_is_matched_by_prompts() {
     assert_eq!(ms(total(0)).len(), 9);
 }
 
-/// A mean of parts needs every part: warm-ups, failures and rows without an upstream time are left
-/// out.
+/// A mean of parts needs every part, so warm-ups, failures and rows without an upstream time are
+/// excluded.
 #[test]
 fn means_of_a_stage_are_of_completed_requests_with_every_part() {
     let mut rows: Vec<_> = (0..100).map(run_row).collect();
@@ -214,7 +217,7 @@ fn means_of_a_stage_are_of_completed_requests_with_every_part() {
     assert_eq!((stage.completed, stage.matched), (98, 97));
     let mean = (3..100).map(service).sum::<i64>() as f64 / 97.0 / 1e6;
     assert!((stage.client_ms - mean).abs() < 1e-6, "{stage:?} {mean}");
-    // Without a column of upstream times there is nothing to split by.
+    // Without a column of upstream times there is no breakdown.
     let without = files.join("log", &["upstream="]).unwrap();
     assert!(without.stages.is_empty() && !without.times.is_empty(), "{without:?}");
 }
