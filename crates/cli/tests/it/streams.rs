@@ -256,9 +256,10 @@ fn in_a_comparison_nagles_algorithm_is_not_a_disturbance_by_other_targets() {
     let stalled = |at: usize| groups[at].streams.unwrap().shape() == StreamWord::Stalled;
     // Targets with equal figures share one line: `PL303 direct, a: ...`.
     let named = |name: &str| {
-        report.split("PL303 ").skip(1).any(|text| {
-            text.split_once(": ").unwrap().0.split(", ").any(|subject| subject == name)
-        })
+        report
+            .split("PL303 ")
+            .skip(1)
+            .any(|text| text.split_once(": ").unwrap().0.split(", ").any(|subject| subject == name))
     };
     for (at, name) in ["direct", "a"].into_iter().enumerate() {
         assert_eq!(named(name), stalled(at), "{report}");

@@ -157,7 +157,7 @@ pub struct TargetResult {
     pub throughput: Option<f64>,
     /// Turns that failed: errors, timeouts, refusals that no scenario expects, no end.
     pub failed: u64,
-    /// How these ended: the class of the error, `rejected`, `timed_out` or `in_flight`.
+    /// How these ended: the class of the error, `status 429`, `timed_out` or `in_flight`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<String, u64>,
     /// Its own times.

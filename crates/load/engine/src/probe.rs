@@ -186,7 +186,9 @@ async fn try_route(
         let turn = probe_route(worker, key, target).await;
         report.requests += 1;
         report.note_answer(turn.sample());
-        *time = answer_time(&turn.sample().timeline).max(*time);
+        // How long a target without a sign of life takes is unknown.
+        let is_known = turn.sample().status > 0;
+        *time = answer_time(&turn.sample().timeline).filter(|_| is_known).max(*time);
         match turn.sample().outcome {
             Outcome::Failed(class) if breaks_off(class) => {
                 let (fatal, message) = diagnose(route, &turn)?;
@@ -200,7 +202,7 @@ async fn try_route(
                 return Some((
                     false,
                     format!(
-                        "{first}, in {tried} of {} tries; the load goes on, and such responses are counted as failed",
+                        "{first}, in {tried} of {} tries; such responses count as failed",
                         tried + 1
                     ),
                 ));
@@ -322,37 +324,43 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
             } else {
                 (false, plain_refusal(status))
             };
-            Some((fatal, format!("{request} is answered by {status}{detail}; {fix}")))
+            Some((fatal, format!("{request} returned {status}{detail}; {fix}")))
         }
         Outcome::Failed(class) => {
             let (fatal, fix) = fix_of(route, class, status);
             let fix = if fix.is_empty() { fix } else { format!("; {fix}") };
             let failure = if status == 0 {
-                class.name().to_owned()
+                class.words().to_owned()
             } else {
-                format!("{} with status {status}", class.name())
+                format!("{} with status {status}", class.words())
+            };
+            let detail = match message {
+                Some(message) if message.to_lowercase().contains(class.words()) => String::new(),
+                _ => detail,
             };
             let plain = matches!(class, ErrorClass::ServerError | ErrorClass::UnexpectedStatus);
             Some((
                 fatal,
                 if plain && !strict {
-                    format!("{request} is answered by {status}{detail}{fix}")
+                    format!("{request} returned {status}{detail}{fix}")
                 } else {
-                    format!("{request} fails with {failure}{detail}{fix}")
+                    format!("{request} failed: {failure}{detail}{fix}")
                 },
             ))
         }
         Outcome::TimedOut if route.h2c && status == 0 => {
-            Some((true, format!("{request} has no response within `timeout`; {NO_H2C}")))
+            Some((true, format!("{request} timed out; {NO_H2C}")))
         }
         // A stream that has begun is what the load will see, and so is one answer that takes long.
         Outcome::TimedOut if route.is_capped && turn.sample().events > 0 => None,
         Outcome::TimedOut if route.is_capped => Some((
             false,
-            format!("{request} has no complete answer where the probe ends; the load goes on"),
+            format!(
+                "{request} had no complete response within the time of the probe; sending the load anyway"
+            ),
         )),
         Outcome::TimedOut => {
-            let cause = "has no complete response within `timeout`; is the target alive?";
+            let cause = "timed out without a complete response; is the target alive?";
             Some((true, format!("{request} {cause}")))
         }
         Outcome::Completed | Outcome::Cancelled | Outcome::InFlight | Outcome::NeverSent => None,
@@ -431,24 +439,24 @@ fn refusal(status: u16, message: &str) -> (bool, &'static str) {
             "give the right key with --key (or PLIMSOLL_KEY); if it is right, check --protocol and --model",
         ),
         401 => (true, "give the right key with --key (or PLIMSOLL_KEY)"),
-        404 => (true, "check the path in --target, --protocol and --model"),
+        404 => (true, "check the path in the URL, --protocol and --model"),
         400 | 405 | 406 | 415 | 422 => {
-            (true, "does it speak this dialect? check --protocol and --model")
+            (true, "does the server support this API format? Check --protocol and --model")
         }
         403 => (false, "the key may lack a right, or a policy blocks the first prompt"),
-        429 => (false, "it limits the rate already; raise its limit for this key"),
-        _ => (false, "the load goes on, and these responses are counted as rejected"),
+        429 => (false, "already rate limited: raise the limit of this key"),
+        _ => (false, "such responses count as rejected"),
     }
 }
 
 const fn failure(class: ErrorClass, h2c: bool) -> (bool, &'static str) {
     match class {
-        ErrorClass::Dns => (true, "check the host name in --target"),
+        ErrorClass::Dns => (true, "check the host name in the URL"),
         ErrorClass::ConnectRefused => {
-            (true, "nothing listens on that address: start the target, or correct --target")
+            (true, "nothing listens on that address: start the target, or correct its URL")
         }
         ErrorClass::ConnectTimeout | ErrorClass::Unreachable => {
-            (true, "check --target and the network route to it")
+            (true, "check the URL and the network route to it")
         }
         ErrorClass::MalformedHead
         | ErrorClass::HeadTooLarge
@@ -464,21 +472,22 @@ const fn failure(class: ErrorClass, h2c: bool) -> (bool, &'static str) {
         ),
         ErrorClass::StreamError => (
             false,
-            "the target reported an error within the stream; such responses are counted as failed",
+            "the target reported an error within the stream; such responses count as failed",
         ),
         ErrorClass::MalformedHead => (true, "this is not HTTP/1.1; does the port want https?"),
-        ErrorClass::Redirect => (true, "check the path in --target, and http or https"),
-        ErrorClass::ContentType | ErrorClass::MalformedBody | ErrorClass::MalformedChunk => {
-            (true, "does it speak this dialect? check --protocol and the path in --target")
-        }
+        ErrorClass::Redirect => (true, "check the path in the URL, and http or https"),
+        ErrorClass::ContentType | ErrorClass::MalformedBody | ErrorClass::MalformedChunk => (
+            true,
+            "does the server support this API format? Check --protocol and the path in the URL",
+        ),
         ErrorClass::WebsocketHandshake => {
-            (true, "is there a WebSocket at this path? check --target and `websocket.path`")
+            (true, "is there a WebSocket at this path? Check the URL and `websocket.path`")
         }
         ErrorClass::WebsocketProtocol => {
             (true, "it does not speak WebSocket (RFC 6455) as a server must")
         }
         ErrorClass::WebsocketClosed => {
-            (false, "the target closed the WebSocket; such turns are counted as failed")
+            (false, "the target closed the WebSocket; such turns count as failed")
         }
         ErrorClass::Reset | ErrorClass::ClosedEarly => {
             (true, "the target closed the connection; does it speak HTTP/1.1 on this port?")
@@ -486,7 +495,7 @@ const fn failure(class: ErrorClass, h2c: bool) -> (bool, &'static str) {
         ErrorClass::BodyTruncated => {
             (true, "the target closed the connection within its answer: look into its log")
         }
-        _ => (false, "the load goes on, and such responses are counted as failed"),
+        _ => (false, "such responses count as failed"),
     }
 }
 

@@ -92,7 +92,7 @@ pub struct ProfileFile {
     /// `error_rate` counts them, warm-up included. Looked at every second, once 100 have ended.
     #[schemars(range(min = 0, max = 1))]
     pub abort_on_error_rate: Option<f64>,
-    /// Lets a run pass in which more than half of the requests failed, and keeps sending to a
+    /// Lets a run pass in which half of the requests failed, and keeps sending to a
     /// target that has not answered any request well for 10 seconds. A comparison judges each
     /// target anyway.
     pub allow_failures: bool,
