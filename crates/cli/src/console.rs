@@ -26,7 +26,7 @@ pub(crate) fn print_line(line: &str) -> io::Result<()> {
 /// How much of a result is printed at the end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Show {
-    /// What fits the terminal, or one of 80 x 24.
+    /// What fits the terminal; elsewhere 80 columns and 60 lines.
     Screen,
     /// Everything, as report.txt holds it.
     Full,
@@ -46,9 +46,11 @@ fn screen_style() -> Style {
 /// than a page can be, the terminal wraps and scrolls the lines.
 pub(crate) fn full_style(columns: usize) -> Style {
     const WIDTHS: RangeInclusive<usize> = 60..=200;
+    // A log has room for every table of a screen.
+    const LINES_OF_LOG: usize = 60;
     let (stdout, plain) = (io::stdout(), Style::plain(columns));
     if !stdout.is_terminal() {
-        return plain;
+        return Style { lines: LINES_OF_LOG, ..plain };
     }
     let color = !colourless();
     let Some((Width(columns), Height(lines))) = terminal_size_of(stdout) else {

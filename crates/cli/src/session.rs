@@ -258,7 +258,7 @@ impl Session {
         let fatal = runner.fatal_findings();
         if !fatal.is_empty() {
             let (all, no_load) =
-                (fatal.join("\n"), "no load was sent (--no-probe sends it anyway)");
+                (fatal.join("\n"), "no load was sent (use --no-probe to send it anyway)");
             return Err(TargetError(format!("{all}; {no_load}")).into());
         }
         Ok(())

@@ -13,9 +13,7 @@ const MAX_MESSAGE: usize = 200;
 /// What the probe found.
 pub(crate) fn for_probe(probe: &ProbeReport, plan: &Plan, secrets: &Secrets) -> Vec<String> {
     let findings = probe.findings.iter();
-    findings
-        .map(|finding| format!("probe of {}", describe_finding(finding, plan, secrets)))
-        .collect()
+    findings.map(|finding| format!("probe: {}", describe_finding(finding, plan, secrets))).collect()
 }
 
 /// A finding of the probe: the target, the cause and the fix. The scenario is named where there are
@@ -23,6 +21,8 @@ pub(crate) fn for_probe(probe: &ProbeReport, plan: &Plan, secrets: &Secrets) -> 
 pub(crate) fn describe_finding(finding: &ProbeFinding, plan: &Plan, secrets: &Secrets) -> String {
     let message = secrets.redact(&finding.message);
     match plan.scenarios.len() {
+        // A target without a name of its own is named by its host, which the URL shows.
+        1 if message.contains(&format!("//{}", finding.target)) => message,
         1 => format!("{}: {message}", finding.target),
         _ => format!("{} (scenario {}): {message}", finding.target, finding.scenario),
     }
@@ -172,8 +172,8 @@ mod tests {
         };
         let probe = ProbeReport { requests: 1, findings: vec![finding], answers: Vec::new() };
         for (profile, note) in [
-            ("minimal", "probe of a:1: 429 (<redacted>)"),
-            ("realistic", "probe of a:1 (scenario s): 429 (<redacted>)"),
+            ("minimal", "probe: a:1: 429 (<redacted>)"),
+            ("realistic", "probe: a:1 (scenario s): 429 (<redacted>)"),
         ] {
             let notes = for_probe(&probe, &plan(profile), &secrets());
             assert_eq!(notes, [note]);

@@ -134,5 +134,5 @@ fn one_request_of_each_scenario_is_shown_with_its_answer() {
     assert!(fixture.runs().is_empty(), "nothing is written");
     let gone = ["run", "minimal", "--target", "http://127.0.0.1:1", "--key", "k", "--once"];
     let output = fixture.plimsoll(&gone).expect(1);
-    assert!(output.stdout.contains("* failed: connect_refused"), "{}", output.stdout);
+    assert!(output.stdout.contains("* failed: connection refused"), "{}", output.stdout);
 }

@@ -52,12 +52,25 @@ fn a_run_without_a_completed_request_does_not_pass() {
         fixture.plimsoll(&[&gone[..], &["--no-probe", "--stages", "1:300ms"]].concat()).expect(1);
     let verdict = output.stdout.lines().last().unwrap_or_default();
     assert!(
-        verdict.starts_with("FAIL: ") && verdict.contains("(100%) failed: connect_refused"),
+        verdict.starts_with("FAIL: ") && verdict.contains("(100%) failed: connection refused"),
         "{}",
         output.stdout
     );
     assert_eq!(output.stderr, "", "nothing follows the verdict");
     assert!(fixture.summary().results.accounting().balanced());
+}
+
+/// It answers neither the probe nor the load: each user waits for the request of its warm-up.
+#[test]
+fn a_target_that_hangs_fails_its_run() {
+    let fixture = Fixture::with("other_models: {faults: [{fault: hang, share: 1.0}]}");
+    for (stages, failed) in [("w4:500ms,4:500ms", "4 of 4"), ("@10:1s", "10 of 10")] {
+        let args = ["minimal", "--stages", stages, "--set", "drain=2s", "--no-probe"];
+        let output = fixture.run(&[&args[..], &["--out", &failed[..2]]].concat()).expect(1);
+        let verdict = output.expect_screen();
+        let expected = format!("FAIL: {failed} requests (100%) failed: no response (PL201");
+        assert!(verdict.starts_with(&expected), "{verdict}");
+    }
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn a_dead_target_ends_the_search() {
         text.contains("failed, from 1s of the search on, and so did 10.0/s right after"),
         "{text}"
     );
-    assert!(text.contains("connect refused"), "{text}");
+    assert!(text.contains("connection refused"), "{text}");
     let json = fs::read_to_string(fixture.only_run().join("knee.json")).unwrap();
     let knee = &serde_json::from_str::<Value>(&json).unwrap()["knees"][0];
     assert!(knee["took_s"].as_f64().unwrap() < 20.0, "{knee}");

@@ -6,6 +6,7 @@ use std::io::Write as _;
 
 use plimsoll_metrics::RunEnd;
 
+use crate::plain_server::PlainServer;
 use crate::support::Fixture;
 
 const LOAD: [&str; 8] = ["-d", "500ms", "--warmup", "0", "-q", "--allow-invalid", "--osl", "7"];
@@ -22,6 +23,14 @@ fn the_model_is_the_first_that_the_endpoint_lists() {
     let refused = none.plimsoll(&["llm", &none.target(), "-c", "1"]).expect(2);
     assert!(refused.stderr.contains("/v1/models lists none"), "{}", refused.stderr);
     assert!(none.runs().is_empty());
+    // A target that refuses the list has failed, and no user.
+    let server = PlainServer::spawn();
+    for status in [403, 429, 503] {
+        let url = server.url(&format!("/{status}"));
+        let refused = none.plimsoll(&["llm", &url, "-c", "1"]).expect(1);
+        let expected = format!("FAIL: GET {url}/v1/models returned {status}");
+        assert!(refused.stderr.starts_with(&expected), "{}", refused.stderr);
+    }
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl ProcessOutput {
 }
 
 impl ProcessOutput {
-    /// Panics unless stdout fits a terminal of 80 x 24, and returns its last line. The verdict is
+    /// Panics unless stdout has at most 80 columns and 60 lines, and returns its last line. The verdict is
     /// never cut, and a path may be wider, as those of temporary folders are.
     #[track_caller]
     pub(crate) fn expect_screen(&self) -> &str {
@@ -45,7 +45,7 @@ impl ProcessOutput {
         let wide = above
             .iter()
             .find(|line: &&&str| line.chars().count() > 80 && !line.starts_with("files: "));
-        assert!(lines.len() <= 24 && wide.is_none(), "{wide:?}:\n{}", self.stdout);
+        assert!(lines.len() <= 60 && wide.is_none(), "{wide:?}:\n{}", self.stdout);
         last
     }
 }

@@ -124,16 +124,20 @@ impl Measured {
 
 /// Detects failures of half the requests, or of the last ten.
 fn failure(requests: &[ProbeRequest]) -> Option<Failure> {
-    let failed = requests.iter().filter(|request| request.has_failed()).count();
-    let row = requests.iter().rev().take_while(|request| request.has_failed()).count();
+    // No answer at all is not lateness.
+    let unanswered = [Outcome::InFlight, Outcome::TimedOut, Outcome::NeverSent];
+    let is_mute = requests.iter().all(|request| unanswered.contains(&request.outcome));
+    let has_failed = |request: &&ProbeRequest| is_mute || request.has_failed();
+    let failed = requests.iter().filter(has_failed).count();
+    let row = requests.iter().rev().take_while(has_failed).count();
     if failed == 0 || (2 * failed < requests.len() && row < DOWN) {
         return None;
     }
     let since = match row {
-        0 => requests.iter().find(|request| request.has_failed())?,
+        0 => requests.iter().find(has_failed)?,
         row => &requests[requests.len() - row],
     };
-    let last = requests.iter().rfind(|request| request.has_failed())?;
+    let last = requests.iter().rfind(has_failed)?;
     Some(Failure { failed, all: requests.len(), since: since.intended, last: last.outcome })
 }
 
@@ -223,6 +227,7 @@ mod tests {
             intended: Moment::EPOCH + Nanos::from_millis(1_000 + 10 * index),
             outcome: match outcome {
                 'r' => Outcome::Failed(ErrorClass::ConnectRefused),
+                'h' => Outcome::InFlight,
                 _ => Outcome::Completed,
             },
             missed: outcome != '.',
@@ -240,6 +245,8 @@ mod tests {
             ("r.r.r.r.r...........", None),
             ("r.r.r.r.r.r.r.r.r.r.", Some((10, 0.0))),
             ("rrrr", Some((4, 0.0))),
+            ("hhhh", Some((4, 0.0))),
+            (".hhhhhhhhhhhhhh", None),
             (".............................rrrrrrrrrr", Some((10, 29.0))),
             ("..............................rrrrrrrrr", None),
             ("........................rrrrrrrrrr....", None),

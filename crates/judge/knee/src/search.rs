@@ -242,7 +242,9 @@ impl Search {
         let planned = self.planned(self.climb.loads()[level], phase);
         // Rest and drain, in addition to the warm-up.
         let overhead_s = planned.warmup_s + 2.0 + (2.0 * self.answer_s).clamp(1.0, 10.0);
-        if self.spent_s() + planned.seconds + overhead_s <= self.budget_s() {
+        let is_affordable = self.spent_s() + planned.seconds + overhead_s <= self.budget_s();
+        // A check is short, and what it shows is worth more than the budget.
+        if is_affordable || phase == Phase::Check {
             self.next = Some((level, planned));
         } else {
             self.unaffordable = Some(planned);
@@ -345,9 +347,9 @@ impl Search {
     fn target_down(&self, stop: &Stop) -> Finding {
         let Failure { failed, all, last, .. } = &stop.failure;
         let class = match last {
-            Outcome::Failed(class) => class.name().replace('_', " "),
+            Outcome::Failed(class) => class.words().to_owned(),
             Outcome::Rejected(status) => format!("status {status}"),
-            other => other.name().to_owned(),
+            _ => "no response".to_owned(),
         };
         Finding::new(605)
             .with("failed", failed)

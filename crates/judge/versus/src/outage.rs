@@ -1,6 +1,7 @@
 //! Detects targets that failed so much of their load that their times alone are meaningless.
 
 use plimsoll_measure::Nanos;
+use plimsoll_metrics::{half_failed, words_of_failure};
 use plimsoll_report::format;
 use plimsoll_rules::Finding;
 
@@ -15,8 +16,8 @@ const ENOUGH: usize = 10;
 const LEAST_SHARE: f64 = 0.05;
 const CHANCE: f64 = 0.001;
 
-/// Finds an outage: the target failed all turns, at least half of them, or every turn from some
-/// time to the end.
+/// Finds an outage: the target failed all turns, about half of them, or every turn from some time
+/// to the end.
 pub(crate) fn outage(run: Run<'_>, target: usize) -> Option<Outage> {
     let mut turns: Vec<(Nanos, bool)> = run
         .batching
@@ -31,7 +32,7 @@ pub(crate) fn outage(run: Run<'_>, target: usize) -> Option<Outage> {
     let before = (lost - at_the_end) as f64 / (all - at_the_end).max(1) as f64;
     let is_end = at_the_end >= ENOUGH
         && before.max(LEAST_SHARE).powf(at_the_end as f64) * all as f64 <= CHANCE;
-    let many = lost >= ENOUGH && (2 * lost >= all || is_end);
+    let many = lost >= ENOUGH && (half_failed(lost as u64, all as u64) || is_end);
     let since = (is_end && at_the_end < all).then(|| turns[all - at_the_end].0);
     (lost > 0 && lost == all || many).then(|| Outage {
         since_s: since.map(Nanos::as_secs_f64),
@@ -42,15 +43,17 @@ pub(crate) fn outage(run: Run<'_>, target: usize) -> Option<Outage> {
 /// The finding on an outage: the failures, their start, and the error message.
 pub(crate) fn finding(target: &TargetResult) -> Option<Finding> {
     let since = target.outage.as_ref()?.since_s.map(format::seconds);
-    let class = target.failures.iter().max_by_key(|(_, count)| **count);
+    let kind = target.failures.iter().max_by_key(|(_, count)| **count);
+    let (class, action) = words_of_failure(kind.map_or("", |(kind, _)| kind), true);
+    let message = target.failure.as_ref();
     let mut finding = Finding::new(201)
         .with("n", format::count(target.failed))
         .with("all", format::count(target.turns))
         .with("share", format::share(target.failed as f64 / target.turns.max(1) as f64))
         .with_some("since", since)
-        .with("class", class.map_or("failed", |(word, _)| word))
-        .with_some("message", target.failure.as_ref())
-        .with("action", format!("check the log of {} at that time", target.name));
+        .with("class", &class)
+        .with_some("message", message.filter(|text| !text.to_lowercase().contains(&class)))
+        .with("action", action);
     finding.targets = vec![target.name.clone()];
     Some(finding)
 }

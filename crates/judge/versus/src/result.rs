@@ -155,7 +155,7 @@ pub struct TargetResult {
     pub throughput: Option<f64>,
     /// Failed turns: errors, timeouts, unexpected rejections, and turns without an end.
     pub failed: u64,
-    /// Failed turns by error class, `rejected`, `timed_out` or `in_flight`.
+    /// Failed turns by error class, `status 429`, `timed_out` or `in_flight`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<String, u64>,
     /// Times of this target alone.

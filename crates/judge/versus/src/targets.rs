@@ -64,10 +64,11 @@ fn failures<'a>(turns: impl Iterator<Item = &'a PairedTurn>) -> BTreeMap<String,
     let mut failures = BTreeMap::new();
     for turn in turns.filter(|turn| failed(turn)) {
         let word = match turn.outcome {
-            Outcome::Failed(class) => class.name(),
-            outcome => outcome.name(),
+            Outcome::Failed(class) => class.name().to_owned(),
+            Outcome::Rejected(status) => format!("status {status}"),
+            outcome => outcome.name().to_owned(),
         };
-        *failures.entry(word.to_owned()).or_default() += 1;
+        *failures.entry(word).or_default() += 1;
     }
     failures
 }

@@ -81,6 +81,7 @@ fn input_tokens(scenario: &ScenarioSpec) -> Option<f64> {
         scenario.turns > 1 || scenario.system.is_some() || scenario.prefix_pool.is_some();
     match &scenario.content {
         Content::Sized { .. } if has_more => None,
+        Content::Sized { approx_input_tokens: LengthSpec::Fixed(0) } => None,
         Content::Sized { approx_input_tokens: LengthSpec::Fixed(tokens) } => Some((*tokens).into()),
         Content::Sized { approx_input_tokens: LengthSpec::Drawn(lengths) } => lengths.mean,
         _ => None,

@@ -321,7 +321,10 @@ fn plain_proxy(plan: &Plan) -> Option<&ProxyUrl> {
 /// included; a warm-up needs one whole answer.
 fn length_for(is_warmup: bool, answers: u32, answer: Nanos) -> Nanos {
     let answers = if is_warmup { 1 } else { u64::from(answers) };
-    Nanos::new(answer.as_u64().saturating_mul(answers) / 16 * 17)
+    let needed = answer.as_u64().saturating_mul(answers) / 16 * 17;
+    // Stages are named by their length.
+    let step = if needed < 2_000_000_000 { 100_000_000 } else { 1_000_000_000 };
+    Nanos::new(needed.div_ceil(step) * step)
 }
 
 /// The schedule of a comparison.

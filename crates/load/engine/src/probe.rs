@@ -186,7 +186,9 @@ async fn try_route(
         let turn = probe_route(worker, key, target).await;
         report.requests += 1;
         report.note_answer(turn.sample());
-        *time = answer_time(&turn.sample().timeline).max(*time);
+        // How long a target without a sign of life takes is unknown.
+        let is_known = turn.sample().status > 0;
+        *time = answer_time(&turn.sample().timeline).filter(|_| is_known).max(*time);
         match turn.sample().outcome {
             Outcome::Failed(class) if breaks_off(class) => {
                 let (fatal, message) = diagnose(route, &turn)?;
@@ -200,7 +202,7 @@ async fn try_route(
                 return Some((
                     false,
                     format!(
-                        "{first}, in {tried} of {} tries; the load goes on, and such responses are counted as failed",
+                        "{first}, in {tried} of {} tries; such responses count as failed",
                         tried + 1
                     ),
                 ));
@@ -317,23 +319,27 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
     match turn.sample().outcome {
         Outcome::Rejected(_) => {
             let (fatal, fix) = refusal(strict, status, message.unwrap_or_default());
-            Some((fatal, format!("{request} is answered by {status}{detail}; {fix}")))
+            Some((fatal, format!("{request} returned {status}{detail}; {fix}")))
         }
         Outcome::Failed(class) => {
             let (fatal, fix) = failure(route, class, status);
             let fix = if fix.is_empty() { fix } else { format!("; {fix}") };
             let failure = if status == 0 {
-                class.name().to_owned()
+                class.words().to_owned()
             } else {
-                format!("{} with status {status}", class.name())
+                format!("{} with status {status}", class.words())
+            };
+            let detail = match message {
+                Some(message) if message.to_lowercase().contains(class.words()) => String::new(),
+                _ => detail,
             };
             let plain = matches!(class, ErrorClass::ServerError | ErrorClass::UnexpectedStatus);
             Some((
                 fatal,
                 if plain && !strict {
-                    format!("{request} is answered by {status}{detail}{fix}")
+                    format!("{request} returned {status}{detail}{fix}")
                 } else {
-                    format!("{request} fails with {failure}{detail}{fix}")
+                    format!("{request} failed: {failure}{detail}{fix}")
                 },
             ))
         }
@@ -345,10 +351,12 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
         Outcome::TimedOut if route.is_capped && turn.sample().events > 0 => None,
         Outcome::TimedOut if route.is_capped => Some((
             false,
-            format!("{request} has no complete answer where the probe ends; the load goes on"),
+            format!(
+                "{request} had no complete response within the time of the probe; sending the load anyway"
+            ),
         )),
         Outcome::TimedOut => {
-            let cause = "has no complete response within `timeout`; is the target alive?";
+            let cause = "timed out without a complete response; is the target alive?";
             Some((true, format!("{request} {cause}")))
         }
         Outcome::Completed | Outcome::Cancelled | Outcome::InFlight | Outcome::NeverSent => None,

@@ -15,7 +15,7 @@ pub enum Side {
 }
 
 macro_rules! error_classes {
-    ($($(#[$doc:meta])* $variant:ident => ($name:literal, $side:ident),)+) => {
+    ($($(#[$doc:meta])* $variant:ident => ($name:literal, $words:literal, $side:ident),)+) => {
         /// Why a request failed. A closed list; each class belongs to one side.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
@@ -33,6 +33,11 @@ macro_rules! error_classes {
                 match self { $(Self::$variant => $name,)+ }
             }
 
+            /// The class in a sentence.
+            pub const fn words(self) -> &'static str {
+                match self { $(Self::$variant => $words,)+ }
+            }
+
             /// The side that caused the error.
             pub const fn side(self) -> Side {
                 match self { $(Self::$variant => Side::$side,)+ }
@@ -43,68 +48,68 @@ macro_rules! error_classes {
 
 error_classes! {
     /// No local port was free for a new connection (`EADDRNOTAVAIL`).
-    PortExhaustion => ("gen_port_exhaustion", Generator),
+    PortExhaustion => ("gen_port_exhaustion", "no port", Generator),
     /// No file descriptor was free (`EMFILE`, `ENFILE`).
-    FdExhaustion => ("gen_fd_exhaustion", Generator),
+    FdExhaustion => ("gen_fd_exhaustion", "no descriptor", Generator),
     /// The kernel had no memory or buffers for a socket.
-    NoBuffers => ("gen_no_buffers", Generator),
+    NoBuffers => ("gen_no_buffers", "no buffers", Generator),
     /// Another error of the local system call.
-    LocalIo => ("gen_io", Generator),
+    LocalIo => ("gen_io", "local I/O", Generator),
     /// The host name did not resolve.
-    Dns => ("dns", Network),
+    Dns => ("dns", "unknown host", Network),
     /// The connection was refused.
-    ConnectRefused => ("connect_refused", Network),
+    ConnectRefused => ("connect_refused", "connection refused", Network),
     /// The connection was not established in time.
-    ConnectTimeout => ("connect_timeout", Network),
+    ConnectTimeout => ("connect_timeout", "connection timeout", Network),
     /// Network or host unreachable.
-    Unreachable => ("unreachable", Network),
+    Unreachable => ("unreachable", "unreachable", Network),
     /// The TLS handshake failed.
-    TlsHandshake => ("tls_handshake", Network),
+    TlsHandshake => ("tls_handshake", "TLS handshake", Network),
     /// The proxy could not connect to the target.
-    Proxy => ("proxy", Network),
+    Proxy => ("proxy", "proxy error", Network),
     /// The target's certificate was not accepted.
-    TlsCertificate => ("tls_certificate", Network),
+    TlsCertificate => ("tls_certificate", "untrusted certificate", Network),
     /// The connection was reset or broken while in use.
-    Reset => ("reset", Network),
+    Reset => ("reset", "connection reset", Network),
     /// The connection was closed before a complete response head.
-    ClosedEarly => ("closed_early", Network),
+    ClosedEarly => ("closed_early", "connection closed", Network),
     /// A 5xx status.
-    ServerError => ("server_error", Target),
+    ServerError => ("server_error", "server error", Target),
     /// The response is not HTTP.
-    MalformedHead => ("malformed_head", Target),
+    MalformedHead => ("malformed_head", "not HTTP", Target),
     /// The response head is larger than the limit.
-    HeadTooLarge => ("head_too_large", Target),
+    HeadTooLarge => ("head_too_large", "head too large", Target),
     /// The chunked framing of the body is broken.
-    MalformedChunk => ("malformed_chunk", Target),
+    MalformedChunk => ("malformed_chunk", "malformed chunk", Target),
     /// The body ended before its announced length.
-    BodyTruncated => ("body_truncated", Target),
+    BodyTruncated => ("body_truncated", "body truncated", Target),
     /// The body, or one event or line of it, is larger than the limit.
-    BodyTooLarge => ("body_too_large", Target),
+    BodyTooLarge => ("body_too_large", "body too large", Target),
     /// A redirect that is not followed.
-    Redirect => ("redirect", Target),
+    Redirect => ("redirect", "redirect", Target),
     /// A success with a status that the profile does not expect (`http.expect`).
-    UnexpectedStatus => ("unexpected_status", Target),
+    UnexpectedStatus => ("unexpected_status", "unexpected status", Target),
     /// The content type is not the one of the dialect.
-    ContentType => ("content_type", Target),
+    ContentType => ("content_type", "content type", Target),
     /// The body does not follow the dialect (not JSON, wrong shape, not UTF-8).
-    MalformedBody => ("malformed_body", Target),
+    MalformedBody => ("malformed_body", "malformed body", Target),
     /// An error event inside a stream, or an error object in a 200.
-    StreamError => ("stream_error", Target),
+    StreamError => ("stream_error", "stream error", Target),
     /// A JSON-RPC error in a well-formed response; its code is counted separately.
-    RpcError => ("rpc_error", Target),
+    RpcError => ("rpc_error", "RPC error", Target),
     /// The stream ended without its terminator.
-    StreamTruncated => ("stream_truncated", Target),
+    StreamTruncated => ("stream_truncated", "stream truncated", Target),
     /// The stream had its terminator but no finish reason, although the target sends one in other
     /// streams: a gateway may have terminated a stream that was truncated upstream.
-    NoFinishReason => ("no_finish_reason", Target),
+    NoFinishReason => ("no_finish_reason", "no finish reason", Target),
     /// The stream had its terminator but no content, finish reason or tokens.
-    EmptyAnswer => ("empty_answer", Target),
+    EmptyAnswer => ("empty_answer", "empty answer", Target),
     /// The response to a WebSocket handshake is a success, but not a valid 101.
-    WebsocketHandshake => ("websocket_handshake", Target),
+    WebsocketHandshake => ("websocket_handshake", "WebSocket handshake", Target),
     /// The frames of a WebSocket violate the protocol.
-    WebsocketProtocol => ("websocket_protocol", Target),
+    WebsocketProtocol => ("websocket_protocol", "WebSocket protocol", Target),
     /// The target closed a WebSocket before the end of the conversation.
-    WebsocketClosed => ("websocket_closed", Target),
+    WebsocketClosed => ("websocket_closed", "WebSocket closed", Target),
 }
 
 /// How a scheduled request ended: seven counts that sum to all scheduled requests.

@@ -12,7 +12,9 @@ mod statistics;
 mod stream;
 mod target;
 
+pub use outcomes::words_of_failure;
 use plimsoll_rules::{Finding, Level};
+pub use target::half_failed;
 
 use crate::results::Group;
 use crate::summary::RunSummary;

@@ -66,6 +66,7 @@ pub use environment::Environment;
 pub use error::MetricsError;
 pub use exemplar_keeper::{Chosen, Exemplar, ExemplarKeeper, Exemplars};
 pub use exemplars::{ExemplarRequest, RunExemplars};
+pub use findings::{half_failed, words_of_failure};
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
 pub use limit::{

@@ -5,7 +5,7 @@ mod median;
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_metrics::{
     BoundedFigure, DistributionSummary, Finding, Group, Level, Metric, MetricsError, QUANTILES,
-    Refusal, RunSummary,
+    Refusal, RunSummary, words_of_failure,
 };
 use plimsoll_report::format::{count, percent};
 use plimsoll_why::{Answer, why};
@@ -267,7 +267,7 @@ fn with_codes(group: &Group, class: &str) -> String {
     let frequent = group.rpc_errors.iter().max_by_key(|(_, n)| **n);
     match frequent.filter(|_| class == ErrorClass::RpcError.name()) {
         Some((code, _)) => format!("{class} {code}"),
-        None => class.to_owned(),
+        None => words_of_failure(class, true).0,
     }
 }
 
@@ -347,6 +347,6 @@ mod tests {
         assert_eq!(error_kinds(&group), None);
         group.errors.extend([("rpc_error".to_owned(), 7), ("reset".to_owned(), 2)]);
         group.rpc_errors.extend([(-32_602, 6), (-32_603, 1)]);
-        assert_eq!(error_kinds(&group).unwrap(), "rpc_error -32602: 7, reset: 2");
+        assert_eq!(error_kinds(&group).unwrap(), "rpc_error -32602: 7, connection reset: 2");
     }
 }

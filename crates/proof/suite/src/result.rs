@@ -1,6 +1,6 @@
 //! The result of a measurement: its passes, and which of their figures may be used.
 
-use plimsoll_metrics::{BoundedFigure, Metric, Refusal};
+use plimsoll_metrics::{BoundedFigure, Metric, Refusal, half_failed};
 use plimsoll_stats::descriptive::Spread;
 use serde::{Deserialize, Serialize};
 
@@ -85,14 +85,11 @@ impl MeasurementResult {
         if self.errors_expected { 1.0 } else { self.error_gate }
     }
 
-    /// Whether the target failed most requests of each pass.
+    /// Whether the target failed about half of the requests of the last pass: it may have died.
     pub(crate) fn has_failed(&self) -> bool {
+        let last = self.passes.last().filter(|pass| pass.invalid.is_none());
         !self.errors_expected
-            && !self.passes.is_empty()
-            && self
-                .passes
-                .iter()
-                .all(|pass: &Figures| pass.invalid.is_none() && 2 * pass.errors > pass.requests)
+            && last.is_some_and(|pass: &Figures| half_failed(pass.errors, pass.requests))
     }
 
     /// Why the figures of a pass must not be used.

@@ -175,9 +175,9 @@ fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
     Some(match sample.outcome {
         Outcome::Rejected(401 | 403) => format!("it answers {answer}: give --key or -H"),
         Outcome::Rejected(404 | 405 | 410) => format!("no such route: {answer}"),
-        Outcome::Rejected(429) => "it answers 429 to a single request".to_owned(),
+        Outcome::Rejected(429) => "it answers 429 (rate limited) to a single request".to_owned(),
         Outcome::Rejected(_) => format!("it answers {answer}"),
-        Outcome::TimedOut => "timed out".to_owned(),
+        Outcome::TimedOut => "a single request timed out".to_owned(),
         // The status alone does not say what is wrong.
         Outcome::Failed(class) if (1..400).contains(&sample.status) => {
             format!("failed: {answer}, {}", class.name())

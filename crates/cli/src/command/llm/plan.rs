@@ -11,7 +11,7 @@ use plimsoll_schedule::{StageSpec, Stages};
 use serde_json::{Map, Value, json};
 
 use super::{Flags, Load, Request};
-use crate::exit::UsageError;
+use crate::exit::{TargetError, UsageError};
 use crate::flags::{Part, command_line_profile, literal, with_scheme};
 
 const USERS: [u32; 4] = [1, 2, 4, 8];
@@ -26,9 +26,11 @@ const ANSWERS_PER_USER: u32 = 4;
 
 /// The most users of a sweep, as a power of two.
 const MOST_DOUBLINGS: u32 = 10;
+/// A target without a list is probed in any case.
+const MODELS_TIMEOUT: &str = "10s";
 /// Keys that a request for the list of models needs, too.
 const CONNECTION: &str =
-    "tls.ca_file tls.cert_file tls.key_file tls.insecure connect_to unix_socket proxy timeout";
+    "tls.ca_file tls.cert_file tls.key_file tls.insecure connect_to unix_socket proxy";
 
 /// A profile that lacks nothing but its stages.
 pub(super) struct LlmProfile {
@@ -105,6 +107,7 @@ fn first_model(url: &str, overrides: &Overrides) -> Result<String> {
             own = own.with("model", key, text);
         }
     }
+    own = own.with("model", "timeout", MODELS_TIMEOUT);
     own.headers.extend(overrides.get("key").map(|key| format!("authorization: Bearer {key}")));
     let answers = exchange_once(load(&profile, &EnvVars::default(), &own, Purpose::Run)?)?;
     let Some(answer) = answers.first().filter(|answer| answer.status > 0) else {
@@ -113,6 +116,14 @@ fn first_model(url: &str, overrides: &Overrides) -> Result<String> {
     let list: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     list["data"][0]["id"].as_str().map(str::to_owned).ok_or_else(|| {
         let status = answer.status;
+        if matches!(status, 401 | 403 | 429 | 500..) {
+            let said = list["error"]["message"].as_str().map(|text| format!(": {text}"));
+            let said = said.unwrap_or_default();
+            return TargetError(format!(
+                "GET {base}/v1/models returned {status}{said}; use --model NAME to skip this request"
+            ))
+            .into();
+        }
         UsageError(format!(
             "no --model, and {base}/v1/models lists none (HTTP {status}): give --model NAME"
         ))

@@ -183,7 +183,7 @@ fn a_target_that_stops_ends_the_search() {
             let since: f64 = stop.values["since"].trim_end_matches('s').parse().unwrap();
             // Failures during a warm-up or a rest are not counted.
             assert!((from_s - 0.1..from_s + 20.0).contains(&since), "{from_s}: {since}");
-            assert_eq!(stop.values["class"], "connect refused");
+            assert_eq!(stop.values["class"], "connection refused");
             assert!(search.spent_s() < from_s + 30.0, "{from_s}: {} s", search.spent_s());
             assert!(from_s > 0.0 || (found.kind == Kind::Unknown && search.spent_s() < 12.0));
         }

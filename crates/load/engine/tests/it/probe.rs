@@ -101,7 +101,7 @@ fn the_probe_asks_for_what_the_load_asks_for() {
     let refused = probe(&profile("{min_tokens: 128}"));
     let [found] = &refused.findings[..] else { panic!("{refused:?}") };
     let expected =
-        format!("POST {url}/v1/chat/completions is answered by 400: max_tokens is too small; ");
+        format!("POST {url}/v1/chat/completions returned 400: max_tokens is too small; ");
     assert!(found.message.starts_with(&expected), "{}", found.message);
 }
 
@@ -161,4 +161,19 @@ fn levels_last_for_answers_of_every_user() {
     assert!((0.2..0.4).contains(&warm_up), "{warm_up}");
     assert!((0.8..1.6).contains(&short), "{short}");
     assert!((long - 5.0).abs() < 1e-9, "{long}");
+    for length in [warm_up, short] {
+        assert!((length * 10.0 - (length * 10.0).round()).abs() < 1e-6, "{length} is a name, too");
+    }
+}
+
+#[test]
+fn levels_are_as_asked_where_a_target_gives_no_sign_of_life() {
+    let mock = mock("");
+    let profile =
+        format!("{CHAT}headers: {{x-mock-fault: hang}}\ntimeout: 1s\nstages: '1:400ms'\n");
+    let mut plan = plan(&url(&mock), &profile);
+    plan.limits.answers_per_user = Some(4);
+    let mut run = Run::prepare(plan).unwrap();
+    run.probe().unwrap();
+    assert_eq!(run.schedule().stages()[0].end.as_secs_f64(), 0.4);
 }

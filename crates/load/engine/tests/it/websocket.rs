@@ -246,7 +246,7 @@ fn a_target_without_websockets_stops_the_run_before_its_load() {
     let report = run.unwrap().probe().unwrap();
     let finding = &report.findings[0];
     assert!(
-        finding.fatal && finding.message.contains("fails with websocket_handshake"),
+        finding.fatal && finding.message.contains("failed: WebSocket handshake"),
         "{finding:?}"
     );
 }

@@ -62,9 +62,10 @@ fn of_classes(seen: &Seen<'_>, code: u16) -> Option<Finding> {
         if code == 205 { cut.saturating_sub(truncated.copied().unwrap_or_default()) } else { 0 };
     let n = kinds.iter().map(|(number, _)| number).sum::<u64>().saturating_sub(cut);
     let names: Vec<_> = kinds.iter().take(NAMED).map(|(_, class)| class.name()).collect();
+    let words: Vec<_> = kinds.iter().take(NAMED).map(|(_, class)| class.words()).collect();
     let finding = seen
         .of_all(code, n)
-        .with("class", names.join(", "))
+        .with("class", words.join(", "))
         .with("action", action_of_class(first))
         .with_some("message", seen.message(first.name()));
     (n > 0).then(|| seen.with_span(finding, |kind| names.contains(&kind)))
@@ -170,8 +171,21 @@ fn no_response(seen: &Seen<'_>) -> Option<Finding> {
     (timed_out + open > 0).then(|| seen.with_span(finding, |kind| kind == TIMED_OUT))
 }
 
+/// A kind of failure in words, and what to do: an error class, `status 429`, or requests without a
+/// response.
+pub fn words_of_failure(kind: &str, has_models: bool) -> (String, &'static str) {
+    if let Some(class) = ErrorClass::ALL.into_iter().find(|class| class.name() == kind) {
+        return (class.words().to_owned(), action_of_class(class));
+    }
+    match kind.strip_prefix("status ") {
+        Some("429") => (format!("rate limited ({kind})"), action_of_status(Some(429), has_models)),
+        Some(status) => (kind.to_owned(), action_of_status(status.parse().ok(), has_models)),
+        None => ("no response".to_owned(), AT_THAT_TIME),
+    }
+}
+
 /// What to do about a status.
-pub(super) const fn action_of_status(status: Option<u16>, has_models: bool) -> &'static str {
+const fn action_of_status(status: Option<u16>, has_models: bool) -> &'static str {
     match status {
         Some(401 | 403) if !has_models => "send credentials with -H, or expect the status",
         Some(404) if !has_models => "check the path, or expect the status (--expect 404)",
@@ -179,12 +193,13 @@ pub(super) const fn action_of_status(status: Option<u16>, has_models: bool) -> &
         Some(404) => "check the path in the URL, --protocol and --model",
         Some(400 | 422) => "check the parameters that the message names",
         Some(429) => "lower the rate, or raise the limit of the target",
+        Some(500..) => AT_THAT_TIME,
         _ => "check the request: the target rejects it",
     }
 }
 
 /// What to do about an error class, as the guide on troubleshooting has it.
-pub(super) const fn action_of_class(class: ErrorClass) -> &'static str {
+const fn action_of_class(class: ErrorClass) -> &'static str {
     match class {
         ErrorClass::ConnectRefused => "start the target, or correct its URL",
         ErrorClass::Dns | ErrorClass::ConnectTimeout | ErrorClass::Unreachable => {

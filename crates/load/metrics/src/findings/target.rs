@@ -4,10 +4,10 @@ use plimsoll_measure::{ErrorClass, Side};
 use plimsoll_rules::number::{count, digits, seconds, share, time};
 use plimsoll_rules::{Finding, Level};
 
-use super::outcomes::{self, action_of_class, action_of_status};
+use super::outcomes::{self, words_of_failure};
 use super::{by_target, measured, share_of, stage_name};
 use crate::results::Group;
-use crate::run_metadata::TargetInfo;
+use crate::run_metadata::{RunEnd, TargetInfo};
 use crate::summary::RunSummary;
 use crate::time_facts::TIMED_OUT;
 
@@ -15,6 +15,11 @@ use crate::time_facts::TIMED_OUT;
 const OPENINGS_SHARE: f64 = 0.01;
 /// As many may in any case.
 const FEW_OPENINGS: f64 = 10.0;
+
+/// Whether so many requests failed that the target did: half of them, give or take chance.
+pub const fn half_failed(failed: u64, all: u64) -> bool {
+    failed > 0 && 20 * failed >= 9 * all
+}
 
 /// The action where only the target knows the cause.
 pub(super) const AT_THAT_TIME: &str = "check the log of the target at that time";
@@ -59,10 +64,14 @@ impl Seen<'_> {
     pub(super) fn message(&self, kind: &str) -> Option<&str> {
         let mut failures = self.summary.metadata.failures.iter();
         let found = failures.find(|failure| failure.kind == kind)?;
+        let (words, _) = words_of_failure(kind, true);
         let own = self.name.and_then(|name| found.messages.get(name));
         let message =
             own.or_else(|| found.messages.values().next().filter(|_| self.name.is_none()));
-        message.map(|message| message.trim_end_matches(['.', '!']))
+        // `Connection refused (os error 111)` says what the class says.
+        message
+            .filter(|message| !message.to_lowercase().contains(&words))
+            .map(|message| message.trim_end_matches(['.', '!']))
     }
 
     /// With the time of the failures of these kinds, where it is not the whole load. What has ended
@@ -80,34 +89,45 @@ impl Seen<'_> {
         if has_ended { finding.with("action", AT_THAT_TIME) } else { finding }
     }
 
+    /// The measured requests; those of the warm-up if a target that hangs let none begin.
+    fn load(&self) -> &Group {
+        let mut stages = self.summary.results.by_stage.iter();
+        let held = stages.find(|stage| stage.warmup && stage.counters.scheduled > 0);
+        held.filter(|_| self.name.is_none() && self.group.counters.scheduled == 0)
+            .unwrap_or(self.group)
+    }
+
     /// Whether most requests failed, or all of the last ones.
     fn down(&self) -> Option<Finding> {
         if self.summary.metadata.allow_failures {
             return None;
         }
-        let (counters, errors) = (&self.group.counters, &self.group.errors);
+        let Group { counters, errors, .. } = self.load();
         let classes = ErrorClass::ALL.into_iter().filter(|class| class.side() == Side::Generator);
         let own: u64 = classes.filter_map(|class| errors.get(class.name())).sum();
         let mut outages = self.summary.time_facts.outages.iter();
         let outage = outages.find(|outage| self.name.is_none_or(|name| name == outage.target));
-        // Those without an end are failures of a target that answers no more.
-        let open = outage.map_or(0, |_| counters.in_flight);
+        // Those without an end are failures of a target that answers no more, or never did.
+        let is_mute =
+            counters.answered() == 0 && self.summary.metadata.run.ended == RunEnd::Complete;
+        let open = if outage.is_some() || is_mute { counters.in_flight } else { 0 };
         let failed = (open + counters.failures()).saturating_sub(own + counters.wrongly_decided());
         let all = (open + counters.answered()).saturating_sub(own);
         let is_single = self.name.is_none();
-        (2 * failed > all || (outage.is_some() && failed > 0)).then(|| {
-            let (class, message, action) = self.main_failure();
+        (half_failed(failed, all) || (outage.is_some() && failed > 0)).then(|| {
+            let (kind, key) = self.main_failure();
+            let (class, action) = words_of_failure(&kind, self.has_models());
             let finding = self.finding(201).with("action", action);
             let finding = match outage {
                 Some(outage) => finding.with("since", seconds(outage.since_s)),
-                None => self.with_span(finding, |kind| class.ends_with(kind)),
+                None => self.with_span(finding, |found| key.ends_with(found)),
             };
             finding
                 .at(if is_single { Level::Fail } else { Level::Warning })
                 .with("n", count(failed))
                 .with("all", count(all))
                 .with("share", share(share_of(failed, all)))
-                .with_some("message", message)
+                .with_some("message", self.message(&key))
                 .with("class", class)
         })
     }
@@ -118,8 +138,8 @@ impl Seen<'_> {
         statuses.max_by_key(|(_, number)| **number).map(|(status, number)| (*status, *number))
     }
 
-    /// The most frequent kind of failure, its message, and what to do.
-    fn main_failure(&self) -> (String, Option<&str>, &'static str) {
+    /// The most frequent kind of failure, and the key of its messages.
+    fn main_failure(&self) -> (String, String) {
         let counters = &self.group.counters;
         let classes = ErrorClass::ALL.into_iter().filter(|class| class.side() != Side::Generator);
         let counted =
@@ -132,8 +152,7 @@ impl Seen<'_> {
                 if number.min(counters.refused()) >= by_class.max(unanswered) =>
             {
                 let kind = format!("status {status}");
-                let message = self.message(&kind);
-                (kind, message, action_of_status(Some(status), self.has_models()))
+                (kind.clone(), kind)
             }
             (Some((_, class)), _) if by_class >= unanswered => {
                 let status =
@@ -142,9 +161,9 @@ impl Seen<'_> {
                     || class.name().to_owned(),
                     |(status, _)| format!("status {status}"),
                 );
-                (kind, self.message(class.name()), action_of_class(class))
+                (kind, class.name().to_owned())
             }
-            _ => (TIMED_OUT.to_owned(), None, AT_THAT_TIME),
+            _ => (TIMED_OUT.to_owned(), TIMED_OUT.to_owned()),
         }
     }
 

@@ -410,8 +410,9 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
                 group.counters =
                     Counters { scheduled: 3, in_flight: 3, unexpected: 3, ..Counters::default() };
             });
+            run.metadata.run.ended = RunEnd::Interrupted;
         },
-        &[112, 208],
+        &[112, 108],
     ),
     (
         "parts of the prompts left out",
@@ -430,7 +431,19 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         &[],
     ),
     // 2xx
-    ("half refused", |run| status(run, 401, 500), &[206]),
+    ("44 % refused", |run| status(run, 401, 440), &[206]),
+    // A limit that lets every second request through fails 48 or 52 of 100.
+    ("every second one rate limited", |run| status(run, 429, 480), &[201]),
+    ("no answer until the end of the drain", |run| hang(run, ALL), &[201]),
+    (
+        "every user held by the warm-up",
+        |run| {
+            hang(run, ALL);
+            run.results.by_stage[0].warmup = true;
+            run.results.total = Group::default();
+        },
+        &[201],
+    ),
     ("most refused", |run| status(run, 401, 501), &[201]),
     (
         "most fail, and may",
@@ -770,7 +783,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
     // What else a target does while it fails
     ("every request refused by a rate limit", |run| status(run, 429, ALL), &[201]),
     ("every request answered by 503", |run| status(run, 503, ALL), &[201]),
-    ("half answered by 503", |run| status(run, 503, 500), &[204]),
+    ("44 % answered by 503", |run| status(run, 503, 440), &[204]),
     ("every certificate refused", |run| fail(run, "tls_certificate", ALL), &[201]),
     ("a name that never resolves", |run| fail(run, "dns", ALL), &[201]),
     ("every request redirected", |run| fail(run, "redirect", ALL), &[201]),
@@ -939,8 +952,8 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
     (
         "a rate limit and 20 % errors",
         |run| {
-            status(run, 429, 300);
-            status(run, 500, 150);
+            status(run, 429, 200);
+            status(run, 500, 200);
         },
         &[204, 207],
     ),
@@ -1171,7 +1184,7 @@ fn texts_have_their_evidence() {
                 run.time_facts.outages = vec![Outage { target, since_s, failed: 40 }];
             },
             Level::Fail,
-            "40 of 1,000 requests (4.00%) failed, every one since 6s: connect_refused: connection refused (os error 111).",
+            "40 of 1,000 requests (4.00%) failed, every one since 6s: connection refused.",
             "start the target, or correct its URL",
         ),
         (

@@ -71,7 +71,10 @@ fn passed(summary: &RunSummary) -> String {
     format!("{} of {all} {unit} kept{but}", all - degraded)
 }
 
-/// `40 of 2,030 requests not ok (1.97%)`.
+/// The rules on requests that ended badly.
+const BAD_ENDS: [u16; 8] = [202, 203, 204, 205, 206, 207, 208, 304];
+
+/// `40 of 2,030 requests were rate limited (429)`.
 fn requests(summary: &RunSummary) -> String {
     let counters = &summary.results.total.counters;
     let (ok, all) = (counters.ok(), counters.scheduled.saturating_sub(counters.cancelled));
@@ -79,7 +82,13 @@ fn requests(summary: &RunSummary) -> String {
         0 => format!("{} of {} requests ok", count(ok), count(all)),
         bad => {
             let part = share(bad as f64 / all.max(1) as f64);
-            format!("{} of {} requests not ok ({part})", count(bad), count(all))
+            let text = format!("{} of {} requests not ok ({part})", count(bad), count(all));
+            let ends = summary.of_level(Level::Warning);
+            let ends = ends.into_iter().filter(|found| BAD_ENDS.contains(&found.code));
+            let n = |found: &&Finding| found.values.get("n")?.replace(',', "").parse::<u64>().ok();
+            let Some(first) = ends.max_by_key(n) else { return text };
+            let why = first.text().trim_end_matches('.').to_owned();
+            if first.values.get("n") == Some(&count(bad)) { why } else { format!("{text}: {why}") }
         }
     }
 }

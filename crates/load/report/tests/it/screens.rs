@@ -210,7 +210,7 @@ fn a_target_that_nobody_reaches_is_no_pass() {
     assert!(text.contains("fix: start the target, or correct its URL"), "{text}");
     assert!(
         text.ends_with(
-            "FAIL: 4,000 of 4,000 requests (100%) failed: connect_refused (PL201; measurement: valid)\n"
+            "FAIL: 4,000 of 4,000 requests (100%) failed: connection refused (PL201; measurement: valid)\n"
         ),
         "{text}"
     );
@@ -229,7 +229,7 @@ fn a_target_that_fails_most_requests_fails_the_run_before_all_other_judgements()
         }
     };
     let verdict = |summary: &RunSummary| run_verdict(summary).1;
-    let half = plain_http(refused(2_000));
+    let half = plain_http(refused(1_760));
     assert!(!verdict(&half).starts_with("FAIL"), "{}", verdict(&half));
     let mut most = plain_http(refused(3_520));
     let failed =

@@ -42,13 +42,17 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
         format!("{} ({})", result.label, kinds.unwrap_or_default())
     });
     let left_out = usize::from(report.is_empty()).min(report.missing.len());
+    let others = report.missing.len() - left_out;
     let of_target = [
-        (failed.len(), format!("most requests failed in {} of {all}: {worst}", failed.len())),
+        (
+            failed.len(),
+            format!("requests failed in {} of {all} measurements: {worst}", failed.len()),
+        ),
         (left_out, report.missing.first().cloned().unwrap_or_default()),
         (broken, format!("{broken} of {bounds} bounds broken ({})", names.join(", "))),
         (open, format!("{open} of {bounds} bounds open")),
         (kept, format!("{kept} of {bounds} bounds kept")),
-        (report.missing.len() - left_out, format!("{} parts missing", report.missing.len())),
+        (others, format!("{others} part{} missing", if others == 1 { "" } else { "s" })),
     ];
     let of_measurement = [
         (unusable, format!("{unusable} of {all} measurements unusable")),
