@@ -64,15 +64,16 @@ pub(crate) fn on_signals(
             #[expect(clippy::infinite_loop, reason = "as long as the process")]
             loop {
                 let received = runtime.block_on(poll_fn(|context| next(&mut streams, context)));
-                if received == RunSignal::Interrupt {
-                    let now = clock.now();
-                    let first = *interrupted.get_or_insert(now);
-                    if now.since(first) > ONE_STOP {
-                        exit_now();
-                    }
-                    if now > first {
-                        continue;
-                    }
+                let now = clock.now();
+                let first = match received {
+                    RunSignal::Interrupt => *interrupted.get_or_insert(now),
+                    _ => now,
+                };
+                if now.since(first) > ONE_STOP {
+                    exit_now();
+                }
+                if now > first {
+                    continue;
                 }
                 handle(received);
                 if received == RunSignal::Suspend {

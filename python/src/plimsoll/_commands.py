@@ -56,7 +56,7 @@ def run(
     """
     given = [*flags_of("run", flags), *rows_flags(rows)]
     with _profile_file(profile) as file:
-        total = _progress.planned_s(file, given) if _progress.wanted(progress) else None
+        total = _progress.planned(file, given)[0] if _progress.wanted(progress) else None
         return _result(Run, ["run", file, *given], out, key=key, progress=progress, total_s=total)
 
 

@@ -27,11 +27,6 @@ def seconds(duration: object) -> float | None:
     return sum(float(number) * _UNITS[unit] for number, unit in parts) if parts else None
 
 
-def planned_s(profile: str, flags: Sequence[str]) -> float | None:
-    """The length of all stages of a profile; `None` if it cannot be told."""
-    return planned(profile, flags)[0]
-
-
 def planned(profile: str, flags: Sequence[str]) -> tuple[float | None, float]:
     """The length of all stages of a profile, and their highest rate; `None` and 0 where it cannot be told."""
     shown = _binary.call(["profile", "show", profile, *_shown_flags(flags)]).stdout
