@@ -287,8 +287,13 @@ mod tests {
         for (sentence, from, to, expected) in [
             ("another protocol", "WebSocket", "h2c", "`websocket`"),
             ("no upgrade", "keep-alive, Upgrade", "keep-alive", "`connection: upgrade`"),
-            ("another key", "ACCEPT", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", "belongs to the key"),
-            ("no key", "Sec-WebSocket-Accept: ACCEPT\r\n", "", "belongs to the key"),
+            (
+                "another key",
+                "ACCEPT",
+                "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
+                "the wrong `sec-websocket-accept`",
+            ),
+            ("no key", "Sec-WebSocket-Accept: ACCEPT\r\n", "", "the wrong `sec-websocket-accept`"),
             (
                 "an extension",
                 "\r\n\r\n",

@@ -203,7 +203,7 @@ fn a_signed_certificate_is_judged_by_its_root_and_its_dates() {
         let class = ErrorClass::TlsCertificate;
         refused(ask(good, "localhost", &stranger).await, class, &["--ca-file", "--insecure"]);
         let system = TlsSettings::default();
-        refused(ask(good, "localhost", &system).await, class, &["no root", "--ca-file"]);
+        refused(ask(good, "localhost", &system).await, class, &["a trusted root", "--ca-file"]);
         let old = files.serve("old", tls13, None);
         refused(ask(old, "localhost", &root).await, class, &["expired", "days ago"]);
         let early = files.serve("early", tls13, None);
@@ -233,7 +233,11 @@ fn a_target_that_asks_for_a_certificate_of_the_client_gets_it_or_is_named() {
             let address = files.serve("server", version, Some("root"));
             assert_eq!(ask(address, "localhost", &with("client")).await, Ok(200));
             let class = ErrorClass::TlsHandshake;
-            refused(ask(address, "localhost", &root).await, class, &["of the client", "--cert"]);
+            refused(
+                ask(address, "localhost", &root).await,
+                class,
+                &["client certificate", "--cert"],
+            );
             let stranger = ask(address, "localhost", &with("stranger")).await;
             refused(stranger, class, &["client's certificate", "--cert"]);
         }
