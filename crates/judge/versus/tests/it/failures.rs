@@ -85,7 +85,8 @@ fn a_target_that_dies_fails_the_comparison_with_the_time_and_its_own_words() {
     let outage = versus.targets[3].outage.as_ref().unwrap();
     assert_eq!((outage.since_s, outage.failed_since), (Some(20.0), Some(4_000)));
     assert!(versus.targets[..3].iter().all(|target| target.outage.is_none()));
-    let said = "b: 4,000 of 6,000 requests (66.67%) failed, every one since 20s: connection refused";
+    let said =
+        "b: 4,000 of 6,000 requests (66.67%) failed, every one since 20s: connection refused";
     for shown in [full(&versus, 400), on_screen(&versus)] {
         let at = shown.find(&format!("PL201  {said}")).expect(&shown);
         assert!(at < shown.find("added, median").unwrap(), "{shown}");
