@@ -20,7 +20,6 @@ mod foreign_flags;
 mod processes;
 mod progress;
 mod run_result;
-mod saturation;
 mod session;
 mod signal;
 

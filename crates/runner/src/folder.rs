@@ -1,34 +1,35 @@
 //! The folder of a run and its files.
 
-mod counts;
-mod pairs;
-mod plan;
 mod reservation;
 mod rows;
 mod signs;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::sys::statvfs::statvfs;
-use plimsoll_measure::Stripe;
+use plimsoll_engine::{BlockSink, Progress, Run, RunResult};
+use plimsoll_measure::{Block, Clock as _, Moment, MonotonicClock, Nanos, Stripe};
 use plimsoll_metrics::time_series::MAX_INTERVALS;
-use plimsoll_metrics::{RunInfo, RunMetadata};
-use plimsoll_run_files::{FileDigest, RowFormat, ShardStatus, shard_status_json};
-
-use crate::error::RunnerError;
-pub(crate) use counts::CountsFile;
-pub(crate) use pairs::PairFile;
-pub use pairs::{BlockWatcher, read_blocks};
-pub(crate) use plan::note_start;
-pub use plan::{StoredPlan, limits};
+use plimsoll_metrics::{Limit, RunInfo, RunMetadata, TaskTally};
+use plimsoll_plan::Plan;
+use plimsoll_run_files::pairs::{Pairs, PairsHeader, PairsWriter, read_pairs};
+use plimsoll_run_files::{
+    CountsView, FileDigest, RowFormat, ShardProgress, ShardStatus, counts_bytes,
+    shard_progress_json, shard_status_json,
+};
 use reservation::Reservation;
 pub use reservation::release_of_killed;
 pub(crate) use rows::RowFile;
+use serde::{Deserialize, Serialize};
 pub(crate) use signs::{CommonStop, read_sign, write_sign};
+
+use crate::error::RunnerError;
 
 /// The names of a run's files.
 pub mod file {
@@ -349,6 +350,238 @@ pub fn replace(folder: &Path, file: &str, content: &[u8]) -> Result<(), RunnerEr
 pub fn unix_nanos() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Writing takes at most one part in so many of the time.
+const SHARE: u64 = 20;
+/// All shards together replace their files 100 times a second: they may share a disk.
+const PAUSE: u64 = 10;
+/// Length of `progress.json`. Always the same, so that it is written in place.
+const LINE: usize = 400;
+
+/// The file of counts of a shard.
+pub(crate) struct CountsFile {
+    folder: PathBuf,
+    version: String,
+    shard: String,
+    clock: MonotonicClock,
+    /// When it may be written again, and the shortest time after that.
+    next: Moment,
+    pause: Nanos,
+    progress: Option<File>,
+}
+
+impl CountsFile {
+    pub(crate) fn new(folder: &RunDir, run: &RunInfo, count: u64, clock: MonotonicClock) -> Self {
+        let (version, shard) = (run.tool_version.clone(), run.shard.clone());
+        let (folder, pause) = (folder.path().to_owned(), Nanos::from_millis(PAUSE * count));
+        Self { folder, version, shard, clock, next: Moment::EPOCH, pause, progress: None }
+    }
+
+    /// Writes the counts up to now. What cannot be written now may be later: the end decides.
+    pub(crate) fn follow(&mut self, progress: &Progress<'_>) {
+        // Nothing depends on it.
+        let _ = self.say_progress(progress);
+        let began = self.clock.now();
+        if began < self.next {
+            return;
+        }
+        let mut snapshot = progress.before.clone();
+        snapshot.append(progress.cells.clone());
+        let tasks = TaskTally::default();
+        let _ = self.write(&CountsView {
+            complete: false,
+            snapshot: &snapshot,
+            series: progress.series,
+            tasks: &tasks,
+        });
+        let now = self.clock.now();
+        let rest = Nanos::new(now.since(began).as_u64() * SHARE);
+        // Intervals are a second long: a little less, so as not to miss the next one.
+        self.next = now + rest.max(self.pause.scale(0.9));
+    }
+
+    fn say_progress(&mut self, progress: &Progress<'_>) -> Result<(), RunnerError> {
+        let so_far = progress.total.counters();
+        let line = shard_progress_json(&ShardProgress {
+            shard: self.shard.clone(),
+            elapsed_s: progress.elapsed.as_secs_f64(),
+            duration_s: progress.duration.as_secs_f64(),
+            in_flight: progress.in_flight,
+            completed: so_far.completed,
+            rejected: so_far.rejected,
+            failed: so_far.failed + so_far.timed_out,
+            ..ShardProgress::default()
+        })?;
+        let path = self.folder.join(file::PROGRESS);
+        let file = match self.progress.take() {
+            Some(open) => Ok(open),
+            None => File::create(&path),
+        };
+        let line = format!("{:<LINE$}\n", line.trim_end());
+        let written = file.and_then(|file| {
+            file.write_all_at(line.as_bytes(), 0)?;
+            Ok(file)
+        });
+        self.progress = Some(written.map_err(|source| RunnerError::Write { path, source })?);
+        Ok(())
+    }
+
+    /// Writes the counts of a shard that ended.
+    pub(crate) fn finish(&self, result: &RunResult) -> Result<(), RunnerError> {
+        let (snapshot, series, tasks) = (&result.snapshot, &result.series, &result.tasks);
+        self.write(&CountsView { complete: true, snapshot, series, tasks })
+    }
+
+    fn write(&self, counts: &CountsView<'_>) -> Result<(), RunnerError> {
+        replace(&self.folder, file::COUNTS, &counts_bytes(counts, &self.version)?)
+    }
+}
+
+/// Sees blocks as they come, about once a second.
+pub type BlockWatcher = Box<dyn FnMut(&[Block]) + Send>;
+
+/// The file of blocks. Each call is one unbuffered write of whole records.
+pub(crate) struct PairFile {
+    writer: PairsWriter<File>,
+    watcher: Option<BlockWatcher>,
+}
+
+impl PairFile {
+    /// Creates the file before the load, so that an error shows before any request. `watcher` sees
+    /// what is written.
+    pub(crate) fn create(
+        run_dir: &RunDir,
+        metadata: &RunMetadata,
+        watcher: Option<BlockWatcher>,
+    ) -> Result<Self, RunnerError> {
+        let path = run_dir.path().join(file::PAIRS);
+        let header = PairsHeader {
+            targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
+            seed: metadata.run.seed,
+            started_unix_ns: metadata.run.started_unix_ns,
+        };
+        let writer = File::create_new(&path).and_then(|out| PairsWriter::new(out, header));
+        let writer = writer.map_err(|source| RunnerError::Write { path, source })?;
+        Ok(Self { writer, watcher })
+    }
+}
+
+/// Reads the blocks of a run that compared targets.
+///
+/// # Errors
+/// The folder has no such file, or it cannot be read.
+pub fn read_blocks(run: &Path) -> Result<Pairs, RunnerError> {
+    let path = run.join(file::PAIRS);
+    let opened = match plimsoll_input::open(&path) {
+        Ok(opened) => opened,
+        Err(source) => return Err(RunnerError::Read { path, source }),
+    };
+    read_pairs(&mut BufReader::new(opened)).map_err(|source| RunnerError::Blocks { path, source })
+}
+
+impl BlockSink for PairFile {
+    fn write(&mut self, blocks: &[Block]) -> io::Result<()> {
+        if let Some(watcher) = &mut self.watcher {
+            watcher(blocks);
+        }
+        self.writer.write(blocks)
+    }
+}
+
+/// Version of the layout of `plan.json`.
+const SCHEMA: &str = "plimsoll.plan/1";
+
+#[derive(Serialize)]
+struct NewPlan<'a> {
+    schema: &'static str,
+    /// The same for all shards of one run.
+    schedule_fingerprint: String,
+    plan: &'a Plan,
+    metadata: &'a RunMetadata,
+}
+
+impl RunDir {
+    /// Writes the plan of a run that is about to begin. It contains no credentials.
+    pub(crate) fn store_plan(&self, run: &Run, metadata: &RunMetadata) -> Result<(), RunnerError> {
+        let plan = NewPlan {
+            schema: SCHEMA,
+            schedule_fingerprint: format!("{:016x}", run.schedule_fingerprint()),
+            plan: run.plan(),
+            metadata,
+        };
+        let mut text = serde_json::to_vec_pretty(&plan)?;
+        text.push(b'\n');
+        self.write(file::PLAN, &text)
+    }
+}
+
+/// Notes in the plan of a folder when its load began: the rows of a run that is killed count from
+/// there.
+pub(crate) fn note_start(folder: &Path, origin: Moment) -> Result<(), RunnerError> {
+    let path = folder.join(file::PLAN);
+    let plan = fs::read_to_string(&path).map_err(|source| RunnerError::Read { path, source })?;
+    let began_s = origin.since(Moment::EPOCH).as_secs_f64();
+    let plan = plan.replacen("{\n", &format!("{{\n  \"began_s\": {began_s},\n"), 1);
+    replace(folder, file::PLAN, plan.as_bytes())
+}
+
+/// The part of a stored plan that is needed to compute the summary again.
+#[derive(Debug, Deserialize)]
+pub struct StoredPlan {
+    schema: String,
+    /// When the load began, after the start of the run's clock; 0 where it is not known.
+    #[serde(default)]
+    began_s: f64,
+    plan: StoredBounds,
+    /// Names, stages, targets, the machine.
+    pub metadata: RunMetadata,
+}
+
+#[derive(Debug, Deserialize)]
+struct StoredBounds {
+    thresholds: BTreeMap<String, Vec<String>>,
+}
+
+impl StoredPlan {
+    /// Reads `plan.json`.
+    ///
+    /// # Errors
+    /// It is not a plan of this version.
+    pub fn parse(bytes: &[u8]) -> Result<Self, RunnerError> {
+        let mut plan: Self = serde_json::from_slice(bytes).map_err(|error| {
+            RunnerError::StoredPlan(format!(
+                "this is not a plan.json that this version of plimsoll can read: {error}"
+            ))
+        })?;
+        if plan.schema != SCHEMA {
+            return Err(RunnerError::StoredPlan(format!(
+                "its schema is `{}`, but this version reads `{SCHEMA}`; use the version of plimsoll that wrote it",
+                plan.schema
+            )));
+        }
+        for stage in &mut plan.metadata.stages {
+            stage.start_s += plan.began_s;
+        }
+        Ok(plan)
+    }
+
+    /// The limits of the run.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    pub fn limits(&self) -> Result<Vec<Limit>, RunnerError> {
+        limits(&self.plan.thresholds)
+    }
+}
+
+/// Parses the limits of a plan.
+///
+/// # Errors
+/// One of them cannot be read: it says which and why.
+pub fn limits(written: &BTreeMap<String, Vec<String>>) -> Result<Vec<Limit>, RunnerError> {
+    let written = written.iter().flat_map(|(metric, all)| all.iter().map(move |one| (metric, one)));
+    written.map(|(metric, limit)| Ok(Limit::parse(metric, limit)?)).collect()
 }
 
 #[cfg(test)]

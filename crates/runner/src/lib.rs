@@ -17,7 +17,6 @@ mod child;
 mod error;
 pub mod facts;
 pub mod folder;
-mod kept;
 pub mod knee;
 mod notes;
 mod runner;

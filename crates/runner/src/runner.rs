@@ -1,11 +1,12 @@
 //! The one way to run a plan: from its preparation to its summary.
 
 use std::fmt;
-use std::sync::PoisonError;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_engine::{
-    Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedPage, WatchedProcess,
-    discover,
+    BlockSink, Control, EngineError, ProbeReport, Run, RunResult, SampleBatch, SampleSink,
+    WatchedPage, WatchedProcess, discover,
 };
 use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample, Stripe};
 use plimsoll_metrics::{
@@ -21,7 +22,6 @@ use crate::folder::{
     BlockWatcher, CommonStop, CountsFile, PairFile, RowFile, RunDir, RunDirOptions, note_start,
     space_of_results,
 };
-use crate::kept::Kept;
 use crate::notes;
 use crate::secrets::Secrets;
 use crate::start::{CommonStart, StartWait, Waited};
@@ -484,5 +484,40 @@ impl Finished {
         metadata.failures = notes::failures(causes, &metadata.targets, secrets);
         notes::messages_of_targets(&mut metadata.targets, causes, secrets);
         metadata
+    }
+}
+
+/// Keeps every sample or block in memory, in batches: one list would be copied for milliseconds
+/// whenever it grows, on a core that may be the generator's.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept<T>(Arc<Mutex<Vec<Vec<T>>>>);
+
+impl<T: Clone> Kept<T> {
+    pub(crate) fn take(&self) -> Vec<T> {
+        self.0.lock().map(|mut batches| std::mem::take(&mut *batches).concat()).unwrap_or_default()
+    }
+
+    fn keep(&self, batch: &[T]) -> io::Result<()> {
+        let mut kept = self.0.lock().map_err(|_| io::Error::other("a reader panicked"))?;
+        kept.push(batch.to_vec());
+        Ok(())
+    }
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl SampleSink for Kept<Sample> {
+    fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
+        self.keep(&batch.samples)
+    }
+}
+
+impl BlockSink for Kept<Block> {
+    fn write(&mut self, blocks: &[Block]) -> io::Result<()> {
+        self.keep(blocks)
     }
 }

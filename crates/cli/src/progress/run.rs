@@ -7,7 +7,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_metrics::{GroupStats, Limit, RunMetadata};
 use plimsoll_report::{counted_stage, format};
 
-use super::so_far::Judge;
+use super::Judge;
 use super::{StatusOutput, figures};
 use crate::console;
 

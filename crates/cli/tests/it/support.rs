@@ -36,8 +36,8 @@ impl ProcessOutput {
 }
 
 impl ProcessOutput {
-    /// Panics unless stdout has at most 80 columns and 60 lines, and returns its last line. The verdict is
-    /// never cut, and a path may be wider, as those of temporary folders are.
+    /// Panics unless stdout has at most 80 columns and 60 lines, and returns its last line. The
+    /// verdict is never cut, and a path may be wider, as those of temporary folders are.
     #[track_caller]
     pub(crate) fn expect_screen(&self) -> &str {
         let lines: Vec<_> = self.stdout.lines().collect();

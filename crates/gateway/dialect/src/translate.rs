@@ -26,10 +26,6 @@
 //! | finish `tool_calls`, `content_filter` | `tool_use`, `refusal` |
 //! | `prompt_tokens`, cached ones included | `input_tokens`, cached ones apart |
 
-use crate::dialect::{Dialect, Endpoint};
-use crate::error::DialectError;
-use crate::error_body::{ErrorBody, status_for};
-
 mod finish_reason;
 mod members;
 mod request_to_anthropic;
@@ -39,11 +35,17 @@ mod stream;
 mod stream_settings;
 mod stream_to_anthropic;
 mod stream_to_openai;
-mod tool_calls;
+#[cfg(test)]
+mod tests;
 
 pub use request_to_anthropic::DEFAULT_MAX_TOKENS;
 pub use stream::StreamTranslator;
 pub use stream_settings::StreamSettings;
+
+use crate::dialect::{Dialect, Endpoint};
+use crate::error::DialectError;
+use crate::error_body::{ErrorBody, status_for};
+use crate::wire::openai::ToolDelta;
 
 /// The name under which a provider of OpenAI's dialect knows the most tokens of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,5 +121,125 @@ impl Translator {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// The calls so far, in the order in which they began.
+///
+/// Servers disagree about `index`: some count, some always send 0, some send none. So a delta
+/// belongs to the call with its id; without an id to the last call with its index, or else to the
+/// last one. A delta with an id or a name that begins something new begins a call.
+#[derive(Debug, Default)]
+struct ToolCalls(Vec<Call>);
+
+/// A call.
+#[derive(Debug)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    extent: JsonExtent,
+    /// Arguments that are not written yet.
+    waiting: String,
+    state: CallState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallState {
+    /// Its block has not begun.
+    Waiting,
+    Open,
+    Closed,
+}
+
+impl ToolCalls {
+    /// The position of the call that a delta begins or continues. Its arguments are added to those
+    /// that wait.
+    fn add(&mut self, delta: &ToolDelta<'_>) -> usize {
+        let at = self.find(delta).unwrap_or_else(|| self.begin(delta));
+        if let Some(call) = self.0.get_mut(at)
+            && let Some(arguments) = delta.function.arguments.as_deref()
+        {
+            call.extent.feed(arguments);
+            call.waiting.push_str(arguments);
+        }
+        at
+    }
+
+    fn find(&self, delta: &ToolDelta<'_>) -> Option<usize> {
+        if let Some(id) = delta.id()
+            && let Some(at) = self.0.iter().rposition(|call| call.id == id)
+        {
+            return Some(at);
+        }
+        let at = match delta.index {
+            Some(_) => self.0.iter().rposition(|call| call.index == delta.index),
+            None => self.0.len().checked_sub(1),
+        }?;
+        let call = self.0.get(at)?;
+        let Some(name) = delta.name() else { return Some(at) };
+        let is_new = delta.id().is_some()
+            || call.extent.is_complete
+            || (delta.index.is_none() && name != call.name);
+        (!is_new).then_some(at)
+    }
+
+    fn begin(&mut self, delta: &ToolDelta<'_>) -> usize {
+        let at = self.0.len();
+        self.0.push(Call {
+            index: delta.index,
+            id: delta.id().map_or_else(|| missing_id(at), str::to_owned),
+            name: delta.name().unwrap_or_default().to_owned(),
+            extent: JsonExtent::default(),
+            waiting: String::new(),
+            state: CallState::Waiting,
+        });
+        at
+    }
+
+    /// The first call that waits.
+    fn first_waiting(&self) -> Option<usize> {
+        self.0.iter().position(|call| call.state == CallState::Waiting)
+    }
+
+    /// Whether the arguments of a call are a whole JSON value.
+    fn is_complete(&self, at: usize) -> bool {
+        self.0.get(at).is_some_and(|call| call.extent.is_complete)
+    }
+}
+
+/// The id of a call for which the server gave none.
+fn missing_id(at: usize) -> String {
+    format!("call_{at}")
+}
+
+/// How far a JSON object or array is that arrives in pieces.
+#[derive(Debug, Default)]
+struct JsonExtent {
+    depth: usize,
+    place: Place,
+    is_complete: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Place {
+    #[default]
+    Outside,
+    InString,
+    AfterBackslash,
+}
+
+impl JsonExtent {
+    fn feed(&mut self, piece: &str) {
+        for byte in piece.bytes() {
+            match (self.place, byte) {
+                (Place::AfterBackslash, _) | (Place::Outside, b'"') => self.place = Place::InString,
+                (Place::InString, b'\\') => self.place = Place::AfterBackslash,
+                (Place::InString, b'"') => self.place = Place::Outside,
+                (Place::Outside, b'{' | b'[') => self.depth += 1,
+                (Place::Outside, b'}' | b']') => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.is_complete |= self.depth == 0;
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -14,8 +14,6 @@ mod error;
 mod event;
 mod event_scrubber;
 mod files;
-mod groups;
-mod hash;
 mod inspector;
 mod json_string;
 mod mask;

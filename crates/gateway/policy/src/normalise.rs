@@ -11,14 +11,13 @@
 //! [`words`] is a further variant, for prose only.
 
 mod comments;
-mod confusables;
 mod escapes;
 mod fold;
-mod offset_map;
 mod words;
 
+use std::ops::Range;
+
 pub(crate) use fold::fold_character;
-use offset_map::MappedText;
 
 /// The maximum nesting of escapes that is decoded. No server behind the gateway would decode more.
 const ROUNDS: usize = 3;
@@ -74,6 +73,98 @@ fn is_encoded(text: &str) -> bool {
         || text.bytes().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
         || text.contains("/*")
         || escapes::has_escapes(text)
+}
+
+/// The ASCII character that `character` looks like.
+fn latin(character: char) -> Option<char> {
+    match character as u32 {
+        0x2010..=0x2015 | 0x2212 => Some('-'),
+        0x2018..=0x201b | 0x2032 | 0x2b9 | 0x2bc => Some('\''),
+        0x201c..=0x201f | 0x2033 => Some('"'),
+        0x2044 | 0x2215 => Some('/'),
+        // Tag characters, which are invisible, spell ASCII.
+        0xe0020..=0xe007e => char::from_u32(character as u32 - 0xe_0000),
+        0x370..=0x3ff => look_up(character, GREEK),
+        0x400..=0x52f => look_up(character, CYRILLIC),
+        // Letters in filled circles and squares, and those that flags are made of.
+        code @ (0x1f150..=0x1f169 | 0x1f170..=0x1f189 | 0x1f1e6..=0x1f1ff) => {
+            let first = [0x1f1e6, 0x1f170, 0x1f150].into_iter().find(|first| code >= *first)?;
+            char::from_u32(code - first + u32::from('A'))
+        }
+        0xa0..=0x36f | 0x530..=0x58f | 0x13a0..=0x1dff | 0xa4d0..=0xab6f => {
+            look_up(character, SHAPES)
+        }
+        _ => None,
+    }
+}
+
+/// Letters, and below each the Latin one that it looks like.
+const GREEK: [&str; 2] = ["ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχ", "ABEZHIKMNOPTYXaeikvoptux"];
+const CYRILLIC: [&str; 2] =
+    ["АВЕКМНОРСТУҮХІЈЅавекмопрстухіјѕһԁԛԝг", "ABEKMHOPCTYYXIJSabekmonpctyxijshdqwr"];
+
+/// Small capitals; Latin letters with a stroke or of another alphabet; Armenian, Cherokee, Lisu.
+const SHAPES: [&str; 2] = [
+    "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢıɑɡøđłħŧɨɩսոօցհᎪᏴᏟᎠᎬᏀᎻᎢᎫᏦᏞᎷᏢᎡᏚᏙᏔꓮꓐꓚꓓꓰꓝꓖꓧꓲꓙꓗꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜ",
+    "abcdefghijklmnoprstuvwyziagodlhtiiunoghABCDEGHTJKLMPRSVWABCDEFGHIJKLMNOPRSTUVWXYZ",
+];
+
+fn look_up(character: char, [letters, latin]: [&str; 2]) -> Option<char> {
+    latin.chars().nth(letters.chars().position(|letter| letter == character)?)
+}
+
+/// A transformed text and, for each byte, the range of original bytes behind it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MappedText {
+    text: String,
+    /// For each byte of `text`: start and end in the original. Both are ascending.
+    origins: Vec<(usize, usize)>,
+}
+
+impl MappedText {
+    /// The original itself.
+    pub(crate) fn new(text: &str) -> Self {
+        let mut mapped = Self::with_capacity(text.len());
+        for (at, character) in text.char_indices() {
+            mapped.push(character, (at, at + character.len_utf8()));
+        }
+        mapped
+    }
+
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes), origins: Vec::with_capacity(bytes) }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Appends a character that replaces `origin`.
+    pub(crate) fn push(&mut self, character: char, origin: (usize, usize)) {
+        self.text.push(character);
+        self.origins.resize(self.text.len(), origin);
+    }
+
+    /// Appends a part of another text unchanged. The range must be on character boundaries.
+    pub(crate) fn copy(&mut self, from: &Self, range: Range<usize>) {
+        self.text.push_str(from.text.get(range.clone()).unwrap_or_default());
+        self.origins.extend_from_slice(from.origins.get(range).unwrap_or_default());
+    }
+
+    /// The range of the original behind a range of this text.
+    pub(crate) fn origin(&self, range: &Range<usize>) -> Range<usize> {
+        let span = self.origins.get(range.clone()).unwrap_or_default();
+        match (span.first(), span.last()) {
+            (Some(first), Some(last)) => first.0..last.1,
+            _ => 0..0,
+        }
+    }
+
+    /// Like [`Self::origin`], as [`Self::push`] takes it.
+    pub(crate) fn span(&self, range: &Range<usize>) -> (usize, usize) {
+        let origin = self.origin(range);
+        (origin.start, origin.end)
+    }
 }
 
 #[cfg(test)]
@@ -138,5 +229,62 @@ mod tests {
         let at = mapped.text().find("drop").unwrap();
         assert_eq!(&text[mapped.origin(&(at..at + 4))], "d\u{200b}rop");
         assert_eq!(&text[mapped.origin(&(at + 4..at + 5))], "%20");
+    }
+
+    #[test]
+    fn confusables_become_the_ascii_character_that_they_look_like() {
+        let rows = [
+            ('\u{2212}', '-'),
+            ('\u{2019}', '\''),
+            ('\u{201d}', '"'),
+            ('\u{2044}', '/'),
+            ('\u{420}', 'P'),
+            ('\u{455}', 's'),
+            ('\u{3a1}', 'P'),
+            ('\u{131}', 'i'),
+            ('\u{e0041}', 'A'),
+            ('\u{1f158}', 'I'),
+            ('\u{1f170}', 'A'),
+            ('\u{1f1ff}', 'Z'),
+            ('\u{1d00}', 'a'),
+            ('\u{26a}', 'i'),
+            ('\u{f8}', 'o'),
+            ('\u{570}', 'h'),
+            ('\u{13aa}', 'A'),
+            ('\u{a4ee}', 'A'),
+        ];
+        for (character, expected) in rows {
+            assert_eq!(latin(character), Some(expected), "{character:?}");
+        }
+    }
+
+    #[test]
+    fn ascii_and_letters_of_other_shapes_stay() {
+        for character in ['a', ' ', '\u{e9}', '\u{416}', '\u{3a9}', '\u{65e5}', '\u{e0001}'] {
+            assert_eq!(latin(character), None, "{character:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_map_back_to_the_original() {
+        // "a%41b" with the escape decoded.
+        let original = MappedText::new("a%41b");
+        let mut decoded = MappedText::with_capacity(3);
+        decoded.copy(&original, 0..1);
+        decoded.push('A', original.span(&(1..4)));
+        decoded.copy(&original, 4..5);
+        assert_eq!(decoded.text(), "aAb");
+        assert_eq!(decoded.origin(&(0..1)), 0..1);
+        assert_eq!(decoded.origin(&(1..2)), 1..4);
+        assert_eq!(decoded.origin(&(1..3)), 1..5);
+        assert_eq!(decoded.origin(&(3..3)), 0..0, "an empty range has no origin");
+        assert_eq!(decoded.origin(&(2..9)), 0..0, "neither has one beyond the end");
+    }
+
+    #[test]
+    fn every_byte_of_a_character_maps_to_the_whole_character() {
+        let text = MappedText::new("xé");
+        assert_eq!(text.origin(&(1..2)), 1..3);
+        assert_eq!(text.origin(&(2..3)), 1..3);
     }
 }

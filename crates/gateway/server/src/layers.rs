@@ -4,17 +4,13 @@
 //! names that `/admin/build` and the metrics show, what is made of the sections, the headers that
 //! belong to the gateway, and the order in which layers look at a request.
 
-pub(crate) mod admin;
 pub(crate) mod agent_layer;
 pub(crate) mod auth;
 pub(crate) mod budget;
 pub(crate) mod cache;
-pub(crate) mod counters;
 pub(crate) mod fault_injection;
 pub(crate) mod forwarded;
-pub(crate) mod identity;
 pub(crate) mod jwt;
-pub(crate) mod llm_info;
 pub(crate) mod metrics;
 pub(crate) mod offload;
 pub(crate) mod owners;
@@ -26,20 +22,32 @@ pub(crate) mod scrub;
 pub(crate) mod tenant;
 pub(crate) mod tool_server;
 
-use std::sync::Arc;
+use std::cell::Cell;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ptr;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use hyper::HeaderMap;
-use hyper::header::HeaderName;
+use hyper::header::{AUTHORIZATION, HOST, HeaderName};
+use hyper::http::uri::Authority;
+use hyper::{HeaderMap, Request};
+use plimsoll_gateway_dialect::{StreamStatus, Usage};
 use plimsoll_gateway_inspect::Source;
+use plimsoll_gateway_store::LimitKey;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+use ring::digest::Context;
+use serde::Deserialize;
+use subtle::ConstantTimeEq as _;
 
-use crate::http::body_filter::BodyFilter;
+use crate::config::Secret;
+use crate::http::BodyFilter;
 use crate::http::error_response::ErrorResponse;
+use crate::http::header_list::{HeaderList, headers_of};
 use crate::http::normal_form::is_configurable;
-use crate::layers::counters::LayerCounter;
+use crate::layers::auth::{Consumer, bearer, sha256};
 use crate::layers::fault_injection::FaultSpec;
-use crate::layers::identity::Identity;
-use crate::layers::llm_info::LlmInfo;
 use crate::layers::metrics::Metrics;
 use crate::upstream::Upstream;
 
@@ -367,4 +375,413 @@ pub(crate) fn make<L: Layer>(
 #[cfg(test)]
 pub(crate) fn made<L: Layer>(section: &L::Section) -> Result<L, String> {
     L::new(section, &Setup { faults: FaultSpec::default(), upstreams: &[] })
+}
+
+/// Administration: who may see the build and reload the configuration, and where.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct AdminSpec {
+    /// Whether `/admin/build` and `/admin/reload` are served.
+    pub enabled: bool,
+    /// Key that administration needs, behind `authorization: Bearer`; `${NAME}` for an environment
+    /// variable. Without a key and without an address of its own administration is closed.
+    pub key: Option<Secret>,
+    /// Without a key, open to clients on this machine, at the address of the clients, too. A proxy
+    /// on this machine may pass everybody's requests on as its own: for tests only.
+    pub local: bool,
+    /// An address of its own, like `127.0.0.1:9901`, with a thread of its own: health, metrics and
+    /// administration are served there however busy the workers are, also when all
+    /// `server.connections` are taken. Metrics and administration are then served only there.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub listen: Option<SocketAddr>,
+}
+
+impl Default for AdminSpec {
+    fn default() -> Self {
+        Self { enabled: true, key: None, local: false, listen: None }
+    }
+}
+
+/// Whom a worker serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Serves {
+    /// Clients, at the address of the gateway.
+    Clients,
+    /// Those who look after the gateway, at the address of the administration.
+    Administration,
+}
+
+static FOR_ANOTHER: HeaderList = LazyLock::new(|| headers_of("for-another"));
+
+/// Decides who may administrate. Only the digest of the key is kept.
+#[derive(Debug)]
+pub(crate) struct AdminGate {
+    key: Option<[u8; 32]>,
+    /// Where clients on this machine need no key.
+    local: Local,
+}
+
+/// Where clients on this machine need no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Local {
+    Nowhere,
+    /// At the address of the administration.
+    Apart,
+    Everywhere,
+}
+
+impl AdminGate {
+    /// # Errors
+    /// A message as [`Secret::reveal`].
+    pub(crate) fn new(spec: &AdminSpec) -> Result<Self, String> {
+        let key = spec.key.as_ref().map(Secret::reveal).transpose();
+        let key = key.map_err(|problem| format!("admin: {problem}"))?;
+        let local = match (spec.local, spec.listen) {
+            (true, _) => Local::Everywhere,
+            (false, Some(_)) => Local::Apart,
+            (false, None) => Local::Nowhere,
+        };
+        Ok(Self { key: key.map(|key| sha256(key.as_bytes())), local })
+    }
+
+    /// Whether a client may administrate.
+    ///
+    /// # Errors
+    /// The answer to the client when it may not.
+    pub(crate) fn admit<B>(
+        &self,
+        client: IpAddr,
+        serves: Serves,
+        request: &Request<B>,
+    ) -> Result<(), ErrorResponse> {
+        let headers = request.headers();
+        let Some(key) = &self.key else {
+            let open = match self.local {
+                Local::Nowhere => false,
+                Local::Apart => serves == Serves::Administration,
+                Local::Everywhere => true,
+            };
+            if !open {
+                let message = "administration is closed: give it a key (`admin.key`) or an address of its own (`admin.listen`)";
+                return Err(ErrorResponse::forbidden(message));
+            }
+            let for_another = FOR_ANOTHER.iter().any(|name| headers.contains_key(name));
+            let is_local = client.to_canonical().is_loopback();
+            return if is_local && !for_another && names_this_machine(request) {
+                Ok(())
+            } else {
+                let message = "only clients on the gateway's own machine may, by its address";
+                Err(ErrorResponse::forbidden(message))
+            };
+        };
+        let sent = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
+        match sent {
+            None => Err(ErrorResponse::auth_required("send the key of the administration")),
+            Some(sent) if sha256(sent).ct_eq(key).into() => Ok(()),
+            Some(_) => Err(ErrorResponse::auth_failed("the key is not that of the administration")),
+        }
+    }
+}
+
+/// Whether the host is an address or `localhost`. Only HTTP/1.0 may name none, which no browser
+/// speaks.
+fn names_this_machine<B>(request: &Request<B>) -> bool {
+    let named = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());
+    let Some(host) = request.uri().authority().map(Authority::as_str).or(named) else {
+        return true;
+    };
+    let name =
+        host.rsplit_once(':').filter(|_| !host.ends_with(']')).map_or(host, |(name, _)| name);
+    let is_ipv6 = name.starts_with('[');
+    is_ipv6 || name.parse::<Ipv4Addr>().is_ok() || name.eq_ignore_ascii_case("localhost")
+}
+
+/// A counter that a layer adds to the metrics. The values of its labels come from closed sets.
+#[derive(Debug)]
+pub(crate) struct LayerCounter {
+    /// Without the prefix of all metrics, and without `_total`.
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) labels: &'static [&'static str],
+    /// Values of the labels that are there from the start, with 0.
+    pub(crate) known: &'static [&'static [&'static str]],
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+/// The counters of all layers, whether or not they are enabled.
+#[derive(Debug)]
+pub(crate) struct LayerCounters(Vec<(&'static LayerCounter, Family<Labels, Counter>)>);
+
+impl LayerCounters {
+    /// Registers the counters of the table, in its order.
+    pub(crate) fn register(registry: &mut Registry) -> Self {
+        let counters = counters().into_iter().map(|counter: &'static LayerCounter| {
+            let family = Family::default();
+            registry.register(counter.name, counter.help, family.clone());
+            for values in counter.known {
+                drop(family.get_or_create(&labels(counter, values)));
+            }
+            (counter, family)
+        });
+        Self(counters.collect())
+    }
+
+    /// Counts one. The values are those of the counter's labels, in their order.
+    pub(crate) fn count(&self, counter: &'static LayerCounter, values: &[&str]) {
+        if let Some((_, family)) = self.0.iter().find(|(known, _)| ptr::eq(*known, counter)) {
+            family.get_or_create(&labels(counter, values)).inc();
+        }
+    }
+}
+
+fn labels(counter: &LayerCounter, values: &[&str]) -> Labels {
+    counter.labels.iter().copied().zip(values.iter().map(|value| (*value).to_owned())).collect()
+}
+
+/// Who asks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Identity {
+    /// The owner of the key.
+    pub(crate) consumer: Option<Arc<Consumer>>,
+    pub(crate) tenant: Option<Arc<str>>,
+    /// Digest of the credentials that the upstream gets from the client. Only where answers are
+    /// cached: to another credential the upstream may answer something else, or nothing.
+    pub(crate) credential: Option<[u8; 32]>,
+}
+
+/// The name under which requests without a tenant are counted, where that is configured. No tenant
+/// has it: the scope differs.
+const ANONYMOUS: LimitKey<'static> = LimitKey::new("anonymous", "");
+
+impl Identity {
+    /// The key under which the tenant is counted.
+    pub(crate) fn tenant_key(&self) -> LimitKey<'_> {
+        self.tenant.as_deref().map_or(ANONYMOUS, |tenant| LimitKey::new("tenant", tenant))
+    }
+
+    /// Whose the sessions, approvals and runs are that the request makes: the tenant's, without one
+    /// the consumer's, otherwise everybody's.
+    pub(crate) fn owner(&self) -> String {
+        match (&self.tenant, &self.consumer) {
+            (Some(tenant), _) => format!("t:{tenant}"),
+            (None, Some(consumer)) => format!("c:{}", consumer.name),
+            (None, None) => "-".to_owned(),
+        }
+    }
+
+    /// How many of so many places the owner may take. A tenant leaves an eighth to all others;
+    /// where nobody is known, all are one owner.
+    pub(crate) fn share_of(&self, places: usize) -> usize {
+        let is_known = self.tenant.is_some() || self.consumer.is_some();
+        if is_known { places - places / 8 } else { places }
+    }
+
+    /// Writes what two requests must have in common to share an answer: the tenant, without one the
+    /// consumer, and the credential that the upstream judges.
+    pub(crate) fn write_scope(&self, hash: &mut Context) {
+        let (kind, name) = match (&self.tenant, &self.consumer) {
+            (Some(tenant), _) => (b"t", &**tenant),
+            (None, Some(consumer)) => (b"c", &*consumer.name),
+            (None, None) => (b"-", ""),
+        };
+        hash.update(kind);
+        hash.update(&(name.len() as u64).to_be_bytes());
+        hash.update(name.as_bytes());
+        hash.update(if self.credential.is_some() { b"p" } else { b"n" });
+        hash.update(self.credential.as_ref().map_or(&[], |digest| &digest[..]));
+    }
+}
+
+/// Facts about an LLM request or a tool call that end up in its log row.
+#[derive(Debug, Default)]
+pub(crate) struct LlmInfo {
+    pub(crate) model: Option<Arc<str>>,
+    /// Members of the request that the translation left out.
+    pub(crate) left_out: Option<Arc<str>>,
+    /// `hit`, `miss` or `bypass`.
+    pub(crate) cache: Option<&'static str>,
+    /// The most severe action that the policy took.
+    pub(crate) policy_decision: Option<&'static str>,
+    /// Ids of the policy rules that matched.
+    pub(crate) rules: Vec<String>,
+    /// The tool that was called, as `SERVER/TOOL`.
+    pub(crate) tool: Option<Box<str>>,
+    /// What became of the call.
+    pub(crate) outcome: Option<&'static str>,
+}
+
+/// The usage of one response, for its log row.
+#[derive(Debug, Default)]
+pub(crate) struct ObservedUsage {
+    usage: Cell<Option<Usage>>,
+    truncated: Cell<bool>,
+    failed: Cell<bool>,
+    is_answer: Cell<bool>,
+}
+
+impl ObservedUsage {
+    pub(crate) fn set(&self, usage: Option<Usage>) {
+        self.usage.set(usage);
+    }
+
+    pub(crate) fn get(&self) -> Option<Usage> {
+        self.usage.get()
+    }
+
+    /// Whether the response that has ended is a whole and good answer.
+    pub(crate) fn is_answer(&self) -> bool {
+        self.is_answer.get()
+    }
+
+    /// Whether the upstream's stream had an error event, or went on behind its end.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.get()
+    }
+
+    /// Whether the upstream's stream ended before its last event, although the connection was
+    /// closed properly.
+    pub(crate) fn is_truncated(&self) -> bool {
+        self.truncated.get()
+    }
+
+    /// Records how the response ended. `ending` is that of a stream.
+    pub(crate) fn set_ending(&self, ending: Option<StreamStatus>, is_answer: bool) {
+        self.truncated.set(ending == Some(StreamStatus::Truncated));
+        self.failed.set(ending == Some(StreamStatus::Failed));
+        self.is_answer.set(is_answer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderName;
+    use ring::digest::SHA256;
+
+    use super::*;
+    use crate::assembly::spec::Spec;
+
+    fn gate(admin: &str) -> AdminGate {
+        AdminGate::new(&Spec::from_yaml(&format!("admin: {admin}")).unwrap().admin).unwrap()
+    }
+
+    fn status(gate: &AdminGate, client: &str, headers: &[(&'static str, &str)]) -> Option<u16> {
+        let mut request = Request::new(());
+        *request.headers_mut() = headers
+            .iter()
+            .map(|(name, value): &(&'static str, &str)| {
+                (HeaderName::from_static(name), value.parse().unwrap())
+            })
+            .collect();
+        gate.admit(client.parse().unwrap(), Serves::Administration, &request)
+            .err()
+            .map(|error| error.status.as_u16())
+    }
+
+    #[test]
+    fn without_a_key_and_an_address_of_its_own_nobody_is_admitted() {
+        for admin in ["{}", "{enabled: true}"] {
+            assert_eq!(status(&gate(admin), "127.0.0.1", &[]), Some(403), "{admin}");
+        }
+        for admin in ["{listen: '127.0.0.1:0'}", "{local: true}"] {
+            assert_eq!(status(&gate(admin), "127.0.0.1", &[]), None, "{admin}");
+        }
+    }
+
+    #[test]
+    fn without_a_key_only_this_machine_is_admitted() {
+        let gate = gate("{local: true}");
+        for (client, admitted) in [
+            ("127.0.0.1", true),
+            ("127.8.9.10", true),
+            ("::1", true),
+            ("::ffff:127.0.0.1", true),
+            ("10.0.0.1", false),
+            ("192.168.1.1", false),
+            ("::ffff:10.0.0.1", false),
+            ("fe80::1", false),
+            ("0.0.0.0", false),
+        ] {
+            assert_eq!(status(&gate, client, &[]).is_none(), admitted, "{client}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_or_a_browser_on_this_machine_is_not_admitted() {
+        for name in ["x-forwarded-for", "forwarded", "via", "x-real-ip", "origin", "sec-fetch-site"]
+        {
+            assert_eq!(status(&gate("{local: true}"), "::1", &[(name, "x")]), Some(403), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_a_name_of_somebody_is_not_admitted() {
+        for (host, admitted) in [
+            ("127.0.0.1:8080", true),
+            ("localhost", true),
+            ("LOCALHOST:8080", true),
+            ("[::1]", true),
+            ("[::1]:8080", true),
+            ("evil.example:8080", false),
+            ("localhost.evil.example", false),
+            ("127.0.0.1.evil.example", false),
+            ("gateway", false),
+        ] {
+            let found = status(&gate("{local: true}"), "127.0.0.1", &[("host", host)]);
+            assert_eq!(found.is_none(), admitted, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_key_admits_everybody_who_has_it_and_nobody_else() {
+        let gate = gate("{key: sesame}");
+        for (headers, expected) in [
+            (&[("authorization", "Bearer sesame")][..], None),
+            (&[("authorization", "Bearer sesamE")], Some(403)),
+            (&[("authorization", "sesame")], Some(401)),
+            (&[], Some(401)),
+        ] {
+            for client in ["127.0.0.1", "10.0.0.1"] {
+                assert_eq!(status(&gate, client, headers), expected, "{client} {headers:?}");
+            }
+        }
+    }
+
+    fn scope(tenant: Option<&str>, consumer: Option<&str>, credential: Option<u8>) -> Vec<u8> {
+        let consumer = consumer.map(|name| {
+            Arc::new(Consumer {
+                name: Arc::from(name),
+                tenant: None,
+                names_any_tenant: false,
+                scopes: Vec::new(),
+            })
+        });
+        let identity = Identity {
+            consumer,
+            tenant: tenant.map(Arc::from),
+            credential: credential.map(|byte| [byte; 32]),
+        };
+        let mut hash = Context::new(&SHA256);
+        identity.write_scope(&mut hash);
+        hash.finish().as_ref().to_vec()
+    }
+
+    #[test]
+    fn only_the_same_tenant_with_the_same_credential_has_the_same_scope() {
+        let all = [
+            scope(None, None, None),
+            scope(Some(""), None, None),
+            scope(Some("a"), None, None),
+            scope(None, Some("a"), None),
+            scope(None, Some("b"), None),
+            scope(Some("a"), None, Some(1)),
+            scope(Some("a"), None, Some(2)),
+            scope(None, None, Some(1)),
+        ];
+        for (at, one) in all.iter().enumerate() {
+            assert!(all[at + 1..].iter().all(|other| other != one), "{at}");
+        }
+        assert_eq!(scope(Some("a"), Some("k1"), None), scope(Some("a"), Some("k2"), None));
+    }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use plimsoll_measure::{Clock, Moment, MonotonicClock};
 
 #[cfg(test)]
-use crate::simulation_tests::world::{Simulated, Simulation};
+use crate::simulation_tests::{Simulated, Simulation};
 
 /// The run's clock and its latest reading.
 ///

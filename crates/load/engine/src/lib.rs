@@ -22,7 +22,6 @@
 mod affinity;
 mod aftermath;
 mod arrival_source;
-mod buffer_pool;
 mod clock;
 mod connections;
 mod control;
@@ -32,7 +31,6 @@ mod discover;
 mod error;
 mod finished_turns;
 mod health;
-mod idle_poll;
 mod in_flight;
 mod in_flight_limit;
 mod local_runtime;
@@ -59,7 +57,6 @@ mod shards_tests;
 #[cfg(test)]
 mod simulation_tests;
 mod sink;
-mod spending;
 mod stall_windows;
 mod start_gate;
 mod target_watch;
@@ -76,7 +73,6 @@ mod worker_count;
 mod worker_share;
 mod worker_stats;
 mod worker_thread;
-mod worker_threads;
 
 pub use control::Control;
 pub use discover::discover;

@@ -394,14 +394,16 @@ fn failure(route: &Route, class: ErrorClass, status: u16) -> (bool, String) {
 /// Whether the end of a probe makes the load pointless, and what to do about it: by the first of
 /// these keys that `advice.tsv` has.
 fn advice(keys: &[&str], status: u16) -> (bool, String) {
-    let row = |key: &&str| {
-        let mut rows = include_str!("probe/advice.tsv").lines();
-        rows.find_map(|row| {
-            let (keys, advice) = row.split_once('\t')?;
-            keys.split(' ').any(|known| known == *key).then(|| advice.split_once('\t'))?
+    let (fatal, text) = keys
+        .iter()
+        .find_map(|key: &&str| {
+            let mut rows = include_str!("probe/advice.tsv").lines();
+            rows.find_map(|row| {
+                let (keys, advice) = row.split_once('\t')?;
+                keys.split(' ').any(|known| known == *key).then(|| advice.split_once('\t'))?
+            })
         })
-    };
-    let (fatal, text) = keys.iter().find_map(row).unwrap_or_default();
+        .unwrap_or_default();
     (fatal == "fatal", text.replace("{status}", &status.to_string()))
 }
 

@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::clock::WorkerClock;
 #[cfg(test)]
-use crate::simulation_tests::world::{Simulated as _, Simulation};
+use crate::simulation_tests::{Simulated as _, Simulation};
 
 /// A timeout for one request after another of one task, re-armed lazily.
 ///

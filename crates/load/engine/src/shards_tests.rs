@@ -9,7 +9,7 @@ use plimsoll_plan::Plan;
 
 use crate::control::Control;
 use crate::simulation_tests::harness::{Harness, Simulated, comparison, plan};
-use crate::simulation_tests::script::{ReceivedRequest, ScriptedTarget, respond_after};
+use crate::simulation_tests::{ReceivedRequest, ScriptedTarget, respond_after};
 
 /// Numbers of shards.
 const COUNTS: [u64; 5] = [1, 2, 3, 7, 64];

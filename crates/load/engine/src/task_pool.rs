@@ -103,7 +103,7 @@ mod tests {
     use tokio::task::yield_now;
 
     use super::*;
-    use crate::simulation_tests::executor::run_until_stalled;
+    use crate::simulation_tests::run_until_stalled;
 
     /// Each job, and the task that ran it.
     type Log = Rc<RefCell<Vec<(u32, tokio::task::Id)>>>;

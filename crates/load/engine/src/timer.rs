@@ -22,7 +22,7 @@ use tokio::io::unix::AsyncFd;
 use crate::clock::WorkerClock;
 use crate::deadlines::Deadlines;
 #[cfg(test)]
-use crate::simulation_tests::world::sleep_until;
+use crate::simulation_tests::sleep_until;
 
 /// The timer of one worker. Outside of unit tests there is one variant, so that matching it costs
 /// nothing.

@@ -1,6 +1,10 @@
 //! The thread of one worker, from start to end.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -19,7 +23,6 @@ use crate::connections::{OpenedAhead, WorkerConnections};
 use crate::control::{Control, Stop};
 use crate::error::EngineError;
 use crate::health::{CpuTime, kernel};
-use crate::idle_poll::run_idle_poll;
 use crate::in_flight::StageInFlight;
 use crate::loop_watch::Pauses;
 use crate::pacer::{account_for_rest, run_pacer};
@@ -262,5 +265,28 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Beats without a request in flight before the beat is stopped: nothing can come that a late read
+/// would hide.
+const IDLE_BEATS: u32 = 25;
+/// Makes the worker look at its sockets at least once a beat while requests are in flight, until
+/// its tasks are dropped.
+///
+/// # Errors
+/// Where the kernel refuses the timer.
+pub(crate) async fn run_idle_poll(worker: Rc<Worker>) -> io::Result<()> {
+    let Worker { timer, watch, clock, .. } = &*worker;
+    loop {
+        timer.set_beating(true)?;
+        let mut idle = 0;
+        while idle < IDLE_BEATS {
+            timer.beat().await?;
+            let in_flight = worker.stats().in_flight();
+            watch.beat(clock.now(), in_flight, &worker.run.disturbances);
+            worker.count_finished();
+            idle = if worker.stats().in_flight() == 0 { idle + 1 } else { 0 };
+        }
+        timer.set_beating(false)?;
+        watch.stop();
+        poll_fn(|context| watch.poll_started(context)).await;
+    }
+}

@@ -12,7 +12,6 @@ mod exemplars;
 mod health;
 mod merged;
 mod metadata;
-mod part;
 mod rows;
 mod server_parts;
 mod shard;

@@ -6,20 +6,20 @@
 
 mod build;
 mod compact;
-mod slice;
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{Moment, Nanos, StageId, TargetId};
+pub use build::{IntervalHistogram, TimeRecord};
+use plimsoll_measure::{ErrorClass, Moment, Nanos, StageId, TargetId};
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::Metric;
+use crate::catalog::{Counters, Metric};
+use crate::group_stats::GroupStats;
 use crate::run_metadata::RunMetadata;
 use crate::snapshot::Snapshot;
 use crate::starts::FailedAt;
 use crate::time_facts::{Moments, TENTHS};
-pub use build::{IntervalHistogram, TimeRecord};
-use slice::Slice;
+use crate::time_series::compact::CompactDistribution;
 
 /// The metrics whose times are kept by interval.
 pub const TIMED: [Metric; 4] =
@@ -192,5 +192,73 @@ impl TimeSeries {
     /// The number of intervals.
     fn intervals(&self) -> u32 {
         self.slices.last_key_value().map_or(0, |((index, ..), _)| index + 1)
+    }
+}
+
+/// Counts and times of one stage and target in one interval.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Slice {
+    /// Requests whose intended start is in the interval.
+    due: u64,
+    /// Requests dispatched in it.
+    sent: u64,
+    /// Requests that ended in it and had been dispatched.
+    ended_after_sent: u64,
+    counters: Counters,
+    errors: BTreeMap<ErrorClass, u64>,
+    statuses: BTreeMap<u16, u64>,
+    pacing_lag: Option<CompactDistribution>,
+    times: [Times; TIMED.len()],
+}
+
+/// The values of one metric.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Times {
+    measured: Option<CompactDistribution>,
+    /// The same without the generator's part, if that is another distribution.
+    undisturbed: Option<CompactDistribution>,
+}
+
+impl Slice {
+    /// Adds what a worker counted in the interval.
+    fn add(&mut self, stats: &GroupStats) {
+        let times = TIMED.map(|metric| Times {
+            measured: stats.distribution(metric).map(CompactDistribution::from_distribution),
+            undisturbed: stats.distribution(metric).and_then(|_| {
+                stats.undisturbed(metric).as_ref().map(CompactDistribution::from_distribution)
+            }),
+        });
+        self.merge(&Self {
+            counters: *stats.counters(),
+            errors: stats.errors().clone(),
+            statuses: stats.statuses().clone(),
+            pacing_lag: stats.pacing_lag().map(CompactDistribution::from_distribution),
+            times,
+            ..Self::default()
+        });
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.due += other.due;
+        self.sent += other.sent;
+        self.ended_after_sent += other.ended_after_sent;
+        self.counters.merge(&other.counters);
+        other.errors.iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
+        other.statuses.iter().for_each(|(code, n)| *self.statuses.entry(*code).or_default() += n);
+        compact::add(&mut self.pacing_lag, other.pacing_lag.as_ref());
+        for (mine, theirs) in self.times.iter_mut().zip(&other.times) {
+            mine.merge(theirs);
+        }
+    }
+}
+
+impl Times {
+    fn merge(&mut self, other: &Self) {
+        if self.undisturbed.is_some() || other.undisturbed.is_some() {
+            let mut without = self.undisturbed.take().or_else(|| self.measured.clone());
+            compact::add(&mut without, other.undisturbed.as_ref().or(other.measured.as_ref()));
+            self.undisturbed = without;
+        }
+        compact::add(&mut self.measured, other.measured.as_ref());
     }
 }

@@ -7,7 +7,6 @@
 mod finding;
 pub mod number;
 mod rule;
-mod template;
 
 pub use finding::Finding;
 pub use rule::{Level, Rule};

@@ -15,7 +15,6 @@
 mod arrival_process;
 pub mod arrivals;
 pub mod error;
-mod fingerprint;
 pub mod limits;
 pub mod pairs;
 pub mod rate;

@@ -6,7 +6,6 @@ use plimsoll_measure::{Nanos, Seed, StageId, Stripe};
 
 use crate::arrivals::ArrivalIter;
 use crate::error::{ScheduleError, StageFault, StageProblem};
-use crate::fingerprint::fingerprint;
 use crate::limits::MAX_STAGES;
 use crate::spec::{Arrivals, Load, Stages};
 use crate::stage_table::{StagePlan, StageTable};
@@ -113,4 +112,22 @@ fn trace_fault(trace: Option<&[Nanos]>) -> Option<StageFault> {
     }
     let back = offsets.windows(2).position(|pair| pair[0] > pair[1])?;
     Some(StageFault::UnsortedTrace(back + 1))
+}
+
+pub(crate) fn fingerprint(
+    stages: &Stages,
+    process: Arrivals,
+    seed: Seed,
+    offsets: &[Nanos],
+) -> u64 {
+    let process = match process {
+        Arrivals::Constant => "constant",
+        Arrivals::Poisson => "poisson",
+    };
+    let head = format!("plimsoll-schedule-1 {stages} {process} {}", seed.0);
+    let trace = offsets.iter().filter(|_| stages.play_trace());
+    let tail = trace.flat_map(|offset| offset.as_u64().to_le_bytes());
+    head.into_bytes().into_iter().chain(tail).fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3)
+    })
 }

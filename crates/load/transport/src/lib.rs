@@ -30,7 +30,6 @@ mod message;
 mod opened;
 pub mod pool;
 mod reach;
-mod resolver;
 mod rx_timestamp;
 mod send_queue;
 mod single_request;

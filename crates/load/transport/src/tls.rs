@@ -1,21 +1,28 @@
 //! TLS configuration: trusted roots and session resumption.
 
 mod sentence;
-mod session_cache;
-mod verifier;
 
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustls::client::{Resumption, WantsClientCert};
-use rustls::crypto::CryptoProvider;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{
+    ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue,
+    WantsClientCert, WebPkiServerVerifier, verify_server_name,
+};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
-
-use self::session_cache::SessionCache;
-use self::verifier::Verifier;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, NamedGroup, RootCertStore,
+    SignatureScheme, WantsVerifier,
+};
 pub(crate) use sentence::sentence;
+
+use crate::tls::sentence::CA_AS_SERVER;
 
 /// Verification of targets. By default, it uses the system's roots and full handshakes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,7 +78,7 @@ pub enum TlsError {
     NoRoots(String),
     /// rustls rejects the configuration.
     #[error("TLS cannot be configured: {0}")]
-    Config(#[from] rustls::Error),
+    Config(#[from] Error),
 }
 
 impl ClientCertificate {
@@ -157,4 +164,170 @@ pub fn with_own_session_cache(config: &ClientConfig, resumption: bool) -> Arc<Cl
         own.resumption = SessionCache::resumption();
     }
     Arc::new(own)
+}
+
+/// Maximum number of tickets per target. A ticket is used once (RFC 8446, appendix C.4), and every
+/// connection receives one or two. The cache of rustls keeps 8, so that of 64 connections opened at
+/// once most could not resume.
+const MAX_TICKETS: usize = 1_024;
+
+/// The session cache of one worker. No other thread uses it, so its lock is never contended.
+#[derive(Default)]
+struct SessionCache(Mutex<HashMap<ServerName<'static>, Server>>);
+
+/// Sessions of one target.
+#[derive(Default)]
+struct Server {
+    group: Option<NamedGroup>,
+    /// TLS 1.2: one session, which can be resumed many times.
+    session: Option<Tls12ClientSessionValue>,
+    /// TLS 1.3: tickets, the newest last.
+    tickets: VecDeque<Tls13ClientSessionValue>,
+}
+
+impl SessionCache {
+    /// Resumption with a new, empty cache.
+    fn resumption() -> Resumption {
+        Resumption::store(Arc::new(Self::default()))
+    }
+
+    fn servers(&self) -> MutexGuard<'_, HashMap<ServerName<'static>, Server>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update(&self, name: ServerName<'static>, update: impl FnOnce(&mut Server)) {
+        update(self.servers().entry(name).or_default());
+    }
+}
+
+/// Hides the content, because sessions are secrets.
+impl fmt::Debug for SessionCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionCache").finish_non_exhaustive()
+    }
+}
+
+impl ClientSessionStore for SessionCache {
+    fn set_kx_hint(&self, name: ServerName<'static>, group: NamedGroup) {
+        self.update(name, |server| server.group = Some(group));
+    }
+
+    fn kx_hint(&self, name: &ServerName<'_>) -> Option<NamedGroup> {
+        self.servers().get(name)?.group
+    }
+
+    fn set_tls12_session(&self, name: ServerName<'static>, session: Tls12ClientSessionValue) {
+        self.update(name, |server| server.session = Some(session));
+    }
+
+    fn tls12_session(&self, name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.servers().get(name)?.session.clone()
+    }
+
+    fn remove_tls12_session(&self, name: &ServerName<'static>) {
+        self.update(name.clone(), |server| server.session = None);
+    }
+
+    fn insert_tls13_ticket(&self, name: ServerName<'static>, ticket: Tls13ClientSessionValue) {
+        self.update(name, |server| {
+            if server.tickets.len() >= MAX_TICKETS {
+                server.tickets.pop_front();
+            }
+            server.tickets.push_back(ticket);
+        });
+    }
+
+    fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.servers().get_mut(name)?.tickets.pop_back()
+    }
+}
+
+/// Checks that the server has the key of its certificate and, if certificates are given, the
+/// certificate itself.
+#[derive(Debug)]
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    given: Option<Given>,
+}
+
+/// Trusts certificates signed by these, and servers that present one of them. `openssl req -x509`
+/// makes a CA certificate (`CA:TRUE`), which servers present nevertheless; OpenSSL and curl accept
+/// it if it is trusted.
+#[derive(Debug)]
+struct Given {
+    roots: Arc<WebPkiServerVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl Verifier {
+    /// Trusts any certificate, for `--insecure`, which every report mentions.
+    const fn of_any(provider: Arc<CryptoProvider>) -> Self {
+        Self { provider, given: None }
+    }
+
+    /// Trusts these certificates.
+    ///
+    /// # Errors
+    /// The problem with one of them.
+    fn of(
+        trusted: Vec<CertificateDer<'static>>,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Self, String> {
+        let mut roots = RootCertStore::empty();
+        for certificate in &trusted {
+            roots.add(certificate.clone()).map_err(|error| error.to_string())?;
+        }
+        let builder =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+        let roots = builder.build().map_err(|error| error.to_string())?;
+        Ok(Self { provider, given: Some(Given { roots, trusted }) })
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let Some(Given { roots, trusted }) = &self.given else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            // Its dates were checked earlier, and the handshake proves its key.
+            Err(Error::InvalidCertificate(error))
+                if trusted.iter().any(|own| own == end_entity)
+                    && format!("{error:?}").contains(CA_AS_SERVER) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
 }

@@ -1,7 +1,7 @@
 //! Writes OpenAI's chat completions: streams and full responses.
 
-use super::stream_encoder::{Delta, StreamEncoder};
-use super::write::{CREATED, WriteExt as _, put_escaped};
+use super::{CREATED, WriteExt as _, put_escaped};
+use super::{Delta, StreamEncoder};
 use crate::model_output::{ContentKind, FinishReason, ModelOutput, Section};
 
 /// Writes a stream. Its chunks differ only in their delta; the bytes around it are built once.

@@ -1,6 +1,6 @@
 //! OpenAI's embeddings: full responses only.
 
-use super::write::WriteExt as _;
+use super::WriteExt as _;
 use crate::model_output::ModelOutput;
 use crate::rng::{Purpose, Rng};
 

@@ -1,7 +1,7 @@
 //! OpenAI's responses: streams and full responses.
 
-use super::stream_encoder::{Delta, StreamEncoder};
-use super::write::{CREATED, WriteExt as _, put_escaped};
+use super::{CREATED, WriteExt as _, put_escaped};
+use super::{Delta, StreamEncoder};
 use crate::model_output::{ContentKind, FinishReason, ModelOutput, Section};
 
 /// Numbers the events of a stream and collects its output, which the final events repeat.

@@ -1,8 +1,8 @@
 //! Writes the answers of a chat over a WebSocket: a text frame for each event.
 
+use super::WriteExt as _;
 use super::chat::{finish_reason, put_usage};
-use super::stream_encoder::{Delta, StreamEncoder};
-use super::write::WriteExt as _;
+use super::{Delta, StreamEncoder};
 use crate::model_output::{ContentKind, ModelOutput};
 use crate::websocket::put_text;
 

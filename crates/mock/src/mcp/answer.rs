@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::era::Era;
+use super::Era;
 use super::methods::Reply;
 use super::{AnswerMode, refuse};
 use crate::event_plan::{EventPlan, unstreamed};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::era::Era;
+use super::Era;
 use super::{LATEST_WITH_SESSIONS, VERSIONS, WITH_SESSIONS, call};
 use crate::fault::Fault;
 use crate::log::RpcOutcome;

@@ -21,7 +21,6 @@ mod record;
 mod runner;
 mod screen;
 mod server;
-mod statistics;
 mod tool_process;
 
 use plimsoll_measure::{Moment, MonotonicClock};

@@ -8,17 +8,17 @@ mod phased_server;
 mod rx_timestamp;
 mod scripted_server;
 mod server_process;
-mod threads;
 
 use std::fmt::Debug;
-use std::net::SocketAddr;
-
-use plimsoll_mock::{LogRecord, Mock, MockConfig};
-use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread::{Builder, JoinHandle};
 
 pub(crate) use null_server::{NullSpec, Pause, ReceivedRequest};
 pub(crate) use phased_server::{PhasedLog, PhasedSpec};
+use plimsoll_mock::{LogRecord, Mock, MockConfig};
 pub(crate) use scripted_server::{Script, Step};
+use serde::{Deserialize, Serialize};
 pub(crate) use server_process::{ServerProcess, serve};
 
 use crate::error::CalibrateError;
@@ -101,4 +101,54 @@ impl Server {
     pub(crate) fn finish(self) -> Result<GroundTruth, CalibrateError> {
         self.0.finish()
     }
+}
+
+/// Starts a named thread.
+fn spawn_named<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    Builder::new().name(name.to_owned()).spawn(body)
+}
+
+/// Listens, with the kernel's timestamps, and serves each connection in a thread of its own. The
+/// threads end with their connections, and the process. Returns where it listens.
+fn serve_connections(
+    addr: SocketAddr,
+    serve: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static,
+) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind(addr)?;
+    rx_timestamp::enable(&listener)?;
+    let addr = listener.local_addr()?;
+    spawn_named("accept", move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let serve = serve.clone();
+            // An error closes the connection, and the client sees it.
+            let _ = spawn_named("connection", move || {
+                stream.set_nodelay(true)?;
+                serve(stream)
+            });
+        }
+    })?;
+    Ok(addr)
+}
+
+/// Reads a request; false if the client closed the connection.
+fn read_request(reader: &mut impl BufRead) -> io::Result<bool> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(false);
+        }
+        let line = line.trim_end().to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().map_err(io::Error::other)?;
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).map(|()| true)
 }

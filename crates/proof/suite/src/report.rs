@@ -1,19 +1,17 @@
 //! The report of a suite: the contents of `suite.json`, and what people read.
 
 mod absent;
-mod conclusion;
-mod environment;
 mod screen;
 mod texts;
 
 pub(crate) use absent::{AbsentRow, add as add_absent};
-pub(crate) use texts::published;
-
 use plimsoll_metrics::{Environment, Judgement};
 use plimsoll_report::Style;
+use plimsoll_report::format::bytes;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
+pub(crate) use texts::published;
 
 use crate::bound::BoundResult;
 use crate::comparison_result::ComparisonResult;
@@ -315,6 +313,114 @@ const LEFT_OUT: &str = "left out: ";
 pub(crate) fn reference() -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!("plimsoll gateway {version}, one worker")
+}
+
+impl Report {
+    /// The outcome in a sentence, its word first, with the counts that it rests on.
+    pub fn conclusion(&self) -> String {
+        let outcome = self.outcome(Accepted::default());
+        let word = match outcome {
+            SuiteOutcome::Pass => "PASS",
+            SuiteOutcome::Complete => "COMPLETE",
+            SuiteOutcome::Fail => "FAIL",
+            SuiteOutcome::Inconclusive => "INCONCLUSIVE",
+            SuiteOutcome::Interrupted => "INTERRUPTED",
+        };
+        let [target, measured] = counts(self, outcome);
+        let target = if target.is_empty() { String::new() } else { format!(": {target}") };
+        let measured = if measured.is_empty() { "valid" } else { &measured };
+        format!("{word}{target} (measurement: {measured})")
+    }
+}
+
+/// What the target did, with bounds by judgement; and the measurements that are not used.
+fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
+    let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
+    let kept = deciding.iter().filter(|bound| bound.judgement == Judgement::Pass).count();
+    let broken = deciding.iter().filter(|bound| bound.judgement == Judgement::Fail).count();
+    let open = deciding.len() - kept - broken;
+    let (results, compared) = (&report.measurements, &report.comparisons);
+    let past = results.iter().filter(|result| result.is_past_the_generator()).count();
+    let unusable = results.iter().filter(|result| result.why_lacking().is_some()).count();
+    let busy = results.iter().filter(|result| result.busy_host().is_some()).count();
+    let not_compared = compared.iter().filter(|result| result.why_unusable().is_some()).count();
+    let names = deciding.iter().filter(|bound| bound.judgement == Judgement::Fail);
+    let names: Vec<_> = names.map(|bound| &*bound.what).collect();
+    let (bounds, all) = (deciding.len(), results.len());
+    let failed: Vec<_> = results.iter().filter(|result| result.has_failed()).collect();
+    let worst = failed.first().map_or_else(String::new, |result| {
+        let kinds = result.passes.iter().find_map(|pass| pass.error_kinds.clone());
+        format!("{} ({})", result.label, kinds.unwrap_or_default())
+    });
+    let left_out = usize::from(report.is_empty()).min(report.missing.len());
+    let others = report.missing.len() - left_out;
+    let of_target = [
+        (
+            failed.len(),
+            format!("requests failed in {} of {all} measurements: {worst}", failed.len()),
+        ),
+        (left_out, report.missing.first().cloned().unwrap_or_default()),
+        (broken, format!("{broken} of {bounds} bounds broken ({})", names.join(", "))),
+        (open, format!("{open} of {bounds} bounds open")),
+        (kept, format!("{kept} of {bounds} bounds kept")),
+        (others, format!("{others} part{} missing", if others == 1 { "" } else { "s" })),
+    ];
+    let of_measurement = [
+        (unusable, format!("{unusable} of {all} measurements unusable")),
+        (busy, format!("{busy} of {all} measurements on a busy host")),
+        (past, format!("{past} of {all} loads beyond this host")),
+        (not_compared, format!("{not_compared} of {} comparisons unusable", compared.len())),
+    ];
+    let is_final = outcome != SuiteOutcome::Interrupted;
+    [&of_target[..], &of_measurement[..]].map(|rows| {
+        let rows = rows.iter().filter(|(count, _)| *count > 0 && is_final);
+        rows.map(|(_, row)| row.as_str()).collect::<Vec<_>>().join(", ")
+    })
+}
+
+/// The largest number of gateway commands that are shown.
+const MAX_GATEWAYS: usize = 2;
+
+impl Report {
+    /// The machine and what was measured on it: name and value.
+    pub fn environment_lines(&self) -> Vec<(String, String)> {
+        let e = &self.environment;
+        let cores = e.cpu_count.map(|count| {
+            let model = e.cpu_model.as_deref().unwrap_or("unknown CPU");
+            let quota = e.cpu_quota.map(|quota| format!(", quota {quota:.2}")).unwrap_or_default();
+            format!("{model}, {count} logical CPUs{quota}")
+        });
+        let steal = e.steal_share.map(|share| format!("{:.1}%", share * 100.0));
+        let load =
+            e.load_average.map(|(one, five, _)| format!("{one:.2} (1 min), {five:.2} (5 min)"));
+        let tool = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
+        let build = e.versions.get("build").map(|build| format!("{tool} ({build} build)"));
+        let (gateways, mut lines): (Vec<_>, Vec<_>) =
+            self.setup.iter().cloned().partition(|(name, _)| name.starts_with("gateway"));
+        let more = gateways.len().saturating_sub(MAX_GATEWAYS);
+        lines.extend(gateways.into_iter().take(MAX_GATEWAYS));
+        if more > 0 {
+            lines.push((
+                String::new(),
+                format!("and {more} more with other settings, see suite.json"),
+            ));
+        }
+        let machine = [
+            known_value("CPU", cores),
+            known_value("memory", e.memory_bytes.map(|size| bytes(size as f64))),
+            known_value("OS", e.kernel.clone()),
+            known_value("load average", load),
+            known_value("steal", steal),
+            known_value("tool", build.or(Some(tool))),
+            known_value("started", Some(self.started.clone())),
+        ];
+        lines.extend(machine.into_iter().flatten());
+        lines
+    }
+}
+
+fn known_value(name: &str, value: Option<String>) -> Option<(String, String)> {
+    value.map(|value| (name.to_owned(), value))
 }
 
 #[cfg(test)]

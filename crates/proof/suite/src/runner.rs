@@ -1,7 +1,5 @@
 //! Carries the measurements of a suite out, and keeps their results.
 
-mod comparisons;
-mod finish;
 mod knees;
 mod parts;
 mod pass;
@@ -10,26 +8,31 @@ mod processes;
 use std::fs;
 use std::path::PathBuf;
 
+pub(crate) use knees::Sought;
+pub(crate) use parts::Part;
 use plimsoll_engine::Control;
 use plimsoll_measure::Sample;
 use plimsoll_metrics::RunSummary;
 use plimsoll_plan::Plan;
-use plimsoll_report::format::count;
+use plimsoll_report::format::{count, seconds, time};
 use plimsoll_report::table::Table;
+use plimsoll_run_files::pairs::{PairsHeader, PairsWriter};
+use plimsoll_runner::facts;
+use plimsoll_versus::{Versus, judge};
+pub(crate) use processes::GatewayCommand;
 
+use crate::comparison_result::ComparisonResult;
 use crate::cores::{Cores, Pinned};
 use crate::error::SuiteError;
-use crate::host::Host;
+use crate::host::{Compared, Host};
 use crate::measurement::{LoadShape, Measurement};
 use crate::options::SuiteOptions;
-use crate::report::{AbsentRow, Report};
+use crate::process_use::watched;
+use crate::report::{AbsentRow, Report, Section, UNDER_TEST, add_absent, distinct, reference};
 use crate::result::{Figures, MeasurementResult};
+use crate::sizing;
 use crate::sizing::Capacity;
-use crate::target::{DIRECT, SuiteTarget};
-
-pub(crate) use knees::Sought;
-pub(crate) use parts::Part;
-pub(crate) use processes::GatewayCommand;
+use crate::target::{DIRECT, SuiteTarget, slug};
 
 /// The state that all measurements of a suite share.
 pub(crate) struct SuiteRunner<'a> {
@@ -312,4 +315,184 @@ fn without_passes(measurement: &Measurement) -> MeasurementResult {
         errors_expected: measurement.errors_expected,
         ..MeasurementResult::default()
     }
+}
+
+/// What the judge says, and the files with all of it.
+type Judged = (Versus, Vec<String>);
+
+impl SuiteRunner<'_> {
+    /// Sends the requests of a measurement to each target, close together, and judges what the
+    /// others add to the first; nothing once the user has ended the suite.
+    pub(crate) fn compare(
+        &mut self,
+        request: Measurement,
+        targets: &[(String, SuiteTarget)],
+        variants: bool,
+    ) -> ComparisonResult {
+        if self.is_interrupted() {
+            return ComparisonResult { label: request.label, ..ComparisonResult::default() };
+        }
+        let compared = self.carry_out(&request, targets, variants);
+        let judged = compared.and_then(|compared| self.judged(&request.label, &compared));
+        self.add_comparison(&request.label, judged.map_err(|error| error.to_string()))
+    }
+
+    /// Keeps the result of a comparison, or why there is none.
+    fn add_comparison(&mut self, label: &str, judged: Result<Judged, String>) -> ComparisonResult {
+        let label = label.to_owned();
+        let mut result = ComparisonResult { label, ..ComparisonResult::default() };
+        match judged {
+            Ok((versus, files)) => {
+                let invalid = versus.invalid.first().map(|why| format!("  INVALID: {why}"));
+                let [complete, all] = [versus.blocks.complete, versus.blocks.recorded].map(count);
+                let label = &result.label;
+                let invalid = invalid.unwrap_or_default();
+                self.log(&format!(
+                    "{label}, compared: {complete} of {all} requests complete on every target{invalid}"
+                ));
+                (result.versus, result.files) = (Some(versus), files);
+            }
+            Err(error) => {
+                self.log(&format!("{}: {error}", result.label));
+                result.error = Some(error);
+            }
+        }
+        self.report.comparisons.push(result.clone());
+        result
+    }
+
+    /// Loads the targets of a comparison. If they are `variants` of the first one, each is compared
+    /// with it alone.
+    fn carry_out(
+        &mut self,
+        request: &Measurement,
+        targets: &[(String, SuiteTarget)],
+        variants: bool,
+    ) -> Result<Compared, SuiteError> {
+        // A short suite has no time to see whether targets disturb each other.
+        let settings: &[&str] = if self.options.short { &["versus.alone=0s"] } else { &[] };
+        let plan = request.comparison_plan(targets, settings)?;
+        self.host.announce(&request.label);
+        let processes = targets.iter().map(|(name, target)| (&**name, target.gateway_pid));
+        let mut compared = self.host.compare(plan, watched(processes), self.control)?;
+        compared.summary.metadata.environment.clone_from(&self.options.environment);
+        compared.summary.health.calibration.clone_from(&self.options.calibration);
+        compared.facts.variants = variants;
+        Ok(compared)
+    }
+
+    /// Judges what was carried out, and keeps its files.
+    fn judged(&self, label: &str, compared: &Compared) -> Result<Judged, SuiteError> {
+        let mut versus = judge(&compared.facts, &compared.blocks);
+        facts::take_over(&compared.summary, &mut versus);
+        let files = self.keep_comparison(label, compared, &versus)?;
+        Ok((versus, files))
+    }
+
+    /// Writes every pair, the whole judgement and the summary.
+    fn keep_comparison(
+        &self,
+        label: &str,
+        compared: &Compared,
+        versus: &Versus,
+    ) -> Result<Vec<String>, SuiteError> {
+        let metadata = &compared.summary.metadata;
+        let header = PairsHeader {
+            targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
+            seed: metadata.run.seed,
+            started_unix_ns: metadata.run.started_unix_ns,
+        };
+        let mut pairs = Vec::new();
+        let written = PairsWriter::new(&mut pairs, header)
+            .and_then(|mut writer| writer.write(&compared.blocks));
+        written.map_err(SuiteError::system("write pairs.bin"))?;
+        let mut files = Vec::new();
+        for (name, content) in [
+            ("pairs.bin", pairs),
+            ("versus.json", serde_json::to_vec_pretty(versus)?),
+            ("summary.json", serde_json::to_vec(&compared.summary)?),
+        ] {
+            let name = format!("comparisons/{}/{name}", slug(label));
+            self.write(&name, &content)?;
+            files.push(name);
+        }
+        Ok(files)
+    }
+}
+
+impl SuiteRunner<'_> {
+    /// Completes the report of a suite with what every suite has: the rows that are not measured,
+    /// sizes, and findings on what was compared, errors, tails, what must not be used and why.
+    pub(crate) fn finish(self, sizing: &str) -> Report {
+        let (interrupted, setup) = (self.is_interrupted(), self.setup());
+        let (sizes, not_sized) = sizing::sizes(self.capacities, self.options.size_for);
+        let mut report = Report { interrupted, setup, ..self.report };
+        report.sizing = sizes.map(|table| Section::new(sizing, table));
+        report.skipped.extend(not_sized);
+        if !self.tried_routes.rows.is_empty() {
+            let tried = Section::new("What the target has", self.tried_routes).before_load();
+            report.sections.insert(0, tried);
+        }
+        add_absent(&self.absent, &mut report.sections);
+        report.conclude()
+    }
+
+    /// The gateway under test, and where everything ran.
+    fn setup(&self) -> Vec<(String, String)> {
+        let options = self.options;
+        let targets = match &*options.targets {
+            [] => vec![(UNDER_TEST, reference())],
+            [target] => vec![(UNDER_TEST, target.shown_url())],
+            targets => targets.iter().map(|target| (&*target.name, target.shown_url())).collect(),
+        };
+        let placement = if options.targets.is_empty() {
+            format!("loopback, plain TCP; {}", self.cores.text())
+        } else {
+            placement_of_targets(options)
+        };
+        let direct = options.direct.iter().map(|direct| (DIRECT, direct.shown_url()));
+        let build = self.version.iter().map(|build| ("build", build.clone()));
+        let lines = targets.into_iter().chain(direct).chain(build);
+        let lines = lines.chain([("placement", placement), ("load", self.loads())]);
+        let lines = lines.map(|(name, value)| (name.to_owned(), value));
+        let gateways = self.commands.iter().enumerate().map(|(index, command)| {
+            let ready = time(command.ready_after.as_millis_f64());
+            let text = format!("{}; ready after {ready}", command.command);
+            (format!("gateway {}", index + 1), text)
+        });
+        let notes = options.notes.iter().chain(&options.machine).cloned();
+        lines.chain(notes).chain(gateways).collect()
+    }
+
+    /// The loads of the suite: windows, clients, passes and port.
+    fn loads(&self) -> String {
+        let results = &self.report.measurements;
+        let passes = results.iter().flat_map(|result| &result.passes);
+        let windows = distinct(passes.map(|pass| seconds(pass.seconds)));
+        let clients = distinct(results.iter().filter_map(|result| result.clients));
+        let rates =
+            distinct(results.iter().filter_map(|result| Some(format!("{}/s", result.rate?))));
+        let repeats = distinct(results.iter().map(|result| result.passes.len()));
+        let port = Vec::from_iter(self.port.map(|port| port.to_string()));
+        let parts = [
+            ("{} connections", clients),
+            ("{}", rates),
+            ("for {} each", windows),
+            ("passes: {}", repeats),
+            ("port {}", port),
+        ];
+        let parts = parts.into_iter().filter(|(_, values)| !values.is_empty());
+        let parts = parts.map(|(what, values)| what.replacen("{}", &values.join(", "), 1));
+        parts.collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Where the load and the user's gateways run, as far as that is known.
+fn placement_of_targets(options: &SuiteOptions) -> String {
+    let load = options
+        .threads
+        .map_or_else(|| "load: all cores".to_owned(), |threads| format!("load: {threads} threads"));
+    let is_here = options.targets.iter().all(|target| target.gateway_pid.is_some());
+    let place = if is_here { "on this host" } else { "elsewhere or unknown" };
+    format!("{load}; target: {place}")
 }

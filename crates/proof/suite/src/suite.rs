@@ -10,27 +10,34 @@ mod layers;
 mod own_server;
 mod policy;
 mod quick;
-mod redis_server;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod tiers;
-mod variants;
 
 use std::path::Path;
-
-use plimsoll_engine::Control;
-use plimsoll_measure::Nanos;
-use plimsoll_runner::RunWatcher;
-
-use crate::baseline_diff;
-use crate::error::SuiteError;
-use crate::host::{Host, Machine};
-use crate::measurement::Length;
-use crate::options::SuiteOptions;
-use crate::report::Report;
-use crate::runner::SuiteRunner;
-use crate::target::DIRECT;
+use std::time::Duration;
 
 pub use layers::layer_part;
+use plimsoll_engine::Control;
+use plimsoll_measure::Nanos;
+use plimsoll_report::format::or_dash;
+use plimsoll_report::table::Table;
+use plimsoll_runner::RunWatcher;
+use serde_json::json;
+
+use crate::baseline_diff;
+use crate::child::Child;
+use crate::comparison_result::ComparisonResult;
+use crate::error::SuiteError;
+use crate::host::{Host, Machine};
+use crate::measurement::{Length, Measurement};
+use crate::options::SuiteOptions;
+use crate::report::Report;
+use crate::result::MeasurementResult;
+use crate::runner::SuiteRunner;
+use crate::suite::columns::{CPU, GW_CORE, LOAD_CORE, MEMORY, P50, P99, RPS};
+use crate::target::{DIRECT, Gateway, SuiteTarget, slug};
 
 /// A suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,5 +238,107 @@ const fn passes(options: &SuiteOptions, usual: u32, short: u32) -> u32 {
     if options.short { short } else { usual }
 }
 
-#[cfg(test)]
-mod tests;
+/// Time limit until Redis accepts connections.
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A Redis server on the loopback interface. Dropping this ends it; its data is lost.
+struct RedisServer(Child);
+
+impl RedisServer {
+    /// Starts one.
+    fn open(runner: &SuiteRunner<'_>) -> Result<Self, String> {
+        let folder = runner.options.folder.display().to_string();
+        own_server::start(runner, "redis-server", READY_TIMEOUT, |port| {
+            let text = format!("--bind 127.0.0.1 --save  --appendonly no --port {port} --dir");
+            Ok(text.split(' ').map(str::to_owned).chain([folder.clone()]).collect())
+        })
+        .map(Self)
+    }
+
+    /// Its process id.
+    fn pid(&self) -> Option<u32> {
+        self.0.pid()
+    }
+
+    fn url(&self) -> String {
+        format!("redis://{}", self.0.address())
+    }
+
+    /// The setting of a gateway that keeps its state here. Its own time limit of 50 ms would take a
+    /// pause of this host for a Redis that is gone, and refuse requests.
+    fn setting(&self) -> String {
+        format!("store={}", json!({"redis": self.url(), "timeout": "2s"}))
+    }
+}
+
+/// Variants, measured.
+struct Variants {
+    /// What each carries by itself.
+    alone: Vec<MeasurementResult>,
+    /// What each adds to the first.
+    added: ComparisonResult,
+}
+
+/// The load of a comparison of variants.
+struct VariantsLoad<'a> {
+    /// The name of the comparison.
+    label: &'a str,
+    /// Clients of each variant by itself.
+    clients: u32,
+    length: Length,
+    /// Requests per second that go to each of them.
+    per_s: f64,
+}
+
+impl Variants {
+    /// All variants run at once. First they are loaded by themselves, in turn; then beside each
+    /// other. `request` makes a request with a label.
+    fn measure(
+        runner: &mut SuiteRunner<'_>,
+        gateways: &[(&str, Gateway)],
+        load: &VariantsLoad<'_>,
+        request: impl Fn(&str, &SuiteTarget) -> Measurement,
+    ) -> Self {
+        let VariantsLoad { label, clients, length, per_s } = *load;
+        let alone: Vec<_> = gateways
+            .iter()
+            .map(|(name, gateway)| request(name, &gateway.target).clients(clients, length))
+            .collect();
+        let alone = runner.measure(&alone, passes(runner.options, 3, 1));
+        let targets: Vec<_> =
+            gateways.iter().map(|(name, gateway)| (slug(name), gateway.target.clone())).collect();
+        let pairs = comparison_length(runner.options, 60, CPU_SHORT);
+        let added =
+            runner.compare(request(label, &targets[0].1).rate(per_s, pairs), &targets, true);
+        Self { alone, added }
+    }
+
+    /// CPU time per request that the last variant adds, as a share of the first one's.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    fn cpu_share_of_last(&self) -> Result<[f64; 3], String> {
+        let last = self.alone.last().map(|last| slug(&last.label)).unwrap_or_default();
+        self.added.cpu_share(&last)
+    }
+}
+
+/// The table of what variants add, and of what each carries by itself.
+fn table<'v>(what: &str, all: impl IntoIterator<Item = &'v Variants>) -> Table {
+    let own = [RPS, CPU, MEMORY, P50, P99, GW_CORE, LOAD_CORE];
+    let heads = [what, "added, median", "added CPU/req"];
+    let mut table = Table::new(heads.into_iter().chain(own.map(|column| column.0)));
+    for Variants { alone, added } in all {
+        for (index, result) in alone.iter().enumerate() {
+            let name = slug(&result.label);
+            let added = Some(added).filter(|_| index > 0);
+            let fixed = [
+                columns::marked(result, &result.label),
+                or_dash(added, |added| added.marked(added.added_cell(&name))),
+                or_dash(added, |added| added.marked(added.cpu_cell(&name))),
+            ];
+            table.row(fixed.into_iter().chain(own.map(|column| (column.1)(result))));
+        }
+    }
+    table
+}

@@ -1,17 +1,13 @@
 //! Pushes figures to a Pushgateway, or whatever speaks its protocol.
 
-mod http_put;
-
 use std::str::FromStr;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use plimsoll_transport::{Endpoint, EndpointError, SingleClient, SingleRequest};
 use tokio::runtime::Builder;
-use tokio::time::sleep;
-
-use http_put::{PutError, put};
-use plimsoll_transport::{Endpoint, EndpointError};
+use tokio::time::{sleep, timeout};
 
 /// The job under which figures are pushed.
 const JOB: &str = "plimsoll";
@@ -146,6 +142,54 @@ fn decoded(text: &str) -> Vec<u8> {
         rest = if decoded.is_some() { after.get(2..).unwrap_or_default() } else { after };
     }
     out
+}
+
+/// Time for the whole exchange.
+const WHOLE: Duration = Duration::from_secs(10);
+/// Bytes of an error's text that are kept.
+const ANSWER: usize = 300;
+
+/// Why it failed.
+#[derive(Debug, thiserror::Error)]
+enum PutError {
+    /// The connection, or a setting of it.
+    #[error("{0}")]
+    Io(String),
+    /// There was no answer in time.
+    #[error("no answer within {} s", WHOLE.as_secs())]
+    TimedOut,
+    /// The answer is no success.
+    #[error("status {0}{1}")]
+    Status(u16, String),
+}
+
+impl PutError {
+    /// Whether another attempt may succeed.
+    const fn may_pass(&self) -> bool {
+        !matches!(self, Self::Status(status, _) if *status < 500)
+    }
+}
+
+/// Sends a page.
+async fn put(target: &PushTarget, path: &str, page: &str) -> Result<(), PutError> {
+    let client = SingleClient::new(target.endpoint.clone(), target.tls).map_err(PutError::Io)?;
+    let headers = [
+        ("content-type", Some("text/plain; version=0.0.4; charset=utf-8")),
+        ("authorization", target.authorization.as_deref()),
+    ];
+    let headers = headers.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let headers: Vec<_> = headers.collect();
+    let body = page.as_bytes().to_vec();
+    let request = SingleRequest { method: "PUT", path, headers: &headers, body };
+    let fetched = timeout(WHOLE, client.fetch(request, ANSWER)).await;
+    let response = fetched.map_err(|_| PutError::TimedOut)?.map_err(PutError::Io)?;
+    if (200..300).contains(&response.status) {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&response.body);
+    let text = text.trim();
+    let text = if text.is_empty() { String::new() } else { format!(": {text}") };
+    Err(PutError::Status(response.status, text))
 }
 
 #[cfg(test)]

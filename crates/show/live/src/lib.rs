@@ -16,7 +16,6 @@ mod ansi;
 mod display;
 mod facts;
 mod history;
-mod keys;
 mod model;
 mod screen;
 mod view;

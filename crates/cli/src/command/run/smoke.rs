@@ -62,13 +62,12 @@ pub(super) fn exit(summary: &RunSummary) -> Exit {
 }
 
 fn row(group: &Group) -> [String; 4] {
-    let mean = |metric: Metric| {
-        let times = group.distribution(metric).map(DistributionSummary::mean_figure);
-        format::limited_time(times)
-    };
     let name = group.scenario.clone().unwrap_or_default();
     let answered = format!("{} of {}", group.counters.ok(), group.counters.scheduled);
-    [name, answered, mean(Metric::ResponseTime), mean(Metric::Ttft)]
+    let [response, ttft] = [Metric::ResponseTime, Metric::Ttft].map(|metric: Metric| {
+        format::limited_time(group.distribution(metric).map(DistributionSummary::mean_figure))
+    });
+    [name, answered, response, ttft]
 }
 
 fn verdict(summary: &RunSummary) -> (Tone, String) {

@@ -113,12 +113,10 @@ fn variable(name: &str) -> Option<String> {
 /// The stages without a profile.
 fn usual_stages(flags: &Flags) -> Stages {
     let rate = if is_private(flags) { PRIVATE_RATE } else { PUBLIC_RATE };
-    let stage = |duration, warmup| StageSpec {
-        load: Load::Open { from: rate, to: rate },
-        duration: Some(duration),
-        warmup,
-    };
-    Stages(vec![stage(WARM_UP, true), stage(usual_length(flags), false)])
+    let load = Load::Open { from: rate, to: rate };
+    let stages = [(WARM_UP, true), (usual_length(flags), false)]
+        .map(|(duration, warmup)| StageSpec { load, duration: Some(duration), warmup });
+    Stages(stages.to_vec())
 }
 
 /// A minute, or long enough for windows of five seconds where targets take turns.

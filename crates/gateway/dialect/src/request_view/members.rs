@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::token_limits::TokenLimits;
+use super::TokenLimits;
 use crate::wire::CowStr;
 
 /// Makes the struct, and what reads it.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::field_path::FieldPath;
+use super::FieldPath;
 use crate::error::DialectError;
 use crate::wire::{CowStr, Object};
 

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::TokenLimits;
 use super::members::RawMembers;
-use super::token_limits::TokenLimits;
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
 use crate::wire::Object;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::finish_reason;
 use super::stream_settings::{Progress, StreamSettings};
-use super::tool_calls::{CallState, ToolCalls};
+use super::{CallState, ToolCalls};
 use crate::dialect::Dialect;
 use crate::error::DialectError;
 use crate::error_body::{ErrorBody, ErrorKind};

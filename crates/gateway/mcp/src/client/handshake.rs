@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answer::{Answer, Said};
+use super::{Answer, Said};
 use super::{Connected, Outgoing, Protocol, client_info};
 use crate::object::read_object;
 use crate::rpc;

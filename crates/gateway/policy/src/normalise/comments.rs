@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::offset_map::MappedText;
+use super::MappedText;
 
 /// A closed comment.
 struct Comment {

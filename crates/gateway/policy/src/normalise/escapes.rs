@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use super::offset_map::MappedText;
+use super::MappedText;
 
 /// The entities that occur in attacks; HTML has 2,231 in total.
 const ENTITIES: [(&str, char); 18] = [

@@ -5,8 +5,8 @@ use std::ops::Range;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::canonical_combining_class;
 
-use super::confusables::latin;
-use super::offset_map::MappedText;
+use super::MappedText;
+use super::latin;
 
 /// The text in NFKC, without invisible characters and with confusables as Latin letters.
 ///

@@ -1,6 +1,6 @@
 //! Splits identifiers into their words: `ignore_previous`, `ignore-previous`, `ignorePrevious`.
 
-use super::offset_map::MappedText;
+use super::MappedText;
 
 /// The text with a space for each `_` or `-` between two letters, and before each capital letter
 /// that begins a word inside a word; None if there is nothing to split.

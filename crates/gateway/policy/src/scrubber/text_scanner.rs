@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::plain::Plain;
-use super::segmenter::{Segment, Segmenter};
+use super::Plain;
+use super::{Segment, Segmenter};
 use crate::category::Category;
 use crate::decision::MASK;
 use crate::normalise::variants;

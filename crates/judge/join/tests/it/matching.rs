@@ -173,7 +173,8 @@ fn the_mocks_log_is_matched_by_prompts() {
     let conversation = |n: i64| id(n / 2 * 2).strip_suffix("-0").unwrap().to_owned();
     // The marker has the first five bytes of the id, each as a word of the vocabulary.
     let words: Vec<&str> = FIRST_WORDS.split_whitespace().collect();
-    let marker = |n: i64| format!("the the the {} the --- ", words[n as usize / 2 * 2]);
+    let marker =
+        |n: i64| format!("the the the {} the --- ", words[usize::try_from(n / 2 * 2).unwrap()]);
     let own = |n: i64| format!("{}-{}", conversation(n), n % 2);
     let files = Files::of((0..80).map(|n| run_row(n).replace(&id(n), &own(n))));
     files.lines("mock.jsonl", (0..80).filter(|n| *n != 33).map(|n: i64| {

@@ -90,7 +90,7 @@ pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
     let figures = shown
         .iter()
         .flat_map(|&figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, tail)])
-        .filter(|cell| is_shown(versus, *cell));
+        .filter(|(figure, kind, quantile)| is_shown(versus, *figure, *kind, quantile));
     let cells = figures.flat_map(|cell| versus.targets.iter().map(move |target| (cell, target)));
     let of_cells = cells.filter_map(|((figure, kind, quantile), target)| {
         let what = format!("{} {quantile} of {}", figure.title(), target.name);
@@ -124,7 +124,7 @@ fn refused(
 }
 
 /// Whether the column of a difference is shown: a column without a figure is not.
-fn is_shown(versus: &Versus, (figure, kind, quantile): (Figure, Kind, &str)) -> bool {
+fn is_shown(versus: &Versus, figure: Figure, kind: Kind, quantile: &str) -> bool {
     let reference = versus.reference();
     versus.targets.iter().any(|target| {
         let found = versus.difference(&target.name, reference, figure, kind, quantile);

@@ -9,7 +9,7 @@ use super::{ConversationEnd, ConversationStart, run_conversation};
 use crate::control::Control;
 use crate::request_timeout::LazyTimeout;
 use crate::simulation_tests::harness::{CHAT, Harness, at, millis, simulate, times};
-use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::{Reply, ScriptedTarget, respond_after};
 
 /// Three turns with 100 ms of think time before the second and the third.
 const THREE_TURNS: &str = "

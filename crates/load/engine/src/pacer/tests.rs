@@ -8,7 +8,7 @@ use tokio::task::yield_now;
 use super::run_pacer;
 use crate::control::Control;
 use crate::simulation_tests::harness::{CHAT, Harness, at, millis, simulate, times};
-use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::{Reply, ScriptedTarget, respond_after};
 
 #[test]
 fn arrivals_are_sent_exactly_when_they_are_intended() {

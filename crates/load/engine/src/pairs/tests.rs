@@ -7,7 +7,7 @@ use plimsoll_workload::{conversation_id, marked_id};
 
 use crate::control::Control;
 use crate::simulation_tests::harness::{CHAT, Harness, Simulated, at, comparison, millis};
-use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::{Reply, ScriptedTarget, respond_after};
 
 /// Without the windows in which targets are alone.
 const BESIDE: &str = "versus: {alone: 0s}\n";

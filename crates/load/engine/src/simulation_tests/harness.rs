@@ -11,9 +11,9 @@ use plimsoll_plan::Plan;
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use tokio::task::LocalSet;
 
-use super::executor::run_simulated;
-use super::script::{ReceivedRequest, ScriptedTarget};
-use super::world::Simulation;
+use super::Simulation;
+use super::run_simulated;
+use super::{ReceivedRequest, ScriptedTarget};
 use crate::clock::WorkerClock;
 use crate::connections::WorkerConnections;
 use crate::control::Control;

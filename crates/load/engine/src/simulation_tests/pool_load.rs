@@ -8,10 +8,10 @@ use plimsoll_measure::{Clock as _, Moment, Nanos, Rng, Seed};
 use plimsoll_transport::{Adds, Demand, PoolLimits};
 use tokio::task::{LocalSet, spawn_local};
 
-use super::executor::run_simulated;
-use super::script::ScriptedTarget;
+use super::ScriptedTarget;
+use super::run_simulated;
 use super::target::ScriptedOpener;
-use super::world::{Simulation, sleep_until};
+use super::{Simulation, sleep_until};
 use crate::clock::WorkerClock;
 use crate::transport::Pool;
 

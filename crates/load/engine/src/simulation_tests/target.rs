@@ -11,8 +11,8 @@ use plimsoll_transport::{
     ResponseHead, RxClock, RxTime,
 };
 
-use super::script::{CHAT_BODY, FLIGHT, ReceivedRequest, Reply, ScriptedRead};
-use super::world::{Simulated, Simulation, sleep_until};
+use super::{CHAT_BODY, FLIGHT, ReceivedRequest, Reply, ScriptedRead};
+use super::{Simulated, Simulation, sleep_until};
 use crate::clock::WorkerClock;
 
 /// Opens connections to the scripted target.

@@ -4,7 +4,7 @@ use plimsoll_measure::{Nanos, TaskCounts, TaskEnd, TaskPart, TaskSample};
 
 use crate::control::Control;
 use crate::simulation_tests::harness::{Harness, Simulated, at, millis, simulate, times};
-use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::{Reply, ScriptedTarget, respond_after};
 
 /// A human decides on `risky`, after two seconds.
 const AGENT: &str = "

@@ -8,7 +8,7 @@ use super::{OpenTurn, TurnMeasurement};
 use crate::control::Control;
 use crate::loop_watch::Pause;
 use crate::simulation_tests::harness::{CHAT, Harness, Simulated, at, millis};
-use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::{Reply, ScriptedTarget, respond_after};
 
 const STREAM: &str =
     "content: {mode: sized, approx_input_tokens: 8}\nmax_tokens: 20\nstream: true\n";

@@ -5,12 +5,11 @@ use plimsoll_measure::{ConversationKey, ErrorClass, Moment, Nanos, Outcome, Stag
 use super::SharedConversations;
 use crate::control::Control;
 use crate::simulation_tests::harness::{CHAT, Harness, Simulated, simulate, times};
-use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::{Reply, ScriptedTarget, respond_after};
 
 fn sent(run: &Simulated) -> Vec<(u64, u32)> {
-    let millis = |request: &crate::simulation_tests::script::ReceivedRequest| {
-        request.at.as_nanos() / 1_000_000
-    };
+    let millis =
+        |request: &crate::simulation_tests::ReceivedRequest| request.at.as_nanos() / 1_000_000;
     run.requests.iter().map(|request| (millis(request), request.connection)).collect()
 }
 

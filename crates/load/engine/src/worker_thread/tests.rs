@@ -6,7 +6,7 @@ use plimsoll_measure::{Nanos, Outcome, StageId};
 
 use crate::control::Control;
 use crate::simulation_tests::harness::{CHAT, Harness, Simulated, at, simulate};
-use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::{Reply, ScriptedTarget, respond_after};
 use crate::worker_share::WorkerShare;
 
 fn count(run: &Simulated, outcome: Outcome) -> usize {

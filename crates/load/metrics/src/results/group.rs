@@ -6,8 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::ServerTiming;
 use super::distribution_summary::DistributionSummary;
-use super::server_timing::ServerTiming;
 use crate::bounded_figure::{BoundedFigure, Refusal};
 use crate::catalog::{Counters, Metric, RATES, RateSpec, Rates};
 use crate::confusion_matrix::Matrix;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_measure::{Operation, StageId};
 
-use super::count_limits::CountLimits;
+use super::CountLimits;
 use super::distribution_summary::Ends;
-use super::lost_rate::{LostRate, MissingRates};
 use super::{Group, Results, ServerTiming};
+use super::{LostRate, MissingRates};
 use crate::catalog::Metric;
 use crate::error::MetricsError;
 use crate::group_stats::{GroupKey, GroupStats};

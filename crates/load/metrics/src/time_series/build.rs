@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_measure::{StageId, TargetId};
 
 use super::compact::{self, CompactDistribution};
-use super::slice::{Slice, Times};
+use super::{Slice, Times};
 use super::{TIMED, TimeSeries};
 use crate::catalog::Metric;
 use crate::distribution::Distribution;

@@ -6,7 +6,7 @@ use plimsoll_measure::Operation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::write::Params;
+use super::Params;
 use crate::text::Text;
 
 /// A version of A2A.

@@ -11,7 +11,7 @@ use plimsoll_measure::Operation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::write::Params;
+use super::Params;
 
 /// Versions that a server may choose for a session.
 const KNOWN: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use plimsoll_measure::Moment;
 
-use super::outgoing_request::OutgoingRequest;
+use super::OutgoingRequest;
 use super::response_parser::{Progress, ResponseParser, ResponsePart};
 use crate::failure::Failure;
 use crate::message::{Request, ResponseHandler};

@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 use httparse::{ParserConfig, Status};
 use plimsoll_measure::ErrorClass;
 
-use super::chunked::ChunkedDecoder;
-use super::framing::{BodyFraming, MessageFraming};
+use super::ChunkedDecoder;
+use super::{BodyFraming, MessageFraming};
 use crate::failure::Failure;
 use crate::message::ResponseHead;
 

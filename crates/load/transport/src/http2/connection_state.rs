@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 
 use plimsoll_measure::{ErrorClass, Moment};
 
-use super::error::ConnectionError;
+use super::ConnectionError;
 use super::session::{Event, Session};
 use super::stream_inbox::StreamInbox;
 use super::stream_table::StreamKey;

@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 
 use plimsoll_measure::{Clock, ErrorClass};
 
+use super::ConnectionError;
 use super::connection_state::ConnectionHandle;
-use super::error::ConnectionError;
 use crate::buffers::ReadBuffers;
 use crate::failure::Failure;
 use crate::rx_timestamp::RxClock;

@@ -1,6 +1,6 @@
 //! Frames (RFC 9113, sections 4 and 6): their headers, and writing them.
 
-use super::error::ErrorCode;
+use super::ErrorCode;
 
 /// Length of a frame header.
 pub(super) const HEADER_LEN: usize = 9;

@@ -3,8 +3,8 @@
 //! The payload of `DATA` frames is passed on as it arrives, so that every byte keeps the timestamp
 //! of its read. Every other frame is passed on in one piece.
 
-use super::error::{ConnectionError, ErrorCode};
 use super::frame::{self, FrameHeader};
+use super::{ConnectionError, ErrorCode};
 
 /// A frame or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

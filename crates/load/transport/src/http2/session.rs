@@ -1,17 +1,15 @@
 //! The client side of one connection, without I/O: bytes in, events and bytes out.
 
-use super::error::{ConnectionError, ErrorCode, StreamError};
-use super::flow_control::{
-    CONNECTION_WINDOW, INITIAL_WINDOW, ReceiveWindow, STREAM_WINDOW, SendWindow,
-};
+use super::DecodedHead;
+use super::HeaderBlockEncoder;
+use super::WriteBuffer;
 use super::frame;
 use super::frame_reader::{FramePart, FrameReader};
-use super::header_block::HeaderBlockEncoder;
 use super::hpack::Decoder;
-use super::response_head::DecodedHead;
 use super::settings::{self, PeerSettings};
 use super::stream_table::{ResponsePhase, Stream, StreamKey, StreamTable};
-use super::write_buffer::WriteBuffer;
+use super::{CONNECTION_WINDOW, INITIAL_WINDOW, ReceiveWindow, STREAM_WINDOW, SendWindow};
+use super::{ConnectionError, ErrorCode, StreamError};
 use crate::message::RequestHead;
 
 mod frame_handlers;

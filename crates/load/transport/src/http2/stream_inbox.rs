@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use plimsoll_measure::Moment;
 
-use super::response_head::DecodedHead;
+use super::DecodedHead;
 use super::session::Event;
 use crate::failure::Failure;
 use crate::message::ResponseHandler;

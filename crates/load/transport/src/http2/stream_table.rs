@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::flow_control::{ReceiveWindow, SendWindow};
+use super::{ReceiveWindow, SendWindow};
 
 /// Number of reset streams that are remembered. Frames may still arrive for them and are ignored
 /// (RFC 9113, section 5.1). Frames for older streams are ignored without a check.
@@ -143,7 +143,7 @@ impl Hasher for IdHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http2::flow_control::INITIAL_WINDOW;
+    use crate::http2::INITIAL_WINDOW;
 
     fn stream(id: u32) -> Stream {
         Stream {

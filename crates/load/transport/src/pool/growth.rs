@@ -30,9 +30,7 @@ use std::cell::{Cell, RefCell};
 
 use plimsoll_measure::{Moment, Nanos};
 
-use super::answer_time::AnswerTime;
-use super::probe::Probe;
-use super::savings::Savings;
+use super::AnswerTime;
 
 /// Maximum number of handshakes in progress to add connections, and of young connections.
 const MAX_WINDOW: usize = 8;
@@ -302,6 +300,149 @@ impl Growth {
     }
 }
 
+/// Minimum wait before a probe; chance and a busy host cause shorter ones.
+const LEAST_WAIT: Nanos = Nanos::from_millis(1);
+/// Minimum wait in usual response times; shorter waits are chance.
+const WAIT_IN_ANSWERS: u64 = 2;
+/// Factor by which the next probe waits longer after an unnecessary one.
+const BACKOFF: u64 = 4;
+/// Maximum number of such increases.
+const MAX_BACKOFFS: u32 = 3;
+
+/// State of the probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    None,
+    /// The handshake is in progress.
+    Opening,
+    /// This connection has not responded yet.
+    Open(u32),
+}
+
+/// The probing connection, and the number of unnecessary probes in a row.
+#[derive(Debug, Default)]
+struct Probe {
+    state: Cell<State>,
+    in_vain: Cell<u32>,
+}
+
+impl Probe {
+    /// Wait of the first in the queue after which a probe is opened, if a response takes `usual`
+    /// and opening a connection `set_up`; `None` while one probes.
+    fn after(&self, usual: Nanos, set_up: Nanos) -> Option<Nanos> {
+        let answers = Nanos::new(usual.as_u64().saturating_mul(WAIT_IN_ANSWERS));
+        let wait = answers.max(set_up).max(LEAST_WAIT);
+        (self.state.get() == State::None)
+            .then(|| Nanos::new(wait.as_u64().saturating_mul(BACKOFF.pow(self.in_vain.get()))))
+    }
+
+    /// Records that a probe is being opened.
+    fn began(&self) {
+        self.state.set(State::Opening);
+    }
+
+    /// Records that opening a connection failed.
+    fn failed(&self) {
+        if self.state.get() == State::Opening {
+            self.was_not_needed();
+        }
+    }
+
+    /// Records that a connection is open. Any new one probes as well as the one opened for it.
+    fn opened(&self, number: u32) {
+        if self.state.get() == State::Opening {
+            self.state.set(State::Open(number));
+        }
+    }
+
+    /// Records that a connection is closed.
+    fn closed(&self, number: u32) {
+        if self.state.get() == State::Open(number) {
+            self.was_not_needed();
+        }
+    }
+
+    /// Records that a connection has responded, perhaps much later than usual.
+    fn answered(&self, number: u32, is_slow: bool) {
+        if self.state.get() != State::Open(number) {
+            return;
+        }
+        if is_slow {
+            self.was_not_needed();
+        } else {
+            self.state.set(State::None);
+            self.in_vain.set(0);
+        }
+    }
+
+    fn was_not_needed(&self) {
+        self.state.set(State::None);
+        self.in_vain.set((self.in_vain.get() + 1).min(MAX_BACKOFFS));
+    }
+}
+
+/// Minimum price of a connection. A pause of the target or of the host affects some tens of
+/// requests, each of which waits for as long as a response takes; that must not pay for a
+/// connection.
+const LEAST_PRICE: Nanos = Nanos::from_millis(4);
+/// Price in usual response times, if that is more.
+const PRICE_IN_ANSWERS: u64 = 2;
+/// Waits of up to 1/512 of the response times are forgotten.
+const FORGOTTEN: u64 = 512;
+
+/// The counted waits and responses.
+#[derive(Debug, Default)]
+struct Savings {
+    saved: Cell<Nanos>,
+    answers: Cell<u64>,
+    /// Number of responses for which waits were forgotten.
+    settled: Cell<u64>,
+    /// Shortest time that opening a connection took; zero if unknown.
+    set_up: Cell<Nanos>,
+}
+
+impl Savings {
+    /// Counts a complete response.
+    fn answered(&self) {
+        self.answers.set(self.answers.get() + 1);
+    }
+
+    /// Records the duration of opening a connection.
+    fn set_up_took(&self, time: Nanos) {
+        let known = self.set_up.get();
+        self.set_up.set(if known == Nanos::ZERO { time } else { known.min(time) });
+    }
+
+    /// Shortest time that opening a connection took; zero if unknown.
+    const fn set_up(&self) -> Nanos {
+        self.set_up.get()
+    }
+
+    /// Records the wait of a request, if a response takes `usual`.
+    fn waited(&self, wait: Nanos, usual: Nanos) {
+        let answers = self.answers.get() - self.settled.replace(self.answers.get());
+        let forgotten = Nanos::new(usual.as_u64().saturating_mul(answers) / FORGOTTEN);
+        let saved = self.saved.get().saturating_sub(forgotten) + wait.min(usual);
+        self.saved.set(saved.min(self.price(usual)));
+    }
+
+    /// Whether the waits reach the price of a connection. Before the first response they always do.
+    fn suffice(&self, usual: Nanos) -> bool {
+        self.answers.get() == 0 || self.saved.get() >= self.price(usual)
+    }
+
+    /// Records that a connection is being opened: the next one must earn its own price.
+    fn spend(&self) {
+        self.saved.set(Nanos::ZERO);
+    }
+
+    fn price(&self, usual: Nanos) -> Nanos {
+        let answers = Nanos::new(usual.as_u64().saturating_mul(PRICE_IN_ANSWERS));
+        self.set_up.get().max(answers).max(LEAST_PRICE)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -472,5 +613,110 @@ mod tests {
         assert!(growth.take_place() && !growth.take_place());
         growth.handshake_began(true, at(0));
         assert!(growth.may_add(at(0)), "it is none of those that are added");
+    }
+
+    const USUAL: Nanos = Nanos::from_millis(2);
+
+    fn after(probe: &Probe) -> Option<u64> {
+        probe.after(USUAL, Nanos::ZERO).map(|wait| wait.as_u64() / 1_000_000)
+    }
+
+    #[test]
+    fn one_probes_at_a_time_and_the_next_waits_longer_if_it_was_not_needed() {
+        let probe = Probe::default();
+        assert_eq!(after(&probe), Some(4));
+        probe.began();
+        assert_eq!(after(&probe), None);
+        probe.opened(7);
+        probe.answered(3, true);
+        assert_eq!(after(&probe), None, "another connection says nothing");
+        probe.answered(7, true);
+        assert_eq!(after(&probe), Some(16));
+        probe.began();
+        probe.opened(8);
+        probe.answered(8, false);
+        assert_eq!(after(&probe), Some(4), "it was needed");
+        for _ in 0..9 {
+            probe.began();
+            probe.failed();
+        }
+        assert_eq!(after(&probe), Some(256));
+    }
+
+    #[test]
+    fn a_wait_is_longer_than_opening_a_connection() {
+        let probe = Probe::default();
+        assert_eq!(probe.after(Nanos::from_micros(50), Nanos::ZERO), Some(LEAST_WAIT));
+        let handshake = Nanos::from_millis(9);
+        assert_eq!(probe.after(Nanos::from_micros(50), handshake), Some(handshake));
+    }
+
+    const ANSWER: Nanos = Nanos::from_micros(100);
+
+    /// Savings after one response.
+    fn savings() -> Savings {
+        let savings = Savings::default();
+        savings.answered();
+        savings
+    }
+
+    /// Number of waits of this length that pay for a connection.
+    fn waits(savings: &Savings, wait: Nanos, usual: Nanos) -> usize {
+        (1..100_000)
+            .find(|_: &usize| {
+                savings.waited(wait, usual);
+                savings.suffice(usual)
+            })
+            .unwrap()
+    }
+
+    #[test]
+    fn waits_add_up_to_the_price() {
+        assert_eq!(waits(&savings(), Nanos::from_micros(50), ANSWER), 80);
+        assert_eq!(waits(&savings(), Nanos::from_millis(1), Nanos::from_millis(2)), 4);
+        assert_eq!(waits(&savings(), Nanos::from_millis(1), Nanos::from_millis(4)), 8);
+    }
+
+    #[test]
+    fn a_wait_counts_for_at_most_a_usual_answer() {
+        assert_eq!(waits(&savings(), Nanos::from_secs(1), ANSWER), 40);
+    }
+
+    #[test]
+    fn each_connection_must_earn_its_own_price() {
+        let savings = savings();
+        assert_eq!(waits(&savings, ANSWER, ANSWER), 40);
+        // Waits beyond the price are not kept for the next connection.
+        (0..1_000).for_each(|_| savings.waited(ANSWER, ANSWER));
+        savings.spend();
+        assert!(!savings.suffice(ANSWER));
+        assert_eq!(waits(&savings, ANSWER, ANSWER), 40);
+    }
+
+    #[test]
+    fn rare_waits_never_add_up() {
+        let savings = savings();
+        let suffice = |n: u64, every: u64| {
+            savings.answered();
+            savings.waited(if n.is_multiple_of(every) { ANSWER } else { Nanos::ZERO }, ANSWER);
+            savings.suffice(ANSWER)
+        };
+        // One in 600 requests waits for a whole response; then one in 400.
+        assert!(!(0..100_000).any(|n| suffice(n, 600)));
+        assert!((0..100_000).any(|n| suffice(n, 400)));
+    }
+
+    #[test]
+    fn a_slow_set_up_is_a_higher_price() {
+        let savings = savings();
+        savings.set_up_took(Nanos::from_millis(12));
+        savings.set_up_took(Nanos::from_millis(8));
+        savings.set_up_took(Nanos::from_millis(9));
+        assert_eq!(waits(&savings, ANSWER, ANSWER), 80);
+    }
+
+    #[test]
+    fn before_the_first_answer_a_connection_has_no_price() {
+        assert!(Savings::default().suffice(ANSWER));
     }
 }

@@ -6,11 +6,11 @@ use std::rc::Rc;
 use plimsoll_measure::{ConnectPhases, Moment, Nanos};
 use tokio::task::spawn_local;
 
-use super::demand::{Adds, Demand, PoolLimits};
+use super::Pooled;
 use super::growth::Growth;
-use super::opener::{Opener, Poolable as _};
-use super::pooled::Pooled;
-use super::wait_queue::{Delivery, WaitQueue, Waiter};
+use super::{Adds, Demand, PoolLimits};
+use super::{Delivery, WaitQueue, Waiter};
+use super::{Opener, Poolable as _};
 use crate::failure::Failure;
 use crate::opened::Opened;
 

@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use plimsoll_measure::{Moment, Nanos};
 
+use super::Pooled;
 use super::idle_race;
 use super::inner::Inner;
-use super::opener::{Opener, Poolable};
-use super::pooled::Pooled;
+use super::{Opener, Poolable};
 
 /// A connection in use. Dropping it closes it; [`release`](Self::release) returns it to its pool.
 #[derive(Debug)]

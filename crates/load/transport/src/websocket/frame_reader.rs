@@ -1,6 +1,6 @@
 //! Reads the frames of a server, with any split of their bytes, and joins them into messages.
 
-use super::error::FrameError;
+use super::FrameError;
 use super::frame::Opcode;
 
 /// Maximum payload of a control frame (5.5).

@@ -7,7 +7,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::schema::add_alternative;
+use super::add_alternative;
 
 /// The system prompt: a text, or synthetic text of about a given number of tokens.
 ///

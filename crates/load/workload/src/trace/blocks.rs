@@ -3,7 +3,7 @@
 //! Text is made in blocks of at most [`CACHE_BLOCK`] tokens. A larger block of a trace becomes
 //! several, and what no id covers gets ids of its own.
 
-use super::record::TraceRecord;
+use super::TraceRecord;
 use crate::error::TraceFault;
 use crate::synthetic_text::CACHE_BLOCK;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::record::{TraceRecord, check_tokens};
+use super::{TraceRecord, check_tokens};
 use crate::error::TraceFault;
 
 #[derive(Deserialize)]

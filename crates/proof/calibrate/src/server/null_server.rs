@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 
-use super::threads::spawn_named;
+use super::spawn_named;
 use super::{GroundTruth, RunningServer, rx_timestamp};
 use crate::error::CalibrateError;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use serde::{Deserialize, Serialize};
 
-use super::threads::{read_request, serve_connections};
 use super::{GroundTruth, RunningServer, rx_timestamp};
+use super::{read_request, serve_connections};
 use crate::error::CalibrateError;
 use crate::precise_wait;
 

@@ -2,7 +2,7 @@
 
 use crate::error::SuiteError;
 use crate::runner::SuiteRunner;
-use crate::suite::redis_server::RedisServer;
+use crate::suite::RedisServer;
 use crate::target::{Gateway, Provider};
 
 /// Starts it, without keys and limits, with its state in memory or in Redis; `more` are further

@@ -2,12 +2,18 @@
 //! gateway, and what the gateway adds to each.
 
 mod kind;
-mod mock_log;
 mod tables;
 
-use plimsoll_metrics::RunSummary;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 
-use super::redis_server::RedisServer;
+use kind::{KINDS, Kind};
+use plimsoll_metrics::RunSummary;
+use serde_json::Value;
+
+use super::RedisServer;
 use super::{PAIRS_PER_S, TIMES_SHORT, added, agent_gateway, comparison_length};
 use crate::bound::{BoundResult, Quantity, Requirement, judge};
 use crate::comparison_result::ComparisonResult;
@@ -15,9 +21,8 @@ use crate::error::SuiteError;
 use crate::measurement::Measurement;
 use crate::result::MeasurementResult;
 use crate::runner::{NO_DIRECT, OWN_ONLY, Part, SuiteRunner};
+use crate::suite::agents::kind::{AGENTS, CHATS, TOOLS};
 use crate::target::{DIRECT, SuiteTarget};
-use kind::{KINDS, Kind};
-use mock_log::MockLog;
 
 /// Arrivals per second of all kinds together.
 const PER_S: f64 = 400.0;
@@ -267,12 +272,52 @@ fn parts(kinds: &[&'static Kind], per_percent: f64, label: impl Fn(&str) -> Stri
     names.map(|(scenario, rate)| Part { scenario, label: label(scenario), rate }).collect()
 }
 
-fn scenarios(kinds: &[&Kind], target: &SuiteTarget) -> Vec<serde_json::Value> {
+fn scenarios(kinds: &[&Kind], target: &SuiteTarget) -> Vec<Value> {
     kinds.iter().map(|kind| kind.scenario(target)).collect()
+}
+
+/// Good answers by kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct MockLog(BTreeMap<&'static str, u64>);
+
+impl MockLog {
+    /// Reads the log of a provider that has ended; `None` if it is not there or not whole.
+    fn read(path: &Path) -> Option<Self> {
+        let mut log = Self::default();
+        for line in BufReader::new(File::open(path).ok()?).lines() {
+            let line: Value = serde_json::from_str(&line.ok()?).ok()?;
+            if let Some(kind) = kind_of(&line) {
+                *log.0.entry(kind).or_default() += 1;
+            }
+        }
+        Some(log)
+    }
+
+    /// The good answers of a kind.
+    fn good(&self, kind: &str) -> u64 {
+        self.0.get(kind).copied().unwrap_or(0)
+    }
+}
+
+/// The kind of a good answer; `docs/reference/mock.md` has all keys of a line. What the gateway
+/// asks for itself, like the list of tools, is of none.
+fn kind_of(line: &Value) -> Option<&'static str> {
+    if line["status"] != 200 || line["end"] != "completed" {
+        return None;
+    }
+    let rpc = &line["rpc"];
+    match (line["path"].as_str()?, rpc["method"].as_str(), rpc["outcome"].as_str()) {
+        ("/v1/chat/completions", ..) => Some(CHATS),
+        ("/mcp", Some("tools/call"), Some("result")) => Some(TOOLS),
+        ("/a2a", Some("SendMessage"), Some("result")) => Some(AGENTS),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -297,5 +342,43 @@ mod tests {
     fn a_label_names_its_store_where_there_are_several() {
         assert_eq!(named("chats", None), "chats");
         assert_eq!(named("chats", Some("Redis")), "chats, Redis");
+    }
+
+    const CHAT: &str =
+        r#"{"path":"/v1/chat/completions","status":200,"end":"completed","rpc":null,"sequence":1}"#;
+    const CUT: &str =
+        r#"{"path":"/v1/chat/completions","status":200,"end":"client_gone","rpc":null}"#;
+    const REFUSED: &str =
+        r#"{"path":"/v1/chat/completions","status":503,"end":"completed","rpc":null}"#;
+
+    fn rpc(path: &str, method: &str, outcome: &str) -> String {
+        let rpc = format!(r#"{{"method":"{method}","outcome":"{outcome}"}}"#);
+        format!(r#"{{"path":"{path}","status":200,"end":"completed","rpc":{rpc}}}"#)
+    }
+
+    #[test]
+    fn only_good_answers_to_what_clients_ask_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mock.jsonl");
+        assert_eq!(MockLog::read(&path), None);
+        let lines = [
+            CHAT.to_owned(),
+            CHAT.to_owned(),
+            CUT.to_owned(),
+            REFUSED.to_owned(),
+            rpc("/mcp", "tools/list", "result"),
+            rpc("/mcp", "tools/call", "result"),
+            rpc("/mcp", "tools/call", "error"),
+            rpc("/a2a", "SendMessage", "result"),
+            rpc("/a2a", "SendMessage", "result"),
+            rpc("/a2a", "SendMessage", "cancelled"),
+        ];
+        fs::write(&path, lines.join("\n") + "\n").unwrap();
+        let log = MockLog::read(&path).unwrap();
+        let counts = [CHATS, TOOLS, AGENTS, "approvals"].map(|kind| log.good(kind));
+        assert_eq!(counts, [2, 1, 2, 0]);
+        // Killed while it wrote.
+        fs::write(&path, format!("{CHAT}\n{{\"path\":\"/v1")).unwrap();
+        assert_eq!(MockLog::read(&path), None);
     }
 }

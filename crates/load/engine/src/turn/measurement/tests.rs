@@ -8,7 +8,7 @@ use plimsoll_metrics::{Recorder, StreamDiagnosis, StreamWord};
 use plimsoll_transport::RxTime;
 
 use crate::simulation_tests::harness::{CHAT, Simulated, at, simulate};
-use crate::simulation_tests::script::{Reply, ScriptedRead, ScriptedTarget};
+use crate::simulation_tests::{Reply, ScriptedRead, ScriptedTarget};
 
 const CONTENT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"word\"}}]}\n\n";
 const REASONING: &str = "data: {\"choices\":[{\"delta\":{\"reasoning\":\"word\"}}]}\n\n";

@@ -2,7 +2,7 @@
 //!
 //! Strings are never Huffman-coded: that would save a few bytes and cost both ends time.
 
-use super::table::{ENTRY_OVERHEAD, HeaderTable};
+use super::{ENTRY_OVERHEAD, HeaderTable};
 use super::{MAX_TABLE_SIZE, integer};
 
 /// The part of a field that is stored in the dynamic table.

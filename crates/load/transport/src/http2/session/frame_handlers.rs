@@ -1,11 +1,11 @@
 //! Handling of each frame (RFC 9113, section 6).
 
 use super::{Event, SessionState};
-use crate::http2::error::{ConnectionError, ErrorCode, StreamError};
-use crate::http2::flow_control::{Overflow, Overrun};
 use crate::http2::frame::{self, FrameHeader};
 use crate::http2::settings::SettingChange;
 use crate::http2::stream_table::{Lookup, ResponsePhase, StreamKey};
+use crate::http2::{ConnectionError, ErrorCode, StreamError};
+use crate::http2::{Overflow, Overrun};
 
 const fn wrong_length() -> ConnectionError {
     ConnectionError::new(ErrorCode::FRAME_SIZE_ERROR, "a frame has the wrong length for its kind")

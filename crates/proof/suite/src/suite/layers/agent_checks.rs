@@ -12,7 +12,7 @@ use super::functional::Checks;
 use crate::error::SuiteError;
 use crate::http_get::HttpResponse;
 use crate::runner::SuiteRunner;
-use crate::suite::redis_server::RedisServer;
+use crate::suite::RedisServer;
 use crate::target::Provider;
 
 /// The requests, in their order.

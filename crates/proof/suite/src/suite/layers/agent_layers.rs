@@ -16,8 +16,8 @@ use crate::report::Section;
 use crate::result::MeasurementResult;
 use crate::runner::{NO_ANSWER, SuiteRunner};
 use crate::sizing;
+use crate::suite::RedisServer;
 use crate::suite::columns::{self, CPU, Column, MEMORY, P99, RPS};
-use crate::suite::redis_server::RedisServer;
 use crate::target::{Provider, SuiteTarget};
 
 /// An operation of the layer.

@@ -19,8 +19,8 @@ use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::report::Section;
 use crate::runner::SuiteRunner;
+use crate::suite::RedisServer;
 use crate::suite::columns::{self, Column};
-use crate::suite::redis_server::RedisServer;
 
 /// The times of one operation.
 #[derive(Clone, Debug)]
