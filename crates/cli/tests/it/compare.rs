@@ -239,7 +239,7 @@ fn what_is_no_run_is_refused(runs: &Runs) {
     for (args, part) in [
         (&["--gate", "tftt.p50=3%"][..], "did you mean `ttft`"),
         (&["--allow-different", "cpus"], "`cpus` is nothing that can differ"),
-        (&["--regress-pct", "10"], "here are 6 + 6"),
+        (&["--regress-pct", "10"], "but 6 + 6 were given"),
     ] {
         let output = runs.compare(&runs.slow, &runs.fast, args).expect(2);
         assert!(output.stderr.contains(part), "{args:?}: {}", output.stderr);

@@ -38,7 +38,7 @@ fn a_target_that_dies_ends_its_run_ten_seconds_later_and_fails_it() {
     let output = fixture.run(&[&args[..], &["--out", "more"]].concat()).expect(0);
     assert!(!output.stdout.contains("topped"), "{}", output.stdout);
     let last = output.expect_screen();
-    assert!(last.starts_with("DONE: 240 of 240 requests not ok (100%)"), "{last}");
+    assert!(last.starts_with("DONE: 240 of 240 requests returned 503"), "{last}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn an_unexpected_status_is_a_sentence_with_the_url_the_answer_and_a_flag_that_ex
         ("/500/x", &[], &["/500/x", "500", "this is 500", "--expect 500"]),
         ("/302/to/!200", &[], &["/302/to", "redirects to /200", "--redirects 5", "--expect 302"]),
         ("/308/to/!200", &[], &["redirects to /200", "--redirects 5"]),
-        ("/200/x", &["--expect", "404"], &["unexpected_status", "200", "--expect 200"]),
+        ("/200/x", &["--expect", "404"], &["unexpected status", "200", "--expect 200"]),
     ] {
         let output = http(&fixture, &server.url(path), flags).expect(1);
         let shown = [output.stdout.as_str(), output.stderr.as_str()].join(" ");

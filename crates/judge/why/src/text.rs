@@ -51,7 +51,7 @@ fn shown(table: &Table) -> Vec<String> {
     if table.rows.is_empty() {
         return Vec::new();
     }
-    table.lines(&Layout { drops_columns: true, ..Layout::new(WIDTH) })
+    table.lines(&Layout { drops_dashes: true, drops_columns: true, ..Layout::new(WIDTH) })
 }
 
 fn of_load(load: &Load) -> Table {

@@ -324,14 +324,11 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
         Outcome::Failed(class) => {
             let (fatal, fix) = failure(route, class, status);
             let fix = if fix.is_empty() { fix } else { format!("; {fix}") };
-            let failure = if status == 0 {
-                class.words().to_owned()
-            } else {
-                format!("{} with status {status}", class.words())
-            };
-            let detail = match message {
-                Some(message) if message.to_lowercase().contains(class.words()) => String::new(),
-                _ => detail,
+            let words = class.words();
+            let failure = match message {
+                Some(message) if message.to_lowercase().contains(words) => message.to_owned(),
+                _ if status == 0 => format!("{words}{detail}"),
+                _ => format!("{words} with status {status}{detail}"),
             };
             let plain = matches!(class, ErrorClass::ServerError | ErrorClass::UnexpectedStatus);
             Some((
@@ -339,7 +336,7 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
                 if plain && !strict {
                     format!("{request} returned {status}{detail}{fix}")
                 } else {
-                    format!("{request} failed: {failure}{detail}{fix}")
+                    format!("{request} failed: {failure}{fix}")
                 },
             ))
         }

@@ -20,7 +20,7 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// How a table is laid out. A column without a figure is left out: every cell is empty or [`DASH`].
+/// How a table is laid out. A column that is empty in every row is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Columns of the page.
@@ -29,6 +29,9 @@ pub struct Layout {
     pub indent: usize,
     /// The column of names is never narrower than this, or than its longest name.
     pub narrowest: usize,
+    /// Whether a column without a figure is left out, too: every cell is empty or [`DASH`]. A
+    /// report keeps it, so that equal runs have equal columns.
+    pub drops_dashes: bool,
     /// Whether columns that do not fit are left out, instead of following below.
     pub drops_columns: bool,
     /// So many columns at the end are left out where there is no room for all.
@@ -38,7 +41,14 @@ pub struct Layout {
 impl Layout {
     /// For a page of `width` columns: indented by two, and every column with a text is shown.
     pub const fn new(width: usize) -> Self {
-        Self { width, indent: 2, narrowest: 8, drops_columns: false, spare_columns: 0 }
+        Self {
+            width,
+            indent: 2,
+            narrowest: 8,
+            drops_dashes: false,
+            drops_columns: false,
+            spare_columns: 0,
+        }
     }
 
     /// Columns between the indentation and the end of the page.
@@ -85,25 +95,26 @@ impl Table {
     /// The same without the columns that have no figure.
     #[must_use]
     pub fn with_content(&self) -> Self {
-        let columns: Vec<_> = std::iter::once(0).chain(self.filled()).collect();
+        let columns: Vec<_> = std::iter::once(0).chain(self.filled(true)).collect();
         let kept = |row: &Vec<String>| {
             columns.iter().filter_map(|column| row.get(*column).cloned()).collect::<Vec<_>>()
         };
         Self { head: kept(&self.head), rows: self.rows.iter().map(kept).collect() }
     }
 
-    /// The columns that have a figure.
-    fn filled(&self) -> impl Iterator<Item = usize> {
+    /// The columns that have a text; with `drops_dashes` one that is not a dash.
+    fn filled(&self, drops_dashes: bool) -> impl Iterator<Item = usize> {
         let count = self.all().map(Vec::len).max().unwrap_or_default();
         (1..count).filter(move |column| {
             let mut cells = self.rows.iter().filter_map(|row| row.get(*column));
-            self.rows.is_empty() || cells.any(|cell| !cell.is_empty() && *cell != DASH)
+            self.rows.is_empty()
+                || cells.any(|cell| !(cell.is_empty() || drops_dashes && *cell == DASH))
         })
     }
 
     /// The columns of figures that are shown, with their widths.
     fn figures(&self, layout: &Layout) -> Vec<(usize, usize)> {
-        self.filled()
+        self.filled(layout.drops_dashes)
             .map(|column| {
                 let cells = self.all().filter_map(|row| row.get(column));
                 let width = cells.map(|cell| length(cell)).max().unwrap_or_default();
@@ -291,7 +302,7 @@ mod tests {
         let mut table = Table::new(["a", "b", "c", "d"]);
         table.row(["x", "", "-", "1"]);
         table.row(["y", "", "-", "-"]);
-        let bare = Layout { indent: 0, ..Layout::new(80) };
+        let bare = Layout { drops_dashes: true, indent: 0, ..Layout::new(80) };
         assert_eq!(table.lines(&bare), ["a  d", "x  1", "y  -"]);
     }
 

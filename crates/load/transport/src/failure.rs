@@ -87,7 +87,7 @@ impl From<ErrorClass> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.class.name())?;
+        f.write_str(self.class.words())?;
         if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", self.detail) }
     }
 }

@@ -210,6 +210,7 @@ impl Rows {
         Layout {
             indent: 0,
             narrowest: NARROWEST,
+            drops_dashes: !whole,
             drops_columns: self.drops_columns && !whole,
             spare_columns: if whole { 0 } else { self.spare_columns },
             ..Layout::new(width)

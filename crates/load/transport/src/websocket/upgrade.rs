@@ -309,7 +309,7 @@ mod tests {
         ] {
             let (end, ..) = shake(&GOOD.replace(from, to), 7, Some("chat"));
             let message = end.unwrap_err();
-            assert!(message.starts_with("websocket_handshake: "), "{sentence}: {message}");
+            assert!(message.starts_with("WebSocket handshake: "), "{sentence}: {message}");
             assert!(message.contains(expected), "{sentence}: {message}");
         }
         let chosen = GOOD.replace("\r\n\r\n", "\r\nSec-WebSocket-Protocol: chat\r\n\r\n");
