@@ -218,7 +218,7 @@ const AT_LEAST: Nanos = Nanos::from_millis(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl SuiteRunner<'_> {
-    /// The proof that `target` answers equal chats from its cache, or why there is no proof.
+    /// The proof that `target` answers equal chats from its cache, or the reason why it is missing.
     /// `identify` adds the headers of the later load.
     pub(crate) fn prove_cache(
         &mut self,
