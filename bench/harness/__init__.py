@@ -1,1 +1,1 @@
-"""What the benchmarks share: the server, the clients, measuring and the table."""
+"""Shared parts of the benchmarks: the server, the clients, measuring and the table."""

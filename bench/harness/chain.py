@@ -98,7 +98,7 @@ routes: [{{name: chat, path: /v1/chat/completions, upstream: provider, llm: {str
 
 
 class Redis(Server):
-    """A Redis that keeps nothing."""
+    """A Redis without persistence."""
 
     def __init__(self, folder, places=(), name="store"):
         port = free_port()

@@ -1,4 +1,4 @@
-"""The clients: for each test the commands, and how to read requests/s from what they leave behind."""
+"""The clients: the commands of each test, and the parsers of requests/s in their output."""
 
 import json
 import os
@@ -24,7 +24,7 @@ TESTS = {
     "h2tls": f"GET over HTTP/2 and TLS 1.3, {STREAMS} streams per connection",
     "llm": "chat, 128 tokens in and out, LLM tools",
 }
-# Of each test, in the order of the table.
+# The tests, in the order of the table.
 SERVERS = dict.fromkeys(("get", "chat", "stream"), (servers.Constant, servers.Nginx)) | {
     "tls": (servers.Nginx,),
     "h2": (servers.H2o,),
@@ -45,7 +45,7 @@ REFERENCE = {
 
 @dataclass
 class Client:
-    """`rate` takes what was printed and gives requests/s."""
+    """`rate` parses requests/s from the output."""
 
     name: str
     command: list
@@ -127,7 +127,7 @@ def llm(server, seconds, folder):
 
 
 def printed(pattern):
-    """Reads a number from what was printed."""
+    """Parses a number from the output."""
 
     def rate(text, _folder):
         found = re.search(pattern, text)

@@ -67,12 +67,12 @@ def busy_loops(count, core):
 
 
 def refused_stamps():
-    """What to write before a command, so that its sockets are refused the kernel's receive time stamps."""
+    """Command prefix that denies sockets the kernel's receive timestamps."""
     return [native("refuse_stamps")]
 
 
 def run(command, disturb=nothing, timeout=120):
-    """Runs a command while it is disturbed; gives its exit status and what it printed. Ends it after `timeout` s."""
+    """Runs a command while it is disturbed; returns its exit status and output. Ends it after `timeout` s."""
     process = subprocess.Popen(
         list(map(str, command)),
         stdout=subprocess.PIPE,

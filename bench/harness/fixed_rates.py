@@ -35,7 +35,7 @@ class Rate:
         return [kept / due for due, kept in self.runs]
 
     def logit(self):
-        """Of the share of kept requests, the median over runs; finite."""
+        """Median over runs of the share of kept requests; finite."""
         return statistics.median(logit((kept + 0.5) / (due + 1)) for due, kept in self.runs)
 
 
@@ -44,7 +44,7 @@ def logit(share):
 
 
 class Truth:
-    """Long runs around a load. `run` carries one out at a rate for so many seconds, and gives its folder."""
+    """Long runs around a load. `run(rate, seconds)` runs a load and returns its folder."""
 
     def __init__(self, run, within_ms, share, seconds, passes, tell=print):
         self.run, self.within_ms, self.share, self.seconds = run, within_ms, share, seconds
@@ -79,7 +79,7 @@ class Truth:
                 self.measure(rate)
 
     def contradictions(self):
-        """Pairs of neighbouring rates of which the higher kept clearly more."""
+        """Pairs of neighbouring rates whose higher one kept clearly more."""
         ordered = sorted(self.rates)
         level = {rate: self.rates[rate].logit() for rate in ordered}
         return [
@@ -118,7 +118,7 @@ class Truth:
 
 
 def count(run, within_ms):
-    """Requests that were due in the measured stages, and those of them that were answered well within the bound."""
+    """Numbers of requests due in the measured stages, and of requests answered well within the bound."""
     due = kept = 0
     for row in rows(run / "results.jsonl"):
         if not row["warmup"]:

@@ -1,4 +1,4 @@
-"""What others did on this host while a benchmark ran: a forgotten process, a build, other guests of the machine."""
+"""Other load on this host during a benchmark: a forgotten process, a build, other guests of the machine."""
 
 import contextlib
 import os
@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-# Of one core. Below, it is what a host does for itself.
+# Share of one core. Lower values are the host's own background work.
 MUCH = 0.05
 # A guest on a busy machine is told that so much of its time was withheld.
 MUCH_WITHHELD = 0.02
@@ -35,7 +35,7 @@ class Others:
         return (now - then for now, then in zip(self.read(), self.before))
 
     def cores(self):
-        """In cores, with what was withheld."""
+        """Cores used by other processes, including stolen time."""
         lasted, had, stolen, ours = self.since()
         return (had + stolen - ours) / lasted
 
@@ -46,7 +46,7 @@ class Others:
 
 
 def line(cores, withheld):
-    """What is said of others. Nothing noticed is no quiet machine: its other guests can slow the caches unseen."""
+    """Text about other load. The machine may be busy without a sign of it: other guests can slow the caches."""
     text = f"others had {max(cores, 0):.2f} of a core meanwhile; {withheld:.0%} of the CPU time was withheld"
     return f"! {text}: repeat it when they are gone" if cores > MUCH or withheld > MUCH_WITHHELD else text
 

@@ -1,4 +1,4 @@
-"""Targets with a limit: each carries a load up to a point that is known, or that long runs show."""
+"""Targets with a capacity that is known, or that long runs show."""
 
 import contextlib
 
@@ -49,7 +49,7 @@ class Limited:
 class Nginx(Limited):
     """Passes 800 requests/s, leaves 20 more, and refuses the rest: 99 % pass at 800 / 0.99."""
 
-    # What is refused misses, and no queue grows: the bound is wide, so that stalls of the machine keep it.
+    # Refused requests miss, and no queue grows: the bound is wide, so that stalls of the machine keep it.
     name, known, within_ms = "nginx", 800 / 0.99, 250
 
     def start(self, stack, mock):

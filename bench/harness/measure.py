@@ -1,4 +1,4 @@
-"""Runs a client on its core and says what it did and what it cost."""
+"""Runs a client on its core and returns its result and its cost."""
 
 import os
 import subprocess
@@ -52,12 +52,12 @@ def watch(process, memory):
 
 
 def peak(pid):
-    """What the process held at most until now, in KB."""
+    """Peak memory of the process so far, in KB."""
     return kilobytes(f"/proc/{pid}/status", "VmHWM:")
 
 
 def tree(pid):
-    """What it and its children hold now, in KB; pages that they share are counted once."""
+    """Current memory of the process and its children, in KB; shared pages are counted once."""
     return sum(kilobytes(f"/proc/{each}/smaps_rollup", "Pss:") for each in family(pid))
 
 

@@ -52,7 +52,7 @@ class Probe:
 
 
 def observe(probe):
-    """All observations by what they are of. Errors come last: a gateway may avoid its provider for a while after."""
+    """All observations by subject. Errors come last: a gateway may avoid its provider for a while after."""
     return {**chats(probe), **streams(probe), **failures(probe)}
 
 
@@ -119,7 +119,7 @@ def listed(names):
 
 
 def changes(sent, got):
-    """Of a JSON document."""
+    """Compares a JSON document."""
     if sent == got:
         return "the same bytes"
     try:
@@ -132,7 +132,7 @@ def changes(sent, got):
 
 
 def leaves(value, path=""):
-    """Every value that is no object or list, by its path."""
+    """Every value except objects and lists, by its path."""
     if isinstance(value, dict) and value:
         return {name: leaf for key, inner in value.items() for name, leaf in leaves(inner, f"{path}.{key}").items()}
     if isinstance(value, list) and value:
@@ -156,7 +156,7 @@ def text_of(document):
 
 
 def message_of(answer):
-    """The text of an answer that is no stream."""
+    """The text of an answer that is not a stream."""
     return json.loads(answer.body)["choices"][0]["message"]["content"]
 
 

@@ -1,4 +1,4 @@
-"""Is what a gateway does really seen? The provider alone, and behind a gateway that does everything wrong at once."""
+"""Are a gateway's oddities really seen? The provider alone, and behind a gateway that does everything wrong at once."""
 
 import json
 
@@ -67,7 +67,7 @@ class Meddling(Upstream):
 
 
 def run():
-    """What was not seen as it is, a line for each."""
+    """Errors of the observations, one line each."""
     with Upstream() as provider, Meddling(provider.port) as gateway:
         alone = oddities.observe(oddities.Probe(provider.port, provider))
         meddled = oddities.observe(oddities.Probe(gateway.port, provider))

@@ -47,7 +47,7 @@ class Planted:
     stages, lifted_stages = (f"{USERS}",), (f"{USERS}",)
     models = f"{{ttft: {TTFT_MS}ms, output: from_request}}"
     tokens, layers, llm = 64, LAYERS, True
-    # What the throughput must rise by without the plant.
+    # Minimum rise of the throughput without the plant.
     rise = 1.25
 
     def __init__(self, plimsoll, folder):
@@ -140,7 +140,7 @@ class SqueezedStore(Squeezed):
 
 
 class Moderate(Planted):
-    """An open load that everything carries; twice as much is carried as well."""
+    """An open load of at most half the chain's capacity."""
 
     word, how = "none", "300/s"
     stages, lifted_stages = ("@300",), ("@600",)

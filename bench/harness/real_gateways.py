@@ -22,12 +22,12 @@ class Unavailable(Exception):
 
 
 def names():
-    """Of all gateways that there are."""
+    """Names of all gateways."""
     return sorted(path.parent.name for path in FOLDER.glob("*/start"))
 
 
 def headers(upstream):
-    """What Portkey needs to know. The others pass it on or drop it."""
+    """Headers that Portkey needs. Other gateways forward or drop them."""
     return [("x-portkey-provider", "openai"), ("x-portkey-custom-host", f"http://127.0.0.1:{upstream}/v1")]
 
 
@@ -114,7 +114,7 @@ class Process:
         try:
             end(self.process)
         finally:
-            # What it started and left behind.
+            # Processes that it started and left behind.
             send(self.process.pid, signal.SIGKILL)
 
 

@@ -18,7 +18,7 @@ LONG, LONG_GAP = 100, 0.050
 CUT_AFTER = 4
 UNKNOWN = {"kept": True}
 WORDS = [f"word{number} " for number in range(EVENTS)]
-# Of every answer, beside the content type.
+# Headers of every answer, besides the content type.
 HEADERS = [("x-ratelimit-remaining-requests", "99"), ("openai-processing-ms", "7"), ("x-custom-answer", "kept")]
 USAGE = {"prompt_tokens": 9, "completion_tokens": EVENTS, "total_tokens": 9 + EVENTS}
 COMMENT = ": a comment"

@@ -89,7 +89,7 @@ http {{ access_log off; keepalive_requests 1000000000; {temporary} open_file_cac
 
 
 class Constant(Server):
-    """One read and one constant answer a request: what a client can do that does not wait for its server."""
+    """One read and one constant answer per request: an upper limit for a client that does not wait for its server."""
 
     name = "constant"
 

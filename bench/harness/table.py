@@ -16,7 +16,7 @@ HEAD = [
     "CPU ratio",
     "server busy",
 ]
-# A server that is busy for so much of its core may be what is measured.
+# A server with this share of its core busy may be the bottleneck.
 AT_ITS_LIMIT = 0.95
 
 
@@ -48,7 +48,7 @@ def rows(test, server, seen):
 
 
 def ratios(figures, reference):
-    """Of neighbours in time, so that the machine's drift cancels out."""
+    """Compares neighbours in time, so the machine's drift cancels out."""
     if not reference:
         return ["", ""]
     pairs = list(zip(figures, reference))

@@ -83,7 +83,7 @@ class TruthServer:
         return f"http://127.0.0.1:{self.port}"
 
     def finish(self):
-        """Ends it, and gives what it served, by request id."""
+        """Stops the server, and returns the requests that it served, by request id."""
         self.__exit__()
         served = {}
         with open(self.log) as lines:
@@ -99,7 +99,7 @@ class TruthServer:
 
 @dataclass
 class Result:
-    """What one run left in its folder."""
+    """Files of one run's folder."""
 
     summary: dict
     rows: list
@@ -130,7 +130,7 @@ class Result:
 
 @dataclass
 class Limits:
-    """What a printed figure may be without the generator's part."""
+    """Limits of a printed figure without the generator's overhead."""
 
     low: float
     high: float
@@ -237,7 +237,7 @@ def ranks(count, q):
 
 
 class Ideal:
-    """What an ideal generator would have measured, given what the server took for each request."""
+    """Measurements of an ideal generator, from the server's time for each request."""
 
     def __init__(self, result, served, cap, timeout_ms):
         self.served, self.timeout_ms = served, timeout_ms
@@ -275,7 +275,7 @@ class Ideal:
         return waits
 
     def values(self, stage):
-        """Of each metric the least and the most true value of every request, in ms."""
+        """The lowest and the highest true value of each metric for every request, in ms."""
         rows = self.rows.get(stage["name"], [])
         values = {metric: ([], []) for metric in METRICS}
 
@@ -313,7 +313,7 @@ class Ideal:
         start = stage["start_s"] * 1e3
         rows = self.rows.get(stage["name"], [])
         if stage["model"] == "open":
-            # As the report counts: of whichever stage they were, what was completed while this one lasted.
+            # Like the report, this counts all requests completed during the stage, whichever stage they belong to.
             done = sum(start <= end <= start + duration_ms for end in self.ends())
             return done / stage["duration_s"], 2 / stage["duration_s"]
         return self.closed_throughput(stage, rows, self.epoch + start * MS, duration_ms)
@@ -329,7 +329,7 @@ class Ideal:
         return [at[key] + wait + service[1] for key, (wait, service) in self.waits.items()]
 
     def closed_throughput(self, stage, rows, began, duration_ms):
-        """Of the time within the stage in which the server held requests."""
+        """Time within the stage in which the server was processing requests."""
         held, done, times = 0.0, 0, []
         users = int(stage["name"].split(":")[0].split("..")[-1])
         for row in rows:

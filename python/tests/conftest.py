@@ -12,7 +12,7 @@ import pytest
 
 import plimsoll
 
-# Of `scripts/test --all` alone.
+# Runs only in `scripts/test --all`.
 takes_minutes = pytest.mark.skipif("PLIMSOLL_TEST_ALL" not in os.environ, reason="takes minutes: scripts/test --all")
 
 CHAT = {

@@ -33,7 +33,7 @@ def test_llm_gives_its_levels_a_curve_and_a_view(mock: plimsoll.Mock, tmp_path: 
     for level, stage in zip(levels, ("1:1s", "3:1s")):
         times = sorted(row["ttft_ms"] for row in rows if row["stage"] == stage)
         assert level["requests"] == len([row for row in rows if row["stage"] == stage])
-        # The mock waits 20 ms, and the median of the rows is that of the level.
+        # The mock waits 20 ms, and the median of the rows equals the level's.
         assert level["ttft_ms"] == pytest.approx(times[(len(times) - 1) // 2], rel=0.005)
         assert 20 <= level["ttft_ms_low"] <= level["ttft_ms"] <= level["ttft_ms_high"] <= times[-1] * 1.005
     assert run.levels("polars").columns == list(run.levels("pandas").columns) == list(levels[0])

@@ -153,7 +153,7 @@ def test_shards_are_removed_from_their_nodes_once_the_result_is_written(cluster:
 def test_an_out_that_cannot_be_written_is_found_before_the_load(cluster: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "used").mkdir()
-    # Nothing listens there: a load would be another error.
+    # The port is closed, so a load would raise another error.
     for out, run_id, words in [
         (tmp_path / "file", "any", "nothing was sent"),
         (tmp_path / "file/deeper", "any", "nothing was sent"),

@@ -1,1 +1,1 @@
-"""What scripts/structure is made of."""
+"""Modules of scripts/structure."""

@@ -16,7 +16,7 @@ import subprocess
 import threading
 import time
 
-# What Chromium itself may ask for: its own services, not the page.
+# Addresses of Chromium's own services, which are not requests of the page.
 OWN_SERVICES = ("google.com", "googleapis.com", "gvt1.com", "gstatic.com")
 FLAGS = [
     "--headless=new",
@@ -73,7 +73,7 @@ class Listener:
                 pass
 
     def of_pages(self):
-        """What pages asked for."""
+        """Requests of pages."""
 
         def is_own(line):
             host = line.split(" ")[1].split("//")[-1].split("/")[0].split(":")[0] if " " in line else ""

@@ -83,7 +83,7 @@ def new_records(root, commit):
 
 
 def git(root, *arguments):
-    """What git prints; nothing outside of a repository."""
+    """Output of git; empty outside of a repository."""
     done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else ""
 

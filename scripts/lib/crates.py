@@ -21,7 +21,7 @@ class CrateRules:
 
 @dataclass(frozen=True)
 class Crate:
-    """A package of the workspace, its dependencies divided by what they are for."""
+    """A package of the workspace, with its dependencies by purpose."""
 
     folder: str
     package: str
@@ -35,7 +35,7 @@ class Crate:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of USES or TESTS_USE: what must be there, and what may (marked with `?`)."""
+    """A row of USES or TESTS_USE: required dependencies, and optional ones (marked with `?`)."""
 
     must: frozenset
     may: frozenset
@@ -181,7 +181,7 @@ def check_reach(crate, rules, groups):
 
 
 def check_knowledge(crate, rules):
-    """Third-party crates that would tell it what it must not know."""
+    """Third-party crates that MUST_NOT_KNOW forbids."""
     forbidden = set(rules.must_not_know.get(crate.folder, "").split())
     for package in sorted(crate.normal & forbidden):
         rule = f"{crate.package} must not know {package} (MUST_NOT_KNOW)"

@@ -54,7 +54,7 @@ def count_crate(root, folder):
 
 
 def product_code(tokens, attributes=False):
-    """The index of each token outside of what only tests compile; those inside of an attribute if `attributes`."""
+    """The index of each token outside of test-only code; tokens of attributes only if `attributes`."""
     reader, index = rust.Reader(tokens), 0
     while index < len(tokens):
         if tokens[index] == "#" and tokens[index + 1] == "[":

@@ -12,7 +12,7 @@ from . import rust
 from .violation import Violation
 
 PROGRAM = "scripts/structure"
-# So many edges of a circle are printed unasked.
+# Maximum number of edges of a circle that are printed by default.
 SHOWN = 12
 # A parent and its child may need each other, so an edge between them is the last to be cut.
 KIN_WEIGHT = 100
@@ -127,7 +127,7 @@ def find_file(home, inline, name, path):
 
 
 class Resolver:
-    """Finds what a path means within one crate. Results are sets of `Item`s and `Module`s, empty for other crates."""
+    """Resolves paths within one crate. Results are sets of `Item`s and `Module`s, empty for other crates."""
 
     def __init__(self, root):
         self.root = root
@@ -135,7 +135,7 @@ class Resolver:
         self.known = {}
 
     def resolve(self, module, path):
-        """What `path` means inside of `module`."""
+        """Items and modules that `path` names inside of `module`."""
         found, rest = self.head(module, path)
         for name in rest:
             found = [deeper for target in found for deeper in self.step(target, name)]
@@ -153,7 +153,7 @@ class Resolver:
         return self.lookup(module, first), rest
 
     def step(self, target, name):
-        """A name inside of what was found. An unknown name of a module is taken for its own: a macro may make it."""
+        """Resolves a name inside of earlier results. An unknown name counts as a module's own: a macro may make it."""
         if isinstance(target, Item):
             return [target]
         known = self.names(target, name)
@@ -163,7 +163,7 @@ class Resolver:
         return self.names(module, name) or []
 
     def names(self, module, name):
-        """What `name` is in `module`; None if it has no such name, an empty list if it is another crate's."""
+        """Meaning of `name` in `module`; None if it is unknown, an empty list if it belongs to another crate."""
         key = (module.path, name)
         if key in self.known:
             return self.known[key]
@@ -201,7 +201,7 @@ class Resolver:
 
 
 def add_edges(graph, module, resolver):
-    """Everything that one module needs. A module is no item: what is used of it counts, not its name."""
+    """Everything that one module needs. A module itself is not counted, only the items used from it."""
     for used in module.imports:
         if not used.public or used.name in module.words:
             add_items(graph, module, resolver.resolve(module, used.path), used.at)
@@ -265,7 +265,7 @@ def is_family(graph, files):
 
 
 def forbidden_circles(graph, targets=None, files=None):
-    """The components of more than one file that are no family, largest first."""
+    """The components of more than one file that are not a family, largest first."""
     files = sorted(graph.place) if files is None else files
     targets = targets or (lambda file: graph.targets(file, graph.place))
     found = [part for part in components(files, targets) if len(part) > 1 and not is_family(graph, part)]

@@ -147,7 +147,7 @@ def comment_lines(text):
 
 
 def parse_file(text, module):
-    """Fills `module` with what the file says. What only tests compile is left out."""
+    """Fills `module` from the file, without test-only code."""
     tokens = read_tokens(text)
     Reader(tokens).items(0, len(tokens), module)
 

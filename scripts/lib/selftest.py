@@ -339,7 +339,7 @@ def run_case(case, small, folder, check):
 
 
 def compare(name, expected, found):
-    """Every row of `expected` is in one violation, and there is none besides."""
+    """Every row of `expected` matches one violation, and no others exist."""
     for row in expected:
         named = next((violation for violation in found if all(part in violation for part in row)), None)
         if named is None:

@@ -1,4 +1,4 @@
-"""What the tests of engines have in common: a mock, checks, and the summaries of merged runs."""
+"""Shared parts of the tests of engines: a mock, checks, and the summaries of merged runs."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def listens(port):
 
 
 def clean_environment():
-    """Without what an engine or a user has set for other runs."""
+    """The environment without settings for other runs."""
     foreign = ("SLURM_", "PLIMSOLL", "PMI_", "OMPI_", "JOB_", "RCLONE_", "AWS_")
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
 

@@ -12,7 +12,7 @@ from .violation import Violation
 URL = re.compile(r"https?://\S+")
 # `- [text](url)`, `[name]: url` or a bare URL, and nothing else.
 LINK_ONLY = re.compile(r"\s*(?:[-*+]\s+|\d+\.\s+)?(?:\[[^\]]*\](?:\([^)]*\)|:\s*\S+)|<?https?://\S+>?)[.,;:]?\s*")
-# A path of this repository in backticks, and the target of a link that is no address.
+# A path of this repository in backticks, and the target of a relative link.
 PATH = re.compile(r"`((?:crates|docs|scripts|bench|fuzz|profiles|examples)/[\w./-]*\w)`")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
@@ -43,7 +43,7 @@ class WideLine:
 
 
 def list_files(root):
-    """What git tracks, or would if it were added; without git, everything that is not hidden or built."""
+    """Files that git tracks, or would if added; without git, all files that are neither hidden nor built."""
     if (root / ".git").exists():
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.split("\0")
@@ -58,7 +58,7 @@ def is_hidden_or_built(path):
 
 
 def read_texts(root):
-    """Every text file by name; files that are no UTF-8 are left out."""
+    """Every text file by name, without files that are not UTF-8."""
     texts = {}
     for name in list_files(root):
         try:
@@ -98,7 +98,7 @@ def wide_lines(texts, rules):
 
 
 def comment_numbers(text):
-    """Of Rust only comments count: rustfmt sees to code, and leaves only strings that it must not break."""
+    """In Rust only comments count: rustfmt wraps code, except for strings that it must not break."""
     return rust.comment_lines(text)
 
 
@@ -140,7 +140,7 @@ def check_paths(texts):
         named = [(found.start(), found[1]) for found in PATH.finditer(text)]
         named += [(found.start(), resolve(file, found[1])) for found in LINK.finditer(text)]
         for start, path in sorted(named):
-            # Pictures are no texts.
+            # Pictures are not checked as text.
             if path not in texts and path.rstrip("/") not in folders and not is_picture(path):
                 rule = f"line {rust.line_of(text, start)} names `{path}`, which does not exist"
                 yield Violation(file, rule, "name the file as it is called now")
@@ -172,7 +172,7 @@ def check_tests(root, rules):
 
 
 def test_roots(root):
-    """What Cargo would build as a binary of tests, and helpers of such, other than tests/it/main.rs."""
+    """Files that Cargo would build as test binaries, and their helpers, other than tests/it/main.rs."""
     for folder in sorted(root.glob("crates/**/tests")):
         if (folder.parent / "Cargo.toml").is_file():
             found = [*folder.glob("*.rs"), *folder.glob("*/main.rs"), *folder.glob("*/mod.rs")]

@@ -1,4 +1,4 @@
-// What the clients made with the TypeScript SDKs share: requests that are counted, sessions with tool servers in both
+// Shared parts of the clients made with the TypeScript SDKs: counted requests, sessions with tool servers in both
 // lines of the SDK, and agents of one version of A2A.
 
 import assert from "node:assert/strict";
@@ -47,7 +47,7 @@ export async function session([sdk, options, version], url, headers, use) {
   return counted.requests;
 }
 
-// That a call is answered by an error of JSON-RPC.
+// Checks that a call is answered by an error of JSON-RPC.
 export async function refused(call, code) {
   await assert.rejects(call, (error) => error.code === code);
 }
@@ -87,7 +87,7 @@ export async function all(stream) {
   return events;
 }
 
-// That an agent answers with an error of this name.
+// Checks that an agent answers with an error of this name.
 export async function failed(call, name) {
   await assert.rejects(call, (error) => error.name === name);
 }

@@ -15,7 +15,7 @@ import xllamacpp
 
 WIDTH, HEADS, INNER = 64, 4, 128
 TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}assistant:"
-# What a token is, in the words of llama.cpp: ordinary, unknown, controlling, a byte.
+# Kinds of tokens in llama.cpp: ordinary, unknown, controlling, a byte.
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
 
 

@@ -33,7 +33,7 @@ def image(block):
 
 
 def facts(message):
-    """What a message says: texts that are not blank, images, calls and results of tools."""
+    """Contents of a message: texts that are not blank, images, calls and results of tools."""
     if message["role"] == "tool":
         yield "result", message["tool_call_id"], "".join(block["text"] for block in blocks(message["content"]))
         return

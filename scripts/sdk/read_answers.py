@@ -41,7 +41,7 @@ class Server(BaseHTTPRequestHandler):
 
 
 def record(model, stream):
-    """What the mock answers in each dialect."""
+    """Answers of the mock in each dialect."""
     functions = [
         {"type": "function", "function": {"name": tool["name"], "description": "d", "parameters": tool["schema"]}}
         for tool in TOOLS

@@ -1,9 +1,9 @@
-// What the servers made with the TypeScript SDKs share: a port of their own, a log, and an end.
+// Shared parts of the servers made with the TypeScript SDKs: a port of their own, a log, and an end.
 
 import { openSync, writeSync } from "node:fs";
 import { createServer } from "node:http";
 
-// One line for each fact, in a file; without a path nothing is kept.
+// Writes one line for each fact to a file; does nothing without a path.
 export function openLog(path) {
   const file = path && openSync(path, "a");
   return (...words) => file && writeSync(file, `${words.join(" ")}\n`);

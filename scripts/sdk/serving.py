@@ -1,4 +1,4 @@
-"""What the servers made with the Python SDKs share: a port of their own, a log, and an end."""
+"""Shared parts of the servers made with the Python SDKs: a port of their own, a log, and an end."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ import uvicorn
 
 
 class Log:
-    """One line for each fact, in a file; without a path nothing is kept."""
+    """Writes one line for each fact to a file; does nothing without a path."""
 
     def __init__(self, path):
         self.file = open(path, "a", buffering=1, encoding="utf-8") if path else None

@@ -172,7 +172,7 @@ static void due(struct timer t) {
 
 static char *find(char *in, const char *name) { char *at = strcasestr(in, name); return at ? at + strlen(name) : NULL; }
 
-// Takes a whole request from what was read; 0 if there is none yet.
+// Takes a whole request from the input; 0 if it is incomplete.
 static int take(struct conn *c) {
   c->in[c->have] = 0;
   char *end = strstr(c->in, "\r\n\r\n");

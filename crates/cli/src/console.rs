@@ -26,17 +26,17 @@ pub(crate) fn print_line(line: &str) -> io::Result<()> {
 /// How much of a result is printed at the end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Show {
-    /// What fits the terminal; elsewhere 80 columns and 60 lines.
+    /// Text that fits the terminal; elsewhere 80 columns and 60 lines.
     Screen,
     /// Everything, as report.txt holds it.
     Full,
-    /// What programs read: levels.json, or what stands for it.
+    /// Output for programs: levels.json, or its equivalent.
     Json,
-    /// Nothing yet: the command shows several results together.
+    /// No output yet: the command shows several results together.
     Nothing,
 }
 
-/// The style of screens on stdout: as wide as the terminal, or as those that are common.
+/// The style of screens on stdout: the terminal's width, or the usual width elsewhere.
 fn screen_style() -> Style {
     full_style(COLUMNS)
 }
@@ -57,7 +57,7 @@ pub(crate) fn full_style(columns: usize) -> Style {
         return Style { color, ..plain };
     };
     let width = usize::from(columns).clamp(*WIDTHS.start(), *WIDTHS.end());
-    // The last line is that of the prompt.
+    // The last line is reserved for the prompt.
     let lines = usize::from(lines).saturating_sub(1).max(plain.lines);
     Style { width, lines, color }
 }
@@ -101,8 +101,7 @@ fn ignore_gone_reader(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Whether stdout is a device, such as a terminal: one that is closed no longer says that it is
-/// one.
+/// Whether stdout is a device, such as a terminal: a closed terminal no longer identifies itself.
 fn is_device() -> bool {
     fstat(io::stdout())
         .is_ok_and(|stat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFCHR)

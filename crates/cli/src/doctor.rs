@@ -29,7 +29,7 @@ impl Severity {
     }
 }
 
-/// What a check saw: a severity and a value. `None` where the system does not report it.
+/// Result of a check: a severity and a value. `None` if the system does not report it.
 type Seen = Option<(Severity, String)>;
 
 /// The result of one check.
@@ -40,12 +40,12 @@ pub(crate) struct Finding {
     pub(crate) subject: &'static str,
     /// Its value.
     pub(crate) value: String,
-    /// The remedy; empty where none is needed.
+    /// The remedy; empty if none is needed.
     pub(crate) fix: &'static str,
 }
 
 impl Finding {
-    /// A finding. What is unknown is a warning; what is good needs no fix.
+    /// A finding. An unknown value is a warning; a good value needs no fix.
     fn new(subject: &'static str, seen: Seen) -> Self {
         let unknown = "check it yourself: this kernel or container does not report it";
         let Some((severity, value)) = seen else {

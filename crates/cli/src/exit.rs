@@ -81,7 +81,7 @@ impl Exit {
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
-/// The target answers none of the load: the text says why.
+/// The target answered none of the requests; the text says why.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct TargetError(pub(crate) String);
@@ -130,8 +130,8 @@ pub(crate) fn with_hint(hint: &str) -> ExitCode {
     ExitCode::from(Exit::Usage.number())
 }
 
-/// Prints what the parser of the command line returned, help and versions to stdout, usage errors
-/// to stderr, and returns the exit code.
+/// Prints the message of the command line's parser, help and versions to stdout and usage errors to
+/// stderr, and returns the exit code.
 pub(crate) fn from_parse_error(mut error: clap::Error) -> ExitCode {
     let refused = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     let refused = refused.filter(|_| error.kind() == ErrorKind::UnknownArgument);

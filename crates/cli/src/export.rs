@@ -1,4 +1,4 @@
-//! Metrics of the runs of a command: served while they go on, and pushed when they are over.
+//! Metrics of the runs of a command: served during the runs, and pushed at their end.
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ use plimsoll_runner::time::sleep;
 /// Between looks whether the last page was read.
 const LOOK: Nanos = Nanos::from_millis(50);
 
-/// What is asked for.
+/// Requested exports.
 #[derive(Clone, Debug)]
 pub(crate) struct ExportOptions {
     /// Where live metrics are served.
@@ -27,7 +27,7 @@ pub(crate) struct ExportOptions {
     pub(crate) push: Option<PushTarget>,
 }
 
-/// What is served and pushed; by default nothing.
+/// Metrics that are served and pushed; by default none.
 #[derive(Debug, Default)]
 pub(crate) struct Export {
     served: Option<(LiveMetrics, MetricsServer)>,
@@ -54,7 +54,7 @@ impl Export {
         Ok(Self { served, linger: options.linger, push: options.push })
     }
 
-    /// What the progress of runs goes to; `None` if nothing is served.
+    /// Receiver of the progress of runs; `None` if no metrics are served.
     pub(crate) fn live(&self) -> Option<LiveMetrics> {
         self.served.as_ref().map(|(live, _)| live.clone())
     }

@@ -54,10 +54,10 @@ impl FdLimit {
 
 /// Has the kernel make the table of open files large enough for so many.
 ///
-/// The table grows when descriptor 256, 512, 1024 and so on is taken. In a process with threads the
-/// kernel then waits until no CPU can still read the old one (`expand_fdtable` calls
-/// `synchronize_rcu`), some 10 to 20 ms in which the thread that opens a connection does nothing
-/// else. The table never shrinks, so a descriptor that is taken and given back is enough.
+/// The table grows when descriptor 256, 512, 1024 and so on is opened. In a process with threads
+/// the kernel then waits until no CPU can still read the old one (`expand_fdtable` calls
+/// `synchronize_rcu`), some 10 to 20 ms in which the thread that opens a connection is blocked. The
+/// table never shrinks, so opening and closing one descriptor is enough.
 fn reserve_table(files: u64) {
     let highest = i32::try_from(files).unwrap_or(i32::MAX) - 1;
     // Without it a load is held up for moments, and says so: not worth an error.

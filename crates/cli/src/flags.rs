@@ -114,7 +114,7 @@ fn ignored(text: &str) -> Result<u16, String> {
     }
 }
 
-/// What is wrong with the name of a rule, and what would be right.
+/// Error for an unknown rule, with the correct name.
 pub(crate) fn unknown_rule(text: &str) -> String {
     format!("there is no rule `{text}`: expected a code such as PL204 (`plimsoll rule` lists them)")
 }
@@ -199,7 +199,7 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "write a number of requests per second above 0".to_owned())
 }
 
-/// A URL as it is typed; without a scheme it is one of http.
+/// A URL as typed; `http://` is added if it has no scheme.
 pub(crate) fn with_scheme(text: &str) -> String {
     if text.contains("://") { text.to_owned() } else { format!("http://{text}") }
 }
@@ -256,7 +256,7 @@ impl OutputFlags {
 }
 
 impl RunFlags {
-    /// The options of a run that writes its files as `output` says, or none.
+    /// The options of a run that writes its files according to `output`, or no files.
     pub(crate) fn options(&self, output: Option<RunDirOptions>) -> RunOptions {
         let watch = self.watch.clone();
         RunOptions {
@@ -310,7 +310,7 @@ pub(crate) struct PushFlags {
 }
 
 impl ServeFlags {
-    /// What is served; nothing is pushed.
+    /// Served metrics; nothing is pushed.
     pub(crate) const fn options(&self) -> ExportOptions {
         let Self { serve_metrics: serve, serve_metrics_linger: linger } = *self;
         ExportOptions { serve, linger, push: None }
@@ -318,7 +318,7 @@ impl ServeFlags {
 }
 
 impl ExportFlags {
-    /// What is served and pushed.
+    /// Served and pushed metrics.
     pub(crate) fn options(&self) -> ExportOptions {
         ExportOptions { push: self.push.push_metrics.clone(), ..self.serve.options() }
     }

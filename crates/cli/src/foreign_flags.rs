@@ -46,7 +46,7 @@ impl Row {
         self.condition.is_empty() || value.is_some_and(|value| meets(self.condition, value))
     }
 
-    /// What to type instead.
+    /// The suggested replacement.
     fn hint(&self, flag: &str) -> String {
         let Self { tools, text, .. } = self;
         match text.strip_prefix("nothing: ") {
@@ -97,7 +97,7 @@ fn meets(condition: &str, value: &str) -> bool {
 pub(crate) enum Reading {
     /// In our spelling, and how foreign flags were read.
     Ours(Vec<OsString>, Vec<String>),
-    /// Hints for the flags that have no counterpart, or one that has to be chosen.
+    /// Hints for flags without a counterpart, or with a counterpart that the user must choose.
     Refused(String),
 }
 
@@ -199,7 +199,7 @@ impl Reader<'_> {
         });
     }
 
-    /// Adds the defaults of other tools, where the line says nothing else.
+    /// Adds the defaults of other tools, where the command line does not override them.
     fn add_defaults(&mut self) {
         for word in std::mem::take(&mut self.defaults) {
             let word = word.trim_start_matches('?');
@@ -238,8 +238,8 @@ fn split(word: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What a line that begins with another tool's command, with a URL or with flags should begin
-/// with, and which command of ours that is.
+/// The correct beginning of a line that begins with another tool's command, with a URL or with
+/// flags, and our command in it.
 fn foreign_command(words: &[&str]) -> Option<(String, &'static str)> {
     let (first, rest) = words.split_first()?;
     let is_url = |word: &&str| word.contains("://");

@@ -28,16 +28,16 @@ use std::process::ExitCode;
 use command::Command;
 use foreign_flags::Reading;
 
-/// The C library's allocator keeps what a peak of connections took; this one gives it back.
+/// The C library's allocator keeps the memory of a connection peak; this allocator releases it.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Ends this process when the one that called it is gone: its end of the pipe closes.
+/// Ends this process when its caller exits, which closes the caller's end of the pipe.
 fn follow_caller() {
     if std::env::var_os("PLIMSOLL_FOLLOW_CALLER").is_some() {
         std::thread::spawn(|| {
-            // Nothing is ever written.
+            // The caller never writes to the pipe.
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
             signal::exit_now();
         });

@@ -1,5 +1,5 @@
 //! One run divided among several processes of this host: each is a shard, they begin together, and
-//! what they measured is merged.
+//! their results are merged.
 
 mod child;
 
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Runs a plan in this process, or divided among as many as the options say.
 ///
 /// # Errors
-/// As those of a run, and those of a divided one.
+/// Same as the errors of a run, and of a divided run.
 pub(crate) fn run_plan(
     session: &mut Session,
     plan: Plan,
@@ -40,10 +40,10 @@ pub(crate) fn run_plan(
     }
 }
 
-/// Carries a run out by so many processes, and prints what they measured together.
+/// Runs the load in several processes, and prints their merged result.
 ///
 /// # Errors
-/// A process cannot begin, or nothing of the run can be merged.
+/// A process cannot begin, or no result can be merged.
 fn run(
     session: &mut Session,
     plan: &Plan,
@@ -92,7 +92,7 @@ fn run(
 struct Place {
     /// The folder in which each run has its own.
     out: PathBuf,
-    /// That of this run: it holds those of its shards.
+    /// The folder of this run, which contains the folders of its shards.
     run: PathBuf,
     /// Where the whole is kept, if it is.
     keep: Option<RunDirOptions>,
@@ -122,16 +122,16 @@ impl Place {
         Ok(Self { out, run, keep })
     }
 
-    /// Removes what is left of a run that did not begin.
+    /// Removes the folders of a run that did not begin.
     fn remove(&self) {
-        // What cannot be removed does no harm.
+        // A leftover folder does no harm.
         let _ = fs::remove_dir_all(&self.run);
         if self.keep.is_none() {
             let _ = fs::remove_dir(&self.out);
         }
     }
 
-    /// Moves the shards into the folder of the whole; without one nothing is kept.
+    /// Moves the shards into the folder of the merged run; without one, deletes them.
     fn tidy(&self, whole: &Whole) -> Result<()> {
         let Some(whole) = &whole.folder else {
             self.remove();
@@ -231,14 +231,14 @@ impl Division {
     }
 }
 
-/// Where the shards are, and what merges them if this process cannot.
+/// Location of the shards, and the command to merge them if this process cannot.
 fn how_to_merge(run: &Path, count: u64) -> String {
     let run = run.display();
     format!("the shards are in {run}; merge them: plimsoll merge {run} --expect {count}")
 }
 
-/// Says at once, and once, that a process left without its last file: the load is no longer the
-/// planned one.
+/// Reports at once, and only once, that a process exited without its last file: the load no longer
+/// follows the plan.
 fn tell_of_loss(session: &Session, process: &mut Process, run: &Path) -> bool {
     let Some(ended) = process.newly_ended() else { return false };
     let folder = run.join(folder::shard_name(process.index, process.count));

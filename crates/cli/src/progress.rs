@@ -1,4 +1,4 @@
-//! The progress display on stderr: the live view, a bar, lines, or nothing.
+//! The progress display on stderr: the live view, a bar, lines, or no display.
 //!
 //! One mechanism for all commands: [`StatusOutput`] prints messages, [`ProgressView`] shows a run
 //! from its snapshots, and [`Steps`] shows whatever else takes long.
@@ -60,7 +60,7 @@ impl StatusOutput {
         }
     }
 
-    /// Prints a message above the bar; nothing with `--quiet`.
+    /// Prints a message above the bar; prints nothing with `--quiet`.
     pub(crate) fn info(&self, message: &str) {
         match self {
             Self::Full(view) => say(view, message.to_owned()),
@@ -115,7 +115,7 @@ impl StatusOutput {
 
     fn begin(&self, duration: Nanos) {
         let Self::Bar(bar) = self else { return };
-        // The bar may have shown another run before; nothing of it must be drawn again.
+        // The bar may have shown another run, whose content must not be drawn again.
         bar.set_draw_target(ProgressDrawTarget::hidden());
         bar.reset();
         bar.set_message("");
@@ -197,7 +197,7 @@ impl ShardsView {
         Self { status, shards, shown: false, next_line, last: (0.0, 0), rate: 0.0 }
     }
 
-    /// Shows what the shards have told; so many go on.
+    /// Shows the progress of the shards; `running` is the number of shards that are still running.
     pub(crate) fn show(&mut self, told: &[ShardProgress], running: u64) {
         let furthest = told.iter().max_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s));
         let Some(furthest) = furthest else { return };
@@ -274,7 +274,7 @@ impl Judge {
         Self { metadata, thresholds, clock: MonotonicClock::start(), next: LOOK }
     }
 
-    /// Looks, if it is time. What happened in the last second is not in it.
+    /// Takes a look at the figures, if it is time. Events of the last second are not included.
     fn look(&mut self, progress: &Progress<'_>) -> Option<SoFar> {
         if progress.elapsed < self.next || progress.before.cells().next().is_none() {
             return None;
@@ -320,8 +320,8 @@ fn until(metadata: &RunMetadata, seconds: f64) -> RunMetadata {
     }
 }
 
-/// What the generator did to headline figures, and its own errors. Requests in flight are not
-/// accounted for before the end, which means nothing.
+/// Effects of the generator on headline figures, and its own errors. Requests in flight are
+/// unaccounted for until the end, which is not an error.
 fn invalid(summary: &RunSummary) -> Vec<String> {
     let invalid = summary.of_level(Level::Invalid);
     let own = invalid.filter(|finding| matches!(finding.code, 101..=103));
@@ -336,7 +336,7 @@ const TICK: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Steps {
     bar: Option<ProgressBar>,
-    /// Whether steps are printed where nothing is redrawn.
+    /// Whether steps are printed if the display does not redraw.
     lines: bool,
 }
 
@@ -350,7 +350,7 @@ impl Steps {
         Self { bar, lines: matches!(status, StatusOutput::Lines) }
     }
 
-    /// Shows a step of which a log needs no line.
+    /// Shows a step that a log does not need.
     pub(crate) fn passing(status: &StatusOutput, text: &str) -> Self {
         let steps = Self { bar: spinner(status), lines: false };
         steps.step(text);
@@ -428,7 +428,7 @@ pub(crate) enum Ui {
     Quiet,
 }
 
-/// What decides.
+/// Properties of stderr that choose the display.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of the terminal")]
 struct Stderr {
@@ -459,7 +459,7 @@ impl Ui {
         )
     }
 
-    /// What needs a terminal and has none becomes lines.
+    /// Displays that need a terminal fall back to lines.
     fn choose(flag: UiFlag, quiet: bool, stderr: Stderr) -> Self {
         let large = stderr.size.is_some_and(|(width, height)| width >= FULL.0 && height >= FULL.1);
         match flag {

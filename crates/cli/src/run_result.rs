@@ -18,13 +18,13 @@ use crate::exit::{Exit, UsageError};
 /// Columns of report.txt.
 const WIDTH: usize = 120;
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct RunResult<'r> {
     pub(crate) summary: &'r RunSummary,
-    /// Single requests with all their times; of a stored run perhaps none.
+    /// Single requests with all their times; may be missing for a stored run.
     pub(crate) exemplars: Option<&'r RunExemplars>,
-    /// What came of the comparison, if it was one.
+    /// Result of the comparison, if the run was one.
     pub(crate) versus: Option<&'r Versus>,
 }
 
@@ -92,7 +92,7 @@ impl RunResult<'_> {
         }
     }
 
-    /// The exit code: that of the run; of a comparison, that of its verdict.
+    /// The exit code of the run, or of the verdict of a comparison.
     pub(crate) fn exit(&self, allow_invalid: bool) -> Exit {
         let Some(versus) = self.versus else { return Exit::of_run(self.summary, allow_invalid) };
         match versus.conclusion(self.summary, allow_invalid) {
@@ -111,12 +111,12 @@ pub(crate) fn levels_json(levels: &(impl Serialize + ?Sized)) -> Result<String> 
     Ok(serde_json::to_string(levels)? + "\n")
 }
 
-/// Where a reader finds what a screen leaves out: in the folder, if there is one.
+/// Location of the details that a screen leaves out: in the folder, if there is one.
 pub(crate) fn rest(folder: Option<&std::path::Path>) -> Rest {
     folder.map_or(Rest::Flag, |folder| Rest::Folder(folder.display().to_string()))
 }
 
-/// The bounds on what targets add, as the plan has them.
+/// The plan's bounds on the overhead of targets.
 pub(crate) fn parse_thresholds(
     written: &BTreeMap<String, Vec<String>>,
 ) -> Result<Vec<AddedThreshold>, UsageError> {

@@ -45,7 +45,7 @@ pub(crate) enum Watch {
 /// The options of a run, besides its plan.
 #[expect(clippy::struct_excessive_bools, reason = "options are independent")]
 pub(crate) struct RunOptions {
-    /// The files to write; `None` for none.
+    /// The files to write; `None` writes no files.
     pub(crate) output: Option<RunDirOptions>,
     /// Whether probe requests are sent before the load.
     pub(crate) probe: bool,
@@ -55,7 +55,7 @@ pub(crate) struct RunOptions {
     pub(crate) ignored: Vec<u16>,
     /// Processes whose CPU and memory use is reported.
     pub(crate) watch: Vec<Watch>,
-    /// As a shard: what started it.
+    /// For a shard: the launch that it belongs to.
     pub(crate) launch: Launch,
     /// The profile with every default, for the folder.
     pub(crate) profile: Option<String>,
@@ -68,7 +68,7 @@ pub(crate) struct RunOptions {
 /// How a run or a shard is started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Launch {
-    /// Tells it from other launches of the same run; empty if the launcher gave none.
+    /// Distinguishes launches of the same run; empty if the launcher set none.
     pub(crate) id: String,
     /// When it begins, if not as soon as it is ready.
     pub(crate) start: Option<CommonStart>,
@@ -100,7 +100,7 @@ pub(crate) struct PreparedRun {
 /// A run that ended and was not reported yet.
 pub(crate) struct Measured {
     pub(crate) summary: RunSummary,
-    /// What happened when.
+    /// Timeline of the run.
     pub(crate) record: TimeRecord,
     /// Single requests with all their times.
     pub(crate) exemplars: RunExemplars,
@@ -108,7 +108,7 @@ pub(crate) struct Measured {
     pub(crate) run_dir: Option<RunDir>,
     /// Its last file.
     pub(crate) status: ShardStatus,
-    /// What only a comparison has.
+    /// Data of a comparison.
     pub(crate) comparison: Comparison,
 }
 
@@ -118,18 +118,18 @@ impl Measured {
         self.summary.metadata.run.shard != "0/1"
     }
 
-    /// Where a reader finds what a screen leaves out.
+    /// Location of the details that a screen leaves out.
     pub(crate) fn rest(&self) -> Rest {
         rest(self.run_dir.as_ref().map(RunDir::path))
     }
 
-    /// What came of it, with the comparison that its blocks made.
+    /// The result, including the comparison made from its blocks.
     pub(crate) const fn result<'r>(&'r self, versus: Option<&'r Versus>) -> RunResult<'r> {
         RunResult { summary: &self.summary, exemplars: Some(&self.exemplars), versus }
     }
 }
 
-/// What a comparison has besides its summary and its blocks.
+/// Data of a comparison besides its summary and its blocks.
 pub(crate) struct Comparison {
     /// By target: when it was taken out, after the run's start.
     pub(crate) taken_out: Vec<Option<Nanos>>,
@@ -148,7 +148,7 @@ pub(crate) struct FinishedRun {
 }
 
 impl Session {
-    /// Raises the limits of the process, and finds out what the terminal can show.
+    /// Raises the limits of the process, and detects the capabilities of the terminal.
     pub(crate) fn open(ui: Ui) -> Self {
         let status = StatusOutput::open(ui);
         let fd_limit = FdLimit::raise();
@@ -168,7 +168,7 @@ impl Session {
         Ok(())
     }
 
-    /// What is served and pushed.
+    /// Served and pushed metrics.
     pub(crate) const fn exported(&self) -> &Export {
         &self.export
     }
@@ -199,7 +199,7 @@ impl Session {
     /// Runs a plan, prints the report and writes the files.
     ///
     /// # Errors
-    /// The run could not be carried out. Errors of the target are in the summary instead.
+    /// The run could not start or finish. Errors of the target are in the summary instead.
     pub(crate) fn run_plan(&mut self, plan: Plan, options: &RunOptions) -> Result<FinishedRun> {
         let prepared = self.prepare(plan, options)?;
         let mut measured = self.measure(prepared)?;
@@ -268,7 +268,7 @@ impl Session {
     /// Carries out a prepared run, which Ctrl-C ends early.
     ///
     /// # Errors
-    /// The load could not be carried out.
+    /// The load could not run.
     pub(crate) fn measure(&mut self, prepared: PreparedRun) -> Result<Measured> {
         let PreparedRun { mut runner, machine, limits, until_saturated } = prepared;
         self.handle_signals()?;
@@ -316,7 +316,7 @@ impl Session {
         }
     }
 
-    /// Lets Ctrl-C end what goes on, and a second one the process.
+    /// Makes Ctrl-C end the current load, and a second one the process.
     ///
     /// # Errors
     /// Where signals cannot be handled.
@@ -428,7 +428,7 @@ struct RunView {
     targets: Vec<String>,
     /// Targets taken out that were told of.
     told: usize,
-    /// Of a sweep that ends by itself.
+    /// Saturation of a sweep that ends early.
     saturation: Option<Saturation>,
     control: Control,
     /// Why the sweep ended.
@@ -456,7 +456,7 @@ impl RunWatcher for RunView {
 /// A level that gives less than this more than the one before, beyond their intervals, shows
 /// saturation.
 const LEAST_GAIN: f64 = 1.05;
-/// A level of which a larger share fails is the last.
+/// A level with a larger share of failed requests is the last.
 const MOST_FAILED: f64 = 0.1;
 
 /// Looks at each level of a sweep in the last second of it.

@@ -21,7 +21,7 @@ pub(crate) enum RunSignal {
     HangUp,
     /// Ctrl-Z: this process is about to be stopped.
     Suspend,
-    /// It goes on.
+    /// The process continues.
     Continue,
 }
 
@@ -32,7 +32,7 @@ const ONE_STOP: Nanos = Nanos::from_millis(200);
 const STOPS: [(Signal, RunSignal); 2] =
     [(Signal::SIGINT, RunSignal::Interrupt), (Signal::SIGTERM, RunSignal::Interrupt)];
 
-/// What a command with a load hears besides.
+/// Additional signals of commands with a load.
 const OF_RUNS: [(Signal, RunSignal); 3] = [
     (Signal::SIGHUP, RunSignal::HangUp),
     (Signal::SIGTSTP, RunSignal::Suspend),

@@ -1,4 +1,4 @@
-//! What this process uses, under the names that Prometheus' client libraries give it.
+//! Resource use of this process, under the metric names of Prometheus' client libraries.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,7 +6,8 @@ use std::fs;
 /// Ticks of CPU time in a second, as Linux shows them to programs (`USER_HZ`).
 const TICKS_PER_S: f64 = 100.0;
 
-/// Appends the CPU time and memory of this process; nothing where the kernel does not tell.
+/// Appends the CPU time and memory of this process; appends nothing where the kernel does not
+/// report them.
 pub fn append(page: &mut String) {
     let cpu = cpu_s(&fs::read_to_string("/proc/self/stat").unwrap_or_default());
     metric(page, "process_cpu_seconds_total", "counter", "User and system CPU time.", cpu);

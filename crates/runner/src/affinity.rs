@@ -15,7 +15,7 @@ pub fn allowed_cpus() -> Vec<usize> {
 /// Restricts the calling thread, and everything that it starts from now on, to some CPUs.
 ///
 /// # Errors
-/// Where the system refuses: no CPU is named, or none that this process may use.
+/// `cpus` is empty, or contains no CPU that this process may use.
 pub fn pin_current_thread(cpus: &[usize]) -> nix::Result<()> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
@@ -34,7 +34,7 @@ mod tests {
         let first = before[0];
         let after = std::thread::spawn(move || {
             pin_current_thread(&[first]).unwrap();
-            // What a pinned thread starts inherits its CPU.
+            // A thread inherits the CPUs of the pinned thread that starts it.
             std::thread::spawn(allowed_cpus).join().unwrap()
         });
         assert_eq!(after.join().unwrap(), [first]);

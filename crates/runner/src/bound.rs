@@ -33,7 +33,7 @@ impl Bound {
     }
 
     /// The share of the bound that a figure uses up, to find the figure nearest to breaking: above
-    /// 1 for one that is broken, and infinite for a figure that is not a number.
+    /// 1 for a broken bound, and infinite for a NaN.
     pub fn usage(&self, measured: f64) -> f64 {
         let (part, whole) = match *self {
             Self::Within { truth, tolerance } => ((measured - truth).abs(), tolerance),
@@ -45,7 +45,7 @@ impl Bound {
             (_, true) => f64::INFINITY,
             (true, _) => usage.min(1.0),
             (false, _) if whole > 0.0 => usage,
-            // A bound without width, like that of an exact count, is only just broken.
+            // A bound without width, such as an exact count, is only just broken.
             (false, _) => 1.0 + f64::EPSILON,
         }
     }

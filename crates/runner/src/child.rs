@@ -24,7 +24,7 @@ impl ChildProcess {
     /// Starts a process.
     ///
     /// # Errors
-    /// As [`Command::spawn`].
+    /// Same as [`Command::spawn`].
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         command.spawn().map(|child| Self { child })
     }
@@ -63,7 +63,7 @@ impl ChildProcess {
     /// Waits until it ends.
     ///
     /// # Errors
-    /// As [`Child::wait`].
+    /// Same as [`Child::wait`].
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait()
     }
@@ -73,7 +73,7 @@ impl ChildProcess {
         self.child.stderr.take()
     }
 
-    /// How it ended; `None` while it goes on.
+    /// Exit status; `None` while the process is running.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
@@ -81,7 +81,7 @@ impl ChildProcess {
     /// Asks it to end, as Ctrl-C does.
     ///
     /// # Errors
-    /// As [`ChildProcess::suspend`].
+    /// Same as [`ChildProcess::suspend`].
     pub fn interrupt(&self) -> io::Result<()> {
         self.signal(Signal::SIGINT)
     }
@@ -97,7 +97,7 @@ impl ChildProcess {
     /// Lets a suspended process continue.
     ///
     /// # Errors
-    /// As [`ChildProcess::suspend`].
+    /// Same as [`ChildProcess::suspend`].
     pub fn resume(&self) -> io::Result<()> {
         self.signal(Signal::SIGCONT)
     }

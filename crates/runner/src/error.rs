@@ -1,4 +1,4 @@
-//! Why a run could not be carried out.
+//! Reasons why a run could not start or finish.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use plimsoll_measure::Nanos;
 use plimsoll_metrics::MetricsError;
 use plimsoll_run_files::{RunFileError, ShardSign};
 
-/// Why a run could not be carried out, or its results could not be stored. What the target does is
-/// part of the result.
+/// Reason why a run could not be carried out, or its results could not be stored. Failures of the
+/// target are part of the result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunnerError {
-    /// The engine cannot carry out the load. It says what to change.
+    /// The engine cannot run this load; the message says what to change.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// Figures or thresholds cannot be computed. It says which.
@@ -35,7 +35,7 @@ pub enum RunnerError {
     NoSpace {
         /// The run's folder.
         folder: PathBuf,
-        /// What was to be reserved.
+        /// Memory requested, in MiB.
         mib: u64,
         /// The system's reason.
         source: io::Error,
@@ -46,7 +46,7 @@ pub enum RunnerError {
         .0.display()
     )]
     ShardExists(PathBuf),
-    /// A run was ready only after its start, and sent nothing.
+    /// A shard was ready only after the common start, so it sent no requests.
     #[error(
         "{who} was ready {late} after the common start, and sent nothing: its schedule is never shifted; start it earlier, give --start-at a later time, or set this host's clock"
     )]
@@ -73,7 +73,7 @@ pub enum RunnerError {
         "nothing was sent, because not all shards were ready within --start-timeout: {who}; look into their own output, and start all shards again"
     )]
     NotReady {
-        /// Who is missing.
+        /// Name of the missing shard.
         who: String,
     },
     /// The files by which shards agree on a start cannot be used.
@@ -101,7 +101,7 @@ pub enum RunnerError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The file of blocks is not one of this version, or damaged.
+    /// The file of blocks is damaged or of another version.
     #[error("{}", path.display())]
     Blocks {
         /// The file.
@@ -109,7 +109,7 @@ pub enum RunnerError {
         /// The reason.
         source: RunFileError,
     },
-    /// What a shard of a comparison knows is not of this version, or damaged.
+    /// The facts of a comparison's shard are damaged or of another version.
     #[error(
         "{} is damaged or of another version: fetch the shard's folder again, or leave it out",
         path.display()
@@ -120,7 +120,7 @@ pub enum RunnerError {
         /// The reason.
         source: serde_json::Error,
     },
-    /// `plan.json` is not one of this version: use the version that wrote it.
+    /// `plan.json` is of another version: use the version that wrote it.
     #[error("{0}")]
     StoredPlan(String),
     /// The plan cannot be written as JSON.

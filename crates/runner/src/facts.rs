@@ -1,4 +1,4 @@
-//! What the judge must know of a comparison besides its blocks.
+//! Facts for the judge of a comparison, besides its blocks.
 
 use plimsoll_engine::{ProbeAnswer, ProbeReport, Run, substrate};
 use plimsoll_measure::Nanos;
@@ -16,7 +16,7 @@ use plimsoll_versus::{
 /// Why a target is taken out of a comparison.
 pub const FAILING: &str = "at least half of its requests failed for 10 s";
 
-/// What a comparison has when its load is over, besides its blocks.
+/// Facts that are known after the load, besides the blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct After<'a> {
     /// Its summary.
@@ -29,7 +29,7 @@ pub struct After<'a> {
     pub one_in: u32,
 }
 
-/// What is known before the load.
+/// Facts that are known before the load.
 pub fn before(
     run: &Run,
     versus: &VersusPlan,
@@ -68,7 +68,7 @@ pub fn before(
     }
 }
 
-/// Adds what is known after the load.
+/// Adds the facts that are known after the load.
 pub fn complete(facts: &mut Facts, after: &After<'_>) {
     facts.one_in = after.one_in;
     let summary = after.summary;
@@ -77,8 +77,8 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
     for (index, target) in facts.targets.iter_mut().enumerate() {
         let out = after.taken_out.get(index).copied().flatten();
         target.taken_out = out.map(|at| TakenOut { at, why: FAILING.to_owned() });
-        // The process of the upstream also serves the gateways: its CPU time is not that of its own
-        // requests.
+        // The process of the upstream also serves the gateways, so its CPU time is not due to
+        // direct requests alone.
         let track = after.tracks.iter().find(|track| track.name == target.name && !target.direct);
         let readings = track.iter().flat_map(|track| &track.readings);
         target.cpu = readings.map(|(at, cpu)| CpuReading { at: *at, cpu: *cpu }).collect();
@@ -110,7 +110,7 @@ pub fn take_over(summary: &RunSummary, result: &mut Versus) {
     }
 }
 
-/// What a target states in the headers of its answers; `None` where nothing of it may be true.
+/// Times that a target states in its response headers; `None` if none of them can be true.
 fn stated(timing: &ServerTiming) -> Option<Stated> {
     let mean_ns = timing.means_ms().map(|(name, mean_ms)| (name.to_owned(), mean_ms * 1e6));
     (timing.responses > 0)
@@ -164,14 +164,14 @@ fn rate(plan: &Plan) -> Option<f64> {
     (length > 0.0).then(|| arrivals / length)
 }
 
-/// What a compared target runs on.
+/// Platform of a compared target.
 struct Substrate {
     target: String,
     runs: String,
 }
 
-/// What the compared targets run on, as far as this host can tell. The one that they are measured
-/// against is left out: what is behind a gateway may run anywhere.
+/// Platforms of the compared targets, as far as this host can tell. The reference is left out,
+/// because the upstream of a gateway may run anywhere.
 fn substrates(plan: &Plan) -> Vec<Substrate> {
     let compared = plan.targets.iter().filter(|target| target.role == TargetRole::Candidate);
     compared
@@ -186,14 +186,14 @@ fn substrates(plan: &Plan) -> Vec<Substrate> {
         .collect()
 }
 
-/// What differs between a target and another one before the load.
+/// A difference between a target and another one, known before the load.
 fn differs(target: &Target, what: &str, own: &str, other: (&str, &str)) -> Finding {
     let (reference, of_reference) = other;
     let finding = Finding::new(402).with("target", &target.name).with("what", what);
     finding.with("own", own).with("reference", reference).with("other", of_reference)
 }
 
-/// How a target's substrate differs from that of the first compared one.
+/// The difference between a target's platform and the platform of the first compared target.
 fn other_substrate(target: &Target, all: &[Substrate]) -> Option<Finding> {
     let first = all.first()?;
     let own = all.iter().find(|other: &&Substrate| other.target == target.name)?;

@@ -33,7 +33,7 @@ use crate::error::RunnerError;
 
 /// The names of a run's files.
 pub mod file {
-    /// The plan, and what a summary needs besides the rows.
+    /// The plan, and the data that a summary needs besides the rows.
     pub const PLAN: &str = "plan.json";
     /// One row for each request.
     pub const ROWS: &str = "results.jsonl";
@@ -59,13 +59,13 @@ pub mod file {
     pub const VERSUS_CSV: &str = "versus.csv";
     /// The figures in the format of Prometheus.
     pub const PROMETHEUS: &str = "metrics.prom";
-    /// What happened when.
+    /// Timeline of the run.
     pub const TIMELINE: &str = "timeline.json";
     /// The same as an interval log of HdrHistogram.
     pub const INTERVAL_LOG: &str = "histograms.hlog";
-    /// What a shard counted.
+    /// Counts of a shard.
     pub const COUNTS: &str = "counts.bin";
-    /// What a shard of a comparison knows besides its blocks.
+    /// Facts of a comparison's shard, besides its blocks.
     pub const FACTS: &str = "facts.json";
     /// The end of a run or a shard, and the digests of its files: it is written last.
     pub const SHARD: &str = "shard.json";
@@ -73,7 +73,7 @@ pub mod file {
     pub const READY: &str = "ready.json";
     /// When all shards begin; beside their folders.
     pub const START: &str = "start.json";
-    /// All shards stop, because one of them ended early; beside their folders.
+    /// Stops all shards, because one of them ended early; stored beside their folders.
     pub const STOP: &str = "stop.json";
     /// How far a shard is.
     pub const PROGRESS: &str = "progress.json";
@@ -81,9 +81,9 @@ pub mod file {
     pub const EXEMPLARS: &str = "exemplars.json";
     /// The result of a suite.
     pub const SUITE: &str = "suite.json";
-    /// What a gateway's log tells of the run.
+    /// Data about the run from a gateway's log.
     pub const JOIN: &str = "join.json";
-    /// The requests with what it tells of each.
+    /// The requests, joined with a gateway's log.
     pub const JOINED: &str = "joined.jsonl";
     /// The result of `knee`.
     pub const KNEE: &str = "knee.json";
@@ -91,7 +91,7 @@ pub mod file {
     pub const PROFILE: &str = "profile.yaml";
     /// The result of `compare`.
     pub const COMPARISON: &str = "comparison.json";
-    /// What limited the load.
+    /// Analysis of the load's bottleneck.
     pub const WHY: &str = "why.json";
     /// Holds the space of the summary while the rows are written.
     pub const RESERVED: &str = ".reserved";
@@ -273,7 +273,8 @@ impl RunDir {
         self.kept = false;
     }
 
-    /// Keeps the folder; until then it is removed when it is dropped, because there was no run.
+    /// Keeps the folder. Without this call, dropping the value removes it, because no run took
+    /// place.
     pub const fn keep(&mut self) {
         self.kept = true;
     }
@@ -288,8 +289,8 @@ impl Drop for RunDir {
     }
 }
 
-/// The folder of a shard that is not of this run: it has another number of shards, or its plan
-/// another launch or build. One plan stands for all.
+/// The folder of a shard from another run: it has another number of shards, or its plan another
+/// launch or build. Checking one plan is enough.
 fn other_run(parent: &Path, run: &RunInfo, shard: Stripe) -> io::Result<Option<PathBuf>> {
     let entries = fs::read_dir(parent)?.map(|entry| entry.map(|entry| entry.file_name()));
     let names: Vec<_> = entries.collect::<io::Result<_>>()?;
@@ -309,7 +310,7 @@ fn other_run(parent: &Path, run: &RunInfo, shard: Stripe) -> io::Result<Option<P
     }))
 }
 
-/// The digests of a folder's files, but those that only say how far it is.
+/// The digests of a folder's files, except for files that only record progress.
 fn digests(folder: &Path) -> io::Result<BTreeMap<String, FileDigest>> {
     let mut digests = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
@@ -378,9 +379,9 @@ impl CountsFile {
         Self { folder, version, shard, clock, next: Moment::EPOCH, pause, progress: None }
     }
 
-    /// Writes the counts up to now. What cannot be written now may be later: the end decides.
+    /// Writes the counts so far. A failure here is ignored; only the final write counts.
     pub(crate) fn follow(&mut self, progress: &Progress<'_>) {
-        // Nothing depends on it.
+        // The progress file is optional.
         let _ = self.say_progress(progress);
         let began = self.clock.now();
         if began < self.next {
@@ -448,8 +449,8 @@ pub(crate) struct PairFile {
 }
 
 impl PairFile {
-    /// Creates the file before the load, so that an error shows before any request. `watcher` sees
-    /// what is written.
+    /// Creates the file before the load, so an error shows before any request. `watcher` sees every
+    /// written row.
     pub(crate) fn create(
         run_dir: &RunDir,
         metadata: &RunMetadata,
@@ -635,7 +636,7 @@ mod tests {
         let (folder, reserved) = (run_dir.path().to_owned(), run_dir.path().join(file::RESERVED));
         release_of_killed(&folder);
         assert!(reserved.exists(), "the run still goes on");
-        // As the kernel does when the process is killed, this closes the file and its lock.
+        // Closes the file and its lock, as the kernel does when the process is killed.
         drop(run_dir);
         release_of_killed(&folder);
         assert!(!reserved.exists());

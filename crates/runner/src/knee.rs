@@ -22,7 +22,7 @@ const MOST_TIMES: usize = 1 << 20;
 /// Why a probe could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// The load cannot be carried out.
+    /// The load cannot run.
     #[error(transparent)]
     Run(#[from] RunnerError),
     /// Its figures cannot be summed up.
@@ -33,16 +33,16 @@ pub enum ProbeError {
     Objective(String),
 }
 
-/// What all probes of a search have in common.
+/// Settings shared by all probes of a search.
 #[derive(Debug)]
 pub struct Prober<'p> {
     /// The plan, whose stages are replaced.
     pub plan: &'p Plan,
     /// The objective of a request.
     pub objective: &'p Objective,
-    /// What the load is counted in.
+    /// Unit of the load.
     pub load: Load,
-    /// The user's control: it ends the probe that goes on.
+    /// The user's control: it ends the current probe.
     pub control: &'p Control,
 }
 
@@ -51,7 +51,7 @@ impl Prober<'_> {
     /// next one finds no queue of this one. `watcher` sees its run.
     ///
     /// # Errors
-    /// The engine cannot carry out the load, or the objective bounds nothing that answers have.
+    /// The engine cannot run the load, or the objective bounds no metric of the answers.
     pub fn probe(
         &self,
         planned: Planned,
@@ -91,7 +91,7 @@ impl Prober<'_> {
         figures.goodput_per_s = Some((all.all - all.missed) as f64 / seconds);
         add_summarised(&mut figures, self.objective, total);
         if has_ended_early {
-            // Less than the target may carry, and than was planned.
+            // Lower than both the target's capacity and the planned rate.
             (figures.throughput_per_s, figures.tokens_per_s) = (None, None);
         }
         // Queues are empty after the slowest answers, twice.
@@ -126,7 +126,7 @@ impl Prober<'_> {
     }
 }
 
-/// Adds what the run's own summary says.
+/// Adds figures from the run's own summary.
 fn add_summarised(figures: &mut ProbeFigures, objective: &Objective, total: &Group) {
     let [p50, _, _, p99, _] = &QUANTILES;
     let of = |metric: Metric, quantile| {
@@ -163,7 +163,7 @@ struct Requests {
     done: Vec<ProbeRequest>,
     certain_misses: u64,
     times_ms: Vec<f64>,
-    /// Good answers, with those of the warm-up, and the sum of their service times.
+    /// Good answers, including the warm-up, and the sum of their service times.
     good: u64,
     answering: Nanos,
     applies: bool,
@@ -195,7 +195,7 @@ impl Requests {
         }
     }
 
-    /// So many requests were never sent because the generator was late.
+    /// Counts requests that were never sent because the generator was late.
     fn doubt_unsent(&mut self, late: u64) {
         let late = usize::try_from(late).unwrap_or(usize::MAX);
         let unsent = self
@@ -211,7 +211,7 @@ impl Requests {
         (self.good > 0).then(|| self.answering.as_secs_f64() / self.good as f64)
     }
 
-    /// What only single requests show.
+    /// Figures that only single requests show.
     fn figures(&self, objective: &Objective, all: u64, seconds: f64) -> ProbeFigures {
         let mut figures = ProbeFigures {
             offered_per_s: Some(all as f64 / seconds),
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
     use plimsoll_measure::{ErrorClass, Timeline};
 
-    /// A request that was due at 0 and took so many milliseconds, of which so many are our own.
+    /// A request that was due at 0 and took `took` milliseconds, of which `own` are our own.
     fn sample(outcome: Outcome, took: u64, own: u64) -> Sample {
         let mut timeline = Timeline::intended(Moment::EPOCH);
         timeline.dispatched = Some(Moment::EPOCH + Nanos::from_millis(own));

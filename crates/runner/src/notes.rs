@@ -10,7 +10,7 @@ use crate::secrets::Secrets;
 /// The most characters of a target's message.
 const MAX_MESSAGE: usize = 200;
 
-/// What the probe found.
+/// Notes on the results of the probe.
 pub(crate) fn for_probe(probe: &ProbeReport, plan: &Plan, secrets: &Secrets) -> Vec<String> {
     let findings = probe.findings.iter();
     findings.map(|finding| format!("probe: {}", describe_finding(finding, plan, secrets))).collect()
@@ -58,8 +58,8 @@ pub(crate) fn failures(
         .collect()
 }
 
-/// What each target said when requests to it did not complete: the first message of the kind that
-/// is the most frequent in the run.
+/// The message of each target whose requests failed: the first message of its most frequent kind of
+/// failure in the run.
 pub(crate) fn messages_of_targets(targets: &mut [TargetInfo], causes: &[Cause], secrets: &Secrets) {
     let failures =
         causes.iter().filter(|cause| ![FOLLOWED_REDIRECTS, REFUSED_USAGE].contains(&&*cause.kind));

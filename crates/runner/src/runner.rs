@@ -61,10 +61,10 @@ impl fmt::Debug for Runner {
 }
 
 impl Runner {
-    /// Prepares a plan. What it leaves to tool servers, they are asked for.
+    /// Prepares a plan, and asks tool servers for the parts that it leaves open.
     ///
     /// # Errors
-    /// As [`Run::prepare`] and [`discover`].
+    /// Same as [`Run::prepare`] and [`discover`].
     pub fn new(plan: Plan) -> Result<Self, RunnerError> {
         let secrets = Secrets::of(&plan);
         let run = Run::prepare(discover(plan)?)?;
@@ -144,7 +144,7 @@ impl Runner {
     /// Lets the run begin at a common start, instead of as soon as it is ready.
     ///
     /// # Errors
-    /// The start has passed, or lies too far ahead: then nothing is sent, the probe included.
+    /// The start has passed, or lies too far ahead: then no request is sent, not even the probe.
     pub fn start_at(&mut self, start: CommonStart) -> Result<(), RunnerError> {
         let folder = self.folder.as_ref().map(|folder| folder.path().to_owned());
         let (shard, launch) = (self.run.plan().shard, self.metadata.run.launch.clone());
@@ -156,7 +156,7 @@ impl Runner {
         Ok(())
     }
 
-    /// As a shard: ends the load when another shard ends early.
+    /// For a shard: ends the load when another shard ends early.
     pub const fn stop_on_loss(&mut self) {
         self.stop_on_loss = true;
     }
@@ -183,10 +183,10 @@ impl Runner {
         Ok(())
     }
 
-    /// Sends the probe requests, and returns what was found.
+    /// Sends the probe requests, and returns their results.
     ///
     /// # Errors
-    /// As [`Run::probe`].
+    /// Same as [`Run::probe`].
     pub fn probe(&mut self) -> Result<&ProbeReport, RunnerError> {
         let report = self.run.probe()?;
         self.metadata.stages = self.run.metadata().stages;
@@ -210,7 +210,7 @@ impl Runner {
         &self.run
     }
 
-    /// What the probe found, if it was sent.
+    /// Results of the probe, if it was sent.
     pub const fn probed(&self) -> Option<&ProbeReport> {
         self.probed.as_ref()
     }
@@ -301,7 +301,7 @@ impl Runner {
         waited
     }
 
-    /// What ends the load with that of the other shards, if that is wanted.
+    /// The task that ends the load together with the other shards, if enabled.
     fn common_stop(&self, shard: Stripe, clock: MonotonicClock) -> Option<CommonStop> {
         let folder =
             self.folder.as_ref().filter(|_| self.stop_on_loss && shard != Stripe::WHOLE)?;
@@ -319,7 +319,7 @@ impl Runner {
         Some(CountsFile::new(folder, &self.metadata.run, shard.count(), self.run.clock()))
     }
 
-    /// Where samples go. The plan is written again, now with what the probe found.
+    /// Destination of the samples. The plan is written again, now with the results of the probe.
     fn sample_sink(&mut self) -> Result<Option<Box<dyn SampleSink>>, RunnerError> {
         if let Some(folder) = &self.folder {
             folder.store_plan(&self.run, &self.metadata)?;
@@ -346,7 +346,7 @@ impl Runner {
     }
 }
 
-/// The status of a run or a shard that carried its load out.
+/// The status of a run or a shard that finished its load.
 fn status_of(shard: Stripe, launch: String, start: Option<&ShardSign>) -> ShardStatus {
     ShardStatus {
         shard: format!("{}/{}", shard.index(), shard.count()),
@@ -359,8 +359,7 @@ fn status_of(shard: Stripe, launch: String, start: Option<&ShardSign>) -> ShardS
     }
 }
 
-/// Why a run did not begin. A shard that was late leaves its folder, which says so; any other run
-/// leaves none.
+/// Why a run did not begin. A late shard keeps its folder, which says so; any other run removes it.
 fn not_begun(
     why: RunnerError,
     shard: Stripe,
@@ -394,9 +393,9 @@ pub struct Finished {
     pub ids: IdSeed,
     /// Its folder, if it has one.
     pub folder: Option<RunDir>,
-    /// What its last file says, once all others are written.
+    /// Contents of the last file, written after all others.
     pub status: ShardStatus,
-    /// What was known before the load: the machine, the notes.
+    /// Metadata from before the load: the machine, the notes.
     planned: RunMetadata,
     secrets: Secrets,
     clock: MonotonicClock,
@@ -449,7 +448,7 @@ impl Finished {
         Ok(summary)
     }
 
-    /// What happened when.
+    /// Timeline of the run.
     ///
     /// # Errors
     /// Where a histogram cannot be encoded.
@@ -466,7 +465,7 @@ impl Finished {
         })
     }
 
-    /// Names and stages as they were carried out, with the machine and all notes.
+    /// Names and stages as executed, with the machine and all notes.
     fn metadata(&self) -> RunMetadata {
         let mut metadata = self.result.metadata.clone();
         metadata.environment = self.planned.environment.clone();
@@ -487,8 +486,8 @@ impl Finished {
     }
 }
 
-/// Keeps every sample or block in memory, in batches: one list would be copied for milliseconds
-/// whenever it grows, on a core that may be the generator's.
+/// Keeps every sample or block in memory, in batches: growing a single list would copy it for
+/// milliseconds, on a core that may be the generator's.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<T>(Arc<Mutex<Vec<Vec<T>>>>);
 

@@ -10,9 +10,9 @@ use plimsoll_plan::{
     HeaderValue, Plan, REDACTED, Secret, is_shown_header, names_credential, secrets_of_query,
 };
 
-/// Shorter values are no credentials, and replacing them would garble other words.
+/// Shorter values are not credentials, and replacing them would garble other words.
 const SHORTEST: usize = 4;
-/// The same where nothing but the place says that a value may be a credential.
+/// The same limit for values that only their place suggests to be credentials.
 const SHORTEST_BY_PLACE: usize = 8;
 
 /// The credentials of a plan.

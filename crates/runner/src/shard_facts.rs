@@ -1,4 +1,4 @@
-//! What a shard of a comparison knows besides its blocks: `facts.json` in its folder.
+//! Facts of a comparison's shard besides its blocks: `facts.json` in its folder.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write as _};
@@ -14,10 +14,10 @@ use crate::error::RunnerError;
 use crate::facts::{After, complete};
 use crate::folder::{RunDir, file, read_blocks};
 
-/// What a shard of a comparison knows besides its blocks, or several shards together.
+/// Facts of a comparison's shard besides its blocks, or of several shards together.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ShardFacts {
-    /// What was known before the load.
+    /// Facts that were known before the load.
     pub facts: Facts,
     /// By target: when it was taken out, after the run's start.
     pub taken_out: Vec<Option<Nanos>>,
@@ -34,10 +34,10 @@ impl ShardFacts {
         folder.write(file::FACTS, &serde_json::to_vec(self)?)
     }
 
-    /// Those in the folder of a shard; `None` if it compared nothing.
+    /// Facts in the folder of a shard; `None` if it compared nothing.
     ///
     /// # Errors
-    /// The file cannot be read, or is not one of this version.
+    /// The file cannot be read, or is of another version.
     pub fn read(folder: &Path) -> Result<Option<Self>, RunnerError> {
         let path = folder.join(file::FACTS);
         let bytes = match fs::read(&path) {
@@ -49,8 +49,9 @@ impl ShardFacts {
         parsed.map(Some).map_err(|source| RunnerError::Facts { path, source })
     }
 
-    /// Adds another shard of the same run: plans add up, and what one of them saw holds for the
-    /// whole. A process that several watched is one process: the longest record of it counts.
+    /// Adds another shard of the same run: plans add up, and an observation of one shard applies to
+    /// the whole. A process that several shards watched is one process: the longest record of it
+    /// counts.
     fn add(&mut self, other: Self) {
         let facts = &mut self.facts;
         facts.planned_blocks += other.facts.planned_blocks;
@@ -112,7 +113,7 @@ impl ComparedShards {
         Ok(Some(Self { known, pairs, damaged: Vec::new() }))
     }
 
-    /// What the judge must know, once the counts of the shards are added up.
+    /// Facts for the judge, once the counts of the shards are added up.
     pub fn facts(&self, summary: &RunSummary) -> Facts {
         let ShardFacts { facts, taken_out, tracks } = &self.known;
         let mut facts = facts.clone();

@@ -28,9 +28,9 @@ const BETWEEN: Nanos = Nanos::from_millis(160);
 pub enum StartAt {
     /// At a wall-clock time, in nanoseconds since 1970 UTC.
     Unix(u64),
-    /// So long after it was asked for.
+    /// Delay after the request.
     After(Nanos),
-    /// So long after all shards are ready. `start.json` beside their folders says when; shard 0
+    /// Delay after all shards are ready. `start.json` beside their folders has the time; shard 0
     /// writes it once it sees the folders of all others, unless a launcher does.
     AllReady(Nanos),
 }
@@ -44,7 +44,7 @@ pub struct CommonStart {
     pub limit: Nanos,
 }
 
-/// What came of the wait; nothing while it goes on.
+/// Result of the wait; `None` while waiting.
 pub(crate) type Waited = Arc<Mutex<Option<Result<ShardSign, RunnerError>>>>;
 
 /// Waits for the common start.
@@ -70,7 +70,7 @@ impl StartWait {
         start.map_or(Ok(()), |start| self.moment(&start, clock).map(drop))
     }
 
-    /// The folder of the shard, and the one that the shards share.
+    /// The folder of the shard, and the folder that the shards share.
     fn folders(&self) -> (&Path, &Path) {
         let folder = self.folder.as_deref().unwrap_or_else(|| Path::new("."));
         (folder, folder.parent().unwrap_or(folder))

@@ -1,4 +1,4 @@
-//! Waiting, for what happens beside a load.
+//! Waiting, for tasks beside a load.
 
 use std::thread;
 use std::time::Duration;

@@ -1,9 +1,9 @@
-//! Who sees runs while they go on.
+//! Watchers of runs in progress.
 
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{RunMetadata, RunSummary, Snapshot};
 
-/// Sees a run, or the many runs of a search or a suite, while they go on. `()` looks away.
+/// Watches a run, or the runs of a search or a suite, in progress. `()` ignores everything.
 pub trait RunWatcher {
     /// A part of the work begins: a phase of a search, a measurement of a suite. `target` is empty
     /// where there is one without a name.

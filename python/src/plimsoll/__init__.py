@@ -7,7 +7,7 @@ with plimsoll.Mock(ttft="50ms") as mock:
 print(run)                                   # the screen of the run
 print(run.levels())                          # a table: one row per level
 run.plot()                                   # the curve of throughput against TTFT
-print(run.percentile("response_time", 95))   # milliseconds, or None where the data do not carry it
+print(run.percentile("response_time", 95))   # milliseconds, or None if the data do not support it
 """
 
 from plimsoll._binary import binary

@@ -55,7 +55,7 @@ class Finished:
 
     @property
     def folder(self) -> Path | None:
-        """The folder that the command named as that of its files."""
+        """The result folder that the command printed."""
         named = re.search(r"^files: (.+)$", self.stdout, re.MULTILINE)
         return Path(named[1]) if named and Path(named[1]).is_dir() else None
 

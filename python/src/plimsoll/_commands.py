@@ -1,4 +1,4 @@
-"""The commands: each calls the program, and gives what it measured.
+"""The commands: each calls the program, and returns its results.
 
 A further keyword is a flag of the command, as `_flags.json` lists them: `max_requests=5` is `--max-requests 5`,
 `insecure=True` is `--insecure`, `probe=False` is `--no-probe`, and `headers={"x-a": "b"}` is `--header 'x-a: b'`.
@@ -30,7 +30,7 @@ R = TypeVar("R", bound=Result)
 
 # Flags whose names are words of Python, or are longer here.
 _SPELLINGS = {"connections": "concurrency", "start": "from", "highest": "to", "settings": "set"}
-# What stands between the two parts of a value, where it is not `=`.
+# Separator of the two parts of a value, if it is not `=`.
 _SIGNS = {"header": ": ", "threshold": ": "}
 
 
@@ -51,8 +51,8 @@ def run(
     line on stderr; default: in notebooks and terminals.
 
     Raises `UsageError` for a bad profile or flag and `RunError` if no load could be sent, both with the program's
-    words; `TypeError` for a keyword that is neither flag nor key; `Interrupted` after Ctrl-C, with the report of what
-    was measured. A broken threshold does not raise: see `Run.verdict` and `Run.check`.
+    words; `TypeError` for a keyword that is neither flag nor key; `Interrupted` after Ctrl-C, with the results so
+    far. A broken threshold does not raise: see `Run.verdict` and `Run.check`.
     """
     given = [*flags_of("run", flags), *rows_flags(rows)]
     with _profile_file(profile) as file:
@@ -125,7 +125,7 @@ def knee(
     progress: bool | None = None,
     **flags: Unpack[KneeFlags],
 ) -> Knee:
-    """How much load a target carries within an objective, like `slo="ttft<500ms : 99%"`."""
+    """Finds the highest load that meets an objective, such as `slo="ttft<500ms : 99%"`."""
     given = flags_of("knee", {"slo": slo, **flags})
     with _profile_file(profile) as file:
         total = _progress.seconds(flags.get("budget") or "5m")

@@ -21,7 +21,7 @@ class UsageError(PlimsollError, ValueError):
 
 
 class RunError(PlimsollError, RuntimeError):
-    """The command could not be carried out: nothing listens on that address, the key is wrong, the folder cannot be written."""
+    """The command failed: the connection was refused, the key is wrong, or the folder cannot be written."""
 
 
 class CheckFailed(PlimsollError, AssertionError):

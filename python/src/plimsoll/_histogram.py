@@ -8,7 +8,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-# Of the cookie, four bits say how counts are written; V2 has one way.
+# Four bits of the cookie are the encoding of the counts; V2 has only one.
 _COOKIE = 0x1C849303
 _COOKIE_DEFLATED = 0x1C849304
 _WORD_SIZE = 0xF0
@@ -52,7 +52,7 @@ def _counts(payload: bytes) -> Iterator[tuple[int, int]]:
         while True:
             byte = payload[position]
             position += 1
-            # The ninth byte carries eight bits.
+            # The ninth byte has eight bits of the value.
             value |= (byte if shift == 56 else byte & 0x7F) << shift
             shift += 7
             if byte < 0x80 or shift == 63:

@@ -1,4 +1,4 @@
-"""Results: what a command measured, read from the files of its folder."""
+"""Results of a command, read from the files of its folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _unchanged(path: Path) -> Path:
 
 
 class Verdict(str, Enum):
-    """What a command came to. Only `PASS` is a pass: missing data never is."""
+    """Outcome of a command. Only `PASS` is a pass: missing data never is."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -85,7 +85,7 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """What the command came to."""
+        """Outcome of the command."""
         return _verdict_of_code(self._exit_code)
 
     @property
@@ -156,9 +156,8 @@ class Run(Result):
     ) -> float | None:
         """A percentile in milliseconds, like `percentile("ttft", 95, stage="@100:30s")`.
 
-        `None` if the data do not carry it: with fewer than 10 values beyond it, or none at all; `ValueError` for a
-        metric that does not exist. Without `stage`,
-        `scenario` and `target` it is that of the whole run, warm-up left out.
+        `None` if the data do not support it: fewer than 10 values beyond it, or no values; `ValueError` for a
+        metric that does not exist. Without `stage`, `scenario` and `target` it covers the whole run without warm-up.
         """
         if not 0 < percent < 100:
             raise ValueError(f"percent: {percent} is not between 0 and 100")
@@ -322,12 +321,12 @@ class Comparison(Result):
 
     @property
     def verdict(self) -> Verdict:
-        """What the gates came to."""
+        """Outcome of the gates."""
         return Verdict(self.data["verdict"])
 
 
 class Knee(Result):
-    """The result of `knee`: how much load each target carries within the objective."""
+    """The result of `knee`: the highest load at which each target meets the objective."""
 
     file = "knee.json"
 

@@ -74,17 +74,17 @@ class ShardLost(UserWarning):
 
 @dataclass
 class Shard:
-    """What became of a shard, as the driver saw it."""
+    """Fate of a shard, as seen by the driver."""
 
     index: int
     #: Host name and id of its node.
     node: str
-    #: What its clock is ahead of the driver's, and by how much that may be wrong, in seconds.
+    #: Offset of its clock from the driver's (positive: ahead), and the maximum error, in seconds.
     clock_offset_s: float
     clock_uncertainty_s: float
     #: Its folder on its node, which is removed once the result is on the driver's disk.
     folder: str = ""
-    #: Why it is missing or incomplete, in words; `None` if it carried its load out.
+    #: Why it is missing or incomplete; `None` if it finished its load.
     lost: str | None = None
 
 
@@ -126,7 +126,7 @@ class Options:
     progress: bool | None = None
     #: Gets a line about every second.
     on_progress: Callable[[str], None] | None = None
-    #: What Ray reserves for a shard. The program itself uses all cores of its node that it finds free.
+    #: Resources that Ray reserves for a shard. The program itself uses all free cores of its node.
     cpus: float = 1
     resources: Mapping[str, float] | None = None
     #: The longest wait for nodes: more than the default where an autoscaler starts them.
@@ -146,12 +146,12 @@ class Options:
 def run(profile: Profile, *, shards: int, **keywords: Any) -> RayRun:
     """Runs a profile as `shards` parts on the nodes of the Ray cluster, one on each where there are enough nodes.
 
-    Further keywords are those of `Options`, and of `plimsoll.run`; a file is sent to the nodes, but not what it names
-    (traces, certificates): these must be there.
+    Further keywords are the keywords of `Options` and of `plimsoll.run`; a file is sent to the nodes, but the files
+    that it names (traces, certificates) must already be there.
 
-    A node that is lost before the start ends the run before anything is sent (`RunError`). One that is lost later is a
+    A node that is lost before the start ends the run before the first request (`RunError`). One that is lost later is a
     `ShardLost` warning, the others finish, and the result is INVALID unless `lost_at_most` accepts it: see
-    `RayRun.lost`. Ctrl-C ends the load on all nodes; `Interrupted` has what was measured. If the driver dies, Ray ends
+    `RayRun.lost`. Ctrl-C ends the load on all nodes; `Interrupted` has the results so far. If the driver dies, Ray ends
     the actors, and these the load. If the result cannot be written, the nodes keep the folders of their shards, and the
     error has the command that collects them.
     """
@@ -163,8 +163,8 @@ def run(profile: Profile, *, shards: int, **keywords: Any) -> RayRun:
 def versus(targets: Mapping[str, str], profile: Profile | None = None, *, shards: int, **keywords: Any) -> RayVersus:
     """Compares targets from the nodes of the Ray cluster; the keywords are those of `Options` and `plimsoll.versus`.
 
-    Each block, a request to every target, is sent by one shard, so that what its node adds is in all of its times
-    alike. The blocks of all shards are judged together, at `rate` per second and target in all.
+    Each block, a request to every target, is sent by one shard, so its node adds the same overhead to all of its
+    times. The blocks of all shards are judged together, at `rate` per second and target in all.
     """
     options, flags = _split(shards, keywords)
     order = _order(["versus"], profile, flags_of("versus", {"targets": targets, **flags}), options)
@@ -179,7 +179,7 @@ def _split(shards: int, keywords: Mapping[str, Any]) -> tuple[Options, dict[str,
 
 
 def _together(kind: type[R], order: _Order, options: Options) -> R:
-    """Has the shards carry their load out, and merges what they measured."""
+    """Runs the load on the shards, and merges their results."""
     with _Place(options.out, order) as place:
         cluster, interrupted, stored = _Cluster(order, options), False, False
         try:
@@ -210,7 +210,7 @@ def _together(kind: type[R], order: _Order, options: Options) -> R:
                 raise Interrupted(kept, None) from error
             if isinstance(error, Exception):
                 raise RunError(f"{error}\n{kept}") from error
-            # As `ray job stop` ends a driver: its exit shows no message.
+            # Exits without a message, because `ray job stop` ends a driver this way.
             print(kept, file=sys.stderr, flush=True)
             raise
         finally:
@@ -245,7 +245,7 @@ def collect(launch: str, *, out: str | Path = "runs", **keywords: Any) -> RayRun
 
 
 class _Place:
-    """Where the result goes. That it can be written there is found out before the load: afterwards is too late."""
+    """Destination of the result. Write access is checked before the load, because afterwards is too late."""
 
     def __init__(self, out: str | Path, order: _Order) -> None:
         self.named, self.order = str(out), order
@@ -334,7 +334,7 @@ def _merge(kind: type[R], folder: Path, order: _Order, options: Options, out: Pa
 
 @dataclass(frozen=True)
 class _Order:
-    """What every shard has in common."""
+    """Settings shared by all shards."""
 
     count: int
     #: Tells the shards of this launch from those of any other.
@@ -342,7 +342,7 @@ class _Order:
     run_id: str = ""
     #: The command of the program, with the flags that a launcher needs.
     command: Sequence[str] = ()
-    #: Its name, or that of its file; `None` for the command's own.
+    #: Its name, or its file's name; `None` for the command's own.
     profile: str | None = None
     text: str | None = None
     flags: Sequence[str] = ()
@@ -405,7 +405,7 @@ class _Folders:
         return [str(path) for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}{launch}-*/*/shard-*")]
 
     def pack(self, folder: str) -> int:
-        """Packs a folder, and says how long that is; 0 if there is none."""
+        """Packs a folder, and returns the length in bytes; 0 if the folder does not exist."""
         if not Path(folder).is_dir():
             return 0
         packed = _packed(folder)
@@ -548,9 +548,9 @@ class _Process(_Folders):
 
 
 def _end_with_parent() -> None:
-    """Has the kernel interrupt the program when the actor is gone: nobody would end its load.
+    """Makes the kernel interrupt the program when the actor exits, because its load would continue otherwise.
 
-    Ray blocks the signal in its workers, and what they start would inherit that.
+    Ray blocks the signal in its workers, and their child processes would inherit that.
     """
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     set_parent_death_signal = 1
@@ -643,7 +643,7 @@ class _Cluster:
             self.actors.append(made)
 
     def _compare_clocks(self, index: int, end: float) -> tuple[float, float]:
-        """What a node's clock is ahead of ours, and by how much that may be wrong."""
+        """Offset of a node's clock from ours (positive: ahead), and its maximum error, in seconds."""
         best = (0.0, float("inf"))
         for _ in range(READINGS):
             before = time.time_ns()
@@ -685,7 +685,7 @@ class _Cluster:
         # One that does not hear it is late, and says so.
         self.ray.wait(calls, num_returns=len(calls), timeout=LEAD_S)
 
-    # After the start: what is lost is told, and the others go on.
+    # After the start: reports lost shards, while the others continue.
 
     def follow(self, told: Callable[[str], None] | None, limit_s: float = float("inf")) -> None:
         """Watches the shards until all have ended or are lost, or for so long."""
@@ -731,7 +731,7 @@ class _Cluster:
             silent = time.monotonic() - last
             patience = WRITING_S if _sent_all(self.progress[index]) else SILENCE_S
             if not self.over[index] and silent > patience and time.monotonic() > self.started + ends + SILENCE_S:
-                # What a program that is stopped or hangs has written can still be fetched.
+                # The files of a stopped or hanging program can still be fetched.
                 self.gone.update({index} & asked.keys())
                 self._lose(index, f"has not been heard of for {silent:.0f} s: its load may have gone on")
 
@@ -817,7 +817,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _ray() -> Any:
-    """Ray, connected to its cluster: that of the environment, or of this machine."""
+    """Ray, connected to the cluster of the environment, or of this machine."""
     try:
         ray = importlib.import_module("ray")
     except ImportError as error:
@@ -828,7 +828,7 @@ def _ray() -> Any:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    """`python -m plimsoll.ray`: prints the result of a run or of what was collected, and returns its exit code."""
+    """`python -m plimsoll.ray`: prints the result of a run or of collected shards, and returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m plimsoll.ray", description="Further arguments are the program's.")
     parser.add_argument("command", choices=["run", "collect"])
     parser.add_argument("what", metavar="PROFILE or LAUNCH")
@@ -847,5 +847,5 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    # By its own name, so that actors find what they need.
+    # Imported by its full name, so actors find the module.
     sys.exit(importlib.import_module("plimsoll.ray")._main(sys.argv[1:]))

@@ -58,7 +58,8 @@ fn of_file(path: &Path, mappings: &[Mapping]) -> Result<Report> {
     Ok(report.map_err(|error| UsageError(format!("{name}: {error}")))?)
 }
 
-/// At most one byte more than is allowed: what is larger is refused, and not held.
+/// Reads at most one byte more than allowed, so that larger files are rejected without reading
+/// them.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let most = u64::try_from(LARGEST_FILE).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();

@@ -48,8 +48,8 @@ pub(crate) struct Flags {
 
 /// Runs the tests and stores the record.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    // If the limit cannot be raised, the tests report what is missing. Reference servers need
-    // descriptors, too.
+    // If the limit cannot be raised, the tests report the missing descriptors. Reference servers
+    // need descriptors, too.
     let _ = FdLimit::raise();
     if flags.serve {
         serve()?;
@@ -82,7 +82,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     Ok(exit_of(&record))
 }
 
-/// As a calibration that has just ended would exit.
+/// The exit code of a calibration with this record.
 fn exit_of(record: &Record) -> Exit {
     if record.passed() { Exit::Pass } else { Exit::Invalid }
 }

@@ -125,7 +125,7 @@ fn read(folders: &[PathBuf], steps: &Steps) -> Result<Vec<StoredRun>> {
         .enumerate()
         .map(|(index, folder): (usize, &PathBuf)| {
             steps.step(&format!("reading {}/{} {}", index + 1, folders.len(), folder.display()));
-            // A folder of results with one run stands for that run.
+            // A results folder with a single run is treated as that run.
             let run = only_run_in(folder);
             StoredRun::read(run.as_deref().unwrap_or(folder)).map_err(compare_error)
         })

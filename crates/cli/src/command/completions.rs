@@ -35,12 +35,12 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     Ok(Exit::Pass)
 }
 
-/// Answers a shell that asks what to offer, and ends the process; does nothing for anybody else.
+/// Answers a shell that asks for completions, and ends the process; otherwise returns.
 pub(crate) fn answer_shell() {
     CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
 }
 
-/// What is offered for a profile: the built-in ones and files.
+/// Completions for a profile: built-in names and files.
 pub(super) fn profiles(current: &OsStr) -> Vec<CompletionCandidate> {
     let text = current.to_string_lossy();
     let names = builtin_names().filter(|name| name.starts_with(&*text));

@@ -1,4 +1,4 @@
-//! `plimsoll demo`: a first look that needs nothing but this program.
+//! `plimsoll demo`: a first look that needs only this program.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -24,8 +24,8 @@ const PROFILE: &str = "realistic";
 /// Short enough for a first look, long enough for a 99th percentile.
 const STAGES: &str = "w20:2s,60:8s";
 
-/// What `versus` compares: short requests that the provider answers at once, so that only the time
-/// on the way is left. Every prompt is new, so the cache never hits.
+/// Load of `versus`: short requests that the provider answers at once, which leaves only the
+/// overhead. Every prompt is new, so the cache never hits.
 const ADDED: &str = "
 name: demo-added
 model: mock-fast
@@ -120,7 +120,7 @@ fn gateway(provider: SocketAddr) -> Result<Gateway> {
     Gateway::spawn(&spec).context("the gateway of the demo did not start")
 }
 
-/// What to try after the demo.
+/// Suggestions after the demo.
 const NEXT: [&str; 3] = [
     "plimsoll run realistic --target URL --key KEY --model NAME: your own target",
     "plimsoll versus --direct URL --target a=URL --target b=URL: which gateway?",

@@ -1,4 +1,4 @@
-//! `plimsoll fleet`: what a load needs in hosts, from what load costs this host.
+//! `plimsoll fleet`: the hosts that a load needs, from its measured cost on this host.
 
 mod model;
 

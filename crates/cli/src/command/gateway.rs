@@ -135,7 +135,8 @@ fn next_secret(line: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// Where a value ends: at its quote, else before what may stand behind a plain one.
+/// End of a value: at its closing quote, otherwise before the first character that may follow a
+/// plain value.
 fn end_of_value(value: &str) -> usize {
     let quote = value.chars().next().filter(|first| matches!(first, '"' | '\''));
     let end = match quote {
@@ -145,7 +146,7 @@ fn end_of_value(value: &str) -> usize {
     end.unwrap_or_else(|| value.trim_end().len())
 }
 
-/// What was not written at the end; `None` if all was.
+/// Warning about rows lost at the end; `None` if all were written.
 fn lost_message(lost: u64) -> Option<String> {
     (lost > 0).then(|| {
         format!(
@@ -196,10 +197,10 @@ impl Flags {
     }
 }
 
-/// Gives an upstream another address: the one that is named, else all that are the same server.
+/// Changes the address of an upstream: the named one, otherwise all upstreams with the same server.
 ///
 /// # Errors
-/// There is no such upstream, or several of which none is named; in words.
+/// The upstream does not exist, or several match and none is named.
 fn move_upstreams(
     upstreams: &mut BTreeMap<String, UpstreamSpec>,
     flag: &str,

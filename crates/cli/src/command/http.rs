@@ -130,7 +130,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
             Err(error) => failed = Some(error),
         }
     }
-    // What was measured is shown even where a later run could not be carried out.
+    // Measured results are shown even if a later run failed.
     if several && !finished.is_empty() {
         if json {
             let levels: Vec<_> = finished.iter().map(|run| Levels::new(&run.summary)).collect();
@@ -143,7 +143,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     failed.map_or(Ok(exit), Err)
 }
 
-/// What is divided must be one run, whose parts find each other.
+/// Only a single run can be divided, because its parts find each other.
 fn check_division(flags: &Flags, part: &Part) -> Result<(), UsageError> {
     let divided = part.is_shard() || flags.start.processes.is_some();
     let why = if divided && flags.urls.len() > 1 {

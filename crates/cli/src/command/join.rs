@@ -21,7 +21,7 @@ use crate::progress::{StatusOutput, Steps, Ui, UiFlag};
 
 const AFTER: &str = include_str!("join.txt").trim_ascii_end();
 
-/// How long a join waits for missing rows where nothing is said, and until how long after the run.
+/// Default time that a join waits for missing rows, and the age of a run up to which it waits.
 const WAIT: Nanos = Nanos::from_secs(5);
 const SOON_AFTER: Duration = Duration::from_mins(1);
 /// Time between two looks at a log that is still written.
@@ -110,7 +110,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     Ok(exit(&joined))
 }
 
-/// The folder itself, or the latest run in it. What is neither, the join says by itself.
+/// The folder itself, or the latest run in it. For any other folder, the join reports the error.
 fn run_folder(folder: &Path) -> PathBuf {
     match find(folder) {
         Ok(Found { kind: Kind::Run, folder, note }) => {
@@ -173,7 +173,7 @@ fn join_when_written(
     }
 }
 
-/// A gateway may write its log some seconds late; long after a run, what is missing is lost.
+/// A gateway may write its log some seconds late; long after a run, missing rows are lost.
 fn usual_wait(run: &Path) -> Nanos {
     let written = fs::metadata(run.join(file::SUMMARY)).and_then(|summary| summary.modified());
     let age = written.ok().and_then(|at| at.elapsed().ok());

@@ -1,4 +1,4 @@
-//! `plimsoll knee`: how much load a target carries within an objective.
+//! `plimsoll knee`: the highest load that a target handles within an objective.
 
 use std::env;
 
@@ -192,7 +192,7 @@ fn live(target: &TargetKnee, load: Load) -> LiveKnee {
     LiveKnee { target, kind: found.kind.name(), unit: load.name(), load: [found.low, found.high] }
 }
 
-/// Stages in place of the profile's, which may have none.
+/// Stages that replace the profile's, which may have none.
 const STAGES: &str = "1:1s";
 
 /// Columns of report.txt.
@@ -200,7 +200,7 @@ pub(super) const WIDTH: usize = 110;
 
 /// A target whose knee is searched.
 struct Subject {
-    /// Its name; empty where it has none.
+    /// Its name; empty if unnamed.
     name: String,
     plan: Plan,
 }
@@ -215,7 +215,7 @@ fn url(plan: &Plan) -> String {
     plan.targets.first().map(|target| redacted_path(&target.url.to_string())).unwrap_or_default()
 }
 
-/// The targets of the command line, else those of the profile.
+/// The targets of the command line, or the profile's targets by default.
 fn subjects(flags: &Flags) -> Result<Vec<Subject>> {
     for flag in ["shard", "stages", "max-requests"] {
         if flags.settings.get(flag).is_some() {
@@ -279,7 +279,7 @@ fn plan(flags: &Flags, overrides: Overrides) -> Result<Plan> {
     Ok(load(&profile, &EnvVars::from_process(), &overrides, Purpose::Run)?)
 }
 
-/// The searches, carried out.
+/// The searches in progress.
 struct Finder<'f> {
     flags: &'f Flags,
     session: &'f Session,
@@ -377,7 +377,7 @@ fn announcement(search: &Search, planned: Planned, load: Load) -> String {
     )
 }
 
-/// A profile that cannot be carried out, and an objective that bounds nothing, are wrong usage.
+/// An unsupported profile, and an objective that bounds nothing, are usage errors.
 fn probe_error(error: ProbeError) -> anyhow::Error {
     match error {
         ProbeError::Run(error) => runner_error(error),

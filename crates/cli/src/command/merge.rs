@@ -65,7 +65,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     Ok(whole.result().exit(flags.allow_invalid))
 }
 
-/// What a merge is asked for.
+/// Request for a merge.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Asked<'a> {
     /// Shards of the run, if that is known.
@@ -82,11 +82,11 @@ pub(crate) struct Whole {
     pub(crate) summary: RunSummary,
     record: TimeRecord,
     exemplars: Option<RunExemplars>,
-    /// What came of it, where it compared targets.
+    /// Result of the comparison, if the run compared targets.
     versus: Option<Versus>,
     /// Its folder, if it has one.
     pub(crate) folder: Option<PathBuf>,
-    /// Why it has none, although it was to have one.
+    /// Why the requested result could not be written.
     unwritten: Option<Error>,
 }
 
@@ -102,12 +102,12 @@ impl Whole {
         error.map_or(Ok(()), |error| Err(error.context(fix)))
     }
 
-    /// Where a reader finds what a screen leaves out.
+    /// Location of the details that a screen leaves out.
     pub(crate) fn rest(&self) -> Rest {
         rest(self.folder.as_deref())
     }
 
-    /// What came of it.
+    /// The merged result.
     pub(crate) fn result(&self) -> RunResult<'_> {
         let (exemplars, versus) = (self.exemplars.as_ref(), self.versus.as_ref());
         RunResult { summary: &self.summary, exemplars, versus }
@@ -239,7 +239,7 @@ fn is_shard(path: &Path) -> bool {
     name.is_some_and(|name| name.starts_with("shard-")) && path.join(file::PLAN).exists()
 }
 
-/// Why there are no shards in a folder. One that is missing is wrong usage.
+/// Why a folder contains no shards. A missing folder is a usage error.
 fn unreadable(folder: &Path, error: io::Error) -> Error {
     let name = folder.display();
     if error.kind() != ErrorKind::NotFound {

@@ -131,7 +131,7 @@ fn greeting(addr: SocketAddr) -> String {
     )
 }
 
-/// The text about what the mock served.
+/// Text about the requests that the mock served.
 fn served(stats: &Stats) -> String {
     let statuses: Vec<_> =
         stats.by_status.iter().map(|(status, count)| format!("{status} x {count}")).collect();

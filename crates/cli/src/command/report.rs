@@ -44,7 +44,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// What is printed.
+    /// The requested output.
     fn output(&self) -> Output {
         match self.format {
             _ if self.html => Output::Page,
@@ -56,7 +56,7 @@ impl Flags {
     }
 }
 
-/// What is printed of a result.
+/// Output format of a result.
 #[derive(Clone, Copy, Debug)]
 enum Output {
     /// Its main figures, as the command ended.
@@ -139,12 +139,12 @@ fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
     Ok(Exit::of_report(&summary))
 }
 
-/// Where a reader finds what a screen leaves out.
+/// Location of the details that a screen leaves out.
 fn rest(folder: &Path) -> Rest {
     run_result::rest(Some(folder))
 }
 
-/// A result that has a screen, a text and a page: prints what is wanted of it, or its JSON as it is
+/// Prints the requested form of a result with a screen, a text and a page; JSON is printed as
 /// stored.
 fn of_stored(
     flags: &Flags,

@@ -164,7 +164,7 @@ mod tests {
         let profile = profile.to_str().unwrap();
         assert_eq!(profile_of(folder).unwrap(), profile);
         assert_eq!(profile_of(plan).unwrap(), profile);
-        // Names of built-in profiles and of other files stay what they are.
+        // Names of built-in profiles and of other files stay unchanged.
         assert_eq!(profile_of("minimal").unwrap(), "minimal");
         assert_eq!(profile_of("absent/plan.json").unwrap(), "absent/plan.json");
     }

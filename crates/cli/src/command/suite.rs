@@ -339,11 +339,11 @@ pub(super) fn text_of(report: &Report) -> String {
     report.text(console::full_style(WIDTH).width)
 }
 
-/// Width of the report in characters: its tables are wider than those of a single run.
+/// Width of the report in characters: its tables are wider than the tables of a single run.
 const WIDTH: usize = 140;
 
 impl Flags {
-    /// What is served while it goes on, and pushed at the end.
+    /// Metrics that are served during the suite and pushed at its end.
     fn export(&self) -> ExportOptions {
         ExportOptions { push: self.push.push_metrics.clone(), ..self.serve.options() }
     }
@@ -387,7 +387,7 @@ impl Flags {
         })
     }
 
-    /// The targets of the flags, or that of the variable.
+    /// The targets of the flags, or the target of the variable.
     fn targets(&self, variables: &EnvDefaults) -> Result<Vec<TargetFlag>> {
         let from_variable = variables.endpoint.iter().filter(|_| self.targets.is_empty());
         let parsed = from_variable.map(|url| {
@@ -419,7 +419,7 @@ impl Flags {
         .find_map(|(flag, is_given)| is_given.then_some(flag))
     }
 
-    /// A target with what the flags say of all.
+    /// A target, including the flags that apply to all targets.
     fn target(&self, flag: &TargetFlag) -> Result<SuiteTarget> {
         let (name, variable) = (&flag.name, |name: &str| env::var(name).ok());
         if flag.option("protocol").is_some() {
@@ -527,7 +527,7 @@ impl EnvDefaults {
 /// The most clients of a measurement: more connections than two addresses have ports for.
 const MOST_CLIENTS: u32 = 100_000;
 
-/// Parses what the user says of the environment.
+/// Parses a user's note on the environment.
 fn parse_note(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("has no `=`; write it like region=eu-west-1")?;
     let (name, value) = (name.trim(), value.trim());
@@ -548,7 +548,7 @@ fn parse_duration(text: &str) -> Result<Nanos, String> {
     Ok(duration)
 }
 
-/// What makes a word of a command line need quotes.
+/// Characters that require quotes around a word of a command line.
 const QUOTED: &[char] = &[' ', '\t', '?', '&', ';', '<', '>'];
 
 /// Flags whose values may be credentials.

@@ -51,7 +51,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     Ok(if is_open { Exit::Inconclusive } else { Exit::Pass })
 }
 
-/// The join that is named, else that of the run's folder, if it has one.
+/// The named join, or the join in the run's folder, if it has one.
 fn join_of(folder: &Path, named: Option<&Path>) -> Result<Option<Join>, UsageError> {
     let own = folder.join(file::JOIN);
     let path = named.unwrap_or(&own);

@@ -1,6 +1,6 @@
 //! The processors, read from `/proc` and `/sys`.
 
-/// The model of the first processor in `/proc/cpuinfo`. Some architectures name none.
+/// The model of the first processor in `/proc/cpuinfo`; missing on some architectures.
 pub(super) fn model(cpuinfo: &str) -> Option<String> {
     let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())

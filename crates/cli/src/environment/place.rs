@@ -1,8 +1,8 @@
-//! Where this machine is and what it may use, as far as its files say: for the reports of suites.
+//! Location and limits of this machine, as far as its files show them: for the reports of suites.
 
 use super::file;
 
-/// Name and value of what is known.
+/// Name and value of each known fact.
 pub(crate) fn lines() -> Vec<(String, String)> {
     [
         ("instance", instance()),
@@ -31,7 +31,7 @@ fn distribution(text: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// What the control group of this process may use (cgroups(7), version 2).
+/// Limits of this process's control group (cgroups(7), version 2).
 fn limits() -> Option<String> {
     let groups = file("/proc/self/cgroup")?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;

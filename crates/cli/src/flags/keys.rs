@@ -18,7 +18,7 @@ use super::{parse_share, parse_time, with_scheme};
 #[derive(Clone, Debug)]
 pub(crate) struct KeyFlags<const COMMANDS_AT: usize>(Vec<(&'static Row, String)>);
 
-/// As the first column of the table names them.
+/// Names in the first column of the table.
 const COMMANDS: [&str; 7] = ["profile", "target", "http", "llm", "versus", "run", "labels"];
 
 pub(crate) type ProfileFlags = KeyFlags<0>;
@@ -179,7 +179,7 @@ impl<const AT: usize> KeyFlags<AT> {
         self.add_to(Overrides::default())
     }
 
-    /// The overrides with those of these flags.
+    /// The overrides, combined with these flags.
     pub(crate) fn add_to(&self, mut overrides: Overrides) -> Overrides {
         let mut lists: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
         for (row, value) in &self.0 {
@@ -297,7 +297,7 @@ mod tests {
             ("--price 0.15,0.6", "budget.output_price", "0.6"),
             ("--connect-to a:1:b:2 --connect-to c:1:d:2", "connect_to", r#"["a:1:b:2","c:1:d:2"]"#),
             ("--stages w1:1s,2:5s", "stages", "w1:1s,2:5s"),
-            // Flags are not expanded, so nothing is escaped in them.
+            // Variables are not expanded in flags, so they are not escaped.
             ("--unix-socket /run/$x.sock", "unix_socket", "/run/$x.sock"),
         ] {
             assert_eq!(overrides_of::<0>(line).unwrap().get(key), Some(text), "{line}");

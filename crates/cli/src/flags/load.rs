@@ -39,8 +39,8 @@ fn parse_duration(text: &str) -> Result<Nanos, String> {
 }
 
 impl LoadFlags {
-    /// Overrides with the stages of these flags, if any was given. `stages` are those of --stages,
-    /// and `usual` gives those of the profile.
+    /// Overrides with the stages of these flags, if any was given. `stages` comes from --stages,
+    /// and `usual` returns the profile's stages.
     pub(crate) fn add_to(
         &self,
         overrides: Overrides,
@@ -66,7 +66,7 @@ impl LoadFlags {
         })
     }
 
-    /// The stages, where `usual` ones are replaced by what was given.
+    /// The stages, with the given values in place of the `usual` ones.
     pub(crate) fn stages(&self, usual: &Stages) -> Result<Stages, UsageError> {
         let (mut stages, measured): (Vec<_>, Vec<_>) =
             usual.0.iter().partition(|stage| stage.warmup);

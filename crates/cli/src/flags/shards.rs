@@ -51,13 +51,13 @@ enum OnLoss {
     Stop,
 }
 
-/// The part of a run that this process carries out, and when it begins.
+/// The part of a run that this process executes, and its start time.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     shard: Option<String>,
-    /// What started it, and when it begins.
+    /// The launch, and its start time.
     pub(crate) launch: Launch,
-    /// As a process that another one of ours started.
+    /// The order, if another Plimsoll process started this one.
     pub(crate) order: Option<ChildOrder>,
 }
 
@@ -65,7 +65,7 @@ impl StartFlags {
     /// The part that flags and the environment say.
     ///
     /// # Errors
-    /// `auto` finds no part, or one that contradicts itself.
+    /// `auto` finds no part, or contradictory values.
     pub(crate) fn part(&self, shard: Option<&str>) -> Result<Part> {
         if let Some(order) = ChildOrder::from_environment()? {
             let shard = Some(order.shard());
@@ -93,14 +93,14 @@ impl StartFlags {
 }
 
 impl Part {
-    /// These overrides with those of the part.
+    /// These overrides, combined with the part.
     pub(crate) fn of(&self, overrides: Overrides) -> Overrides {
         let run_id = self.order.as_ref().map(|order| order.run_id.clone());
         let run_id = run_id.or_else(|| overrides.run_id.clone());
         Overrides { shard: self.shard.clone(), run_id, ..overrides }
     }
 
-    /// Whether the process carries out a part of a run, and not the whole.
+    /// Whether the process executes only a part of a run.
     pub(crate) const fn is_shard(&self) -> bool {
         self.shard.is_some()
     }

@@ -224,7 +224,7 @@ fn a_row_is_reached() {
     }
 }
 
-/// The flags that a hint for a command may name: its own, and those of commands that do the same.
+/// The flags that a hint for a command may name: its own, and the flags of equivalent commands.
 fn nameable(command: &str, text: &str) -> Vec<String> {
     let named = text.split("plimsoll ").nth(1);
     let named = named.and_then(|rest| rest.split([' ', '`', ',', ';']).next());

@@ -1,4 +1,4 @@
-//! One of the processes of a run: how it is started, and what it does.
+//! One of the processes of a run: its start, and its work.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -24,14 +24,14 @@ use crate::progress::Ui;
 use crate::session::{Launch, RunOptions, Session};
 use crate::signal::exit_now;
 
-/// The variable in which a process finds its order; its command line is that of the whole run.
+/// The variable with a process's order; its command line is the one of the whole run.
 const VARIABLE: &str = "PLIMSOLL_PROCESS";
 /// Between the readiness of all processes and the start.
 const LEAD: Nanos = Nanos::from_millis(300);
-/// The longest wait for the others: one that fails ends the run much earlier.
+/// Time limit for the wait for other processes: a failed process ends the run much earlier.
 const LONGEST_WAIT: Nanos = Nanos::from_secs(600);
 
-/// What one process of a run is to do.
+/// Work order for one process of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ChildOrder {
     /// Its part, from 0.
@@ -40,18 +40,18 @@ pub(crate) struct ChildOrder {
     pub(crate) count: u64,
     /// The id of the run.
     pub(crate) run_id: String,
-    /// What started it.
+    /// The launch of the run.
     pub(crate) launch: String,
     /// The folder in which each run has its own.
     pub(crate) out: PathBuf,
     /// Whether it stops when another one ends early.
     pub(crate) stop_on_loss: bool,
-    /// How it keeps a row for each request; `None` if it writes none.
+    /// Format of the file with a row for each request; `None` if the process writes none.
     pub(crate) rows: Option<RowFormat>,
 }
 
 impl ChildOrder {
-    /// That of this process, if another one of ours started it.
+    /// The order of this process, if another Plimsoll process started it.
     pub(crate) fn from_environment() -> Result<Option<Self>> {
         let Ok(text) = env::var(VARIABLE) else { return Ok(None) };
         let order = serde_json::from_str(&text);
@@ -65,17 +65,17 @@ impl ChildOrder {
         format!("{}/{}", self.index, self.count)
     }
 
-    /// Carries the part out. It says nothing but warnings and errors; the folder is the result.
+    /// Runs the part. Only warnings and errors are printed; the folder is the result.
     ///
     /// # Errors
-    /// As those of any run.
+    /// Same as the errors of any run.
     pub(crate) fn carry_out(&self, mut plan: Plan, options: RunOptions) -> Result<Exit> {
         let (mut session, options) = self.open(&mut plan, options)?;
         Ok(session.run_plan(plan, &options)?.exit)
     }
 
-    /// What a process carries its part out with: a session that says nothing but warnings and
-    /// errors, and options with its folder and the common start.
+    /// Session and options for a part: a session that prints only warnings and errors, and options
+    /// with the folder and the common start.
     ///
     /// # Errors
     /// The process cannot follow its parent.
@@ -96,8 +96,8 @@ impl ChildOrder {
     }
 }
 
-/// All processes together have a worker for each core, and not each of them. With more processes
-/// than cores none spins for its deadlines: it would keep another one from its own.
+/// Gives all processes together one worker for each core. With more processes than cores, workers
+/// do not spin for deadlines, because a spinning worker would delay another process.
 fn share_cores(plan: &mut Plan, processes: u64) {
     let cores = thread::available_parallelism().map_or(1, NonZero::get) as u64;
     let own = u16::try_from(cores / processes).unwrap_or(u16::MAX).max(1);
@@ -112,7 +112,7 @@ fn follow_parent(control: Control) -> io::Result<()> {
     thread::Builder::new()
         .name("plimsoll-parent".to_owned())
         .spawn(move || {
-            // Nothing is ever written.
+            // The parent never writes to the pipe.
             let _ = io::stdin().read(&mut [0]);
             if control.is_interrupted() {
                 exit_now();
@@ -131,7 +131,7 @@ pub(super) struct Process {
     _alive: Option<ChildStdin>,
     /// Whether it was told that it ended.
     told: bool,
-    /// What it says.
+    /// Output of the process.
     said: Option<JoinHandle<String>>,
 }
 
@@ -150,7 +150,7 @@ impl Process {
         let said = child.stderr().map(|mut stderr| {
             thread::spawn(move || {
                 let mut said = Vec::new();
-                // What was read before an error counts.
+                // Output that was read before an error is kept.
                 let _ = stderr.read_to_end(&mut said);
                 String::from_utf8_lossy(&said).into_owned()
             })
@@ -164,7 +164,7 @@ impl Process {
         format!("{}/{}", self.index, self.count)
     }
 
-    /// How it ended; `None` while it goes on.
+    /// Exit status; `None` while the process is running.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.ended()
     }
@@ -233,7 +233,7 @@ pub(super) fn how(ended: ExitStatus) -> String {
     }
 }
 
-/// What the processes said: each line once, with those who said it unless all did.
+/// Output of the processes: each line once, with the processes that printed it unless all did.
 pub(super) fn lines_of_all(processes: &mut [Process]) -> Vec<String> {
     let (mut order, mut by_line) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
     for process in processes.iter_mut() {

@@ -11,10 +11,10 @@ use super::Judge;
 use super::{StatusOutput, figures};
 use crate::console;
 
-/// Interval of the lines where stderr is no terminal.
+/// Interval of the lines if stderr is not a terminal.
 pub(super) const LINE_INTERVAL: Nanos = Nanos::from_secs(5);
 
-/// What is shown of a run that begins.
+/// Description of a run that begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
     facts: RunFacts,
@@ -57,13 +57,13 @@ pub(crate) struct ProgressView {
     /// When the next line is due.
     next_line: Nanos,
     full: Option<Full>,
-    /// What is served besides.
+    /// Receiver of the served metrics.
     live: Option<LiveMetrics>,
     /// Where somebody looks at the verdict.
     judge: Option<Judge>,
 }
 
-/// What the view of the whole terminal needs besides.
+/// Additional state of the full-screen view.
 struct Full {
     view: View,
     /// CPU time of this process up to the last look.
@@ -74,7 +74,7 @@ struct Full {
 fn end(control: &Control, view: &View) {
     if !control.is_interrupted() {
         control.interrupt();
-        // It is shown, so nothing comes back to be printed.
+        // The view shows the message, so it returns no text to print.
         let _ = view.say(ENDING.to_owned());
     }
 }
@@ -130,7 +130,8 @@ impl ProgressView {
         }
     }
 
-    /// The stage, and what is left: requests where a number of them ends the run, else time.
+    /// The stage, and its remaining requests if a number of requests ends the run, otherwise its
+    /// remaining time.
     fn stage_text(&self, progress: &Progress<'_>, ended: u64) -> String {
         let index = progress.stage.index();
         let name = self.facts.stages.get(index).map_or("", |stage| stage.name.as_str());
@@ -167,7 +168,7 @@ pub(super) fn serve(live: &LiveMetrics, progress: &Progress<'_>, so_far: Option<
     }
 }
 
-/// What is served of an interval.
+/// The served metrics of an interval.
 fn of_interval<'p>(progress: &Progress<'p>) -> plimsoll_export::Update<'p> {
     let processes = progress.processes.iter().map(|process| plimsoll_export::ProcessNow {
         name: process.name.clone(),

@@ -10,7 +10,7 @@ use crate::support::Fixture;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../load/protocol/tests/answers");
 
-/// What the table says of an answer, by the names of its columns.
+/// Expected values of an answer's row, by the names of its columns.
 type Expected<'t> = BTreeMap<&'t str, &'t str>;
 
 fn table(text: &str) -> Vec<Expected<'_>> {
@@ -61,7 +61,7 @@ fn differences(row: &Value, expected: &Expected<'_>) -> Vec<String> {
     let outcome = if text("outcome") == "failed" { text("error") } else { text("outcome") };
     let tokens: Vec<&str> = expected["usage"].split(' ').collect();
     let (input, output) = (count(row, "prompt_tokens"), count(row, "completion_tokens"));
-    // A prompt that nobody counted is estimated from its length.
+    // A prompt without a token count is estimated from its length.
     let input_of_table = if tokens[0] == "?" { &input } else { tokens[0] };
     // A row has the words of the dialects, and one for all others.
     let finish = match expected["finish"] {

@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/suites.md");
 
-/// In place of cargo: a commit says what its build and its suite do. The program that it builds
-/// exits with the code that the commit names, if it is asked to compare.
+/// Replaces cargo: a commit defines the behavior of its build and its suite. If it is asked to
+/// compare, the built program exits with the code that the commit names.
 const CARGO: &str = r#"#!/bin/sh
 state=$(cat state)
 [ "$state" = broken ] && exit 101

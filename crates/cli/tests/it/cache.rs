@@ -1,4 +1,4 @@
-//! Runs against a gateway that caches: no run may be answered from what an earlier one left there.
+//! Runs against a gateway that caches: no run may be answered from the entries of an earlier one.
 
 use std::collections::HashSet;
 use std::fs;
@@ -58,7 +58,7 @@ fn hits_and_misses(summary: &RunSummary) -> (u64, u64) {
 #[test]
 fn two_runs_of_every_profile_hit_no_cache_and_share_no_request_id() {
     let cached = CachedMock::start();
-    // Those with tool servers and agents ask a gateway nothing that it could keep.
+    // Scenarios with tool servers and agents send no cacheable requests.
     let others = ["mcp-tools", "a2a", "agent-loop"];
     for profile in
         builtin_names().filter(|name: &&str| !name.starts_with("policy") && !others.contains(name))
@@ -81,7 +81,7 @@ fn two_runs_of_every_profile_hit_no_cache_and_share_no_request_id() {
 #[test]
 fn a_run_id_repeats_a_run_exactly_and_its_cache_hits_are_named() {
     let cached = CachedMock::start();
-    // As many requests as arrivals, whatever the machine does.
+    // The number of requests equals the number of arrivals, however slow the machine.
     let args = ["--stages", "@50:400ms", "--run-id", "again"];
     let (first, ids) = cached.run("minimal", "first", &args);
     assert_eq!((hits_and_misses(&first).0, ids.len()), (0, 21));

@@ -100,7 +100,7 @@ fn a_gateway_that_drops_or_changes_a_part_is_named_first() {
         (|index, event| unless(index == 3 || index == 4, event), "content bytes instead of"),
         (|_, event| Some(event.replace("small-2025-01-31", "tiny")), "the `model` of direct in 0%"),
         (|_, event| Some(event.replace(",\"usage\"", ",\"x\"")), "token counts in 0%"),
-        // Another name of the same model, and nothing else.
+        // Changes only the name of the model.
         (|_, event| Some(event.replace("small-2025-01-31", "openai/small")), ""),
     ];
     let compared: Vec<_> = cases

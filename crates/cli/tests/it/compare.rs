@@ -162,7 +162,7 @@ fn the_comparison_has_a_folder_and_is_shown_again(runs: &Runs, shown: &ProcessOu
     assert_eq!(report(&["--format", "json"]).expect(0).stdout, json);
     let refused = report(&["--format", "csv"]).expect(2);
     assert!(refused.stderr.contains("a comparison has the formats"), "{}", refused.stderr);
-    // It is no run, and without a page where none is wanted.
+    // The folder is not a run, and has no page unless one is requested.
     let output = runs.compare(&runs.fast, &[folder], &TIME).expect(2);
     assert!(output.stderr.contains("is the folder of a comparison"), "{}", output.stderr);
     runs.compare(&runs.fast, &runs.slow, &[&TIME[..], &["--no-html", "--out", "plain"]].concat());
@@ -250,7 +250,7 @@ fn what_is_no_run_is_refused(runs: &Runs) {
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/ci-compare");
 
-/// The script of the guide; the host may make one of its runs invalid, which ends it with 3.
+/// Tests the script of the guide; the host may make one of its runs invalid, which ends it with 3.
 #[test]
 fn the_script_for_pull_requests_fails_a_slower_version() {
     attempt(15, || {

@@ -1,4 +1,4 @@
-//! `plimsoll versus`: how a comparison ends, HTTP/2, and that an invalid one says nothing.
+//! `plimsoll versus`: exit codes, HTTP/2, and invalid comparisons without conclusions.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -58,8 +58,8 @@ fn of_an_invalid_comparison_nothing_is_said() {
     attempt(5, invalid_comparison);
 }
 
-/// An error if the host disturbed the comparison so much that it is invalid for that reason, or
-/// that what the control shows is unclear.
+/// Returns an error if the host disturbed the comparison so much that it is invalid for that
+/// reason, or that the result of the control is unclear.
 fn invalid_comparison() -> Result<(), String> {
     let fixture = Fixture::with(&provider(10));
     let (slow, other) = (mock(60), mock(40));
@@ -121,7 +121,7 @@ fn over_http2_pairs_are_whole_and_streams_share_a_connection() {
     let open = gateways.each_ref().map(active_connections);
     let output: ProcessOutput = child.wait_with_output().unwrap().into();
     assert!(matches!(output.code, Some(0 | 3)), "{}", output.stdout);
-    // Those of the load and, if they are still there, of the probe; and the one that asks.
+    // Connections of the load and, if still open, of the probe; and the connection that asks.
     assert!(open[0] <= 5 && open[1] <= 3, "{open:?}");
     let result = json(&fixture);
     let blocks = &result["blocks"];

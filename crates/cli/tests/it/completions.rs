@@ -1,4 +1,5 @@
-//! Completions, by the shell where it is there, else by what the program answers to its script.
+//! Completions, tested by the shell if it is installed, otherwise by the program's answer to its
+//! script.
 
 use std::fs;
 use std::path::Path;
@@ -15,13 +16,13 @@ fn script(shell: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What bash offers for the last of these words.
+/// Bash's completions for the last of these words.
 fn offered(words: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("realistic-own.yaml"), "").unwrap();
     fs::write(folder.path().join("other.yaml"), "").unwrap();
     fs::write(folder.path().join(".complete.bash"), script("bash")).unwrap();
-    // What readline does: the function that is registered is called with the words.
+    // Like readline, this calls the registered function with the words.
     let ask = "source .complete.bash; function=$(complete -p plimsoll); function=${function##*-F }; \
                function=${function%% *}; COMP_TYPE=9; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
                \"$function\" plimsoll \"${!#}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; \

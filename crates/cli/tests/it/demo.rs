@@ -18,7 +18,7 @@ fn the_demo_runs_without_any_set_up_and_passes() {
         let run = runs.iter().find(|run| run.to_string_lossy().ends_with(name));
         run.unwrap_or_else(|| panic!("{name}: {runs:?}")).clone()
     };
-    // What the gateway adds. A busy host may make it invalid, and then that is said.
+    // Overhead of the gateway. A busy host may make it invalid, which the screen then reports.
     let header = "versus: 1 target against direct";
     assert!(output.stdout.contains(header), "{}", output.stdout);
     let verdict = output.expect_screen();

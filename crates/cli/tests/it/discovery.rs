@@ -1,5 +1,4 @@
-//! Tool servers that are asked for their tools, limits on what is spent, and requests that are
-//! shown: by the mock's log.
+//! Discovery of tools, spending limits, and printed requests, checked against the mock's log.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +34,7 @@ fn the_tools_of_a_server_are_found_and_called_with_arguments_that_fit() {
     let total = fixture.summary().results.total;
     assert!(total.errors.is_empty(), "wrong arguments are errors: {:?}", total.errors);
     assert_eq!(total.counters.tool_errors, 0);
-    // What the mock saw beside the run: the probe, and the session that asked for the tools.
+    // Requests outside the run: the probe, and the session that listed the tools.
     let own: u64 = seen.values().map(|count| count.0).sum();
     assert!(own >= total.counters.scheduled, "{own} {:?}", total.counters.scheduled);
     let named = ["--set", "mcp.tools=[gone]"];
@@ -96,7 +95,7 @@ fn a_run_ends_when_its_tokens_or_its_money_are_spent() {
         (all, largest, summary.metadata.run.stopped.unwrap_or_default())
     };
     for (stages, users) in [("4:20s", 4), ("64:20s", 64)] {
-        // What is in flight comes on top: one request of each user.
+        // Requests in flight may exceed the limit: one for each user.
         let bounds = |largest| 20_000..=20_000 + users * largest;
         let (all, largest, stopped) = spent(stages, &["--budget-tokens", "20000"]);
         assert!(bounds(largest).contains(&all), "{stages}: {all}, {largest} each");

@@ -136,7 +136,7 @@ fn is_variable(word: &str) -> bool {
 }
 
 /// The words of a command up to a comment, a pipe, `&` or `>`. A watched process must exist, so
-/// that this one stands for it.
+/// this process is used.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;

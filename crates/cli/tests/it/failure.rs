@@ -1,4 +1,4 @@
-//! Runs that fail: each prints its cause and its fix, and leaves nothing behind.
+//! Runs that fail: each prints its cause and its fix, and leaves no files behind.
 
 use std::fs;
 use std::process::Command;

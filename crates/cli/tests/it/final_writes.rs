@@ -1,5 +1,5 @@
-//! A shard that is killed between its last row and its last file. The file that it is to write next
-//! is a pipe that nobody reads: it waits there, as it would for a disk that does not answer.
+//! A shard that is killed between its last row and its last file. The next file is a pipe without a
+//! reader, so the shard blocks as it would on a disk that does not respond.
 
 use std::fs;
 use std::path::Path;

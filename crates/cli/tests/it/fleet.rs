@@ -42,7 +42,7 @@ fn shipped(file: &str, before: &str) -> String {
 #[test]
 fn the_shipped_load_fits_the_shipped_number_of_pods() {
     let state = tempfile::tempdir().unwrap();
-    // As a release build measured an event at 100,000 of them per second.
+    // A release build measured this cost per event at 100,000 events per second.
     record(state.path(), &costs(8.5));
     let (rate, osl) = (shipped("profile.yaml", ",@"), shipped("profile.yaml", "max_tokens:"));
     let streams = rate.parse::<f64>().unwrap() * osl.parse::<f64>().unwrap() / 50.0;

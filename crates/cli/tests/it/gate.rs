@@ -20,8 +20,8 @@ const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncont
 const REFUSAL: &str = "HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\n\
     content-length: 33\r\n\r\n{\"error\":{\"message\":\"slow down\"}}";
 
-/// Answers chats at once, and refuses one of `one_in` requests (none for 0). Counts what it
-/// answered and what it refused.
+/// Answers chats at once, and refuses one of `one_in` requests (0: refuses none). Counts answers
+/// and refusals.
 struct ChatServer {
     url: String,
     answered: Arc<[AtomicU64; 2]>,
@@ -43,7 +43,7 @@ impl ChatServer {
         Self { url, answered }
     }
 
-    /// Requests that got an answer, and those that got a refusal.
+    /// Numbers of answered and refused requests.
     fn counts(&self) -> [u64; 2] {
         [0, 1].map(|index: usize| self.answered[index].load(Ordering::Relaxed))
     }
@@ -89,7 +89,7 @@ fn the_ci_example_fails_when_half_of_the_requests_are_refused() {
     assert!((error_rate.measured.unwrap() - share).abs() < 0.05, "{error_rate:?}");
 }
 
-/// The control: the same example finds no error where nothing is refused.
+/// Control: the same example finds no error if no request is refused.
 #[test]
 fn the_ci_example_finds_no_error_in_a_healthy_server() {
     let server = ChatServer::spawn(0);

@@ -33,7 +33,7 @@ impl Gateway {
         Self { child, stdout, address: address.unwrap().to_owned() }
     }
 
-    /// Lets it run on one CPU only, one that this process may use.
+    /// Restricts the gateway to one CPU that this process may use.
     pub(crate) fn confine(&self) {
         let own = sched_getaffinity(Pid::from_raw(0)).unwrap();
         let first = (0..CpuSet::count()).find(|cpu| own.is_set(*cpu).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Files that are none: whatever reads one says so, and neither hangs nor fills the memory.
+//! Malformed files: every reader reports an error, and neither hangs nor fills the memory.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,7 +19,7 @@ const OF_A_RUN: [(&str, &[&str]); 4] = [
     ("exemplars.json", &["report", "RUN", "--html"]),
 ];
 
-/// What a user names.
+/// Files named by a user.
 const NAMED: [&[&str]; 12] = [
     &["run", "FILE", "--target", "http://127.0.0.1:1"],
     &["profile", "check", "FILE"],
@@ -64,7 +64,7 @@ fn refused(folder: &Path, args: &[&str], run: &Path, name: &str) {
     assert!(output.contains(&format!("it is {what}")), "{args:?}: {output}");
 }
 
-/// What a command says on stderr that must not succeed. It has ten seconds and 500 MB.
+/// The error output of a command that must fail, within ten seconds and 500 MB.
 fn ended(folder: &Path, args: &[&str], run: &Path, name: &str) -> String {
     let args: Vec<String> = args
         .iter()

@@ -56,7 +56,7 @@ fn the_second_signal_ends_the_process_at_once() {
     assert!(!fixture.only_run().join("summary.json").exists());
 }
 
-/// As a launcher does that signals a whole process group, one member of which forwards the signal.
+/// A launcher may signal a whole process group whose member forwards the signal again.
 #[test]
 fn two_signals_at_once_are_one() {
     let fixture = Fixture::with("other_models: {ttft: 50ms}");

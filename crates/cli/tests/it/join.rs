@@ -69,7 +69,7 @@ fn a_run_is_matched_with_the_gateways_rows_and_with_the_mocks_log() {
         let stored = fs::read_to_string(run.join("join.json")).unwrap();
         assert_eq!(stored, output.stdout);
     }
-    // The folder of runs stands for the latest, as it does for `report` and `why`.
+    // The folder of runs means its latest run, as in `report` and `why`.
     let args = ["join", "runs", "--log", audit.to_str().unwrap(), "-q"];
     let output = fixture.plimsoll(&args).expect(0);
     assert!(output.stderr.contains("the latest of 1 run"), "{}", output.stderr);
@@ -87,7 +87,7 @@ fn a_run_is_matched_with_the_gateways_rows_and_with_the_mocks_log() {
     a_log_that_is_still_written_is_waited_for(&fixture, &run, &text);
 }
 
-/// Nothing of the log is there at first, and its end comes later than its beginning.
+/// The log is empty at first, and its end is written later than its beginning.
 #[expect(clippy::disallowed_methods, reason = "a log that is written in parts")]
 fn a_log_that_is_still_written_is_waited_for(fixture: &Fixture, run: &Path, log: &str) {
     let late = run.join("late.jsonl");
@@ -126,8 +126,8 @@ fn a_wrong_call_writes_nothing(fixture: &Fixture, run: &Path, join: &[&str]) {
     }
 }
 
-/// A real nginx in front of the mock: one server that forwards no id, one that puts its own in the
-/// place of ours, and one that returns its own by another header and forwards none.
+/// A real nginx in front of the mock: one server that forwards no id, one that replaces our id with
+/// its own, and one that returns its own in another header and forwards none.
 struct Nginx(Child);
 
 impl Nginx {
@@ -221,7 +221,7 @@ fn ids_that_a_real_proxy_strips_or_replaces_are_matched_all_the_same() {
             json.map_or(Value::Null, |json| json["books"].clone())
         };
         let header = ["x-other", "X-Request-Id", "x-call-id"][way];
-        // What the prompt carries reaches the mock whatever the proxy does with ids.
+        // The id in the prompt reaches the mock regardless of the proxy's handling of ids.
         let mut books = vec![join(&truth, None, 0)];
         if way == 0 {
             // No header: neither log nor answer has an id that both sides know.

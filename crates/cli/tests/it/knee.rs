@@ -54,7 +54,7 @@ fn a_load_that_is_kept_is_a_lower_bound_and_judged() {
     assert_eq!(report(&[]).replace(&folder, ""), output.stdout);
 }
 
-/// Two mocks, one of which is too slow for the objective: they take turns, and each has its knee.
+/// Two mocks, one of which is too slow for the objective: they take turns, and each has a result.
 #[test]
 fn several_targets_take_turns() {
     let fast = Fixture::with("{other_models: {ttft: 1ms}, log: memory}");

@@ -55,7 +55,7 @@ fn signals_restore_the_terminal() {
         if signals == 1 {
             terminal.signal(Signal::SIGTERM);
         } else {
-            // As the terminal sends it.
+            // The byte that a terminal sends.
             terminal.press("\x03");
             terminal.wait_for("press Ctrl-C again");
             terminal.press("\x03");

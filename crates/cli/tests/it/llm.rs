@@ -96,7 +96,7 @@ fn a_threshold_is_shown_with_what_was_measured_and_every_level_has_its_figures()
     let lines: Vec<_> = output.stdout.lines().collect();
     let judged = lines.iter().find_map(|line| line.strip_prefix("FAIL  ttft p(50)<1ms: measured "));
     let measured: f64 = judged.and_then(|text| text.split("ms").next()?.parse().ok()).unwrap();
-    // What the mock waits, at least.
+    // Lower limit: the delay of the mock.
     assert!((40.0..1_000.0).contains(&measured), "{}", output.stdout);
     // One user gets at most 12 answers of 40 ms in 500 ms: its medians have an interval.
     let rows: Vec<_> = lines.iter().filter(|line| line.starts_with("1 user")).collect();
@@ -196,7 +196,7 @@ fn prompts_in_order_are_sent_each_once_whoever_sends_them() {
     let own = ["--in-order", "--prompts", "p.txt", "--set", "cache_mode=allow", "--no-probe"];
     let args =
         [&["llm", &url, "-m", "m", "--osl", "2", "-q", "--allow-invalid"][..], &own].concat();
-    // A warm-up takes none of them, and two processes have a half each.
+    // A warm-up uses none of the requests, and two processes share them equally.
     for load in [
         &["-c", "7", "-d", "1m", "--warmup", "0"][..],
         &["-c", "3", "-d", "1m", "--warmup", "0", "--set", "workers=2"],

@@ -1,4 +1,4 @@
-//! Metrics of runs: scraped while they go on and after their end, pushed, and shown in Grafana.
+//! Metrics of runs: scraped during the runs and after their end, pushed, and shown in Grafana.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -66,7 +66,7 @@ fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// `GET /metrics`; `None` while nobody serves.
+/// `GET /metrics`; `None` while the server is not listening.
 fn scrape(address: SocketAddr) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -100,7 +100,7 @@ fn receiver() -> (SocketAddr, JoinHandle<(String, String)>) {
     (address, received)
 }
 
-/// A run that is scraped while it goes on and at its end, and that pushes.
+/// A run that is scraped during the load and at its end, and that pushes.
 struct Exported {
     fixture: Fixture,
     during: String,
@@ -404,7 +404,7 @@ fn a_search_serves_the_present_probe_and_its_knee_at_the_end() {
             .sum::<u64>()
     };
     assert_eq!(sent(&last), fixture.mock.stats().requests, "{after}");
-    // The present probe's figures, while it goes on.
+    // Figures of the current probe.
     assert!((1..=sent(&last)).contains(&sent(&earlier)), "{during}");
     assert!(earlier.kinds.contains_key("plimsoll_live_response_time_seconds"), "{during}");
     let json = fs::read(fixture.only_run().join("knee.json")).unwrap();
@@ -468,7 +468,7 @@ fn promtool_reads_every_page() {
     let search = search();
     for page in [during, after, pushed, suite, search.during, search.after] {
         let mut check = Command::new("promtool");
-        // Without its advice on names that are older, or those of other load tests.
+        // Ignores its advice on older metric names, or names of other load tests.
         check.args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped());
         let mut check = check.spawn().unwrap();
         check.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();

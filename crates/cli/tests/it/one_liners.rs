@@ -4,8 +4,8 @@
 use crate::plain_server::PlainServer;
 use crate::support::{FAST, Fixture};
 
-/// The lines, a part of what is said, and the line that follows from a hint, if they are refused.
-/// `URL` is a server, `LLM` a provider.
+/// The lines, a part of the expected message, and the line suggested by the hint, if they are
+/// refused. `URL` is a server, `LLM` a provider.
 const LINES: [(&str, &str, Option<&str>); 10] = [
     ("http -n 100 -c 4 --latency-correction --disable-keepalive URL", "always count", None),
     ("http -z 1s --rate 20 -m POST -D body.txt -T text/plain URL", "`--body @body.txt`", None),

@@ -1,4 +1,4 @@
-//! A server of plain HTTP that answers as the path says, and keeps what it was sent.
+//! A plain HTTP server that answers according to the path, and records its requests.
 
 use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -21,7 +21,7 @@ impl Received {
     }
 }
 
-/// `/N/...` is answered by the status N; `/N/to/PLACE` with `Location: PLACE`, where `!` stands for
+/// Answers `/N/...` with the status N, and `/N/to/PLACE` with `Location: PLACE`, where `!` replaces
 /// `/`.
 pub(crate) struct PlainServer {
     pub(crate) addr: SocketAddr,
@@ -51,7 +51,7 @@ impl PlainServer {
         format!("http://{}{path}", self.addr)
     }
 
-    /// What arrived since the last call.
+    /// Requests since the last call.
     pub(crate) fn take_log(&self) -> Vec<Received> {
         std::mem::take(&mut self.log.lock().unwrap())
     }

@@ -204,8 +204,8 @@ fn invalid_expectations_are_errors_before_the_load() {
     assert!(gateway.log().is_empty());
 }
 
-/// One of two gateways blocks nothing: each has its matrix, and the broken threshold of the run is
-/// the one verdict.
+/// One of two gateways blocks nothing: each has its own matrix, and the run's broken threshold is
+/// the only verdict.
 #[test]
 fn a_comparison_of_policies_has_one_verdict_and_a_matrix_for_each_target() {
     let fixture = Fixture::with(FAST);

@@ -58,7 +58,7 @@ fn processes_together_send_what_one_would_and_begin_at_the_same_instant() {
     assert!(profile.contains("@60:1s") && !profile.contains("--shard"), "{profile}");
 }
 
-/// Starts a run of two processes whose load goes on for long.
+/// Starts a run of two processes with a long load.
 fn start_long(fixture: &Fixture) -> Child {
     let child = fixture.start(&["minimal", "--stages", "4:60s", "--processes", "2"]);
     fixture.wait_for_requests(20);
@@ -147,7 +147,7 @@ fn processes_end_with_the_one_that_started_them() {
     child.wait().unwrap();
     let gone = |pid: &Pid| !Path::new(&format!("/proc/{pid}/fd/0")).exists();
     assert!(wait_until(|| all.iter().all(gone)), "they go on without their parent");
-    // They ended in order: what they measured is there, and that it is not all.
+    // They ended in order: their results are there, marked as incomplete.
     for shard in folders(&fixture.only_run()) {
         let status = status(&shard);
         assert_eq!(status.state, ShardState::Partial);
@@ -218,7 +218,7 @@ fn shards_with_a_common_folder_wait_for_each_other() {
     let first = shard(&fixture, &[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")], &ready);
     let waits = fixture.folder.path().join("runs/both/shard-00000-of-00002/ready.json");
     assert!(wait_until(|| waits.exists()));
-    // The first is ready, and sends nothing but its probe until the second is, too.
+    // The first is ready, and sends only its probe until the second is ready, too.
     assert_eq!(fixture.mock.stats().requests, 1);
     let second = shard(&fixture, &[("PMI_RANK", "1"), ("PMI_SIZE", "2")], &ready);
     for child in [first, second] {
@@ -369,7 +369,7 @@ fn a_wrong_clock_begins_as_much_too_early_or_late_and_its_times_are_right() {
     }
 }
 
-/// Two shards of which the second has a wrong clock: by the mock's log it begins as much too early.
+/// Two shards, the second with a wrong clock: by the mock's log it begins too early by that error.
 fn begins_too_early(wrong: &str, early_ms: i128) {
     let fixture = Fixture::with("{log: memory, other_models: {ttft: 20ms}}");
     let soon = in_six_seconds();
@@ -427,7 +427,7 @@ fn a_run_id_that_has_run_with_another_number_of_shards_is_refused() {
     assert_eq!(fixture.mock.stats().requests, sent);
 }
 
-/// A start that an earlier launch left is none of this one.
+/// The start of an earlier launch does not apply to this one.
 #[test]
 fn a_start_of_another_launch_is_ignored() {
     let fixture = Fixture::with(FAST);
@@ -523,7 +523,7 @@ fn a_clock_an_hour_off_is_found_at_a_common_start_too() {
     }
 }
 
-/// The blocks of the open stage of a comparison, and on which targets each was carried out.
+/// The blocks of the open stage of a comparison, and the targets on which each block ran.
 fn open_blocks(run: &Path) -> Vec<(u64, [bool; 2])> {
     let file = fs::read(run.join("pairs.bin")).unwrap();
     let blocks = read_pairs(&mut file.as_slice()).unwrap().blocks.into_iter();
@@ -542,7 +542,7 @@ fn compare(fixture: &Fixture, more: &[&str]) -> ProcessOutput {
     fixture.plimsoll(&[&fixed[..], &load, more].concat())
 }
 
-/// What the mock received with an id that a run has: each id, and the hash of its prompt.
+/// Requests at the mock with an id of the run: each id, and the hash of its prompt.
 fn received(fixture: &Fixture, ids: &BTreeSet<String>) -> BTreeMap<String, u64> {
     let log = fixture.mock.take_log().into_iter();
     let log = log.filter_map(|record| Some((record.request_id?, record.prompt_hash)));

@@ -54,7 +54,7 @@ fn every_listed_profile_is_valid_and_can_be_shown() {
     let shown =
         fixture.plimsoll(&["profile", "show", "realistic", "--stages", "7:9s"]).expect(0).stdout;
     assert!(shown.contains("7:9s") && shown.contains("max_in_flight"), "{shown}");
-    // What is shown is a profile.
+    // The printed text is a valid profile.
     fs::write(fixture.folder.path().join("shown.yaml"), &shown).unwrap();
     fixture.plimsoll(&["profile", "check", "shown.yaml"]).expect(0);
 }

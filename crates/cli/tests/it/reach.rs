@@ -1,4 +1,4 @@
-//! Other ways to a target: another place, a Unix socket, proxies; and what is sent there.
+//! Other ways to a target: another host, a Unix socket, proxies; and the requests sent there.
 
 #![expect(clippy::excessive_nesting, reason = "small servers in threads")]
 
@@ -131,7 +131,7 @@ fn an_http_proxy_reads_plain_requests_and_tunnels_the_rest() {
 #[test]
 fn tls_goes_through_a_tunnel_and_a_refusal_is_a_sentence() {
     let fixture = Fixture::with(FAST);
-    // What is behind the tunnel speaks no TLS, which the target's side of it says.
+    // The server behind the tunnel speaks no TLS, which the error reports for the target's side.
     let server = PlainServer::spawn();
     let (proxy, log) = http_proxy(server.addr);
     let url = format!("http://{proxy}");

@@ -10,7 +10,7 @@ fn every_format_prints_the_file_that_the_run_wrote() {
     let ended = fixture.run(&["minimal", "--stages", "2:300ms"]).expect(0);
     let run = fixture.only_run();
     let folder = run.to_str().unwrap();
-    // Without a format, what the command ended with.
+    // Without a format, the report is the final screen of the command.
     let screen = fixture.plimsoll(&["report", folder]).expect(0);
     assert_eq!(screen.stdout.lines().last(), ended.stdout.lines().last());
     assert!(screen.stdout.lines().count() <= 23, "{}", screen.stdout);
@@ -52,7 +52,7 @@ fn of_a_folder_of_runs_the_latest_is_shown_and_named() {
         let note = "showing runs/20990102T030405Z-later, the latest of 3 runs\n";
         assert_eq!(output.stderr, note);
     }
-    // What is on stdout stays what it is of the run itself.
+    // Stdout contains only the data of the run.
     let json = fixture.plimsoll(&["report", "runs", "--format", "json"]).expect(0);
     assert!(json.stdout.starts_with("{\n") && json.stdout.contains("\"name\": \"later\""));
 }
@@ -135,12 +135,12 @@ fn the_report_of_a_killed_run_has_the_rates_of_the_run() {
     assert_eq!(open.rates.achieved_rate_per_s, Some(50.0));
     assert_eq!(open.rates, whole.results.by_stage[0].rates);
     assert_eq!(open.counters.arrivals_in_stage, 65);
-    // What limited a run of which half is not known, is not known either.
+    // If half of a run is unknown, its bottleneck is unknown too.
     let why = fixture.plimsoll(&["why", run.to_str().unwrap()]).expect(4);
     assert!(why.stdout.starts_with("No finished stage to judge."), "{}", why.stdout);
 }
 
-/// The limit on memory is what a reader without a limit on lines would exceed: the line has 400 MB.
+/// A reader without a limit on lines would exceed the memory limit: the line has 400 MB.
 #[test]
 fn a_line_without_end_is_an_error_that_names_it() {
     let fixture = Fixture::with(FAST);

@@ -1,4 +1,4 @@
-//! What rows say of a target's errors, and of bodies that come compressed.
+//! Row fields for a target's errors, and for compressed bodies.
 
 use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -118,7 +118,7 @@ fn compressed_rows_are_read_as_plain_ones_are() {
     let run = fixture.only_run();
     assert!(!run.join("results.jsonl").exists());
     let scheduled = fixture.summary().results.total.counters.scheduled;
-    // What a run leaves that is killed at its end.
+    // Leaves the files of a run that is killed at its end.
     std::fs::remove_file(run.join("summary.json")).unwrap();
     let report = fixture.plimsoll(&["report", run.to_str().unwrap(), "--format", "json"]).expect(3);
     let rebuilt: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();

@@ -1,5 +1,5 @@
 //! Servers made with the official SDKs, under load of the program: directly, and behind the
-//! gateway. Truth is what each server wrote itself. Needs Python, Node.js and package registries.
+//! gateway. Each server's own log is the truth. Needs Python, Node.js and package registries.
 
 mod agents;
 mod real_programs;
@@ -17,7 +17,7 @@ use plimsoll_metrics::{Group, RunSummary};
 use crate::gateway::Gateway;
 use crate::support::{FAST, Fixture, wait_until};
 
-/// What a server wrote, with the number of times.
+/// Log lines of a server, with the number of times.
 type Counts = BTreeMap<String, u64>;
 
 /// A server of `scripts/sdk`, which ends with the test.
@@ -92,7 +92,7 @@ fn load(fixture: &Fixture, profile: &[&str], url: &str) -> RunSummary {
     summary
 }
 
-/// A gateway with this configuration, once what it answers to a path says so.
+/// A gateway with this configuration, once its answer to a path shows that it is ready.
 fn gateway(fixture: &Fixture, config: &str, ready: (&str, &str)) -> Gateway {
     fs::write(fixture.folder.path().join("g.yaml"), config).unwrap();
     let gateway = Gateway::start(fixture, &["--config", "g.yaml", "--listen", "127.0.0.1:0"]);
@@ -105,7 +105,7 @@ fn gateway(fixture: &Fixture, config: &str, ready: (&str, &str)) -> Gateway {
     gateway
 }
 
-/// The results of an operation; of one that did not occur none.
+/// The results of an operation; `None` if it did not occur.
 fn group<'s>(summary: &'s RunSummary, operation: &str) -> Option<&'s Group> {
     let groups = &summary.results.by_operation;
     groups.iter().find(|group| group.operation.as_deref() == Some(operation))
@@ -126,7 +126,7 @@ fn count(counts: &Counts, line: &str) -> u64 {
     counts.get(line).copied().unwrap_or_default()
 }
 
-/// That the server got each request once: by operation, `requests` have the words of its log.
+/// Checks that the server got each request once: `requests` has the words of its log by operation.
 fn expect_each_request(
     case: &str,
     summary: &RunSummary,

@@ -69,7 +69,7 @@ fn shown_plans_and_error_messages_contain_no_credentials() {
     assert_no_credentials(&fixture.plimsoll(&["http", &url]).expect(2), fixture.folder.path());
 }
 
-/// The parser of the command line quotes what it refuses, and so do the readers of URLs.
+/// The parser of the command line quotes rejected values, and so do the readers of URLs.
 #[test]
 fn values_that_are_refused_are_not_quoted() {
     let fixture = Fixture::with(FAST);

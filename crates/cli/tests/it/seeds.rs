@@ -5,7 +5,7 @@ use std::fs;
 use crate::support::{FAST, Fixture};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/seeds.md");
-/// As short as possible: the labels are looked for, not the figures.
+/// Settings for the shortest run: the test checks labels, not figures.
 const SHORT: [&str; 7] =
     ["--full", "--short", "--duration", "300ms", "--passes", "1", "--allow-invalid"];
 
@@ -29,7 +29,7 @@ fn excerpts() -> Vec<Excerpt> {
         .collect()
 }
 
-/// A command as short as possible. Where it names targets of the reader's, the mock stands for all.
+/// The shortest form of a command. The mock replaces any target of the reader's.
 fn short_form(command: &str, mock: &str) -> Vec<String> {
     let words = command.split(' ');
     if command.starts_with("suite ") {

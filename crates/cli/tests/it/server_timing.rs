@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::support::{FAST, Fixture, pause};
 
-/// What the server wrote, response by response: its `db` time in milliseconds, and whether its
-/// parts cannot be true.
+/// Log of the server, response by response: its `db` time in milliseconds, and whether its parts
+/// are impossible.
 type Log = Arc<Mutex<Vec<(f64, bool)>>>;
 
 /// Answers after 5 ms and states 1, 2 or 3 ms of it as its overhead, as gateways do.
@@ -74,7 +74,8 @@ fn what_a_gateway_states_of_its_overhead_stands_beside_what_was_measured() {
     assert!(report.contains(table), "{report}");
 }
 
-/// Answers after 5 ms at least, of which it names at most 3.5 ms; every tenth time an hour.
+/// Answers after at least 5 ms, and states at most 3.5 ms of them; every tenth response states an
+/// hour.
 fn server() -> (SocketAddr, Log) {
     let (listener, log) = (TcpListener::bind("127.0.0.1:0").unwrap(), Log::default());
     let (address, of_server) = (listener.local_addr().unwrap(), Arc::clone(&log));

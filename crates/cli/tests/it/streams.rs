@@ -22,14 +22,14 @@ const PACE: Duration = Duration::from_millis(15);
 const PROFILE: &str = "model: mock\nkey: test\ncontent: {mode: sized, approx_input_tokens: 8}\n\
                        max_tokens: 64\nstream: true\nstages: '4:2500ms'\ndrain: 5s\n";
 
-/// What the server does to its streams.
+/// Change that the server makes to its streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Intact,
     /// Sends this many events in one piece.
     Merged(u32),
     Whole,
-    /// Writes the size of each chunk by itself, with Nagle's algorithm on.
+    /// Writes the size of each chunk separately, with Nagle's algorithm on.
     Nagle,
     /// Stands still for half a second in the middle of every stream.
     Pause,
@@ -120,7 +120,7 @@ fn read_request(reader: &mut impl std::io::BufRead) -> Option<()> {
     reader.read_exact(&mut vec![0; length]).ok()
 }
 
-/// What one run found.
+/// Results of one run.
 struct Found {
     streams: StreamDiagnosis,
     /// The report, on one line.
@@ -235,8 +235,8 @@ fn a_pause_in_every_stream_is_said() {
     });
 }
 
-/// A comparison states the stalls of each target, and no disturbance by the other one. A busy
-/// host may read streams late, and then nothing is known of stalls.
+/// A comparison reports the stalls of each target, and no disturbance by the other one. A busy host
+/// may read streams late, which leaves stalls unknown.
 #[test]
 fn in_a_comparison_nagles_algorithm_is_not_a_disturbance_by_other_targets() {
     let folder = tempfile::tempdir().unwrap();

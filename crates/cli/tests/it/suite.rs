@@ -101,13 +101,13 @@ fn the_reference_gateway_and_provider_are_started_and_stopped() {
         let has_cpu = pass["gateway_cpu_us"].as_f64().is_some();
         assert!(has_cpu || pass["requests"] == 0, "{measurement}");
     }
-    // The suite started its own mock: that of the test received no request.
+    // The suite started its own mock: the test's mock received no request.
     assert_eq!(fixture.mock.stats().requests, 0);
     assert_eq!(children(&fixture), 0);
 }
 
-/// The published benchmark has 71.88 MiB/s at 21,989/s: answers of 3.4 kB. A gateway that served
-/// nothing but `/metrics` writes as much.
+/// The published benchmark has 71.88 MiB/s at 21,989/s, which are answers of 3.4 kB. A gateway that
+/// has only served `/metrics` writes answers of this length.
 #[test]
 fn answers_of_the_quick_suite_are_as_long_as_those_of_its_document() {
     let fixture = Fixture::with(FAST);
@@ -121,7 +121,7 @@ fn answers_of_the_quick_suite_are_as_long_as_those_of_its_document() {
     }
 }
 
-/// The labels of what was measured or compared.
+/// The labels of the measurements or comparisons.
 fn labels(of: &Value) -> Vec<&str> {
     of.as_array().unwrap().iter().map(|one| one["label"].as_str().unwrap()).collect()
 }
@@ -248,7 +248,7 @@ fn a_result_is_compared_with_an_earlier_one() {
         what.starts_with("drop since ") && what.ends_with("moderate, 4 connections")
     };
     let judgement = &bounds.iter().find(is_drop).unwrap()["judgement"];
-    // On a host that others use, a drop is theirs as well as the gateway's, or nothing is known.
+    // On a host that other processes use, the drop may be theirs or the gateway's, or is unknown.
     let why = judgement["why"].as_str();
     match why {
         None => {
@@ -286,8 +286,8 @@ fn ctrl_c_ends_a_suite_and_reports_what_was_measured() {
     assert_eq!(json["measurements"][1]["passes"].as_array().unwrap().len(), 0);
 }
 
-/// The first tier alone: then the suite is interrupted. A second of load gives no interval, so that
-/// the truth is that of single pairs: one gateway takes 30 ms longer with every one of them.
+/// Runs only the first tier, then interrupts the suite. A second of load gives no interval, so
+/// single pairs are the truth: one gateway takes 30 ms longer for every pair.
 #[test]
 fn several_targets_get_the_same_requests_as_what_is_behind_them() {
     let fixture = Fixture::with("{log: memory}");

@@ -1,5 +1,6 @@
-//! `plimsoll suite --target` against real servers that make a careless report lie. What it must not
-//! say is tested for every suite in the crate of the suites, on planned hosts; here are the ends.
+//! `plimsoll suite --target` against real servers that would deceive a careless report. The crate
+//! of the suites tests the forbidden conclusions for every suite on planned hosts; these tests
+//! cover the whole program.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use crate::support::{FAST, Fixture, ProcessOutput, attempt};
 
-/// What a server answers to a path: status, headers, and the time that it takes.
+/// A server's answer to a path: status, headers, and delay.
 type Answer = fn(path: &str, repeat: bool) -> (u16, &'static str, Duration);
 
 /// A server of a thread for each connection, which counts requests by path.
@@ -178,7 +179,8 @@ fn a_cache_is_shown_by_its_header_or_by_its_speed() {
     }
 }
 
-/// As a plain reverse proxy before a provider answers: there is no explanation of what it lacks.
+/// The server answers like a plain reverse proxy before a provider, whose missing routes are not
+/// explained.
 #[test]
 fn a_report_explains_only_the_routes_that_were_loaded() {
     let server = Server::start(|path, _| match path {
@@ -192,7 +194,7 @@ fn a_report_explains_only_the_routes_that_were_loaded() {
     }
     for left_out in ["GET /health/live", "/ws/chat", "POST /api/chat", "POST /v1/runs"] {
         let reason = format!("{left_out}: not measured, because no such route: 404");
-        // As a row of its table, and in the list of what was left out.
+        // The route is a row of its table, and in the list of skipped parts.
         let (tables, list) = text.split_once(" Left out ").unwrap();
         assert!(tables.contains(&reason), "{reason} is not in a table: {tables}");
         assert!(list.contains(&reason), "{reason} is not in {list}");

@@ -37,7 +37,7 @@ impl ProcessOutput {
 
 impl ProcessOutput {
     /// Panics unless stdout has at most 80 columns and 60 lines, and returns its last line. The
-    /// verdict is never cut, and a path may be wider, as those of temporary folders are.
+    /// verdict is never cut, and paths, such as those in temporary folders, may be wider.
     #[track_caller]
     pub(crate) fn expect_screen(&self) -> &str {
         let lines: Vec<_> = self.stdout.lines().collect();
@@ -167,8 +167,8 @@ pub(crate) fn wait_until(mut met: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// Tries something up to `times` times whose facts a pause of the host may change, and panics with
-/// the last reason if none was good.
+/// Runs a check up to `times` times, because a pause of the host may change its facts, and panics
+/// with the last reason if all attempts fail.
 pub(crate) fn attempt(times: u32, mut once: impl FnMut() -> Result<(), String>) {
     let mut why = String::new();
     for _ in 0..times {

@@ -15,7 +15,7 @@ use vt100::Parser;
 
 use crate::support::{Fixture, command, pause};
 
-/// A terminal, what is on its screen, and the program.
+/// A terminal, its screen, and the program.
 pub(crate) struct Terminal {
     master: Option<File>,
     slave: Option<OwnedFd>,
@@ -50,7 +50,7 @@ impl Terminal {
         Self { master: Some(File::from(pty.master)), slave: Some(pty.slave), parser, before, child }
     }
 
-    /// Reads what was written until now.
+    /// Reads the output so far.
     fn read(&mut self) {
         let Some(master) = &mut self.master else { return };
         let mut bytes = vec![0; 65_536];

@@ -97,7 +97,8 @@ fn a_pause_of_the_target_is_in_the_right_seconds() {
     });
 }
 
-/// Whether nothing ended while the target stood still, and long times are where it went on.
+/// Whether no request ended during the pause of the target, and the long times are where it
+/// continued.
 fn shows_pause(timeline: &RunTimeline, stopped: f64, went_on: f64) -> Result<(), String> {
     let ended = |interval: &TimelineInterval| {
         interval.groups.iter().map(|group| group.counters.completed).sum::<u64>()
@@ -124,7 +125,7 @@ fn shows_pause(timeline: &RunTimeline, stopped: f64, went_on: f64) -> Result<(),
             return Err(format!("{} ended, {sent} sent, {open} open: {told}", ended(interval)));
         }
     }
-    // What waited ended when the target went on, or just after.
+    // Waiting requests ended when the target continued, or just after.
     let (at, after) = (longest(within(went_on)), longest(within(went_on + 0.2)));
     if at.max(after) < 1_000.0 * (went_on - stopped) - 100.0 {
         return Err(format!("longest {at} and {after}: {told}"));

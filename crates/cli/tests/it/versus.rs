@@ -130,13 +130,14 @@ fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
     }
     let report = fs::read_to_string(run.join("report.txt")).unwrap();
     assert!(report.starts_with("versus: ") && report.contains("Accounting"), "{report}");
-    // Of an invalid comparison, as on a busy host, nothing is said.
+    // An invalid comparison, as on a busy host, exports no results.
     let figures = fs::read_to_string(run.join("metrics.prom")).unwrap();
     let valid = figures.contains("plimsoll_versus_valid{name=\"versus\"} 1");
     assert_eq!(figures.contains("plimsoll_added"), valid, "{figures}");
 }
 
-/// Far more than any noise: the sentence must hold, the margin and one of the bounds are broken.
+/// The difference far exceeds any noise: the sentence must hold, and the margin and one of the
+/// bounds are broken.
 #[test]
 fn a_slow_target_breaks_a_margin_and_a_bound_on_what_is_added() {
     let fixture = Fixture::with(PROVIDER);
@@ -146,12 +147,12 @@ fn a_slow_target_breaks_a_margin_and_a_bound_on_what_is_added() {
     let bounds = "thresholds={added.ttft: ['p(50)<50ms']}";
     let args = ["--target", &targets[0], "--target", &targets[1], "--margin", "50%", "--full"];
     let output = versus(&fixture, &[&args[..], &load, &["--set", bounds]].concat()).expect(1);
-    // On a busy host the run may be invalid, and then nothing is said.
+    // On a busy host the run may be invalid, and then reports no difference.
     let said = output.stdout.contains("b: +");
     let versus = json(&fixture);
     assert!(said != versus["invalid"].is_array(), "{}", output.stdout);
     let judged = versus["thresholds"].to_string();
-    // What the generator may have added does not reach the bounds, or the run is invalid.
+    // The generator's overhead does not reach the bounds, or the run is invalid.
     assert!(judged.contains("pass") || !said, "{judged}");
     assert!(judged.contains("fail"), "{judged}");
     let worse = versus["worse_than_margin"].to_string();

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{FAST, Fixture};
 
-/// A shell that does nothing itself, and below it a mock that answers: as a master and its worker.
+/// An idle shell, and below it a mock that answers: like a master and its worker.
 #[test]
 fn a_master_has_the_cpu_time_of_its_workers_and_a_port_finds_its_process() {
     let fixture = Fixture::with(FAST);
@@ -35,8 +35,8 @@ fn a_master_has_the_cpu_time_of_its_workers_and_a_port_finds_its_process() {
     let (master, worker) = (of("master"), of("worker"));
     assert_ne!(master.pid, worker.pid);
     assert_eq!((master.processes, worker.processes), (2, 1), "{}", output.stdout);
-    // Ticks are 10 ms; the shell itself uses none. Between reading the one and the other the host
-    // may make a pause, in which the worker goes on.
+    // Ticks are 10 ms; the shell itself uses none. Between the two readings the host may pause,
+    // while the worker continues.
     assert!(worker.cpu_s >= 0.1, "{worker:?}");
     let allowed = 0.05 + worker.cpu_s * 0.25;
     assert!((master.cpu_s - worker.cpu_s).abs() <= allowed, "{master:?} {worker:?}");

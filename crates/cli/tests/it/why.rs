@@ -86,7 +86,7 @@ fn a_run_keeps_the_evidence_and_its_reports_have_the_line() {
     let of = |suspect| why.observed.iter().find(|found| found.suspect == suspect).unwrap();
     let upstream = of(Suspect::Upstream).process.as_ref().unwrap();
     assert_eq!(upstream.name, "provider");
-    // The upstream itself answers: nothing is before it.
+    // The upstream itself answers, without a gateway in front of it.
     let before = [Suspect::Gateway, Suspect::Target];
     assert!(why.observed.iter().all(|found| !before.contains(&found.suspect)), "{why:?}");
     let json = fixture.plimsoll(&["why", run.to_str().unwrap(), "--json"]).expect(code).stdout;
@@ -122,7 +122,7 @@ fn a_process_behind_a_page_of_metrics_is_seen() {
     assert!(refused.stderr.contains("--watch gateway: cannot read http://127.0.0.1:1/metrics"));
 }
 
-/// Nobody watches it; it is known by the target's address.
+/// The process is not watched; the target's address identifies it.
 #[test]
 fn the_process_at_the_target_is_seen_without_a_flag_and_an_idle_load_has_no_bottleneck() {
     let fixture = Fixture::with(FAST);
@@ -139,7 +139,7 @@ fn the_process_at_the_target_is_seen_without_a_flag_and_an_idle_load_has_no_bott
         fixture.plimsoll(&["why"]);
         read(&fixture.only_run())
     };
-    // A busy host may make the generator late, and nothing else can be at its limit.
+    // A busy host may make the generator late; no other component can be at its limit.
     let allowed = [Answer::None, Answer::Generator];
     assert!(allowed.contains(&why.answer), "{why:?}");
     let seen = why.observed.iter().find(|found| {
@@ -181,8 +181,8 @@ fn what_is_no_run_is_one_message_and_leaves_no_file() {
     }
 }
 
-/// Our gateway before the mock, whose answers take 20 ms at least: its audit rows tell what it
-/// waited for.
+/// Our gateway before the mock, whose answers take at least 20 ms: its audit rows show how long it
+/// waited for them.
 #[test]
 fn a_join_splits_what_was_in_flight_between_gateway_and_provider() {
     attempt(3, || {
@@ -198,7 +198,7 @@ fn a_join_splits_what_was_in_flight_between_gateway_and_provider() {
         fs::write(fixture.folder.path().join("g.yaml"), config).unwrap();
         let gateway = Gateway::start(&fixture, &["--config", "g.yaml"]);
         let target = format!("http://{}", gateway.address);
-        // Long enough that the requests at its ends are no part that counts, however slow the host.
+        // Long enough to make the requests at its ends negligible, however slow the host.
         let stages = ["--stages", "4:6s", "--target", &target];
         let args = ["run", "minimal", "--key", "any", "-q", "--allow-invalid", "--no-html"];
         fixture.plimsoll(&[&args[..], &stages].concat()).expect(0);

@@ -1,4 +1,4 @@
-//! Why an experiment could not be carried out.
+//! Reasons why an experiment could not run.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use plimsoll_mock::MockError;
 use plimsoll_profile::Problems;
 use plimsoll_runner::RunnerError;
 
-/// Why an experiment could not be carried out. It is then reported as not run, never as passed.
+/// Reason why an experiment could not run. The experiment is reported as not run, never as passed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CalibrateError {
@@ -25,7 +25,7 @@ pub enum CalibrateError {
     /// The profile of an experiment is refused: a bug in this tool.
     #[error("a profile of the calibration itself is refused: {0}")]
     Profile(#[from] Problems),
-    /// The engine could not carry out the load.
+    /// The engine failed to run the load.
     #[error(transparent)]
     Run(#[from] RunnerError),
     /// A histogram could not be written.
@@ -40,7 +40,7 @@ pub enum CalibrateError {
         /// The system's error.
         source: io::Error,
     },
-    /// The experiment needs something that is missing; the text says what, and how to get it.
+    /// The experiment has an unmet requirement; the text names it and how to meet it.
     #[error("{0}")]
     Missing(String),
 }
@@ -51,7 +51,7 @@ impl CalibrateError {
         Self::Missing("a thread of the calibration panicked: report it".to_owned())
     }
 
-    /// For `map_err` on what the system refused.
+    /// Converts a system error for `map_err`.
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         |source| Self::System { what, source }

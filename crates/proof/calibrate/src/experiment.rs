@@ -88,7 +88,7 @@ impl Experiment {
         EXPERIMENTS.into_iter().find(|experiment| experiment.id.eq_ignore_ascii_case(id))
     }
 
-    /// Carries it out. The finding says if it could not be carried out, and why.
+    /// Runs the experiment. If it cannot run, the finding says why.
     pub fn run(self, runner: &Runner) -> Finding {
         let clock = MonotonicClock::start();
         let (result, observations) = judge((self.procedure)(runner));

@@ -103,7 +103,7 @@ pub enum ExperimentResult {
     Pass,
     /// A bound was broken.
     Fail,
-    /// It could not be carried out, and proves nothing; the text says why.
+    /// The experiment could not run and proves nothing; the text says why.
     NotRun(String),
 }
 

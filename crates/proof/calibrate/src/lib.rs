@@ -76,8 +76,8 @@ pub fn calibrate(
     }
 }
 
-/// Serves as a reference server for the calibration that started this process: its assignment
-/// comes on standard input, what it recorded goes to standard output.
+/// Runs a reference server for the calibration that started this process. Reads its assignment from
+/// standard input and writes its record to standard output.
 ///
 /// # Errors
 /// Where the assignment cannot be read, or the server cannot start.

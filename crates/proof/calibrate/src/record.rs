@@ -1,4 +1,4 @@
-//! The calibration record: what was proved on this host. Later runs quote it.
+//! The calibration record: results of the experiments on this host. Later runs quote it.
 
 use std::fs;
 use std::io;
@@ -46,7 +46,7 @@ fn trimmed_file(path: &str) -> String {
 /// The instrument's own limits on this host, from T1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Floor {
-    /// Median response time of a server that does nothing, one request at a time, in microseconds.
+    /// Median response time of an idle server, one request at a time, in microseconds.
     pub response_time_p50_us: f64,
     /// The same, 99th percentile.
     pub response_time_p99_us: f64,
@@ -54,7 +54,7 @@ pub struct Floor {
     pub highest_rate: f64,
 }
 
-/// What load costs this host, from T29.
+/// Cost of load on this host, from T29.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     /// CPU time of a plain HTTP request, in microseconds.
@@ -82,11 +82,11 @@ pub struct Record {
     pub host: Host,
     /// Whether the generator and the reference server had a core each.
     pub separate_cores: bool,
-    /// A debug build is slower, and what it proves does not hold for a release build.
+    /// Whether this is a debug build: it is slower, so its results do not apply to a release build.
     pub debug_build: bool,
-    /// The instrument's own limits, if T1 was carried out.
+    /// The instrument's own limits, if T1 ran.
     pub floor: Option<Floor>,
-    /// What load costs this host, if T29 was carried out.
+    /// Cost of load on this host, if T29 ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
     /// Every experiment that was asked for.
@@ -114,7 +114,7 @@ impl Record {
     /// The same from any file.
     ///
     /// # Errors
-    /// As [`Record::load`].
+    /// Same as [`Record::load`].
     pub fn load_from(path: &Path) -> Result<Option<Self>, CalibrateError> {
         Self::read(path).map_err(unusable(path))
     }
@@ -146,12 +146,12 @@ impl Record {
             .map_err(unusable(path))
     }
 
-    /// Whether every experiment passed. One that could not be carried out did not.
+    /// Whether every experiment passed. An experiment that could not run did not pass.
     pub fn passed(&self) -> bool {
         !self.findings.is_empty() && self.failed().next().is_none()
     }
 
-    /// The number of experiments that passed, and of those that failed or could not be carried out.
+    /// Numbers of experiments that passed, and that failed or could not run.
     pub fn counts(&self) -> (u32, u32) {
         let failed = self.failed().count();
         let [passed, failed] = [self.findings.len() - failed, failed]
@@ -159,7 +159,7 @@ impl Record {
         (passed, failed)
     }
 
-    /// The experiments that failed or could not be carried out, like `T4 known stall`.
+    /// Names of the experiments that failed or could not run, such as `T4 known stall`.
     pub fn failed_tests(&self) -> Vec<String> {
         let names = self.failed().map(|test| format!("{} {}", test.experiment, test.title));
         names.collect()

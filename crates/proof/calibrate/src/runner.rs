@@ -25,7 +25,7 @@ pub struct Effort {
     pub soak_minutes: u32,
 }
 
-/// Starts reference servers and carries out runs.
+/// Starts reference servers and runs loads.
 #[derive(Debug)]
 pub struct Runner {
     /// The tool's own binary, for separate processes.
@@ -35,14 +35,14 @@ pub struct Runner {
     temp_dir: tempfile::TempDir,
     /// The instrument's own limits, once T1 has found them.
     pub(crate) floor: OnceLock<Floor>,
-    /// What load costs this host, once T29 has found it.
+    /// Cost of load on this host, set by T29.
     pub(crate) costs: OnceLock<Costs>,
 }
 
 impl Runner {
     /// A runner. With `exe`, the `plimsoll` binary, each reference server is a process on another
-    /// core. Without it, they are threads of this process, and experiments that need a process
-    /// cannot be carried out.
+    /// core. Without it, servers are threads of this process, and experiments that need a process
+    /// cannot run.
     ///
     /// # Errors
     /// Where no temporary folder can be made.
@@ -67,8 +67,8 @@ impl Runner {
         if self.effort.full { full } else { usual }
     }
 
-    /// When a thread that does nothing else wakes on the generator's core, with `rate` deadlines
-    /// per second, in seconds since the first.
+    /// Wake-up times of an otherwise idle thread on the generator's core with `rate` deadlines per
+    /// second, in seconds since the first.
     pub(crate) fn bare_timer(&self, rate: f64, seconds: f64) -> Result<Vec<f64>, CalibrateError> {
         self.on_generator_core(|| bare_timer_wakeups(rate, seconds))
     }

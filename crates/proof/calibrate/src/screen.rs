@@ -14,7 +14,7 @@ const LEAST: usize = 5;
 const IDLE: &str = "run it again on an idle host; the record has every figure";
 
 impl Record {
-    /// What the end of the command shows; the line of each test is printed by `--full`.
+    /// The screen at the end of the command; `--full` also prints the line of each test.
     pub fn screen(&self) -> Screen {
         let mut screen = Screen::new(Rest::Flag);
         let build = if self.debug_build { DEBUG_BUILD } else { "" };
@@ -90,7 +90,7 @@ impl Record {
     }
 }
 
-/// A test that failed or could not be carried out.
+/// The screen item of a test that failed or could not run.
 fn not_passed(finding: &Finding) -> Option<(Tone, Item)> {
     let name = format!("{} {}", finding.experiment, finding.title);
     match &finding.result {

@@ -40,11 +40,11 @@ pub(crate) enum ServerSpec {
 /// The records of a reference server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct GroundTruth {
-    /// Of the mock.
+    /// Log of the mock.
     pub(crate) requests: Vec<LogRecord>,
-    /// Of the null server.
+    /// Requests that the null server received.
     pub(crate) received: Vec<ReceivedRequest>,
-    /// Of the phased server.
+    /// Log of the phased server.
     pub(crate) phased: PhasedLog,
 }
 

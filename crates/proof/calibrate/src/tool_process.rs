@@ -118,7 +118,7 @@ impl ToolProcess {
         self.child.resume().map_err(CalibrateError::system("cannot resume the tool"))
     }
 
-    /// Whether it has ended by itself.
+    /// Whether the process has ended without a signal from us.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.has_ended()
     }

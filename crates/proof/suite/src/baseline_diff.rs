@@ -19,7 +19,7 @@ const DROP: f64 = 0.2;
 /// Reads an earlier result.
 ///
 /// # Errors
-/// If there is none, or one of an unknown layout or another suite.
+/// The file is missing, has an unknown layout, or belongs to another suite.
 pub(crate) fn read(path: &Path, suite: &str) -> Result<Report, SuiteError> {
     let unusable =
         |why: String| SuiteError::Usage(format!("cannot compare with {}: {why}", path.display()));
@@ -33,14 +33,14 @@ pub(crate) fn read(path: &Path, suite: &str) -> Result<Report, SuiteError> {
     Ok(old)
 }
 
-/// Compares each measurement with its predecessor: a table, and a bound for each. A change has
-/// limits: the passes that lie furthest apart, with what the generator may have held back. It fails
-/// or passes only where both limits do.
+/// Compares each measurement with its predecessor: a table, and a bound for each. The limits of a
+/// change are the passes that lie furthest apart, including the generator's overhead. A bound fails
+/// or passes only if both limits do.
 pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>) {
     let other = difference(old, new);
     let mut table = Table::new(["Measurement", "before/s", "now/s", "change"]);
     let mut bounds = Vec::new();
-    // In the open model the throughput is that of the plan.
+    // In the open model the plan sets the throughput.
     for now in new.measurements.iter().filter(|result| result.rate.is_none()) {
         let Some(before) = old.measurements.iter().find(|before| before.label == now.label) else {
             continue;
@@ -65,15 +65,15 @@ pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>)
     (Section::new(title, table), bounds)
 }
 
-/// The throughput of a measurement, or why there is none.
+/// The throughput of a measurement, or why it is not available.
 type Rate = Result<BoundedFigure, Unusable>;
 
 fn rate(result: &MeasurementResult) -> Rate {
     result.bounded(|f| f.requests_per_s)
 }
 
-/// The throughput now over that before. Where too many answers are not the expected ones now, that
-/// of the expected ones: fewer of them are a drop, whatever came in their place.
+/// Ratio of the throughput now to the throughput before. Where too many answers are unexpected now,
+/// only the expected ones count: fewer of them are a drop, whatever came in their place.
 fn change(rates: &[Rate; 2], before: &MeasurementResult, now: &MeasurementResult) -> Option<Ratio> {
     let (then, today) = match rates {
         [Ok(then), Ok(today)] => (*then, *today),
@@ -85,7 +85,7 @@ fn change(rates: &[Rate; 2], before: &MeasurementResult, now: &MeasurementResult
     Some(Ratio { low: low / most, high: high / least, ..ratio })
 }
 
-/// The lowest and the highest rate of any pass, with what the generator may have held back.
+/// Lowest and highest rate of any pass, including the generator's overhead.
 fn limits(result: &MeasurementResult, rate: BoundedFigure) -> [f64; 2] {
     let [low, high] = rate.limits(Bias::Takes);
     let spread = result.spread(|f| f.requests_per_s);
@@ -96,7 +96,7 @@ fn judgement(rates: &[Rate; 2], change: Option<Ratio>) -> Judgement {
     let is_kept = change.map(|ratio| ratio.holds(|ratio| 1.0 - ratio <= DROP));
     match (rates, is_kept) {
         (_, Some(Some(false))) => Judgement::Fail,
-        // As many expected answers as before, with too many errors besides, prove nothing.
+        // An unchanged number of expected answers with too many extra errors proves nothing.
         ([_, Err(why)], _) => Judgement::Inconclusive(format!("now, {why}")),
         ([Err(why), _], _) => Judgement::Inconclusive(format!("then, {why}")),
         (_, Some(Some(true))) => Judgement::Pass,
@@ -269,7 +269,7 @@ mod tests {
         for (requests, errors, rate, word) in [
             (1_000, 1_000, None, "FAIL"),
             (1_000, 500, Some(50.0), "FAIL"),
-            // As many good answers, and refusals besides.
+            // An unchanged number of good answers, with additional refusals.
             (1_000, 500, Some(100.0), "inconclusive"),
             (10_000, 9_000, Some(1_000.0), "inconclusive"),
             (1_000, 5, Some(100.0), "PASS"),

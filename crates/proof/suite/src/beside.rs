@@ -73,7 +73,7 @@ fn figures(reports: &[(String, Report)]) -> Section {
     Section::new("Figures", table)
 }
 
-/// How many times as high the rate of one is as that of the other; nothing of planned rates.
+/// Ratio of two measured rates; `None` for planned rates.
 fn times(one: Option<&MeasurementResult>, other: Option<&MeasurementResult>) -> Option<String> {
     let closed = [one, other].map(|result| result.filter(|result| result.rate.is_none()));
     let [Some(one), Some(other)] = closed else { return None };

@@ -23,7 +23,8 @@ pub struct BoundResult {
     pub judgement: Judgement,
     /// Whether a failure fails the suite. If not, it is a goal that the report only shows.
     pub decides: bool,
-    /// Whether a busy host may have decided it, where nothing but the whole suite knows of one.
+    /// Whether a busy host may have decided the bound, where only the whole suite detects a busy
+    /// host.
     #[serde(skip)]
     pub(crate) in_doubt_if_busy: bool,
 }
@@ -91,7 +92,7 @@ impl Quantity {
     }
 }
 
-/// What other load on the host can do to a metric of the catalog in a measurement.
+/// Effect of other load on the host on a catalog metric of a measurement.
 pub(crate) fn disturbance(metric: &str, result: &MeasurementResult) -> Disturbance {
     match Figure::named(metric) {
         Some(Figure::Distribution(_)) => result.time().disturbance(),
@@ -116,9 +117,9 @@ impl Limit {
         }
     }
 
-    /// Judges the figure of a measurement that is called `name`. One that must not be used neither
-    /// passes nor fails; nor does one that other load on the host may have decided. No time or rate
-    /// fails while the load's own core was full: what waited there is in it.
+    /// Judges the figure of the measurement `name`. An unusable figure neither passes nor fails,
+    /// and neither does a figure that other load on the host may have decided. No time or rate
+    /// fails while the load's own core was full, because it includes the wait for that core.
     pub(crate) fn judge(&self, name: &str, result: &MeasurementResult) -> BoundResult {
         let (what, requirement) = (format!("{name}: {}", self.of.name), self.requirement());
         let (measured, busy) = match self.of.of {
@@ -181,7 +182,7 @@ pub(crate) struct Requirement {
 }
 
 impl Requirement {
-    /// That nothing of a count is left.
+    /// Requires a count of zero.
     pub(crate) const NONE: Self = Self::new(Comparison::AtMost, 0.0, digits);
 
     const fn new(comparison: Comparison, value: f64, format: fn(f64) -> String) -> Self {
@@ -278,7 +279,7 @@ impl BoundResult {
         Self { in_doubt_if_busy: true, ..judged }
     }
 
-    /// Judges a figure, or says why there is none.
+    /// Judges a figure, or says why it is missing.
     fn figure(
         what: &str,
         measured: Result<BoundedFigure, Unusable>,
@@ -294,7 +295,7 @@ impl BoundResult {
         Self { what, measured, bound, judgement, decides: true, in_doubt_if_busy: false }
     }
 
-    /// A goal: the report shows it, and it decides nothing.
+    /// Turns the bound into a goal: the report shows it, but it does not affect the verdict.
     pub(crate) fn into_goal(self) -> Self {
         Self { decides: false, ..self }
     }
@@ -352,7 +353,7 @@ mod tests {
             (200.0, 0.53, 0.38, false, "FAIL"),
             (200.0, 0.53, 0.3, true, "FAIL"),
             (200.0, 0.95, 0.0, false, "inconclusive"),
-            // What waited can only have made it longer.
+            // Waiting can only have made the time longer.
             (50.0, 0.53, 0.38, true, "PASS"),
         ] {
             let mut result = result(Some(p99), false);
@@ -387,7 +388,7 @@ mod tests {
             // A slower generator shortens the times of a closed load.
             (&closed, 60.0, "inconclusive"),
             (&closed, 40.0, "inconclusive"),
-            // The slowest requests may be among those that failed.
+            // The slowest requests may be among the failed ones.
             (&failing, 60.0, "inconclusive"),
         ] {
             let p99 = Quantity::P99.bound(limit).judge("x", result);

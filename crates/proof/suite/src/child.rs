@@ -17,7 +17,7 @@ use crate::http_get::{HttpResponse, get};
 
 /// Time limit until a process answers requests.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time limit for a process to end by itself.
+/// Time limit for a process to exit without a signal.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between two attempts to reach it.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -42,7 +42,7 @@ pub(crate) struct ChildSpec<'a> {
 /// A running server process. Dropping this ends the process.
 #[derive(Debug)]
 pub(crate) struct Child {
-    /// `None` in tests of what suites conclude.
+    /// `None` in tests of a suite's conclusions.
     process: Option<ChildProcess>,
     address: String,
     ready_after: Nanos,
@@ -73,7 +73,7 @@ impl Child {
         Ok(child)
     }
 
-    /// A process that listens there; `None` in tests of what suites conclude.
+    /// A process that listens at `address`; `None` in tests of a suite's conclusions.
     pub(crate) const fn new(process: Option<ChildProcess>, address: String) -> Self {
         Self { process, address, ready_after: Nanos::ZERO }
     }
@@ -90,8 +90,8 @@ impl Child {
         let mut why = String::new();
         let ready = time::poll(READY_TIMEOUT, POLL_INTERVAL, || {
             why = match get(&self.address, path, READY_TIMEOUT) {
-                // A 401 because the key is missing shows that it is ready. So does status 0: the
-                // server speaks TLS, which this client cannot.
+                // A 401 for the missing key shows that the server is ready. Status 0 does too: the
+                // server speaks TLS, which this client does not support.
                 Ok(HttpResponse { status: ..500, .. }) => return Some(true),
                 Ok(response) => format!("GET {path} answers {}", response.status),
                 Err(error) => format!("GET {path}: {error}"),
@@ -131,8 +131,8 @@ impl Drop for Child {
     }
 }
 
-/// A command by way of `suite child`, so that the kernel ends it with the suite; `flags` are those
-/// of `suite child`.
+/// A command that runs through `suite child`, so the kernel ends it with the suite; `flags` are
+/// flags of `suite child`.
 pub(crate) fn command(exe: &Path, core: Option<usize>, flags: &[&str], args: &[String]) -> Command {
     let mut command = Command::new(exe);
     command.args(["suite", "child"]);
@@ -145,9 +145,9 @@ pub(crate) fn command(exe: &Path, core: Option<usize>, flags: &[&str], args: &[S
     command
 }
 
-/// Replaces this process by `program`, or by this binary if there is none, with `args`. It is
-/// pinned to `core`, and the kernel ends it as soon as the thread that started it is gone, for
-/// whatever reason.
+/// Replaces this process by `program` (default: this binary) with `args`. The process is pinned to
+/// `core`, and the kernel ends it as soon as the thread that started it is gone, for whatever
+/// reason.
 ///
 /// # Errors
 /// It returns only if that failed.

@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Finding;
 
-/// Targets that carried out the same requests, compared.
+/// Comparison of targets that received the same requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonResult {
     /// Its name in the report; unique in its suite, and the same from run to run.
     pub label: String,
-    /// What the judge says of it; `None` if it was not carried out.
+    /// The judge's result; `None` if the comparison did not run.
     pub versus: Option<Versus>,
     /// Files with every pair and the whole summary, relative to the folder of `suite.json`.
     pub files: Vec<String>,
-    /// Why it could not be carried out.
+    /// Why the comparison did not run.
     pub error: Option<String>,
 }
 
-/// A difference with its 95 % interval and, of times, what the generator may have added: value,
-/// low, high.
+/// A difference with its 95 % interval, including the generator's overhead for times: value, low,
+/// high.
 pub(crate) type Interval = [f64; 3];
 
 impl ComparisonResult {
-    /// Why nothing may be concluded from it; `None` if something may.
+    /// Why the comparison supports no conclusion; `None` if it does.
     pub fn why_unusable(&self) -> Option<String> {
         let Some(versus) = &self.versus else {
             let why = self.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -34,7 +34,7 @@ impl ComparisonResult {
         Some(format!("the comparison is invalid: {why}"))
     }
 
-    /// Whether nothing stands in the way but that it is invalid.
+    /// Whether being INVALID is the only obstacle.
     pub(crate) fn is_only_invalid(&self) -> bool {
         self.versus.as_ref().is_some_and(|versus| !versus.invalid.is_empty())
     }
@@ -48,7 +48,7 @@ impl ComparisonResult {
         }
     }
 
-    /// What the others were compared with.
+    /// Name of the reference target.
     pub(crate) fn reference(&self) -> &str {
         self.versus.as_ref().map_or("", Versus::reference)
     }
@@ -93,7 +93,7 @@ impl ComparisonResult {
             .find(|found| found.target == target && found.reference == versus.reference())
     }
 
-    /// The median of what a target adds to a request, in milliseconds.
+    /// Median overhead of a target per request, in milliseconds.
     ///
     /// # Errors
     /// Why it is not known.
@@ -128,7 +128,7 @@ impl ComparisonResult {
         self.marked(or_dash(self.cpu_ns(target), |nanos| format::time(nanos / 1e6)))
     }
 
-    /// What a target adds, for a row that has the mark of this comparison.
+    /// Overhead of a target, for a table row with the mark of this comparison.
     pub(crate) fn added_cell(&self, target: &str) -> String {
         difference_cell(self.difference(target, Kind::Added, "p50"))
     }
@@ -149,8 +149,8 @@ impl ComparisonResult {
         if cell == DASH { cell } else { format!("{}{cell}", self.marker()) }
     }
 
-    /// The differences that hold, together at 5 %; of which targets nothing is said, with the
-    /// reason; and what a reader must know.
+    /// The findings: differences that are significant together at 5 %, targets without a conclusion
+    /// and the reason, and notes for the reader.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let Some(versus) = &self.versus else { return Vec::new() };
         let label = &self.label;

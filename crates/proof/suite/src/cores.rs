@@ -60,7 +60,7 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// Without cores, or if the system refuses, the thread keeps those that it has.
+    /// Without `cores`, or if the system refuses, the thread keeps its current ones.
     pub(crate) fn to(cores: &[usize]) -> Self {
         let before = allowed_cpus();
         let is_pinned = !cores.is_empty() && pin_current_thread(cores).is_ok();

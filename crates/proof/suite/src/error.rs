@@ -1,4 +1,4 @@
-//! Why a suite, or one measurement of it, could not be carried out.
+//! Reasons why a suite, or one of its measurements, could not run.
 
 use std::io;
 
@@ -7,11 +7,12 @@ use plimsoll_profile::Problems;
 use plimsoll_runner::RunnerError;
 use plimsoll_runner::knee::ProbeError;
 
-/// Why there is no result. Failures of the target are never among these: they are data.
+/// Reason for a missing result. Failures of the target are never among these: they are data.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SuiteError {
-    /// Options, or a file that they name, that this suite cannot have; the text says what to give.
+    /// Options, or a file that they name, that this suite does not support; the text says what to
+    /// give.
     #[error("{0}")]
     Usage(String),
     /// The address under test cannot be loaded. Correct `--target`.
@@ -37,7 +38,7 @@ pub enum SuiteError {
     /// The load of a measurement is refused, often because of the target's address or a header.
     #[error(transparent)]
     Profile(#[from] Problems),
-    /// The load could not be carried out.
+    /// The load could not run.
     #[error(transparent)]
     Run(#[from] RunnerError),
     /// A probe of a search could not be made.
@@ -49,7 +50,7 @@ pub enum SuiteError {
 }
 
 impl SuiteError {
-    /// For `map_err` on what the system refused.
+    /// Converts a system error for `map_err`.
     pub(crate) fn system(what: &str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { what: what.to_owned(), source }
     }

@@ -90,7 +90,7 @@ pub struct Figures {
     /// The bottleneck, as `plimsoll why` judges it; `None` if the load was not at its limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Answer>,
-    /// What other processes or machines took from this host meanwhile; `None` if it was quiet.
+    /// Load of other processes or machines on this host meanwhile; `None` if it was quiet.
     #[serde(default)]
     pub busy_host: Option<String>,
     /// Share of the planned requests without the expected answer.
@@ -152,7 +152,7 @@ impl Figures {
             errors: counters.unexpected,
             expected: Some(expected),
             error_kinds: error_kinds(total),
-            // Where nothing is expected, the engine counts completions in the stage's own time.
+            // Without expected answers, the engine counts completions in the stage's own time.
             requests_per_s: match responses {
                 TimedResponses::Completed => total.named_rate("throughput"),
                 TimedResponses::All => {
@@ -179,7 +179,7 @@ impl Figures {
         })
     }
 
-    /// The answers that the rate counts: those that came in its window.
+    /// Number of answers in the window of the rate.
     pub fn answers(&self) -> Option<u64> {
         let answers = (self.requests_per_s?.value * self.seconds).round();
         #[expect(
@@ -226,17 +226,17 @@ fn mean(sum: u64, count: u64) -> Option<f64> {
     (count > 0).then(|| sum as f64 / count as f64)
 }
 
-/// Why the load was not the planned one. A figure that the generator falsified is refused by
-/// itself, so that what is known beside it, as the rate of a closed loop, can be used.
+/// Why the load differed from the plan. Figures that the generator falsified are refused
+/// individually, so other known figures, such as the rate of a closed loop, can be used.
 fn invalid(summary: &RunSummary) -> Option<String> {
     let of_load = summary.of_level(Level::Invalid).filter(|finding| finding.code != 102);
     let texts: Vec<_> = of_load.map(Finding::text).collect();
     (!texts.is_empty()).then(|| texts.join(" "))
 }
 
-/// The two most frequent kinds of answers that are no success, by status, and of failures without
-/// one, by class. A policy may be expected to refuse: where more was refused than is wrong, the
-/// wrong decisions are counted in place of the refusals.
+/// The two most frequent kinds of unsuccessful answers, by status, and of failures without a
+/// status, by class. A policy may be expected to refuse: where refusals outnumber wrong decisions,
+/// the wrong decisions are counted instead.
 fn error_kinds(group: &Group) -> Option<String> {
     let counters = &group.counters;
     let refusals: u64 = group.statuses.range(400..500).map(|(_, n)| *n).sum();
@@ -261,7 +261,7 @@ fn error_kinds(group: &Group) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// The name of a class of errors; that of JSON-RPC with its most frequent code.
+/// The name of an error class; a JSON-RPC class includes its most frequent code.
 fn with_codes(group: &Group, class: &str) -> String {
     let frequent = group.rpc_errors.iter().max_by_key(|(_, n)| **n);
     match frequent.filter(|_| class == ErrorClass::RpcError.name()) {
@@ -282,8 +282,7 @@ pub(crate) fn share_up_to(
     (within + above > 0).then(|| within as f64 / (within + above) as f64)
 }
 
-/// The times that are shown: those of completed requests, and where refusals are expected those of
-/// both as one.
+/// The times shown: completed requests, together with refusals where those are expected.
 fn times(
     group: &Group,
     responses: TimedResponses,
@@ -301,8 +300,8 @@ fn times(
 }
 
 impl Figures {
-    /// The medians over several passes; counts are added up, and the largest is that of all. Where
-    /// a figure may be used of some passes only, the others are left out, as invalid passes are.
+    /// The medians over several passes; counts are summed, and the largest value is the largest of
+    /// all. Passes in which a figure is unusable are left out, like INVALID passes.
     pub(crate) fn median(passes: &[&Self]) -> Self {
         let middle = |of: fn(&Self) -> Option<f64>| {
             let values: Option<Vec<f64>> = passes.iter().map(|pass| of(pass)).collect();
@@ -399,9 +398,9 @@ fn middle_of(figures: impl Iterator<Item = BoundedFigure>) -> Option<BoundedFigu
     })
 }
 
-/// The largest of times that the generator can only make longer: it is no longer than the longest
-/// measured one, and no shorter than the longest without the generator's part. Requests without an
-/// end in any pass may be longer still.
+/// The largest of several times that the generator can only make longer. The result is at most the
+/// longest measured time, and at least the longest one without the generator's overhead. Requests
+/// without an end in any pass may be longer still.
 fn largest(figures: impl Iterator<Item = BoundedFigure> + Clone) -> Option<BoundedFigure> {
     let is_censored = figures.clone().any(|figure| figure.refused == Some(Refusal::Censored));
     let least = figures.clone().map(|figure| figure.limits(Bias::Adds)[0]).fold(0.0, f64::max);
@@ -439,8 +438,7 @@ mod tests {
         assert!(of(&[107]).is_some());
     }
 
-    /// 4,425 refusals, of which the policy's 1,678 were expected; 2,747 answers were decided
-    /// wrongly.
+    /// 4,425 refusals, 1,678 of them expected by the policy; 2,747 answers were decided wrongly.
     #[test]
     fn a_refusal_that_is_expected_is_no_error() {
         let mut group = Group::default();
@@ -511,13 +509,13 @@ mod tests {
         assert_eq!(Figures::median(&[&no_tail, &worse]).p99_ms, no_tail.p99_ms);
     }
 
-    /// By hand: a figure of these has a tenth that may be the generator's.
+    /// Calculated by hand: a tenth of each figure may be the generator's overhead.
     #[test]
     fn the_largest_has_the_limits_of_all_passes() {
         let [sound, refused] = [figure(9.0, true), figure(9.0, false)];
         assert_eq!(largest_of_both(figure(1.0, false), sound), sound);
         assert_eq!(largest_of_both(figure(1.0, true), refused), refused);
-        // Of 10, one may be the generator's, but 9.9 took at least 9.8.
+        // The 10 includes up to 1 of overhead, but the request of 9.9 took at least 9.8.
         let other = BoundedFigure { value: 9.9, bound: 0.1, interval: None, refused: None };
         let limited = BoundedFigure { bound: 0.2, ..figure(10.0, false) };
         assert_eq!(largest_of_both(figure(10.0, false), other), limited);

@@ -1,4 +1,4 @@
-//! Sentences that follow from the figures by rule. Without sufficient figures there is none.
+//! Sentences derived from the figures by rules. Insufficient figures produce no sentence.
 
 mod bottleneck;
 mod quality;
@@ -14,11 +14,11 @@ pub(crate) use scaling::scaling;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
-    /// As expected.
+    /// The result is as expected.
     Good,
     /// For information.
     Note,
-    /// To look into, or a limit to what the figures show.
+    /// The reader should look into it, or it limits the figures.
     Warning,
 }
 

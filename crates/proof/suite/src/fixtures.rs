@@ -26,7 +26,7 @@ pub(crate) fn sample(outcome: Outcome, status: u16, took: Nanos) -> Sample {
     }
 }
 
-/// The path that the first scenario names, of whatever protocol. `None`: that of the protocol.
+/// Path of the first scenario, whatever its protocol. `None`: the protocol's default path.
 pub(crate) fn plan_path(plan: &Plan) -> Option<String> {
     let scenario = serde_json::to_value(&plan.scenarios[0]).unwrap();
     let named = ["http", "mcp", "a2a"].iter().find_map(|protocol| scenario[protocol].get("path"));

@@ -1,6 +1,6 @@
 //! The boundary to the machine: child processes, runs of the engine, limits on open files.
 //!
-//! Suites only know this trait, so that tests can plan what a machine does.
+//! Suites only know this trait, so tests can simulate a machine.
 
 use std::fs;
 
@@ -17,9 +17,9 @@ use plimsoll_versus::Facts;
 use crate::child::{Child, ChildSpec};
 use crate::error::SuiteError;
 
-/// A comparison that was carried out.
+/// A comparison that has run.
 pub(crate) struct Compared {
-    /// What its judge must know besides its blocks.
+    /// Facts for the judge besides the blocks.
     pub(crate) facts: Facts,
     /// Its blocks.
     pub(crate) blocks: Vec<Block>,
@@ -27,7 +27,7 @@ pub(crate) struct Compared {
     pub(crate) summary: RunSummary,
 }
 
-/// What a suite needs of its machine.
+/// Services that a suite needs from its machine.
 pub(crate) trait Host {
     /// Is told which measurement the next loads belong to.
     fn announce(&mut self, _measurement: &str) {}
@@ -60,7 +60,7 @@ pub(crate) trait Host {
         control: &Control,
     ) -> Result<Measured, SuiteError>;
 
-    /// Why no request of a plan reaches its target, if none does.
+    /// Why no request of a plan reaches its target, or `None` if one does.
     fn reach(&mut self, plan: Plan) -> Result<Option<String>, SuiteError>;
 
     /// Carries a few requests out, and returns each.
@@ -73,7 +73,7 @@ pub(crate) trait Host {
 
 /// The machine that this process runs on.
 pub(crate) struct Machine<'w> {
-    /// Sees the loads of measurements go on; single requests are not shown.
+    /// Watches the loads of measurements; single requests are not shown.
     pub(crate) watcher: &'w mut dyn RunWatcher,
 }
 

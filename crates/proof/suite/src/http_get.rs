@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::net::ToSocketAddrs as _;
 use std::time::Duration;
 
-/// A response. Status 0 stands for bytes that are not HTTP.
+/// A response. Status 0 means that the bytes are not HTTP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HttpResponse {
     pub(crate) status: u16,

@@ -4,7 +4,7 @@ use plimsoll_knee::{Found, Goodput};
 use plimsoll_report::format::digits;
 use serde::{Deserialize, Serialize};
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KneeResult {
     /// Its name in the report, with the target where there are several.
@@ -30,7 +30,7 @@ impl KneeResult {
         self.knee.text(digits)
     }
 
-    /// A rate that it surely carries, where the search found one that it does not.
+    /// A rate within the target's capacity, where the search also found one beyond it.
     pub(crate) fn carried(&self) -> Option<f64> {
         self.knee.low.filter(|_| self.knee.high.is_some())
     }

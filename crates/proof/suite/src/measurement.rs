@@ -50,7 +50,7 @@ const MILLISECOND: u64 = 1_000_000;
 /// The load: virtual users, or arrivals per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum LoadShape {
-    /// Clients, each of which waits for its response.
+    /// Clients that each wait for their response.
     Clients(u32),
     /// Requests per second, evenly spaced, independent of the target.
     Rate(f64),
@@ -81,7 +81,7 @@ pub(crate) struct Measurement {
     pub(crate) errors_expected: bool,
     /// The responses whose times are shown.
     pub(crate) responses: TimedResponses,
-    /// Whether requests carry the target's key.
+    /// Whether requests include the target's key.
     with_key: bool,
     profile: Map<String, Value>,
     /// A built-in profile, in place of `profile`.
@@ -129,14 +129,14 @@ impl Measurement {
         }
     }
 
-    /// `GET` of a path below that of the target's URL.
+    /// `GET` of a path relative to the target's URL.
     pub(crate) fn get(label: &str, target: &SuiteTarget, path: &str) -> Self {
         let path = format!("{}{path}", target.prefix());
         let request = json!({"protocol": "http", "http": {"method": "GET", "path": path}});
         Self::new(label, target, request)
     }
 
-    /// `POST` of a JSON document to a path below that of the target's URL.
+    /// `POST` of a JSON document to a path relative to the target's URL.
     pub(crate) fn post(label: &str, target: &SuiteTarget, path: &str, body: &Value) -> Self {
         let path = format!("{}{path}", target.prefix());
         let http = json!({
@@ -192,8 +192,8 @@ impl Measurement {
         measurement
     }
 
-    /// The built-in policy profile `name`, whose requests have a path of their own: it comes after
-    /// that of the target's URL, as every path.
+    /// The built-in policy profile `name`. Its requests have a path of their own, relative to the
+    /// target's URL.
     pub(crate) fn policy(label: &str, target: &SuiteTarget, name: &str, sets: &[&str]) -> Self {
         let mut measurement = Self::builtin(label, target, name, sets);
         let path = format!("http.path={}/api/request", target.prefix());
@@ -235,7 +235,8 @@ impl Measurement {
         Self { with_key: false, ..self }
     }
 
-    /// A step of a search for the highest load: one that the generator cannot send ends it.
+    /// A step of a search for the highest load: a step that the generator cannot send ends the
+    /// search.
     pub(crate) fn explores(self) -> Self {
         Self { explores: true, ..self }
     }
@@ -299,8 +300,8 @@ impl Measurement {
         Ok(load(&profile, &EnvVars::default(), overrides, purpose)?)
     }
 
-    /// The plan of a comparison: these requests on each of the targets, the first of which is what
-    /// the others are compared with. Each gets its own key and headers, and no others'.
+    /// The plan of a comparison: these requests to each target, the first of which is the
+    /// reference. Each target gets only its own key and headers.
     ///
     /// # Errors
     /// If an address or a header cannot be used.
@@ -351,7 +352,7 @@ fn headers(target: &SuiteTarget) -> Map<String, Value> {
         .collect()
 }
 
-/// Whether requests carry a key: the user's gateway gets none that the user did not give.
+/// Whether requests include a key: the user's gateway gets only keys from the user.
 const fn has_key(target: &SuiteTarget) -> bool {
     target.key.is_some() || !target.external
 }
@@ -360,7 +361,7 @@ const THREADS: &str = "workers=";
 const HTTP2: &str = "http_version=http2";
 
 /// The key of LLM requests. The suite's own gateways that check keys accept this one, and all get
-/// the same bytes; the user's gateway gets none that the user did not give.
+/// the same bytes; the user's gateway gets only keys from the user.
 fn key(target: &SuiteTarget) -> &str {
     target.key.as_deref().unwrap_or("any")
 }

@@ -32,9 +32,9 @@ pub struct SuiteOptions {
     pub threads: Option<u16>,
     /// The parts of `layers` that are measured; empty for all.
     pub only: Vec<&'static str>,
-    /// What the user says of the environment: name and value.
+    /// The user's notes on the environment: name and value.
     pub notes: Vec<(String, String)>,
-    /// What else is known of the machine: name and value.
+    /// Other facts about the machine: name and value.
     pub machine: Vec<(String, String)>,
     /// Whether the user's gateways were started just now, so that `policy` may show a cold run.
     pub just_started: bool,

@@ -11,7 +11,8 @@ use crate::target::SuiteTarget;
 /// A host with more steal than this is busy: what ran on it, the gateway too, was stopped for that
 /// share of the time.
 const MOST_STEAL: f64 = 0.1;
-/// The same for a load that waited for a core, beyond what the suite's own processes there explain.
+/// The same limit for a load that waited for a core, beyond the time explained by the suite's own
+/// processes.
 const MOST_WAITING: f64 = 0.25;
 /// The same, if it waited longer than it ran. Less is the ordinary price of a wake-up: some
 /// microseconds of each of many thousands a second.
@@ -21,8 +22,8 @@ const MOST_OF_ITS_TIME: f64 = 0.1;
 const LEAST_IDLE: f64 = 0.05;
 const MOST_OF_OTHERS: f64 = 0.25;
 
-/// The share of the CPUs' time that other processes had, where that is too much and nothing was
-/// idle. Every process that the suite needs must be among those of the stages.
+/// The share of CPU time that other processes used, where it is too high and no CPU was idle. The
+/// stages must list every process that the suite needs.
 pub(crate) fn crowded(stages: &[StageResources]) -> Option<f64> {
     let (mut wall, mut cpus, mut idle, mut others) = (0.0, 0.0, 0.0, 0.0);
     for stage in stages {
@@ -38,7 +39,7 @@ pub(crate) fn crowded(stages: &[StageResources]) -> Option<f64> {
     is_crowded.then(|| others / cpus)
 }
 
-/// What other processes and machines took from this host; `None` if it was quiet. `others`: see
+/// Load of other processes and machines on this host; `None` if it was quiet. `others`: see
 /// [`crowded`].
 pub(crate) fn busy_host(
     health: &InstrumentHealth,
@@ -52,7 +53,8 @@ pub(crate) fn busy_host(
     if let Some(others) = others {
         return Some(format!("others {}", percent(others)));
     }
-    // Where the kernel chooses the cores, the gateway under test is on those of the load, too.
+    // Where the kernel chooses the cores, the gateway under test also runs on the cores of the
+    // load.
     let own = match (cores.gateway, cores.shared()) {
         (None, _) => [busy.provider, busy.store, busy.gateway],
         (Some(_), true) => [busy.provider, busy.store, None],
@@ -73,7 +75,7 @@ pub(crate) const fn parts(target: &SuiteTarget) -> [(&'static str, Option<u32>);
     [(GATEWAY, target.gateway_pid), (PROVIDER, target.provider_pid), (STORE, target.store_pid)]
 }
 
-/// The processes whose CPU time is measured: those that are known.
+/// The known processes, whose CPU time is measured.
 pub(crate) fn watched<'n>(
     processes: impl IntoIterator<Item = (&'n str, Option<u32>)>,
 ) -> Vec<WatchedProcess> {

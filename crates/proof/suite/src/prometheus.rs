@@ -1,7 +1,7 @@
 //! `metrics.prom` of a suite.
 //!
-//! Every measurement says by `plimsoll_suite_usable` whether its figures may be used. Those of one
-//! that may not, and single figures that were refused, are left out: an alert does not read labels.
+//! `plimsoll_suite_usable` says for every measurement whether its figures may be used. Unusable
+//! measurements and single refused figures are left out, because an alert does not read labels.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,8 @@ impl Page<'_> {
         self.out.line(&self.name, &labels, rounded(value));
     }
 
-    /// Whether the figures of each measurement and comparison may be used, and what it was.
+    /// Writes whether the figures of each measurement and comparison may be used, and what it
+    /// measured.
     fn usable(&mut self, report: &Report) {
         self.head("usable", Kind::Gauge);
         let measured = report.measurements.iter().map(|result| (&*result.label, state(result)));
@@ -112,7 +113,7 @@ impl Page<'_> {
         }
     }
 
-    /// Counts, which are true of every measurement that was carried out.
+    /// Writes counts, which are true of every measurement that ran.
     fn counts(&mut self, name: &str, report: &Report, of: fn(&Figures) -> u64) {
         self.head(name, Kind::Gauge);
         for result in report.measurements.iter().filter(|result| !result.passes.is_empty()) {
@@ -121,7 +122,7 @@ impl Page<'_> {
         }
     }
 
-    /// What targets add to a request, with its interval.
+    /// Writes the overhead of targets per request, with its interval.
     fn added(&mut self, report: &Report) {
         self.head("added_seconds", Kind::Gauge);
         let compared = report.comparisons.iter();

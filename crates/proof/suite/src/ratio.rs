@@ -2,8 +2,8 @@
 
 use plimsoll_metrics::{Bias, BoundedFigure};
 
-/// How many times as large as another a figure is, and the limits of that: what the generator may
-/// have done to both of them, in opposite directions.
+/// Ratio of two figures and its limits, which assume that the generator affected the two in
+/// opposite directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ratio {
     pub(crate) value: f64,
@@ -13,7 +13,7 @@ pub(crate) struct Ratio {
 
 impl Ratio {
     /// `figure` over `other`, of rates with [`Bias::Takes`] and of times with [`Bias::Adds`];
-    /// `None` if the other one is nothing.
+    /// `None` if `other` is zero.
     pub(crate) fn new(figure: BoundedFigure, other: BoundedFigure, bias: Bias) -> Option<Self> {
         let ([low, high], [least, most]) = (figure.limits(bias), other.limits(bias));
         (other.value > 0.0).then(|| Self {
@@ -55,7 +55,7 @@ mod tests {
         BoundedFigure { value, bound, interval: None, refused: None }
     }
 
-    /// A rate of 80 that may have been 100, over one of 40 that may have been 50: 80/50 to 100/40.
+    /// A measured rate of 80 is 80 to 100, and one of 40 is 40 to 50: the ratio is 80/50 to 100/40.
     #[test]
     fn limits_are_those_of_both_figures_in_opposite_directions() {
         let rates = Ratio::new(figure(80.0, 20.0), figure(40.0, 10.0), Bias::Takes).unwrap();

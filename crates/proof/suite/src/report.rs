@@ -1,4 +1,4 @@
-//! The report of a suite: the contents of `suite.json`, and what people read.
+//! The report of a suite: the contents of `suite.json`, and its text for people.
 
 mod absent;
 mod screen;
@@ -33,7 +33,8 @@ pub struct Section {
     pub table: Table,
     /// Notes below the table.
     pub notes: Vec<String>,
-    /// Whether it says what was found before the load: a screen shows those of the load first.
+    /// Whether the section contains results from before the load: a screen shows results of the
+    /// load first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub before_load: bool,
 }
@@ -70,7 +71,7 @@ pub enum SuiteOutcome {
     Interrupted,
 }
 
-/// What the user accepts in a suite that passes.
+/// Limitations that the user accepts in a suite that passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
     /// Measurements with which Plimsoll did not keep up, and bounds that were not judged.
@@ -182,8 +183,8 @@ impl Report {
         })
     }
 
-    /// Where others used the host most of the time, differences and times that were not taken
-    /// during a measured load are in doubt, and nothing is good.
+    /// Where other processes used the host most of the time, differences and times from outside a
+    /// measured load are in doubt, and no result is good.
     fn doubt_on_a_busy_host(&mut self) {
         let all = self.measurements.len();
         let busy = self.measurements.iter().filter_map(MeasurementResult::busy_in_any_pass).count();
@@ -197,7 +198,7 @@ impl Report {
         self.findings.retain(|finding| finding.tone != Tone::Good);
     }
 
-    /// Whether nothing could be measured.
+    /// Whether the report has no measurement.
     pub(crate) fn is_empty(&self) -> bool {
         self.measurements.iter().all(|result| result.passes.is_empty())
     }
@@ -207,7 +208,7 @@ impl Report {
         measurements > 0 && measurements * 2 >= self.measurements.len()
     }
 
-    /// Whether what was measured is our own gateway.
+    /// Whether our own gateway was measured.
     pub(crate) fn measures_reference(&self) -> bool {
         self.setup.iter().any(|(name, value)| name == UNDER_TEST && *value == reference())
     }
@@ -294,7 +295,7 @@ pub(crate) fn distinct<T: ToString>(values: impl Iterator<Item = T>) -> Vec<Stri
     found
 }
 
-/// What sets the loads, besides the command.
+/// The command and the settings of the loads.
 fn settings(suite: &str) -> String {
     let variables = match suite {
         "baseline" => ", AZ_LOAD_DURATION_SECS, AZ_LOAD_CONCURRENCY, AZ_LOAD_PORT",
@@ -309,7 +310,7 @@ pub(crate) const UNDER_TEST: &str = "under test";
 /// Before a part of the suite that the target does not have.
 const LEFT_OUT: &str = "left out: ";
 
-/// What is under test without a target of the user's.
+/// Description of the subject without a target from the user.
 pub(crate) fn reference() -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!("plimsoll gateway {version}, one worker")
@@ -333,7 +334,7 @@ impl Report {
     }
 }
 
-/// What the target did, with bounds by judgement; and the measurements that are not used.
+/// Counts of the target's results, with bounds by judgement; and the unused measurements.
 fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
     let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
     let kept = deciding.iter().filter(|bound| bound.judgement == Judgement::Pass).count();
@@ -382,7 +383,7 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
 const MAX_GATEWAYS: usize = 2;
 
 impl Report {
-    /// The machine and what was measured on it: name and value.
+    /// The machine and the subject measured on it: name and value.
     pub fn environment_lines(&self) -> Vec<(String, String)> {
         let e = &self.environment;
         let cores = e.cpu_count.map(|count| {
@@ -509,7 +510,7 @@ mod tests {
         }
     }
 
-    /// On a busy host the bounds decide as far as they can; without one, nothing is complete.
+    /// On a busy host the bounds decide where they can; a suite without bounds is incomplete.
     #[test]
     fn a_suite_passes_on_a_busy_host_if_its_bounds_do() {
         let mut busy = result(false);
@@ -592,7 +593,7 @@ mod tests {
         let searched = step(true, false);
         assert_eq!(searched.outcome(Accepted::default()), SuiteOutcome::Complete);
         assert_eq!(searched.conclusion(), "COMPLETE (measurement: 1 of 2 loads beyond this host)");
-        // Of any other measurement it is a lack, and on a busy host nothing is known of it.
+        // Any other measurement is missing, and a busy host leaves its result unknown.
         for other in [step(false, false), step(true, true)] {
             assert_eq!(other.outcome(Accepted::default()), SuiteOutcome::Inconclusive);
         }

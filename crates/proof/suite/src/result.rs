@@ -13,7 +13,7 @@ pub const ERROR_GATE: f64 = 0.01;
 /// Why a figure must not be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// No pass was carried out.
+    /// No pass ran.
     #[error("not measured{0}")]
     NotMeasured(String),
     /// Plimsoll did not keep up.
@@ -55,7 +55,7 @@ pub struct MeasurementResult {
     /// Whether it is a step of a search for the highest load.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub explores: bool,
-    /// Why a pass could not be carried out.
+    /// Why a pass did not run.
     pub error: Option<String>,
 }
 
@@ -103,8 +103,8 @@ impl MeasurementResult {
         self.passes.iter().find_map(|pass| pass.gated(self.gate()))
     }
 
-    /// The passes whose figures may be used. None of them where the target failed in one: the
-    /// others do not stand for a target that died half-way.
+    /// The passes with usable figures; empty if the target failed in any pass, because the others
+    /// do not represent a target that died half-way.
     pub(crate) fn usable(&self) -> Vec<&Figures> {
         if self.errors().is_some() { Vec::new() } else { self.valid() }
     }
@@ -130,7 +130,7 @@ impl MeasurementResult {
     /// here.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Returns the reason if the figure is missing.
     pub fn figure(&self, of: impl Fn(&Figures) -> Option<BoundedFigure>) -> Result<f64, Unusable> {
         let figure = self.bounded(of)?;
         figure.refused.map_or(Ok(figure.value), |why| Err(Unusable::Refused(why)))
@@ -151,7 +151,7 @@ impl MeasurementResult {
     /// where no answer at all was the expected one, the wrong thing was asked.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Returns the reason if the figure is missing.
     pub fn error_figure(&self, of: impl Fn(&Figures) -> Option<f64>) -> Result<f64, Unusable> {
         let valid = self.valid();
         if valid.is_empty() || valid.iter().all(|pass| pass.expected() == 0) {
@@ -176,34 +176,35 @@ impl MeasurementResult {
         if !self.usable().is_empty() {
             return None;
         }
-        // What the target answered says more than that some passes were late besides.
+        // The target's answers are more informative than late passes.
         let errors = self.errors().map(Unusable::Errors);
         let why = errors.or_else(|| self.passes.iter().find_map(|pass| self.refusal(pass)));
         let error = self.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         why.or(Some(Unusable::NotMeasured(error)))
     }
 
-    /// Whether a step of a search was more than the generator can send on this host: that ends the
-    /// search, and nothing is missing. Where others used the host, that is not known.
+    /// Whether a step of a search exceeded the generator's capacity on this host: that ends the
+    /// search without a gap in the results. Unknown where other processes used the host.
     pub(crate) fn is_past_the_generator(&self) -> bool {
         self.explores
             && matches!(self.why_unusable(), Some(Unusable::Invalid(_)))
             && self.busy_in_any_pass().is_none()
     }
 
-    /// Why the suite lacks it: as [`Self::why_unusable`], but for what only ended a search.
+    /// Why the suite lacks this measurement: like [`Self::why_unusable`], except for steps that
+    /// only ended a search.
     pub(crate) fn why_lacking(&self) -> Option<Unusable> {
         self.why_unusable().filter(|_| !self.is_past_the_generator())
     }
 
-    /// What other processes and machines took from the host in a usable pass: what was measured
-    /// may be theirs, so that neither a pass nor a failure follows. `None` if it was quiet.
+    /// Load of other processes and machines on the host in a usable pass. The figures may be due to
+    /// them, so neither a pass nor a failure follows. `None` if the host was quiet.
     pub(crate) fn busy_host(&self) -> Option<String> {
         self.usable().iter().find_map(|pass| pass.busy_host.clone())
     }
 
-    /// The time whose disturbance its percentiles have. A request that failed has no time, so
-    /// those of an open load with failures are as doubtful as those of a closed one.
+    /// The metric whose disturbance applies to the percentiles. A failed request has no time, so
+    /// the times of an open load with failures are as doubtful as the times of a closed one.
     pub(crate) fn time(&self) -> Metric {
         let failed = self.passes.iter().any(|pass| pass.errors > 0);
         if self.rate.is_some() && !failed { Metric::ResponseTime } else { Metric::ServiceTime }
@@ -214,24 +215,24 @@ impl MeasurementResult {
         self.passes.iter().find_map(|pass| pass.busy_host.as_ref())
     }
 
-    /// Whether nothing but that Plimsoll did not keep up speaks against a pass.
+    /// Whether a late generator is the only objection to a pass.
     fn came_late(&self, pass: &Figures) -> bool {
         pass.invalid.is_some() && pass.gated(self.gate()).is_none()
     }
 
-    /// Whether the generator alone spoiled every pass, and nothing else used the host: then another
-    /// pass may do. A rate that is searched is repeated by nobody.
+    /// Whether the generator alone spoiled every pass on an otherwise idle host: then another pass
+    /// may succeed. Rates in a search are not repeated.
     pub(crate) fn is_spoiled(&self) -> bool {
         let all = !self.passes.is_empty() && self.passes.iter().all(|pass| self.came_late(pass));
         all && !self.explores && self.busy_in_any_pass().is_none()
     }
 
-    /// Whether some pass is refused for nothing but that Plimsoll did not keep up.
+    /// Whether some pass is refused only because Plimsoll was late.
     pub(crate) fn is_only_invalid(&self) -> bool {
         self.passes.iter().any(|pass| self.came_late(pass))
     }
 
-    /// The figures for a table, which shows what was measured and marks what must not be used.
+    /// The figures for a table, which shows measured values and marks unusable ones.
     pub(crate) fn shown(&self) -> Option<Figures> {
         let (usable, valid) = (self.usable(), self.valid());
         let passes = [usable, valid].into_iter().find(|passes| !passes.is_empty());
@@ -244,7 +245,7 @@ impl MeasurementResult {
         self.passes.iter().all(|pass| pass.invalid.is_some())
     }
 
-    /// Median and extremes of a figure over the passes of which it may be used.
+    /// Median and extremes of a figure over the passes in which it is usable.
     pub(crate) fn spread(&self, of: impl Fn(&Figures) -> Option<BoundedFigure>) -> Option<Spread> {
         let figures: Option<Vec<_>> = self.usable().into_iter().map(of).collect();
         let values: Vec<_> = figures?.iter().filter_map(BoundedFigure::sound).collect();
@@ -371,7 +372,7 @@ mod tests {
         step.passes[0].busy_host = Some("stolen".to_owned());
         assert!(step.why_lacking().is_some(), "a quiet host might have sent it");
         step.passes[0].busy_host = None;
-        // Answers that were not the expected ones are no end of a search.
+        // Unexpected answers do not end a search.
         step.passes[0].requests = 0;
         step.passes[0].invalid = None;
         assert!(step.why_lacking().is_some());

@@ -38,13 +38,13 @@ use crate::target::{DIRECT, SuiteTarget, slug};
 pub(crate) struct SuiteRunner<'a> {
     pub(crate) options: &'a SuiteOptions,
     pub(crate) cores: Cores,
-    /// What is known so far.
+    /// Results so far.
     pub(crate) report: Report,
     /// The capacities for the table of sizes, or why one is unknown.
     pub(crate) capacities: Vec<Result<Capacity, String>>,
     /// Parts that were left out, as rows of the sections in which a reader looks for them.
     pub(crate) absent: Vec<AbsentRow>,
-    /// A part of the title of the sections to which what is tried next belongs.
+    /// A part of the title of the sections to which the next measurements belong.
     pub(crate) section: &'static str,
     /// The gateway's description of its build.
     pub(crate) version: Option<String>,
@@ -52,9 +52,9 @@ pub(crate) struct SuiteRunner<'a> {
     pub(crate) commands: Vec<GatewayCommand>,
     /// The port of the first gateway of the suite.
     pub(crate) port: Option<u16>,
-    /// The port of the reference gateway, where the user names none.
+    /// The default port of the reference gateway, unless the user sets one.
     pub(crate) usual_port: Option<u16>,
-    /// What single requests found of the user's gateway: request, answer, time, conclusion.
+    /// Results of single requests to the user's gateway: request, answer, time, conclusion.
     pub(crate) tried_routes: Table,
     host: &'a mut dyn Host,
     control: &'a Control,
@@ -70,7 +70,7 @@ pub(crate) struct Pass {
 }
 
 impl<'a> SuiteRunner<'a> {
-    /// A runner. As long as it lasts, the calling thread and the load stay on their cores, unless
+    /// A runner. While it exists, the calling thread and the load are pinned to their cores, unless
     /// the gateway is the user's.
     pub(crate) fn new(
         report: Report,
@@ -183,7 +183,7 @@ impl<'a> SuiteRunner<'a> {
         Some(SuiteTarget { name: DIRECT.to_owned(), ..direct.of_user() })
     }
 
-    /// Why no request reaches a target, if none does.
+    /// Fails if no request reaches the target; the error says why.
     pub(crate) fn reach(&mut self, target: &SuiteTarget) -> Result<(), SuiteError> {
         let plan = Measurement::get("reach", target, "/").stages(LoadShape::Clients(1), "1:1s");
         let why = self.host.reach(plan.plan(0)?)?;
@@ -198,8 +198,9 @@ impl<'a> SuiteRunner<'a> {
         self.host.probe(plan, self.control)
     }
 
-    /// The connections that open files allow, and whose limit that is. Each takes a file of the
-    /// load, a file of the gateway, and behind a gateway one more there and one of the provider.
+    /// The number of connections that the open-file limits allow, and the process with that limit.
+    /// Each connection needs a file of the load, a file of the gateway, and behind a gateway one
+    /// more there and one of the provider.
     pub(crate) fn most_connections(&self, target: &SuiteTarget) -> (u64, &'static str) {
         let per_connection = if target.provider_pid.is_some() { 2 } else { 1 };
         let own = (self.connections_of(None), "Plimsoll");
@@ -210,7 +211,7 @@ impl<'a> SuiteRunner<'a> {
         std::iter::once(own).chain(others).min_by_key(|(most, _)| *most).unwrap_or(own)
     }
 
-    /// As many as the process may open files, but for those that it needs itself.
+    /// The open-file limit of the process, minus the files that it needs for itself.
     fn connections_of(&self, pid: Option<u32>) -> u64 {
         let files = self.host.open_files(pid).unwrap_or(u64::MAX);
         files.saturating_sub(RESERVED_FILES)
@@ -230,9 +231,8 @@ impl<'a> SuiteRunner<'a> {
         })
     }
 
-    /// Carries measurements out, `passes` times each, in turn: changes of the machine affect all
-    /// alike. One whose passes the generator spoiled, on a host that nothing else used, is carried
-    /// out once more.
+    /// Runs measurements, `passes` times each, in turn, so changes of the machine affect all alike.
+    /// A measurement whose passes the generator spoiled on an otherwise idle host runs once more.
     pub(crate) fn measure(
         &mut self,
         measurements: &[Measurement],
@@ -263,7 +263,7 @@ impl<'a> SuiteRunner<'a> {
         results
     }
 
-    /// Adds one pass to its result; nothing once the user has ended the suite.
+    /// Adds one pass to its result, unless the user has ended the suite.
     fn add_pass(
         &mut self,
         measurement: &Measurement,
@@ -317,12 +317,12 @@ fn without_passes(measurement: &Measurement) -> MeasurementResult {
     }
 }
 
-/// What the judge says, and the files with all of it.
+/// The judge's result, and the files with all details.
 type Judged = (Versus, Vec<String>);
 
 impl SuiteRunner<'_> {
-    /// Sends the requests of a measurement to each target, close together, and judges what the
-    /// others add to the first; nothing once the user has ended the suite.
+    /// Sends the requests of a measurement to each target, close together, and judges the overhead
+    /// of each target over the first. Does not run once the user has ended the suite.
     pub(crate) fn compare(
         &mut self,
         request: Measurement,
@@ -337,7 +337,7 @@ impl SuiteRunner<'_> {
         self.add_comparison(&request.label, judged.map_err(|error| error.to_string()))
     }
 
-    /// Keeps the result of a comparison, or why there is none.
+    /// Stores the result of a comparison, or the reason why it has none.
     fn add_comparison(&mut self, label: &str, judged: Result<Judged, String>) -> ComparisonResult {
         let label = label.to_owned();
         let mut result = ComparisonResult { label, ..ComparisonResult::default() };
@@ -381,7 +381,7 @@ impl SuiteRunner<'_> {
         Ok(compared)
     }
 
-    /// Judges what was carried out, and keeps its files.
+    /// Judges a comparison that has run, and stores its files.
     fn judged(&self, label: &str, compared: &Compared) -> Result<Judged, SuiteError> {
         let mut versus = judge(&compared.facts, &compared.blocks);
         facts::take_over(&compared.summary, &mut versus);
@@ -421,8 +421,8 @@ impl SuiteRunner<'_> {
 }
 
 impl SuiteRunner<'_> {
-    /// Completes the report of a suite with what every suite has: the rows that are not measured,
-    /// sizes, and findings on what was compared, errors, tails, what must not be used and why.
+    /// Completes the report with the parts common to all suites: rows without a measurement, sizes,
+    /// and findings on comparisons, errors, tails and unusable results.
     pub(crate) fn finish(self, sizing: &str) -> Report {
         let (interrupted, setup) = (self.is_interrupted(), self.setup());
         let (sizes, not_sized) = sizing::sizes(self.capacities, self.options.size_for);

@@ -32,7 +32,7 @@ pub(crate) struct Capacity {
 /// something limited it.
 ///
 /// # Errors
-/// Why they show none, in a sentence.
+/// Returns the reason in a sentence if the levels show no capacity.
 pub(crate) fn capacity(what: &str, levels: &[&MeasurementResult]) -> Result<Capacity, String> {
     measured_capacity(what, levels).map_err(|why| unknown(what, &why))
 }
@@ -63,8 +63,7 @@ fn no_limit(levels: &[&MeasurementResult], figures: &Figures) -> String {
     )
 }
 
-/// The sizes for all capacities that were shown, as a table; and the sentences about
-/// those that were not.
+/// The sizes for all known capacities, as a table; and the reasons for the unknown ones.
 pub(crate) fn sizes(
     capacities: Vec<Result<Capacity, String>>,
     wanted: Option<f64>,
@@ -76,7 +75,7 @@ pub(crate) fn sizes(
     ((!shown.is_empty()).then(|| table(&shown, wanted)), not_shown)
 }
 
-/// Instances that carry a rate with headroom; at least one.
+/// Instances needed for a rate, with headroom; at least one.
 fn instances(wanted: f64, per_s: f64) -> Option<u64> {
     let exact = wanted / (per_s * HEADROOM);
     #[expect(

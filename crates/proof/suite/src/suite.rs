@@ -1,4 +1,4 @@
-//! The suites, one module each, and what they share.
+//! The suites, one module each, and their shared parts.
 
 mod added;
 mod agent_gateway;
@@ -56,7 +56,7 @@ pub enum Suite {
     Tiers,
 }
 
-/// What distinguishes a suite.
+/// Properties of a suite.
 struct Row {
     /// Its name on the command line.
     name: &'static str,
@@ -88,11 +88,11 @@ impl Suite {
         self.row().name
     }
 
-    /// Carries it out. `observe` receives messages about the progress, and `watcher` sees the loads
-    /// go on. `control` ends it early; what was measured until then is reported.
+    /// Runs the suite. `observe` receives messages about the progress, and `watcher` sees the
+    /// loads. `control` ends it early; the report then covers the measurements so far.
     ///
     /// # Errors
-    /// If nothing could be measured at all. The report says why single measurements failed.
+    /// Every measurement failed. The report says why single measurements failed.
     pub fn run(
         self,
         options: &SuiteOptions,
@@ -218,8 +218,8 @@ fn warmup(options: &SuiteOptions) -> Nanos {
     options.warmup.unwrap_or(own)
 }
 
-/// Requests per second and target of a comparison, as `plimsoll versus` sends where that costs
-/// nobody anything.
+/// Requests per second and target of a comparison: the rate of `plimsoll versus` where requests are
+/// free of charge.
 const PAIRS_PER_S: f64 = 100.0;
 
 /// With `--short`, seconds of a comparison of times: an interval needs eight.
@@ -273,9 +273,9 @@ impl RedisServer {
 
 /// Variants, measured.
 struct Variants {
-    /// What each carries by itself.
+    /// Results of each variant loaded alone.
     alone: Vec<MeasurementResult>,
-    /// What each adds to the first.
+    /// Overhead of each variant over the first.
     added: ComparisonResult,
 }
 
@@ -283,7 +283,7 @@ struct Variants {
 struct VariantsLoad<'a> {
     /// The name of the comparison.
     label: &'a str,
-    /// Clients of each variant by itself.
+    /// Clients of each variant when loaded alone.
     clients: u32,
     length: Length,
     /// Requests per second that go to each of them.
@@ -323,7 +323,7 @@ impl Variants {
     }
 }
 
-/// The table of what variants add, and of what each carries by itself.
+/// The table of each variant's overhead, and of its throughput alone.
 fn table<'v>(what: &str, all: impl IntoIterator<Item = &'v Variants>) -> Table {
     let own = [RPS, CPU, MEMORY, P50, P99, GW_CORE, LOAD_CORE];
     let heads = [what, "added, median", "added CPU/req"];

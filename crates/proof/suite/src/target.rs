@@ -48,13 +48,13 @@ impl SuiteTarget {
         redacted_path(&self.base)
     }
 
-    /// The same as the user's, with the mock's model if it has none.
+    /// The same target as the user's, with the mock's model if it has none.
     pub(crate) fn of_user(&self) -> Self {
         let model = if self.model.is_empty() { MODEL } else { &self.model }.to_owned();
         Self { model, external: true, ..self.clone() }
     }
 
-    /// What is asked of it, with its name where there are several.
+    /// The label `what`, with the target's name if there are several.
     pub(crate) fn label(&self, what: &str) -> String {
         if self.name.is_empty() { what.to_owned() } else { format!("{}: {what}", self.name) }
     }

@@ -1,7 +1,7 @@
-//! What the user's gateway has, found by a few requests before any load: which routes it serves and
-//! what they cost, whether it has a cache, whether it limits the rate, whether it checks the key.
+//! Capabilities of the user's gateway, found by a few requests before any load: its routes and
+//! their cost, and whether it has a cache, limits the rate or checks the key.
 //!
-//! What is absent or costly is left out of the suite and named in the report.
+//! Absent or costly capabilities are left out of the suite and named in the report.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const ROUTE_TIMEOUT: &str = "2s";
 /// model for `GET /health`.
 const CHEAP: Nanos = Nanos::from_millis(100);
 const ROUND_TRIPS: u64 = 4;
-/// Seeds of probes begin far from those of passes.
+/// Seeds of probes begin far from the seeds of passes.
 const FIRST_SEED: u32 = 1_000_000;
 /// A path that no gateway serves.
 const UNKNOWN: &str = "/plimsoll-no-such-route";
@@ -180,7 +180,7 @@ fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
         Outcome::Rejected(429) => "it answers 429 (rate limited) to a single request".to_owned(),
         Outcome::Rejected(_) => format!("it answers {answer}"),
         Outcome::TimedOut => "a single request timed out".to_owned(),
-        // The status alone does not say what is wrong.
+        // The status alone does not show the error.
         Outcome::Failed(class) if (1..400).contains(&sample.status) => {
             format!("failed: {answer}, {}", class.name())
         }
@@ -189,7 +189,7 @@ fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
     })
 }
 
-/// Who gave a key is not told to give one.
+/// Removes the advice to set a key if the user has set one.
 fn with_key_in_mind(why: String, sample: Option<&Sample>, has_key: bool) -> String {
     match sample.map(|sample| sample.status) {
         Some(status @ (401 | 403)) if has_key => {
@@ -218,8 +218,8 @@ const AT_LEAST: Nanos = Nanos::from_millis(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl SuiteRunner<'_> {
-    /// The proof that `target` answers equal chats from its cache, or why there is none. `identify`
-    /// adds the headers of the later load.
+    /// The proof that `target` answers equal chats from its cache, or the reason why it is missing.
+    /// `identify` adds the headers of the later load.
     pub(crate) fn prove_cache(
         &mut self,
         target: &SuiteTarget,
@@ -272,7 +272,7 @@ fn by_time(first: &[Sample], equal: &[Sample], read: &Headers) -> Result<String,
     ))
 }
 
-/// What was looked at, and no more.
+/// Names the headers that were checked.
 fn no_cache(read: &Headers) -> String {
     let headers = match read {
         Headers::Unread => "; headers unread",
@@ -285,7 +285,7 @@ fn own_times(samples: &[Sample]) -> Vec<Nanos> {
     samples.iter().filter_map(own_time).collect::<Vec<_>>()
 }
 
-/// What the headers of the second of two equal chats say.
+/// Meaning of the headers of the second of two equal chats.
 enum Headers {
     /// None was read: they are over plain HTTP/1.1 alone, if there was an answer.
     Unread,
@@ -314,7 +314,7 @@ fn repeated_answer(
         "messages": [{"role": "user", "content": prompt}],
         "max_tokens": 16,
     });
-    // A base URL may end with the version, as those of clients do.
+    // A base URL may end with the version, like the base URLs of clients.
     let prefix = target.prefix();
     let version = if prefix.ends_with("/v1") { "" } else { "/v1" };
     let path = format!("{prefix}{version}/chat/completions");
@@ -402,10 +402,10 @@ mod tests {
     fn only_much_faster_repeats_show_a_cache() {
         for (first, equal, is_cache) in [
             (&[20_000, 21_000][..], &[20_000, 400, 500][..], true),
-            // The first of the equal ones is no repeat.
+            // The first of the equal chats is not a repeat.
             (&[20_000, 21_000], &[400], false),
             (&[20_000, 21_000], &[20_000, 400, 15_000], false),
-            // A fast provider: nothing can be told.
+            // A fast provider leaves the result unknown.
             (&[300, 400], &[300, 100, 100], false),
             (&[20_000], &[20_000, 20_000, 20_000], false),
         ] {

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// One section for the root and each definition, in the order of the schema.
 ///
 /// # Panics
-/// If the schema is not one that `schemars` makes of our types.
+/// The schema is not one that `schemars` makes of our types.
 pub fn render(schema: &Value) -> String {
     let definitions = schema["$defs"].as_object().into_iter().flatten();
     let sections = definitions.map(|(name, definition)| section(name, definition));

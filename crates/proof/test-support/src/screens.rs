@@ -1,4 +1,4 @@
-//! Screens: what a command prints at its end, at several widths.
+//! Checks of screens: the final output of a command, at several widths.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,9 +13,8 @@ const STORED: [usize; 3] = [60, 80, 120];
 const CUT: &str = "…";
 
 /// Compares a screen with `NAME-60.txt`, `NAME-80.txt` and `NAME-120.txt` in `folder`, and checks
-/// it at every width from 60 to 200: it has at most 24 lines, none is wider than the terminal, no
-/// word is broken, and the last line is the verdict. `whole` is what it would show with room for
-/// everything.
+/// it at every width from 60 to 200: it has at most 24 lines, all lines fit the terminal, words are
+/// not broken, and the last line is the verdict. `whole` is the same screen with unlimited space.
 ///
 /// # Panics
 /// If it does not hold, or a stored file differs.

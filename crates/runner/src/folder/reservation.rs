@@ -1,4 +1,4 @@
-//! Space on the disk that is held for the results of a run while it goes on.
+//! Disk space reserved for the results of a run in progress.
 
 use std::fs::{self, File};
 use std::io;
@@ -41,12 +41,12 @@ impl Reservation {
     }
 }
 
-/// Gives back the space of a run that was killed; a run that still goes on holds the lock.
+/// Releases the space of a killed run; a run in progress still has the lock.
 pub fn release_of_killed(run: &Path) {
     let path = run.join(file::RESERVED);
     let is_free = File::open(&path).is_ok_and(|reserved| reserved.try_lock().is_ok());
     if is_free {
-        // As above; the folder may also be one that nobody may write to.
+        // Errors are ignored here as well; the folder may also be read-only.
         let _ = fs::remove_file(&path);
     }
 }

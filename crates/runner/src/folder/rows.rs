@@ -16,7 +16,7 @@ use crate::secrets::Secrets;
 /// Longest message of an error in a row, in bytes.
 const MOST_ERROR_DETAIL: usize = 200;
 
-/// The file of rows, and that of tasks where there are agents.
+/// The file of rows, and the file of tasks if there are agents.
 ///
 /// Each batch of samples is one unbuffered write of whole lines. Even if the process is killed,
 /// every line except possibly the last is complete.

@@ -9,7 +9,7 @@ use plimsoll_run_files::{ShardSign, read_shard_sign, shard_sign_json};
 use super::{file, replace};
 use crate::error::RunnerError;
 
-/// A sign of this launch; `None` where there is none, or only one of another launch.
+/// A sign of this launch; `None` if it is missing or from another launch.
 pub(crate) fn read_sign(
     folder: &Path,
     name: &str,
@@ -60,7 +60,7 @@ impl CommonStop {
         if stop.is_some() {
             control.interrupt();
         } else if is_interrupted {
-            // Where it cannot be written, the others go on.
+            // If the file cannot be written, the other shards continue.
             let unix_ns = self.clock.unix_nanos(now);
             let _ = write_sign(&self.run, file::STOP, &self.launch, unix_ns);
         }

@@ -8,13 +8,13 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// So many characters of a credential in a row give it away. Fewer are what servers show of a key
-/// to say which one it was.
+/// Number of consecutive characters that reveal a credential. Servers show fewer to say which key
+/// it was.
 const TELLING: usize = 8;
-/// So often are escapes undone: a text that was escaped in a text that was escaped.
+/// Number of times that escapes are undone, for escaped text within escaped text.
 const LAYERS: usize = 3;
 
-/// Parts of credentials, as they may stand in a text.
+/// Parts of credentials, in any spelling that a text may use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disguises(HashSet<[char; TELLING]>);
 
@@ -32,7 +32,7 @@ impl Disguises {
         Self(parts)
     }
 
-    /// Where the text has a part of a credential: ranges in order, none of which meet.
+    /// Ranges of the text that contain parts of a credential, in order and without overlap.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         let mut layer = Some(Layer::new(text));
@@ -72,7 +72,7 @@ fn spellings(secret: &str) -> Vec<String> {
     for before in 0..3 {
         let bytes = [vec![0; before], secret.as_bytes().to_vec()].concat();
         for text in [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)] {
-            // What shares a digit with other bytes is left out at both ends.
+            // Characters that share bits with bytes outside are left out at both ends.
             let first = (before * 8).div_ceil(6);
             let end = bytes.len() * 8 / 6;
             all.extend(text.get(first..end).map(str::to_owned));
@@ -85,7 +85,7 @@ const fn folded(letter: char) -> char {
     letter.to_ascii_lowercase()
 }
 
-/// A letter, and the bytes of the text that stand for it.
+/// A letter, and the bytes of the text that encode it.
 #[derive(Clone, Debug)]
 struct Letter {
     letter: char,
@@ -132,7 +132,7 @@ const ENTITIES: [(&str, char); 9] = [
     ("sol", '/'),
 ];
 
-/// The letter that an escape at the start stands for, and the length of the escape.
+/// The letter encoded by an escape at the start, and the length of the escape.
 fn escape(text: &[Letter]) -> Option<(char, usize)> {
     let letter = |at: usize| text.get(at).map(|letter| letter.letter);
     match text.first()?.letter {
@@ -181,8 +181,8 @@ mod tests {
         shown
     }
 
-    /// Each is what another program makes of the key: `printf`, `jq -R @uri`, `base64`, `xxd -p`,
-    /// `jq -R @html`, `json_encode` of PHP.
+    /// Each spelling is another program's encoding of the key: `printf`, `jq -R @uri`, `base64`,
+    /// `xxd -p`, `jq -R @html`, `json_encode` of PHP.
     #[test]
     fn no_spelling_of_a_key_is_shown() {
         for (text, expected) in [
@@ -196,7 +196,7 @@ mod tests {
             ("php sk\\/Ab+cd12=zz\\/9Q", "php _"),
             ("json sk\\u002fAb\\u002Bcd12=zz/9Q", "json _"),
             ("html sk&#47;Ab&#x2B;cd12&equals;zz&sol;9Q", "html _"),
-            // What shares its bits with what is around stays.
+            // A character that shares its bits with the surrounding text stays.
             ("base64 c2svQWIrY2QxMj16ei85UQ== ", "base64 _Q== "),
             ("base64 of :KEY OnNrL0FiK2NkMTI9enovOVE=", "base64 of :KEY On_E="),
             ("base64 of me:KEY bWU6c2svQWIrY2QxMj16ei85UQ==", "base64 of me:KEY bWU6_Q=="),

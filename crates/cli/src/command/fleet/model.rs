@@ -31,28 +31,28 @@ pub(super) struct Load {
     pub(super) seconds: f64,
 }
 
-/// What a host has.
+/// Resources of a host.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct HostLimits {
     pub(super) cores: f64,
     pub(super) memory_bytes: f64,
     pub(super) link_mbit: f64,
-    /// Whether nobody said how fast the network is.
+    /// Whether the network speed is an assumption.
     pub(super) link_assumed: bool,
-    /// Of one process.
+    /// Open-file limit of one process.
     pub(super) open_files: f64,
     /// To all addresses of the target.
     pub(super) ports: f64,
 }
 
-/// A resource of hosts: what the whole load needs of it, and what one host gives.
+/// A resource of hosts: demand of the whole load, and capacity of one host.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Need {
     pub(super) resource: &'static str,
     pub(super) needed: f64,
     pub(super) of_one_host: f64,
     pub(super) unit: &'static str,
-    /// What to change before adding hosts.
+    /// A remedy to try before adding hosts.
     #[serde(skip)]
     remedy: &'static str,
 }
@@ -63,7 +63,7 @@ impl Need {
     }
 }
 
-/// What a load needs.
+/// Resources that a load needs.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Fleet {
     pub(super) load: Load,
@@ -73,14 +73,14 @@ pub(super) struct Fleet {
     /// The resource that asks for the most hosts.
     pub(super) first_limit: &'static str,
     pub(super) hosts: f64,
-    /// Processes of each host, so that none opens more files than it may.
+    /// Processes per host, to stay within the open-file limit.
     pub(super) processes_per_host: f64,
     /// Time to merge all shards, without rows, in seconds.
     pub(super) merge_s: f64,
     /// Bytes of rows that each host writes per second, and that all leave.
     pub(super) row_bytes_per_s_of_host: f64,
     pub(super) row_bytes: f64,
-    /// What the hosts cost, for the length of the load.
+    /// Price of the hosts for the length of the load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) price: Option<f64>,
 }
@@ -168,7 +168,7 @@ impl Fleet {
     }
 }
 
-/// Connections that are open at once: of plain requests those of a hundred milliseconds.
+/// Connections open at once; plain requests are assumed to take a hundred milliseconds.
 fn connections(load: Load) -> f64 {
     load.streams.max(load.rate * 0.1)
 }
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_million_plain_requests_need_the_cores_that_the_costs_say() {
         let fleet = Fleet::new(plain(1e6), COSTS, HOST, Some(2.0));
-        // 1e6 x 10 us are 10 cores, of which a host gives 7; 100,000 connections need 3.6 hosts'
+        // 1e6 x 10 us are 10 cores, and a host has 7 to use; 100,000 connections need 3.6 hosts'
         // ports, which is more.
         assert_eq!((fleet.first_limit, fleet.hosts), ("ports", 4.0));
         let wide = HostLimits { ports: 280_000.0, ..HOST };
@@ -258,13 +258,13 @@ mod tests {
     #[test]
     fn a_million_streams_are_limited_by_their_events() {
         let fleet = Fleet::new(chats(1e6), COSTS, HOST, None);
-        // 50e6 events x 5 us and 333,333 chats x 100 us are 283 cores, of which a host gives 7.
+        // 50e6 events x 5 us and 333,333 chats x 100 us are 283 cores, and a host has 7 to use.
         assert_eq!((fleet.first_limit, fleet.hosts), ("CPU", 41.0));
         let text = fleet.text(false);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.ends_with("41 hosts like this: the first limit is CPU\n"), "{text}");
         let slow = HostLimits { link_mbit: 1_000.0, ..HOST };
-        // 50e6 x 320 bytes and 333,333 heads are 129 Gbit/s, of which a host gives 0.7.
+        // 50e6 x 320 bytes and 333,333 heads are 129 Gbit/s, and a host has 0.7 to use.
         let fleet = Fleet::new(chats(1e6), COSTS, slow, None);
         assert_eq!((fleet.first_limit, fleet.hosts), ("network", 185.0));
     }

@@ -1,4 +1,4 @@
-//! The body of a request: text, a file, or standard input; and what kind of content it is.
+//! The body of a request: text, a file, or standard input; and its content type.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -21,7 +21,7 @@ pub(super) struct Body {
 #[derive(Debug)]
 enum Content {
     Text(String),
-    /// Bytes that are no text, in a file; one without a name stays open as long as it is needed.
+    /// Binary content in a file; a file without a name stays open as long as it is needed.
     Bytes {
         file: PathBuf,
         _open: Option<fs::File>,
@@ -78,7 +78,7 @@ impl Body {
         Self { content: Content::Text(text), guessed }
     }
 
-    /// As the `http` of a profile has it.
+    /// The body in the `http` format of a profile.
     pub(super) fn spec(&self) -> Value {
         let mut spec = match &self.content {
             Content::Text(text) => json!({"body": literal(text)}),

@@ -113,7 +113,7 @@ fn request(request: &Request, path: &str, body: &Body) -> Value {
     spec
 }
 
-/// What is sent of a path: never its fragment, and not nothing before a query.
+/// The path as sent: without a fragment, and with `/` before a bare query.
 fn sent_path(path: &str) -> String {
     let path = path.split('#').next().unwrap_or_default();
     if path.starts_with('?') { format!("/{path}") } else { path.to_owned() }

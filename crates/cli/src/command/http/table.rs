@@ -14,7 +14,7 @@ const HEAD: [&str; 7] = ["", "done/s", "ok", "p50", "p90", "p99", "max"];
 /// The most endpoints that are shown.
 const MOST: usize = 10;
 
-/// One row for each endpoint; the times are those of the reports' headlines.
+/// One row for each endpoint, with the times of the reports' headlines.
 pub(super) fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
     let mut screen = Screen::new(Rest::Flag);
     // All have the same stages.

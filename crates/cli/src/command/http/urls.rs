@@ -11,7 +11,7 @@ use super::plan::split;
 use crate::exit::UsageError;
 use crate::flags::with_scheme;
 
-/// So many broken lines are named.
+/// Maximum number of malformed lines to name.
 const NAMED: usize = 3;
 
 /// The requests of a file.
@@ -54,7 +54,8 @@ struct Line {
 /// Reads a file of requests.
 ///
 /// # Errors
-/// The file cannot be read, has no request, a line that is none, or requests to several servers.
+/// The file cannot be read, has no request, has a malformed line, or has requests to several
+/// servers.
 pub(super) fn read(file: &Path) -> Result<Requests, UsageError> {
     plimsoll_input::read_text(file)
         .map_err(|error| format!("{error}; name a file of UTF-8 text"))

@@ -32,14 +32,14 @@ const MODELS_TIMEOUT: &str = "10s";
 const CONNECTION: &str =
     "tls.ca_file tls.cert_file tls.key_file tls.insecure connect_to unix_socket proxy";
 
-/// A profile that lacks nothing but its stages.
+/// A complete profile except for its stages.
 pub(super) struct LlmProfile {
     keys: Map<String, Value>,
     overrides: Overrides,
 }
 
 impl LlmProfile {
-    /// That of the flags.
+    /// The profile of the flags.
     pub(super) fn new(flags: &Flags, part: &Part) -> Result<Self> {
         let mut overrides = flags.export.labels.add_to(part.of(flags.keys.overrides()));
         if let (None, Ok(key)) = (overrides.get("key"), env::var("PLIMSOLL_KEY")) {
@@ -76,7 +76,7 @@ impl LlmProfile {
     }
 }
 
-/// The stages of all levels; of a sweep those that it may come to. With one level, a number of
+/// The stages of all levels; for a sweep, the stages that it may reach. With one level, a number of
 /// requests ends it.
 pub(super) fn stages(load: &Load, counted: bool) -> Result<Stages, UsageError> {
     let Load { levels, sweep } = load;
@@ -94,8 +94,8 @@ fn stage(users: u32, duration: Nanos, warmup: bool) -> StageSpec {
     StageSpec { load, duration: Some(duration), warmup }
 }
 
-/// The first model that the endpoint lists. One that does not answer gets any: the probe before the
-/// load says what is wrong with it.
+/// The first model that the endpoint lists. If the endpoint does not answer, any model will do: the
+/// probe before the load reports the error.
 fn first_model(url: &str, overrides: &Overrides) -> Result<String> {
     let base = url.trim_end_matches('/').trim_end_matches("/v1");
     let list = json!({"method": "GET", "path": "/v1/models"});

@@ -1,5 +1,5 @@
-//! What a folder holds: a run, a suite, a comparison or a knee; or such folders, of which the
-//! latest counts.
+//! Contents of a folder: a run, a suite, a comparison or a knee; or such folders, where the latest
+//! counts.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -12,7 +12,7 @@ use plimsoll_runner::folder::file;
 
 use crate::exit::UsageError;
 
-/// What a folder holds.
+/// Kind of result in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::command) enum Kind {
     Run,
@@ -52,7 +52,7 @@ impl Kind {
 pub(in crate::command) struct Found {
     pub(in crate::command) kind: Kind,
     pub(in crate::command) folder: PathBuf,
-    /// That it is the latest of several, in words.
+    /// Note that the result is the latest of several.
     pub(in crate::command) note: Option<String>,
 }
 
@@ -69,7 +69,7 @@ pub(in crate::command) fn find(folder: &Path) -> Result<Found> {
     Ok(Found { kind: latest.kind, folder: latest.folder.clone(), note: Some(note) })
 }
 
-/// The only run in a folder that is none itself; `None` for any other folder.
+/// The only run in a folder that is not itself a run; `None` for any other folder.
 pub(in crate::command) fn only_run_in(folder: &Path) -> Option<PathBuf> {
     if Kind::in_folder(folder).is_some() {
         return None;
@@ -162,18 +162,18 @@ mod tests {
         let found = latest();
         assert_eq!(found.kind, Kind::Suite);
         assert!(found.note.unwrap().ends_with("the latest of 1 run, 1 suite"));
-        // Of the same second, the later file counts: `-10` comes before `-2` in the alphabet.
+        // Within the same second, the later file counts: `-10` comes before `-2` in the alphabet.
         make("20260402T030405Z-a-2", "summary.json", 1_790_000_002);
         make("20260402T030405Z-a-10", "plan.json", 1_790_000_010);
         assert!(latest().folder.ends_with("20260402T030405Z-a-10"));
-        // A name without a time has that of its file.
+        // A result whose name has no time uses the time of its file.
         make("nightly", "comparison.json", 1_798_000_000);
         let found = latest();
         assert!(found.folder.ends_with("nightly") && found.kind == Kind::Comparison);
         assert!(found.note.unwrap().contains("3 runs, 1 suite, 1 comparison"));
         let own = parent.path().join("nightly");
         assert_eq!(find(&own).unwrap().note, None);
-        // Which of several runs is meant, nobody said.
+        // The folder has several runs, so the choice is ambiguous.
         assert_eq!(only_run_in(parent.path()), None);
     }
 

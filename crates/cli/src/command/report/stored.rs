@@ -1,4 +1,4 @@
-//! What the files of a run say of it.
+//! Stored files of a run.
 
 use std::collections::HashSet;
 use std::io::{BufReader, ErrorKind};
@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use crate::console;
 
-/// What a folder says of its run.
+/// Stored data of a run.
 pub(in crate::command) struct Stored {
     pub(in crate::command) summary: RunSummary,
     /// `None` for a run of an earlier version.
@@ -37,8 +37,8 @@ pub(in crate::command) fn read(run: &Path) -> Result<Stored> {
     Ok(Stored { summary, timeline: Some(record.timeline) })
 }
 
-/// What a file of a run holds; `None` where it is not there: older versions, and runs that did not
-/// finish, lack some.
+/// Contents of a run's file; `None` if it is missing: older versions, and unfinished runs, lack
+/// some.
 fn read_file<T, E: Into<Error>>(
     run: &Path,
     name: &str,
@@ -105,7 +105,7 @@ pub(in crate::command) fn versus(run: &Path) -> Result<Option<Versus>> {
     read_file(run, file::VERSUS, plimsoll_versus::read_json)
 }
 
-/// What a `join` with the gateway's log tells of the requests that are kept; nothing without one.
+/// Gateway log data of the kept requests, from a `join`; empty without one.
 pub(super) fn server_parts(run: &Path, exemplars: &RunExemplars) -> Result<Vec<ServerParts>> {
     /// The members of a line that are needed.
     #[derive(Deserialize)]

@@ -1,5 +1,5 @@
-//! What a run will send to a target beyond this machine, before it does, and the question whether
-//! it may. A first run on one's own gateway should not surprise anybody.
+//! The announcement of the load on a remote target, and the question whether to continue. A first
+//! run against one's own gateway should not surprise anybody.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
@@ -7,7 +7,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::{Plan, Target};
 use plimsoll_schedule::{Load, StageSpec};
 
-/// What the user says to it.
+/// The user's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Consent {
     /// Send it.
@@ -16,13 +16,13 @@ pub(super) enum Consent {
     Refused,
 }
 
-/// What the plan sends, if any target is beyond this machine.
+/// The load of the plan, if any target is remote.
 pub(super) fn announcement(plan: &Plan) -> Option<String> {
     let mut beyond = plan.targets.iter().filter(|target| !target.url.is_loopback());
     beyond.next().map(|target| sentence(plan, target))
 }
 
-/// Asks on a terminal. Without one there is no question: scripts go on.
+/// Asks on a terminal. Scripts have no terminal and continue without a question.
 pub(super) fn consent() -> io::Result<Consent> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(Consent::Given);
@@ -40,7 +40,7 @@ fn ask(question: &str) -> io::Result<Consent> {
     Ok(if given { Consent::Given } else { Consent::Refused })
 }
 
-/// Requests, tokens and time, with the words "at most" and "about" where that is what is known.
+/// Requests, tokens and time, with "at most" and "about" where the numbers are limits or estimates.
 fn sentence(plan: &Plan, target: &Target) -> String {
     let (seconds, requests) = (seconds(plan), requests(plan));
     let most_tokens = plan.scenarios.iter().map(|scenario| scenario.max_tokens).max().flatten();

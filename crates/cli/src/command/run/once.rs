@@ -11,7 +11,7 @@ use plimsoll_runner::Secrets;
 use crate::console;
 use crate::exit::Exit;
 
-/// So many bytes of a body are shown without --verbose.
+/// Maximum number of bytes of a body shown without --verbose.
 const SHORT: usize = 400;
 
 /// Sends the requests and prints them.
@@ -85,7 +85,7 @@ fn body(text: &mut String, bytes: &[u8], verbose: bool) {
     text.push('\n');
 }
 
-/// Text without what a terminal would obey.
+/// Removes control characters that a terminal would interpret.
 fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()

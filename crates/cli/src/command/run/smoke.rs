@@ -1,4 +1,5 @@
-//! `plimsoll run --smoke`: was each scenario answered? So few requests measure nothing else.
+//! `plimsoll run --smoke`: checks that each scenario is answered. The few requests measure nothing
+//! else.
 
 use plimsoll_metrics::{DistributionSummary, Group, Metric, RunEnd, RunSummary};
 use plimsoll_plan::Plan;
@@ -32,7 +33,7 @@ pub(super) fn prepare(plan: &mut Plan) {
     plan.thresholds.clear();
 }
 
-/// What was answered, by scenario.
+/// Answers by scenario.
 pub(super) fn screen(run: &FinishedRun) -> Screen {
     let summary = &run.summary;
     let mut screen = Screen::new(run.rest.clone());

@@ -24,7 +24,7 @@ const LENGTH: Nanos = Nanos::from_secs(60);
 const WARM_UP: Nanos = Nanos::from_secs(3);
 /// The profile's default length of a window.
 const WINDOW: Nanos = Nanos::from_secs(5);
-/// Requests per second and target where they cost nobody anything, and elsewhere.
+/// Requests per second and target where requests are free of charge, and elsewhere.
 const PRIVATE_RATE: f64 = 100.0;
 const PUBLIC_RATE: f64 = 5.0;
 
@@ -61,7 +61,7 @@ pub(super) fn build(flags: &Flags, part: &Part) -> Result<Plan> {
     Ok(load_with(&overrides)?)
 }
 
-/// The bounds on what targets add.
+/// The bounds on the overhead of targets.
 pub(in crate::command) fn thresholds(plan: &Plan) -> Result<Vec<AddedThreshold>, UsageError> {
     plan.versus.as_ref().map_or(Ok(Vec::new()), |versus| parse_thresholds(&versus.thresholds))
 }
@@ -92,7 +92,7 @@ fn overrides(flags: &Flags) -> Result<Overrides, UsageError> {
     Ok(flags.export.labels.add_to(overrides))
 }
 
-/// The targets of the flags, which replace those of the profile.
+/// The targets of the flags, which replace the profile's targets.
 fn targets(flags: &Flags) -> Result<Option<String>, UsageError> {
     let mut all = Vec::new();
     if let Some(direct) = &flags.direct {

@@ -22,16 +22,16 @@ use plimsoll_runner::time::sleep;
 /// Between looks whether the user interrupted a pause.
 const LOOK: Nanos = Nanos::from_millis(100);
 
-/// What all rounds have in common, besides their plan.
+/// Settings shared by all rounds, besides their plan.
 pub(super) struct Settings {
     pub(super) thresholds: Vec<AddedThreshold>,
     pub(super) options: RunOptions,
 }
 
-/// What came of all rounds.
+/// Results of all rounds.
 pub(super) struct Compared {
     pub(super) exit: Exit,
-    /// The screen of the last one; `None` if there was none.
+    /// The screen of the last round; `None` if no round ran.
     pub(super) screen: Option<Screen>,
 }
 
@@ -134,7 +134,7 @@ fn measure_round(
     Ok((measured, result))
 }
 
-/// Adds what is known after the load. A shard keeps in its folder what the merge must know.
+/// Adds facts that are known after the load. A shard stores the facts for the merge in its folder.
 fn complete(known: &mut Facts, measured: &Measured, one_in: u32) -> Result<()> {
     let (summary, after) = (&measured.summary, &measured.comparison);
     let (taken_out, tracks) = (&*after.taken_out, &*after.tracks);
@@ -144,7 +144,8 @@ fn complete(known: &mut Facts, measured: &Measured, one_in: u32) -> Result<()> {
     };
     let (facts, out) = (known.clone(), taken_out.to_vec());
     ShardFacts { facts, taken_out: out, tracks: tracks.to_vec() }.store(folder)?;
-    // The CPU time of a process that other shards load, too, is not that of this one's requests.
+    // The CPU time of a process that other shards also load is not due to this shard's requests
+    // alone.
     facts::complete(known, &After { summary, taken_out, tracks: &[], one_in });
     known.targets.iter_mut().for_each(|target| target.cpu_us_per_request = None);
     Ok(())

@@ -18,7 +18,7 @@ pub(in crate::command) struct TargetFlag {
     options: Vec<(&'static str, String)>,
 }
 
-/// What may follow a URL.
+/// Options that may follow a URL.
 const OPTIONS: [&str; 7] = ["image", "key", "model", "protocol", "startup", "store", "watch"];
 
 /// The name of the target of `--direct`.
@@ -73,7 +73,7 @@ fn parse(name: &str, text: &str) -> Result<TargetFlag, String> {
 }
 
 impl TargetFlag {
-    /// What was typed of an option.
+    /// The value of an option as typed.
     pub(in crate::command) fn option(&self, key: &str) -> Option<&str> {
         let found = self.options.iter().find(|(known, _)| *known == key);
         found.map(|(_, text)| &**text)
@@ -118,7 +118,7 @@ impl TargetFlag {
     }
 }
 
-/// What the user says of targets, for the environment of a report: name and value.
+/// The user's notes on targets, for the environment of a report: name and value.
 pub(in crate::command) fn given(
     targets: &[TargetFlag],
 ) -> Result<Vec<(String, String)>, UsageError> {
@@ -141,7 +141,7 @@ pub(in crate::command) fn given(
     Ok(given)
 }
 
-/// The name of a variable. What is none may be the key itself.
+/// The name of a variable. Anything else is hidden, because it may be the key itself.
 fn shown_variable(text: &str) -> &str {
     let is_name = text.chars().all(|c| matches!(c, 'A'..='Z' | '0'..='9' | '_'));
     if is_name { text } else { "of that name" }

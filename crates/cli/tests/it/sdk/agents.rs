@@ -28,7 +28,7 @@ fn profile(version: &str) -> String {
     )
 }
 
-/// The operations, with what agents write of a request in both versions.
+/// The operations, with the agents' log lines of a request in both versions.
 const REQUESTS: [(&str, &[&str]); 5] = [
     ("SendMessage", &["SendMessage", "message/send"]),
     ("SendStreamingMessage", &["SendStreamingMessage", "message/stream"]),
@@ -37,7 +37,7 @@ const REQUESTS: [(&str, &[&str]); 5] = [
     ("agent-card", &["GET /.well-known/agent-card.json"]),
 ];
 
-/// That all is good, and counted as the agent counted it.
+/// Checks that all requests succeeded, with the same counts as the agent's.
 #[expect(clippy::print_stdout, reason = "it says what it did")]
 fn expect_all_good(case: &str, summary: &RunSummary, counts: &Counts) {
     let counters = &summary.results.total.counters;

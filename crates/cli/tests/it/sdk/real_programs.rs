@@ -61,7 +61,7 @@ fn the_built_in_profile_fits_the_reference_server_of_mcp() {
     );
 }
 
-/// What a server counted itself, by the word before the number.
+/// A server's own count, by the word before the number.
 fn own_count(counts: &Counts, word: &str) -> u64 {
     let line = counts.keys().find_map(|line| line.strip_prefix(&format!("{word} ")));
     line.and_then(|count| count.parse().ok()).unwrap_or_default()

@@ -46,7 +46,7 @@ fn tools(protocol: &str) -> String {
     format!("[{}]", tools.join(", "))
 }
 
-/// A result without its call, in a dialogue that is right otherwise: what the proxy must find.
+/// A result without its call, in an otherwise correct dialogue: the proxy must find it.
 fn send_a_violation(port: u16, protocol: &str) {
     let (path, result) = match protocol {
         "openai-chat" => {

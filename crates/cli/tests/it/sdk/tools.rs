@@ -27,11 +27,11 @@ const TYPESCRIPT: Server = Server {
 };
 const TYPESCRIPT_1: Server = Server { line: Some("1"), unknown_tool: None, ..TYPESCRIPT };
 
-/// A server, and what it answers.
+/// A server and its answers.
 #[derive(Clone, Copy)]
 struct Server {
     script: (&'static str, &'static str),
-    /// Of the TypeScript SDK: which of its lines.
+    /// Line of the TypeScript SDK.
     line: Option<&'static str>,
     /// The code of the error that a call of an unknown tool gets; without one the result says
     /// `isError`.
@@ -83,7 +83,7 @@ mcp:
     )
 }
 
-/// The methods, with what servers write of a request.
+/// The methods, with the servers' log lines of a request.
 const REQUESTS: [(&str, &[&str]); 13] = [
     ("initialize", &["initialize"]),
     ("notifications/initialized", &["notifications/initialized"]),
@@ -100,7 +100,7 @@ const REQUESTS: [(&str, &[&str]); 13] = [
     ("session-end", &["DELETE /mcp"]),
 ];
 
-/// That each tool ran as often as it was called, and no other.
+/// Checks that each tool ran as often as it was called, and no other.
 fn expect_each_call(case: &str, counts: &Counts) {
     let known = ["echo", "total", "slow", "fail", "refuse"];
     for tool in known {
@@ -225,7 +225,7 @@ mcp:
             tell(&case, &summary);
             expect_each_call(&case, &counts);
             let calls = &group(&summary, "tools/call").unwrap().counters;
-            // What the server does not have, the gateway itself refuses.
+            // The gateway itself refuses calls of unknown tools.
             let unknown = calls.scheduled - calls.never_sent - calls.completed;
             assert_eq!(calls.completed, total(&counts, "request tools/call "), "{case}");
             assert_eq!(calls.tool_errors, count(&counts, "tool fail"), "{case}");

@@ -14,7 +14,7 @@ use crate::runner::{Runner, plan};
 /// Most requests are answered, some late; some are refused, reset or never answered.
 const MODEL: &str = "ttft: {exponential: {mean: 30ms}}, faults: [{fault: '429', share: 0.05}, {fault: '503', share: 0.05}, {fault: reset, share: 0.02}, {fault: hang, share: 0.02}]";
 
-/// Runs that are interrupted at random times, and one that ends by itself.
+/// Runs that are interrupted at random times, and one that ends normally.
 pub(super) fn t9_conservation(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mut rng = Seed(MonotonicClock::start().unix_nanos(Moment::EPOCH)).rng("interrupts", 0);
     let mut checks = Vec::new();

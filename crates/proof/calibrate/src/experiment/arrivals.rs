@@ -87,7 +87,8 @@ fn gap_error_us(rate: f64, times: &[f64]) -> f64 {
 /// A pacer with a resolution of a millisecond or worse would leave milliseconds out.
 fn empty_milliseconds(rate: f64, seconds: f64, times: &[f64]) -> Option<Check> {
     let windows = counts(times, seconds, 1_000);
-    // With at least three expected in each, an evenly spaced process leaves none out.
+    // With at least three expected arrivals in each slot, an evenly spaced process leaves none
+    // empty.
     let dense = rate * seconds >= 3_000.0;
     let empty = windows.iter().filter(|&&count| count == 0.0).count();
     let what = format!("slices of {seconds} ms without a request at {rate}/s");
@@ -111,7 +112,8 @@ pub(super) fn t7_poisson(runner: &Runner) -> Result<Observations, CalibrateError
     let profile = format!("stages: '{WARM_UP},@{POISSON_RATE}:{seconds}s'\narrivals: poisson\n");
     let one = run(runner, &format!("{profile}seed: {one_worker}\n"))?;
     let mut checks = poisson_checks("1 worker", &one, seconds).to_vec();
-    // Two workers need not send in the order of the plan: the gaps are those that the server sees.
+    // Two workers need not send in the order of the plan, so the gaps come from the server's
+    // record.
     let two = run(runner, &format!("{profile}seed: {two_workers}\nworkers: 2\n"))?;
     checks.extend(poisson_checks("2 workers", &ascending(two), seconds));
     let profile = format!("{NUMBERED}{profile}seed: {two_shards}\nworkers: 2\n");
@@ -138,7 +140,7 @@ fn poisson_checks(name: &str, times: &[f64], seconds: f64) -> [Check; 2] {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few thousand")]
     let windows = (seconds * POISSON_RATE) as usize;
     let index = dispersion(times, seconds, windows);
-    // Of n Poisson counts, variance over mean has about the variance 2 / (n - 1).
+    // For n Poisson counts, variance over mean has a variance of about 2 / (n - 1).
     let tolerance = MOST_DEVIATIONS * (2.0 / (windows as f64 - 1.0)).sqrt();
     let [distance, spread] =
         ["Kolmogorov-Smirnov p", "dispersion index"].map(|what| format!("{name}: {what}"));
@@ -312,7 +314,8 @@ mod tests {
 
     #[test]
     fn times_are_counted_in_the_window_in_which_they_lie() {
-        // Four windows of half a second: [0, 0.5), [0.5, 1), [1, 1.5), [1.5, 2); 2.0 lies in none.
+        // Four windows of half a second: [0, 0.5), [0.5, 1), [1, 1.5), [1.5, 2); 2.0 is outside
+        // all.
         let times = [0.0, 0.49, 0.5, 1.7, 1.9, 2.0];
         assert_eq!(counts(&times, 2.0, 4), [2.0, 1.0, 0.0, 2.0]);
         // Their mean is 5/4, their variance (0.5625 + 0.0625 + 1.5625 + 0.5625) / 3 = 11/12.

@@ -33,7 +33,7 @@ const SHARDS: u64 = 8;
 const SECONDS: u64 = 60;
 const PER_SECOND: u64 = 333;
 
-/// CPU time, memory and merging, by their own runs. What is proved is only that all were measured.
+/// Measures CPU time, memory and merging in separate runs. It proves only that all were measured.
 pub(super) fn t29_costs(runner: &Runner) -> Result<Observations, CalibrateError> {
     let seconds = runner.usual_or_full(1, 5);
     let null = runner.serve(ServerSpec::Null(NullSpec::default()))?;
@@ -92,7 +92,7 @@ fn cpu_us(run: &Finished) -> f64 {
     used.unwrap_or(f64::NAN) * 1e6 / run.accounting().completed as f64
 }
 
-/// Resident memory for each open stream, beyond what a run of few takes. Samples are not kept.
+/// Resident memory per open stream, beyond a run with few streams. Samples are not kept.
 fn memory_of_streams(runner: &Runner) -> Result<f64, CalibrateError> {
     let mock = runner.mock("ttft: 100ms, gap: 20ms")?;
     let few = peak_memory(runner, &mock.url(), 1)?;

@@ -12,8 +12,9 @@ use crate::finding::Check;
 use crate::mock_log::{join, true_service_us};
 use crate::runner::Runner;
 
-/// The stage after a warm-up that opens the connections: opening them is part of the service time,
-/// and not a delay of the server. So it lasts longer than the longest delay.
+/// The stage after a warm-up that opens the connections, because opening a connection counts as
+/// service time but is not a delay of the server. The warm-up therefore lasts longer than the
+/// longest delay.
 const MEASURED: StageId = StageId(1);
 
 /// The larger of 50 us and half a percent.

@@ -22,7 +22,7 @@ const MIX: [(&str, u32, &str, Outcome); 5] = [
     ("hung", 2, "x-mock-fault: hang", Outcome::TimedOut),
 ];
 
-/// A known mix of errors, and a port where nothing listens.
+/// Sends a known mix of errors, and requests to a closed port.
 pub(super) fn t10_error_mix(runner: &Runner) -> Result<Observations, CalibrateError> {
     let scenarios: Vec<_> = MIX
         .iter()

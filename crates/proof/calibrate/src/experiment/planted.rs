@@ -1,5 +1,5 @@
-//! T22 to T27: false verdicts, planted. The generator is disturbed, or the target does what was
-//! once taken for a disturbance; each figure that a reader may use must then be right.
+//! T22 to T27: planted causes of false verdicts. The generator is disturbed, or the target behaves
+//! in a way that was once mistaken for a disturbance; every reported figure must still be right.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const START: Duration = Duration::from_millis(200);
 /// The share by which the truth may lie outside the limits of a figure.
 const OFF: f64 = 0.05;
 
-/// What a report prints is right if the truth lies within its limits.
+/// Checks that the truth lies within the printed limits.
 pub(super) fn truth_within_limits(
     what: &str,
     unit: &str,
@@ -31,7 +31,7 @@ pub(super) fn truth_within_limits(
 ) -> Check {
     let [low, high] = limits;
     let what = format!("{what}, its limits");
-    // The nearest that the truth may be by what is printed.
+    // The value within the printed limits that is nearest to the truth.
     Check::within(what, unit, truth.max(low).min(high), truth, tolerance)
 }
 
@@ -45,8 +45,8 @@ pub(super) fn time_within_limits(
     truth_within_limits(what, "ms", figure.limits(Bias::Adds), truth, tolerance)
 }
 
-/// The percentiles of the response time against those of the server's log: those that the number
-/// of requests allows, and the p50 in any case.
+/// Compares response-time percentiles with the server's log: the percentiles that the number of
+/// requests supports, and always the p50.
 fn against_log(result: &ToolResult, log: &[LogRecord]) -> Vec<Check> {
     let truth: Vec<f64> = log.iter().filter_map(true_service_us).map(|us| us / 1e3).collect();
     let p50 = result.percentile(Metric::ResponseTime, "p50").is_some();
@@ -97,8 +97,8 @@ pub(super) fn t22_after_warm_up(runner: &Runner) -> Result<Observations, Calibra
     Ok(against_log(&result, &mock.finish()?.requests).into())
 }
 
-/// T23: an open stage asks for five times what the generator can send, and a limit on requests in
-/// flight hides that nothing is in time. The warm-up of a second run does the same.
+/// T23: an open stage asks for five times the generator's capacity, while a limit on requests in
+/// flight hides the delay. The warm-up of a second run does the same.
 pub(super) fn t23_behind_a_limit(runner: &Runner) -> Result<Observations, CalibrateError> {
     let server = runner.serve(ServerSpec::Null(NullSpec::default()))?;
     let rate = runner.floor.get().map_or(100_000.0, |floor| floor.highest_rate * 5.0);
@@ -142,8 +142,8 @@ pub(super) fn t25_without_stamps(runner: &Runner) -> Result<Observations, Calibr
     Ok(checks.into())
 }
 
-/// T26: a tenth of the requests hang, until every user waits for ever. What most of the time has
-/// no answer has no percentile, and no threshold on it passes.
+/// T26: a tenth of the requests hang, until every user waits forever. A stage without responses for
+/// most of its time has no percentiles, and no threshold on them passes.
 pub(super) fn t26_hanging(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mock = runner.mock("ttft: 10ms, faults: [{fault: hang, share: 0.1}]")?;
     let profile = format!(

@@ -19,10 +19,10 @@ const OFF: Duration = Duration::from_millis(8);
 /// The share by which a throughput may differ between two runs.
 const OFF_SHARE: f64 = 0.1;
 
-/// With a fifth of a core, and five times the rate that a fifth can do, an open run is invalid and
-/// has exit code 3, whether every arrival opens a connection or few are allowed. The throughput of
-/// a closed loop has a limit that reaches what it carries on the whole core. With a tenth of the
-/// rate of a whole core a run is valid.
+/// With a fifth of a core and five times the rate that it can send, an open run is INVALID with
+/// exit code 3, whether every arrival opens a connection or few are allowed. The throughput limit
+/// of a closed loop reaches the throughput of a whole core. With a tenth of the rate of a whole
+/// core, a run is VALID.
 pub(super) fn t15_throttled(runner: &Runner) -> Result<Observations, CalibrateError> {
     let floor = runner.floor.get().ok_or_else(|| {
         CalibrateError::Missing(
@@ -46,7 +46,7 @@ pub(super) fn t15_throttled(runner: &Runner) -> Result<Observations, CalibrateEr
         let what = format!("{case}: saturated runs that were invalid, exit code 3");
         checks.push(Check::exact(what, invalid, repeats));
     }
-    // A closed loop plans no rate: it is valid, and what it carries without stops is within limits.
+    // A closed loop plans no rate: it is VALID, and the limits include its undisturbed throughput.
     for users in [16, 64] {
         let (name, flags) = (format!("t15-free-{users}"), format!("-c {users} --duration 1s"));
         let free = ToolProcess::http(runner, &name, &server.url(), &flags)?.finish()?;
@@ -71,7 +71,7 @@ pub(super) fn t15_throttled(runner: &Runner) -> Result<Observations, CalibrateEr
     Ok(Observations { checks, notes })
 }
 
-/// What the throughput may be without the generator.
+/// Upper limit of the throughput without the generator's overhead.
 fn highest(result: &ToolResult) -> f64 {
     result.throughput().map_or(f64::NAN, |rate| rate.limits(Bias::Takes)[1])
 }

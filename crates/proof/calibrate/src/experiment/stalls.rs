@@ -117,12 +117,12 @@ pub(super) fn t4_stalled_target(runner: &Runner) -> Result<Observations, Calibra
     Ok(checks.into())
 }
 
-/// The run of T5: a request every millisecond, so that of a stop of `s` ms as many requests wait.
+/// The run of T5: a request every millisecond, so `s` requests wait during a stall of `s` ms.
 const T5_MS: f64 = 2_000.0;
 /// After a stop the requests that wait leave one after another. Each takes about 25us, and on a
 /// busy host up to 100: this share of the time between two arrivals.
 const CATCH_UP: f64 = 0.1;
-/// What a server that does nothing, and the way to it, take at most.
+/// Upper limit of the response time of an idle server, including the network.
 const NEXT_TO_NOTHING_MS: f64 = 1.0;
 
 /// T5: the generator's process is suspended for 3 and 30 % of 2 s. Its lateness is charged to the

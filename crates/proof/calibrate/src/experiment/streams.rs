@@ -117,7 +117,7 @@ pub(super) fn t12_many_streams(runner: &Runner) -> Result<Observations, Calibrat
         let completed = runner.run(&mock.url(), &profile)?;
         let log = mock.finish()?.requests;
         let found = [shift(&completed, &log, first_us), shift(&completed, &log, gaps_us)];
-        // What the run says of itself is no excuse: a host on which it is INVALID does not pass.
+        // The run's own status is not an excuse: a host on which the run is INVALID does not pass.
         let summary = completed.summary(&[])?;
         checks
             .push(Check::holds(format!("{streams} at once: the run is VALID"), summary.is_valid()));
@@ -158,8 +158,8 @@ fn gaps_us(sample: &Sample, record: &LogRecord) -> Option<f64> {
     Some((sample.gaps.max.as_micros_f64() - Nanos::new(truth).as_micros_f64()).abs())
 }
 
-/// T28: a target, or a proxy in front of it, that sends 18 events at once each 180 ms. That is not
-/// the generator's fault, and no report may say so.
+/// T28: a target, or a proxy in front of it, that sends 18 events at once every 180 ms. No report
+/// may attribute the merged events to the generator.
 pub(super) fn t28_merged_by_the_target(runner: &Runner) -> Result<Observations, CalibrateError> {
     let run = run_scripted(runner, script("merged", None), "@20:1s")?;
     let summary = run.summary(&[])?;

@@ -1,5 +1,5 @@
-//! A server that does nothing: it answers every request at once with the same bytes, and records
-//! when the request arrived.
+//! The null server: it answers every request at once with the same bytes, and records its arrival
+//! time.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -37,7 +37,7 @@ pub(crate) struct NullSpec {
     pub(crate) log: bool,
 }
 
-/// A time in which the server does nothing at all.
+/// A time in which the server is paused.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Pause {
     /// Its start, counted from the first request.
@@ -84,7 +84,7 @@ impl RunningServer for NullServer {
 
 impl NullServer {
     fn end(&mut self) -> Vec<ReceivedRequest> {
-        // This fails if the server has ended by itself.
+        // This fails if the server has already ended.
         let _ = self.stop.send(true);
         let log = self.thread.take().map(JoinHandle::join);
         // A server that panicked has no records.
@@ -188,7 +188,7 @@ impl ServerState {
         for pause in self.spec.pauses.clone() {
             spawn_local(async move {
                 tokio::time::sleep(pause.after).await;
-                // This blocks the only thread: nothing is accepted, read or answered.
+                // This blocks the only thread, so the server does not accept, read or answer.
                 sleep(pause.length);
             });
         }

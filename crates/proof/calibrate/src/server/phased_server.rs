@@ -31,8 +31,8 @@ pub(crate) struct PhasedLog {
     pub(crate) connections: u64,
     /// Requests answered.
     pub(crate) requests: u64,
-    /// From the arrival of each client's hello to that of its last handshake message, by the
-    /// kernel's timestamps, in nanoseconds.
+    /// Time from each client's hello to its last handshake message, by the kernel's timestamps, in
+    /// nanoseconds.
     pub(crate) handshakes: Vec<u64>,
 }
 

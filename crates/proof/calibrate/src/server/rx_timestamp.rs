@@ -1,6 +1,6 @@
 //! The kernel's receive timestamps (socket(7), `SO_TIMESTAMPNS`), in nanoseconds since 1970 UTC.
 //!
-//! On the loopback interface the kernel takes them while the client writes. So they tell when the
+//! On the loopback interface the kernel takes them while the client writes. They show when the
 //! client sent, however late the server reads.
 
 use std::io::{self, IoSliceMut};
@@ -17,7 +17,7 @@ pub(super) fn enable(listener: &impl AsFd) -> io::Result<()> {
     Ok(setsockopt(listener, ReceiveTimestampns, &true)?)
 }
 
-/// Reads bytes, with the timestamp of the last of them, or the current time if there is none.
+/// Reads bytes, and the timestamp of the last byte, or the current time if the kernel has none.
 pub(super) fn receive(
     socket: &impl AsRawFd,
     buffer: &mut [u8],

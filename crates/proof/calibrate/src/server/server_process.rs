@@ -69,7 +69,7 @@ fn receive<T: DeserializeOwned>(lines: &Receiver<String>) -> Result<T, Calibrate
     Ok(serde_json::from_str(&line)?)
 }
 
-/// The child ended before it sent what was expected.
+/// Error for a child that ended before it sent the expected message.
 fn gone() -> CalibrateError {
     CalibrateError::Server(io::ErrorKind::BrokenPipe.into())
 }

@@ -9,7 +9,7 @@ use plimsoll_metrics::{
 
 use crate::support::completed;
 
-/// Of each repeat.
+/// Length of each repeat.
 const SECONDS: u64 = 20;
 const PER_SECOND: u64 = 100;
 /// The share of intervals that hold the truth may be this many standard deviations below 95 %: a
@@ -17,13 +17,14 @@ const PER_SECOND: u64 = 100;
 const MOST_DEVIATIONS: f64 = 3.1;
 const NOMINAL: f64 = 0.95;
 
-/// How the times of a run follow one another. All have the same distribution of single times, an
-/// exponential one of 20 ms.
+/// Dependence between the times of a run. Every series has the same marginal distribution, an
+/// exponential one with a mean of 20 ms.
 #[derive(Clone, Copy)]
 enum Series {
-    /// Each is drawn by itself.
+    /// Each time is drawn independently.
     Independent,
-    /// With this probability a time is that of the request before: runs of about ten.
+    /// Probability that a time repeats the time of the previous request; runs have a length of
+    /// about ten.
     Clustered(f64),
 }
 
@@ -50,7 +51,7 @@ fn covered(name: &str, series: Series, seed: u64) {
         let summary = scripted_run(&mut Seed(seed).rng(name, repeat.into()), series);
         let times = summary.results.total.distribution(Metric::ServiceTime);
         for (count, quantile) in holding.iter_mut().zip(JUDGED.map(|index| QUANTILES[index])) {
-            // Of an exponential distribution, quantile q is -mean ln(1 - q).
+            // In an exponential distribution, quantile q is -mean ln(1 - q).
             let truth = -MEAN_MS * (1.0 - quantile.q).ln();
             let interval = times.and_then(|times| times.interval(&quantile));
             *count += f64::from(interval.is_some_and(|i| i.low <= truth && truth <= i.high));

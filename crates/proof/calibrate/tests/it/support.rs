@@ -31,9 +31,9 @@ fn keeps(check: &Check, slack: f64) -> bool {
     }
 }
 
-/// Some figures are exact only if the host never holds the process up for as long as a gap of the
-/// stream: events that wait are read together. They must be kept in one of five attempts; what is
-/// read wrongly is wrong in all of them.
+/// Some figures are exact only if the host never delays the process for a whole gap of the stream,
+/// because waiting events are read together. One of five attempts must be exact; an error in the
+/// code fails all of them.
 #[track_caller]
 pub(crate) fn assert_kept_undisturbed(experiment: &str, slack: f64) {
     let finding = (0..5)

@@ -42,13 +42,14 @@ pub(crate) fn full_load_core(busy: &BusyShares) -> Option<String> {
     is_full.then(|| "load core full".to_owned())
 }
 
-/// The limit of the throughput of the last of some results under rising load. `None`
-/// if no limit was shown: then the throughput is what this load asked for, and says nothing about
-/// the most that the target can carry.
+/// The bottleneck of the last of several results under rising load. `None` if no limit was reached:
+/// then the throughput is the load that was asked for, and says nothing about the target's
+/// capacity.
 pub(crate) fn limiter(levels: &[&MeasurementResult]) -> Option<String> {
     let (last, lower) = levels.split_last()?;
     let figures = last.figures().filter(|figures| figures.busy_host.is_none())?;
-    // What a full gateway carries it carries, though the generator may have held some of it back.
+    // The throughput of a saturated gateway is valid, though the generator may have limited it in
+    // part.
     last.throughput()?;
     if let Some(Answer::Gateway | Answer::Target) = figures.bottleneck {
         return Some("gateway CPU".to_owned());
@@ -59,7 +60,7 @@ pub(crate) fn limiter(levels: &[&MeasurementResult]) -> Option<String> {
     Some(format!("flat: {}", flat_rates(last, lower)?.join(", ")))
 }
 
-/// What was planned, or came with fewer clients, and the rate that is no higher for it.
+/// The load that was planned or sent with fewer clients, and the rate that did not rise with it.
 fn flat_rates(last: &MeasurementResult, lower: &[&MeasurementResult]) -> Option<[String; 2]> {
     let rate = last.figure(|f| f.requests_per_s).ok()?;
     if let Some(planned) = last.rate.filter(|planned| rate < planned * (1.0 - FLAT)) {
@@ -104,9 +105,9 @@ mod tests {
             // The load has no core left: it may be its own limit.
             ((100, 9_000.0), (200, 9_100.0, None, Some(0.95)), None),
             ((100, 9_000.0), (200, 9_100.0, None, None), None),
-            // Hardly more load shows nothing.
+            // A slightly higher load shows no limit.
             ((190, 9_000.0), (200, 9_100.0, None, Some(0.4)), None),
-            // Another part is the limit, or none is proven.
+            // Another component is the bottleneck, or none is proven.
             ((100, 9_000.0), (200, 15_000.0, Some(Answer::Store), Some(0.5)), None),
             ((100, 9_000.0), (200, 15_000.0, Some(Answer::Unknown), Some(0.5)), None),
         ] {

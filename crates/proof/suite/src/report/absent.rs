@@ -5,14 +5,14 @@ use super::Section;
 /// A row that is not measured: the reason stands where a reader looks for the figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AbsentRow {
-    /// A part of the title of its sections; empty if it belongs to none.
+    /// A part of the title of its sections; empty for a row outside all sections.
     pub(crate) section: &'static str,
     /// Its name and the reason.
     pub(crate) text: String,
 }
 
-/// Puts each row below those of its sections. A section of which nothing was measured is added,
-/// with its reasons alone.
+/// Appends each row to its sections. A section without measurements is added with its reasons
+/// alone.
 pub(crate) fn add(rows: &[AbsentRow], sections: &mut Vec<Section>) {
     for row in rows.iter().filter(|row| !row.section.is_empty()) {
         let mut own: Vec<_> =

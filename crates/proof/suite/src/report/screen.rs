@@ -25,10 +25,10 @@ const MOST_ROWS: usize = 8;
 /// Bounds that are left out last.
 const LEAST_BOUNDS: usize = 2;
 
-/// What to do about measurements that must not be used.
+/// Advice for unusable measurements.
 const REPEAT: &str = "repeat on an idle host, or with --duration and --passes";
 
-/// What the shares behind figures mean that prove nothing alone.
+/// Meaning of the marks on figures that prove nothing alone.
 const LIMITS: &str =
     "(-N%) of a time may be the generator's, (+N%) of a rate it may have held back";
 
@@ -88,8 +88,8 @@ fn bounds_table(bounds: &[BoundResult]) -> Section {
     Section { title: "Bounds".to_owned(), table, ..Section::default() }
 }
 
-/// As many tables as there is room for, those of the load first; the others are counted, and
-/// chapters of the file.
+/// Adds as many tables as fit, tables of the load first; the others are counted as chapters of the
+/// file.
 fn tables(screen: &mut Screen, report: &Report) {
     let (mut with_rows, without): (Vec<&Section>, Vec<&Section>) =
         report.sections.iter().partition(|section| !section.table.rows.is_empty());
@@ -121,7 +121,7 @@ impl From<&Section> for Chapter {
     }
 }
 
-/// What a file has below the tables.
+/// The parts of the file below the tables.
 fn chapters(screen: &mut Screen, report: &Report) {
     let good = findings_of(report, FindingTone::Good);
     sentences(screen, "Good findings", good.map(|found| &found.text));
@@ -146,7 +146,7 @@ fn sentences(
     screen.chapter(chapter);
 }
 
-/// What could not be used, and what limits the figures.
+/// Unusable results, and limits on the figures.
 fn stands_out(report: &Report) -> Vec<Item> {
     let mut results = report.measurements.iter();
     let is_disturbed = results.any(|one| one.is_only_invalid() || one.busy_host().is_some());
@@ -171,8 +171,8 @@ fn findings_of(report: &Report, tone: FindingTone) -> impl Iterator<Item = &Find
     report.findings.iter().filter(move |found| found.tone == tone)
 }
 
-/// Whether what is measured is our own gateway, of a build for which `Cargo.toml` has it compiled
-/// with few optimisations.
+/// Whether our own gateway was measured, in a build that `Cargo.toml` compiles with few
+/// optimisations.
 fn is_slow_gateway(report: &Report) -> bool {
     let build = report.environment.versions.get("build");
     build.is_some_and(|build| build == "release") && report.measures_reference()

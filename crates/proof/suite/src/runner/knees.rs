@@ -17,7 +17,7 @@ use crate::target::slug;
 const BUDGET: Nanos = Nanos::from_secs(150);
 /// Length of the long probes, as a share of the budget, and the most seconds.
 const PROVE: (f64, f64) = (0.1, 30.0);
-/// Searches of less time find nothing.
+/// Shorter searches cannot find a knee.
 const LEAST: Nanos = Nanos::from_secs(20);
 
 /// A knee to be found.
@@ -40,7 +40,7 @@ impl SuiteRunner<'_> {
     /// Searches the knees of targets with one kind of request.
     ///
     /// # Errors
-    /// If a load cannot be carried out, or the file not be written.
+    /// A load cannot run, or the file cannot be written.
     pub(crate) fn search_knees(
         &mut self,
         label: &str,

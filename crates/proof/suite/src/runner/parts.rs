@@ -20,8 +20,8 @@ pub(crate) struct Part {
 }
 
 impl SuiteRunner<'_> {
-    /// Carries a load of several scenarios out, and gives each of them a result of its own;
-    /// `inspect` sees every pass. A spoiled load is repeated, as those of one scenario are.
+    /// Runs a load of several scenarios, and returns a result for each of them; `inspect` sees
+    /// every pass. A spoiled load is repeated, as with a single scenario.
     pub(crate) fn measure_parts(
         &mut self,
         measurement: &Measurement,
@@ -47,8 +47,8 @@ impl SuiteRunner<'_> {
         results
     }
 
-    /// Carries a comparison of several scenarios out, and judges each of them by itself: its pairs,
-    /// which were sent beside those of the others. Nothing once the user has ended the suite.
+    /// Runs a comparison of several scenarios, and judges each scenario by its own pairs, which
+    /// were sent alongside the pairs of the others. Does not run once the user has ended the suite.
     pub(crate) fn compare_parts(
         &mut self,
         request: &Measurement,
@@ -91,8 +91,8 @@ fn figures_of(pass: &Pass, scenario: &str) -> Figures {
     }
 }
 
-/// The blocks of one scenario. CPU time, rate, protocol and the number of planned blocks are not
-/// those of one scenario, and are left out.
+/// The blocks of one scenario. CPU time, rate, protocol and the number of planned blocks apply to
+/// all scenarios together, so they are left out.
 fn scenario_of(compared: &Compared, scenario: &str) -> Compared {
     let mut facts = compared.facts.clone();
     let index = facts.scenarios.iter().position(|name| name == scenario);

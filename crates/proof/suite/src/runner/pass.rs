@@ -53,7 +53,7 @@ impl SuiteRunner<'_> {
         summary.health.calibration.clone_from(&self.options.calibration);
         let mut figures = Figures::from_summary(&summary, measurement.responses)?;
         self.add_cpu(&mut figures, &summary);
-        // What else runs for a gateway of the user's is not known.
+        // Other processes that run for the user's gateway are unknown.
         let own_target = !measurement.target.external;
         let others = own_target.then(|| crowded(&summary.resources)).flatten();
         figures.busy_host = busy_host(&summary.health, &figures.busy, &self.cores, others);

@@ -24,7 +24,7 @@ const HEALTH: &str = "/health";
 
 const REFERENCE: &str = "the reference gateway";
 
-/// That a port of this host is taken.
+/// Message for a port of this host that is in use.
 fn taken(port: u16) -> String {
     format!("another program has port {port}: use --port 0 for a free one")
 }
@@ -37,8 +37,8 @@ impl SuiteRunner<'_> {
         self.start("the mock provider", self.cores.provider, &args, HEALTH).map(Provider::new)
     }
 
-    /// Starts the reference gateway, and asks it for its version; `list` names settings beside
-    /// those of its preset, `more` are further ones.
+    /// Starts the reference gateway and requests its version. `list` names settings besides its
+    /// preset, and `more` are further settings.
     pub(crate) fn gateway(
         &mut self,
         preset: &str,
@@ -65,7 +65,7 @@ impl SuiteRunner<'_> {
         Ok((self.gateway(preset, list, &[], Some(&provider))?, Some(provider)))
     }
 
-    /// Starts a gateway that was asked for nothing but `ready`.
+    /// Starts a gateway that has only answered the readiness check.
     pub(crate) fn launch(
         &mut self,
         preset: &str,
@@ -78,7 +78,7 @@ impl SuiteRunner<'_> {
         if let Some(provider) = provider {
             args.extend(["--upstream".to_owned(), provider.address().to_owned()]);
         }
-        // Nobody else is before it, so the version may be asked for without a key.
+        // No proxy is in front of it, so local clients may read the version without a key.
         args.extend(["--set", "admin.local=true"].map(str::to_owned));
         for set in sets {
             args.extend(["--set", set].map(str::to_owned));
@@ -119,8 +119,8 @@ impl SuiteRunner<'_> {
         Ok((first?, at(wanted)))
     }
 
-    /// The port of the next gateway: that of the user or of the suite if it is free, else any. The
-    /// first gateway is the one under test, and has the user's port or none.
+    /// The port of the next gateway: the user's or the suite's port if it is free, otherwise any.
+    /// The first gateway is the one under test, and has the user's port or none.
     fn gateway_port(&mut self) -> Result<u16, SuiteError> {
         let is_first = self.commands.is_empty();
         let wanted = self.options.port.or(self.usual_port).unwrap_or(0);

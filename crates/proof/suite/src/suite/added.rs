@@ -1,4 +1,4 @@
-//! The table of what targets add to the same requests.
+//! The table of the overhead of targets for the same requests.
 
 use plimsoll_report::table::Table;
 

@@ -1,5 +1,5 @@
 //! The agents suite: a mixed day of chats, tool calls, messages to agents and approvals through one
-//! gateway, and what the gateway adds to each.
+//! gateway, and the gateway's overhead for each.
 
 mod kind;
 mod tables;
@@ -37,7 +37,7 @@ struct Day {
     /// Where the gateway kept its state; `None` for the user's gateway.
     store: Option<&'static str>,
     rows: Vec<Row>,
-    /// What the gateway adds to each kind that has a direct way.
+    /// The gateway's overhead for each kind that has a direct way.
     added: Vec<ComparisonResult>,
 }
 
@@ -48,7 +48,7 @@ struct Row {
     counts: Counts,
     /// Good answers in the mock's log, if it has this kind and could be read.
     logged: Option<u64>,
-    /// What the gateway adds to it, if it has a direct way.
+    /// The gateway's overhead for this kind, if it has a direct way.
     added: Option<String>,
 }
 
@@ -72,7 +72,7 @@ impl Counts {
         })
     }
 
-    /// Good answers that are in one of the two counts alone.
+    /// Good answers that appear in only one of the two counts.
     const fn differ(self, logged: u64) -> u64 {
         let most = self.good + self.others;
         if logged < self.good { self.good - logged } else { logged.saturating_sub(most) }
@@ -146,13 +146,13 @@ fn with_store(
     let provider = runner.provider(&["--log", &log.to_string_lossy()])?;
     let gateway = agent_gateway::start(runner, &provider, redis, None)?;
     let mut rows = measure(runner, &kinds, Some(store), &gateway.target, PER_S);
-    // What the provider has not written yet, it writes at its end.
+    // The provider flushes its log at its end.
     drop((gateway, provider));
     let log = MockLog::read(&log);
     for row in rows.iter_mut().filter(|row| row.kind.has_direct_way) {
         row.logged = log.as_ref().map(|log| log.good(row.kind.name));
     }
-    // A provider without a log: what it writes would take time of both ways.
+    // A provider without a log, because writing it would slow both ways.
     let provider = runner.provider(&[])?;
     let gateway = agent_gateway::start(runner, &provider, redis, None)?;
     let ways = [(DIRECT, provider.target()), ("gateway", gateway.target)];
@@ -299,8 +299,8 @@ impl MockLog {
     }
 }
 
-/// The kind of a good answer; `docs/reference/mock.md` has all keys of a line. What the gateway
-/// asks for itself, like the list of tools, is of none.
+/// The kind of a good answer; `docs/reference/mock.md` lists all keys of a line. The gateway's own
+/// requests, such as listing tools, have no kind.
 fn kind_of(line: &Value) -> Option<&'static str> {
     if line["status"] != 200 || line["end"] != "completed" {
         return None;

@@ -79,8 +79,8 @@ fn clients(runner: &SuiteRunner<'_>) -> Vec<u32> {
     }
 }
 
-/// Chats through the gateway to the mock provider, streamed and not, and with its agent; and what
-/// the gateway adds to one.
+/// Chats through the gateway to the mock provider, streamed and not, and with its agent; and the
+/// gateway's overhead per chat.
 ///
 /// Streams have a delay between tokens: without it, the speed of the load's reading would be
 /// measured.
@@ -111,7 +111,7 @@ fn chats(
     let mut results = runner.measure(&measurements, passes(runner.options, 1, 2));
     let (agent, runs) = agent_rows::agent(runner, clients, length)?;
     results.extend(agent);
-    // A planned rate is no capacity.
+    // A planned rate does not show a capacity.
     let closed = results.iter().filter(|chat| chat.clients.is_some());
     runner.capacities.extend(closed.map(|chat| sizing::capacity(&chat.label, &[chat])));
     if !results.is_empty() {

@@ -38,7 +38,7 @@ pub(super) const MEMORY: Column = ("gw memory", |r| shown_cell(r, |f| f.gateway_
 pub(super) const GW_CORE: Column = ("gw core", |r| shown_cell(r, |f| f.busy.gateway, percent));
 pub(super) const LOAD_CORE: Column =
     ("load core", |r| shown_cell(r, |f| f.busy.load_core(), percent));
-/// The bottleneck; nothing where the figures must not be used or the load was not at its limit.
+/// The bottleneck; empty where the figures are unusable or the load was below its limit.
 pub(crate) const BOTTLENECK: Column = ("Bottleneck", |r| {
     or_dash(r.figures().and_then(|f| f.bottleneck), |answer| answer.name().to_owned())
 });
@@ -86,7 +86,7 @@ fn rate_of(rate: BoundedFigure) -> String {
     rate_with_share(Some(rate))
 }
 
-/// A time, with its limit where it proves nothing alone.
+/// A time, with its limit where the figure proves nothing alone.
 pub(crate) fn time(
     result: &MeasurementResult,
     of: impl Fn(&Figures) -> Option<BoundedFigure>,
@@ -94,7 +94,7 @@ pub(crate) fn time(
     time_with_share(result.shown().as_ref().and_then(of))
 }
 
-/// A figure of what tables show.
+/// A figure for tables.
 pub(crate) fn shown_cell<T>(
     result: &MeasurementResult,
     of: impl Fn(&Figures) -> Option<T>,

@@ -21,8 +21,8 @@ use crate::error::SuiteError;
 use crate::report::published;
 use crate::runner::SuiteRunner;
 
-/// The headers of the API key and the tenant. Every request carries both, so that all variants get
-/// the same bytes.
+/// The headers of the API key and the tenant. Every request has both, so all variants get the same
+/// bytes.
 const KEY: (&str, &str) = ("apikey", "load-test-key");
 const TENANT: (&str, &str) = ("x-tenant-id", "retail");
 

@@ -48,7 +48,7 @@ pub(super) struct PolicyRow {
 pub(super) struct ColdWarm {
     pub(super) name: &'static str,
     pub(super) rate: f64,
-    /// What distinguishes it from other pairs of the profile; empty for the first.
+    /// Difference from other pairs of the profile; empty for the first.
     pub(super) way: &'static str,
     /// `None` for the user's gateway, which the suite cannot start anew.
     pub(super) cold: Option<MeasurementResult>,
@@ -88,7 +88,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     secure(runner, provider.as_ref(), &mut pairs, &mut ladders)?;
     let warm = pairs.iter().map(|pair| &pair.warm);
     let rows: Vec<_> = warm.chain(&others).chain([&full, &model]).collect();
-    // Of each target the row at the highest rate; the first is that of the headline.
+    // The rows of each target at the highest rate; the first is the headline.
     let judged = capacity.map(|index| &pairs[index].warm);
     let judged: Vec<_> =
         judged.into_iter().chain(others.iter().filter(|row| is_capacity(row))).collect();
@@ -119,13 +119,13 @@ fn is_capacity(row: &PolicyRow) -> bool {
 }
 
 impl PolicyRow {
-    /// What distinguishes it from all other rows: `loopback, HTTP/1.1, 100/s, skip_llm=true, warm`.
+    /// A name that is unique among all rows: `loopback, HTTP/1.1, 100/s, skip_llm=true, warm`.
     fn name(&self) -> String {
         format!("{}, {}/s, {}", self.topology, self.rate, self.mode)
     }
 }
 
-/// Says what is not measured of the user's gateways.
+/// Lists measurements that are skipped for the user's gateways.
 fn skip_for_targets(runner: &mut SuiteRunner<'_>) {
     if runner.target().is_none() {
         return;
@@ -142,7 +142,7 @@ fn skip_for_targets(runner: &mut SuiteRunner<'_>) {
     }
 }
 
-/// What runs are called, and what the headline says of them.
+/// Names of runs, and their wording in the headline.
 const COLD: (&str, &str) = ("first run (cold)", "skip_llm=true, cold");
 const WARM: (&str, &str) = ("second run (warm)", "skip_llm=true, warm");
 const AS_IT_IS: (&str, &str) = ("as it is", "skip_llm=true, as it is");
@@ -180,7 +180,7 @@ fn cold_length(runner: &SuiteRunner<'_>, usual: u64, short: u64) -> Length {
 /// How the gateway is reached.
 #[derive(Default)]
 struct Way {
-    /// What distinguishes it from the first; empty for that.
+    /// Difference from the first; empty for the first.
     name: &'static str,
     topology: String,
     /// Settings of the requests.
@@ -314,7 +314,7 @@ fn row(
     PolicyRow { topology, mode, rate, result, summary }
 }
 
-/// A way to the gateway with what its TLS handshakes agreed on; unchanged without TLS.
+/// A way to the gateway, with the parameters agreed in its TLS handshakes; unchanged without TLS.
 fn with_negotiated(topology: String, summary: Option<&RunSummary>) -> String {
     let targets = summary.into_iter().flat_map(|summary| &summary.metadata.targets);
     let agreed: Vec<&str> =
@@ -322,7 +322,7 @@ fn with_negotiated(topology: String, summary: Option<&RunSummary>) -> String {
     if agreed.is_empty() { topology } else { format!("{topology}, {}", agreed.join(" and ")) }
 }
 
-/// What the headline calls the way to a gateway of the user's, with the protocol asked for.
+/// Name of the way to the user's gateway in the headline, with the requested protocol.
 fn topology_of(target: &SuiteTarget) -> String {
     let protocol = match (target.base.starts_with("https:"), target.http2) {
         (true, true) => "HTTP/2",
@@ -334,7 +334,7 @@ fn topology_of(target: &SuiteTarget) -> String {
     format!("{name}, {protocol}")
 }
 
-/// As many requests as the gateway takes: throughput, and whether policy decisions stay correct.
+/// A load at the gateway's capacity: throughput, and whether policy decisions stay correct.
 fn full(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, topology: &str) -> PolicyRow {
     let clients = runner.options.clients.unwrap_or(64);
     let length = super::length(runner.options, 20);
@@ -403,7 +403,7 @@ fn secure(
 }
 
 /// The three bands of the published benchmark, judged on the warm run at the highest rate: critical
-/// fails. Where too many answers are not the expected ones nothing can be on target.
+/// fails. With too many unexpected answers, no band is on target.
 fn bands(row: &PolicyRow) -> Vec<BoundResult> {
     let Some(summary) = &row.summary else { return Vec::new() };
     let bands = summary.thresholds.iter().filter(|limit| limit.is_band());
@@ -437,7 +437,7 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
         .collect()
 }
 
-/// What a band is about: a time is that of completed requests, where tables show all responses.
+/// The metric of a band: a time covers completed requests only, whereas tables show all responses.
 fn banded(metric: &str) -> &str {
     if metric == Metric::ResponseTime.name() { "response time of the allowed" } else { metric }
 }

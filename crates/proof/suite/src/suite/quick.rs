@@ -26,7 +26,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
         None => runner.launch("proxy", &[], None, PATH)?,
     };
     let options = runner.options;
-    // The factor is that of clients and threads over those of the moderate one.
+    // The factor multiplies the clients and threads of the moderate load.
     let loads = [("moderate", 1, length(options, 30)), ("extreme", 2, length(options, 60))];
     let mut results = Vec::new();
     let mut thirds = vec![Vec::new(); loads.len()];

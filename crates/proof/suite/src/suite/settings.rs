@@ -13,7 +13,7 @@ fn lists() -> impl Iterator<Item = (&'static str, &'static str)> {
     SETTINGS.split("\n# ").filter_map(|text| text.split_once('\n')).skip(1)
 }
 
-/// The settings of a list, with those of the lists that it includes.
+/// The settings of a list, including the lists that it includes.
 fn list(name: &str) -> Vec<&'static str> {
     let lines = lists().find(|(known, _)| *known == name).map_or("", |(_, lines)| lines);
     let lines = lines.lines().filter(|line| !line.is_empty());

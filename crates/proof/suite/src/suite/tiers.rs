@@ -43,8 +43,8 @@ const TIERS: [Tier; 6] = [
     Tier { name: "12.5k/64 SSE", profile: "perf-hotpath-stream", clients: 32, stream: true },
 ];
 
-/// The rates of the sweep, as shares of what the closed loop carries, which is clients / response
-/// time. What lies above is the search's; a quick suite has none, and looks there itself.
+/// The rates of the sweep, as shares of the closed loop's throughput, which is clients / response
+/// time. The search covers higher rates; a quick suite has no search, and checks them in the sweep.
 const STEPS: [f64; 5] = [0.25, 0.5, 0.7, 0.85, 1.0];
 const STEPS_SHORT: [f64; 5] = [0.3, 0.7, 1.0, 2.0, 4.0];
 
@@ -68,7 +68,7 @@ struct Subject {
     answers: [bool; 2],
 }
 
-/// What is measured: the gateways and the upstream.
+/// The subjects of the measurement: the gateways and the upstream.
 struct Setup {
     provider: Option<Provider>,
     subjects: Vec<Subject>,
@@ -103,12 +103,12 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
 /// The title of the table of differences.
 const ADDED: &str = "What each tier adds";
 
-/// The share of the lowest throughput in the closed loop that all targets together are asked for:
-/// what is added is that of requests that do not wait for each other.
+/// Rate of all targets together, as a share of the lowest throughput in the closed loop: the
+/// overhead then applies to requests that do not wait for each other.
 const SHARE: f64 = 0.2;
 
-/// Sends the requests of a tier to the upstream and to each target. `measured` are
-/// those that carried it, with what the closed loop found.
+/// Sends the requests of a tier to the upstream and to each target. `measured` are the targets that
+/// completed the closed loop, with its results.
 fn compare(
     runner: &mut SuiteRunner<'_>,
     tier: &Tier,
@@ -137,7 +137,7 @@ fn compare(
     Some(runner.compare(request, &targets, false))
 }
 
-/// Starts the reference gateway and its provider, or looks at what the user's gateways answer.
+/// Starts the reference gateway and its provider, or probes the user's gateways.
 fn setup(runner: &mut SuiteRunner<'_>) -> Result<Setup, SuiteError> {
     let targets = runner.targets();
     if targets.is_empty() {
@@ -202,8 +202,8 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
         let kept = results.first().and_then(is_kept);
         let is_past = results.iter().any(MeasurementResult::is_past_the_generator);
         steps.extend(results);
-        // Above the closed loop's rate the next step would show no more than one that its limits
-        // leave open, and a gateway whose core is full carries no more.
+        // Above the closed loop's rate, a step after an undecided one would be undecided too, and a
+        // gateway with a full core has reached its limit.
         let is_last = *share >= 1.0 && (kept.is_none() || finding::limiter(&[&ceiling]).is_some());
         if kept == Some(false) || is_past || is_last {
             break;
@@ -219,8 +219,8 @@ const ACHIEVED_SHARE: f64 = 0.97;
 const STEP_P99_MS: f64 = 100.0;
 const STEP_ERRORS: f64 = 0.001;
 
-/// Whether a step keeps its bounds; `None` if that is unknown, or if what the generator itself may
-/// have done to its figures decides. Errors over the gate break them.
+/// Whether a step keeps its bounds; `None` if unknown, or if the generator's overhead decides.
+/// Error rates above the gate break them.
 fn is_kept(step: &MeasurementResult) -> Option<bool> {
     if matches!(step.why_unusable(), Some(Unusable::Errors(_))) {
         return Some(false);
@@ -272,8 +272,8 @@ fn steps(tier: &TierResult) -> Section {
     Section::new(format!("Sweep of {}", tier.name), table)
 }
 
-/// The rate that a tier surely carries, where something limited it: the core in the closed loop,
-/// throughput that fell behind the planned rate, or the objective that the search saw broken.
+/// The rate that is certainly within a tier's capacity, if something limited it: the core in the
+/// closed loop, throughput below the planned rate, or a broken objective in the search.
 fn capacity_of_tier(tier: &TierResult) -> Result<Capacity, String> {
     let what = format!("chat {}", tier.name);
     let unknown = |why: &str| sizing::unknown(&what, why);
@@ -328,7 +328,7 @@ mod tests {
             (step(300.0, 300.0, 9.0, 2), Some(false)),
             // Fast, because half of the answers are refusals.
             (step(300.0, 300.0, 1.0, 500), Some(false)),
-            // Nothing but refusals.
+            // Refusals only.
             (step(300.0, 300.0, 1.0, 1_000), Some(false)),
         ] {
             assert_eq!(is_kept(&step), kept, "{step:?}");

@@ -12,7 +12,7 @@ fn path(relative: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(relative)
 }
 
-/// The result of a suite that was once carried out.
+/// The stored result of an earlier suite.
 fn stored(name: &str) -> Report {
     let text = fs::read_to_string(path(&format!("fixtures/{name}.json"))).unwrap();
     serde_json::from_str(&text).unwrap()

@@ -11,7 +11,7 @@ use crate::target::SuiteTarget;
 /// A kind of request.
 #[derive(Debug, Deserialize)]
 pub(super) struct Kind {
-    /// Its name, which is also that of its scenario.
+    /// Its name, which is also the name of its scenario.
     pub(super) name: &'static str,
     /// Its share of all arrivals.
     pub(super) percent: u32,
@@ -35,7 +35,7 @@ pub(super) static KINDS: LazyLock<Vec<Kind>> =
     LazyLock::new(|| serde_json::from_str(include_str!("kinds.json")).unwrap_or_default());
 
 impl Kind {
-    /// Its scenario: every path of a suite comes after that of the target's URL.
+    /// The scenario of this kind: every path of a suite is relative to the target's URL.
     pub(super) fn scenario(&self, target: &SuiteTarget) -> Value {
         let mut scenario = self.scenario.clone();
         let path = self.path_at.and_then(|place| scenario.pointer_mut(place));

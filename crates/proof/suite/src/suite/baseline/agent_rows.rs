@@ -18,7 +18,7 @@ use crate::target::{Gateway, Provider, SuiteTarget};
 const MODEL: &str = "agent";
 const MODELS: &str = "models: {agent: {tool_loop: {steps: 3}}}\n";
 
-/// What a request of the WebSocket is, for the report.
+/// Definition of a WebSocket request, for the report.
 pub(super) const WEBSOCKET: &str = "/ws/chat: a request is a message and its streamed answer, the first of ten on a connection with its handshake";
 /// Messages of a connection.
 const MESSAGES: u32 = 10;
@@ -30,15 +30,15 @@ const LAST_RUNS: Duration = Duration::from_secs(5);
 
 const QUESTION: &str = "What does the tool say to a few words of yours?";
 
-/// Runs that the gateway itself counted: those that were started, and those that ended well.
+/// The gateway's own counts of runs: started, and ended well.
 fn runs(address: &str) -> Option<[f64; 2]> {
     let ends = ["=\"run_create\"", "=\"run\""].map(|operation| [operation, "=\"ok\""]);
     let [started, ended] = counters(address, ends);
     Some([started?, ended.unwrap_or(0.0)])
 }
 
-/// `POST /api/chat`, the agent loop, and `POST /v1/runs`, the same in the background; and what the
-/// gateway counted of its runs.
+/// `POST /api/chat`, the agent loop, and `POST /v1/runs`, the same in the background; with the
+/// gateway's own counts of its runs.
 pub(super) fn agent(
     runner: &mut SuiteRunner<'_>,
     clients: u32,

@@ -20,7 +20,7 @@ const PROVIDERS_MS: [f64; 3] = [100.0, 500.0, 2_000.0];
 /// The title of its table.
 const TITLE: &str = "The gateway's share of an LLM call";
 
-/// Compares the two ways; says what is needed where there is nothing to compare with.
+/// Compares the two ways, or states the requirement if there is nothing to compare with.
 pub(super) fn measure(
     runner: &mut SuiteRunner<'_>,
     behind: Option<&SuiteTarget>,
@@ -43,8 +43,8 @@ pub(super) fn measure(
     }
 }
 
-/// What the gateway adds, as a share of the call through it, where the provider takes a time: the
-/// value and the ends of its interval.
+/// The gateway's overhead as a share of the call through it, for a given response time of the
+/// provider: the value and the ends of its interval.
 fn shares(added_ms: Interval, provider_ms: f64) -> Interval {
     added_ms.map(|added| added.max(0.0) / (provider_ms + added.max(0.0)))
 }

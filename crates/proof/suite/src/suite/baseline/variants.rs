@@ -21,7 +21,7 @@ const EACH_ON: &str = "Keys and rate limits, each on";
 const PAIRS_PER_S: f64 = 200.0;
 
 /// Loads each endpoint with keys, with limits and with both, interleaved with a plain gateway. All
-/// of them are new: a gateway's `/metrics` grows with what it has answered before.
+/// gateways are new, because a gateway's `/metrics` grows with its earlier answers.
 pub(super) fn sections(
     runner: &mut SuiteRunner<'_>,
     provider: Option<&Provider>,

@@ -1,5 +1,5 @@
-//! Functional checks of layer 3 before its load: sessions, tools, agents and approvals do what they
-//! should, for their tenant alone.
+//! Functional checks of layer 3 before its load: sessions, tools, agents and approvals work, and
+//! only for their tenant.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const REQUESTS: &str = include_str!("agent_checks.json");
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A request, and what its answer must have.
+/// A request, and the expected parts of its answer.
 #[derive(Debug, Deserialize)]
 struct Check {
     /// Layer, case and expected result; `None` if it only prepares later ones.
@@ -37,7 +37,7 @@ struct Check {
     has: BTreeMap<String, Value>,
     /// A place in the answer, and a part of the text there.
     contains: Option<[String; 2]>,
-    /// Where the answer has an id, and the word that stands for it in later requests.
+    /// Place of an id in the answer, and the word that later requests use for it.
     keep: Option<[String; 2]>,
     /// Seconds in which the answer may become the expected one.
     #[serde(default)]
@@ -60,7 +60,7 @@ impl Check {
     }
 }
 
-/// The id at a place of an answer; empty if it has none.
+/// The id at a place of an answer; empty if the answer lacks it.
 fn id_at(last: &HttpResponse, place: &str) -> String {
     let found: Value = serde_json::from_str(&last.body).unwrap_or_default();
     found.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned()

@@ -44,7 +44,7 @@ fn clients(options: &SuiteOptions) -> (u32, u32) {
 struct OperationResult {
     operation: Operation,
     store: &'static str,
-    /// With few clients, each of which waits for its answer; not with `--short`.
+    /// Result with few clients, each of which waits for its answer; `None` with `--short`.
     few: Option<MeasurementResult>,
     /// With many: its throughput is the capacity.
     many: Option<MeasurementResult>,

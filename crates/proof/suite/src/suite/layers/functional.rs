@@ -1,4 +1,4 @@
-//! Functional checks before the load: each layer does what it should, or its cost means nothing.
+//! Functional checks before the load: the cost of a layer is meaningful only if the layer works.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::report::Section;
 use crate::runner::SuiteRunner;
 use crate::target::Gateway;
 
-/// What is answered is asked for, not when: a busy host may take its time.
+/// The checks judge answers, not their times: a busy host may be slow.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// The log is written in batches.
 const LOG_TIMEOUT: Duration = Duration::from_secs(15);
@@ -25,10 +25,10 @@ const LOG_POLL: Duration = Duration::from_millis(50);
 const LIMIT: usize = 20;
 /// The key of the tenant.
 const OWN: [(&str, &str); 2] = [KEY, TENANT];
-/// What the scrubber must not let through.
+/// Private data that the scrubber must remove.
 const PRIVATE: &str = "anna.keller@example.com";
 
-/// Single requests to a gateway, and what each layer should have done with them.
+/// Single requests to a gateway, and the expected effect of each layer.
 pub(super) struct Checks {
     address: String,
     /// Requests so far.
@@ -38,7 +38,8 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// Of a gateway at this address; `None` if it does not answer, which the report says of `what`.
+    /// Checks of a gateway at this address; `None` if it does not answer, which the report notes
+    /// for `what`.
     pub(super) fn of(runner: &mut SuiteRunner<'_>, gateway: &Gateway, what: &str) -> Option<Self> {
         let address = gateway.address()?.to_owned();
         if let Err(error) = request(&address, "/", &[], None, TIMEOUT) {
@@ -52,7 +53,7 @@ impl Checks {
         self.send(path, headers, None)
     }
 
-    /// The answer, or one without a status whose body says why there is none.
+    /// Returns the answer, or a response with status 0 and the reason in its body.
     pub(super) fn send(
         &mut self,
         path: &str,
@@ -68,7 +69,7 @@ impl Checks {
         })
     }
 
-    /// Notes whether a layer did what it should; if not, the status of the last answer says so.
+    /// Notes whether a layer worked; if not, with the status of the last answer.
     pub(super) fn note(&mut self, case: [&str; 3], did: bool, last: &HttpResponse) {
         let instead = match last.status {
             0 => format!("no answer: {}", last.body),
@@ -99,14 +100,15 @@ impl Checks {
 /// The title of their tables.
 const TITLE: &str = "Functional checks before the load";
 
-/// Sends single requests to a gateway with all layers on; none to the user's gateway.
+/// Sends single requests to a gateway with all layers on; sends none to the user's gateway.
 pub(super) fn check(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = TITLE;
     if !runner.measures_own() {
         return Ok(());
     }
     let provider = runner.provider(&[])?;
-    // What is scrubbed are answers of upstreams: another gateway, whose own answer has an address.
+    // The scrubber works on answers of upstreams, so the upstream is another gateway whose own
+    // answer contains an address.
     let backend = runner.gateway("layers", "checked backend", &[], None)?;
     let upstreams =
         [("backend", backend.address().unwrap_or_default()), ("provider", provider.address())];

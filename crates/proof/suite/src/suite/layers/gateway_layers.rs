@@ -1,6 +1,7 @@
 //! Layer 1, the gateway: bare, each layer alone, all; and the full stack through an upstream.
 //!
-//! What a layer adds comes from the same requests to the gateway with it and without.
+//! The overhead of a layer comes from the same requests to the gateway with the layer and without
+//! it.
 
 use plimsoll_metrics::Bias;
 use plimsoll_report::format::{or_dash, percent};
@@ -92,7 +93,7 @@ fn of_layers(layers: &Variants) -> Section {
     Section::new("Layer 1 - gateway only (GET /, answered by the gateway itself)", table)
 }
 
-/// The user's gateway, of which nothing can be switched.
+/// The user's gateway, whose layers cannot be switched.
 fn as_it_is(
     runner: &mut SuiteRunner<'_>,
     target: &SuiteTarget,
@@ -152,7 +153,7 @@ pub(super) const fn identity(target: &SuiteTarget) -> &'static [(&'static str, &
     if target.external { &[] } else { &[KEY, TENANT] }
 }
 
-/// The path through the gateway, and what it asks the upstream for.
+/// The path through the gateway, and the request it sends upstream.
 const SMOKE: &str = "/smoke/get";
 const UPSTREAM: &str = "/get";
 
@@ -184,7 +185,7 @@ pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     Ok(())
 }
 
-/// Loads the gateways, the second of which has keys, and the upstream by themselves; then sends the
+/// Loads the gateways, the second of which has keys, and the upstream, each alone; then sends the
 /// same requests to all of them.
 fn load_stack(
     runner: &mut SuiteRunner<'_>,
@@ -222,7 +223,7 @@ const STACK: &str = "Full stack (gateway -> upstream -> response)";
 const RESULT: Column = ("Result", RPS.1);
 const UPSTREAM_CORE: Column = ("load+upstream core", LOAD_CORE.1);
 
-/// What the gateway adds to the upstream.
+/// The gateway's overhead over the upstream.
 fn stack_added(added: &ComparisonResult) -> Section {
     let mut table = Table::new(["Target", "p50", "added, median", "p99 shift"]);
     for target in std::iter::once(added.reference()).chain(added.compared()) {

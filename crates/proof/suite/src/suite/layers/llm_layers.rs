@@ -36,7 +36,7 @@ fn misses(runner: &mut SuiteRunner<'_>, answers: bool) -> Result<(), SuiteError>
     runner.section = MISSES;
     let Some(target) = runner.target() else {
         if !runner.is_interrupted() {
-            // A provider with a delay, as real ones have, short enough to see what is added.
+            // A provider with a delay, like real ones, but short enough to show the overhead.
             let provider = runner.provider(&["--ttft", "20ms"])?;
             let gateway = runner.gateway("layers", CACHED, &[], Some(&provider))?;
             let ways = [provider.target(), gateway.target];
@@ -84,7 +84,8 @@ const MISSES_PER_S: f64 = 500.0;
 
 const FINISHED: Column = ("finished/s", RPS.1);
 
-/// As many streams at once as in the published benchmark, each with 20 events at reading speed.
+/// The number of concurrent streams of the published benchmark, each with 20 events at reading
+/// speed.
 fn streams(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "Layer 2 - concurrent SSE streams through the gateway";
     if !runner.measures_own() {
@@ -122,8 +123,8 @@ fn streams(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     Ok(())
 }
 
-/// As many streams as wanted, or the round number below that open files allow; `None` if they are
-/// too few to be called many.
+/// The wanted number of streams, or the round number below it that open files allow; `None` if it
+/// is too low to count as many.
 fn fitting(wanted: u32, most: u64) -> Option<u32> {
     let most = u32::try_from(most).unwrap_or(u32::MAX);
     let streams = if wanted <= most { wanted } else { most / 100 * 100 };

@@ -22,7 +22,7 @@ use crate::suite::own_server::{self, free_port};
 
 /// Threads that offer rows, as the workers of a gateway do.
 const PRODUCERS: u64 = 2;
-/// So many rows are offered between two looks at the clock.
+/// Number of rows offered between two readings of the clock.
 const BURST: u64 = 256;
 /// How long rows are offered.
 const LENGTH: Nanos = Nanos::from_secs(5);
@@ -34,7 +34,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The title of the table.
 pub(super) const TITLE: &str = "The log writer's own limit (no gateway, no load)";
 
-/// What the writer takes.
+/// Limits of the log writer.
 #[derive(Clone, Debug)]
 struct WriterLimit {
     /// Where the rows go.
@@ -52,7 +52,7 @@ impl WriterLimit {
         self.stats.written as f64 / self.took_s.max(f64::EPSILON)
     }
 
-    /// What was accepted is written or counted as dropped, and what was written is there.
+    /// Every accepted row is written or counted as dropped, and every written row is in the file.
     fn bounds(&self) -> [BoundResult; 2] {
         let Stats { accepted, written, .. } = self.stats;
         let none = Requirement::NONE;
@@ -162,7 +162,7 @@ fn offer(audit: &Audit, clock: MonotonicClock, end: Moment) {
     while clock.now() < end {
         for _ in 0..BURST {
             let id = format!("plimsoll-{number:020}");
-            // What came of it is in the counts.
+            // The counts record the result.
             let _counted: Offered = audit.offer_blocking(&row(number, &id));
             number += 1;
         }

@@ -61,7 +61,7 @@ impl RequestLog {
 }
 
 /// Loads a gateway that writes a row for every request, and compares its counts with the file; then
-/// the writer by itself.
+/// loads the writer alone.
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     runner.section = "Log writing";
     if !runner.measures_own() {

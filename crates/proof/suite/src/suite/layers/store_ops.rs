@@ -175,7 +175,7 @@ async fn timed(
     Ok(StoreOp { operation, store, times, per_s })
 }
 
-/// Operations per second with [`AT_ONCE`] at once, each of which is repeated.
+/// Operations per second with [`AT_ONCE`] in flight, each of which is repeated.
 async fn rate(
     clock: &MonotonicClock,
     rounds: usize,

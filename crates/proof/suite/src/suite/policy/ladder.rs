@@ -27,7 +27,7 @@ fn stages(options: &SuiteOptions) -> String {
 
 /// A step of the ladder.
 struct Step {
-    /// Its name behind its mark: that of the whole run, or that of its own errors.
+    /// Its name after its mark: the mark of the whole run, or of its own errors.
     name: String,
     figures: Figures,
     group: Group,

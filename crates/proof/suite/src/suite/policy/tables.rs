@@ -21,7 +21,7 @@ impl PolicyRow {
 }
 
 /// HTTP success: the share of requests with a 2xx or with the 403 of a policy. Any other refusal,
-/// like 429 or 404, is none.
+/// such as 429 or 404, counts as a failure.
 fn success(group: &Group) -> String {
     let ok: u64 = group.statuses.range(200..300).map(|(_, count)| *count).sum();
     let blocked = group.statuses.get(&403).copied().unwrap_or(0);

@@ -15,9 +15,9 @@ const UNHEALTHY_PER_S: [f64; 4] = [WITH_LLM_PER_S, 5.0, 100.0, 400.0];
 /// The mode of the rows.
 pub(super) const MODE: &str = "LLM on, unhealthy provider";
 
-/// The same row, of a gateway whose provider does not answer: it blocks what it should, and every
-/// request that it allows fails at the provider. The published case is that, and no error of the
-/// gateway.
+/// The same row for a gateway whose provider does not answer: the gateway still blocks correctly,
+/// and every allowed request fails at the provider. The published case describes this; it is not an
+/// error of the gateway.
 pub(super) fn expected(mut row: PolicyRow) -> PolicyRow {
     let total = row.summary.as_ref().map(|summary| &summary.results.total);
     let is_unhealthy = total.is_some_and(|total| {

@@ -1,4 +1,4 @@
-//! The claims of readiness that the published benchmark makes, each as far as the data carry it.
+//! The readiness claims of the published benchmark, each judged as far as the data allow.
 
 use plimsoll_metrics::{Bias, BoundedFigure, RunSummary};
 use plimsoll_report::format::{DASH, count, digits, percent, time};
@@ -13,12 +13,12 @@ const PER_S: f64 = 20_000.0;
 /// How much of its throughput a gateway may lose to twice the connections and still "maintain" it.
 const KEPT: f64 = 0.95;
 
-/// What is measured of a claim, and whether it holds.
+/// The measurement of a claim, and whether the claim holds.
 type Judged = (String, &'static str);
 
 const NOT_SHOWN: &str = "not shown";
 
-/// Stages of each load, to see whether it is carried from its beginning to its end.
+/// Stages of each load, to check that the throughput lasts from its beginning to its end.
 pub(super) const PARTS: u64 = 3;
 
 /// The rates of the parts of a pass.
@@ -112,7 +112,7 @@ fn kept(results: &[MeasurementResult]) -> Judged {
     judged_share(ratio)
 }
 
-/// The least that a part of a pass carried of the best part of the same pass.
+/// The lowest throughput of a part, relative to the best part of the same pass.
 fn steady(results: &[MeasurementResult], thirds: &[Vec<Vec<BoundedFigure>>]) -> Judged {
     let all_usable = results.iter().all(|result| usable(result).is_some());
     let passes = thirds.iter().flatten().filter_map(|parts| worst_of_best(parts));

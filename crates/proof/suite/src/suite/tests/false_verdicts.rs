@@ -1,5 +1,5 @@
-//! Every suite against gateways and hosts that make a careless report lie: whatever they are, the
-//! suite must not pass, and must not print a sentence that the data do not carry.
+//! Every suite against gateways and hosts that would deceive a careless report: the suite must not
+//! pass, and must not print a sentence that the data do not support.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::target::SuiteTarget;
 const SUITES: [Suite; 6] =
     [Suite::Agents, Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick, Suite::Tiers];
 
-/// What only good figures may say.
+/// Phrases that only good figures may use.
 const POSITIVE: [&str; 10] = [
     "Good findings",
     "PASS:",
@@ -118,14 +118,14 @@ fn costly_health(path: &str, in_load: bool) -> (Outcome, u16, Nanos) {
 
 fn assert_no_praise(report: &Report, case: &str) {
     let text = report.text(160);
-    // References, and what explains the words of bounds, say words of their own.
+    // References and the explanations of bounds use their own words.
     let own = text.split("Reference: ").next().unwrap();
     for sentence in POSITIVE {
         assert!(!own.contains(sentence), "{case}: `{sentence}` is in\n{text}");
     }
     assert!(report.sizing.is_none(), "{case}: sized\n{text}");
     for bound in &report.bounds {
-        // What the suite counts without the target is none of the target's merits.
+        // Counts of the suite without the target say nothing about the target.
         let of_target = !bound.what.contains("store") && !bound.what.contains("memory");
         let kept = ["PASS", "met"].contains(&bound.status());
         assert!(!(of_target && kept), "{case}: {bound:?}\n{text}");
@@ -147,7 +147,7 @@ fn assert_marked(report: &Report, case: &str) {
     for section in &report.sections {
         for row in &section.table.rows {
             let about = labels.iter().any(|label| row[0].contains(label));
-            // Tables of single figures have the mark before the figure, where nothing is cut.
+            // Tables of single figures have the mark before the figure, where it is never cut off.
             let marked = row.iter().any(|cell| cell.starts_with('['));
             assert!(!about || marked, "{case}: {row:?} has no mark");
         }
@@ -197,7 +197,7 @@ fn nothing_that_was_refused_when_tried_once_is_loaded() {
     }
 }
 
-/// The sections of each document, of which a target without any route has no figure.
+/// Checks the sections of each document for a target without any route, which has no figures there.
 #[test]
 fn every_section_says_why_the_target_has_no_figure_in_it() {
     let documents = [
@@ -289,8 +289,8 @@ fn a_load_that_the_generator_spoiled_on_an_idle_host_is_carried_out_once_more() 
     assert_eq!(passes_of(0).0, [1, 1]);
 }
 
-/// The generator was in time, and others had three tenths of the CPU time: only what they cannot
-/// have improved is kept.
+/// The generator was in time, and other processes used three tenths of the CPU time: only bounds
+/// that they cannot have improved are kept.
 #[test]
 fn on_a_host_that_others_use_only_bounds_that_they_cannot_help_are_kept() {
     for suite in SUITES {
@@ -354,7 +354,7 @@ fn a_gateway_of_ours_that_refuses_everything_never_passes() {
 fn without_a_cache_there_is_not_a_word_of_hits() {
     let report = run(Suite::Layers, &mut PlannedHost::with(good), true).unwrap();
     let text = report.text(200);
-    // Nothing answers at the planned host's address, so that no header was read.
+    // The planned host's address does not answer, so no header was read.
     let why =
         "cache hits: not measured, because the second equal request was not faster; headers unread";
     assert!(text.contains(why), "{text}");
@@ -452,7 +452,7 @@ fn figures_that_are_the_generators_have_their_limit_and_nothing_follows_from_the
             "{case}: {late:?}\n{text}"
         );
         for bound in report.bounds.iter().filter(|bound| bound.what.contains("p99")) {
-            // Redis and the gateway's store are no part of the planned host.
+            // Redis and the gateway's store are not part of the planned host.
             let of_store = ["store", "memory"].iter().any(|part| bound.what.contains(part));
             // 40.4 ms are below 50 and 100 ms, whatever the generator did in 40 of them.
             let is_above = ["< 100ms", "< 50.0ms"].contains(&bound.bound.as_str());
@@ -465,14 +465,14 @@ fn figures_that_are_the_generators_have_their_limit_and_nothing_follows_from_the
     }
 }
 
-/// The users of a closed loop have no schedule: what is shown begins when their requests are sent.
+/// The users of a closed loop have no schedule: the times shown begin when their requests are sent.
 #[test]
 fn closed_loops_show_service_times() {
     for suite in [Suite::Baseline, Suite::Quick] {
         let mut host = PlannedHost::with(good);
         host.late_dispatches = Nanos::from_micros(900);
         let report = run(suite, &mut host, true).unwrap();
-        // So wide that no row breaks in two.
+        // Wide enough to keep every row on one line.
         let text = report.text(400);
         // Runs are started at a rate: theirs are response times.
         let open = |line: &&str| line.contains("/v1/runs, 50/s");
@@ -483,7 +483,8 @@ fn closed_loops_show_service_times() {
     }
 }
 
-/// The same hosts without a fault: or the tests above would pass for nothing.
+/// The same hosts without a fault. Without this check, the tests above could pass for the wrong
+/// reason.
 #[test]
 fn a_good_gateway_on_a_quiet_host_is_sized_and_praised() {
     for suite in SUITES {

@@ -1,5 +1,4 @@
-//! A host on which nothing runs: its loads end at once, as planned. So the conclusions of whole
-//! suites are tested without time.
+//! A simulated host: its loads end at once, as planned, so tests of whole suites take no time.
 
 use plimsoll_engine::{Control, Run, WatchedProcess};
 use plimsoll_knee::{Counts, Measured, Objective, Planned};
@@ -42,17 +41,17 @@ pub(super) struct PlannedHost {
     pub(super) gateway_cpu: Option<f64>,
     /// Files that each process may open.
     pub(super) files: u64,
-    /// What a target of a comparison takes longer, by its name.
+    /// Additional time of a target in a comparison, by its name.
     pub(super) delays: Vec<(&'static str, Nanos)>,
-    /// Requests per second that a gateway carries; those beyond are late.
+    /// Capacity of a gateway in requests per second; requests beyond it are late.
     pub(super) carries: f64,
     /// The URLs of the probes of searches, in their order.
     pub(super) searched: Vec<String>,
     /// Children that were started.
     pub(super) started: u16,
-    /// Why nothing is reached.
+    /// Why no target is reachable.
     pub(super) unreachable: Option<String>,
-    /// Loads that were carried out, by path.
+    /// Loads that have run, by path.
     pub(super) loaded: Vec<String>,
     /// The lengths of their measured stages, in seconds.
     pub(super) stages_s: Vec<f64>,
@@ -90,13 +89,12 @@ impl PlannedHost {
     }
 }
 
-/// The path that a plan asks for; that of chats where it names none.
+/// The path of a plan; the path of chats where the plan has none.
 fn path(plan: &Plan) -> String {
     plan_path(plan).unwrap_or_else(|| "/v1/chat/completions".to_owned())
 }
 
-/// A request of a scenario that ended like this; a policy gateway that answers blocks what it
-/// should.
+/// A request of a scenario with this outcome; a policy gateway that answers also blocks correctly.
 fn ended(
     outcome: Outcome,
     status: u16,
@@ -121,7 +119,7 @@ fn ended(
 
 impl Host for PlannedHost {
     fn start(&mut self, _: &ChildSpec<'_>) -> Result<Child, SuiteError> {
-        // Nothing listens on ports below 1,000.
+        // Ports below 1,000 do not listen.
         self.started += 1;
         Ok(Child::new(None, format!("127.0.0.1:{}", self.started)))
     }
@@ -156,7 +154,7 @@ impl Host for PlannedHost {
         let versus = run.plan().versus.clone().unwrap();
         let facts = facts::before(&run, &versus, None, &[]);
         let names: Vec<_> = facts.targets.iter().map(|target| &*target.name).collect();
-        // As many of each scenario.
+        // The same number for each scenario.
         let scenarios = facts.scenarios.len() as u64;
         let block = |index: u64| Block {
             index,
@@ -176,8 +174,8 @@ impl Host for PlannedHost {
         Ok(Compared { facts, blocks, summary })
     }
 
-    /// Batches of a quarter second: what is beyond the carried rate misses, and everything does
-    /// where the answer is bad or the generator late.
+    /// Batches of a quarter second: requests beyond the capacity miss the objective, and all of
+    /// them do if the answer is bad or the generator late.
     fn knee_probe(
         &mut self,
         plan: &Plan,
@@ -238,7 +236,7 @@ fn noise(seed: u64) -> Nanos {
 }
 
 impl PlannedHost {
-    /// What a target did with the turn of a block.
+    /// The result of a target's turn in a block.
     fn turn(
         &self,
         block: u64,
@@ -322,7 +320,7 @@ impl PlannedHost {
         Ok(summary)
     }
 
-    /// Adds what the generator itself adds to the times of a request.
+    /// Adds the generator's own overhead to the times of a request.
     fn disturb(&self, sample: &mut Sample, is_read_late: bool) {
         let read = if is_read_late { self.late_reads } else { Nanos::ZERO };
         let line = &mut sample.timeline;

@@ -1,5 +1,5 @@
-//! Comparisons of suites with a planted difference: it must come out within its interval, and
-//! where nothing is planted nothing may be said. The truth is what the planned host adds.
+//! Comparisons of suites with a planted difference: it must lie within its interval, and without
+//! one no difference may be reported. The planned host's delays are the truth.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn options(folder: &Path, targets: &[&str], direct: bool) -> SuiteOptions {
     }
 }
 
-/// A short suite; with targets those of the user.
+/// A short suite, against the user's targets if there are any.
 fn run(
     suite: Suite,
     delays: &[(&'static str, u64)],
@@ -79,7 +79,8 @@ fn run(
     report
 }
 
-/// The planted difference lies in the interval, which is no wider than the noise of 20 us allows.
+/// The planted difference lies in the interval, which is at most as wide as a noise of 20 us
+/// allows.
 fn assert_added(compared: &ComparisonResult, target: &str, planted_us: f64) {
     let [value, low, high] = compared.added(target).unwrap().map(|millis| millis * 1e3);
     let case =
@@ -121,7 +122,7 @@ fn a_feature_that_costs_is_named_and_one_that_does_not_is_not() {
         let claims: Vec<_> =
             findings.iter().filter(|finding| finding.text.contains("] against ")).collect();
         assert!(!claims.is_empty() && claims.iter().all(|c| c.text.contains(said)), "{claims:?}");
-        // Variants are no rivals: nothing is said of two of them.
+        // Variants are not compared with each other.
         let versus = compared.versus.as_ref().unwrap();
         assert!(versus.claims.iter().all(|claim| claim.reference == versus.reference()));
     }
@@ -138,8 +139,8 @@ fn a_cache_miss_is_compared_with_its_provider_and_judged_by_its_interval() {
     }
 }
 
-/// What each kind of a mixed day costs is judged by its own pairs, which are sent beside those of
-/// the others. Approvals have no direct way, and so nothing that is added.
+/// The cost of each kind of a mixed day is judged by its own pairs, which are sent alongside the
+/// pairs of the others. Approvals have no direct way, and therefore no overhead.
 #[test]
 fn what_a_gateway_adds_to_each_kind_of_a_mixed_day_comes_out() {
     let report = run(Suite::Agents, &[("gateway", 300)], &[], false).unwrap();
@@ -164,7 +165,7 @@ fn what_a_gateway_adds_to_each_kind_of_a_mixed_day_comes_out() {
         assert_eq!(row[6] != "-", added, "{row:?}");
         assert_eq!(row[9], "-", "the planned host has no log: {row:?}");
     }
-    // Nothing is concluded from a log that could not be read.
+    // A log that could not be read leads to no conclusion.
     let counts = report.bounds.iter().filter(|bound| bound.what.contains("mock alone"));
     let status: Vec<_> = counts.map(BoundResult::status).collect();
     assert_eq!(status[..3], ["inconclusive"; 3]);
@@ -201,7 +202,7 @@ fn several_targets_have_a_row_each_against_the_same_direct_one() {
     let added = report.sections.iter().find(|found| found.title.starts_with("What each tier"));
     let rows: Vec<_> = added.unwrap().table.rows.iter().map(|row| &row[..2]).collect();
     assert_eq!((rows.len(), &*rows[0][1], &*rows[1][1]), (12, "fast", "slower"));
-    // Each is swept by itself, under its own name.
+    // Each target has its own sweep, under its own name.
     let labels: Vec<_> = report.measurements.iter().map(|result| &*result.label).collect();
     for part in ["fast: 128/128, closed loop", "slower: 12.5k/64 SSE, closed loop"] {
         assert!(labels.iter().any(|label| label.starts_with(part)), "{part}: {labels:?}");
@@ -221,13 +222,14 @@ fn without_what_is_behind_them_targets_are_compared_with_the_first_and_one_with_
     assert_eq!(report.outcome(Accepted::default()), SuiteOutcome::Complete);
 }
 
-/// The planned gateway carries 500/s: 99 % of the requests are in time up to 500 / 0.99 = 505/s,
-/// five times what the closed loop's 100/s let the sweep see. Only the search may speak of it.
+/// The planned gateway has a capacity of 500/s: 99 % of the requests are in time up to 500 / 0.99 =
+/// 505/s, five times the limit of the sweep, which the closed loop sets at 100/s. Only the search
+/// may report it.
 #[test]
 fn the_knee_of_a_tier_is_searched_beyond_the_closed_loop() {
     let folder = tempfile::tempdir().unwrap();
     let mut host = PlannedHost::with(good);
-    // Nothing shows a limit but the search.
+    // Only the search shows a limit.
     host.gateway_cpu = Some(0.2);
     // The planned host's thousand requests in ten seconds are the rate of the last step.
     let (short, duration) = (false, Some(Nanos::from_secs(10)));
@@ -250,7 +252,8 @@ fn the_knee_of_a_tier_is_searched_beyond_the_closed_loop() {
     let overview = report.sections.iter().find(|found| found.title.starts_with("Raw path"));
     let cells: Vec<_> = overview.unwrap().table.rows.iter().map(|row| row[2].clone()).collect();
     assert_eq!(cells[0], report.knees[0].knee.text(plimsoll_report::format::digits));
-    // No step of the sweep came near it, and the sizes are of the rate that was surely carried.
+    // No step of the sweep came near it, and the sizes use the rate that is certainly within
+    // capacity.
     let rates = report.measurements.iter().filter_map(|result| result.rate);
     assert!(rates.clone().count() >= 60 && rates.fold(0.0, f64::max) < 260.0);
     let sizing = report.sizing.as_ref().unwrap();
@@ -286,8 +289,8 @@ fn the_share_of_a_call_is_what_the_gateway_adds() {
     assert!(alone.text(200).contains(why) && alone.comparisons.is_empty());
 }
 
-/// Of a gateway that was just started all first runs come before all second ones; of any other
-/// there is no cold run, and no word of one.
+/// For a gateway that was just started, all first runs come before all second ones. Any other
+/// gateway has no cold run, and the report does not mention one.
 #[test]
 fn a_target_that_was_just_started_has_cold_runs() {
     let folder = tempfile::tempdir().unwrap();
@@ -327,7 +330,7 @@ fn a_target_that_was_just_started_has_cold_runs() {
     }
 }
 
-/// The ladder has five steps, and the last falls to nothing.
+/// The ladder has five steps, and the last falls to zero.
 #[test]
 fn every_measurement_of_policy_lasts_as_long_as_the_user_wants() {
     let folder = tempfile::tempdir().unwrap();

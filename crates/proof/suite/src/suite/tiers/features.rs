@@ -1,4 +1,5 @@
-//! What each feature adds to the raw path: the same request on the gateway with it and without.
+//! The overhead of each feature over the raw path: the same request to the gateway with the feature
+//! and without it.
 
 use super::length;
 use crate::error::SuiteError;

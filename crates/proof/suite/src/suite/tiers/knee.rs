@@ -7,7 +7,7 @@ use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
 use crate::runner::{Sought, SuiteRunner};
 
-/// What each request must keep, and the share that must: the bounds of a step, request by request.
+/// The bounds of a step applied to each request, and the share of requests that must keep them.
 pub(super) const OBJECTIVE: &str = "response_time<100ms : 99%";
 
 /// Searches the knees of the targets that were swept, probe by probe.
@@ -43,8 +43,8 @@ pub(super) fn search(
     }
 }
 
-/// Half of the highest rate of the sweep that was kept, or of the lowest that may be used: the
-/// search begins where there is no doubt.
+/// Half of the highest rate of the sweep that kept its bounds, or of the lowest usable rate: the
+/// search begins at a rate that is certainly kept.
 fn lowest(steps: &[MeasurementResult]) -> Option<f64> {
     let kept = steps.iter().rfind(|step| is_kept(step) == Some(true));
     let rate = kept.or_else(|| steps.first()).and_then(|step| step.rate)?;

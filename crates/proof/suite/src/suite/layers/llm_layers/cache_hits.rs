@@ -83,15 +83,15 @@ fn section(hit: &MeasurementResult, live: Option<&MeasurementResult>, is_ours: b
         Quantity::ERRORS.goal(0.000_1).row("Cache-hit error rate", Some(hit)),
         unjudged("Cache-hit rate over /health/live of the same gateway", of_live, ">= 50%"),
     ]);
-    // What else a target does for a hit is not known.
+    // Other work that a target does for a hit is unknown.
     let with = if is_ours { " (tenant, cache and budget check on every request)" } else { "" };
     Section::new(format!("Layer 2 - LLM gateway, cache hits{with}"), table)
 }
 
 const LIVE: &str = "/health/live";
 
-/// The proof for all of the measured requests where the gateway counts its hits, or else that of
-/// the probe. Hits that the gateway did not count are none.
+/// The proof for all measured requests where the gateway counts its hits, otherwise the proof of
+/// the probe. Only hits that the gateway counted are hits.
 fn proven(
     runner: &mut SuiteRunner<'_>,
     hit: &MeasurementResult,
