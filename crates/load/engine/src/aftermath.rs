@@ -3,8 +3,8 @@
 //! The arrivals that were due in the pause come in one burst. It queues in the target, and delays
 //! requests that the generator sent in time. A *disturbed interval* lasts from the end of the pause
 //! until the worker has as few requests in flight as in a quarter of the time without pauses, and
-//! ten times as long as the pause at most (`docs/adr/0115-one-measurement-error.md`). What an
-//! affected request spent in such intervals may all be the generator's.
+//! ten times as long as the pause at most (`docs/adr/0115-one-measurement-error.md`). The time that
+//! an affected request spent in such intervals counts in full as measurement error.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -73,7 +73,7 @@ impl Disturbances {
     }
 }
 
-/// The pauses of one worker, and what is in flight on it meanwhile.
+/// The pauses of one worker, and its requests in flight during them.
 #[derive(Debug, Default)]
 pub(crate) struct Aftermath {
     /// Beats by the number in flight, outside of disturbed intervals.
@@ -100,7 +100,7 @@ impl Aftermath {
         self.late += 1;
     }
 
-    /// Nothing was in flight for so long.
+    /// No request was in flight for this time.
     pub(crate) fn idle(&mut self, time: Nanos) {
         let beats = time.as_u64() / BEAT.as_u64();
         self.count(0, u32::try_from(beats).unwrap_or(u32::MAX));
@@ -112,7 +112,7 @@ impl Aftermath {
         self.state = State::Paused { from, to };
     }
 
-    /// So many requests are in flight at a beat.
+    /// Records the number of requests in flight at a beat.
     pub(crate) fn beat(&mut self, now: Moment, in_flight: u64, all: &Disturbances) {
         match self.state {
             State::Quiet => {
@@ -137,7 +137,7 @@ impl Aftermath {
         }
     }
 
-    /// Whether more came at once than the usual variation of what is in flight.
+    /// Whether the burst exceeds the usual variation of the requests in flight.
     const fn is_burst(&self, level: u64) -> bool {
         self.late > 1 && self.late.saturating_mul(self.late) > level
     }

@@ -53,7 +53,7 @@ impl ConnectionSet {
         &self.targets
     }
 
-    /// The connections to a server that is no target.
+    /// The connections to a server that is not a target.
     pub(crate) fn elsewhere(
         &self,
         origin: &str,
@@ -68,7 +68,7 @@ impl ConnectionSet {
     }
 }
 
-/// What the turns of one worker need to reach the targets.
+/// Connections and settings that the turns of one worker use to reach the targets.
 #[derive(Debug)]
 pub(crate) struct WorkerConnections {
     /// The worker's part of the load.

@@ -10,7 +10,7 @@ pub(crate) enum Stop {
     Interrupted,
     /// Too many requests got no good answer.
     TooManyErrors,
-    /// What it compares is decided.
+    /// The comparison is decided.
     Decided,
 }
 

@@ -87,7 +87,8 @@ pub(crate) async fn run_conversation(
                 break ConversationEnd::before_turn(intended);
             }
         }
-        // In a block: what outlives it would keep its room while the next turn waits.
+        // The block drops its locals, which would otherwise occupy memory while the next turn
+        // waits.
         intended = {
             let mut turn_end = if turn.is_over_websocket() {
                 turn.converse(conversation, &mut channel, timeout, permit.as_ref()).await

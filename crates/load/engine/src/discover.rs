@@ -23,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Most bytes of a list of tools.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Fills in what a plan leaves to the tool servers: the steps of sessions whose scenario names
-/// none, and for agents the revision of MCP and the tools that the model is offered. The first
-/// target is asked. A plan that leaves nothing open sends nothing.
+/// Fills in the parts that a plan leaves to the tool servers: the steps of sessions whose scenario
+/// names none, and for agents the revision of MCP and the tools that the model is offered. The
+/// first target is asked. A plan that leaves nothing open sends nothing.
 ///
 /// # Errors
 /// A server does not answer, or lacks the tools that the plan names.
@@ -78,7 +78,8 @@ async fn fill_steps(run: &PreparedRun, plan: &mut Plan, index: usize) -> Result<
     }
 }
 
-/// A server that does not answer leaves the agent as it is: it may not list what it calls.
+/// If the server does not answer, the agent stays as it is: the server may not list the tools that
+/// the agent calls.
 async fn fill_agent(run: &PreparedRun, plan: &mut Plan, index: usize) {
     let part = plan.scenarios.iter().position(|own| {
         own.agent.as_ref().is_some_and(

@@ -8,7 +8,7 @@ use crate::sink::RowExtras;
 /// KiB of memory, which then come into the processor's cache once for all of them.
 const TOGETHER: usize = 16;
 
-/// What a turn has besides its sample; most have nothing.
+/// Additional data of a turn besides its sample; most turns have none.
 #[derive(Debug, Default)]
 pub(crate) struct TurnExtras {
     /// The gaps of its stream.
@@ -17,7 +17,7 @@ pub(crate) struct TurnExtras {
     pub(crate) late_reads: Vec<LateRead>,
     /// Parts of the target's time, if the response names any.
     pub(crate) parts: Option<Box<ServerParts>>,
-    /// What its row shall have.
+    /// Additional data of its row.
     pub(crate) row: RowExtras,
 }
 
@@ -35,7 +35,7 @@ impl TurnExtras {
 pub(crate) struct FinishedTurns {
     /// Each with the moment at which its end was noticed.
     samples: Vec<(Sample, Moment)>,
-    /// Of some of them, by index in `samples`, ascending.
+    /// Data of some samples, by index in `samples`, ascending.
     extras: Vec<(usize, TurnExtras)>,
 }
 

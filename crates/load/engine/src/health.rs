@@ -29,13 +29,13 @@ pub(crate) struct CpuTime {
 }
 
 impl CpuTime {
-    /// Of the current thread.
+    /// Usage of the current thread.
     pub(crate) fn of_thread() -> Self {
         let waited = kernel::waited().unwrap_or_default();
         Self { waited, ..Self::read(UsageWho::RUSAGE_THREAD) }
     }
 
-    /// Of the whole process.
+    /// Usage of the whole process.
     pub(crate) fn of_process() -> Self {
         Self::read(UsageWho::RUSAGE_SELF)
     }
@@ -98,7 +98,7 @@ impl Baseline {
         }
     }
 
-    /// Fills in what the process used since then.
+    /// Fills in the usage of the process since then.
     pub(crate) fn fill(&self, clock: &MonotonicClock, health: &mut InstrumentHealth) {
         let wall = clock.now().since(self.at).as_secs_f64();
         health.wall_s = Some(wall);

@@ -67,7 +67,7 @@ impl InFlightIntegral {
         &self.stages
     }
 
-    /// The load ends at `at`, before the stages do: what is in flight later counts to none.
+    /// The load ends at `at`, before the stages do: requests in flight later count toward no stage.
     pub(crate) fn end_early(&mut self, at: Moment) {
         self.stages.iter_mut().for_each(|stage| stage.end = stage.end.min(at));
     }

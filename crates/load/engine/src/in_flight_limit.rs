@@ -1,8 +1,8 @@
 //! The bound on how many requests of the open model are in flight at once.
 //!
-//! Each slot carries a second clock: when it would be free if the generator were never late. So the
-//! part of a queue that the generator built up is told from the part that the target built up
-//! (`docs/adr/0007-judged-by-effect.md`).
+//! Each slot has a second clock: the time when it would be free if the generator were never late.
+//! This separates the part of a queue that the generator caused from the part that the target
+//! caused (`docs/adr/0007-judged-by-effect.md`).
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::cmp::Reverse;
@@ -30,7 +30,7 @@ struct Slots {
     clocks: BinaryHeap<Reverse<Moment>>,
     /// The last start of a request in a slot.
     last_start: Moment,
-    /// What the generator added to the starts of the requests that are in flight.
+    /// Delay that the generator added to the starts of the requests in flight.
     lateness: Nanos,
     /// The time for which requests occupied slots, and their number.
     occupied: Nanos,
@@ -41,7 +41,8 @@ impl Slots {
     /// Takes the slot that would be free first, for a request that is due at `intended`. Returns
     /// since when it would be free.
     fn take(&mut self, intended: Moment) -> Moment {
-        // Arrivals come in the order of time: what is free for this one is free for all later ones.
+        // Arrivals come in order of time, so a slot that is free for this one is free for all later
+        // ones.
         while self.clocks.peek().is_some_and(|Reverse(clock)| *clock <= intended) {
             self.clocks.pop();
             self.free += 1;
@@ -107,9 +108,9 @@ impl InFlightLimit {
     }
 
     /// About how many more requests a generator that is never late would have sent by now, while
-    /// arrivals wait for a slot: it would be ahead by what it added to the starts of the requests
-    /// in flight, and a slot takes the next request after the mean time of a request. None, if its
-    /// last start was after `end`.
+    /// arrivals wait for a slot: it would be ahead by the delay it added to the starts of the
+    /// requests in flight, and a slot takes the next request after the mean time of a request.
+    /// None, if its last start was after `end`.
     pub(crate) fn owed(&self, end: Moment) -> u64 {
         let slots = self.slots();
         if slots.last_start >= end {

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Workers share nothing while they run (law 4). A scheduled turn exists as a `turn::OpenTurn`
-//! until it is recorded; whatever ends its task, dropping it records it. So every planned request
-//! is accounted for (law 8), and no code path has to remember it.
+//! until it is recorded; whatever ends its task, dropping it records it. This accounts for every
+//! planned request (law 8) on every code path.
 //!
 //! Unit tests run the same tasks in virtual time against a scripted target, see `simulation_tests`.
 

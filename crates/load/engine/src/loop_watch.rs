@@ -17,7 +17,7 @@ use crate::health::CpuTime;
 const MIN_PAUSE: Nanos = Nanos::from_millis(3);
 /// Pauses that are kept; beyond it the longest.
 const MAX_PAUSES: usize = 256;
-/// The longest time between readings of what the worker used, which need system calls. It is also
+/// The longest time between readings of the worker's usage, which need system calls. It is also
 /// read at the end of each pause.
 const MAX_USE: Nanos = Nanos::from_millis(50);
 
@@ -64,7 +64,7 @@ impl Pauses {
     }
 }
 
-/// What the worker knows of its own looks.
+/// The worker's record of its own looks.
 #[derive(Debug, Default)]
 pub(crate) struct LoopWatch {
     pub(crate) looks: Arc<LookTimes>,
@@ -79,7 +79,7 @@ pub(crate) struct LoopWatch {
 struct State {
     pauses: Pauses,
     aftermath: Aftermath,
-    /// What the worker had used, and when that was read.
+    /// Usage of the worker, and the time of the reading.
     used: CpuTime,
     used_at: Moment,
 }

@@ -1,4 +1,4 @@
-//! The metadata of a run: what is known of it besides its measurements.
+//! The metadata of a run: all data about it except its measurements.
 
 use std::collections::BTreeMap;
 

@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// Requests that must have ended before their share of errors can end the run.
 const ENOUGH_TO_GIVE_UP: u64 = 100;
 
-/// Merges what the workers count while the run goes on.
+/// Merges the workers' counts during the run.
 #[derive(Debug)]
 pub(crate) struct RunMonitor<'r> {
     run: &'r PreparedRun,
@@ -37,7 +37,7 @@ pub(crate) struct RunMonitor<'r> {
     pub(crate) host: HostLog,
     pub(crate) blocks: BlockOutput,
     failing: TargetWatch,
-    /// Of a run that ends when nothing succeeds any more.
+    /// State of a run that ends when no request succeeds any more.
     pub(crate) success: Option<SuccessWatch>,
     /// Why the run was stopped, if nothing succeeded any more.
     pub(crate) stopped: Option<String>,
@@ -80,7 +80,7 @@ impl<'r> RunMonitor<'r> {
         }
     }
 
-    /// Merges what the workers send, and calls `observe` whenever each has reported once, until all
+    /// Merges the workers' reports, and calls `observe` whenever each has reported once, until all
     /// are done.
     pub(crate) fn follow<T>(
         &mut self,

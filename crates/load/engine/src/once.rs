@@ -36,7 +36,7 @@ pub struct ExchangedOnce {
     pub first_byte: Option<Nanos>,
     /// From the dispatch to its last byte.
     pub finished: Option<Nanos>,
-    /// Why there is no answer, or no whole one.
+    /// Reason why the answer is missing or incomplete.
     pub failure: Option<String>,
 }
 

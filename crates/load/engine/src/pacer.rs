@@ -22,8 +22,8 @@ const BURST: u32 = 64;
 /// Dispatches this worker's part of the arrivals, of one source, each at its time.
 ///
 /// The schedule is never bent: an arrival that finds no free permit (`overflow: queue`) holds up
-/// the ones behind it, and all of them are charged from their intended start. What is left when the
-/// run ends stays in the schedule, where [`account_for_rest`] finds it.
+/// the ones behind it, and all of them are charged from their intended start. The arrivals left
+/// when the run ends stay in the schedule, where [`account_for_rest`] finds it.
 pub(crate) async fn run_pacer(worker: Rc<Worker>, source: usize) {
     let source = &worker.sources[source];
     let of_tasks = Rc::clone(&worker);
@@ -124,7 +124,7 @@ fn never_send(worker: &Rc<Worker>, arrival: &Arrival, at: Moment, late: Nanos) {
 fn row(worker: &Worker, arrival: &Arrival) -> Option<u64> {
     match worker.next_prompt(worker.origin + arrival.at) {
         NextPrompt::Listed(row) => Some(row),
-        // Of a list, the budget of requests lets no more arrivals through than it has prompts.
+        // For a list, the request budget admits at most one arrival per prompt.
         NextPrompt::Any | NextPrompt::None => trace_row(worker, arrival),
     }
 }

@@ -1,4 +1,4 @@
-//! The blocks of a comparison: what every target did with the same turn.
+//! The blocks of a comparison: the results of all targets for the same turn.
 
 use std::collections::HashMap;
 use std::io;

@@ -37,8 +37,8 @@ pub(crate) struct PreparedRun {
     pub(crate) workload: Workload,
     /// The seed of ids of conversations.
     pub(crate) ids: IdSeed,
-    /// What is read of response headers. Names of parts of times are written once, by the worker
-    /// that first sees one.
+    /// Values to read from response headers. Names of parts of times are written once, by the
+    /// worker that first sees one.
     pub(crate) headers: HeaderReader,
     /// When pauses of its workers disturbed the target.
     pub(crate) disturbances: Disturbances,
@@ -50,7 +50,7 @@ pub(crate) struct PreparedRun {
     request_budget: Option<RequestBudget>,
     /// The prompts that were taken of a list, where they are sent in order.
     next_prompt: Option<AtomicU64>,
-    /// What the run has spent, where that is limited.
+    /// Spent part of the run's budget, if it is limited.
     pub(crate) spending: Option<Spending>,
     /// By target: whether its streams say why the model stopped. The probe learns it, or the first
     /// worker that sees one; then all know it.
@@ -82,8 +82,8 @@ impl PreparedRun {
         Ok(())
     }
 
-    /// Loads what the plan names (trace, tokenizer, roots) and prepares every route. A plan without
-    /// a run id gets a random one.
+    /// Loads the files that the plan names (trace, tokenizer, roots) and prepares every route. A
+    /// plan without a run id gets a random one.
     pub(crate) fn new(mut plan: Plan) -> Result<Self, EngineError> {
         let shards = plan.shard.count();
         if let Some(connections) = plan.http.max_connections.filter(|&all| all < shards) {
@@ -178,7 +178,7 @@ impl PreparedRun {
         &self.routes[self.route_index(scenario, target)]
     }
 
-    /// Position of a route, for what workers keep per route.
+    /// Position of a route, for per-route data of workers.
     pub(crate) fn route_index(&self, scenario: ScenarioId, target: TargetId) -> usize {
         target.index() * self.plan.scenarios.len() + scenario.index()
     }
@@ -232,7 +232,7 @@ impl PreparedRun {
         self.plan.targets.iter().map(|target| self.connector(target)).collect()
     }
 
-    /// Opens connections to a server that is no target: a redirect leads there.
+    /// Opens connections to a server that is not a target but the destination of a redirect.
     pub(crate) fn connector_to(&self, origin: &str) -> Result<Connector, Failure> {
         let (host, port, secure) =
             redirect::endpoint(origin).ok_or_else(|| unusable(origin, "is no server of HTTP"))?;
@@ -383,7 +383,7 @@ const UNITS: f64 = 1e9;
 /// Bytes of a token, where the target does not report its input.
 const TOKEN_BYTES: u64 = 4;
 
-/// What a run has spent, warm-up included, and the most that it may. All workers share it.
+/// The amount that a run has spent, including warm-up, and its limit. All workers share it.
 #[derive(Debug)]
 pub(crate) struct Spending {
     budget: BudgetPlan,
@@ -393,7 +393,7 @@ pub(crate) struct Spending {
 }
 
 impl Spending {
-    /// Nothing spent yet; `None` where nothing limits it. A shard has its part.
+    /// Creates an unspent budget; `None` if spending is unlimited. A shard has its part.
     pub(crate) fn new(limits: &Limits, share: impl Fn(u64) -> u64) -> Option<Self> {
         let mut budget = limits.budget?;
         budget.tokens = budget.tokens.map(&share);
@@ -426,7 +426,7 @@ impl Spending {
             || self.budget.cost.is_some_and(|most| cost >= units(most))
     }
 
-    /// What was spent, in words.
+    /// Describes the spent amount.
     pub(crate) fn sentence(&self) -> String {
         let tokens = self.tokens.load(Ordering::Relaxed);
         let cost = self.cost.load(Ordering::Relaxed) as f64 / UNITS;

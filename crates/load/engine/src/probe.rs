@@ -1,5 +1,5 @@
-//! One request per target and dialect before the load, to find what would make the load pointless.
-//! One that breaks off is repeated with another conversation.
+//! One request per target and dialect before the load, to find problems that would make the load
+//! pointless. One that breaks off is repeated with another conversation.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ use crate::websocket_channel::WebSocketChannel;
 use crate::worker::Worker;
 use crate::worker_share::WorkerShare;
 
-/// How long a probe waits for an answer, if `timeout` is not shorter. It asks for what the load
-/// asks for, limits included: a server may refuse other limits.
+/// How long a probe waits for an answer, if `timeout` is not shorter. It sends the same request as
+/// the load, including limits: a server may refuse other limits.
 const TIME_CAP: Nanos = Nanos::from_secs(10);
 /// The same where the load is to last for answers: how long one takes must be known.
 const WHOLE_ANSWER: Nanos = Nanos::from_secs(60);
@@ -39,7 +39,7 @@ const WHOLE_ANSWER: Nanos = Nanos::from_secs(60);
 /// Its next request would have met the close on its way.
 const CLOSED_WITHIN: Duration = Duration::from_millis(50);
 
-/// What is said of a target that closes its connections.
+/// Message about a target that closes its connections.
 const CLOSES: &str = "the target closes its connections after an answer, though it does not say so (`connection: close`): every request gets a new one, which its times contain";
 
 /// The most requests to one target in one dialect, if they break off.
@@ -58,8 +58,8 @@ pub struct ProbeFinding {
     pub fatal: bool,
 }
 
-/// What a target answered to a probe request. Those of a scenario have the same prompt for all
-/// targets of a comparison.
+/// A target's answer to a probe request. Those of a scenario have the same prompt for all targets
+/// of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeAnswer {
     /// The target.
@@ -171,8 +171,8 @@ pub(crate) fn keys_of(
         .filter(move |&key| run.workload.scenario(key) == scenario)
 }
 
-/// Tries a route until a request does not break off. Gives what is wrong with it, if anything is;
-/// counts the requests, and keeps the longest time of an answer.
+/// Tries a route until a request does not break off. Returns the problem, if any; counts the
+/// requests, and keeps the longest response time.
 async fn try_route(
     worker: &Rc<Worker>,
     scenario: ScenarioId,
@@ -251,7 +251,7 @@ const fn breaks_off(class: ErrorClass) -> bool {
     )
 }
 
-/// What a request of the probe was.
+/// Description of a probe request.
 #[derive(Clone, Debug)]
 struct Route {
     /// Method and URL.
@@ -308,7 +308,7 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
 fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
     let status = turn.sample().status;
     let message = turn.detail().filter(|detail| !detail.is_empty());
-    // What the target says comes first, and a guess of ours last.
+    // The target's own message comes first, and our guess last.
     let detail = message.map(|detail| format!(": {detail}")).unwrap_or_default();
     let request = &route.request;
     // A plain endpoint may answer with any status.
@@ -344,7 +344,7 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
             let (fatal, fix) = advice(&["h2c-reset"], status);
             Some((fatal, format!("{request} has no response within `timeout`; {fix}")))
         }
-        // A stream that has begun is what the load will see, and so is one answer that takes long.
+        // The load will see a started stream, and a single slow answer, in the same way.
         Outcome::TimedOut if route.is_capped && turn.sample().events > 0 => None,
         Outcome::TimedOut if route.is_capped => Some((
             false,
@@ -363,7 +363,8 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
 /// Phrases of messages that complain about the key. Some gateways answer a wrong one with 400.
 const ABOUT_KEYS: &str = include_str!("probe/about_keys.txt");
 
-/// What to do about a refusal. A plain endpoint may answer with any status that is to be measured.
+/// Remedy for a refusal. A plain endpoint may answer with any status, because the status is
+/// measured.
 fn refusal(strict: bool, status: u16, message: &str) -> (bool, String) {
     if !strict {
         return advice(&[&format!("http-{status}"), "http-rejected"], status);
@@ -374,7 +375,7 @@ fn refusal(strict: bool, status: u16, message: &str) -> (bool, String) {
     advice(&[&format!("{about}{status}"), &status.to_string(), "rejected"], status)
 }
 
-/// What to do about a failure.
+/// Remedy for a failure.
 fn failure(route: &Route, class: ErrorClass, status: u16) -> (bool, String) {
     let is_plain = route.dialect == Dialect::Http && status > 0;
     let special = if is_plain {
@@ -388,8 +389,8 @@ fn failure(route: &Route, class: ErrorClass, status: u16) -> (bool, String) {
     advice(&[&format!("{special}{class}"), class, "failed"], status)
 }
 
-/// Whether the end of a probe makes the load pointless, and what to do about it: by the first of
-/// these keys that `advice.tsv` has.
+/// Whether the end of a probe makes the load pointless, and the remedy: by the first of these keys
+/// that `advice.tsv` has.
 fn advice(keys: &[&str], status: u16) -> (bool, String) {
     let (fatal, text) = keys
         .iter()

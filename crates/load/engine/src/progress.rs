@@ -34,7 +34,7 @@ pub struct Progress<'a> {
     pub taken_out: &'a [Option<Nanos>],
 }
 
-/// What a watched process and its descendants use.
+/// Usage of a watched process and its descendants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessNow {
     /// Its name in reports.

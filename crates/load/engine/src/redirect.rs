@@ -28,11 +28,11 @@ pub(crate) const fn redirects(status: u16) -> bool {
 }
 
 impl Hop {
-    /// The request that follows a redirect with this status and `Location`. `None` where that is
-    /// no place on an HTTP server.
+    /// The request that follows a redirect with this status and `Location`. `None` if the location
+    /// is not an HTTP URL.
     pub(crate) fn new(from: Place<'_>, status: u16, location: &str) -> Option<Self> {
         let (origin, path) = resolve(from, location.trim())?;
-        // As clients do: a form that was sent is answered by a page that is fetched.
+        // Like other clients, switch to GET after a form was sent.
         let becomes_get = match status {
             303 => from.method != "HEAD",
             301 | 302 => from.method == "POST",
@@ -43,8 +43,8 @@ impl Hop {
         Some(Self { method: method.to_owned(), origin, path, with_body })
     }
 
-    /// Whether it keeps a header of the request to `first`: credentials stay with the server that
-    /// they are for, and what describes a body goes with it.
+    /// Whether it keeps a header of the request to `first`: credentials stay with their server, and
+    /// headers that describe a body are dropped with the body.
     pub(crate) fn keeps(&self, name: &str, first: &str) -> bool {
         let of_body = is_one_of(name, &["content-type", "content-length", "content-encoding"]);
         let of_server = name.eq_ignore_ascii_case("host") || !is_one_of(name, HARMLESS);
@@ -56,7 +56,7 @@ impl Hop {
         Place { method: &self.method, origin: &self.origin, path: &self.path }
     }
 
-    /// As a URL without its query, which may have a key.
+    /// Formats the URL without its query, which may contain a key.
     pub(crate) fn shown(&self) -> String {
         let path = self.path.split('?').next().unwrap_or_default();
         format!("{}{path}", self.origin)

@@ -79,8 +79,8 @@ impl LazyTimeout {
             if !is_past {
                 return Poll::Pending;
             }
-            // Once more: what a busy worker has read before the limit counts, though it is handled
-            // after it.
+            // Polls once more, because data that a busy worker received before the limit counts
+            // even if it is handled after it.
         }
     }
 

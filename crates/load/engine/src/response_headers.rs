@@ -1,9 +1,9 @@
-//! Reads what a target says of itself in the headers of a response: the state of its cache, its
+//! Reads the data that a target reports in the headers of a response: the state of its cache, its
 //! retries, its own time and the parts of it.
 //!
 //! A header costs one test of a bit for the length and two letters of its name. Only a header that
-//! has them is compared, and only one of the right name is parsed. Nothing is allocated, except for
-//! texts that a profile asks to record, and for the parts that a target states of its time.
+//! has them is compared, and only one of the right name is parsed. Memory is allocated only for
+//! texts that a profile asks to record, and for the reported parts of a target's time.
 
 mod server_timing;
 
@@ -41,7 +41,7 @@ pub(crate) struct HeaderReader {
     parts: PartNames,
 }
 
-/// What the response says, as far as it was read.
+/// The values of the response, as far as it was read.
 #[derive(Debug, Default)]
 struct Found {
     report: ServerReport,
@@ -110,7 +110,7 @@ impl HeaderReader {
         Self { letters, entries, record, parts: PartNames::default() }
     }
 
-    /// What the response says, and whether it states parts of its time, which
+    /// The values of the response, and whether it reports parts of its time, which
     /// [`HeaderReader::parts`] reads.
     #[inline]
     pub(crate) fn read(&self, head: &ResponseHead<'_>) -> (ServerReport, bool) {
@@ -208,7 +208,7 @@ impl Found {
     }
 }
 
-/// Of two statements the one that says more: a hit, then a miss.
+/// The more informative of two values: a hit, then a miss.
 const fn worse(one: Option<CacheState>, other: Option<CacheState>) -> Option<CacheState> {
     match (one, other) {
         (Some(CacheState::Hit), _) | (_, Some(CacheState::Hit)) => Some(CacheState::Hit),

@@ -50,7 +50,7 @@ pub struct RunResult {
     pub health: InstrumentHealth,
     /// CPU time and memory of the watched processes.
     pub processes: Vec<ProcessUse>,
-    /// What each measured stage used of this host.
+    /// Usage of this host by each measured stage.
     pub resources: Vec<StageResources>,
     /// Counts and times by second.
     pub series: TimeSeries,
@@ -58,7 +58,7 @@ pub struct RunResult {
     pub tracks: Vec<ProcessTrack>,
     /// Reasons why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
-    /// What the run has spent, in words, where that is limited and did not end it.
+    /// Description of the spent budget, if it is limited and did not end the run.
     pub spent: Option<String>,
     /// Why the run was stopped before its end: no request succeeded any more, or a budget is spent.
     pub stopped: Option<String>,
@@ -75,7 +75,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Merges the workers' results into `snapshot`, which holds what they counted up to the last
+    /// Merges the workers' results into `snapshot`, which holds their counts up to the last
     /// interval.
     pub(crate) fn from_workers(
         mut metadata: RunMetadata,
@@ -145,8 +145,8 @@ impl RunResult {
     }
 }
 
-/// Counts the connections of all workers by the target's addresses, and by what their handshakes
-/// agreed on.
+/// Counts the connections of all workers by the target's addresses, and by the parameters
+/// negotiated in their handshakes.
 fn count_connections(metadata: &mut RunMetadata, workers: &[WorkerOutput]) {
     let of_workers = workers.iter().flat_map(|worker| worker.addresses.iter().enumerate());
     for (index, addresses) in of_workers {

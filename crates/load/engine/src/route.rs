@@ -279,7 +279,7 @@ impl PlainProxy {
     }
 }
 
-/// What is read from the successes of an agent's parts.
+/// Values read from successful responses to an agent's requests.
 const fn reading(role: Option<&AgentRole>) -> PlainReading {
     match role {
         None | Some(AgentRole::Agent(_)) => PlainReading::Nothing,
@@ -302,7 +302,7 @@ fn fixed_head(http: &HttpSpec) -> Option<HttpContent> {
     })
 }
 
-/// Who asks, unless the profile says otherwise.
+/// `user-agent` of requests, unless the profile sets another.
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 /// Headers of every request: ours and the dialect's; the profile's and then the scenario's replace

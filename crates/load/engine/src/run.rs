@@ -68,14 +68,14 @@ impl Run {
         self.watched = processes;
     }
 
-    /// Reads these pages of metrics during the load: what their processes use is evidence of what
-    /// limits it.
+    /// Reads these pages of metrics during the load: the usage of their processes is evidence for
+    /// the bottleneck.
     pub fn watch_pages(&mut self, pages: Vec<WatchedPage>) {
         self.pages = pages;
     }
 
-    /// Says which process listens at the target's address. What it uses is evidence of what limits
-    /// the load, even if it is not watched.
+    /// Says which process listens at the target's address. Its usage is evidence for the
+    /// bottleneck, even if it is not watched.
     pub const fn target_is(&mut self, pid: Option<u32>) {
         self.at_target = pid;
     }
@@ -136,14 +136,15 @@ impl Run {
         self.prepared.schedule.fingerprint()
     }
 
-    /// Sends one request per target and dialect, and reports what would make the load pointless.
-    /// These requests are counted nowhere. Closed stages get as long as their answers need.
+    /// Sends one request per target and dialect, and reports problems that would make the load
+    /// pointless. These requests are counted nowhere. Closed stages get as long as their answers
+    /// need.
     ///
     /// # Errors
     /// Where the generator itself fails.
     pub fn probe(&mut self) -> Result<ProbeReport, EngineError> {
         let report = probe::probe(&self.prepared, self.clock)?;
-        // Nothing else holds it before the load.
+        // No other owner holds it before the load.
         if let Some(prepared) = Arc::get_mut(&mut self.prepared) {
             prepared.last_for_answers()?;
         }

@@ -1,5 +1,6 @@
-//! The shards of a run together send what one process would: the same requests to the same targets,
-//! at the same instants, with the same ids and texts. In virtual time, and from the target's log.
+//! The shards of a run together send the same load as one process: the same requests to the same
+//! targets, at the same instants, with the same ids and texts. The tests use virtual time and the
+//! target's log.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +29,7 @@ scenarios:
     content: {mode: sized, approx_input_tokens: {mean: 40, stddev: 10}}
 ";
 
-/// What a target received, and which conversation it was meant to be.
+/// A request that a target received, and its intended conversation.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Sent {
     at_ns: u64,
@@ -65,7 +66,7 @@ impl Load {
     }
 }
 
-/// What so many shards of a plan send together.
+/// Requests that the given number of shards of a plan send together.
 fn carried_by(shards: u64, plan: &Plan) -> Load {
     let mut load = Load::default();
     for index in 0..shards {

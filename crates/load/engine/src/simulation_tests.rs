@@ -1,9 +1,9 @@
 //! Virtual time and a scripted target, for unit tests without sleeping and without sockets.
 //!
 //! The engine's own tasks run unchanged. Its clock and timer show virtual time ([`world`]), its
-//! connections lead to a scripted target ([`target`]), and an executor moves the time to the
-//! next deadline whenever every task waits ([`executor`]). So each test has exact times, and takes
-//! as long as its computations.
+//! connections lead to a scripted target ([`target`]), and an executor moves the time to the next
+//! deadline whenever every task waits ([`executor`]). Each test therefore has exact times, and
+//! takes only as long as its computations.
 
 pub(crate) mod harness;
 pub(crate) mod pool_load;
@@ -198,7 +198,7 @@ impl ScriptedTarget {
     }
 }
 
-/// What each thing costs.
+/// Cost of each operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs {
     /// Accepting a connection. It comes before anything else, and the client does not wait for it:
@@ -339,8 +339,8 @@ pub(crate) trait Simulated: Clock {
     fn simulation(&self) -> Option<&Rc<Simulation>>;
 }
 
-/// Sleeps until a moment of virtual time, and returns at once where it has passed. As with the
-/// timer of a real worker, whoever wakes has read the clock.
+/// Sleeps until a moment of virtual time, and returns at once where it has passed. The woken task
+/// has read the clock, as with the timer of a real worker.
 pub(crate) async fn sleep_until(clock: &impl Simulated, at: Moment) {
     let simulation = clock.simulation().expect("the clock shows virtual time");
     poll_fn(|context| {

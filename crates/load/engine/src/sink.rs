@@ -29,8 +29,7 @@ pub trait SampleSink: Send {
     /// Writes samples, so that a reader sees them when the call returns.
     ///
     /// # Errors
-    /// Any error of the device. After an error nothing more is written, and what is lost is
-    /// counted.
+    /// Any error of the device. After an error the sink stops writing, and counts the lost samples.
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()>;
 }
 
@@ -43,8 +42,7 @@ pub(crate) struct Sink {
     thread: JoinHandle<Option<io::Error>>,
 }
 
-/// Counts of the samples of a run, by what became of them. `offered = written + left_out +
-/// overflowed`.
+/// Counts of the samples of a run, by outcome. `offered = written + left_out + overflowed`.
 #[derive(Debug, Default)]
 pub struct SinkReport {
     /// Samples that there were to write.

@@ -1,4 +1,4 @@
-//! The windows in which workers did not look at their sockets, with what is known of their causes.
+//! The windows in which workers did not look at their sockets, with their known causes.
 
 use plimsoll_measure::{Moment, Nanos};
 use plimsoll_metrics::{DisturbedWindow, InstrumentHealth};
@@ -86,7 +86,7 @@ fn report(window: &Window, origin: Moment, host: &HostLog) -> DisturbedWindow {
     }
 }
 
-/// What is known of the causes, in words.
+/// Description of the known causes.
 fn causes(window: &Window, host: &HostLog) -> Vec<String> {
     let mut causes = Vec::new();
     let paused_s = window.paused.as_secs_f64().max(1e-9);
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(health.disturbed_windows.len(), MAX_WINDOWS);
         assert_eq!(health.disturbed_windows_omitted, Some(50));
         assert!(health.disturbed_windows.is_sorted_by_key(|window| window.start_s));
-        // Of 250 windows, 36 are 2 ms long; the 14 others that are missing are 3 ms long.
+        // 36 of the 250 windows are 2 ms long; the 14 other missing ones are 3 ms long.
         let lengths = health.disturbed_windows.iter().map(|window| window.length_s * 1e3);
         assert!((2.9..3.1).contains(&lengths.fold(f64::MAX, f64::min)));
     }

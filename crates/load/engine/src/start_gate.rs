@@ -1,4 +1,4 @@
-//! What decides when a run begins.
+//! Gates that decide when a run begins.
 
 use std::fmt;
 

@@ -112,7 +112,7 @@ mod tests {
         ] {
             assert_eq!(stopped_at(seconds, latency), expected, "{sentence}");
         }
-        // Neither what is in flight at the end nor what the generator gave up has failed.
+        // Requests in flight at the end, or given up by the generator, are not failures.
         let other = Counters {
             in_flight: 9,
             never_sent: 9,

@@ -10,8 +10,8 @@ use crate::worker::Worker;
 
 /// A task that has begun and is not yet recorded.
 ///
-/// Dropping it records it: as unfinished, unless it has ended otherwise. So a task cannot get lost,
-/// whatever ends its conversation.
+/// Dropping it records it: as unfinished, unless it has ended otherwise. A task is therefore never
+/// lost, whatever ends its conversation.
 #[derive(Debug)]
 pub(crate) struct OpenTask {
     worker: Rc<Worker>,

@@ -45,8 +45,8 @@ const MOST_REFUSALS: u8 = 4;
 
 /// A turn that has been scheduled and not yet recorded.
 ///
-/// Dropping it records it: as in flight if it was dispatched, as never sent if not. So a turn
-/// cannot get lost, whatever ends its task.
+/// Dropping it records it: as in flight if it was dispatched, as never sent if not. A turn is
+/// therefore never lost, whatever ends its task.
 pub(crate) struct OpenTurn {
     worker: Rc<Worker>,
     measurement: TurnMeasurement,
@@ -61,7 +61,7 @@ pub(crate) struct OpenTurn {
     scan: Option<DecisionScan>,
     /// The message of a failure.
     detail: Option<String>,
-    /// What the response asks to wait.
+    /// Wait time that the response requests.
     retry_after: Option<Nanos>,
     /// Headers that the profile records.
     headers: Vec<RecordedHeader>,
@@ -87,7 +87,7 @@ struct Resends {
 pub(crate) struct TurnEnd {
     /// When the turn ended.
     pub(crate) at: Moment,
-    /// When it would have ended without what the generator added, at the latest start that the
+    /// When it would have ended without the generator's overhead, at the latest start that the
     /// generator is not to blame for.
     pub(crate) without_generator: Moment,
     /// Whether the conversation may go on.
@@ -199,8 +199,8 @@ impl OpenTurn {
         self.finish(result)
     }
 
-    /// Encodes the request and dispatches the turn, apart from what waits for the response: a
-    /// future has room for whatever is borrowed in it.
+    /// Encodes the request and dispatches the turn, separately from the wait for the response,
+    /// because a future reserves memory for every local that lives across an await.
     fn dispatch<'w>(
         &mut self,
         worker: &'w Worker,

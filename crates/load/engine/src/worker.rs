@@ -187,7 +187,7 @@ impl Worker {
         end.map_or(never, |end| self.origin + end)
     }
 
-    /// Ends what targets get that were taken out of the comparison.
+    /// Stops the load on targets that were dropped from the comparison.
     pub(crate) fn end_taken_out(&self, now: Moment) {
         for index in (0..self.sources.len()).filter(|index: &usize| self.run.is_taken_out(*index)) {
             let end = &self.sources[index].end;
@@ -219,12 +219,12 @@ impl Worker {
         self.connectors.iter().map(|connector| connector.addresses()).collect()
     }
 
-    /// Connections by what their TLS handshakes agreed on, for each target.
+    /// Connections by the parameters negotiated in their TLS handshakes, for each target.
     pub(crate) fn negotiated(&self) -> Vec<BTreeMap<String, u64>> {
         self.connectors.iter().map(|connector| connector.negotiated()).collect()
     }
 
-    /// Opens connections to a server that is no target.
+    /// Opens connections to a server that is not a target.
     pub(crate) fn connector_to(&self, origin: &str) -> Result<Rc<Connector>, Failure> {
         if let Some(connector) = self.elsewhere.borrow().get(origin) {
             return Ok(Rc::clone(connector));
@@ -396,7 +396,7 @@ impl Worker {
             .then(Vec::new)
     }
 
-    /// The requests that were kept whole. Nothing is kept from here on.
+    /// The requests that were kept whole. No more are kept from here on.
     pub(crate) fn take_exemplars(&self) -> ExemplarKeeper {
         self.exemplars.replace(ExemplarKeeper::new(self.run.ids, usize::MAX))
     }
@@ -520,7 +520,7 @@ impl Recycle for EncodedRequest {
     fn recycle(&mut self) -> bool {
         self.head.clear();
         self.body.clear();
-        // One without memory is no better than a new one.
+        // A request without buffers is equivalent to a new one.
         let has_memory = self.head.capacity() > 0 || self.body.capacity() > 0;
         has_memory && self.body.capacity() <= MAX_KEPT_BYTES
     }

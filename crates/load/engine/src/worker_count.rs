@@ -5,7 +5,7 @@ use std::thread;
 
 use plimsoll_plan::Plan;
 
-/// As many workers as configured, else one for each core that this process may use.
+/// Number of workers: the configured number, or one for each core that this process may use.
 pub(crate) fn worker_count(plan: &Plan) -> u16 {
     plan.limits.workers.unwrap_or_else(cores).max(1)
 }

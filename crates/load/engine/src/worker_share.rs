@@ -1,4 +1,4 @@
-//! The part of the load that one worker carries.
+//! The part of the load that one worker generates.
 
 use plimsoll_measure::Stripe;
 

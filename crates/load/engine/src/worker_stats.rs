@@ -70,7 +70,7 @@ pub(crate) struct WorkerStats {
     until_answered: Option<LoadEnd>,
 }
 
-/// The end of a load, and what was in flight until then.
+/// The end of a load, and the requests in flight until then.
 #[derive(Debug)]
 pub(crate) struct LoadEnd {
     pub(crate) at: Moment,
@@ -84,7 +84,7 @@ const fn is_answered(outcome: Outcome) -> bool {
 }
 
 impl WorkerStats {
-    /// Nothing counted yet; the stages begin at `origin` and end at `stage_ends`.
+    /// Creates empty counts; the stages begin at `origin` and end at `stage_ends`.
     pub(crate) fn new(
         origin: Moment,
         stage_ends: Vec<Moment>,
@@ -139,7 +139,7 @@ impl WorkerStats {
         self.in_flight.end_early(at);
     }
 
-    /// Nothing is sent from `at` on, and the load lasts until the last answer.
+    /// No request is sent from `at` on, and the load lasts until the last answer.
     pub(crate) fn lasts_until_answered(&mut self, at: Moment) {
         if self.until_answered.is_none() {
             self.until_answered = Some(self.answered(at));

@@ -90,7 +90,7 @@ pub(crate) struct WorkerOutput {
     pub(crate) servers: Vec<Option<String>>,
     /// Connections by address, for each target whose name has several.
     pub(crate) addresses: Vec<Vec<(SocketAddr, u64)>>,
-    /// Connections by what their TLS handshakes agreed on, for each target.
+    /// Connections by the parameters negotiated in their TLS handshakes, for each target.
     pub(crate) negotiated: Vec<BTreeMap<String, u64>>,
     /// The first of the requests whose number ended the load, if it did.
     pub(crate) begin: Option<Moment>,
@@ -160,7 +160,7 @@ fn event_loop(clock: MonotonicClock, looks: &Arc<LookTimes>) -> io::Result<Local
         .build_local(LocalOptions::default())
 }
 
-/// What a worker has before the run begins.
+/// State of a worker before the run begins.
 struct PreparedWorker {
     runtime: LocalRuntime,
     timer: Timer,
@@ -229,8 +229,8 @@ async fn wait_for_end(worker: &Worker, control: &Control) {
     }
 }
 
-/// Accounts for what was never sent, and collects the worker's counts. All of its tasks are gone;
-/// the load was over at `load_end`.
+/// Accounts for the requests that were never sent, and collects the worker's counts. All of its
+/// tasks are gone; the load was over at `load_end`.
 pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
     account_for_rest(worker, worker.end.get());
     worker.count_finished();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use plimsoll_metrics::MetricsError;
 
-/// Why shards cannot be merged. Each says which folder is at fault, and what to do.
+/// Reasons why shards cannot be merged. Each names the folder at fault and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
@@ -14,7 +14,7 @@ pub enum MergeError {
     NotAShard {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         why: String,
     },
     /// A file cannot be read.
@@ -36,7 +36,7 @@ pub enum MergeError {
         folders[0].display(), folders[1].display(), values[0], values[1]
     )]
     Mixed {
-        /// What differs.
+        /// The property that differs.
         what: String,
         /// The two folders.
         folders: Box<[PathBuf; 2]>,
@@ -54,9 +54,9 @@ pub enum MergeError {
     /// The run has another number of shards than was expected.
     #[error("--expect {expected} does not fit: {} says that the run has {found} shards", folder.display())]
     Expected {
-        /// As asked for.
+        /// The requested value.
         expected: u64,
-        /// As the shards say.
+        /// The value in the shards.
         found: u64,
         /// A folder that says so.
         folder: PathBuf,

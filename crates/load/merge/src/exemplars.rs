@@ -32,8 +32,7 @@ fn choose(mut requests: Vec<ExemplarRequest>) -> Vec<ExemplarRequest> {
     requests
 }
 
-/// By what a list is ordered: a time in nanoseconds, or of the random ones a number that follows
-/// from the id.
+/// Sort key of a list: a time in nanoseconds, or for random exemplars a number derived from the id.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times above zero")]
 fn rank(request: &ExemplarRequest, reason: Chosen) -> u64 {
     let ms = match reason {

@@ -4,9 +4,9 @@ use plimsoll_metrics::{
     Conversations, Distribution, DisturbedWindow, InstrumentHealth, Lag, RunSummary, Snapshot,
 };
 
-/// The health of the whole: counts are added, of shares and limits the worst is kept. What follows
-/// from the counts is left out; it is computed from the merged ones. `summaries` are those of the
-/// shards that ended, and `whole` says that these are all.
+/// Merges the health of the shards: counts are added, and the worst of shares and limits is kept.
+/// Values derived from counts are left out, because they are computed from the merged counts.
+/// `summaries` come from the shards that ended; `whole` is set if all shards ended.
 pub(crate) fn merge(
     summaries: &[&RunSummary],
     snapshot: &Snapshot,

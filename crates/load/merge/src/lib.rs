@@ -5,7 +5,7 @@
 //! - [`ShardSet::merge`]: counters and histograms added up as whole numbers, bucket by bucket
 //! - [`merge_rows`]: the rows of all shards in one file, read line by line
 //!
-//! Nothing is averaged: a percentile of the whole is that of the added histograms.
+//! Values are never averaged: a percentile of the whole run comes from the added histograms.
 
 mod error;
 mod exemplars;

@@ -26,7 +26,7 @@ pub struct Judges<'a> {
 pub struct Merged {
     /// The run.
     pub summary: RunSummary,
-    /// What happened when.
+    /// Timeline of the run.
     pub record: TimeRecord,
     /// Single requests of all shards.
     pub exemplars: Option<RunExemplars>,
@@ -136,7 +136,7 @@ impl ShardSet {
         Ok(Merged { exemplars: exemplars::merge(kept), record, summary })
     }
 
-    /// What is missing of the load; nothing if a signal ended every shard, and so the whole run.
+    /// Missing part of the load; empty if a signal ended every shard, and so the whole run.
     fn losses(&self, parts: &[Part]) -> Losses {
         if self.was_interrupted() {
             return Losses::default();
@@ -145,8 +145,7 @@ impl ShardSet {
     }
 }
 
-/// The shard whose generator was busiest: what it used of its host is the evidence of what limited
-/// the load.
+/// The shard whose generator was busiest: its use of its host is the evidence for the bottleneck.
 fn busiest<'a>(summaries: &[&'a RunSummary]) -> Option<&'a RunSummary> {
     summaries.iter().copied().max_by(|a, b| demand(a).total_cmp(&demand(b)))
 }

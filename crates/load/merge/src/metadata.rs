@@ -58,8 +58,8 @@ fn ended(set: &ShardSet) -> RunEnd {
     worst.into_iter().find(|end| ends.contains(end)).unwrap_or(RunEnd::Unfinished)
 }
 
-/// A stage lasts from its first start in a shard to its last end; the run began at `origin`.
-/// What is in flight at once is added; so the sum of the peaks is the most that it can have been.
+/// A stage lasts from its first start in a shard to its last end; the run began at `origin`. The
+/// sum of the peaks in flight is an upper bound of the common peak.
 fn merge_stage(stage: &mut StageInfo, set: &ShardSet, index: usize, origin: f64) {
     let shards = set.shards.iter();
     let stages: Vec<_> = shards.filter_map(|shard| shard.metadata().stages.get(index)).collect();

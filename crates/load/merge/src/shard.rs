@@ -140,7 +140,7 @@ impl Shard {
         !self.files.damaged.contains_key(name)
     }
 
-    /// What became of it.
+    /// How the shard ended.
     pub fn state(&self) -> ShardState {
         let stated = self.status.as_ref().map(|status| status.state);
         match stated {
@@ -152,7 +152,7 @@ impl Shard {
         }
     }
 
-    /// What it counted; `None` if it was cut off within its first second, or its file is damaged.
+    /// Its counts; `None` if it was cut off within its first second, or its file is damaged.
     pub(crate) fn counts(&mut self) -> Result<Option<Counts>, MergeError> {
         let version = &self.planned.run.tool_version;
         self.files.read("counts.bin", |bytes| read_counts(bytes, version))

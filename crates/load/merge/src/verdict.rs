@@ -5,7 +5,7 @@ use plimsoll_metrics::{Judgement, Level, RunSummary};
 /// Findings of shards that did not carry the planned load.
 const SHARDS: [u16; 2] = [109, 110];
 
-/// Applies the rules to all shards. Where the load was not what was planned, limits are not judged.
+/// Applies the rules to all shards. Limits are not judged if the load was not as planned.
 pub(crate) fn apply(summary: &mut RunSummary) {
     summary.find();
     let is_of_shards = |code: &u16| SHARDS.contains(code);

@@ -15,10 +15,10 @@ pub const COUNTS_SCHEMA: &str = "plimsoll.counts/3";
 /// The length of the checksum.
 const CRC: usize = 4;
 
-/// What a shard counted.
+/// Counts of a shard.
 #[derive(Debug, Default, Deserialize)]
 pub struct Counts {
-    /// Whether the shard ended by itself: no further count will come.
+    /// Whether the shard ended, so that no further count will come.
     pub complete: bool,
     /// Counters and distributions.
     pub snapshot: Snapshot,
@@ -54,7 +54,7 @@ pub fn counts_bytes(counts: &CountsView<'_>, version: &str) -> Result<Vec<u8>, R
     Ok(bytes)
 }
 
-/// Reads what [`counts_bytes`] wrote with the same version of the tool.
+/// Reads the output of [`counts_bytes`] by the same version of the tool.
 ///
 /// # Errors
 /// [`RunFileError::Counts`] if another version wrote it, or it is damaged.

@@ -22,9 +22,9 @@ const VERSION: u32 = 2;
 const BLOCK_BYTES: usize = 32;
 /// Bytes of a turn.
 const TURN_BYTES: usize = 128;
-/// What stands for a time that there is not.
+/// Marker of a missing time.
 const NO_TIME: u64 = u64::MAX;
-/// What stands for a window that there is not.
+/// Marker of a missing window.
 const NO_WINDOW: u32 = u32::MAX;
 
 /// Flags of a turn.
@@ -33,7 +33,7 @@ const REUSED: u8 = 2;
 const REASONING: u8 = 4;
 const TOOL_CALLS: u8 = 8;
 
-/// What a file says of itself.
+/// Header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairsHeader {
     /// Names of the targets, in the order of the plan.

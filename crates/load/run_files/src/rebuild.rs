@@ -17,12 +17,12 @@ const NO_GAPS: &str =
 const NO_END: &str = "requests in flight or waiting when the process ended left no row, and are not \
                       counted: the rates of the last stage are the least that they can be";
 
-/// What the rows of a run that left no summary say.
+/// Results from the rows of a run that left no summary.
 #[derive(Clone, Debug)]
 pub struct Rebuilt {
     /// The summary, which is never valid.
     pub summary: RunSummary,
-    /// What happened when.
+    /// Timeline of the run.
     pub record: TimeRecord,
 }
 
@@ -119,7 +119,7 @@ impl RowCounter {
         Ok(())
     }
 
-    /// Counts a row as the number of turns that it stands for.
+    /// Counts a row by its weight, the number of turns that it represents.
     fn count(&mut self, sample: &Sample, row: &ParsedRow) {
         let last = self.last.max(sample.timeline.finished.unwrap_or_default());
         if self.interval_number(self.last) != self.interval_number(last) {
@@ -192,8 +192,9 @@ impl RowCounter {
     }
 }
 
-/// Shortens a stage that was cut off: it lasted until the last response, as far as is known. Of one
-/// without a row of its own no rate is known, although answers of the stage before came in it.
+/// Shortens a stage that was cut off: it lasted until the last response, as far as is known. The
+/// rate of a stage without its own rows is unknown, although responses of the previous stage
+/// arrived in it.
 fn shorten(stage: &mut StageInfo, last: Moment, has_rows: bool) {
     let lasted = last.since(seconds(stage.start_s)).as_secs_f64();
     stage.duration_s = if has_rows { stage.duration_s.min(lasted) } else { 0.0 };

@@ -4,7 +4,7 @@
 //! milliseconds with up to six decimals, which is exact to the nanosecond.
 //!
 //! If the writer cannot keep up, the file is a sample of the turns. The `weight` of a row is then
-//! the number of turns that it stands for.
+//! the number of turns that it represents.
 
 mod columns;
 mod parse;

@@ -106,7 +106,8 @@ pub fn open_rows(path: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(file))
 }
 
-/// What the whole frames hold: one that is cut, as the last of a killed run, ends the file.
+/// Content of the complete frames: a truncated frame, such as the last of a killed run, ends the
+/// file.
 struct WholeFrames<R>(R);
 
 impl<R: Read> Read for WholeFrames<R> {

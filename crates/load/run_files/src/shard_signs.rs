@@ -1,5 +1,5 @@
-//! What shards of a run tell each other, and who watches them, by small files: that one is ready,
-//! when all begin, how far one is, and that all stop.
+//! Signals between the shards of a run and their observer, as small files: ready, common start
+//! time, progress, and stop.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct ShardSign {
     pub launch: String,
     /// The time by the clock of the host that reads the file, in nanoseconds since 1970 UTC.
     pub unix_ns: u64,
-    /// What this clock is ahead of the launcher's, in nanoseconds, where the launcher measured it.
+    /// Offset of this clock ahead of the launcher's, in nanoseconds, if the launcher measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset_ns: Option<i64>,
     /// By how much that may be wrong.
@@ -36,7 +36,7 @@ pub struct ShardProgress {
     pub duration_s: f64,
     /// Requests in flight.
     pub in_flight: u64,
-    /// Requests since the start, by what became of them.
+    /// Requests since the start, by outcome.
     pub completed: u64,
     /// Well-formed refusals.
     pub rejected: u64,

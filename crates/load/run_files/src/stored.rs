@@ -96,7 +96,7 @@ pub fn summary_json(summary: &RunSummary) -> Result<String, RunFileError> {
     Ok(text)
 }
 
-/// Reads what [`summary_json`] wrote.
+/// Reads the output of [`summary_json`].
 ///
 /// # Errors
 /// [`RunFileError::Layout`] for a summary of another layout, [`RunFileError::Read`] for anything

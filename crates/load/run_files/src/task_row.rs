@@ -30,7 +30,7 @@ struct TaskRow<'a> {
     /// `done`, `bound`, `failed` or `unfinished`.
     #[serde(borrow)]
     ended: Cow<'a, str>,
-    /// What the request was for in which it failed.
+    /// Purpose of the request in which the task failed.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     failed_in: Option<Cow<'a, str>>,
     steps: u16,
@@ -45,7 +45,7 @@ struct TaskRow<'a> {
     tools_ms: f64,
     approvals_ms: f64,
     loop_ms: f64,
-    /// What the generator itself may have added to chat, tools and approvals: upper bounds.
+    /// Measurement error of chat, tools and approvals: upper bounds.
     generator_ms: [f64; TaskPart::COUNT],
 }
 
@@ -81,7 +81,7 @@ pub fn write_task_row(
         loop_ms: task.loop_time().as_millis_f64(),
         generator_ms: task.generator.map(Nanos::as_millis_f64),
     };
-    // Nothing in a row can fail to become JSON.
+    // Every value in a row can be serialized as JSON.
     if serde_json::to_writer(&mut *out, &row).is_ok() {
         out.push(b'\n');
     }
@@ -95,8 +95,8 @@ pub struct RebuiltTasks {
     /// Lines of `tasks.jsonl` that cannot be read. The last one may be cut, as a killed process
     /// leaves it.
     pub unreadable: u64,
-    /// Tasks without a line, of which a first request is in `results.jsonl`: they were under way,
-    /// and count as unfinished, without what was counted in them.
+    /// Tasks without a line whose first request is in `results.jsonl`: they were in progress, and
+    /// count as unfinished, without their counts.
     pub under_way: u64,
 }
 

@@ -1,8 +1,8 @@
 //! Batch means: the variance of a figure, from batches of values in their order in time.
 //!
-//! Requests are not independent: those in the same queue are slow together. So what varies is
-//! looked at between batches of a second or more, and what is left of the correlation between
-//! neighbours is corrected for. `docs/statistics.md` has the formulas and their sources.
+//! Requests are not independent: those in the same queue are slow together. The variance is
+//! therefore estimated between batches of a second or more, and corrected for the remaining
+//! correlation between neighbours. `docs/statistics.md` has the formulas and their sources.
 
 use crate::interval::{BATCHES_NEEDED, NoIntervalReason};
 use crate::student_t;
@@ -68,7 +68,7 @@ impl BatchVariance {
     /// [`NoIntervalReason::TooFewBatches`].
     pub fn of_residuals(residuals: &[f64], sizes: &[f64]) -> Result<Self, NoIntervalReason> {
         let effective = effective_batches(sizes);
-        // NaN if there is no value at all.
+        // NaN if there are no values.
         if effective.is_nan() || effective < f64::from(BATCHES_NEEDED) {
             return Err(NoIntervalReason::TooFewBatches);
         }

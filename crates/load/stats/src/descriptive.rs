@@ -66,7 +66,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of some values; `None` as for [`median`].
+    /// Computes the statistics of some values; `None` under the same conditions as [`median`].
     pub fn from_values(values: &[f64]) -> Option<Self> {
         Some(Self {
             low: values.iter().copied().reduce(f64::min)?,
@@ -100,7 +100,7 @@ mod tests {
             assert!((quantile(&values, q) - value).abs() < 1e-12, "{q}");
         }
         assert!(quantile(&[], 0.5).is_nan());
-        // Of an even number the lower one in the middle, unlike the median.
+        // For an even count this is the lower middle value, unlike the median.
         assert_eq!(quantile_of(&[9.0, 1.0, 3.0, 5.0], 0.5).to_bits(), 3.0_f64.to_bits());
     }
 

@@ -1,10 +1,10 @@
 //! How often the data are looked at: once, at the end; or at every moment, to stop as soon as a
 //! comparison is decided.
 //!
-//! Who looks at a 95 % interval every second, and stops when it excludes 0, finds a difference
+//! Checking a 95 % interval every second and stopping when it excludes 0 reports a difference
 //! between equal targets in four of ten runs. An asymptotic confidence sequence (Waudby-Smith and
-//! others, 2021) is right at all looks together in 95 %; its price are intervals about 1.5 times as
-//! wide. It stands on batches of one fixed length, which are never put together again.
+//! others, 2021) is valid at all looks together with 95 % probability, at the price of intervals
+//! about 1.5 times as wide. It requires batches of one fixed length, which are never merged.
 
 use crate::batches::{BatchVariance, LimitCount};
 use crate::interval::{BATCHES_NEEDED, NoIntervalReason};
@@ -26,7 +26,8 @@ pub enum Looks {
     /// Once: its length was fixed beforehand.
     #[default]
     Once,
-    /// At every moment, and it may end at each: what is said is right at all of them together.
+    /// At every moment, and the measurement may end at each: the intervals are valid at all looks
+    /// together.
     Always,
 }
 
@@ -47,7 +48,7 @@ impl Looks {
         }
     }
 
-    /// Two-sided p value of an estimate so many standard errors away from what is supposed.
+    /// Two-sided p value of an estimate so many standard errors away from the hypothesis.
     pub fn two_sided_p(self, distance: f64, batches: u64, degrees_of_freedom: f64) -> f64 {
         match self {
             Self::Once => student_t::two_sided_p(distance, degrees_of_freedom),
@@ -62,7 +63,8 @@ impl Looks {
     }
 }
 
-/// What takes the place of Student's t after `batches`, at level `alpha` for all looks together.
+/// Critical value that replaces Student's t after `batches`, at level `alpha` for all looks
+/// together.
 pub fn critical(batches: u64, alpha: f64) -> f64 {
     let information = batches as f64 * SCALE;
     let root = (information + 1.0).sqrt();

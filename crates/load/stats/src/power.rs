@@ -1,4 +1,4 @@
-//! What could have been seen.
+//! Smallest detectable differences.
 
 use crate::looks::Looks;
 use crate::sign_test::sign_p;

@@ -31,8 +31,8 @@ pub fn samples_that_agree(q: f64) -> u64 {
 }
 
 /// The rank, from 1, of the largest of `count` independent values below which quantile `q` lies
-/// with a chance of at most 2.5 %; `None` of too few values. Of a median it is the lower end of its
-/// 95 % interval, whose upper end has the same rank from the top.
+/// with a chance of at most 2.5 %; `None` if there are too few values. For a median, it is the
+/// lower end of the 95 % interval, whose upper end has the same rank from the top.
 pub fn lower_rank(q: f64, count: u64) -> Option<u64> {
     // The chance that more than `beyond` of the values lie beyond the quantile.
     let (mut chance, mut more, mut beyond) = (q.powf(count as f64), 1.0, 0);

@@ -7,9 +7,9 @@ use crate::looks::Looks;
 /// The two sums of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
-    /// What is divided, like CPU time.
+    /// Numerator, such as CPU time.
     pub above: f64,
-    /// What it is divided by, like requests.
+    /// Denominator, such as requests.
     pub below: f64,
 }
 
@@ -25,7 +25,7 @@ impl Sums {
         if self.below > 0.0 { self.above / self.below } else { 0.0 }
     }
 
-    /// What a batch has more than the ratio of all would give it, by linearisation.
+    /// Excess of a batch over its expected value at the overall ratio, by linearisation.
     fn residual(self, batch: Self) -> f64 {
         let more = batch.above - self.ratio() * batch.below;
         if self.below > 0.0 { more / self.below } else { 0.0 }
@@ -35,17 +35,17 @@ impl Sums {
 /// The ratio of the sums of all batches, which are in their order in time.
 ///
 /// # Errors
-/// Why there is no interval.
+/// Returns the reason why an interval cannot be computed.
 pub fn ratio(batches: &[Sums], looks: Looks) -> Result<Estimate, NoIntervalReason> {
     let pairs: Vec<_> = batches.iter().map(|batch| (*batch, Sums::default())).collect();
     difference_of(&pairs, false, looks)
 }
 
-/// The ratio of one target less that of another, batch by batch: what both have in common cancels
-/// out. Each batch has the sums of the target and of the reference.
+/// The ratio of one target minus the ratio of another, batch by batch: common effects cancel out.
+/// Each batch has the sums of the target and of the reference.
 ///
 /// # Errors
-/// Why there is no interval.
+/// Returns the reason why an interval cannot be computed.
 pub fn difference(batches: &[(Sums, Sums)], looks: Looks) -> Result<Estimate, NoIntervalReason> {
     difference_of(batches, true, looks)
 }

@@ -1,13 +1,13 @@
 //! Several rounds of the same measurement.
 //!
-//! An interval of one round speaks of its window only. What differs between windows, such as other
-//! load on the host, is seen between rounds alone: a random-effects mean with the interval of
-//! Hartung and Knapp.
+//! An interval of one round applies to its window only. Differences between windows, such as other
+//! load on the host, show only between rounds. They are combined into a random-effects mean with
+//! the interval of Hartung and Knapp.
 
 use crate::interval::Interval;
 use crate::student_t;
 
-/// What one round found.
+/// Result of one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
     /// The estimate.
@@ -106,8 +106,8 @@ mod tests {
         values.iter().map(|&value| Round { value, standard_error }).collect()
     }
 
-    /// Errors of their own that are small beside what differs: the plain t interval of 10, 12, 14
-    /// and 16, 13 -+ 3.182446 sqrt(20/3/4).
+    /// The rounds' own errors are small compared with their differences: the plain t interval of
+    /// 10, 12, 14 and 16, 13 -+ 3.182446 sqrt(20/3/4).
     #[test]
     fn rounds_that_differ_have_the_plain_t_interval() {
         let found = hartung_knapp(&rounds(&[10.0, 12.0, 14.0, 16.0], 0.01)).unwrap();

@@ -1,5 +1,5 @@
-//! Groups of runs, old and new. The run is the unit here, and not the request: what differs from
-//! one run to the next is not seen within either.
+//! Groups of runs, old and new. The unit is the run, not the request, because differences between
+//! runs do not show within either.
 
 use crate::descriptive::{mean, sum_of_squares};
 use crate::interval::Interval;
@@ -40,13 +40,14 @@ pub enum Worse {
     Lower,
 }
 
-/// Of the mean of at least two runs.
+/// Confidence interval of the mean of at least two runs.
 fn variance_of_mean(runs: &[f64]) -> f64 {
     sum_of_squares(runs) / (runs.len() - 1) as f64 / runs.len() as f64
 }
 
 impl Change {
-    /// Of two groups of runs; `None` if one is empty, or each has one run, whose spread is unknown.
+    /// Compares two groups of runs; `None` if one is empty, or if each has one run, whose spread is
+    /// unknown.
     pub fn between(base: &[f64], new: &[f64]) -> Option<Self> {
         if base.is_empty() || new.is_empty() {
             return None;

@@ -1,10 +1,10 @@
 //! The difference of one quantile between two targets, with a paired score interval.
 //!
-//! For a supposed difference x, x is taken off every value of the target. If it is the true one,
-//! both targets then have the same share of values up to the quantile of all values together. The
-//! interval is all x for which the shares of the batches do not contradict that. No density is
-//! estimated and nothing is resampled; equal values are allowed, and what both targets have in
-//! common cancels out batch by batch.
+//! To test a difference x, x is subtracted from every value of the target. If x is the true
+//! difference, both targets then have the same share of values up to the quantile of all values
+//! together. The interval contains all x that the shares of the batches do not contradict. No
+//! density is estimated and nothing is resampled; equal values are allowed, and effects common to
+//! both targets cancel out batch by batch.
 
 use crate::batches::BatchVariance;
 use crate::interval::{Estimate, Interval, NoIntervalReason};
@@ -32,7 +32,7 @@ pub struct Shift {
     looks: Looks,
 }
 
-/// What the batches say of a supposed difference.
+/// Test of a hypothetical difference by the batches.
 struct Test {
     /// Difference of the shares of values up to the common quantile.
     difference: f64,
@@ -246,7 +246,7 @@ fn pooled_quantile(moved: &[f64], by: f64, fixed: &[f64], q: f64) -> f64 {
 
 fn all(stages: &[Vec<BatchPair>], values: fn(&BatchPair) -> &Vec<f64>) -> Vec<f64> {
     let mut all: Vec<f64> = stages.iter().flatten().flat_map(values).copied().collect();
-    // The stable sort merges what ascends already: the batches.
+    // The stable sort merges the batches, which are already in ascending order.
     all.sort_by(f64::total_cmp);
     all
 }

@@ -1,8 +1,8 @@
 //! A quantile of values with its 95 % interval (Woodruff, 1952), from batches.
 //!
-//! Of the differences of pairs, it is what a target *adds* to a request. For a constant addition it
-//! equals the shift of every percentile, and where both targets draw the same work it is far
-//! sharper than that.
+//! For the differences of pairs, it is the *overhead* of a target. For a constant addition it
+//! equals the shift of every percentile, and where both targets draw the same work it is far more
+//! precise.
 
 use crate::batches::{BatchVariance, LimitCount, logit};
 use crate::interval::{Estimate, Interval, NoIntervalReason};
@@ -112,8 +112,8 @@ impl Batched {
         student_t::two_sided_p(distance.max(0.0) / spread, variance.degrees_of_freedom)
     }
 
-    /// The interval is all values that no look contradicts: what is supposed decides the variance
-    /// too, as in a score test.
+    /// The interval contains all values that no look contradicts. The variance depends on the
+    /// tested value, as in a score test.
     fn estimate_always(&self, q: f64, value: f64) -> Result<Estimate, NoIntervalReason> {
         let variance = self.variance(|other| other <= value)?;
         self.looks.check(&variance)?;

@@ -1,6 +1,6 @@
-//! How many connections two workers' pools open, and what requests pay for it, against fixed
-//! numbers of connections that are open from the start. In virtual time; times are milliseconds
-//! unless they say otherwise.
+//! Compares the connections that two workers' pools open, and their cost to requests, with fixed
+//! numbers of connections that are open from the start. Times are virtual, in milliseconds unless
+//! noted otherwise.
 
 use plimsoll_measure::{Moment, Nanos, Rng, Seed};
 
@@ -11,7 +11,7 @@ use crate::simulation_tests::{ScriptedTarget, respond_after};
 /// Numbers of connections that the best is sought among, by the checks and for the table.
 const FEW: &[usize] = &[4, 8, 12, 64];
 const FIXED: &[usize] = &[2, 4, 6, 8, 12, 16, 32, 256];
-/// As in `bench/validity/connections`: as many are always granted.
+/// The same number is always granted, as in `bench/validity/connections`.
 const LEAST: usize = 4;
 const SECOND: f64 = 1_000.0;
 /// The work of a request on the servers that do one thing at a time.
@@ -68,7 +68,7 @@ impl Target {
     }
 }
 
-/// What the pools did, beside the best fixed number.
+/// Result of the pools, compared with the best fixed number.
 struct Compared {
     run: PoolRun,
     /// The least fixed number whose p50 is within 5 % of the best.
@@ -159,7 +159,7 @@ fn serial(seed: u64) -> Vec<Case> {
         let pauses = pauses(seed, 3.0 * SECOND, rate, mean);
         Case { load: PoolLoad { pauses, ..case.load }, ..case }
     };
-    // So that they meet every phase of the looks at a queue.
+    // Spreads them over every phase of the looks at a queue.
     let noise = |rate, mean| pauses(seed, 3.0 * SECOND, rate, mean);
     vec![
         greedy("greedy", Vec::new()),
@@ -276,8 +276,8 @@ fn saturated(seed: u64) -> Vec<Case> {
         .into()
 }
 
-/// What the bar on connections does not suit: answers so slow that no arrival should wait, and a
-/// burst to a target that works on one request at a time, which a pool cannot know.
+/// Cases that the bar on connections does not suit: answers so slow that no arrival should wait,
+/// and a burst to a target that works on one request at a time, which a pool cannot know.
 fn beyond(seed: u64) -> Vec<Case> {
     let arrivals = poisson(seed, 50.0, 10.0, |_| 50.0, |_| ms(50.0));
     let slow = load(arrivals, 3, 50.0);

@@ -65,8 +65,8 @@ fn a_tls_server_is_not_drowned_in_handshakes() {
     assert!(connections <= 16, "{connections} connections");
 }
 
-/// What arrives in a pause is answered late, but not because the target is slow: with as many
-/// connections as arrivals it would do nothing but accept.
+/// Requests that arrive in a pause are answered late, but not because the target is slow: with as
+/// many connections as arrivals it would do nothing but accept.
 #[test]
 fn a_pause_of_the_server_does_not_begin_an_avalanche() {
     for (pause_ms, most) in [(30, 16), (300, 250)] {
@@ -94,7 +94,7 @@ fn a_target_with_long_answers_gets_as_many_connections_as_it_needs() {
 fn who_waits_for_a_connection_waits_in_order_and_is_charged_from_the_intended_start() {
     let target = ScriptedTarget::always(respond_after(30));
     let run = simulate(&format!("{CHAT}stages: '@100:50ms'\nmax_connections: 1\n"), target);
-    // As with one slot; but all of them are in flight at once.
+    // Same as with one slot, except that all of them are in flight at once.
     let expected = [(0, 0, 30), (10, 30, 60), (20, 60, 90), (30, 90, 120), (40, 120, 150)];
     assert_eq!(
         times(&run.samples),

@@ -12,7 +12,7 @@ const MOUNT: &str = "/sys/fs/cgroup";
 /// Docker, containerd, CRI-O and Podman have 64.
 const ID_DIGITS: usize = 32;
 
-/// What the quota of a group did up to now.
+/// Effect of a group's quota so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct QuotaReading {
     /// CPUs that it allows.
@@ -64,7 +64,7 @@ pub(super) fn throttled() -> Option<Nanos> {
     throttled_in(&stats.find_map(|stat| fs::read_to_string(stat).ok())?)
 }
 
-/// The quota of a group and what it did; `None` where it has none.
+/// The quota of a group and its effect so far; `None` if the group has no quota.
 pub(super) fn read_quota(folder: &Path) -> Option<QuotaReading> {
     let cpus = quota(folder)?;
     let stat = fs::read_to_string(folder.join("cpu.stat")).ok()?;
@@ -136,7 +136,7 @@ fn place(groups: &str) -> Option<(String, String)> {
 /// The group's folder and those above it, up to the mount.
 fn folders(mount: &str, path: &str) -> Vec<PathBuf> {
     let inner = path.trim_matches('/');
-    // A group outside of what this container sees.
+    // A group outside this container's view.
     let inner = if inner.split('/').any(|part| part == "..") { "" } else { inner };
     let full = match inner {
         "" => PathBuf::from(mount),

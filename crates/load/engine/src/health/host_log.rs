@@ -1,4 +1,4 @@
-//! What the host withheld from the generator while the load went on, to be named as causes.
+//! Resources that the host withheld from the generator during the load, reported as causes.
 
 use plimsoll_measure::{Moment, Nanos};
 

@@ -35,7 +35,7 @@ impl CpuTicks {
         self.since(before).map(|load| load.stolen)
     }
 
-    /// What the CPUs did since `before`; `None` if no tick has passed.
+    /// Activity of the CPUs since `before`; `None` if no tick has passed.
     pub(super) fn since(&self, before: &Self) -> Option<HostLoad> {
         let total = self.total.checked_sub(before.total).filter(|total| *total > 0)? as f64;
         let idle = self.idle.saturating_sub(before.idle) as f64 / total;

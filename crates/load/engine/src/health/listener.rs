@@ -8,7 +8,7 @@ use super::process_tree::{ProcessStat, process_ids};
 /// Why no process was found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListenerError {
-    /// Nothing listens. Remedy: start the server first, or correct the port.
+    /// No process listens. Remedy: start the server first, or correct the port.
     #[error("nothing listens on port {0} of this host; start the server first")]
     None(u16),
     /// Something listens, but its process cannot be seen. Remedy: run as its user, or give its id.
@@ -44,8 +44,8 @@ fn list(pids: &[u32]) -> String {
     pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The process that listens on a TCP port of this host, whatever the address. Of a master and the
-/// workers that inherited its socket, the master.
+/// The process that listens on a TCP port of this host, whatever the address. If workers inherited
+/// the socket of a master, this is the master.
 ///
 /// # Errors
 /// None listens, it is not visible, or there are several.

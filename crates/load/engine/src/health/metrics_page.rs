@@ -25,7 +25,7 @@ pub struct MetricsPage {
 #[error("the URL of the metrics {0}; {FORM}")]
 pub struct MetricsPageError(String);
 
-/// Reads `http://HOST:PORT/PATH#cpus=N&LABEL=VALUE`; what stands behind the `#` is not sent.
+/// Reads `http://HOST:PORT/PATH#cpus=N&LABEL=VALUE`; the part after the `#` is not sent.
 impl FromStr for MetricsPage {
     type Err = MetricsPageError;
 
@@ -48,7 +48,7 @@ impl FromStr for MetricsPage {
     }
 }
 
-/// The URL, without what is not sent.
+/// The URL, without the part that is not sent.
 impl fmt::Display for MetricsPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.url.fmt(f)
@@ -58,11 +58,12 @@ impl fmt::Display for MetricsPage {
 /// A figure that pages give CPU time as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CpuMetric {
-    /// Of cAdvisor, by container. It looks every few seconds, whenever it is asked.
+    /// A cAdvisor page, by container. cAdvisor samples every few seconds, independent of requests
+    /// for its page.
     Container,
-    /// Of a process that shows its own metrics.
+    /// A page of a process that exposes its own metrics.
     Process,
-    /// Of the node exporter: a whole host.
+    /// A node exporter page: a whole host.
     Host,
 }
 
@@ -77,7 +78,7 @@ impl CpuMetric {
     }
 }
 
-/// What a page says at a moment: sums over its series that count.
+/// Values of a page at one moment: sums over its matching series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PageReading {
     pub(crate) metric: CpuMetric,
@@ -207,7 +208,7 @@ struct Sample<'t> {
 }
 
 impl<'t> Sample<'t> {
-    /// `name{label="value",...} value [timestamp]`; `None` for comments and what is no number.
+    /// `name{label="value",...} value [timestamp]`; `None` for comments and non-numeric values.
     fn read(line: &'t str) -> Option<Self> {
         let end = line.find(['{', ' ', '\t'])?;
         let (name, rest) = line.split_at_checked(end)?;

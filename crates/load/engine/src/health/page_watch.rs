@@ -45,7 +45,7 @@ impl WatchedPage {
 #[derive(Debug, Default)]
 pub(crate) struct PageWatch(Vec<Watching>);
 
-/// What a page said, and when.
+/// A reading of a page, with its time.
 type Readings = Arc<Mutex<Vec<(Moment, PageReading)>>>;
 
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl PageWatch {
         )
     }
 
-    /// What each process used between two moments.
+    /// Usage of each process between two moments.
     pub(crate) fn loads(&self, from: Moment, to: Moment) -> Vec<ProcessLoad> {
         self.0
             .iter()
@@ -90,7 +90,7 @@ impl PageWatch {
     }
 }
 
-/// Reads a page again and again, and keeps what it says where it can be read.
+/// Polls a page, and keeps every successful reading.
 fn poll(page: &MetricsPage, readings: &Readings, clock: &MonotonicClock, over: &Receiver<()>) {
     let Ok(reader) = PageReader::new(page) else { return };
     loop {
@@ -120,8 +120,8 @@ impl Watching {
     }
 }
 
-/// What a process used between two moments, from the readings between them; nothing where they
-/// cover too little of the time, or where the process began anew.
+/// Usage of a process between two moments, from the readings between them; empty if they cover too
+/// little of the time, or if the process restarted.
 fn load(
     watched: &WatchedPage,
     readings: &[(Moment, PageReading)],
@@ -168,8 +168,8 @@ const fn whole(count: f64) -> u64 {
     count as u64
 }
 
-/// The readings that count. A page of cAdvisor repeats what it saw seconds ago: only where its
-/// figure changes is it known when that was so.
+/// The readings that count. A cAdvisor page repeats values that are seconds old, so the time of a
+/// value is known only when the value changes.
 fn changes(readings: &[(Moment, PageReading)]) -> Vec<(Moment, PageReading)> {
     let is_live = readings.first().is_none_or(|(_, first)| first.metric != CpuMetric::Container);
     if is_live {
@@ -179,8 +179,7 @@ fn changes(readings: &[(Moment, PageReading)]) -> Vec<(Moment, PageReading)> {
     changed.map(|pair| pair[1]).collect()
 }
 
-/// Reads one page as often as it is asked to. What that needs, the certificates of this host
-/// included, is made once.
+/// Reads one page repeatedly. The client, including the certificates of this host, is created once.
 struct PageReader<'p> {
     page: &'p MetricsPage,
     client: SingleClient,
@@ -200,7 +199,7 @@ impl<'p> PageReader<'p> {
     }
 
     /// # Errors
-    /// Why the page cannot be read, or what it lacks, in words.
+    /// Returns the reason why the page cannot be read, or the missing series, in words.
     fn read(&self) -> Result<PageReading, String> {
         self.page.read(&self.text()?)
     }

@@ -1,4 +1,4 @@
-//! What this process, the watched ones and their host use during a run.
+//! Resource usage of this process, the watched ones and their host during a run.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -45,7 +45,7 @@ pub(crate) struct Processes {
     readings: Vec<Reading>,
     /// When the watched ones were last looked at.
     looked: Moment,
-    /// What each watched process had used at each look between the readings.
+    /// Usage of each watched process at each look between the readings.
     looks: Vec<(Moment, Vec<Option<TreeUse>>)>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Processes {
 #[derive(Debug)]
 struct Observed {
     process: WatchedProcess,
-    /// Whether its use is reported by itself, and not only as evidence of what limits the load.
+    /// Whether its use is reported separately, and not only as evidence for the bottleneck.
     is_watched: bool,
     place: ProcessPlace,
     tree: ProcessTree,
@@ -118,7 +118,7 @@ impl Processes {
         observed.map(|(index, one)| (index, &one.process))
     }
 
-    /// Reads what the processes use, if it is time.
+    /// Reads the usage of the processes, if it is due.
     pub(crate) fn read_if_due(&mut self, now: Moment) {
         if self.due.pop_if(|due| *due <= now).is_some() {
             self.read(now);
@@ -140,7 +140,7 @@ impl Processes {
         self.looked = now;
     }
 
-    /// What each watched process uses, between the last two looks.
+    /// Usage of each watched process between the last two looks.
     pub(crate) fn now(&self) -> Vec<ProcessNow> {
         let last = self.looks.len().checked_sub(2).and_then(|first| self.looks.get(first..));
         let Some([(from, before), (to, after)]) = last else { return Vec::new() };
@@ -174,7 +174,7 @@ impl Processes {
     }
 
     /// The use of each watched process in the whole run, and in each stage where there are several;
-    /// and what each measured stage used. A stage that was cut short ends now.
+    /// and the usage of each measured stage. A stage that was cut short ends now.
     pub(crate) fn finish(
         mut self,
         now: Moment,
@@ -261,7 +261,7 @@ impl Processes {
 }
 
 impl Reading {
-    /// What a process had used; `None` where it was not there.
+    /// Usage of a process; `None` if it did not exist.
     fn used(&self, process: usize) -> Option<TreeUse> {
         self.processes[process].as_ref().map(|reading| reading.used)
     }

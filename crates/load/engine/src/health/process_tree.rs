@@ -8,7 +8,7 @@ use plimsoll_measure::Nanos;
 
 use super::cgroup::container_of;
 
-/// What `/proc/PID/stat` says about one process.
+/// Content of `/proc/PID/stat` for one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessStat {
     /// CPU time of all its threads, those that have ended included: user and system.
@@ -27,7 +27,7 @@ pub struct ProcessStat {
 }
 
 impl ProcessStat {
-    /// Reads `/proc/PID/stat`; `None` where there is no such process.
+    /// Reads `/proc/PID/stat`; `None` if the process does not exist.
     pub fn read(pid: u32) -> Option<Self> {
         let ticks = u64::try_from(sysconf(SysconfVar::CLK_TCK).ok()??).ok()?;
         let page = u64::try_from(sysconf(SysconfVar::PAGE_SIZE).ok()??).ok()?;
@@ -78,11 +78,11 @@ pub(crate) struct TreeUse {
     pub(crate) processes: u64,
 }
 
-/// A process and its descendants. Who was a member once remains one, whoever adopts it.
+/// A process and its descendants. A member remains one even if another process adopts it.
 ///
 /// The CPU time of a member that has ended is not lost. If its parent waited for it, the kernel
-/// adds it to the parent's `waited_for`. What is missing there (nobody waited, or the parent ended
-/// first) is kept here, as of the last reading that found the member.
+/// adds it to the parent's `waited_for`. The missing part (the parent did not wait, or ended first)
+/// is kept here, from the last reading that found the member.
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
     members: BTreeMap<u32, ProcessStat>,
@@ -274,7 +274,7 @@ mod tests {
         let worker = |cpu| (2, process(1, cpu, 0));
         // The master waited for it, and so for 5 ms after the last reading too.
         assert_eq!(readings([&[master(0), worker(300)], &[master(305)]]), [310, 315]);
-        // Nobody waited.
+        // The parent did not wait.
         assert_eq!(readings([&[master(0), worker(300)], &[master(0)]]), [310, 310]);
         // A worker that was never seen ended too.
         assert_eq!(readings([&[master(0)], &[master(40)]]), [10, 50]);

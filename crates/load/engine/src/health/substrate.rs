@@ -1,11 +1,11 @@
-//! What a server of this host runs on: in a container or not, on how many CPUs, with what quota.
+//! Environment of a server on this host: container or not, number of CPUs, CPU quota.
 
 use super::cgroup::{self, CpuGroups};
 use super::listener::{ListenerError, listener};
 use super::process::allowed_cpus;
 
-/// What the server on a port of this host runs on, in words: `as a process of this host, on 2
-/// CPUs`. `None` where its process cannot be seen.
+/// Describes the environment of the server on a port of this host: `as a process of this host, on 2
+/// CPUs`. `None` if its process is not visible.
 pub fn substrate(port: u16) -> Option<String> {
     match listener(port) {
         Ok(pid) => Some(of_process(pid)),

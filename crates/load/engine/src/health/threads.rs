@@ -125,7 +125,7 @@ mod tests {
             wait.recv().unwrap_err();
         });
         started.recv().unwrap();
-        // As if the stage had lasted a second.
+        // Simulates a stage of one second.
         let (_, loads) = between(&before, &own(), 1.0);
         drop(done);
         busy.unwrap().join().unwrap();

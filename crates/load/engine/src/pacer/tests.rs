@@ -158,7 +158,7 @@ fn each_arrival_has_its_number_as_its_key() {
     let run = simulate(&format!("{CHAT}stages: '@100:30ms'"), target);
     let keys: Vec<_> = run.samples.iter().map(|sample| sample.conversation).collect();
     assert_eq!(keys, [0, 1, 2].map(ConversationKey::arrival));
-    // A refused connection is no reason to slow down.
+    // A refused connection does not slow the load down.
     assert_eq!(run.requests.iter().map(|request| request.at).collect::<Vec<_>>(), [10, 20].map(at));
 }
 

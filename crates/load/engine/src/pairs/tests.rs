@@ -167,8 +167,8 @@ fn a_target_that_is_taken_out_gets_nothing_more_and_the_others_go_on() {
     assert!((11..=13).contains(&gone), "{gone}");
 }
 
-/// Of 20 blocks, those without a turn of the target that is taken out after 990 ms, where every
-/// response takes so many milliseconds.
+/// Blocks out of 20 without a turn of the target that is dropped after 990 ms, if every response
+/// takes the given number of milliseconds.
 fn blocks_without_a_target_that_is_taken_out(response_ms: u64) -> usize {
     let plan = comparison(&format!("{CHAT}{APART}stages: '@10:2s'\n"), 3);
     let harness = Harness::of_plan(plan, ScriptedTarget::always(respond_after(response_ms)));

@@ -16,7 +16,7 @@ const TOTAL: &str = "total";
 pub(super) enum Stated<'h> {
     /// The value of a `Server-Timing` header.
     Timing(&'h [u8]),
-    /// The name of another header, and its time; `None` if it is no number.
+    /// The name of another header, and its time; `None` if it is not a number.
     Overhead(&'h str, Option<Nanos>),
 }
 
@@ -125,7 +125,7 @@ fn outside_quotes(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A time that is no number, or a name that is none.
+/// A time that is not a number, or an invalid name.
 struct Untrue;
 
 /// A part with its time; `None` where the entry has no time, or is the whole.

@@ -143,7 +143,7 @@ fn parts_of_server_timing_have_the_targets_own_names() {
     let read = |value: &str| parts(&reader, &[value.as_bytes()]);
     let both = Some(vec![part("gw", 1_200), part("DB-read", 3_000)]);
     assert_eq!(read("gw;dur=1.2, DB-read;dur=3"), both);
-    // In the order of the run's names. The whole is no part of itself.
+    // In the order of the run's names. The total is not one of its own parts.
     assert_eq!(read("total;dur=9, DB-read ; dur=\"3\",gw;DUR=1.2;desc=x"), both);
     let quoted = r#"gw;desc="a, b;dur=9\", c";dur=5, x;desc="dur=7""#;
     assert_eq!(read(quoted), Some(vec![part("gw", 5_000)]));

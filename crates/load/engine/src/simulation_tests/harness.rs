@@ -132,7 +132,7 @@ impl Harness {
         simulated
     }
 
-    /// Ends all tasks, and collects what was counted.
+    /// Ends all tasks, and collects the counts.
     pub(crate) fn finish(self, end: Moment) -> Simulated {
         drop(self.tasks);
         let output = collect(&self.worker, end);

@@ -18,7 +18,7 @@ use crate::transport::Pool;
 /// A request: when it is to start, and how long the target works on it.
 pub(crate) type Arrival = (Moment, Nanos);
 
-/// What the pools are given.
+/// Load of the pools.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PoolLoad {
     /// Workers, each with its own pool; arrivals go to them in turn.
@@ -32,14 +32,14 @@ pub(crate) struct PoolLoad {
     pub(crate) pauses: Vec<(Moment, Moment)>,
 }
 
-/// What came of it.
+/// Result of the load.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PoolRun {
     /// Connections that were opened.
     pub(crate) connections: usize,
     /// The response times, shortest first.
     response_times: Vec<Nanos>,
-    /// The same without what the pools may have added themselves.
+    /// The same without the pools' own possible overhead.
     without_own_waits: Vec<Nanos>,
     /// The longest wait for a connection.
     pub(crate) longest_wait: Nanos,
@@ -51,7 +51,7 @@ impl PoolRun {
         percentile_us(&self.response_times, percentile)
     }
 
-    /// The same, without what the pools may have added themselves.
+    /// The same, without the pools' own possible overhead.
     pub(crate) fn least_response_us(&self, percentile: usize) -> u64 {
         percentile_us(&self.without_own_waits, percentile)
     }

@@ -5,7 +5,7 @@ use plimsoll_measure::{Moment, Sample, TaskSample};
 use super::sampling::SamplingRate;
 use crate::response_headers::{NamedPart, RecordedHeader};
 
-/// What a row has besides its sample.
+/// Additional data of a row besides its sample.
 #[derive(Debug, Default)]
 pub struct RowExtras {
     /// Arrival times of the content events, where the row shall have them.
@@ -14,7 +14,7 @@ pub struct RowExtras {
     pub headers: Vec<RecordedHeader>,
     /// Parts of the target's time, where the response names any.
     pub parts: Vec<NamedPart>,
-    /// What the target says of its error, or what was wrong; credentials may be in it.
+    /// Error text of the target, or a description of the problem; it may contain credentials.
     pub error_detail: Option<String>,
     /// Size of a body that came compressed, once decoded.
     pub decoded_bytes: Option<u64>,
@@ -45,7 +45,7 @@ impl RowExtras {
 pub struct SampleBatch {
     /// The samples, in the order in which their turns ended.
     pub samples: Vec<Sample>,
-    /// What the rows of some of them have besides, by index in `samples`, ascending.
+    /// Additional data for some of the rows, by index in `samples`, ascending.
     pub extras: Vec<(usize, RowExtras)>,
     /// Tasks of agents, in the order in which they ended.
     pub tasks: Vec<TaskSample>,
@@ -54,7 +54,7 @@ pub struct SampleBatch {
 }
 
 impl SampleBatch {
-    /// Every sample, with what its row shall have besides.
+    /// Every sample, with the additional data of its row.
     pub fn rows(&self) -> impl Iterator<Item = (&Sample, &RowExtras)> {
         let mut extras = self.extras.iter().peekable();
         self.samples.iter().enumerate().map(move |(index, sample)| {

@@ -19,7 +19,7 @@ pub(super) struct RowChannel {
     pub(super) ids: IdSeed,
 }
 
-/// Counts of the samples of a run, by what became of them.
+/// Counts of the samples of a run, by outcome.
 #[derive(Debug, Default)]
 pub(super) struct RowCounters {
     pub(super) offered: AtomicU64,

@@ -34,7 +34,7 @@ impl RowBatcher {
         self.channel.is_some()
     }
 
-    /// Takes a sample, with what its row shall have besides.
+    /// Takes a sample, with the additional data of its row.
     pub(crate) fn offer(&mut self, sample: &Sample, extras: RowExtras) {
         let Some(channel) = &self.channel else { return };
         self.offered += 1;
@@ -62,8 +62,8 @@ impl RowBatcher {
         }
     }
 
-    /// Sends what is collected, and sets the sampling rate by how many batches wait. Samples that
-    /// find the channel full are counted as lost.
+    /// Sends the collected samples, and sets the sampling rate by the number of waiting batches.
+    /// Samples that find the channel full are counted as lost.
     pub(crate) fn send(&mut self) {
         if self.block_when_full {
             return self.flush();
@@ -74,14 +74,15 @@ impl RowBatcher {
         });
     }
 
-    /// Sends what is collected, and waits where the channel is full, from now on: for the end of a
-    /// run, when there is no load to delay, and requests that were never sent come by the million.
+    /// Sends the collected samples, and from now on waits while the channel is full: for the end of
+    /// a run, when there is no load to delay, and requests that were never sent come by the
+    /// million.
     pub(crate) fn flush(&mut self) {
         self.block_when_full = true;
         self.send_with(|sender, batch| sender.send(batch).err().map(|lost| lost.0));
     }
 
-    /// `send` gives back what it could not send.
+    /// `send` returns the batch that it could not send.
     fn send_with(
         &mut self,
         send: impl FnOnce(&SyncSender<SampleBatch>, SampleBatch) -> Option<SampleBatch>,

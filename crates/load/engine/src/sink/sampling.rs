@@ -15,12 +15,12 @@ const MAX_HALVINGS: u32 = 12;
 /// the finding.
 const UNEXPECTED_EXEMPT: u32 = 6;
 
-/// The part of the turns that is written, by a rule that does not depend on what was measured.
+/// The part of the turns that is written, by a rule that does not depend on the measurements.
 ///
 /// A turn is kept if its conversation's id, read as a fraction of the range of ids, is below the
-/// rate. So conversations are kept whole, those of a low rate are among those of every higher one,
-/// and an id alone tells whether it is kept. Rates are 1, 1/2, 1/4 and so on down to 1/4096. A turn
-/// with an unexpected end ([`Sample::is_unexpected`]) is kept with 64 times the rate of the others.
+/// rate. Conversations are therefore kept whole, a lower rate keeps a subset of a higher one, and
+/// the id alone decides. Rates are 1, 1/2, 1/4 and so on down to 1/4096. A turn with an unexpected
+/// end ([`Sample::is_unexpected`]) is kept with 64 times the rate of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SamplingRate {
     /// The rate is one in two to the power of this.
@@ -43,7 +43,7 @@ impl SamplingRate {
         1 << self.halvings
     }
 
-    /// The number of turns that a written turn stands for: the inverse of the probability that one
+    /// The number of turns that a written turn represents: the inverse of the probability that one
     /// like it is kept. Sums with these weights are unbiased estimates over all turns (Horvitz and
     /// Thompson, 1952).
     pub fn weight(self, sample: &Sample) -> u32 {

@@ -11,7 +11,7 @@ use crate::connections::ConnectionSet;
 use crate::redirect::Hop;
 use crate::worker::Worker;
 
-/// What may be wrong where a redirect leads to the next.
+/// Likely problem if a redirect leads to another redirect.
 const CIRCLE: &str =
     "; is it a circle? Look with `curl -sIL URL`, and load the place where they should end";
 
@@ -76,7 +76,7 @@ impl OpenTurn {
         Ok(())
     }
 
-    /// The request to the place that an answer names; `None` if that is no place to send it to.
+    /// The request to the place that an answer names; `None` if that location is not valid.
     fn encode_hop<'w>(
         &self,
         worker: &'w Worker,

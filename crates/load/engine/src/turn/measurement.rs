@@ -76,7 +76,7 @@ impl TurnMeasurement {
         if before == Some(at) {
             return;
         }
-        // What a read brings arrived after the read before it.
+        // Data of a read arrived after the previous read.
         let since_last = before.map(|before| at.since(before));
         let limit = since_last.unwrap_or(Nanos::new(u64::MAX));
         let first_earlier_by = first_earlier_by.min(limit);
@@ -171,7 +171,7 @@ impl TurnMeasurement {
         }
     }
 
-    /// The time stamp is that of the read's last bytes. What came before them may have arrived
+    /// The time stamp is that of the read's last bytes. Earlier bytes may have arrived at any time
     /// since the worker last looked.
     fn late_read(&mut self) {
         let CurrentRead { content, first_output, first_earlier_by, last_earlier_by, .. } =

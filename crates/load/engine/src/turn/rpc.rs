@@ -11,11 +11,11 @@ use super::OpenTurn;
 /// The header in which a tool server names the session.
 const SESSION: &str = "mcp-session-id";
 
-/// What a turn with a tool server or an agent needs besides.
+/// Additional state of a turn with a tool server or an agent.
 #[derive(Debug)]
 pub(super) struct RpcTurn {
     expected: Expectation,
-    /// After what time the scenario gives the turn up.
+    /// Time after which the scenario gives the turn up.
     cancel_after: Option<Nanos>,
     /// Whether that is earlier than the time limit of all requests.
     gives_up: bool,
@@ -24,14 +24,14 @@ pub(super) struct RpcTurn {
 }
 
 impl RpcTurn {
-    /// Of the current turn of a conversation; `None` for other turns.
+    /// State of the current turn of a conversation; `None` for other turns.
     pub(super) fn begin(conversation: &Conversation) -> Option<Box<Self>> {
         let expected = conversation.expectation()?;
         let cancel_after = conversation.cancel_after();
         Some(Box::new(Self { expected, cancel_after, gives_up: false, session: None }))
     }
 
-    /// What is asked for.
+    /// The requested operation.
     pub(super) const fn operation(&self) -> Operation {
         self.expected.operation
     }
@@ -63,7 +63,7 @@ impl OpenTurn {
         }
     }
 
-    /// Notes what the answer says, for the sample and for the conversation.
+    /// Records the content of the answer, for the sample and for the conversation.
     pub(super) fn end_rpc(&mut self, outcome: Outcome) -> Option<Box<RpcEnd>> {
         let rpc = self.rpc.as_mut()?;
         let decoder = self.decoder.as_ref();

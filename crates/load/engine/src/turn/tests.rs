@@ -1,6 +1,6 @@
-//! What the generator adds to turns, in virtual time. The worker is stopped while the target goes
-//! on; what is left without the generator's part must be what the script says. All times are
-//! milliseconds after the run's start.
+//! Measurement error of turns, in virtual time. The worker is stopped while the target continues;
+//! the times without the generator's part must equal the script's. All times are milliseconds after
+//! the run's start.
 
 use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample, StreamShape};
 
@@ -64,7 +64,7 @@ fn assert_limits(samples: &[Sample], truth: &[(u64, u64, u64)]) {
     }
 }
 
-/// Every request in flight has one, so what few of them need is boxed.
+/// Every request in flight has one, so rarely used data is boxed.
 #[test]
 fn an_open_turn_is_no_larger_than_it_must_be() {
     let (all, measurement) = (size_of::<OpenTurn>(), size_of::<TurnMeasurement>());
@@ -128,7 +128,7 @@ fn arrivals_that_the_target_keeps_from_their_stage_are_not() {
     let profile =
         format!("{CHAT}stages: '@100:1s'\nmax_in_flight: 1\n").replace("drain: 5s", "drain: 200ms");
     let run = paused(&profile, ScriptedTarget::always(respond_after(100)), &[(305, 310)]);
-    // Ten of them, and the pause is no reason for another.
+    // Ten of them, and the pause does not cause another.
     assert_eq!(run.arrivals, [100, 10, 0]);
     let run = paused(&profile, ScriptedTarget::always(Reply::Hang), &[(305, 310)]);
     assert_eq!(run.arrivals, [100, 1, 0]);
@@ -246,7 +246,7 @@ fn a_late_read_of_a_stream_is_noted_with_its_gap() {
     // A late read without content, before the end.
     measurement.received(10, read(at(95), 5, 14));
     measurement.end();
-    // What ended the read was no content, so that the last event may have come as early.
+    // The read did not end with content, so the last event may have arrived as early.
     let earlier = Nanos::from_millis(39);
     let late = LateRead { gap: Some(1), events: 4, earlier_by: earlier, last_earlier_by: earlier };
     assert_eq!(measurement.late_reads, [late]);

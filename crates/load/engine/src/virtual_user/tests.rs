@@ -181,8 +181,8 @@ fn counted(run: &Simulated) -> (u64, u64) {
 }
 
 /// Four users, answers of 30 ms: the last of 14 requests are sent at 90 ms and answered at 120 ms,
-/// so that 14 answers took that long. Of an open load nobody waits for the last answer: 20 of 100
-/// a second take 200 ms, and with answers of 70 ms, 14 are answered by then.
+/// so 14 answers took that long. An open load does not wait for the last answer: 20 of 100 a second
+/// take 200 ms, and with answers of 70 ms, 14 are answered by then.
 #[test]
 fn a_limit_of_requests_ends_the_time_and_the_count_of_answers_together() {
     let profile = format!("{CHAT}stages: '4:10s'\nmax_requests: 14\n");

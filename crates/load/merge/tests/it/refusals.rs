@@ -225,7 +225,7 @@ fn a_shard_that_a_signal_ended_is_named_with_time_and_share_and_the_plan_is_not_
     assert!(of_shards.clone().all(|state| state == ShardState::Partial), "{of_shards:?}");
 }
 
-/// What of a load is missing, whether 40 % may be, and what is then said.
+/// The missing part of a load, whether 40 % may be missing, and the message.
 #[test]
 fn losses_up_to_a_share_are_stated_and_the_rest_is_judged() {
     type Loss = fn(&[PathBuf]);
@@ -262,7 +262,7 @@ fn losses_up_to_a_share_are_stated_and_the_rest_is_judged() {
     }
 }
 
-/// The length of the load is that of the plan, although what was counted is shorter.
+/// The length of the load comes from the plan, although the counted part is shorter.
 #[test]
 fn a_loss_of_all_shards_is_not_accepted_as_a_small_one() {
     let late = json!({"state": "late", "late_by_ns": 60_000_000_000_u64});
@@ -341,8 +341,8 @@ fn clocks_an_hour_apart_make_the_whole_invalid() {
     assert!(found.contains("3,600s apart"), "{found}");
 }
 
-/// As a copy that broke off leaves it: the others count, the shard is named with its file, and the
-/// merge is repeated once the file is whole.
+/// An interrupted copy leaves a truncated file: the other shards count, the shard is named with its
+/// file, and the merge is repeated once the file is whole.
 #[test]
 fn a_damaged_file_makes_the_whole_invalid_with_the_shard_and_the_file() {
     let parent = tempfile::tempdir().unwrap();
@@ -366,7 +366,7 @@ fn a_damaged_file_makes_the_whole_invalid_with_the_shard_and_the_file() {
     }
 }
 
-/// What a copy that broke off, or one from the wrong place, makes of rows and pairs.
+/// Effect of an interrupted copy, or one from the wrong place, on rows and pairs.
 #[test]
 fn a_file_that_is_not_the_one_of_its_shard_makes_the_whole_invalid() {
     let parent = tempfile::tempdir().unwrap();
@@ -433,7 +433,7 @@ fn a_shard_file_of_another_shard_or_changed_by_hand_makes_the_whole_invalid() {
         let words = "shard 1/3 has damaged files (shard.json";
         assert!(found.starts_with("2 of 3 ") && found.contains(words), "{to}: {found}");
     }
-    // As a copy from the wrong folder: it is whole in itself.
+    // Like a copy from the wrong folder: the file itself is complete.
     for status in [json!({"shard": "2/3"}), json!({"launch": "other"})] {
         fs::write(&path, &whole).unwrap();
         say(&folders[1], &json!({"files": {}}));
@@ -449,7 +449,7 @@ fn a_shard_file_of_another_shard_or_changed_by_hand_makes_the_whole_invalid() {
     assert!(found.contains("has damaged files (results.jsonl is not in shard.json)"), "{found}");
 }
 
-/// As ISO 3309 has it, bit by bit.
+/// Computes the checksum of ISO 3309, bit by bit.
 fn crc32(content: &[u8]) -> u32 {
     !content.iter().fold(!0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 * (crc & 1)))

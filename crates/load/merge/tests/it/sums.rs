@@ -1,4 +1,4 @@
-//! Nothing is lost, averaged or rounded.
+//! Merging does not lose, average or round any value.
 
 use std::fs;
 

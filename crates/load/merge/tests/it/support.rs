@@ -80,7 +80,7 @@ fn sample(n: u64) -> Sample {
     }
 }
 
-/// What one process counts of the requests of its part, second by second.
+/// Counts by one process of the requests of its part, second by second.
 pub(crate) fn count(part: Stripe) -> (Snapshot, TimeSeries) {
     count_until(part, 10)
 }
@@ -167,7 +167,7 @@ pub(crate) fn shard(parent: &Path, part: Stripe) -> PathBuf {
     folder
 }
 
-/// Writes what a shard counted; not `complete` is what it had counted when it was cut off.
+/// Writes the counts of a shard; if not `complete`, the counts when it was cut off.
 pub(crate) fn write_counts(folder: &Path, part: Stripe, complete: bool) {
     write(folder, &count(part), complete);
 }

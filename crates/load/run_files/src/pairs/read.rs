@@ -16,19 +16,20 @@ use crate::error::RunFileError;
 /// The blocks of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairs {
-    /// What the file says of itself.
+    /// Header of the file.
     pub header: PairsHeader,
     /// In the order of their starts.
     pub blocks: Vec<Block>,
-    /// Of a long run, whole seconds were kept by a rule, one in so many; else 1.
+    /// Sampling divisor: for a long run, one in so many whole seconds was kept by a rule; otherwise
+    /// 1.
     pub one_in: u32,
     /// Whether the last record is cut, as a killed process leaves it.
     pub truncated: bool,
 }
 
 impl Pairs {
-    /// Adds the blocks of another shard of the same run. Of both those seconds are left that the
-    /// one with more blocks has kept.
+    /// Adds the blocks of another shard of the same run. Both keep only the seconds that the one
+    /// with more blocks has kept.
     pub fn add(&mut self, shard: Self) {
         self.one_in = self.one_in.max(shard.one_in);
         self.truncated |= shard.truncated;

@@ -23,7 +23,7 @@ pub struct RowContext<'a> {
     pub names: &'a RowNames,
     /// Wall-clock time of the run clock's epoch, in nanoseconds since 1970 UTC.
     pub epoch_unix_ns: u64,
-    /// Turns that the row stands for.
+    /// Number of turns that the row represents.
     pub weight: u32,
     /// Arrivals of its content events, if the row shall have them.
     pub events: Option<&'a [Moment]>,
@@ -31,7 +31,7 @@ pub struct RowContext<'a> {
     pub headers: &'a [(Arc<str>, String)],
     /// Parts of the target's time by name, as its response says.
     pub server_parts: &'a [(Arc<str>, Nanos)],
-    /// What the target says of its error, or what was wrong.
+    /// Error text of the target, or a description of the problem.
     pub error_detail: Option<&'a str>,
     /// Size of a body that came compressed, once decoded.
     pub decoded_bytes: Option<u64>,
@@ -171,7 +171,7 @@ fn times(object: &mut JsonObject<'_>, sample: &Sample) {
     }
 }
 
-/// What the generator may have added, without the zeros at the end.
+/// Possible overhead of the generator, without trailing zeros.
 #[cold]
 fn generator(object: &mut JsonObject<'_>, sample: &Sample) {
     let without = sample.timeline_without_generator().response_time();

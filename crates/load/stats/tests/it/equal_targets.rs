@@ -27,7 +27,7 @@ impl Cell {
     }
 }
 
-/// What is added at p50, shift of p50, shift of p99.
+/// Overhead at p50, shift of p50, shift of p99.
 fn cells(noise: Noise, runs: u64) -> [Cell; 3] {
     let mut cells = [Cell::default(); 3];
     for run in 0..runs {
@@ -53,8 +53,8 @@ fn assert_alarms(runs: u64, most: u64) {
     for noise in Noise::ALL {
         let cells = cells(noise, runs);
         assert!(cells.iter().all(|cell| cell.alarms <= most), "{noise:?}: {cells:?}");
-        // Who refuses everything has no false alarms. Medians are never refused; p99 is where a few
-        // seconds decide it, and never where values are independent.
+        // A method that refuses everything has no false alarms. Medians are never refused; p99 is
+        // where a few seconds decide it, and never where values are independent.
         assert!(cells[0].refused + cells[1].refused == 0, "{noise:?}: {cells:?}");
         let independent = matches!(noise, Noise::CommonDraws | Noise::OwnDraws);
         assert!(!independent || cells[2].refused == 0, "{noise:?}: {cells:?}");

@@ -7,7 +7,7 @@ use plimsoll_stats::woodruff::Batched;
 /// Batches of a run: seconds.
 pub(crate) const BATCHES: usize = 60;
 
-/// What makes times differ.
+/// Sources of variation in times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Noise {
     /// The provider draws the same time for both targets; the way to it differs by some 20 us.

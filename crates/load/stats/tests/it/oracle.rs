@@ -19,7 +19,7 @@ fn the_normal_distribution_is_that_of_the_oracle() {
         let back = normal::quantile(normal::cdf(z));
         assert!((back - z).abs() < 1e-6, "{z}: {back}");
     }
-    // Of tables, to ten digits.
+    // From tables, to ten digits.
     for (p, z) in [(0.975, 1.959_963_984_5), (0.99, 2.326_347_874_0), (0.8, 0.841_621_233_6)] {
         assert!((normal::quantile(p) - z).abs() < 1e-9, "{p}");
         assert!((normal::quantile(1.0 - p) + z).abs() < 1e-9, "{p}");
@@ -44,7 +44,7 @@ fn students_t_is_that_of_the_oracle() {
             assert!((student_t::cdf(t, freedom) - p).abs() < 1e-11, "quantile({p}, {freedom})");
         }
     }
-    // Of tables: 97.5 %, and 99.95 %.
+    // From tables: 97.5 %, and 99.95 %.
     for (freedom, middle, far) in [
         (1.0, 12.706_2, 636.619_2),
         (2.0, 4.302_65, 31.599_1),

@@ -1,4 +1,4 @@
-//! What must hold of every sample, whatever its distribution.
+//! Properties of every sample, whatever its distribution.
 
 use plimsoll_stats::shift::{BatchPair, Shift};
 use plimsoll_stats::woodruff::Batched;

@@ -31,7 +31,7 @@ fn late_read(after: u64, parts: &[&str], earlier: u64) -> ScriptedRead {
     ScriptedRead { after: ms(after), text, earlier_by: [ms(earlier), Nanos::ZERO] }
 }
 
-/// So many content events in one read.
+/// Number of content events in one read.
 fn burst(after: u64, events: usize) -> ScriptedRead {
     read(after, &[&CONTENT.repeat(events)])
 }
@@ -67,7 +67,7 @@ fn a_stream_whose_events_come_one_by_one_is_intact() {
     assert_eq!((sample.outcome, sample.shape), (Outcome::Completed, Some(StreamShape::Intact)));
     assert_eq!(sample.finish_reason, Some(FinishReason::Stop));
     assert_eq!(sample.gaps.late_together, 0);
-    // A pace of 40 ms is no stall, if the events come one by one.
+    // A pace of 40 ms is not a stall, if the events come one by one.
     let slow = one((0..30).map(|_| burst(40, 1)).chain([end()]));
     assert_eq!(slow.shape, Some(StreamShape::Intact));
     let found = diagnosis(&run(Vec::new(), reply(reads())));
