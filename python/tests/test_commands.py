@@ -48,7 +48,7 @@ def test_llm_gives_its_levels_a_curve_and_a_view(mock: plimsoll.Mock, tmp_path: 
 def test_lists_and_numbers_are_given_as_a_person_writes_them(mock: plimsoll.Mock, tmp_path: Path) -> None:
     run = plimsoll.run(CHAT, target=mock.url, stages=["@20:1s", "@40:1s"], out=tmp_path)
     assert [stage["stage"] for stage in run.stages("records")] == ["@20:1s", "@40:1s"]
-    timed = plimsoll.http(f"{mock.url}/health", connections=1, duration=1, warmup=0, out=tmp_path)
+    timed = plimsoll.http(f"{mock.url}/health", concurrency=1, duration=1, warmup=0, out=tmp_path)
     assert timed.summary["stages"][0]["duration_s"] == pytest.approx(1, abs=0.2)
 
 

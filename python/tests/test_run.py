@@ -122,7 +122,7 @@ def test_settings_reach_the_plan(mock: plimsoll.Mock, tmp_path: Path) -> None:
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"profile": "nonsense"}, plimsoll.UsageError, "no built-in profile has this name"),
     ({"profile": "minimal", "stages": "10"}, plimsoll.UsageError, "stages"),
-    ({"profile": "minimal", "timeout": "30"}, plimsoll.UsageError, "not a length of time"),
+    ({"profile": "minimal", "timeout": "soon"}, plimsoll.UsageError, "not a length of time"),
     ({"profile": {"content": {"mode": "poll"}}}, plimsoll.UsageError, "pool"),
     ({"profile": "minimal", "stagez": "1:1s"}, TypeError, "did you mean 'stages'"),
     ({"profile": "minimal", "tresholds": {}}, TypeError, "did you mean 'thresholds'"),

@@ -170,6 +170,7 @@ mod tests {
         let kind = match action {
             clap::ArgAction::SetTrue => "bool",
             _ if flag == "stages" => "str | Sequence[str]",
+            _ if ["concurrency", "rate"].contains(&flag) => "str | float | Sequence[float]",
             clap::ArgAction::Append => "Mapping[str, Any] | Sequence[Any]",
             _ => "str | float | Path",
         };

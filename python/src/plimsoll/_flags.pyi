@@ -22,7 +22,7 @@ class RunFlags(TypedDict, total=False):
     category: Any
     cert: str | float | Path
     cert_key: str | float | Path
-    concurrency: Mapping[str, Any] | Sequence[Any]
+    concurrency: str | float | Sequence[float]
     connect_timeout: Any
     connect_to: Mapping[str, Any] | Sequence[Any]
     content: Any
@@ -69,7 +69,7 @@ class RunFlags(TypedDict, total=False):
     protocol: str | float | Path
     proxy: str | float | Path
     push_metrics: str | float | Path
-    rate: Mapping[str, Any] | Sequence[Any]
+    rate: str | float | Sequence[float]
     redirects: Any
     requests_per_connection: Any
     response_headers: Any
@@ -122,7 +122,7 @@ class HttpFlags(TypedDict, total=False):
     ca_file: str | float | Path
     cert: str | float | Path
     cert_key: str | float | Path
-    concurrency: Mapping[str, Any] | Sequence[Any]
+    concurrency: str | float | Sequence[float]
     connect_to: Mapping[str, Any] | Sequence[Any]
     duration: str | float | Path
     expect: str | float | Path
@@ -142,7 +142,7 @@ class HttpFlags(TypedDict, total=False):
     processes: str | float | Path
     proxy: str | float | Path
     push_metrics: str | float | Path
-    rate: Mapping[str, Any] | Sequence[Any]
+    rate: str | float | Sequence[float]
     redirects: str | float | Path
     resumption: bool
     run_id: str | float | Path
@@ -228,7 +228,7 @@ class VersusFlags(TypedDict, total=False):
     ca_file: str | float | Path
     cert: str | float | Path
     cert_key: str | float | Path
-    concurrency: Mapping[str, Any] | Sequence[Any]
+    concurrency: str | float | Sequence[float]
     connect_to: Mapping[str, Any] | Sequence[Any]
     control: str | float | Path
     decide: bool
@@ -256,7 +256,7 @@ class VersusFlags(TypedDict, total=False):
     protocol: str | float | Path
     proxy: str | float | Path
     push_metrics: str | float | Path
-    rate: Mapping[str, Any] | Sequence[Any]
+    rate: str | float | Sequence[float]
     reference: str | float | Path
     resumption: bool
     rounds: str | float | Path
@@ -289,7 +289,7 @@ class KneeFlags(TypedDict, total=False):
     ca_file: str | float | Path
     cert: str | float | Path
     cert_key: str | float | Path
-    concurrency: Mapping[str, Any] | Sequence[Any]
+    concurrency: str | float | Sequence[float]
     confirm: str | float | Path
     connect_to: Mapping[str, Any] | Sequence[Any]
     direct: str | float | Path
@@ -307,7 +307,7 @@ class KneeFlags(TypedDict, total=False):
     price: str | float | Path
     protocol: str | float | Path
     proxy: str | float | Path
-    rate: Mapping[str, Any] | Sequence[Any]
+    rate: str | float | Sequence[float]
     resumption: bool
     run_id: str | float | Path
     seed: str | float | Path
