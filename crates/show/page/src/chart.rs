@@ -157,7 +157,7 @@ impl Rows {
 }
 
 /// Every chart of a run but its [`curves`] for which there are data.
-pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
+pub(crate) fn all(input: &Input<'_>, has_curves: bool) -> Vec<Chart> {
     let mut charts = Vec::new();
     charts.extend(input.versus.and_then(|found| {
         let title = format!("Overhead of each target: {}", found.headline.title());
@@ -165,7 +165,8 @@ pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
     }));
     if let Some(timeline) = input.timeline.filter(|timeline| !timeline.intervals.is_empty()) {
         charts.extend(over_time::times(input.summary, timeline));
-        charts.push(over_time::rates(timeline));
+        // The curves of a sweep show its rates.
+        charts.extend((!has_curves).then(|| over_time::rates(timeline)));
     }
     charts.extend(percentiles::by_target(input.summary));
     charts.extend(input.exemplars.and_then(|found| slowest::chart(found, input.server)));

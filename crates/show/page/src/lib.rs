@@ -40,7 +40,7 @@ pub fn page(input: &Input<'_>) -> String {
     let named = Named::new(input);
     let input = &named.input(input);
     let (curves, screen) = (chart::curves(input.summary), head::screen(input));
-    let mut charts = chart::all(input);
+    let mut charts = chart::all(input, !curves.is_empty());
     let body = html! {
         (head::render(input, &screen, &curves))
         main {
