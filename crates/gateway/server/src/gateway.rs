@@ -15,9 +15,9 @@ use tokio::sync::watch;
 use crate::assembly::config::Source;
 use crate::assembly::spec::Spec;
 use crate::config::error::GatewayError;
-use crate::exchange::Worker;
 use crate::exchange::state::GatewayState;
-use crate::layers::Serves;
+use crate::exchange::worker::Worker;
+use crate::layers::admin::Serves;
 use crate::worker::server;
 
 /// Connections that may wait to be accepted: a load generator opens thousands at once.

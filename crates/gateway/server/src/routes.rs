@@ -5,24 +5,6 @@ pub(crate) mod builtin_routes;
 pub(crate) mod llm;
 pub(crate) mod policy_endpoint;
 pub(crate) mod proxy;
+pub(crate) mod store_error;
 pub(crate) mod tools;
 pub(crate) mod websocket;
-
-use plimsoll_gateway_store::RecordError;
-
-use crate::http::error_response::ErrorResponse;
-
-/// The answer to an error of the store; `missing` is the one for what is not there.
-pub(crate) fn store_error(
-    error: RecordError,
-    missing: impl FnOnce(&'static str) -> ErrorResponse,
-) -> ErrorResponse {
-    match error {
-        RecordError::NotFound => missing("it never was, has ended, or belongs to somebody else"),
-        RecordError::CallLimit => ErrorResponse::tool_call_limit(error.to_string()),
-        RecordError::TooLarge { .. } => ErrorResponse::request_too_large(error.to_string()),
-        RecordError::AlreadyDecided(_) => ErrorResponse::already_decided(error.to_string()),
-        RecordError::Unavailable => ErrorResponse::store_unavailable(error.to_string()),
-        _ => ErrorResponse::store_full(error.to_string()),
-    }
-}

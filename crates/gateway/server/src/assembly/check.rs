@@ -1,23 +1,22 @@
 //! Checks of a configuration's values, and the routes made from them. All problems are collected.
 
+mod unmatched;
+mod unread;
 mod values;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
-use plimsoll_gateway_dialect::Endpoint;
 
-use crate::assembly::AgentRoute;
-use crate::assembly::ToolRoute;
+use crate::assembly::agent_route::AgentRoute;
+use crate::assembly::router::{FixedResponse, Handler, Route, Router, covers};
 use crate::assembly::spec::Spec;
-use crate::assembly::{FixedResponse, Handler, Route, Router, covers};
+use crate::assembly::tool_route::ToolRoute;
 use crate::config::error::GatewayError;
-use crate::config::{RespondSpec, RouteSpec};
+use crate::config::route::{RespondSpec, RouteSpec};
 use crate::http::normal_form::is_normal_template;
-use crate::layers::auth::{AuthSpec, KeySpec};
 use crate::layers::offload::UnreadSpec;
 use crate::layers::rate_limit::Per;
 use crate::layers::{Access, Layers, Setup};
@@ -279,111 +278,4 @@ fn fixed_response(respond: &RespondSpec) -> Result<FixedResponse, String> {
             .map_err(|_| format!("`{}` is not a content type", respond.content_type))?,
         body: Bytes::from(respond.body.clone()),
     })
-}
-
-/// The tenant of a key that may name any.
-const ANY: &str = "*";
-
-impl Check {
-    /// Refuses what can never match.
-    fn unmatched(&mut self, spec: &Spec) {
-        if let Some(auth) = &spec.auth {
-            for route in &spec.routes {
-                self.unmatched_keys(route, auth);
-            }
-            self.unmatched_tenants(spec, auth);
-        }
-        let default = Spec::default().open;
-        for path in spec.open.iter().filter(|path| !default.contains(path)) {
-            let only = std::slice::from_ref(path);
-            let covers_one = spec.routes.iter().any(|route| covers(only, &route.path))
-                || builtin_routes(spec).iter().any(|(route, _)| covers(only, route));
-            self.require(
-                covers_one,
-                &format!("open: `{path}` covers no route: write the path of a route, or PREFIX/*"),
-            );
-        }
-    }
-
-    /// Consumers and scopes of a route that no key has.
-    fn unmatched_keys(&mut self, route: &RouteSpec, auth: &AuthSpec) {
-        let names: Vec<&str> = auth.keys.iter().map(|key| key.name.as_str()).collect();
-        for consumer in route.consumers.iter().filter(|name| !names.contains(&name.as_str())) {
-            self.require(
-                false,
-                &format!(
-                    "route `{}`: `consumers` has `{consumer}`, but the keys of `auth` are: {}",
-                    route.name,
-                    names.join(", ")
-                ),
-            );
-        }
-        if let Some(scope) = &route.scope {
-            // A key without scopes has all.
-            let has = |key: &KeySpec| key.scopes.is_empty() || key.scopes.contains(scope);
-            self.require(
-                auth.keys.is_empty() || auth.keys.iter().any(has),
-                &format!("route `{}`: no key of `auth` has the scope `{scope}`", route.name),
-            );
-        }
-    }
-
-    /// Tenants of budgets and of tools that no key can have. Where a header or a token names them,
-    /// any name may come.
-    fn unmatched_tenants(&mut self, spec: &Spec, auth: &AuthSpec) {
-        let is_named = spec.tenant.as_ref().is_none_or(|tenant| tenant.claim.is_some());
-        let known: BTreeSet<&str> =
-            auth.keys.iter().filter_map(|key| key.tenant.as_deref()).collect();
-        if is_named || known.contains(ANY) {
-            return;
-        }
-        let budgets = spec.budgets.iter().flat_map(|budgets| budgets.tenants.keys());
-        let lists = spec.tools.iter().flat_map(|tools| tools.allow.keys());
-        let named = budgets.map(|name| ("budgets: `tenants`", name));
-        for (place, name) in named.chain(lists.map(|name| ("tools: `allow`", name))) {
-            self.require(
-                name == ANY || known.contains(name.as_str()),
-                &format!("{place} has `{name}`, but no key of `auth` has this tenant"),
-            );
-        }
-    }
-}
-
-/// Paths of LLM APIs that are spoken over a `WebSocket`, beside the endpoints themselves.
-const REALTIME: &str = "/v1/realtime";
-
-impl Check {
-    /// Refuses a `WebSocket` that is passed through where a layer must read its messages.
-    fn unread(&mut self, spec: &Spec, route: &RouteSpec) {
-        if !route.websocket {
-            return;
-        }
-        let name = &route.name;
-        let scrub = spec.scrub.as_ref().map(|scrub| scrub.unreadable);
-        self.require(
-            scrub != Some(UnreadSpec::Refuse),
-            &format!(
-                "route `{name}`: `scrub` cannot read the messages of a WebSocket that is passed \
-                 through: remove the route, or let what cannot be read pass with \
-                 `scrub: {{unreadable: pass}}`"
-            ),
-        );
-        let reader = match (&spec.policy, &spec.budgets) {
-            (Some(_), _) => "policy",
-            (None, Some(_)) => "budgets",
-            (None, None) => return,
-        };
-        let strip = route.strip.as_deref().unwrap_or_default();
-        let paths = Endpoint::ALL.iter().map(|endpoint| endpoint.path()).chain([REALTIME]);
-        let pattern = std::slice::from_ref(&route.path);
-        let reached = paths.map(|path| format!("{strip}{path}")).find(|path| covers(pattern, path));
-        self.require(
-            reached.is_none(),
-            &format!(
-                "route `{name}`: `{reader}` cannot read what a WebSocket to `{}` carries: give the \
-                 route a path that reaches no LLM API",
-                reached.as_deref().unwrap_or_default()
-            ),
-        );
-    }
 }

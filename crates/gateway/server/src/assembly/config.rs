@@ -7,15 +7,15 @@ use hyper::header::HeaderName;
 use ring::digest::{SHA256, digest};
 
 use crate::assembly::check::Check;
+use crate::assembly::router::{Route, Router};
 use crate::assembly::spec::Spec;
-use crate::assembly::{Route, Router};
 use crate::config::error::GatewayError;
-use crate::config::{EnvelopeSpec, ServerSpec};
+use crate::config::server::{EnvelopeSpec, ServerSpec};
 use crate::config::{file, yaml_error};
 use crate::http::error_response::ErrorFormat;
 use crate::http::normal_form::OwnedHeaders;
-use crate::layers::AdminGate;
 use crate::layers::Layers;
+use crate::layers::admin::AdminGate;
 use crate::layers::forwarded::TrustedProxies;
 use crate::layers::policy::PolicyLayer;
 use crate::layers::rate_limit::{self, RateLimit};

@@ -11,11 +11,13 @@ use std::net::SocketAddr;
 
 use serde::Deserialize;
 
-pub use crate::config::Secret;
-pub use crate::config::{BreakerSpec, DialectSpec, RetrySpec, TokenLimitSpec, UpstreamSpec};
-pub use crate::config::{EnvelopeSpec, FailureMode, ServerSpec, StoreSpec, TlsSpec};
-pub use crate::config::{RespondSpec, RouteSpec};
-pub use crate::layers::AdminSpec;
+pub use crate::config::route::{RespondSpec, RouteSpec};
+pub use crate::config::secret::Secret;
+pub use crate::config::server::{EnvelopeSpec, FailureMode, ServerSpec, StoreSpec, TlsSpec};
+pub use crate::config::upstream::{
+    BreakerSpec, DialectSpec, RetrySpec, TokenLimitSpec, UpstreamSpec,
+};
+pub use crate::layers::admin::AdminSpec;
 pub use crate::layers::agent_layer::{
     AgentDirectorySpec, AgentSpec, AgentsSpec, ApprovalsSpec, ChatSpec, SessionsSpec,
 };

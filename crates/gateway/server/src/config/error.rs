@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::config::with_lines;
+use crate::config::place::with_lines;
 
 /// Why a gateway cannot start or reload.
 #[derive(Debug, thiserror::Error)]

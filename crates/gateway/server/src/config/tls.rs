@@ -10,9 +10,9 @@ use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::config::TlsSpec;
 use crate::config::error::GatewayError;
 use crate::config::file;
+use crate::config::server::TlsSpec;
 
 /// TLS 1.2 and 1.3 with the certificate and key that the files have now; HTTP/2 is preferred where
 /// the client supports it.

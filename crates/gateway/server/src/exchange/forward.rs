@@ -17,10 +17,10 @@ use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 
 use crate::base::clock;
-use crate::base::splitmix64;
+use crate::base::rng::splitmix64;
+use crate::exchange::headers::{prepare_request, remove_hop_by_hop};
 use crate::exchange::proxy_body::{ProxyBody, Source};
 use crate::exchange::request_context::RequestContext;
-use crate::exchange::{prepare_request, remove_hop_by_hop};
 use crate::http::decode::{DecodeFilter, Decoder};
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::{

@@ -12,12 +12,12 @@ use hyper::body::{Body as _, Incoming, SizeHint};
 use plimsoll_gateway_dialect::{DialectError, Endpoint, error_event};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::base::{Held, MemoryBudget, UNCOUNTED};
-use crate::exchange::Worker;
+use crate::base::memory::{Held, MemoryBudget, UNCOUNTED};
 use crate::exchange::request_context::RequestContext;
+use crate::exchange::worker::Worker;
+use crate::http::body_filter::{BodyFilter, BoxError, LastWords};
 use crate::http::decode::DecodeError;
-use crate::http::{BodyFilter, BoxError, LastWords};
-use crate::upstream::{BULK, FairQueue};
+use crate::upstream::fair_queue::{BULK, FairQueue};
 use crate::upstream::{InFlightGuard, Pool, UpstreamConn};
 
 /// Why a proxied response was aborted.

@@ -11,15 +11,15 @@ use hyper::header::HeaderValue;
 use hyper::{Method, Request, StatusCode};
 use plimsoll_gateway_audit::Row;
 
-use crate::assembly::Route;
 use crate::assembly::config::Config;
+use crate::assembly::router::Route;
 use crate::base::clock;
-use crate::exchange::Worker;
+use crate::exchange::worker::Worker;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::{BodyBounds, no_memory};
 use crate::http::whole_body::Bounds;
-use crate::layers::Identity;
-use crate::layers::{LlmInfo, ObservedUsage};
+use crate::layers::identity::Identity;
+use crate::layers::llm_info::{LlmInfo, ObservedUsage};
 
 /// A request with its route and context. Both are large, and move from function to function: they
 /// stay where they are, so that the futures of these are small (`docs/experiments.md`).

@@ -5,10 +5,10 @@ use hyper::body::Body as _;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, Method, Response, StatusCode};
 
-use crate::exchange::ResponseBody;
 use crate::exchange::request_context::RequestContext;
+use crate::exchange::response_body::ResponseBody;
+use crate::http::content::{MediaType, is_encoded};
 use crate::http::error_response::{ErrorFormat, ErrorResponse};
-use crate::http::{MediaType, is_encoded};
 
 /// The response of a handler, or the error to respond with.
 pub(crate) type HandlerResult = Result<Response<ResponseBody>, ErrorResponse>;

@@ -10,9 +10,9 @@ use tokio::sync::watch;
 
 use crate::assembly::config::{Config, Source};
 use crate::assembly::spec::Spec;
-use crate::base::MemoryBudget;
-use crate::config::FailureMode as FailureModeSpec;
+use crate::base::memory::MemoryBudget;
 use crate::config::error::GatewayError;
+use crate::config::server::FailureMode as FailureModeSpec;
 use crate::config::tls;
 use crate::layers::metrics::Metrics;
 use crate::layers::owners::Owners;

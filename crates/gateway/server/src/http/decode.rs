@@ -10,7 +10,7 @@ use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HeaderValue};
 
-use crate::http::{BodyFilter, BoxError};
+use crate::http::body_filter::{BodyFilter, BoxError};
 
 /// The most that one piece of a stream may become.
 const MOST_PIECE: usize = 16 << 20;

@@ -11,8 +11,8 @@ use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use tokio::time::{Sleep, sleep};
 
-use crate::base::{Held, MemoryBudget};
-use crate::http::BoxError;
+use crate::base::memory::{Held, MemoryBudget};
+use crate::http::body_filter::BoxError;
 use crate::http::error_response::ErrorResponse;
 use crate::http::whole_body::{self, Bounds, Unread};
 

@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use crate::base::{MemoryBudget, SHORT_PATIENCE, UNCOUNTED};
+use crate::base::memory::{MemoryBudget, SHORT_PATIENCE, UNCOUNTED};
 
 /// The bounds of a body.
 #[derive(Clone, Copy, Debug)]

@@ -9,9 +9,9 @@ use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
-use crate::config::Secret;
+use crate::config::secret::Secret;
 use crate::http::error_response::ErrorResponse;
-use crate::layers::Identity;
+use crate::layers::identity::Identity;
 use crate::layers::{Access, AdmissionRequest, Layer, Setup, header_name};
 
 /// Authentication by API key.

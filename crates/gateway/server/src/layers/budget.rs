@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::base::clock;
-use crate::base::poll_or_spawn;
+use crate::base::poll_or_spawn::poll_or_spawn;
 use crate::config::units::HumanDuration;
 use crate::http::error_response::ErrorResponse;
-use crate::layers::Identity;
 use crate::layers::LayerName as _;
+use crate::layers::identity::Identity;
 use crate::layers::{Layer, Setup};
 
 /// Budgets of the tenants.

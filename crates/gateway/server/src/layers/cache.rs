@@ -4,7 +4,7 @@ use hyper::header::HeaderName;
 use serde::Deserialize;
 
 use crate::config::units::{ByteSize, HumanDuration};
-use crate::layers::LayerCounter;
+use crate::layers::counters::LayerCounter;
 use crate::layers::{Layer, Setup, header_name};
 
 /// The cache of LLM responses.

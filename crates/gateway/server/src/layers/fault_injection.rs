@@ -8,7 +8,7 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::base::clock;
-use crate::base::splitmix64;
+use crate::base::rng::splitmix64;
 use crate::config::units::HumanDuration;
 
 /// Injected faults. Shares are between 0 and 1, of the requests that an upstream would answer.

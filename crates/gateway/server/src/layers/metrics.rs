@@ -17,8 +17,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 use serde::Deserialize;
 
+use crate::layers::counters::{LayerCounter, LayerCounters};
 use crate::layers::{Layer, Setup};
-use crate::layers::{LayerCounter, LayerCounters};
 
 /// Prometheus metrics.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]

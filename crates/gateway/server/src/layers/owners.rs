@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use crate::base::{Held, MemoryBudget};
-use crate::config::ServerSpec;
+use crate::base::memory::{Held, MemoryBudget};
+use crate::config::server::ServerSpec;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::no_memory;
-use crate::layers::Identity;
+use crate::layers::identity::Identity;
 
 /// The owners that have such work in progress. Shared by all workers.
 #[derive(Debug)]

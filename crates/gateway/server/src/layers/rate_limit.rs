@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::base::clock;
 use crate::config::units::HumanDuration;
 use crate::http::error_response::ErrorResponse;
-use crate::layers::Identity;
+use crate::layers::identity::Identity;
 use crate::layers::metrics::Metrics;
 
 /// A rate limit.

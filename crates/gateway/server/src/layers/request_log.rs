@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use plimsoll_gateway_audit::{Audit, ClickHouse, Notice, Row, Settings, Stats, Target};
 use serde::Deserialize;
 
-use crate::config::Secret;
 use crate::config::error::GatewayError;
+use crate::config::secret::Secret;
 use crate::config::units::{ByteSize, HumanDuration};
 use crate::layers::{Layer, Setup};
 

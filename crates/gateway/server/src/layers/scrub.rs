@@ -8,9 +8,9 @@ use plimsoll_gateway_inspect::{EventScrubber, FileRule, Inspector, Source, Unrea
 use plimsoll_gateway_policy::{Policy, Scrubber};
 use serde::Deserialize;
 
+use crate::http::body_filter::{BodyFilter, BoxError};
+use crate::http::content::{Charset, MediaType, is_encoded, is_event_stream};
 use crate::http::error_response::ErrorResponse;
-use crate::http::{BodyFilter, BoxError};
-use crate::http::{Charset, MediaType, is_encoded, is_event_stream};
 use crate::layers::offload::{self, UnreadSpec, file_rule, media_types};
 use crate::layers::policy;
 use crate::layers::{Layer, LayerName as _, Reading, Setup};

@@ -7,10 +7,10 @@ use hyper::header::{AUTHORIZATION, HeaderName};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::config::Secret;
+use crate::config::secret::Secret;
 use crate::http::error_response::ErrorResponse;
-use crate::layers::Identity;
 use crate::layers::auth::{Consumer, bearer};
+use crate::layers::identity::Identity;
 use crate::layers::jwt::TokenVerifier;
 use crate::layers::{AdmissionRequest, Layer, Setup, header_name};
 

@@ -7,12 +7,12 @@ use hyper::{Method, Response, StatusCode};
 use serde_json::json;
 
 use crate::assembly::config::Config;
-use crate::assembly::{FixedResponse, Handler};
+use crate::assembly::router::{FixedResponse, Handler};
 use crate::base::clock;
 use crate::config::error::GatewayError;
-use crate::exchange::ResponseBody;
 use crate::exchange::request_context::RoutedRequest;
 use crate::exchange::respond::{HandlerResult, expect_method, json as json_response, respond};
+use crate::exchange::response_body::ResponseBody;
 use crate::exchange::state::GatewayState;
 use crate::http::error_response::{ErrorFormat, ErrorResponse, no_such};
 use crate::http::normal_form::decoded;

@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::base::clock;
-use crate::exchange::ResponseBody;
 use crate::exchange::request_context::{RequestContext, RoutedRequest};
 use crate::exchange::respond::{
     HandlerResult, expect_json, expect_method, expect_plain, json as json_response, respond,
 };
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::{ErrorResponse, no_such};
 use crate::http::request_body;
 use crate::layers::policy::PolicyLayer;

@@ -7,13 +7,13 @@ use hyper::header::CONTENT_LENGTH;
 use hyper::{Method, Response};
 use plimsoll_gateway_inspect::Source;
 
-use crate::exchange::ResponseBody;
 use crate::exchange::document;
 use crate::exchange::forward::{self, UpstreamResponse};
 use crate::exchange::request_context::{RequestContext, RoutedRequest};
 use crate::exchange::respond::{HandlerResult, respond, respond_error};
-use crate::http::BodyFilter;
-use crate::http::ask_for_readable;
+use crate::exchange::response_body::ResponseBody;
+use crate::http::body_filter::BodyFilter;
+use crate::http::content::ask_for_readable;
 use crate::http::error_response::{ErrorFormat, ErrorResponse};
 use crate::http::normal_form;
 use crate::http::request_body::{self, RequestBody};

@@ -16,10 +16,10 @@ pub(crate) use call::{CallError, ToolCall, call};
 pub(crate) use refresh::refresh;
 pub(crate) use trace::of as trace;
 
-use crate::assembly::ToolRoute;
-use crate::exchange::ResponseBody;
+use crate::assembly::tool_route::ToolRoute;
 use crate::exchange::request_context::{RequestContext, RoutedRequest};
 use crate::exchange::respond::respond;
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::{ErrorFormat, ErrorResponse, no_such};
 use crate::layers::tool_server::{ServerLink, ToolLayer, ToolRegistry};
 

@@ -16,12 +16,12 @@ use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::base::clock;
-use crate::exchange::ConnectionSlot;
-use crate::exchange::ResponseBody;
+use crate::exchange::connection_slot::ConnectionSlot;
 use crate::exchange::forward::{NO_SERVER, NO_UPSTREAM, SLOW_UPSTREAM, is_failure, upstream_uri};
-use crate::exchange::prepare_request;
+use crate::exchange::headers::prepare_request;
 use crate::exchange::request_context::RoutedRequest;
 use crate::exchange::respond::HandlerResult;
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::RequestBody;
 use crate::upstream::proxy::Proxy;

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::{AbortHandle, spawn_local};
 
-use super::Endpoint;
+use super::endpoint::Endpoint;
 use crate::http::request_body::RequestBody;
 
 /// A connection that carries one request at a time. A separate task reads and writes its socket;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use hyper::Request;
 use tokio::time::timeout;
 
-use super::Endpoint;
 use super::connection::{Broken, Received, UpstreamConn, UpstreamError};
+use super::endpoint::Endpoint;
 use crate::base::clock;
 use crate::http::request_body::RequestBody;
 

@@ -21,13 +21,13 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use crate::base::MemoryBudget;
-use crate::config::ServerSpec;
-use crate::exchange::ConnectionSlot;
-use crate::exchange::ResponseBody;
-use crate::exchange::Worker;
-use crate::http::{ConnectionFlags, InspectedStream};
-use crate::worker::ClientSocket;
+use crate::base::memory::MemoryBudget;
+use crate::config::server::ServerSpec;
+use crate::exchange::connection_slot::ConnectionSlot;
+use crate::exchange::response_body::ResponseBody;
+use crate::exchange::worker::Worker;
+use crate::http::smuggling::{ConnectionFlags, InspectedStream};
+use crate::worker::client_socket::ClientSocket;
 use crate::worker::dispatch;
 use crate::worker::http2_streams::{Streams, WatchedBody};
 

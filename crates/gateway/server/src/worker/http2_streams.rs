@@ -20,10 +20,10 @@ use hyper::rt::Executor;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::base::{Held, MemoryBudget, SHORT_PATIENCE};
-use crate::exchange::ResponseBody;
+use crate::base::memory::{Held, MemoryBudget, SHORT_PATIENCE};
 use crate::exchange::proxy_body::BodyError;
-use crate::http::BoxError;
+use crate::exchange::response_body::ResponseBody;
+use crate::http::body_filter::BoxError;
 
 /// What one stream costs beside its bytes: its task, its context, its head.
 const STREAM_BYTES: usize = 8 << 10;

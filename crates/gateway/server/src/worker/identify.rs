@@ -4,11 +4,11 @@ use hyper::HeaderMap;
 use ring::digest::{Context, SHA256};
 
 use crate::assembly::config::Config;
-use crate::assembly::{Handler, Route};
-use crate::exchange::passed_on;
+use crate::assembly::router::{Handler, Route};
+use crate::exchange::headers::passed_on;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::AdmissionRequest;
-use crate::layers::Identity;
+use crate::layers::identity::Identity;
 use crate::layers::rate_limit::RateLimit;
 use crate::upstream::proxy::Proxy;
 

@@ -12,8 +12,8 @@ use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
 use crate::base::clock;
-use crate::exchange::ConnectionSlot;
-use crate::exchange::Worker;
+use crate::exchange::connection_slot::ConnectionSlot;
+use crate::exchange::worker::Worker;
 use crate::routes::tools;
 use crate::worker::connection::serve_connection;
 

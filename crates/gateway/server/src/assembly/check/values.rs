@@ -7,9 +7,9 @@ use hyper::header::HeaderName;
 
 use super::Check;
 use crate::assembly::spec::Spec;
-use crate::config::RouteSpec;
-use crate::config::UpstreamSpec;
+use crate::config::route::RouteSpec;
 use crate::config::units::ByteSize;
+use crate::config::upstream::UpstreamSpec;
 
 impl Check {
     /// Refuses single values that cannot mean anything.

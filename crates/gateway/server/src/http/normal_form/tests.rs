@@ -97,7 +97,7 @@ fn the_normal_form_keeps_what_the_path_means() {
     for _ in 0..200_000 {
         let mut text = String::from("/");
         for _ in 0..8 {
-            seed = crate::base::splitmix64(seed);
+            seed = crate::base::rng::splitmix64(seed);
             let pick = usize::try_from(seed >> 33).unwrap() % alphabet.len();
             text.push(char::from(alphabet[pick]));
         }

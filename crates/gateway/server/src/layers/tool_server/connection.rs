@@ -12,10 +12,10 @@ use tokio::sync::Mutex;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::Failure;
-use super::ServerLink;
 use super::exchange::{Services, exchange};
-use crate::base::Held;
+use super::failure::Failure;
+use super::link::ServerLink;
+use crate::base::memory::Held;
 
 /// One worker's connections to all tool servers, by name.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use plimsoll_gateway_mcp::{LocalTool, ServerState, Tool};
 
-use super::RunningCalls;
-use super::ServerLink;
 use super::ToolRegistry;
 use super::layer::ToolLayer;
+use super::link::ServerLink;
+use super::running_calls::RunningCalls;
 
 /// All servers and tools, replaced as a whole with each change.
 #[derive(Debug)]

@@ -16,10 +16,10 @@ use plimsoll_gateway_mcp::version::SESSION_HEADER;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::Failure;
-use super::ServerLink;
+use super::failure::Failure;
+use super::link::ServerLink;
 use crate::base::clock;
-use crate::base::{Held, MemoryBudget, UNCOUNTED};
+use crate::base::memory::{Held, MemoryBudget, UNCOUNTED};
 use crate::http::decode::Decoder;
 use crate::http::request_body::RequestBody;
 use crate::upstream::{InFlightGuard, Pool, UpstreamConn, UpstreamError};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use plimsoll_gateway_mcp::{AllowLists, LocalTool};
 use plimsoll_gateway_store::SessionRules;
 
-use super::{ServerLink, ServerSettings};
+use super::link::{ServerLink, ServerSettings};
 use crate::config::units::HumanDuration;
-use crate::layers::LayerCounter;
+use crate::layers::counters::LayerCounter;
 use crate::layers::tool_server::ToolsSpec;
 use crate::layers::{Layer, Setup};
 

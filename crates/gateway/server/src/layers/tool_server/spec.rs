@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::config::Secret;
+use crate::config::secret::Secret;
 use crate::config::units::{ByteSize, HumanDuration};
 
 /// Tools: the gateway's own, and those of servers that speak MCP.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::{ApiRequest, layer};
+use super::api_request::{ApiRequest, layer};
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, json as json_response};
 use crate::http::error_response::{ErrorResponse, no_such};

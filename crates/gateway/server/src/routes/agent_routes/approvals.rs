@@ -5,17 +5,17 @@ use plimsoll_gateway_store::{Approval, ApprovalState, NewApproval, RecordError, 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::api_request::{ApiRequest, object};
 use super::counted;
 use super::sessions::expect_session;
-use super::{ApiRequest, object};
 use crate::base::clock;
-use crate::exchange::ResponseBody;
-use crate::exchange::random_id;
+use crate::exchange::random_id::random_id;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, json as json_response};
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::{ErrorResponse, no_such};
 use crate::layers::agent_layer::OPERATIONS;
-use crate::routes::store_error;
+use crate::routes::store_error::store_error;
 
 /// The most that a list shows.
 const LISTED: usize = 1_000;

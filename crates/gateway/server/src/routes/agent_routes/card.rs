@@ -7,13 +7,13 @@ use hyper::http::uri::Authority;
 use hyper::{Method, Request, StatusCode, Uri, Version};
 use serde_json::{Map, Value};
 
-use super::ApiRequest;
 use super::agents::find;
+use super::api_request::ApiRequest;
 use crate::exchange::document;
 use crate::exchange::forward;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, json as json_response};
-use crate::http::ask_for_readable;
+use crate::http::content::ask_for_readable;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::RequestBody;
 use crate::layers::agent_layer::Agent;

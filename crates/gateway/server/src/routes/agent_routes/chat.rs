@@ -11,8 +11,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::api_request::{ApiRequest, layer, object};
 use super::counted;
-use super::{ApiRequest, layer, object};
 use crate::exchange::document;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, json as json_response};

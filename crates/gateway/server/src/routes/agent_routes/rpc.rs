@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::error::Category;
 use serde_json::{Map, Value, json};
 
-use crate::exchange::ResponseBody;
 use crate::exchange::respond::json as json_response;
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::agent_layer::VERSION_HEADER;
 

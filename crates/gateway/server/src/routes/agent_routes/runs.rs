@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
+use super::api_request::{ApiRequest, object};
 use super::chat::{self, Outcome};
 use super::counted;
-use super::{ApiRequest, object};
 use crate::base::clock;
-use crate::exchange::ResponseBody;
-use crate::exchange::random_id;
+use crate::exchange::random_id::random_id;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, finish, json as json_response, respond_error};
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::{ErrorResponse, no_such};
 use crate::layers::owners::{Work, owner_of, value_bytes};
 

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::a2a;
 use super::agents::find;
+use super::api_request::{ApiRequest, object};
 use super::counted;
 use super::rpc::{METHOD_NOT_FOUND, VERSION_NOT_SUPPORTED};
 use super::sessions::expect_session;
-use super::{ApiRequest, object};
 use crate::exchange::document;
-use crate::exchange::random_id;
+use crate::exchange::random_id::random_id;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, json as json_response};
 use crate::http::error_response::ErrorResponse;

@@ -5,15 +5,15 @@ use plimsoll_gateway_store::{NewSession, RecordId, Session, SessionRules};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::api_request::{ApiRequest, object};
 use super::counted;
-use super::{ApiRequest, object};
 use crate::base::clock;
-use crate::exchange::ResponseBody;
-use crate::exchange::random_id;
+use crate::exchange::random_id::random_id;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, json as json_response};
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::{ErrorResponse, no_such};
-use crate::routes::store_error;
+use crate::routes::store_error::store_error;
 
 /// The body of `POST /v1/sessions`.
 #[derive(Debug, Deserialize)]

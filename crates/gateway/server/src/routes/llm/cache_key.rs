@@ -21,10 +21,10 @@ use ring::digest::{Context, SHA256};
 
 use crate::assembly::config::Config;
 use crate::base::clock;
-use crate::exchange::is_credential;
+use crate::exchange::headers::is_credential;
 use crate::http::header_list::{HeaderList, headers_of};
-use crate::layers::Identity;
 use crate::layers::auth::Auth;
+use crate::layers::identity::Identity;
 use crate::layers::tenant::TenantRule;
 use crate::upstream::Upstream;
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use plimsoll_gateway_dialect::{Dialect, DialectError, Endpoint, Streaming, Translator};
 
 use crate::assembly::config::Config;
-use crate::config::DialectSpec;
+use crate::config::upstream::DialectSpec;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::budget::Demand;
 

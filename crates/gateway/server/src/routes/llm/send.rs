@@ -9,7 +9,7 @@ use plimsoll_gateway_dialect::Dialect;
 use super::request::{LlmRequest, dialect_error};
 use crate::exchange::forward::{self, UpstreamResponse};
 use crate::exchange::request_context::RequestContext;
-use crate::http::ask_for_readable;
+use crate::http::content::ask_for_readable;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::RequestBody;
 use crate::layers::auth::bearer;

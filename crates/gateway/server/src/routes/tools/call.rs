@@ -14,15 +14,15 @@ use plimsoll_gateway_mcp::{Provider, RegisteredTool, ToolResult};
 use plimsoll_gateway_store::RecordId;
 use tokio::time::timeout;
 
-use crate::base::Held;
 use crate::base::clock;
+use crate::base::memory::Held;
 use crate::exchange::document;
 use crate::exchange::request_context::RequestContext;
 use crate::http::error_response::{ErrorResponse, no_such};
 use crate::layers::Reading;
 use crate::layers::agent_layer::OPERATIONS;
 use crate::layers::tool_server::{CALLS, Failure, RunningCall, ServerLink, Services, Trace};
-use crate::routes::store_error;
+use crate::routes::store_error::store_error;
 
 /// A call as a client asks for it.
 pub(crate) struct ToolCall<'a> {

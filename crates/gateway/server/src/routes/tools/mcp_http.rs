@@ -9,9 +9,9 @@ use plimsoll_gateway_mcp::mcp_server::{Headers, Refusal};
 use plimsoll_gateway_mcp::rpc;
 use plimsoll_gateway_mcp::version::{METHOD_HEADER, NAME_HEADER, SESSION_HEADER, VERSION_HEADER};
 
-use crate::exchange::ResponseBody;
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, json as json_response};
+use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
 
 /// What the head of a request says.

@@ -8,7 +8,7 @@ use plimsoll_gateway_mcp::ServerState;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
-use crate::exchange::Worker;
+use crate::exchange::worker::Worker;
 use crate::layers::tool_server::{Failure, ServerLink, Services};
 
 /// Time between two looks at a server that does not answer.

@@ -1,0 +1,65 @@
+//! Configuration keys of routes.
+
+use serde::Deserialize;
+
+use crate::config::units::HumanDuration;
+
+/// A route.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RouteSpec {
+    /// Name in metrics and logs.
+    pub name: String,
+    /// Path: exact, with parameters (`/v1/items/{id}`), or a prefix that ends in `/*`.
+    pub path: String,
+    /// Name of the upstream that serves the route.
+    #[serde(default)]
+    pub upstream: Option<String>,
+    /// A fixed response, instead of an upstream.
+    #[serde(default)]
+    pub respond: Option<RespondSpec>,
+    /// Prefix that is removed from the path before the request is sent upstream.
+    #[serde(default)]
+    pub strip: Option<String>,
+    /// Consumers that may use the route; an empty list allows all.
+    #[serde(default)]
+    pub consumers: Vec<String>,
+    /// Scope that a key needs.
+    #[serde(default)]
+    pub scope: Option<String>,
+    /// Time limit until a response begins, instead of the upstream's.
+    #[serde(default)]
+    pub timeout: Option<HumanDuration>,
+    /// Whether it carries chat completions or messages, which are translated, scanned, cached and
+    /// budgeted.
+    #[serde(default)]
+    pub llm: bool,
+    /// Whether `WebSocket` connections are passed through.
+    #[serde(default)]
+    pub websocket: bool,
+}
+
+/// A fixed response.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RespondSpec {
+    /// HTTP status.
+    #[serde(default = "ok")]
+    pub status: u16,
+    /// Content type.
+    #[serde(default = "json")]
+    pub content_type: String,
+    /// Body.
+    #[serde(default)]
+    pub body: String,
+}
+
+const fn ok() -> u16 {
+    200
+}
+
+fn json() -> String {
+    "application/json".to_owned()
+}

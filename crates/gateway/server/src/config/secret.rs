@@ -1,0 +1,29 @@
+//! Secrets in the configuration: texts that no output shows.
+
+use serde::Deserialize;
+
+/// A text that is never shown. `${NAME}` stands for an environment variable.
+#[derive(Clone, Deserialize, PartialEq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+pub struct Secret(String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+impl Secret {
+    /// The text, with its environment variable filled in.
+    ///
+    /// # Errors
+    /// A message about a variable that is not set, or about an empty text.
+    pub fn reveal(&self) -> Result<String, String> {
+        let text = match self.0.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
+            None => self.0.clone(),
+            Some(name) => std::env::var(name)
+                .map_err(|_| format!("the environment variable `{name}` is not set"))?,
+        };
+        if text.is_empty() { Err("a key or secret is empty".to_owned()) } else { Ok(text) }
+    }
+}

@@ -1,0 +1,118 @@
+//! Keys of the listener, of error responses and of the store.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::secret::Secret;
+use crate::config::units::{ByteSize, HumanDuration};
+
+/// Limits on connections and requests.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerSpec {
+    /// Largest head of a request.
+    pub header_bytes: ByteSize,
+    /// Most headers of a request.
+    pub headers: usize,
+    /// Largest body of a request, enforced while it arrives.
+    pub body_bytes: ByteSize,
+    /// A connection on which no complete head arrives in this time is closed; so is an idle one.
+    pub header_timeout: HumanDuration,
+    /// A body must be complete in this time.
+    pub body_timeout: HumanDuration,
+    /// A client that takes no byte of a response for this long is disconnected; over HTTP/2 its
+    /// stream is reset.
+    pub write_timeout: HumanDuration,
+    /// A `WebSocket` on which nothing passes for this long is closed.
+    pub websocket_timeout: HumanDuration,
+    /// Most open connections of each worker, `WebSocket`s included; further ones wait in the
+    /// kernel's queue.
+    pub connections: usize,
+    /// Most bytes of messages that are held in all: bodies that are read whole, what clients do not
+    /// take, dialogues of chats and runs. Beyond it requests are refused with 503, and clients that
+    /// take nothing are disconnected. A connection costs up to 48 KiB beside it.
+    pub memory: ByteSize,
+    /// Most bytes that the agent loops and background runs of one tenant hold, without a tenant
+    /// those of one consumer or client address; a quarter of `memory` if not set.
+    pub owner_memory: Option<ByteSize>,
+    /// Largest response of an upstream that is read whole, to be translated or scrubbed.
+    pub response_bytes: ByteSize,
+    /// Time that requests in flight have to finish when the gateway stops.
+    pub drain: HumanDuration,
+}
+
+impl Default for ServerSpec {
+    fn default() -> Self {
+        Self {
+            header_bytes: ByteSize(16 << 10),
+            headers: 64,
+            body_bytes: ByteSize(1 << 20),
+            header_timeout: HumanDuration::secs(60),
+            body_timeout: HumanDuration::secs(30),
+            write_timeout: HumanDuration::secs(30),
+            websocket_timeout: HumanDuration::secs(300),
+            connections: 20_000,
+            memory: ByteSize(512 << 20),
+            owner_memory: None,
+            response_bytes: ByteSize(64 << 20),
+            drain: HumanDuration::secs(10),
+        }
+    }
+}
+
+/// Certificate and key, PEM.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TlsSpec {
+    /// File with the certificate chain, PEM.
+    pub cert: PathBuf,
+    /// File with the private key, PEM.
+    pub key: PathBuf,
+}
+
+/// Format of error responses.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum EnvelopeSpec {
+    /// `{"error":{"type":...,"message":...}}`
+    #[default]
+    Typed,
+    /// the message alone, as text
+    Plain,
+}
+
+/// The store of rate limits, budgets and cached responses.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreSpec {
+    /// URL of a Redis server, or `${NAME}` for an environment variable. Without it: the memory of
+    /// this process.
+    pub redis: Option<Secret>,
+    /// Behaviour while Redis is unavailable.
+    pub on_loss: FailureMode,
+    /// Time limit of an operation on Redis.
+    pub timeout: HumanDuration,
+}
+
+impl Default for StoreSpec {
+    fn default() -> Self {
+        Self { redis: None, on_loss: FailureMode::Open, timeout: HumanDuration::millis(50) }
+    }
+}
+
+/// Behaviour while the store is unavailable.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FailureMode {
+    /// requests pass
+    #[default]
+    Open,
+    /// requests are refused with 503
+    Closed,
+}

@@ -1,0 +1,139 @@
+//! Configuration keys of upstreams.
+
+use serde::Deserialize;
+
+use super::secret::Secret;
+use crate::config::units::{ByteSize, HumanDuration};
+
+/// A group of interchangeable servers, which get requests in turn.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct UpstreamSpec {
+    /// `HOST:PORT` of each server.
+    pub addresses: Vec<String>,
+    /// The dialect of the servers, for LLM routes.
+    #[serde(default)]
+    pub dialect: DialectSpec,
+    /// The name under which servers of OpenAI's dialect know the most tokens of an answer, for
+    /// requests that are translated.
+    #[serde(default)]
+    pub token_limit: TokenLimitSpec,
+    /// API key that is sent instead of the client's; `${NAME}` for an environment variable.
+    #[serde(default)]
+    pub key: Option<Secret>,
+    /// Time limit for opening a connection.
+    #[serde(default = "two_seconds")]
+    pub connect_timeout: HumanDuration,
+    /// Time limit until a response begins.
+    #[serde(default = "minute")]
+    pub timeout: HumanDuration,
+    /// Longest pause within a response.
+    #[serde(default = "minute")]
+    pub idle_timeout: HumanDuration,
+    /// Longest time that an idle connection is kept for the next request.
+    #[serde(default = "minute")]
+    pub keep_alive: HumanDuration,
+    /// Largest buffer that a response is read into, and so the most that is taken from the server
+    /// before the client has taken what came before. A response's head must fit into it.
+    #[serde(default = "buffer")]
+    pub buffer: ByteSize,
+    /// Retries of requests whose body is in memory: of all methods after 503 or a failed connect,
+    /// of idempotent ones also after 502 or a broken connection.
+    #[serde(default)]
+    pub retry: Option<RetrySpec>,
+    /// Circuit breaker of each server.
+    #[serde(default)]
+    pub breaker: Option<BreakerSpec>,
+}
+
+impl UpstreamSpec {
+    /// One server with the defaults.
+    pub(crate) fn at(address: String, timeout: HumanDuration) -> Self {
+        Self {
+            addresses: vec![address],
+            dialect: DialectSpec::default(),
+            token_limit: TokenLimitSpec::default(),
+            key: None,
+            connect_timeout: two_seconds(),
+            timeout,
+            idle_timeout: timeout,
+            keep_alive: minute(),
+            buffer: buffer(),
+            retry: None,
+            breaker: None,
+        }
+    }
+}
+
+/// The dialect of an LLM upstream.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DialectSpec {
+    /// OpenAI
+    #[default]
+    Openai,
+    /// Anthropic
+    Anthropic,
+}
+
+/// The name of the most tokens of an answer.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TokenLimitSpec {
+    /// as OpenAI has it
+    #[default]
+    MaxCompletionTokens,
+    /// as older and many other servers have it
+    MaxTokens,
+}
+
+/// Retries.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct RetrySpec {
+    /// Most times that a request is sent, the first one included.
+    pub attempts: u32,
+    /// Retries allowed in ten seconds, as a share of the requests; ten more are always allowed.
+    pub budget: f64,
+    /// Pause before the first retry; it doubles for each further one.
+    pub backoff: HumanDuration,
+}
+
+impl Default for RetrySpec {
+    fn default() -> Self {
+        Self { attempts: 2, budget: 0.2, backoff: HumanDuration::millis(10) }
+    }
+}
+
+/// A circuit breaker.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct BreakerSpec {
+    /// Failures in a row that open it.
+    pub failures: u32,
+    /// Time that it stays open before one trial request is admitted.
+    pub open: HumanDuration,
+}
+
+impl Default for BreakerSpec {
+    fn default() -> Self {
+        Self { failures: 5, open: HumanDuration::secs(5) }
+    }
+}
+
+const fn buffer() -> ByteSize {
+    ByteSize(16 << 10)
+}
+
+const fn minute() -> HumanDuration {
+    HumanDuration::secs(60)
+}
+
+const fn two_seconds() -> HumanDuration {
+    HumanDuration::secs(2)
+}

@@ -1,0 +1,67 @@
+//! Why there is no answer of a tool server.
+
+use plimsoll_gateway_mcp::ListError;
+use plimsoll_gateway_mcp::client::Fault;
+use plimsoll_gateway_mcp::rpc::RpcError;
+
+use crate::http::error_response::ErrorResponse;
+use crate::http::request_body::no_memory;
+
+/// Why there is no answer of a tool server.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// No connection could be opened.
+    Unreachable,
+    /// The connection broke.
+    Broken,
+    /// It took longer than allowed.
+    TimedOut,
+    /// The gateway holds too much already.
+    NoMemory,
+    /// It answered something else than an answer.
+    Fault(Fault),
+    /// It answered this status and nothing else.
+    Status(u16),
+    /// It answered an error.
+    Rpc(RpcError),
+    /// It cannot be spoken to.
+    Handshake(String),
+    /// Its list of tools cannot be used.
+    List(ListError),
+    /// The result of a call is none.
+    Result(&'static str),
+}
+
+impl Failure {
+    /// What happened, behind the name of the server.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Unreachable => "it cannot be reached".to_owned(),
+            Self::Broken => "it broke off".to_owned(),
+            Self::TimedOut => "it did not answer in time".to_owned(),
+            Self::NoMemory => "the gateway holds too many messages now".to_owned(),
+            Self::Fault(fault) => fault.to_string(),
+            Self::Status(status) => format!("it answered status {status}"),
+            Self::Rpc(error) => format!("it answered {error}"),
+            Self::Handshake(reason) => reason.clone(),
+            Self::List(error) => error.to_string(),
+            Self::Result(problem) => (*problem).to_owned(),
+        }
+    }
+
+    /// The error for a client.
+    pub(crate) fn to_response(&self, server: &str) -> ErrorResponse {
+        let message = format!("tool server `{server}`: {}", self.reason());
+        match self {
+            Self::TimedOut => ErrorResponse::upstream_timeout(message),
+            Self::NoMemory => no_memory(),
+            _ => ErrorResponse::bad_gateway(message),
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}

@@ -1,0 +1,90 @@
+//! The calls of MCP clients that can be cancelled. All workers share them: a cancellation may come
+//! to another worker than its call.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// A session, and the id of a request in it.
+type Key = (String, String);
+
+/// The calls that can be cancelled.
+#[derive(Debug, Default)]
+pub(crate) struct RunningCalls(Mutex<HashMap<Key, Arc<Notify>>>);
+
+/// A call that can be cancelled as long as this is held.
+#[derive(Debug)]
+pub(crate) struct RunningCall<'a> {
+    all: &'a RunningCalls,
+    key: Key,
+    stop: Arc<Notify>,
+}
+
+impl RunningCalls {
+    fn all(&self) -> MutexGuard<'_, HashMap<Key, Arc<Notify>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a call. Of two with the same id at once only the later one can be cancelled: a client
+    /// must not do that.
+    pub(crate) fn begin(&self, session: &str, id: String) -> RunningCall<'_> {
+        let (key, stop) = ((session.to_owned(), id), Arc::<Notify>::default());
+        self.all().insert(key.clone(), Arc::clone(&stop));
+        RunningCall { all: self, key, stop }
+    }
+
+    /// Stops a call, if it is under way.
+    pub(crate) fn cancel(&self, session: &str, id: String) {
+        if let Some(stop) = self.all().remove(&(session.to_owned(), id)) {
+            // It is kept for a call that does not wait yet.
+            stop.notify_one();
+        }
+    }
+}
+
+impl RunningCall<'_> {
+    /// Waits until the call is cancelled.
+    pub(crate) async fn cancelled(&self) {
+        self.stop.notified().await;
+    }
+}
+
+impl Drop for RunningCall<'_> {
+    fn drop(&mut self) {
+        let mut all = self.all.all();
+        if all.get(&self.key).is_some_and(|stop| Arc::ptr_eq(stop, &self.stop)) {
+            all.remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    fn is_cancelled(call: &RunningCall<'_>) -> bool {
+        pin!(call.cancelled()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn a_call_is_cancelled_by_its_session_and_id_while_it_runs() {
+        let calls = RunningCalls::default();
+        let begin = |session: &str, id: &str| calls.begin(session, id.to_owned());
+        let (first, second, other) = (begin("s", "1"), begin("s", "2"), begin("t", "1"));
+        calls.cancel("s", "1".to_owned());
+        calls.cancel("s", "\"2\"".to_owned());
+        let found = [&first, &second, &other].map(is_cancelled);
+        assert_eq!(found, [true, false, false]);
+        // The id is free again, and the end of the first call does not touch the second.
+        let again = begin("s", "1");
+        drop(first);
+        calls.cancel("s", "1".to_owned());
+        assert!(is_cancelled(&again));
+        drop((again, second, other));
+        assert!(calls.all().is_empty());
+    }
+}

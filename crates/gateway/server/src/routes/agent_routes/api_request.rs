@@ -1,0 +1,116 @@
+//! The requests of the layer: their JSON bodies, ids and errors.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::Method;
+use hyper::body::{Body as _, Incoming};
+use hyper::http::request::Parts;
+use plimsoll_gateway_inspect::Source;
+use plimsoll_gateway_store::RecordId;
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+use crate::exchange::document;
+use crate::exchange::request_context::{RequestContext, RoutedRequest};
+use crate::exchange::respond::{expect_json, expect_method, expect_plain};
+use crate::http::error_response::{ErrorResponse, no_such};
+use crate::http::request_body;
+use crate::layers::agent_layer::AgentLayer;
+
+/// A request of the layer.
+pub(super) struct ApiRequest {
+    pub(super) head: Parts,
+    /// Until it is read.
+    body: Option<Incoming>,
+    pub(super) context: Box<RequestContext>,
+    /// The last parameter of the path.
+    pub(super) parameter: Option<String>,
+}
+
+impl ApiRequest {
+    pub(super) fn new(routed: RoutedRequest) -> Self {
+        let RoutedRequest { request, context, parameter } = routed;
+        let (head, body) = request.into_parts();
+        Self { head, body: Some(body), context, parameter }
+    }
+
+    /// Checks that it is a `GET`.
+    ///
+    /// # Errors
+    /// It has another method.
+    pub(super) fn expect_get(&self) -> Result<(), ErrorResponse> {
+        expect_method(&self.head.method, &Method::GET)
+    }
+
+    /// The body of a `POST`, whole.
+    ///
+    /// # Errors
+    /// Another method; a body that is no JSON by its type, encoded, too large or too slow.
+    pub(super) async fn post(&mut self) -> Result<Bytes, ErrorResponse> {
+        expect_method(&self.head.method, &Method::POST)?;
+        expect_plain(&self.head.headers)?;
+        let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
+        if body.is_end_stream() {
+            return Ok(Bytes::new());
+        }
+        expect_json(&self.head.headers)?;
+        if self.context.worker.state.memory.is_short() {
+            return Err(request_body::no_memory());
+        }
+        let body = request_body::collect(self.context.body_bounds(), body).await?;
+        self.context.bytes_received = body.len() as u64;
+        Ok(body)
+    }
+
+    /// As [`Self::post`], judged by the policy: what it redacts is gone.
+    ///
+    /// # Errors
+    /// Those of [`Self::post`] and [`document::check`].
+    pub(super) async fn post_judged(&mut self) -> Result<Bytes, ErrorResponse> {
+        let body = self.post().await?;
+        document::check(&mut self.context, body, Source::Protocol).await
+    }
+
+    /// The id in the path.
+    pub(super) fn id(&self) -> Option<RecordId> {
+        self.parameter.as_deref().and_then(RecordId::parse)
+    }
+
+    /// The layer's settings.
+    ///
+    /// # Errors
+    /// The configuration that is in force now has no such layer.
+    pub(super) fn layer(&self) -> Result<Arc<AgentLayer>, ErrorResponse> {
+        layer(&self.context)
+    }
+}
+
+/// The layer's settings.
+///
+/// # Errors
+/// The configuration that is in force now has no such layer.
+pub(super) fn layer(context: &RequestContext) -> Result<Arc<AgentLayer>, ErrorResponse> {
+    context.config.layers.agents.clone().ok_or_else(|| ErrorResponse::not_found(no_such("route")))
+}
+
+/// Reads a JSON object; nothing at all is an empty one.
+///
+/// # Errors
+/// It is no object, or not of this form.
+pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T, ErrorResponse> {
+    let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
+    // serde would read an array as an object with its members in order.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(ErrorResponse::bad_request("the body is not a JSON object"));
+    }
+    serde_json::from_slice(body).map_err(|error| {
+        // The error of a value repeats it.
+        let place = format!("line {}, column {}", error.line(), error.column());
+        let message = match error.classify() {
+            Category::Data => "the body is not what this route takes",
+            _ => "the body is not JSON",
+        };
+        ErrorResponse::bad_request(format!("{message}: {place}"))
+    })
+}

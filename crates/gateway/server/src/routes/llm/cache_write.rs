@@ -1,0 +1,111 @@
+//! Writing responses to the cache.
+
+use std::mem;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use plimsoll_gateway_store::{CachedResponse, Lead};
+
+use crate::base::clock;
+use crate::base::poll_or_spawn::poll_or_spawn;
+use crate::http::body_filter::{BodyFilter, BoxError};
+use crate::layers::llm_info::ObservedUsage;
+
+/// The largest response that is cached.
+const MAX_BYTES: usize = 4 << 20;
+
+/// The task to write a response to the cache, for which other requests may be waiting.
+pub(super) struct CacheWrite {
+    pub(super) lead: Lead,
+    pub(super) ttl: Duration,
+}
+
+impl CacheWrite {
+    /// The response cannot be cached: all that wait for it send their own request.
+    pub(super) fn cancel(self) {
+        self.lead.alone();
+    }
+
+    /// As [`Self::write`], for a response in one piece. The copy is the cache's own: it counts it.
+    pub(super) fn write_whole(self, content_type: Option<&HeaderValue>, body: &Bytes) {
+        if body.len() > MAX_BYTES {
+            return self.cancel();
+        }
+        self.write(content_type, vec![Bytes::copy_from_slice(body)]);
+    }
+
+    /// Caches a response, frame by frame, and hands it to all that wait.
+    pub(super) fn write(self, content_type: Option<&HeaderValue>, frames: Vec<Bytes>) {
+        let content_type = content_type.map(|value| {
+            (
+                Bytes::from_static(CONTENT_TYPE.as_str().as_bytes()),
+                Bytes::copy_from_slice(value.as_bytes()),
+            )
+        });
+        let answer =
+            CachedResponse { status: 200, headers: content_type.into_iter().collect(), frames };
+        let Self { lead, ttl } = self;
+        poll_or_spawn(async move { lead.fill(clock::now(), answer, ttl).await });
+    }
+}
+
+/// Records a response on its way to the client, and caches it at its end.
+pub(super) struct CacheFilter {
+    write: Option<CacheWrite>,
+    content_type: Option<HeaderValue>,
+    usage: Rc<ObservedUsage>,
+    frames: Vec<Bytes>,
+    size: usize,
+}
+
+impl CacheFilter {
+    /// `usage` tells at the end whether the response was a whole and good answer.
+    pub(super) const fn new(
+        write: CacheWrite,
+        content_type: Option<HeaderValue>,
+        usage: Rc<ObservedUsage>,
+    ) -> Self {
+        Self { write: Some(write), content_type, usage, frames: Vec::new(), size: 0 }
+    }
+}
+
+impl BodyFilter for CacheFilter {
+    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
+        if self.write.is_some() {
+            self.size += chunk.len();
+            // A copy, since the chunk may keep a much larger buffer alive.
+            self.frames.push(Bytes::copy_from_slice(&chunk));
+        }
+        if self.size > MAX_BYTES {
+            self.frames = Vec::new();
+            self.size = 0;
+            if let Some(write) = self.write.take() {
+                write.cancel();
+            }
+        }
+        Ok(chunk)
+    }
+
+    /// Only whole and good answers are cached. If the filter is dropped before, one of those that
+    /// wait takes over.
+    fn end(&mut self) -> Result<Bytes, BoxError> {
+        match self.write.take() {
+            Some(write) if self.usage.is_answer() => {
+                write.write(self.content_type.as_ref(), mem::take(&mut self.frames));
+            }
+            Some(write) => write.cancel(),
+            None => {}
+        }
+        Ok(Bytes::new())
+    }
+
+    fn held(&self) -> usize {
+        self.size
+    }
+
+    fn is_transparent(&self) -> bool {
+        true
+    }
+}
