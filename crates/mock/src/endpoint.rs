@@ -6,9 +6,8 @@ use hyper::header::CONTENT_TYPE;
 use crate::dialect::Dialect::{
     self, AnthropicMessages, OpenaiChat, OpenaiCompletions, OpenaiEmbeddings, OpenaiResponses,
 };
-use crate::prometheus;
 use crate::state::MockState;
-use crate::websocket;
+use crate::{prometheus, websocket};
 
 /// The MIME type of JSON.
 pub(crate) const JSON: &str = "application/json";

@@ -13,10 +13,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::counters::Stats;
 use crate::error::MockError;
 use crate::log::LogRecord;
-use crate::rx_timestamp;
-use crate::server;
 use crate::spec::{LogTarget, MockConfig};
 use crate::state::MockState;
+use crate::{rx_timestamp, server};
 
 /// Connections that may wait to be accepted: a load generator opens thousands at once.
 const BACKLOG: i32 = 4_096;

@@ -9,13 +9,11 @@ use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request};
 
-use crate::a2a;
 use crate::dialect::{Dialect, SilentEncoder};
 use crate::endpoint::{Endpoint, Page};
 use crate::event_plan::{EventPlan, unstreamed};
 use crate::exchange::Exchange;
 use crate::hash::fnv1a;
-use crate::mcp;
 use crate::overrides::RequestOverrides;
 use crate::recorded_answer::RecordedAnswer;
 use crate::request::{ApiRequest, behind_marker};
@@ -27,8 +25,8 @@ use crate::stream_plan::StreamPlan;
 use crate::timed_io::ConnectionTimes;
 use crate::timed_plan::TimedPlan as _;
 use crate::tool_loop::{Conversation, ToolTurn};
-use crate::websocket;
 use crate::worker::Worker;
+use crate::{a2a, mcp, websocket};
 
 /// Larger request bodies are refused.
 const BODY_LIMIT: usize = 64 * 1024 * 1024;

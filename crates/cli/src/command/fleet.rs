@@ -9,10 +9,9 @@ use plimsoll_calibrate::Record;
 use plimsoll_measure::Nanos;
 
 use self::model::{Fleet, HostLimits, Load};
-use crate::console;
-use crate::environment;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{parse_rate, parse_time};
+use crate::{console, environment};
 
 const AFTER: &str = "\
 Examples:

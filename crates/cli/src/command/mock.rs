@@ -10,11 +10,10 @@ use plimsoll_mock::{
     Distribution, HumanDuration, LogTarget, Mock, MockConfig, ModelSpec, OutputLength, Stats,
 };
 
-use crate::console;
 use crate::exit::Exit;
 use crate::fd_limit::FdLimit;
 use crate::flags::{parse_listen_address, read_config};
-use crate::signal;
+use crate::{console, signal};
 
 const AFTER: &str = include_str!("mock.txt").trim_ascii_end();
 

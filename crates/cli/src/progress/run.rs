@@ -7,8 +7,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_metrics::{GroupStats, Limit, RunMetadata};
 use plimsoll_report::{counted_stage, format};
 
-use super::Judge;
-use super::{StatusOutput, figures};
+use super::{Judge, StatusOutput, figures};
 use crate::console;
 
 /// Interval of the lines if stderr is not a terminal.

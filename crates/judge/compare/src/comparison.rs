@@ -6,14 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cells::{self, Cells};
-use crate::defaults;
 use crate::error::CompareError;
 use crate::gates::{self, GateResult};
 use crate::judge::Rule;
 use crate::machine::{self, Difference};
-use crate::simple;
 use crate::stored_run::StoredRun;
 use crate::times::Times;
+use crate::{defaults, simple};
 
 /// Version of the layout of `comparison.json`.
 pub const SCHEMA: &str = "plimsoll.comparison/1";

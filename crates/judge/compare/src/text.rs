@@ -5,11 +5,9 @@ use plimsoll_report::Style;
 use plimsoll_report::table::Table;
 
 use crate::comparison::Comparison;
-use crate::format;
-use crate::gate_words;
 use crate::gates::{GateResult, SpreadSource};
 use crate::judge::Rule;
-use crate::simple;
+use crate::{format, gate_words, simple};
 
 impl Comparison {
     /// Formats the whole screen, at most `width` columns wide.

@@ -2,20 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::caches;
-use crate::check;
 use crate::error::{JoinError, quoted};
 use crate::map::{Field, LogOf, Map};
 use crate::matcher::Joiner;
 use crate::preset::{MapChoice, choose};
 use crate::progress::{Progress, Reading};
 use crate::result::{GroupTimes, Join, MatchCounts, SCHEMA, StageTimes, Verdict};
-use crate::rows;
 use crate::run::{Fate, Request, Run, RunChoice, run_id};
-use crate::source;
-use crate::stage_times;
-use crate::stated_times;
-use crate::times;
+use crate::{caches, check, rows, source, stage_times, stated_times, times};
 
 /// Share of requests outside the period of the log above which the join is inconclusive.
 const UNCOVERED: f64 = 0.01;

@@ -1,7 +1,6 @@
 //! The compared times of a turn, and their percentiles.
 
-use plimsoll_measure::named_enum;
-use plimsoll_measure::{Nanos, PairedTurn};
+use plimsoll_measure::{Nanos, PairedTurn, named_enum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

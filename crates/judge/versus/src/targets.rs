@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use plimsoll_measure::{Block, Nanos, Outcome, PairedTurn};
 use plimsoll_stats::{nearest_rank, samples_needed};
 
-use crate::cpu;
 use crate::facts::{Facts, TakenOut, TargetFacts};
 use crate::figure::{Figure, as_f64};
-use crate::outage;
-use crate::own_times;
 use crate::pairs::{Run, failed, turn};
 use crate::result::{BlockCounts, TargetResult};
+use crate::{cpu, outage, own_times};
 
 /// Returns one result per target, in their order.
 pub(crate) fn targets(facts: &Facts, run: Run<'_>) -> Vec<TargetResult> {

@@ -5,12 +5,10 @@ use plimsoll_metrics::{HostLoad, LoadModel, ProcessPlace, RunEnd, RunSummary};
 use plimsoll_report::format::{digits, percent, rate};
 use plimsoll_rules::Finding;
 
-use crate::cpu;
 use crate::load::{Stage, deciding, is_flat, stages};
 use crate::result::{Answer, Observed, SCHEMA, Split, State, Suspect, Why};
-use crate::role;
-use crate::server_timing;
 use crate::split::split;
+use crate::{cpu, role, server_timing};
 
 /// Share of failed requests above which the load has a fault rather than a bottleneck.
 const MOSTLY_FAILED: f64 = 0.5;

@@ -2,8 +2,7 @@
 //! without an end leave open. Every figure is printed with them, and every statement is judged on
 //! them: `docs/adr/0096-figures-with-limits.md`.
 
-use plimsoll_measure::named_enum;
-use plimsoll_measure::{LEAST_ONE_IN, Nanos};
+use plimsoll_measure::{LEAST_ONE_IN, Nanos, named_enum};
 use plimsoll_stats::batches::independent_shares;
 use plimsoll_stats::normal::NORMAL_95;
 use schemars::JsonSchema;

@@ -12,14 +12,13 @@ use plimsoll_metrics::{Gate, Limit};
 use plimsoll_workload::{WindowFault, WorkloadError};
 
 use crate::error::{Fault, Problem, Problems};
-use crate::judgeable;
 use crate::layers::LayeredValues;
 use crate::path::ConfigPath;
 use crate::problem_collector::ProblemCollector;
 use crate::scenario::scenario_names;
 use crate::source::{self, is_plain};
 use crate::spec::ProfileFile;
-use crate::suggest;
+use crate::{judgeable, suggest};
 use plimsoll_plan::TargetUrl;
 pub(crate) use targets::{CheckedTargets, reference};
 

@@ -11,8 +11,7 @@ use crate::path::ConfigPath;
 use crate::scenario::scenario_name;
 use crate::spec::{Behaviour, ProfileFile, ScenarioFile};
 use crate::suggest;
-use plimsoll_plan::HttpVersion;
-use plimsoll_plan::{Scheme, TargetUrl};
+use plimsoll_plan::{HttpVersion, Scheme, TargetUrl};
 
 /// The fix for a limit without an effect.
 const LEAVE_OUT: &str = "leave it out";

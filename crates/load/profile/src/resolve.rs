@@ -9,17 +9,14 @@ use serde::Deserialize as _;
 use crate::check::{CheckedTargets, ProfileCheck, Purpose};
 use crate::env_vars::EnvVars;
 use crate::error::{Fault, Problem, Problems, ValueSource};
-use crate::foreign_words;
-use crate::judgeable;
 use crate::layers::LayeredValues;
 use crate::overrides::Overrides;
 use crate::parser::parse_values;
 use crate::path::ConfigPath;
 use crate::problem_collector::ProblemCollector;
-use crate::scenario;
-use crate::shown_profile;
 use crate::source::Profile;
 use crate::spec::ProfileFile;
+use crate::{foreign_words, judgeable, scenario, shown_profile};
 use plimsoll_plan::{HttpPlan, Instrument, Limits, Plan, ReachPlan, RetryAfter, VersusPlan};
 
 /// Resolves a profile to a plan: file, then environment, then flags, with every default filled in.

@@ -8,8 +8,7 @@ use serde_json::Value;
 use crate::layers::drop_nulls;
 use crate::scenario::scenario_name;
 use crate::spec::ProfileFile;
-use plimsoll_plan::{Plan, is_builtin};
-use plimsoll_plan::{REDACTED, is_shown_header, redacted_path};
+use plimsoll_plan::{Plan, REDACTED, is_builtin, is_shown_header, redacted_path};
 
 /// The most important keys, in this order.
 const FIRST: [&str; 13] = [

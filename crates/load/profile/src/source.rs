@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_plan::is_builtin;
 
-use crate::builtin;
 use crate::error::{Fault, Problem, Problems, ValueSource};
 use crate::path::ConfigPath;
-use crate::suggest;
+use crate::{builtin, suggest};
 
 /// The text of a profile, with its source.
 #[derive(Clone)]

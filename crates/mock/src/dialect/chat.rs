@@ -1,7 +1,6 @@
 //! Writes OpenAI's chat completions: streams and full responses.
 
-use super::{CREATED, WriteExt as _, put_escaped};
-use super::{Delta, StreamEncoder};
+use super::{CREATED, Delta, StreamEncoder, WriteExt as _, put_escaped};
 use crate::model_output::{ContentKind, FinishReason, ModelOutput, Section};
 
 /// Writes a stream. Its chunks differ only in their delta; the bytes around it are built once.

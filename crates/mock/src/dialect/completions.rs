@@ -1,8 +1,7 @@
 //! Writes `OpenAI`'s text completions, which continue a prompt: streams and full responses.
 
 use super::chat::{finish_reason, put_error, put_stream_end, put_usage};
-use super::{CREATED, WriteExt as _, put_escaped};
-use super::{Delta, StreamEncoder};
+use super::{CREATED, Delta, StreamEncoder, WriteExt as _, put_escaped};
 use crate::model_output::{ContentKind, ModelOutput};
 
 /// Writes a stream.

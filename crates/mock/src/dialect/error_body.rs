@@ -1,7 +1,6 @@
 //! Bodies of error responses, in the shape of each dialect.
 
-use super::Dialect;
-use super::WriteExt as _;
+use super::{Dialect, WriteExt as _};
 
 /// The body of an error response. Without a dialect it has `OpenAI`'s shape.
 pub(crate) fn error_body(dialect: Option<Dialect>, status: u16, message: &str) -> Vec<u8> {

@@ -1,7 +1,6 @@
 //! Anthropic's messages: streams and full responses.
 
-use super::{Delta, StreamEncoder};
-use super::{WriteExt as _, put_escaped};
+use super::{Delta, StreamEncoder, WriteExt as _, put_escaped};
 use crate::model_output::{ContentKind, FinishReason, ModelOutput, Section};
 
 /// The signature of every reasoning block; clients return it unchanged.

@@ -1,7 +1,6 @@
 //! OpenAI's responses: streams and full responses.
 
-use super::{CREATED, WriteExt as _, put_escaped};
-use super::{Delta, StreamEncoder};
+use super::{CREATED, Delta, StreamEncoder, WriteExt as _, put_escaped};
 use crate::model_output::{ContentKind, FinishReason, ModelOutput, Section};
 
 /// Numbers the events of a stream and collects its output, which the final events repeat.

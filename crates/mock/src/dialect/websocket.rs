@@ -1,8 +1,7 @@
 //! Writes the answers of a chat over a WebSocket: a text frame for each event.
 
-use super::WriteExt as _;
 use super::chat::{finish_reason, put_usage};
-use super::{Delta, StreamEncoder};
+use super::{Delta, StreamEncoder, WriteExt as _};
 use crate::model_output::{ContentKind, ModelOutput};
 use crate::websocket::put_text;
 

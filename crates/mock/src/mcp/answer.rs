@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Era;
 use super::methods::Reply;
-use super::{AnswerMode, refuse};
+use super::{AnswerMode, Era, refuse};
 use crate::event_plan::{EventPlan, unstreamed};
 use crate::log::RpcOutcome;
 use crate::responder::{FullResponse, HALF, Responder};

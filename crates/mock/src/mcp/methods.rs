@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Era;
-use super::{LATEST_WITH_SESSIONS, VERSIONS, WITH_SESSIONS, call};
+use super::{Era, LATEST_WITH_SESSIONS, VERSIONS, WITH_SESSIONS, call};
 use crate::fault::Fault;
 use crate::log::RpcOutcome;
 use crate::model_output::word_text;

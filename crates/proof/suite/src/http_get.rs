@@ -1,8 +1,7 @@
 //! Single requests over plain HTTP, before or after the load, never during a measurement.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::TcpStream;
-use std::net::ToSocketAddrs as _;
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 /// A response. Status 0 means that the bytes are not HTTP.

@@ -2,10 +2,9 @@
 
 use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES};
 use plimsoll_plan::redacted_path;
-use plimsoll_report::format;
 use plimsoll_report::screen::{Rest, Rows, Screen, debug_build};
 use plimsoll_report::table::Table;
-use plimsoll_report::{run_findings, run_verdict};
+use plimsoll_report::{format, run_findings, run_verdict};
 
 use crate::session::{FinishedRun, NO_FILES};
 

@@ -3,10 +3,9 @@
 
 use plimsoll_metrics::{DistributionSummary, Group, Metric, RunEnd, RunSummary};
 use plimsoll_plan::Plan;
-use plimsoll_report::format;
 use plimsoll_report::screen::{Rows, Screen, Tone};
 use plimsoll_report::table::Table;
-use plimsoll_report::{run_findings, run_requests};
+use plimsoll_report::{format, run_findings, run_requests};
 
 use crate::exit::Exit;
 use crate::session::FinishedRun;

@@ -1,8 +1,7 @@
 //! Translates whole responses.
 
-use super::finish_reason;
-use super::missing_id;
 use super::request_to_anthropic::tool_use;
+use super::{finish_reason, missing_id};
 use crate::error::DialectError;
 use crate::error_body::ErrorBody;
 use crate::usage::Usage;

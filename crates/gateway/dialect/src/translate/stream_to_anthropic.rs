@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use super::finish_reason;
 use super::stream_settings::{Progress, StreamSettings};
-use super::{CallState, ToolCalls};
+use super::{CallState, ToolCalls, finish_reason};
 use crate::dialect::Dialect;
 use crate::error::DialectError;
 use crate::error_body::{ErrorBody, ErrorKind};

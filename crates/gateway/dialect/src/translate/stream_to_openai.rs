@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use super::finish_reason;
-use super::missing_id;
 use super::stream_settings::{Progress, StreamSettings};
+use super::{finish_reason, missing_id};
 use crate::dialect::Dialect;
 use crate::error::DialectError;
 use crate::error_body::{ErrorBody, ErrorKind};

@@ -6,8 +6,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Answer, Said};
-use super::{Connected, Outgoing, Protocol, client_info};
+use super::{Answer, Connected, Outgoing, Protocol, Said, client_info};
 use crate::object::read_object;
 use crate::rpc;
 use crate::version::{LATEST_WITH_SESSIONS, STATELESS, WITH_SESSIONS, with_sessions};

@@ -5,8 +5,7 @@ use std::ops::Range;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::canonical_combining_class;
 
-use super::MappedText;
-use super::latin;
+use super::{MappedText, latin};
 
 /// The text in NFKC, without invisible characters and with confusables as Latin letters.
 ///

@@ -3,8 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Plain;
-use super::{Segment, Segmenter};
+use super::{Plain, Segment, Segmenter};
 use crate::category::Category;
 use crate::decision::MASK;
 use crate::normalise::variants;

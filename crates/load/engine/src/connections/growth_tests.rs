@@ -4,9 +4,8 @@
 
 use plimsoll_measure::{Moment, Nanos, Rng, Seed};
 
-use crate::simulation_tests::Costs;
 use crate::simulation_tests::pool_load::{Arrival, PoolLoad, PoolRun, poisson, run};
-use crate::simulation_tests::{ScriptedTarget, respond_after};
+use crate::simulation_tests::{Costs, ScriptedTarget, respond_after};
 
 /// Numbers of connections that the best is sought among, by the checks and for the table.
 const FEW: &[usize] = &[4, 8, 12, 64];

@@ -3,9 +3,8 @@
 
 use plimsoll_measure::{Nanos, Outcome, Sample};
 
-use crate::simulation_tests::Costs;
 use crate::simulation_tests::harness::{CHAT, Simulated, at, simulate, times};
-use crate::simulation_tests::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::{Costs, Reply, ScriptedTarget, respond_after};
 
 const fn us(us: u64) -> Nanos {
     Nanos::from_micros(us)

@@ -11,9 +11,7 @@ use plimsoll_plan::Plan;
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use tokio::task::LocalSet;
 
-use super::Simulation;
-use super::run_simulated;
-use super::{ReceivedRequest, ScriptedTarget};
+use super::{ReceivedRequest, ScriptedTarget, Simulation, run_simulated};
 use crate::clock::WorkerClock;
 use crate::connections::WorkerConnections;
 use crate::control::Control;

@@ -8,10 +8,8 @@ use plimsoll_measure::{Clock as _, Moment, Nanos, Rng, Seed};
 use plimsoll_transport::{Adds, Demand, PoolLimits};
 use tokio::task::{LocalSet, spawn_local};
 
-use super::ScriptedTarget;
-use super::run_simulated;
 use super::target::ScriptedOpener;
-use super::{Simulation, sleep_until};
+use super::{ScriptedTarget, Simulation, run_simulated, sleep_until};
 use crate::clock::WorkerClock;
 use crate::transport::Pool;
 

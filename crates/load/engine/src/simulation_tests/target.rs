@@ -11,8 +11,9 @@ use plimsoll_transport::{
     ResponseHead, RxClock, RxTime,
 };
 
-use super::{CHAT_BODY, FLIGHT, ReceivedRequest, Reply, ScriptedRead};
-use super::{Simulated, Simulation, sleep_until};
+use super::{
+    CHAT_BODY, FLIGHT, ReceivedRequest, Reply, ScriptedRead, Simulated, Simulation, sleep_until,
+};
 use crate::clock::WorkerClock;
 
 /// Opens connections to the scripted target.

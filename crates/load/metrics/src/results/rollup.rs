@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_measure::{Operation, StageId};
 
-use super::CountLimits;
 use super::distribution_summary::Ends;
-use super::{Group, Results, ServerTiming};
-use super::{LostRate, MissingRates};
+use super::{CountLimits, Group, LostRate, MissingRates, Results, ServerTiming};
 use crate::catalog::Metric;
 use crate::error::MetricsError;
 use crate::group_stats::{GroupKey, GroupStats};

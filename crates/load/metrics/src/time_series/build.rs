@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_measure::{StageId, TargetId};
 
 use super::compact::{self, CompactDistribution};
-use super::{Slice, Times};
-use super::{TIMED, TimeSeries};
+use super::{Slice, TIMED, TimeSeries, Times};
 use crate::catalog::Metric;
 use crate::distribution::Distribution;
 use crate::error::MetricsError;

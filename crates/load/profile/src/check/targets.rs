@@ -8,8 +8,7 @@ use crate::path::ConfigPath;
 use crate::source::is_plain;
 use crate::spec::{ProfileFile, RoleFile, TargetFile};
 use crate::suggest;
-use plimsoll_plan::ADDED;
-use plimsoll_plan::{TargetUrl, UrlFault};
+use plimsoll_plan::{ADDED, TargetUrl, UrlFault};
 
 /// Maximum number of targets in a comparison, excluding its control.
 const MAX_TARGETS: usize = 32;

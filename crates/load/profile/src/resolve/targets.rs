@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use crate::byte_size::ByteSize;
 use crate::check::{CheckedTargets, reference};
 use crate::spec::{ProfileFile, RoleFile, TargetFile};
-use plimsoll_plan::TargetUrl;
-use plimsoll_plan::{ADDED, Target, TargetRole, VersusPlan};
-use plimsoll_plan::{HeaderValue, Secret};
+use plimsoll_plan::{ADDED, HeaderValue, Secret, Target, TargetRole, TargetUrl, VersusPlan};
 
 /// The targets of a checked file; in a comparison the reference first, then its control.
 pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {

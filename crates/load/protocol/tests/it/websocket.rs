@@ -1,8 +1,9 @@
 //! The messages of a chat over a WebSocket.
 
 use plimsoll_measure::{ErrorClass, Outcome, TokenSource};
-use plimsoll_protocol::{Decoder, DeltaKind, Dialect, Encoder, EncoderOptions};
-use plimsoll_protocol::{Message, RequestContent, Role, Turn};
+use plimsoll_protocol::{
+    Decoder, DeltaKind, Dialect, Encoder, EncoderOptions, Message, RequestContent, Role, Turn,
+};
 use serde_json::json;
 
 use crate::support::{decoder, usage};

@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use plimsoll_measure::{ConversationKey, Nanos, Stripe, TargetId};
 
-use super::Group;
-use super::PairSchedule;
 use super::layout::Segment;
+use super::{Group, PairSchedule};
 use crate::arrivals::{Arrival, ArrivalIter};
 
 /// The arrivals on one target for the blocks of one stripe, in chronological order.

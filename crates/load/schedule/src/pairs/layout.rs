@@ -2,8 +2,9 @@
 
 use plimsoll_measure::{Nanos, StageId, TargetId};
 
-use super::Orders;
-use super::{ALONE_ROUNDS, ALONE_SHARE, AT_ONCE, LEAST_ALONE, PairMode, PairSpec, TargetWindow};
+use super::{
+    ALONE_ROUNDS, ALONE_SHARE, AT_ONCE, LEAST_ALONE, Orders, PairMode, PairSpec, TargetWindow,
+};
 use crate::spec::{Load, StageSpec, Stages};
 use crate::stage_table::StagePlan;
 

@@ -5,8 +5,7 @@ use std::mem::MaybeUninit;
 use httparse::{ParserConfig, Status};
 use plimsoll_measure::ErrorClass;
 
-use super::ChunkedDecoder;
-use super::{BodyFraming, MessageFraming};
+use super::{BodyFraming, ChunkedDecoder, MessageFraming};
 use crate::failure::Failure;
 use crate::message::ResponseHead;
 

@@ -1,15 +1,13 @@
 //! The client side of one connection, without I/O: bytes in, events and bytes out.
 
-use super::DecodedHead;
-use super::HeaderBlockEncoder;
-use super::WriteBuffer;
-use super::frame;
 use super::frame_reader::{FramePart, FrameReader};
 use super::hpack::Decoder;
 use super::settings::{self, PeerSettings};
 use super::stream_table::{ResponsePhase, Stream, StreamKey, StreamTable};
-use super::{CONNECTION_WINDOW, INITIAL_WINDOW, ReceiveWindow, STREAM_WINDOW, SendWindow};
-use super::{ConnectionError, ErrorCode, StreamError};
+use super::{
+    CONNECTION_WINDOW, ConnectionError, DecodedHead, ErrorCode, HeaderBlockEncoder, INITIAL_WINDOW,
+    ReceiveWindow, STREAM_WINDOW, SendWindow, StreamError, WriteBuffer, frame,
+};
 use crate::message::RequestHead;
 
 mod frame_handlers;

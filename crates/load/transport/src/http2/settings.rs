@@ -1,7 +1,6 @@
 //! The target's settings (RFC 9113, section 6.5.2).
 
-use super::{ConnectionError, ErrorCode};
-use super::{INITIAL_WINDOW, MAX_WINDOW};
+use super::{ConnectionError, ErrorCode, INITIAL_WINDOW, MAX_WINDOW};
 
 pub(super) const HEADER_TABLE_SIZE: u16 = 0x1;
 pub(super) const ENABLE_PUSH: u16 = 0x2;

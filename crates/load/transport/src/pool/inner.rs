@@ -6,11 +6,8 @@ use std::rc::Rc;
 use plimsoll_measure::{ConnectPhases, Moment, Nanos};
 use tokio::task::spawn_local;
 
-use super::Pooled;
 use super::growth::Growth;
-use super::{Adds, Demand, PoolLimits};
-use super::{Delivery, WaitQueue, Waiter};
-use super::{Opener, Poolable as _};
+use super::{Adds, Delivery, Demand, Opener, PoolLimits, Poolable as _, Pooled, WaitQueue, Waiter};
 use crate::failure::Failure;
 use crate::opened::Opened;
 

@@ -5,10 +5,8 @@ use std::rc::Rc;
 
 use plimsoll_measure::{Moment, Nanos};
 
-use super::Pooled;
-use super::idle_race;
 use super::inner::Inner;
-use super::{Opener, Poolable};
+use super::{Opener, Poolable, Pooled, idle_race};
 
 /// A connection in use. Dropping it closes it; [`release`](Self::release) returns it to its pool.
 #[derive(Debug)]

@@ -17,8 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 
-use super::spawn_named;
-use super::{GroundTruth, RunningServer, rx_timestamp};
+use super::{GroundTruth, RunningServer, rx_timestamp, spawn_named};
 use crate::error::CalibrateError;
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";

@@ -11,8 +11,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use rustls_pki_types::PrivateKeyDer;
 use serde::{Deserialize, Serialize};
 
-use super::{GroundTruth, RunningServer, rx_timestamp};
-use super::{read_request, serve_connections};
+use super::{GroundTruth, RunningServer, read_request, rx_timestamp, serve_connections};
 use crate::error::CalibrateError;
 
 /// Behaviour of the server.

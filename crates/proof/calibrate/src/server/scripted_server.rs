@@ -7,8 +7,7 @@ use std::time::Duration;
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use serde::{Deserialize, Serialize};
 
-use super::{GroundTruth, RunningServer, rx_timestamp};
-use super::{read_request, serve_connections};
+use super::{GroundTruth, RunningServer, read_request, rx_timestamp, serve_connections};
 use crate::error::CalibrateError;
 use crate::precise_wait;
 

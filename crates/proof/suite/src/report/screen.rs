@@ -6,8 +6,7 @@ use plimsoll_report::format::DASH;
 use plimsoll_report::screen::{Chapter, DEBUG_BUILD, Item, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
 
-use super::texts;
-use super::{Accepted, LEFT_OUT, Report, Section, SuiteOutcome};
+use super::{Accepted, LEFT_OUT, Report, Section, SuiteOutcome, texts};
 use crate::bound::BoundResult;
 use crate::finding;
 use crate::finding::{Finding, Tone as FindingTone};

@@ -13,8 +13,7 @@ use kind::{KINDS, Kind};
 use plimsoll_metrics::RunSummary;
 use serde_json::Value;
 
-use super::RedisServer;
-use super::{PAIRS_PER_S, TIMES_SHORT, added, agent_gateway, comparison_length};
+use super::{PAIRS_PER_S, RedisServer, TIMES_SHORT, added, agent_gateway, comparison_length};
 use crate::bound::{BoundResult, Quantity, Requirement, judge};
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;

@@ -15,13 +15,12 @@ use super::columns::{
 };
 use super::{length, passes};
 use crate::error::SuiteError;
-use crate::finding;
 use crate::measurement::{Length, Measurement};
 use crate::report::{Section, published};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
-use crate::sizing;
 use crate::target::SuiteTarget;
+use crate::{finding, sizing};
 
 const ENDPOINTS: [&str; 3] = ["/health/live", "/health", "/metrics"];
 /// The numbers of clients in the sweep.

@@ -9,8 +9,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_metrics::{BandLevel, Metric, RunSummary, ThresholdResult};
 use plimsoll_report::format::{digits, or_dash, percent, time};
 
-use super::certificate;
-use super::columns;
+use super::{certificate, columns};
 use crate::bound::{BoundResult, Quantity, disturbance, judge};
 use crate::error::SuiteError;
 use crate::measurement::{Length, LoadShape, Measurement};

@@ -9,13 +9,12 @@ use super::columns::{
 };
 use super::{length, passes};
 use crate::error::SuiteError;
-use crate::finding;
 use crate::measurement::Measurement;
 use crate::report::{Section, published};
 use crate::result::MeasurementResult;
 use crate::runner::{Pass, SuiteRunner};
-use crate::sizing;
 use crate::target::Gateway;
+use crate::{finding, sizing};
 
 const PATH: &str = "/metrics";
 

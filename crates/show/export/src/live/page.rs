@@ -7,8 +7,7 @@ use plimsoll_metrics::Metric;
 use plimsoll_metrics::catalog::{COUNTERS, CounterSpec, side_word};
 use plimsoll_report::exposition::{Exposition, Kind, Labels};
 
-use super::{Conclusion, LiveKnee, Series};
-use super::{ProcessNow, State};
+use super::{Conclusion, LiveKnee, ProcessNow, Series, State};
 use crate::counts::{Cell, Counts, LAGS, LIMITS_NS, TIMES, Times};
 
 /// The present page.

@@ -2,8 +2,7 @@
 //!
 //! Strings are never Huffman-coded: that would save a few bytes and cost both ends time.
 
-use super::{ENTRY_OVERHEAD, HeaderTable};
-use super::{MAX_TABLE_SIZE, integer};
+use super::{ENTRY_OVERHEAD, HeaderTable, MAX_TABLE_SIZE, integer};
 
 /// The part of a field that is stored in the dynamic table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

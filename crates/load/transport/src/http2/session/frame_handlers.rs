@@ -4,8 +4,7 @@ use super::{Event, SessionState};
 use crate::http2::frame::{self, FrameHeader};
 use crate::http2::settings::SettingChange;
 use crate::http2::stream_table::{Lookup, ResponsePhase, StreamKey};
-use crate::http2::{ConnectionError, ErrorCode, StreamError};
-use crate::http2::{Overflow, Overrun};
+use crate::http2::{ConnectionError, ErrorCode, Overflow, Overrun, StreamError};
 
 const fn wrong_length() -> ConnectionError {
     ConnectionError::new(ErrorCode::FRAME_SIZE_ERROR, "a frame has the wrong length for its kind")

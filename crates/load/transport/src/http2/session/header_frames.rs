@@ -3,11 +3,9 @@
 
 use super::frame_handlers::stream_closed;
 use super::{Event, SessionState};
-use crate::http2::HeadError;
-use crate::http2::frame;
 use crate::http2::hpack::HpackError;
 use crate::http2::stream_table::{Lookup, ResponsePhase, StreamKey};
-use crate::http2::{ConnectionError, ErrorCode, StreamError};
+use crate::http2::{ConnectionError, ErrorCode, HeadError, StreamError, frame};
 
 /// Largest header block that is joined from several frames, compressed.
 const MAX_BLOCK: usize = 128 * 1024;

@@ -18,8 +18,9 @@ use crate::result::MeasurementResult;
 use crate::runner::{NO_DIRECT, OWN_ONLY, SuiteRunner};
 use crate::sizing;
 use crate::suite::columns::{self, BOTTLENECK, Column, ERRORS, GW_CORE, LOAD_CORE, P50, P99, RPS};
-use crate::suite::{PAIRS_PER_S, TIMES_SHORT, comparison_length, length, passes};
-use crate::suite::{Variants, VariantsLoad, table};
+use crate::suite::{
+    PAIRS_PER_S, TIMES_SHORT, Variants, VariantsLoad, comparison_length, length, passes, table,
+};
 use crate::target::{DIRECT, SuiteTarget};
 
 /// Requests per second and target that compare `GET`s: CPU time is read in ticks of 10 ms.

@@ -6,8 +6,7 @@ use crate::error::SuiteError;
 use crate::measurement::Measurement;
 use crate::report::Section;
 use crate::runner::SuiteRunner;
-use crate::suite::PAIRS_PER_S;
-use crate::suite::{Variants, VariantsLoad, table};
+use crate::suite::{PAIRS_PER_S, Variants, VariantsLoad, table};
 use crate::target::Provider;
 
 /// Measures each feature on the raw path, with a chat of 550 tokens.
