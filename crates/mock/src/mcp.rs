@@ -318,6 +318,8 @@ const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 
 /// The era of a request.
+///
+/// MCP has two eras: versions with sessions, and versions whose requests carry all their state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Era {
     /// Up to 2025-11-25. Without a header the session says the version.

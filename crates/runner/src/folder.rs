@@ -361,6 +361,9 @@ const PAUSE: u64 = 10;
 const LINE: usize = 400;
 
 /// The file of counts of a shard.
+///
+/// `counts.bin` is rewritten while a shard runs, so a killed shard loses only the last second;
+/// `progress.json` is one line for whoever watches the shard.
 pub(crate) struct CountsFile {
     folder: PathBuf,
     version: String,
@@ -493,6 +496,7 @@ impl BlockSink for PairFile {
 /// Version of the layout of `plan.json`.
 const SCHEMA: &str = "plimsoll.plan/1";
 
+/// `plan.json` holds the plan of a run, and everything besides the rows that a summary needs.
 #[derive(Serialize)]
 struct NewPlan<'a> {
     schema: &'static str,

@@ -99,6 +99,8 @@ fn required<'a>(raw: Option<&'a RawValue>, name: &str) -> Result<&'a RawValue, D
 }
 
 /// The path of a field.
+///
+/// It lives on the stack and is formatted on demand.
 #[derive(Clone, Copy, Debug)]
 enum FieldPath<'p> {
     /// A member of the outermost object.
@@ -143,6 +145,10 @@ const SETTINGS: [&str; 5] =
 const LONGEST: usize = 32;
 
 /// What members say of the length of the answer.
+///
+/// Servers that are compatible with a dialect have names of their own, and some accept names in any
+/// case (Go's `encoding/json`) or as one word (JSON of protocol buffers). A budget that knew only
+/// the dialect's names would reserve too little for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct TokenLimits {
     /// The largest number of tokens.

@@ -108,6 +108,9 @@ impl Scrubber {
 const LONGEST_ESCAPE: usize = 12;
 
 /// Turns parts of a text into plain letters.
+///
+/// Rules read the letters without JSON escapes and without invisible characters, and in ASCII where
+/// a character resembles an ASCII one.
 #[derive(Clone, Debug)]
 struct Plain {
     json: bool,
@@ -233,6 +236,9 @@ const MAX_HELD: usize = 256;
 const WIDEST_GAP: usize = 3;
 
 /// A complete segment that may contain personal data.
+///
+/// A state machine over characters: the segments do not depend on the parts in which the text
+/// arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Segment {
     /// The length of the segment in bytes.

@@ -85,6 +85,8 @@ fn duration(nanos: u128) -> Duration {
 /// In units of 1/W of a token everything is a whole number: a request takes W, a nanosecond gives
 /// back `limit`, and the bucket is empty at a debt of `limit · W`. Nothing is rounded, so that no
 /// rate drifts.
+///
+/// It is kept as a debt: the tokens taken and not yet refilled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokenBucket {
     debt: u128,

@@ -455,6 +455,8 @@ const MAX_IDLE: usize = 64;
 const MAX_KEPT_BYTES: usize = 256 * 1024;
 
 /// The idle buffers of one worker, by kind.
+///
+/// Buffers are reused, so the steady state does not allocate.
 #[derive(Debug, Default)]
 pub(crate) struct BufferPool {
     pub(crate) requests: FreeList<EncodedRequest>,

@@ -267,6 +267,8 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
 
 /// Beats without a request in flight before the beat is stopped: nothing can come that a late read
 /// would hide.
+///
+/// A worker polls its sockets at this interval, even when it is idle.
 const IDLE_BEATS: u32 = 25;
 /// Makes the worker look at its sockets at least once a beat while requests are in flight, until
 /// its tasks are dropped.

@@ -364,6 +364,7 @@ impl MissingRates {
     }
 }
 
+// Targets state these times in headers; Plimsoll does not measure them.
 /// The parts of responses' times that a target states in its headers: `Server-Timing`, and its own
 /// overhead by the name of the header. They are its own word.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

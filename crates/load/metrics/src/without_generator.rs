@@ -159,6 +159,15 @@ fn span(sample: &Sample, measured: Nanos, span: Span) -> Nanos {
 }
 
 /// Late reads that follow each other, between two reads in time or the ends of the stream.
+///
+/// Bounds of the gaps of a stream around late reads.
+///
+/// A late read gives its events one time stamp, although they may have arrived at any time since
+/// the worker last polled. From the last event that was read in time to the next one, a *window*,
+/// only its length `W` and its number of gaps `m` are certain. At least one gap is longer than `x`
+/// if `W > m x`, and at most `k` gaps are while `k x < W`. These counts equal those of one gap of
+/// `W / m` beside empty ones, and of gaps of `W`, `W / 2`, ... `W / m`, so percentiles of all gaps
+/// lie between the percentiles of these two.
 #[derive(Debug, PartialEq, Eq)]
 struct ReadWindow<'g> {
     /// The measured gaps in it.

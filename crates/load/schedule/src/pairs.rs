@@ -250,6 +250,12 @@ fn settling(window: Nanos) -> Nanos {
 }
 
 /// The orders of all blocks.
+///
+/// A Williams square of `n` targets (Williams, "Experimental designs balanced for the estimation of
+/// residual effects of treatments", 1949) has `n` rows for even `n`, and two such squares have
+/// `2 n` rows for odd `n`. In its rows every target is equally often in every position and directly
+/// after every other target. Each *group* of that many blocks uses the rows of a square in random
+/// order, with the targets assigned to its symbols at random.
 #[derive(Debug)]
 pub(crate) struct Orders {
     targets: u16,

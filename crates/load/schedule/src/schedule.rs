@@ -114,6 +114,14 @@ fn trace_fault(trace: Option<&[Nanos]>) -> Option<StageFault> {
     Some(StageFault::UnsortedTrace(back + 1))
 }
 
+/// Hashes everything that determines a schedule, stable over releases and machines: 64-bit FNV-1a
+/// (Fowler, Noll, Vo; offset basis `cbf29ce484222325`, prime `100000001b3`) over these bytes:
+///
+/// 1. `plimsoll-schedule-1 STAGES PROCESS SEED` in ASCII, with the stages in their canonical
+///    notation, `constant` or `poisson`, and the seed in decimal;
+/// 2. only if a stage plays the trace: every offset in nanoseconds, as 8 bytes, little-endian.
+///
+/// A change to the computation of arrivals must change the leading number.
 pub(crate) fn fingerprint(
     stages: &Stages,
     process: Arrivals,

@@ -18,6 +18,8 @@ use crate::header_name::is_named;
 const MAX_OVERHEAD: usize = 16 * 1024;
 
 /// The position in the coding.
+///
+/// RFC 9112, section 7.1, decoded incrementally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChunkState {
     /// In the hexadecimal size, after `digits` digits.
@@ -141,6 +143,8 @@ impl ChunkedDecoder {
 }
 
 /// The delimitation of a response body.
+///
+/// RFC 9112, section 6.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyFraming {
     /// No body, whatever the headers say.

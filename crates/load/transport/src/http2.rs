@@ -37,6 +37,8 @@ use crate::http2::hpack::{Encoder, HeaderField, Indexing, literal};
 use crate::message::{RequestHead, ResponseHead};
 
 /// Error code of a stream or connection. Undefined codes are kept unchanged.
+///
+/// RFC 9113, sections 5.4 and 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCode(pub u32);
 
@@ -195,6 +197,8 @@ impl SendWindow {
 }
 
 /// Bytes that the target may send. Updates are sent lazily: when half of the window is free again.
+///
+/// RFC 9113, sections 5.2 and 6.9.
 #[derive(Clone, Copy, Debug)]
 struct ReceiveWindow {
     size: u32,
@@ -235,6 +239,8 @@ impl ReceiveWindow {
 const KEPT_KINDS: usize = 32;
 
 /// The fields of a request head, in HTTP/2's terms.
+///
+/// The fields shared by all requests of one kind are encoded once per connection.
 #[derive(Debug, PartialEq, Eq)]
 struct HeaderTemplate(Vec<TemplateField>);
 

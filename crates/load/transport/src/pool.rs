@@ -161,6 +161,11 @@ const SPAN: Nanos = Nanos::from_secs(1);
 const NONE: Nanos = Nanos::new(u64::MAX);
 
 /// Response times of a target.
+///
+/// After a pause of the target, and while it accepts new connections, responses are slow because
+/// they wait for each other. Such times do not describe the target, and more connections would not
+/// help. So the usual time follows the median at once when it falls, but only after some seconds
+/// when it rises: it is the smallest median of the last [`SPANS`] seconds.
 #[derive(Debug)]
 struct AnswerTime {
     /// Approximate median of the latest responses; zero without any.

@@ -54,6 +54,8 @@ const MIN_WORDS: usize = 32;
 /// Tokenizing a whole prompt takes longer than sending it. Only such words are used instead, which
 /// is checked when the tokenizer is loaded. The tokens of a text are then
 /// one for each word, and a fixed number at the end, if the tokenizer adds any.
+///
+/// It is measured when it is loaded, so no prompt is tokenized during a run.
 #[derive(Debug)]
 pub(crate) struct MeasuredTokenizer {
     /// Tokens of the end of a marker.

@@ -322,6 +322,9 @@ impl Problems {
 }
 
 /// How a table is written.
+///
+/// Traces of Azure and `BurstGPT` are CSV tables. Further columns are ignored, and rows may be in
+/// any order.
 #[derive(Debug)]
 pub(crate) struct TableFormat {
     /// The columns of time, input and output.

@@ -286,6 +286,9 @@ fn own_times(samples: &[Sample]) -> Vec<Nanos> {
 }
 
 /// Meaning of the headers of the second of two equal chats.
+///
+/// A response header proves a hit, or repeats that are much faster than any first request. Nothing
+/// else counts as a hit.
 enum Headers {
     /// None was read: they are over plain HTTP/1.1 alone, if there was an answer.
     Unread,

@@ -30,6 +30,8 @@ pub struct HeaderField<'a> {
 }
 
 /// The decoder of one connection.
+///
+/// RFC 7541, sections 3 and 6.
 #[derive(Debug)]
 pub struct Decoder {
     table: HeaderTable,
@@ -173,6 +175,8 @@ struct EntryPosition {
 ///
 /// The bytes of the dynamic table are in one vector, newest last. Evicted bytes at its front are
 /// removed when they exceed the table's size, so inserting does not allocate in the steady state.
+///
+/// The static table is appendix A of RFC 7541; sections 2.3.2 and 4 describe the dynamic one.
 #[derive(Debug)]
 struct HeaderTable {
     /// Newest first.

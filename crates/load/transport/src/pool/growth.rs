@@ -310,6 +310,12 @@ const BACKOFF: u64 = 4;
 const MAX_BACKOFFS: u32 = 3;
 
 /// State of the probe.
+///
+/// Requests to a fast target wait for longer than a connection and a response take. Either all
+/// connections are busy with rare slow responses, so an additional one responds as fast as usual;
+/// or the target stalls, so the additional one responds as late as the others and its handshake was
+/// wasted. Only one connection probes at a time, and after each unnecessary probe the next one
+/// waits four times as long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
@@ -392,6 +398,15 @@ const PRICE_IN_ANSWERS: u64 = 2;
 const FORGOTTEN: u64 = 512;
 
 /// The counted waits and responses.
+///
+/// This is the ski rental problem (Karlin, Manasse, Rudolph and Sleator, "Competitive snoopy
+/// caching", 1988): buying once the rent so far has reached the price costs at most twice the
+/// optimum. The rent is the time that requests wait for a connection. It excludes, besides waits
+/// for a target that stalls:
+///
+/// - Waits beyond a usual response time, within which a connection would have been free again.
+/// - Chance: each response subtracts a small share of its time from the sum. A rare coincidence of
+///   arrivals is forgotten, and waits that are a small share of all response times never add up.
 #[derive(Debug, Default)]
 struct Savings {
     saved: Cell<Nanos>,

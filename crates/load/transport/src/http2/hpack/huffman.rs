@@ -126,6 +126,7 @@ pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> 
 /// The longest code.
 const LONGEST: usize = 30;
 
+/// Code lengths by symbol, from appendix B of RFC 7541; the last one is the end of string.
 #[rustfmt::skip]
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
