@@ -443,7 +443,7 @@ mod tests {
         let key = "give the right key with --key (or PLIMSOLL_KEY)";
         assert_eq!(refusal(true, 401, "Invalid API key"), (true, key.to_owned()));
         assert!(refusal(true, 400, "Invalid API key").1.starts_with(key));
-        assert!(refusal(true, 400, "no such field").1.starts_with("does it speak this dialect?"));
+        assert!(refusal(true, 400, "no such field").1.starts_with("does the server support this"));
         assert_eq!(advice(&["tls_handshake"], 0), (true, String::new()));
         assert!(!advice(&["h2c-gen_io", "gen_io", "failed"], 0).0);
     }

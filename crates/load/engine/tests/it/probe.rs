@@ -27,7 +27,7 @@ fn the_probe_tells_what_would_make_the_load_pointless() {
     }
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = probe(&format!("http://{closed}"), "");
-    assert!(nobody.findings[0].fatal && nobody.findings[0].message.contains("--target"));
+    assert!(nobody.findings[0].fatal && nobody.findings[0].message.contains("correct its URL"));
 }
 
 /// Answers each connection with the next of these texts, and closes it.
@@ -72,7 +72,7 @@ fn one_stream_that_is_cut_does_not_stop_the_run_and_three_do_with_the_right_word
         assert_eq!(report.findings.first().map(|found| found.fatal), fatal, "{report:?}");
         for found in report.findings {
             assert!(found.message.contains(words), "{words}: {}", found.message);
-            assert!(!found.message.contains("speak this dialect"), "{}", found.message);
+            assert!(!found.message.contains("support this API format"), "{}", found.message);
         }
     }
 }
