@@ -11,12 +11,13 @@ const TICKS_PER_S: f64 = 100.0;
 pub fn append(page: &mut String) {
     let cpu = cpu_s(&fs::read_to_string("/proc/self/stat").unwrap_or_default());
     metric(page, "process_cpu_seconds_total", "counter", "User and system CPU time.", cpu);
-    metric(page, "process_resident_memory_bytes", "gauge", "Memory that is resident.", resident());
+    let memory = resident("self");
+    metric(page, "process_resident_memory_bytes", "gauge", "Memory that is resident.", memory);
 }
 
-/// Resident memory of this process in bytes, if the kernel tells.
-pub fn resident() -> Option<f64> {
-    resident_bytes(&fs::read_to_string("/proc/self/status").ok()?)
+/// Resident memory in bytes of a process, by its folder below `/proc` (`self` or its id).
+pub fn resident(process: &str) -> Option<f64> {
+    resident_bytes(&fs::read_to_string(format!("/proc/{process}/status")).ok()?)
 }
 
 fn metric(page: &mut String, name: &str, kind: &str, help: &str, value: Option<f64>) {

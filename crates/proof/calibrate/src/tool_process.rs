@@ -118,6 +118,11 @@ impl ToolProcess {
         self.child.resume().map_err(CalibrateError::system("cannot resume the tool"))
     }
 
+    /// Its process id.
+    pub(crate) fn pid(&self) -> String {
+        self.child.pid().to_string()
+    }
+
     /// Whether the process has ended without a signal from us.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.has_ended()

@@ -1,5 +1,7 @@
 //! T29: what requests, streams and shards cost this host, for `plimsoll fleet`.
 
+use std::time::Duration;
+
 use plimsoll_measure::{
     Clock as _, Moment, MonotonicClock, Nanos, Outcome, Sample, ScenarioId, Seed, StageId,
     TargetId, Timeline,
@@ -8,13 +10,15 @@ use plimsoll_metrics::{Recorder, Snapshot, TaskTally, TimeSeries};
 use plimsoll_process_metrics::resident;
 use plimsoll_run_files::{CountsView, counts_bytes, read_counts};
 use plimsoll_runner::Finished;
+use plimsoll_runner::time::sleep;
 
 use super::{NUMBERED, Observations};
 use crate::error::CalibrateError;
 use crate::finding::Check;
 use crate::record::Costs;
-use crate::runner::{Runner, plan};
+use crate::runner::Runner;
 use crate::server::{NullSpec, ServerSpec};
+use crate::tool_process::ToolProcess;
 
 /// Chats that are answered at once.
 const CHATS: &str = "content: {mode: sized, approx_input_tokens: 550}\nmax_tokens: 1\n";
@@ -92,7 +96,7 @@ fn cpu_us(run: &Finished) -> f64 {
     used.unwrap_or(f64::NAN) * 1e6 / run.accounting().completed as f64
 }
 
-/// Resident memory per open stream, beyond a run with few streams. Samples are not kept.
+/// Resident memory per open stream, beyond a process with one stream.
 fn memory_of_streams(runner: &Runner) -> Result<f64, CalibrateError> {
     let mock = runner.mock("ttft: 100ms, gap: 20ms")?;
     let few = peak_memory(runner, &mock.url(), 1)?;
@@ -100,12 +104,16 @@ fn memory_of_streams(runner: &Runner) -> Result<f64, CalibrateError> {
     Ok((many - few) / f64::from(AT_ONCE - 1))
 }
 
-/// With so many streams at once.
+/// Of a process with this number of streams at once. (This process reuses the memory of earlier
+/// experiments.)
 fn peak_memory(runner: &Runner, url: &str, streams: u32) -> Result<f64, CalibrateError> {
+    let profile = format!("{STREAMS}stages: '{streams}:3s'");
+    let mut tool = ToolProcess::profile(runner, &format!("t29-{streams}"), url, &profile)?;
     let mut most = 0.0_f64;
-    let profile = format!("{STREAMS}stages: '{streams}:3s'\n");
-    let mut watch = |_: &plimsoll_engine::Progress<'_>| most = most.max(resident().unwrap_or(0.0));
-    runner.run_without_samples(plan(url, &profile, None)?, &mut watch)?;
+    while !tool.has_ended() {
+        most = most.max(resident(&tool.pid()).unwrap_or_default());
+        sleep(Duration::from_millis(50));
+    }
     Ok(most)
 }
 

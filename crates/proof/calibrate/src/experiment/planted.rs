@@ -8,6 +8,7 @@ use plimsoll_mock::LogRecord;
 use plimsoll_runner::time::sleep;
 use plimsoll_stats::descriptive::{mean, quantile_of};
 
+use super::saturation::throttled_run;
 use super::{Observations, SMALL};
 use crate::error::CalibrateError;
 use crate::finding::Check;
@@ -97,14 +98,13 @@ pub(super) fn t22_after_warm_up(runner: &Runner) -> Result<Observations, Calibra
     Ok(against_log(&result, &mock.finish()?.requests).into())
 }
 
-/// T23: an open stage asks for five times the generator's capacity, while a limit on requests in
-/// flight hides the delay. The warm-up of a second run does the same.
+/// T23: an open stage asks a generator with a fifth of a core for the highest rate of a whole core,
+/// while a limit on requests in flight hides the delay.
 pub(super) fn t23_behind_a_limit(runner: &Runner) -> Result<Observations, CalibrateError> {
     let server = runner.serve(ServerSpec::Null(NullSpec::default()))?;
-    let rate = runner.floor.get().map_or(100_000.0, |floor| floor.highest_rate * 5.0);
-    let flags = format!("--rate {rate:.0} --duration 500ms -c 64");
-    let result = ToolProcess::http(runner, "t23", &server.url(), &flags)?.finish()?;
-    // The server answers at once, so that whatever waits waits for the generator.
+    let rate = runner.floor.get().map_or(100_000.0, |floor| floor.highest_rate);
+    let result = throttled_run(runner, &server, "t23", &format!("--rate {rate:.0} -c 64"))?;
+    // The server has carried this rate, so that whatever waits waits for the generator.
     let [response, service] = [Metric::ResponseTime, Metric::ServiceTime]
         .map(|metric| result.percentile(metric, "p50"))
         .map(|figure| figure.unwrap_or_else(|| BoundedFigure::exact(f64::NAN)));

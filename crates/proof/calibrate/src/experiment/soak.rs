@@ -21,7 +21,7 @@ pub(super) fn t18_memory(runner: &Runner) -> Result<Observations, CalibrateError
     let plan = plan(&server.url(), &format!("{NUMBERED}stages: '@{RATE}:{minutes}m'\n"), None)?;
     let mut used = Vec::new();
     let run = runner.run_without_samples(plan, &mut |_: &Progress<'_>| {
-        used.extend(resident().map(|bytes| bytes / MIB));
+        used.extend(resident("self").map(|bytes| bytes / MIB));
     })?;
     let tenth = (used.len() / 10).max(1);
     let (early, late) = (used.iter().skip(tenth).take(tenth), used.iter().rev().take(tenth));
