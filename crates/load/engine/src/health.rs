@@ -166,7 +166,7 @@ impl Peaks {
             self.ports = self.ports.max(Some(most));
         } else if most > self.counted_at + self.counted_at / COUNTED_ABOVE {
             self.counted_at = most;
-            self.ports = self.ports.max(kernel::ports_to_one_address(&range));
+            self.ports = self.ports.max(Some(kernel::ports_to_one_address(&range)));
         }
     }
 

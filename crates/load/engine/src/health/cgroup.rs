@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::Nanos;
+use procfs::{CpuPressure, FromRead as _, ProcessCGroups};
+
+use super::process_tree::process;
 
 /// Where both versions of control groups are mounted.
 const MOUNT: &str = "/sys/fs/cgroup";
@@ -28,8 +31,7 @@ pub(super) struct CpuGroups(Vec<PathBuf>);
 
 impl CpuGroups {
     pub(super) fn read(pid: u32) -> Self {
-        let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-        let (mount, path) = place(&groups).unwrap_or_default();
+        let (mount, path) = groups_of(pid).and_then(|groups| place(&groups)).unwrap_or_default();
         let mut folders = folders(&mount, &path);
         folders.retain(|folder| folder.is_dir());
         Self(folders)
@@ -48,7 +50,8 @@ impl CpuGroups {
 
     /// Time for which at least one task of the group waited for a CPU.
     pub(super) fn pressure(&self) -> Option<Nanos> {
-        pressure_in(&fs::read_to_string(self.0.first()?.join("cpu.pressure")).ok()?)
+        let pressure = CpuPressure::from_file(self.0.first()?.join("cpu.pressure")).ok()?;
+        Some(Nanos::from_micros(pressure.some.total))
     }
 }
 
@@ -107,30 +110,18 @@ fn value_in(cpu_stat: &str, name: &str) -> Option<u64> {
     lines.find(|(key, _)| *key == name)?.1.trim().parse().ok()
 }
 
-/// Documentation/accounting/psi: `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`.
-fn pressure_in(text: &str) -> Option<Nanos> {
-    let some = text.lines().find(|line| line.starts_with("some "))?;
-    let total = some.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
-    total.parse().ok().map(Nanos::from_micros)
+fn groups_of(pid: u32) -> Option<ProcessCGroups> {
+    process(pid)?.cgroups().ok()
 }
 
 /// Where the CPU controller is mounted, and the path of the process's group in it. Version 1 counts
 /// where it has the controller.
-fn place(groups: &str) -> Option<(String, String)> {
-    let lines = groups.lines().filter_map(|line| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        Some((parts.next()?, parts.next()?))
-    });
-    let mut second = None;
-    for (controllers, path) in lines {
-        if controllers.split(',').any(|name| name == "cpu") {
-            return Some((format!("{MOUNT}/{controllers}"), path.to_owned()));
-        }
-        if controllers.is_empty() {
-            second = Some((MOUNT.to_owned(), path.to_owned()));
-        }
-    }
-    second
+fn place(groups: &ProcessCGroups) -> Option<(String, String)> {
+    let first = groups.0.iter().find(|group| group.controllers.iter().any(|name| name == "cpu"));
+    let place = first.map(|group| (format!("{MOUNT}/{}", group.controllers.join(",")), group));
+    let second = || groups.0.iter().find(|group| group.hierarchy == 0);
+    let place = place.or_else(|| Some((MOUNT.to_owned(), second()?)));
+    place.map(|(mount, group)| (mount, group.pathname.clone()))
 }
 
 /// The group's folder and those above it, up to the mount.
@@ -148,13 +139,10 @@ fn folders(mount: &str, path: &str) -> Vec<PathBuf> {
 /// The processes of the container that a process runs in; empty where it runs in none, or in the
 /// same one as Plimsoll.
 pub(super) fn container_of(pid: u32) -> Vec<u32> {
-    let theirs = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    if theirs == own {
-        return Vec::new();
-    }
-    let place = place(&theirs).filter(|(_, path)| is_container(path));
-    let Some((mount, path)) = place else { return Vec::new() };
+    let place_of = |pid| place(&groups_of(pid)?);
+    let theirs = place_of(pid).filter(|(_, path)| is_container(path));
+    let theirs = theirs.filter(|theirs| place_of(std::process::id()).as_ref() != Some(theirs));
+    let Some((mount, path)) = theirs else { return Vec::new() };
     let procs = Path::new(&mount).join(path.trim_matches('/')).join("cgroup.procs");
     let procs = fs::read_to_string(procs).unwrap_or_default();
     procs.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 0).collect()
@@ -194,15 +182,12 @@ mod tests {
         assert_eq!(quota_use_in(0.5, "usage_usec 5\n"), None);
         assert_eq!(throttled_in("nr_throttled 2\nthrottled_usec 1500\n"), Some(reading.throttled));
         assert_eq!(throttled_in("usage_usec 5\n"), None);
-        let pressure =
-            "some avg10=1.50 avg60=0.20 avg300=0.00 total=250000\nfull avg10=0.00 total=9\n";
-        assert_eq!(pressure_in(pressure), Some(Nanos::from_millis(250)));
-        assert_eq!(pressure_in(""), None);
     }
 
     #[test]
     fn a_group_is_looked_for_with_those_above_it() {
-        let place_of = |text| place(text).unwrap();
+        let groups = |text: &str| ProcessCGroups::from_read(text.as_bytes()).unwrap();
+        let place_of = |text| place(&groups(text)).unwrap();
         let paths = |text| {
             let (mount, path) = place_of(text);
             let folders = folders(&mount, &path);
@@ -217,7 +202,7 @@ mod tests {
             ["/sys/fs/cgroup/cpu,cpuacct/box", "/sys/fs/cgroup/cpu,cpuacct"]
         );
         assert_eq!(paths("0::/../other\n"), ["/sys/fs/cgroup"]);
-        assert_eq!(place(""), None);
+        assert_eq!(place(&groups("")), None);
     }
 
     #[test]

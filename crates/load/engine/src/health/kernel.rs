@@ -8,11 +8,11 @@ use std::os::unix::fs::FileExt as _;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::HostLoad;
+use procfs::FromRead as _;
+use procfs::net::{TcpNetEntry, TcpState};
+use procfs::process::{Process, Schedstat};
 
-use super::listener::LISTEN;
-
-/// CPUs that a kernel can have.
-const MOST_CPUS: usize = 8_192;
+use super::listener::sockets;
 
 /// Clock ticks of all CPUs since the host started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,14 +68,13 @@ pub(crate) fn waited() -> Option<Nanos> {
     // Three numbers of at most 20 digits.
     let mut text = [0; 64];
     let length = SCHEDSTAT.with(|file| file.as_ref()?.read_at(&mut text, 0).ok())?;
-    let (_, waited) = schedstat_in(str::from_utf8(text.get(..length)?).ok()?)?;
+    let [_, waited] = times(&Schedstat::from_read(text.get(..length)?).ok()?);
     Some(waited)
 }
 
-/// Documentation/scheduler/sched-stats: time on the CPU, time waiting for it, time slices.
-pub(super) fn schedstat_in(schedstat: &str) -> Option<(Nanos, Nanos)> {
-    let mut values = schedstat.split_whitespace().map(|value| value.parse().ok().map(Nanos::new));
-    Some((values.next()??, values.next()??))
+/// Time on a CPU, and time ready to run without one.
+pub(super) fn times(schedstat: &Schedstat) -> [Nanos; 2] {
+    [schedstat.sum_exec_runtime, schedstat.run_delay].map(Nanos::new)
 }
 
 /// TCP segments sent again, by the whole network namespace.
@@ -116,67 +115,56 @@ fn ephemeral_ports_in(range: &str) -> Option<RangeInclusive<u16>> {
 
 /// Local ports that connections to one remote address have taken, of the one that has most of
 /// them. Each local address has all ports for each remote address and port.
-pub(super) fn ports_to_one_address(ports: &RangeInclusive<u16>) -> Option<u64> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
-    let most = tables.iter().flatten().map(|table| ports_in_table(table, ports));
-    most.max()
+pub(super) fn ports_to_one_address(ports: &RangeInclusive<u16>) -> u64 {
+    most_to_one_address(sockets(), ports)
 }
 
-/// The same of a table of `proc_net(5)`. A connection that its server closed waits with the
-/// server's port, which is none of `ports`.
-fn ports_in_table(table: &str, ports: &RangeInclusive<u16>) -> u64 {
-    let mut taken: HashMap<(&str, &str), u64> = HashMap::new();
-    for line in table.lines().skip(1) {
-        let mut fields = line.split_whitespace().skip(1);
-        let (Some(local), Some(remote), Some(state)) =
-            (fields.next(), fields.next(), fields.next())
-        else {
-            continue;
-        };
-        let Some((address, port)) = local.rsplit_once(':') else { continue };
-        let is_ours = u16::from_str_radix(port, 16).is_ok_and(|port| ports.contains(&port));
-        if is_ours && state != LISTEN {
-            *taken.entry((address, remote)).or_default() += 1;
+/// The same of these sockets. A connection that its server closed waits with the server's port,
+/// which is none of `ports`.
+fn most_to_one_address(
+    sockets: impl Iterator<Item = TcpNetEntry>,
+    ports: &RangeInclusive<u16>,
+) -> u64 {
+    let mut taken: HashMap<_, u64> = HashMap::new();
+    for socket in sockets {
+        let local = socket.local_address;
+        if ports.contains(&local.port()) && socket.state != TcpState::Listen {
+            *taken.entry((local.ip(), socket.remote_address)).or_default() += 1;
         }
     }
-    taken.into_values().max().unwrap_or(0)
-}
-
-/// A list of CPUs like `0-3,8`.
-pub(super) fn cpu_list(text: &str) -> Vec<u32> {
-    text.split(',')
-        .filter_map(|part: &str| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some(first.trim().parse::<u32>().ok()?..=last.trim().parse().ok()?)
-        })
-        .flatten()
-        .take(MOST_CPUS)
-        .collect()
+    taken.into_values().max().unwrap_or_default()
 }
 
 /// Descriptors that the process has open.
 pub(super) fn open_descriptors() -> Option<u64> {
-    Some(fs::read_dir("/proc/self/fd").ok()?.count() as u64)
+    u64::try_from(Process::myself().ok()?.fd_count().ok()?).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use procfs::FromReadSI as _;
+    use procfs::net::TcpNetEntries;
+
     use super::*;
 
     /// Two connections to port 8080 and one to 9090 of 127.0.0.1, from ports 50000 to 50002; the
     /// server's end of one that it closed, and a socket that listens.
-    const TABLE: &str = "  sl  local_address rem_address   st\n\
-        \x20  0: 0100007F:C350 0100007F:1F90 01 0:0\n\
-        \x20  1: 0100007F:C351 0100007F:1F90 06 0:0\n\
-        \x20  2: 0100007F:C352 0100007F:2382 01 0:0\n\
-        \x20  3: 0100007F:1F90 0100007F:C353 06 0:0\n\
-        \x20  4: 0100007F:C354 00000000:0000 0A 0:0\n";
+    const TABLE: &str = "sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode\n\
+        0: 0100007F:C350 0100007F:1F90 01 0:0 0:0 0 0 0 40\n\
+        1: 0100007F:C351 0100007F:1F90 06 0:0 0:0 0 0 0 41\n\
+        2: 0100007F:C352 0100007F:2382 01 0:0 0:0 0 0 0 42\n\
+        3: 0100007F:1F90 0100007F:C353 06 0:0 0:0 0 0 0 43\n\
+        4: 0100007F:C354 00000000:0000 0A 0:0 0:0 0 0 0 44\n";
 
     #[test]
     fn ports_are_taken_for_each_remote_address_apart() {
-        assert_eq!(ports_in_table(TABLE, &(32_768..=60_999)), 2);
-        assert_eq!(ports_in_table(TABLE, &(8_000..=9_000)), 1);
-        assert_eq!(ports_in_table(TABLE, &(1..=2)), 0);
+        let taken = |ports| {
+            let table = TcpNetEntries::from_read(TABLE.as_bytes(), procfs::current_system_info());
+            most_to_one_address(table.unwrap().0.into_iter(), &ports)
+        };
+        assert_eq!(taken(32_768..=60_999), 2);
+        assert_eq!(taken(8_000..=9_000), 1);
+        assert_eq!(taken(1..=2), 0);
     }
 
     #[test]
@@ -184,7 +172,7 @@ mod tests {
         let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = server.local_addr().unwrap();
         let open: Vec<_> = (0..3).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
-        assert!(ports_to_one_address(&ephemeral_ports().unwrap()) >= Some(3));
+        assert!(ports_to_one_address(&ephemeral_ports().unwrap()) >= 3);
         drop(open);
     }
 
@@ -193,9 +181,6 @@ mod tests {
         let stat = "cpu  100 1 20 800 5 0 3 7 50 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         let ticks = CpuTicks::parse(stat).unwrap();
         assert_eq!((ticks.stolen, ticks.total, ticks.cpus), (7, 936, 1));
-        let times = (Nanos::new(120_000), Nanos::new(4_500));
-        assert_eq!(schedstat_in("120000 4500 17\n"), Some(times));
-        assert_eq!(schedstat_in(""), None);
         let snmp =
             "Ip: Forwarding\nIp: 1\nTcp: RtoMin InSegs RetransSegs InErrs\nTcp: 200 981 13 0\n";
         assert_eq!(counter(snmp, "Tcp:", "RetransSegs"), Some(13));
@@ -225,12 +210,5 @@ mod tests {
         assert_eq!((load.cpus, load.busy, load.stolen), (2, 0.6, 0.1));
         assert_eq!(stat(1, 1, 1).since(&stat(1, 1, 1)), None);
         assert_eq!(CpuTicks::parse(""), None);
-    }
-
-    #[test]
-    fn lists_of_cpus_have_ranges() {
-        assert_eq!(cpu_list("\t0-2,8\n"), [0, 1, 2, 8]);
-        assert_eq!(cpu_list("5"), [5]);
-        assert!(cpu_list("").is_empty() && cpu_list("x-3").is_empty());
     }
 }

@@ -1,9 +1,11 @@
 //! Finds the process that listens on a port of this host, from `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
-use super::process_tree::{ProcessStat, process_ids};
+use procfs::net::{TcpNetEntry, TcpState};
+use procfs::process::{FDTarget, Process};
+
+use super::process_tree::{ProcessStat, process, processes};
 
 /// Why no process was found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,17 +52,16 @@ fn list(pids: &[u32]) -> String {
 /// # Errors
 /// None listens, it is not visible, or there are several.
 pub fn listener(port: u16) -> Result<u32, ListenerError> {
-    let inodes: BTreeSet<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
-        .iter()
-        .filter_map(|table| fs::read_to_string(table).ok())
-        .flat_map(|table| listening(&table, port))
-        .collect();
+    let listening = sockets().filter(|socket: &TcpNetEntry| {
+        socket.state == TcpState::Listen && socket.local_address.port() == port
+    });
+    let inodes: BTreeSet<u64> = listening.map(|socket| socket.inode).collect();
     if inodes.is_empty() {
         return Err(ListenerError::None(port));
     }
-    let holders: BTreeMap<u32, u32> = process_ids()
-        .filter(|pid| holds(*pid, &inodes))
-        .filter_map(|pid| Some((pid, ProcessStat::read(pid)?.parent)))
+    let holders: BTreeMap<u32, u32> = processes()
+        .filter(|(_, process)| holds(process, &inodes))
+        .filter_map(|(pid, process)| Some((pid, ProcessStat::read_of(&process)?.parent)))
         .collect();
     match topmost(&holders, |pid| ProcessStat::read(pid).map(|stat| stat.parent)).as_slice() {
         [] => Err(ListenerError::NotVisible(port)),
@@ -76,8 +77,8 @@ const FORWARDERS: [&str; 5] = ["docker-proxy", "rootlessport", "slirp4netns", "p
 
 /// The name of a process, if it only passes connections on.
 fn forwarder(pid: u32) -> Option<String> {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    is_forwarder(name.trim_end()).then(|| name.trim_end().to_owned())
+    let name = process(pid)?.stat().ok()?.comm;
+    is_forwarder(&name).then_some(name)
 }
 
 /// The kernel cuts names at 15 characters.
@@ -85,32 +86,15 @@ fn is_forwarder(name: &str) -> bool {
     FORWARDERS.iter().any(|known| name.starts_with(known))
 }
 
-/// The state of a socket that listens, in `proc_net(5)`.
-pub(super) const LISTEN: &str = "0A";
-
-/// The inodes of the sockets that listen on a port, from a table of `proc_net(5)`.
-fn listening(table: &str, port: u16) -> Vec<String> {
-    table
-        .lines()
-        .skip(1)
-        .filter_map(|line: &str| {
-            let fields: Vec<_> = line.split_whitespace().collect();
-            let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
-            let matches =
-                u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
-            matches.then(|| fields.get(9).map(|inode| (*inode).to_owned()))?
-        })
-        .collect()
+/// The TCP sockets of this network namespace.
+pub(super) fn sockets() -> impl Iterator<Item = TcpNetEntry> {
+    [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten()
 }
 
 /// Whether a process holds one of these sockets. False if its descriptors may not be read.
-fn holds(pid: u32, inodes: &BTreeSet<String>) -> bool {
-    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    descriptors.filter_map(|fd| fs::read_link(fd.path()).ok()).any(|link| {
-        let link = link.to_string_lossy();
-        let inode = link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
-        inode.is_some_and(|inode| inodes.contains(inode))
-    })
+fn holds(process: &Process, inodes: &BTreeSet<u64>) -> bool {
+    let mut descriptors = process.fd().into_iter().flatten().flatten();
+    descriptors.any(|fd| matches!(fd.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
 }
 
 /// Those that have no ancestor among them. `holders` are processes with their parents.
@@ -133,16 +117,6 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
-
-    const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
-        \x20  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 100 0 0 10 0\n\
-        \x20  1: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        0 4343 1 0 20 4 30 10 -1\n";
-
-    #[test]
-    fn only_sockets_that_listen_count() {
-        assert_eq!(listening(TABLE, 8080), ["4242"]);
-        assert!(listening(TABLE, 50_000).is_empty());
-    }
 
     #[test]
     fn of_a_master_and_its_workers_the_master_is_found() {

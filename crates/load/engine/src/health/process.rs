@@ -1,6 +1,5 @@
 //! Resource usage of this process, the watched ones and their host during a run.
 
-use std::fs;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -11,9 +10,9 @@ use plimsoll_metrics::{
 };
 
 use super::cgroup::{self, CpuGroups, QuotaReading};
-use super::kernel::{self, CpuTicks};
+use super::kernel::CpuTicks;
 use super::page_watch::PageWatch;
-use super::process_tree::{ProcessTree, TreeUse};
+use super::process_tree::{ProcessTree, TreeUse, process};
 use super::threads::{self, Threads};
 use crate::progress::ProcessNow;
 
@@ -346,9 +345,8 @@ impl Observed {
 pub(super) fn allowed_cpus(processes: impl Iterator<Item = u32>) -> Option<u32> {
     let mut allowed = Vec::new();
     for pid in processes {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        allowed.extend(list.into_iter().flat_map(kernel::cpu_list));
+        let list = process(pid).and_then(|process| process.status().ok()?.cpus_allowed_list);
+        allowed.extend(list.into_iter().flatten().flat_map(|(first, last)| first..=last));
     }
     allowed.sort_unstable();
     allowed.dedup();

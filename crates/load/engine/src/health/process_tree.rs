@@ -1,10 +1,9 @@
 //! CPU time and memory of a process and its descendants, from `/proc`.
 
 use std::collections::BTreeMap;
-use std::fs;
 
-use nix::unistd::{SysconfVar, sysconf};
 use plimsoll_measure::Nanos;
+use procfs::process::Process;
 
 use super::cgroup::container_of;
 
@@ -29,25 +28,20 @@ pub struct ProcessStat {
 impl ProcessStat {
     /// Reads `/proc/PID/stat`; `None` if the process does not exist.
     pub fn read(pid: u32) -> Option<Self> {
-        let ticks = u64::try_from(sysconf(SysconfVar::CLK_TCK).ok()??).ok()?;
-        let page = u64::try_from(sysconf(SysconfVar::PAGE_SIZE).ok()??).ok()?;
-        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, ticks, page)
+        Self::read_of(&process(pid)?)
     }
 
-    /// `proc_pid_stat(5)`. The name of the program, which is in brackets, may contain blanks and
-    /// brackets.
-    fn parse(stat: &str, ticks_per_s: u64, page: u64) -> Option<Self> {
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        let tick = 1_000_000_000 / ticks_per_s.max(1);
+    pub(super) fn read_of(process: &Process) -> Option<Self> {
+        let stat = process.stat().ok()?;
+        let tick = 1_000_000_000 / procfs::ticks_per_second();
+        let waited_for = u64::try_from(stat.cutime + stat.cstime).ok()?;
         Some(Self {
-            cpu: Nanos::new((field(&fields, 14)? + field(&fields, 15)?).saturating_mul(tick)),
-            waited_for: Nanos::new(
-                (field(&fields, 16)? + field(&fields, 17)?).saturating_mul(tick),
-            ),
-            rss_bytes: field(&fields, 24)?.saturating_mul(page),
-            threads: field(&fields, 20)?,
-            parent: u32::try_from(field(&fields, 4)?).ok()?,
-            started: field(&fields, 22)?,
+            cpu: Nanos::new((stat.utime + stat.stime) * tick),
+            waited_for: Nanos::new(waited_for * tick),
+            rss_bytes: stat.rss * procfs::page_size(),
+            threads: u64::try_from(stat.num_threads).ok()?,
+            parent: u32::try_from(stat.ppid).ok()?,
+            started: stat.starttime,
         })
     }
 
@@ -60,11 +54,6 @@ impl ProcessStat {
     fn is_alive(&self, pid: u32, now: &BTreeMap<u32, Self>) -> bool {
         now.get(&pid).is_some_and(|stat| stat.started == self.started)
     }
-}
-
-/// A field by its number in the manual; the first after the name is number 3.
-fn field(fields: &[&str], number: usize) -> Option<u64> {
-    fields.get(number - 3)?.parse().ok()
 }
 
 /// CPU time and memory of a tree of processes up to now.
@@ -186,27 +175,25 @@ impl ProcessTree {
 /// The children of a process: those of each of its threads, from `/proc/PID/task/TID/children`.
 /// Kernels without that file (`CONFIG_PROC_CHILDREN`) have the parent in each process's `stat`.
 fn children(pid: u32) -> Vec<u32> {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let mut listed = false;
-    let mut children = Vec::new();
-    for thread in threads.flatten() {
-        let Ok(text) = fs::read_to_string(thread.path().join("children")) else { continue };
-        listed = true;
-        children.extend(text.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-    }
-    if listed { children } else { children_by_parent(pid) }
+    let tasks = process(pid).and_then(|process| process.tasks().ok()).into_iter().flatten();
+    let lists: Vec<_> = tasks.flatten().filter_map(|task| task.children().ok()).collect();
+    if lists.is_empty() { children_by_parent(pid) } else { lists.concat() }
 }
 
 fn children_by_parent(parent: u32) -> Vec<u32> {
-    process_ids()
-        .filter(|pid: &u32| ProcessStat::read(*pid).is_some_and(|process| process.parent == parent))
-        .collect()
+    let of = |process: &Process| ProcessStat::read_of(process).map(|stat| stat.parent);
+    processes().filter(|(_, process)| of(process) == Some(parent)).map(|(pid, _)| pid).collect()
 }
 
-/// Every process that is visible here.
-pub(super) fn process_ids() -> impl Iterator<Item = u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+/// A process of this host, if it exists.
+pub(super) fn process(pid: u32) -> Option<Process> {
+    Process::new(i32::try_from(pid).ok()?).ok()
+}
+
+/// Every process that is visible here, with its id.
+pub(super) fn processes() -> impl Iterator<Item = (u32, Process)> {
+    let all = procfs::process::all_processes().into_iter().flatten().flatten();
+    all.filter_map(|process| Some((u32::try_from(process.pid).ok()?, process)))
 }
 
 #[cfg(test)]
@@ -217,17 +204,10 @@ mod tests {
     use super::*;
     use crate::health::CpuTime;
 
-    const STAT: &str = "4711 (a (b) c) S 1 2 3 0 -1 4194304 900 0 1 0 250 50 7 8 20 0 9 0 123456 99999999 512 \
-        18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0";
-
     #[test]
-    fn the_kernels_file_is_parsed_as_its_manual_page_says() {
-        let reading = ProcessStat::parse(STAT, 100, 4_096).unwrap();
-        assert_eq!((reading.cpu, reading.waited_for), (Nanos::from_secs(3), ms(150)));
-        assert_eq!((reading.threads, reading.rss_bytes), (9, 512 * 4_096));
-        assert_eq!((reading.parent, reading.started), (1, 123_456));
-        assert_eq!(ProcessStat::parse("1 (x) S 1", 100, 4_096), None);
+    fn a_process_that_does_not_exist_has_no_reading() {
         assert_eq!(ProcessStat::read(u32::MAX), None);
+        assert_eq!(ProcessStat::read(4_194_305), None, "above the highest id of Linux");
     }
 
     /// A thread that was busy for a while: the kernel's count agrees with the thread's own clock,

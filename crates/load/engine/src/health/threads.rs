@@ -1,13 +1,13 @@
 //! CPU time of the threads of processes, and how long they waited for a CPU.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::ThreadLoad;
+use procfs::process::Task;
 
-use super::kernel::schedstat_in;
+use super::kernel::times;
+use super::process_tree::process;
 
 /// Threads that a stage lists.
 const LISTED: usize = 16;
@@ -23,26 +23,22 @@ pub(super) struct ThreadReading {
 }
 
 /// Threads by id.
-pub(super) type Threads = BTreeMap<u32, ThreadReading>;
+pub(super) type Threads = BTreeMap<i32, ThreadReading>;
 
 /// Every thread of these processes.
 pub(super) fn read(processes: impl Iterator<Item = u32>) -> Threads {
     let mut threads = Threads::new();
-    for process in processes {
-        let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    for process in processes.filter_map(process) {
+        let tasks = process.tasks().into_iter().flatten().flatten();
         let tasks = tasks.take(MOST.saturating_sub(threads.len()));
-        threads.extend(tasks.filter_map(|task| {
-            let id = task.file_name().to_str()?.parse().ok()?;
-            Some((id, read_one(&task.path())?))
-        }));
+        threads.extend(tasks.filter_map(|task| Some((task.tid, read_one(&task)?))));
     }
     threads
 }
 
-fn read_one(task: &Path) -> Option<ThreadReading> {
-    let (ran, waited) = schedstat_in(&fs::read_to_string(task.join("schedstat")).ok()?)?;
-    let name = fs::read_to_string(task.join("comm")).unwrap_or_default().trim_end().to_owned();
-    Some(ThreadReading { name, ran, waited })
+fn read_one(task: &Task) -> Option<ThreadReading> {
+    let [ran, waited] = times(&task.schedstat().ok()?);
+    Some(ThreadReading { name: task.stat().ok()?.comm, ran, waited })
 }
 
 /// How long all threads waited, divided by the time, and the busiest ones. A thread that began
