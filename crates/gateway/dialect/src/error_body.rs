@@ -195,7 +195,7 @@ impl From<&DialectError> for ErrorBody {
     }
 }
 
-/// An event that says why a stream of this endpoint ends before its end.
+/// An event that reports why a stream of this endpoint ends early.
 pub fn error_event(endpoint: Endpoint, message: &str) -> Vec<u8> {
     let error = ErrorBody::new(ErrorKind::Server, message);
     let start: &[u8] = match endpoint {

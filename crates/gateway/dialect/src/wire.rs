@@ -65,7 +65,7 @@ impl RawJson<'_> {
     }
 }
 
-/// The members of an object in their order, whether or not a name is there twice.
+/// The members of an object in order, including duplicates.
 #[derive(Debug)]
 pub(crate) struct Members<'a>(pub(crate) Vec<(CowStr<'a>, &'a RawValue)>);
 
@@ -192,7 +192,7 @@ pub(crate) fn parse_response<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T
         .map_err(|error| DialectError::InvalidResponse(describe(&error)))
 }
 
-/// The text of an error, without the values that it quotes: they may be personal data.
+/// The text of an error, without quoted values, which may be personal data.
 fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     if !text.contains('"') {

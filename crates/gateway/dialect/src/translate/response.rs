@@ -31,7 +31,7 @@ pub(super) fn to_openai(body: &[u8], created: u64) -> Result<Vec<u8>, DialectErr
     encode(&translated, body.len())
 }
 
-/// An answer with status 200 that is an error.
+/// Fails on an answer with status 200 that reports an error.
 fn fail_on(error: Option<&RawJson<'_>>) -> Result<(), DialectError> {
     match error {
         None => Ok(()),
@@ -51,7 +51,7 @@ fn completion(
                 Some(text) => text.0.to_mut().push_str(&block.text.unwrap_or_default()),
             },
             ("tool_use", _) => calls.push(function_call(block, calls.len())?),
-            // Thinking, and blocks of tools that ran at the provider.
+            // Thinking, and blocks of tools run by the provider.
             _ => {}
         }
     }

@@ -15,7 +15,7 @@ use crate::wire::{RawJson, anthropic, openai, parse_response, write_json};
 /// The state of a translation between events.
 #[derive(Debug)]
 pub(super) struct ToAnthropic {
-    /// Until the upstream tells the usage.
+    /// Reported until the upstream sends its usage.
     estimate: Usage,
     told: Option<Usage>,
     started: bool,
@@ -24,7 +24,7 @@ pub(super) struct ToAnthropic {
     /// The index of the open block, or else of the next one.
     block_index: u64,
     calls: ToolCalls,
-    /// Text that came while a call was not complete: blocks follow one another.
+    /// Text that arrived during an incomplete call: blocks must follow one another.
     late_text: String,
     stop_reason: Option<&'static str>,
     /// Whether `message_delta`, with stop reason and usage, has been written.
@@ -80,8 +80,8 @@ impl ToAnthropic {
         }
         if let Some(usage) = chunk.usage {
             self.told = Some(usage.into());
-            // Beside a choice it is the usage so far: some servers send it with every chunk, and
-            // the whole of it behind the last.
+            // Usage beside a choice is preliminary: some servers send it with every chunk, and the
+            // total after the last.
             if self.stop_reason.is_some() && chunk.choices.is_empty() {
                 self.message_delta(out)?;
             }
@@ -129,8 +129,8 @@ impl ToAnthropic {
         self.write_delta(Delta::TextDelta { text }, out)
     }
 
-    /// Writes a call as it comes. While another one is not complete, it waits: servers may send the
-    /// calls of an answer in turn, and blocks follow one another.
+    /// Writes a tool call, or holds it while another one is incomplete: servers may interleave the
+    /// calls of an answer, but blocks must follow one another.
     fn tool_call(&mut self, delta: &ToolDelta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
         let at = self.calls.add(delta);
         if self.open_block == Some(OpenBlock::ToolCall(at)) {
@@ -167,7 +167,7 @@ impl ToAnthropic {
         self.write_arguments(at, out)
     }
 
-    /// Writes the arguments that wait.
+    /// Writes the held arguments.
     fn write_arguments(&mut self, at: usize, out: &mut Vec<u8>) -> Result<(), DialectError> {
         let Some(call) = self.calls.0.get_mut(at) else { return Ok(()) };
         let arguments = std::mem::take(&mut call.waiting);
@@ -177,7 +177,7 @@ impl ToAnthropic {
         self.write_delta(Delta::InputJsonDelta { partial_json: &arguments }, out)
     }
 
-    /// Writes all that waits, and ends the last block.
+    /// Writes everything held, and ends the last block.
     fn finish_blocks(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
         while let Some(next) = self.calls.first_waiting() {
             self.start_call(next, out)?;
@@ -190,7 +190,7 @@ impl ToAnthropic {
         self.stop_block(out)
     }
 
-    /// The bytes that wait for others to be written.
+    /// The held bytes.
     pub(super) fn buffered(&self) -> usize {
         let waiting: usize = self.calls.0.iter().map(|call| call.waiting.len()).sum();
         waiting + self.late_text.len()
@@ -229,7 +229,7 @@ impl ToAnthropic {
         self.told.unwrap_or(self.estimate)
     }
 
-    /// Writes the stop reason and the usage, as soon as all usage has arrived or at the end.
+    /// Writes the stop reason and the usage, once all usage has arrived or at the end.
     fn message_delta(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
         if self.ended {
             return Ok(());
@@ -243,7 +243,7 @@ impl ToAnthropic {
         write(out, "message_delta", &Event::MessageDelta { delta, usage })
     }
 
-    /// Ends an answer whose reason and usage have come.
+    /// Ends an answer whose finish reason and usage have arrived.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
         let is_whole = self.stop_reason.is_some() && self.told.is_some();
         if is_whole { self.message_stop(out) } else { Ok(Progress::Open) }
@@ -260,7 +260,7 @@ impl ToAnthropic {
     }
 }
 
-/// The error that an event is or has.
+/// The error of an event, if it reports one.
 fn reported_error(event: &Answer<'_>) -> Option<ErrorBody> {
     match (&event.error, &event.message) {
         (Some(error), _) => Some(ErrorBody::from_json(error, 500)),

@@ -20,7 +20,7 @@ pub(super) struct ToOpenAi {
     usage: Usage,
     /// The blocks of tool calls; the position is the index of the call.
     tool_blocks: Vec<ToolBlock>,
-    /// Whether the reason of the end has been written.
+    /// Whether the finish reason has been written.
     ended: bool,
 }
 
@@ -118,7 +118,7 @@ impl ToOpenAi {
         match (delta.text.as_deref(), delta.partial_json.as_deref()) {
             (Some(text), _) => self.text(text, out),
             (None, Some(arguments)) if !arguments.is_empty() => {
-                // Tools that run at the provider have blocks of other types.
+                // Tools run by the provider have blocks of other types.
                 let Some(at) = self.last_block(event.index) else { return Ok(()) };
                 self.arguments(at, arguments, out)
             }
@@ -179,7 +179,7 @@ impl ToOpenAi {
         self.write(Delta::default(), Some(finish_reason::to_openai(reason, has_calls)), out)
     }
 
-    /// Ends an answer whose reason was written; its usage came with it.
+    /// Ends an answer whose finish reason was written; the usage came with it.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
         if self.ended { self.stop(out) } else { Ok(Progress::Open) }
     }

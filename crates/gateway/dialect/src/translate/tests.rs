@@ -175,7 +175,7 @@ fn a_stream_that_lacks_only_its_end_mark_gets_it() {
     assert_eq!(finished, Err(DialectError::Truncated));
 }
 
-/// vLLM's `continuous_usage_stats`: each chunk has the usage so far, the last one the whole.
+/// vLLM's `continuous_usage_stats`: each chunk has the usage so far, and the last one the total.
 #[test]
 fn usage_beside_a_choice_is_not_yet_the_whole() {
     let usage =

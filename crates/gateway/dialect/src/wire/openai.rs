@@ -179,7 +179,7 @@ pub(crate) struct Answer<'a> {
     #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) object: CowStr<'a>,
     pub(crate) error: Option<RawJson<'a>>,
-    /// Of an answer that is itself an error.
+    /// The message of an error answer.
     #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) message: Option<CowStr<'a>>,
 }
@@ -217,12 +217,12 @@ pub(crate) struct ToolDelta<'a> {
 }
 
 impl ToolDelta<'_> {
-    /// The id, if there is one that is not empty.
+    /// The id, unless it is empty.
     pub(crate) fn id(&self) -> Option<&str> {
         self.id.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// The function's name, if there is one that is not empty.
+    /// The function's name, unless it is empty.
     pub(crate) fn name(&self) -> Option<&str> {
         self.function.name.as_deref().filter(|name| !name.is_empty())
     }
