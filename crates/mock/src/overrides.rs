@@ -8,10 +8,10 @@ use hyper::HeaderMap;
 use crate::duration::HumanDuration;
 use crate::fault::Fault;
 
-/// The prefix of all these headers.
+/// The prefix of these headers.
 const PREFIX: &str = "x-mock-";
 
-/// Values that replace those of the model.
+/// Values that override the model's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestOverrides {
     pub(crate) ttft: Option<HumanDuration>,
@@ -21,7 +21,7 @@ pub(crate) struct RequestOverrides {
     pub(crate) fault: FaultOverride,
 }
 
-/// The fault that a request asks for.
+/// The requested fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FaultOverride {
     /// Not given: the model's faults apply.
@@ -34,7 +34,7 @@ pub(crate) enum FaultOverride {
 }
 
 impl FaultOverride {
-    /// The fault to inject; `configured` chooses among the model's.
+    /// The fault to inject; `configured` draws one of the model's.
     pub(crate) fn or(self, configured: impl FnOnce() -> Option<Fault>) -> Option<Fault> {
         match self {
             Self::Unset => configured(),
@@ -57,7 +57,7 @@ pub(crate) struct OverrideHeader {
     set: fn(&mut RequestOverrides, &str) -> Result<(), String>,
 }
 
-/// Every header.
+/// All headers.
 pub(crate) const HEADERS: [OverrideHeader; 6] = [
     header(
         "ttft",
@@ -102,8 +102,8 @@ impl RequestOverrides {
     /// Reads the headers of a request.
     ///
     /// # Errors
-    /// The problem with a header, as a message for the client. An unknown name is an error too: a
-    /// misspelt header would distort a measurement unnoticed.
+    /// The problem with a header, as a message for the client. Unknown names are errors, too,
+    /// because a misspelt header would silently distort a measurement.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Result<Self, String> {
         let mut overrides = Self::default();
         for (name, value) in headers {

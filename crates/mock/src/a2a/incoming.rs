@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::version::Version;
 use crate::rpc::{Object, RpcError};
 
-/// The longest context id that is kept, in bytes.
+/// The longest stored context id, in bytes.
 const MAX_CONTEXT: usize = 256;
 
 /// A message of the client.
@@ -46,13 +46,13 @@ impl Incoming {
     }
 }
 
-/// A parameter that must be a text, and not an empty one.
+/// A required parameter: a text that is not empty.
 pub(super) fn required_text<'a>(object: &'a Object, key: &str) -> Result<&'a str, RpcError> {
     let text = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     text.ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a text")))
 }
 
-/// A parameter that may be missing or empty.
+/// An optional parameter, which may be empty.
 pub(super) fn optional_text(object: &Object, key: &str) -> Result<Option<String>, RpcError> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -76,7 +76,8 @@ fn read_parts(version: Version, message: &Object) -> Result<String, RpcError> {
     Ok(text)
 }
 
-/// The kind of a part, if its content is there: 0.3 names it in `kind`, 1.0 has one member for it.
+/// The kind of a part, if its content is present: 0.3 names it in `kind`, 1.0 has one member per
+/// kind.
 fn kind_of(version: Version, part: &Value) -> Option<&'static str> {
     let known: &[&'static str] = match version {
         Version::V03 => &["text", "file", "data"],
