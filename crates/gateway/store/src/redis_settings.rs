@@ -1,4 +1,4 @@
-//! Settings of the Redis store, and the failure mode without it.
+//! Settings of the Redis store, and its failure mode.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureMode {
-    /// Requests pass uncounted; every one is counted as a store error.
+    /// Requests pass uncounted; each counts as a store error.
     #[default]
     Open,
     /// Requests are refused with [`StoreError::Unavailable`](crate::StoreError::Unavailable).
@@ -30,7 +30,7 @@ pub struct RedisSettings {
 }
 
 impl std::fmt::Debug for RedisSettings {
-    /// Without the address, which may hold a password.
+    /// Omits the address, which may contain a password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RedisSettings").field("prefix", &self.prefix).finish_non_exhaustive()
     }
