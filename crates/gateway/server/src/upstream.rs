@@ -1,4 +1,4 @@
-//! Upstreams: the servers behind the gateway, and the choice of one for each request.
+//! Upstreams: the servers behind the gateway, and the choice of a server for each request.
 
 pub(crate) mod fair_queue;
 pub(crate) mod proxy;
@@ -23,7 +23,7 @@ use crate::config::secret::Secret;
 use crate::config::units::HumanDuration;
 use crate::config::upstream::{DialectSpec, RetrySpec, TokenLimitSpec, UpstreamSpec};
 
-/// The smallest buffer that hyper reads responses with.
+/// The smallest read buffer that hyper allows.
 const MIN_BUFFER: u64 = 8_192;
 
 /// A group of interchangeable servers.
@@ -61,7 +61,7 @@ impl Upstream {
                 .enumerate()
                 .map(|(number, address): (usize, &String)| {
                     let endpoint = Endpoint::new(address, spec).map(Arc::new);
-                    // The address is not repeated: it may be a URL with a password.
+                    // The message omits the address, which may be a URL with a password.
                     endpoint.ok_or_else(|| {
                         format!("upstream `{name}`: its address {} is not HOST:PORT", number + 1)
                     })
@@ -81,8 +81,8 @@ impl Upstream {
         })
     }
 
-    /// The next server in turn for a request; `None` when none is available. `tried` failed before,
-    /// and is chosen only if there is no other.
+    /// The next server in turn for a request; `None` if none is available. `tried` failed before,
+    /// and is chosen only without an alternative.
     pub(crate) fn choose(&self, tried: Option<&Arc<Endpoint>>, now: u64) -> Option<InFlightGuard> {
         if let [only] = self.endpoints.as_slice() {
             return admitted(only, now);
@@ -97,7 +97,7 @@ impl Upstream {
     }
 }
 
-/// A request to a server that takes one now.
+/// A request to a server that admits it now.
 fn admitted(endpoint: &Arc<Endpoint>, now: u64) -> Option<InFlightGuard> {
     endpoint.admits(now).map(|admission| InFlightGuard::new(endpoint, admission))
 }

@@ -20,7 +20,7 @@ pub(crate) fn is_credential(name: &HeaderName) -> bool {
     CREDENTIALS.contains(name)
 }
 
-/// Credentials of a client that are passed on to an upstream.
+/// Credentials of a client that are forwarded to an upstream.
 pub(crate) fn passed_on<'a>(
     headers: &'a HeaderMap,
     config: &'a Config,
@@ -71,7 +71,7 @@ fn set_credential(headers: &mut HeaderMap, dialect: DialectSpec, key: &str) -> O
 
 /// Removes the hop-by-hop headers of a response, and those that `connection` names.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    // A look at each of the few names that are there costs less than a search for each of these.
+    // Checking the few present names costs less than a search for each of these.
     if headers.contains_key(CONNECTION) {
         remove_listed(headers);
         headers.remove(CONNECTION);
@@ -87,7 +87,7 @@ pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
 fn remove_listed(headers: &mut HeaderMap) {
     let lines = headers.get_all(CONNECTION).iter();
     let names = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
-    // The usual two need no search: `keep-alive` is one of `HOP`, and `close` is no header.
+    // The two usual ones need no search: `keep-alive` is in `HOP`, and `close` is not a header.
     let listed = names.map(<[u8]>::trim_ascii).filter(|name| {
         !(name.eq_ignore_ascii_case(b"keep-alive") || name.eq_ignore_ascii_case(b"close"))
     });

@@ -27,17 +27,17 @@ pub(crate) struct GatewayState {
     pub(crate) request_log: RequestLog,
     pub(crate) tls: ArcSwapOption<ServerConfig>,
     pub(crate) memory: Arc<MemoryBudget>,
-    /// Who has chats and runs in progress.
+    /// Owners of chats and runs in progress.
     pub(crate) owners: Arc<Owners>,
     /// Runs in progress.
     pub(crate) runs: Arc<AtomicUsize>,
     pub(crate) tools: ToolDirectory,
-    /// Mixed into request ids, so that two gateway processes make different ones.
+    /// Mixed into request ids, so that two gateway processes generate different ones.
     pub(crate) salt: u64,
     /// Notifies the first worker of a new configuration.
     pub(crate) reloaded: watch::Sender<()>,
     source: Source,
-    /// The configuration that it was started with.
+    /// The configuration at the start.
     started: Spec,
 }
 
@@ -73,8 +73,7 @@ impl GatewayState {
         })
     }
 
-    /// Checks all that a start would, but for the addresses to listen on. Nothing is written, and
-    /// nothing is sent.
+    /// Runs all checks of a start, except for the listening addresses. Writes and sends nothing.
     pub(crate) fn check(spec: &Spec) -> Result<(), GatewayError> {
         Config::new(spec)?;
         RequestLog::check(spec.audit.as_ref(), spec.access_log.as_ref())?;
@@ -83,13 +82,13 @@ impl GatewayState {
     }
 
     /// Reads the configuration file again and applies it, with the TLS files that it names. An
-    /// invalid file changes nothing, nor does one that needs a restart.
+    /// invalid file, or one that needs a restart, changes nothing.
     pub(crate) fn reload(&self) -> Result<Arc<Config>, GatewayError> {
         let Source::File(path) = &self.source else {
             return Err(GatewayError::NoFile);
         };
         let spec = Spec::open(path)?;
-        // A file that is being written may be valid and yet only half of it.
+        // A partly written file may be valid.
         if spec.routes.is_empty() && !self.config.load().spec.routes.is_empty() {
             return Err(GatewayError::Empty);
         }
@@ -109,7 +108,7 @@ impl GatewayState {
         Ok(config)
     }
 
-    /// Brings the gauges up to date.
+    /// Updates the gauges.
     pub(crate) fn update_gauges(&self) {
         self.metrics.set_store_errors(self.backend.errors());
         self.metrics.set_memory(self.memory.held());

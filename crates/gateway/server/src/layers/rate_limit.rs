@@ -1,4 +1,4 @@
-//! Rate limits: who is counted, and what the response says about it.
+//! Rate limits: the counted subjects, and the response headers.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -38,11 +38,11 @@ pub struct RateLimitSpec {
 pub enum Per {
     /// all
     Global,
-    /// those of a tenant
+    /// the requests of one tenant
     Tenant,
-    /// those with a key
+    /// the requests with one key
     Key,
-    /// those from a client address
+    /// the requests from one client address
     Address,
 }
 
@@ -69,12 +69,12 @@ pub(crate) struct RateLimit {
     limit: Limit,
 }
 
-/// Whom a request is counted for.
+/// The subjects of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller<'a> {
     pub(crate) address: IpAddr,
-    /// `None` for requests whose sender was refused, and for administration: they count by address
-    /// only.
+    /// `None` for requests with a rejected identity, and for administration: only limits by address
+    /// apply.
     pub(crate) identity: Option<&'a Identity>,
 }
 
@@ -85,10 +85,10 @@ impl RateLimit {
     }
 }
 
-/// The limits of a configuration; a limit of zero requests is left out.
+/// The limits of a configuration; a limit of zero requests is omitted.
 ///
 /// # Errors
-/// A message about too many limits, or a window that cannot be counted in.
+/// A message about too many limits, or an unsupported window.
 pub(crate) fn from_specs(specs: &[RateLimitSpec]) -> Result<Vec<RateLimit>, String> {
     let limited = specs.iter().filter_map(|spec| Some((spec, NonZeroU32::new(spec.requests)?)));
     if limited.clone().count() > MAX_CHARGES {
@@ -112,7 +112,7 @@ impl From<AlgorithmSpec> for Algorithm {
     }
 }
 
-/// Counts a request in all limits that apply to it, and appends the headers that say so to
+/// Counts a request in all limits that apply to it, and appends the rate limit headers to
 /// `headers`; if one limit is used up, it counts in none.
 ///
 /// # Errors
@@ -151,7 +151,7 @@ pub(crate) async fn check(
 }
 
 impl<'a> Caller<'a> {
-    /// The key of a limit; `None` where the limit does not apply to the caller.
+    /// The key of a limit; `None` if the limit does not apply to the caller.
     fn limit_key(&self, per: Per, address: Option<&'a str>) -> Option<LimitKey<'a>> {
         match per {
             Per::Address => Some(LimitKey::new("address", address?)),
@@ -165,8 +165,8 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// The name of an address in limits. Of an IPv6 address the first 64 bits count: the rest is chosen
-/// by the host itself (RFC 4291, 2.5.1).
+/// The name of an address in limits. Only the first 64 bits of an IPv6 address count, because the
+/// host chooses the rest itself (RFC 4291, 2.5.1).
 fn subject_of(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),

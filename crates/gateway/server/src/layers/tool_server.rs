@@ -1,4 +1,4 @@
-//! Tool servers: which there are, how each is reached, and single exchanges with them.
+//! Tool servers: the known ones, their links, and exchanges with them.
 
 mod connection;
 mod directory;

@@ -1,4 +1,4 @@
-//! Messages that a layer must read and cannot: what passes there would pass the layer by.
+//! Messages that a layer must read but cannot: they would bypass the layer.
 
 use plimsoll_gateway_dialect::Endpoint;
 
@@ -12,7 +12,7 @@ use crate::layers::offload::UnreadSpec;
 const REALTIME: &str = "/v1/realtime";
 
 impl Check {
-    /// Refuses a `WebSocket` that is passed through where a layer must read its messages.
+    /// Rejects passing a `WebSocket` through if a layer must read its messages.
     pub(super) fn unread(&mut self, spec: &Spec, route: &RouteSpec) {
         if !route.websocket {
             return;
