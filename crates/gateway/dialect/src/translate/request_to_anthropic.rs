@@ -33,7 +33,7 @@ pub(super) fn translate(body: &[u8]) -> Result<Vec<u8>, DialectError> {
         metadata: request.user.map(|user| Metadata { user_id: Some(user) }),
     };
     let mut out = Vec::with_capacity(body.len() + 64);
-    write_json(&mut out, &translated)?;
+    write_json(&mut out, &translated);
     Ok(out)
 }
 

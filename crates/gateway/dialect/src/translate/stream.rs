@@ -76,7 +76,7 @@ impl StreamTranslator {
         let last = splitter.finish(|event| translation.translate(progress, event, out));
         // An incomplete event is dropped.
         if self.progress == Progress::Open && last.is_ok() {
-            self.progress = self.translation.end(out)?;
+            self.progress = self.translation.end(out);
         }
         if self.progress == Progress::Open { Err(DialectError::Truncated) } else { Ok(()) }
     }
@@ -103,7 +103,7 @@ impl Translation {
         Ok(())
     }
 
-    fn end(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
+    fn end(&mut self, out: &mut Vec<u8>) -> Progress {
         match self {
             Self::OpenAi(stream) => stream.end(out),
             Self::Anthropic(stream) => stream.end(out),

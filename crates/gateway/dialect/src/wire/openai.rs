@@ -127,25 +127,6 @@ pub(crate) struct FunctionName<'a> {
     pub(crate) name: CowStr<'a>,
 }
 
-/// A whole response, as it is written.
-#[derive(Debug, Serialize)]
-pub(crate) struct Response<'a> {
-    pub(crate) id: CowStr<'a>,
-    pub(crate) object: CowStr<'a>,
-    pub(crate) created: u64,
-    pub(crate) model: CowStr<'a>,
-    pub(crate) choices: Vec<Choice<'a>>,
-    pub(crate) usage: Option<Usage>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Choice<'a> {
-    pub(crate) index: u64,
-    pub(crate) message: Message<'a>,
-    pub(crate) logprobs: Option<()>,
-    pub(crate) finish_reason: Option<CowStr<'a>>,
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Usage {
     #[serde(default, deserialize_with = "lenient::count")]
