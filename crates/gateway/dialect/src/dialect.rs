@@ -1,11 +1,14 @@
 //! The two API dialects and their endpoints.
 
 /// A provider's API format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Dialect {
-    /// OpenAI's API and the servers that are compatible with it.
+    /// OpenAI
+    #[default]
     OpenAi,
-    /// Anthropic's API.
+    /// Anthropic
     Anthropic,
 }
 

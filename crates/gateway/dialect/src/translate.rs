@@ -47,13 +47,15 @@ use crate::error::DialectError;
 use crate::error_body::{ErrorBody, status_for};
 use crate::wire::openai::ToolDelta;
 
-/// The name under which a provider of OpenAI's dialect knows the most tokens of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The name of the output limit in requests to a provider of OpenAI's dialect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum LimitName {
-    /// As OpenAI itself has it.
+    /// OpenAI's name
     #[default]
     MaxCompletionTokens,
-    /// As older servers have it.
+    /// the name of older and many other servers
     MaxTokens,
 }
 

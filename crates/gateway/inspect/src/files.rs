@@ -7,6 +7,7 @@ use crate::names::is_listed;
 
 /// The handling of content in which texts cannot be found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unread {
     /// it is refused

@@ -21,14 +21,16 @@ use crate::version::{
 };
 
 /// The versions of MCP to use with a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// The newest that the server supports.
+    /// the newest that the server supports
     #[default]
     Auto,
-    /// A version with sessions.
+    /// versions with sessions, 2025-06-18 and 2025-11-25
     Sessions,
-    /// A version without sessions.
+    /// the version without sessions, 2026-07-28
     Stateless,
 }
 

@@ -12,7 +12,7 @@ mod retry_budget;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_gateway_dialect::LimitName;
+use plimsoll_gateway_dialect::{Dialect, LimitName};
 
 pub(crate) use connection::{Broken, Received, UpstreamConn, UpstreamError};
 pub(crate) use endpoint::{Endpoint, InFlightGuard, address_of};
@@ -21,7 +21,7 @@ pub(crate) use retry_budget::RetryBudget;
 
 use crate::config::secret::Secret;
 use crate::config::units::HumanDuration;
-use crate::config::upstream::{DialectSpec, RetrySpec, TokenLimitSpec, UpstreamSpec};
+use crate::config::upstream::{RetrySpec, UpstreamSpec};
 
 /// The smallest read buffer that hyper allows.
 const MIN_BUFFER: u64 = 8_192;
@@ -31,7 +31,7 @@ const MIN_BUFFER: u64 = 8_192;
 pub(crate) struct Upstream {
     pub(crate) name: Arc<str>,
     pub(crate) endpoints: Vec<Arc<Endpoint>>,
-    pub(crate) dialect: DialectSpec,
+    pub(crate) dialect: Dialect,
     pub(crate) limit_name: LimitName,
     /// Sent instead of the client's key.
     pub(crate) key: Option<String>,
@@ -68,10 +68,7 @@ impl Upstream {
                 })
                 .collect::<Result<_, _>>()?,
             dialect: spec.dialect,
-            limit_name: match spec.token_limit {
-                TokenLimitSpec::MaxCompletionTokens => LimitName::MaxCompletionTokens,
-                TokenLimitSpec::MaxTokens => LimitName::MaxTokens,
-            },
+            limit_name: spec.token_limit,
             key: key.map_err(|problem| format!("upstream `{name}`: {problem}"))?,
             timeout: spec.timeout,
             idle_timeout: spec.idle_timeout,

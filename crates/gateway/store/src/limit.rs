@@ -9,15 +9,22 @@ use std::time::Duration;
 pub const MAX_CHARGES: usize = 8;
 
 /// The algorithm that counts requests.
+///
+/// [`SlidingWindow`](crate::SlidingWindow) documents the error of the sliding window. A bucket has
+/// as many tokens as the limit, refilled evenly over the window: a full burst at once, then a
+/// steady rate; at most twice the limit in any window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(description = "The counting algorithm.")
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
-    /// One counter for each 1/31 of the window; only the oldest is weighted. 144 bytes per key. For
-    /// its error see [`SlidingWindow`](crate::SlidingWindow).
+    /// sliding window, counted in 31 slices, of which only the oldest is estimated
     #[default]
     Sliding,
-    /// A bucket with as many tokens as the limit, refilled evenly over the window: a full burst at
-    /// once, then a steady rate; at most twice the limit in any window.
+    /// token bucket
     Bucket,
 }
 

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 /// The behaviour when Redis does not answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FailureMode {
-    /// Requests pass uncounted; each counts as a store error.
+    /// requests pass
     #[default]
     Open,
-    /// Requests are refused with [`StoreError::Unavailable`](crate::StoreError::Unavailable).
+    /// requests are refused with 503
     Closed,
 }
 

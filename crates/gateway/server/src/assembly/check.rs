@@ -17,11 +17,11 @@ use crate::assembly::tool_route::ToolRoute;
 use crate::config::error::GatewayError;
 use crate::config::route::{RespondSpec, RouteSpec};
 use crate::http::normal_form::is_normal_template;
-use crate::layers::offload::UnreadSpec;
 use crate::layers::rate_limit::Per;
 use crate::layers::{Access, Layers, Setup};
 use crate::upstream::Upstream;
 use crate::upstream::proxy::{LlmUse, Proxy};
+use plimsoll_gateway_inspect::Unread;
 
 /// The problems found so far.
 #[derive(Default)]
@@ -230,7 +230,7 @@ fn by_path(spec: &Spec) -> LlmUse {
     if policy.is_none() && spec.budgets.is_none() {
         return LlmUse::Never;
     }
-    LlmUse::ByPath { refuse_unread: policy != Some(UnreadSpec::Pass) }
+    LlmUse::ByPath { refuse_unread: policy != Some(Unread::Pass) }
 }
 
 /// The handler of a route. `by_path` is its treatment without `llm: true`.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use plimsoll_gateway_store::FailureMode;
 use serde::Deserialize;
 
 use super::secret::Secret;
@@ -103,16 +104,4 @@ impl Default for StoreSpec {
     fn default() -> Self {
         Self { redis: None, on_loss: FailureMode::Open, timeout: HumanDuration::millis(50) }
     }
-}
-
-/// Behaviour while the store is unavailable.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum FailureMode {
-    /// requests pass
-    #[default]
-    Open,
-    /// requests are refused with 503
-    Closed,
 }

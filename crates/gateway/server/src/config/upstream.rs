@@ -1,5 +1,6 @@
 //! Configuration keys of upstreams.
 
+use plimsoll_gateway_dialect::{Dialect, LimitName};
 use serde::Deserialize;
 
 use super::secret::Secret;
@@ -14,10 +15,10 @@ pub struct UpstreamSpec {
     pub addresses: Vec<String>,
     /// The dialect of the servers, for LLM routes.
     #[serde(default)]
-    pub dialect: DialectSpec,
+    pub dialect: Dialect,
     /// The name of the output limit in requests that are translated to OpenAI's dialect.
     #[serde(default)]
-    pub token_limit: TokenLimitSpec,
+    pub token_limit: LimitName,
     /// API key to send instead of the client's; `${NAME}` for an environment variable.
     #[serde(default)]
     pub key: Option<Secret>,
@@ -51,8 +52,8 @@ impl UpstreamSpec {
     pub(crate) fn at(address: String, timeout: HumanDuration) -> Self {
         Self {
             addresses: vec![address],
-            dialect: DialectSpec::default(),
-            token_limit: TokenLimitSpec::default(),
+            dialect: Dialect::default(),
+            token_limit: LimitName::default(),
             key: None,
             connect_timeout: two_seconds(),
             timeout,
@@ -63,30 +64,6 @@ impl UpstreamSpec {
             breaker: None,
         }
     }
-}
-
-/// The dialect of an LLM upstream.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum DialectSpec {
-    /// OpenAI
-    #[default]
-    Openai,
-    /// Anthropic
-    Anthropic,
-}
-
-/// The name of the output limit.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum TokenLimitSpec {
-    /// OpenAI's name
-    #[default]
-    MaxCompletionTokens,
-    /// the name of older and many other servers
-    MaxTokens,
 }
 
 /// Retries.

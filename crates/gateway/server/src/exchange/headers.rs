@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue, UPGRADE};
+use plimsoll_gateway_dialect::Dialect;
 
 use crate::assembly::config::Config;
-use crate::config::upstream::DialectSpec;
 use crate::http::error_response::ErrorResponse;
 use crate::http::header_list::{HeaderList, headers_of};
 use crate::layers::auth::Auth;
@@ -55,12 +55,10 @@ pub(crate) fn prepare_request(
     Ok(())
 }
 
-fn set_credential(headers: &mut HeaderMap, dialect: DialectSpec, key: &str) -> Option<()> {
+fn set_credential(headers: &mut HeaderMap, dialect: Dialect, key: &str) -> Option<()> {
     let (name, mut value) = match dialect {
-        DialectSpec::Openai => {
-            (AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}")).ok()?)
-        }
-        DialectSpec::Anthropic => {
+        Dialect::OpenAi => (AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}")).ok()?),
+        Dialect::Anthropic => {
             (HeaderName::from_static("x-api-key"), HeaderValue::try_from(key).ok()?)
         }
     };

@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use plimsoll_gateway_store::{Backend, FailureMode, RedisSettings, Sizes};
+use plimsoll_gateway_store::{Backend, RedisSettings, Sizes};
 use rustls::ServerConfig;
 use tokio::sync::watch;
 
 use crate::assembly::config::{Config, Source};
-use crate::assembly::spec::Spec;
+use crate::assembly::spec::{Spec, StoreSpec};
 use crate::base::memory::MemoryBudget;
 use crate::config::error::GatewayError;
-use crate::config::server::FailureMode as FailureModeSpec;
 use crate::config::tls;
 use crate::layers::metrics::Metrics;
 use crate::layers::owners::Owners;
@@ -134,12 +133,8 @@ fn open_backend(spec: &Spec) -> Result<Backend, GatewayError> {
         let cache_bytes = usize::try_from(spec.cache_bytes()).unwrap_or(usize::MAX);
         return Ok(Backend::memory(Sizes { cache_bytes, ..Sizes::default() }));
     };
-    let on_loss = match spec.store.on_loss {
-        FailureModeSpec::Closed => FailureMode::Closed,
-        FailureModeSpec::Open => FailureMode::Open,
-    };
     let url = url.reveal().map_err(GatewayError::Store)?;
-    let settings =
-        RedisSettings { timeout: spec.store.timeout.0, on_loss, ..RedisSettings::new(url) };
+    let StoreSpec { on_loss, timeout, .. } = spec.store;
+    let settings = RedisSettings { timeout: timeout.0, on_loss, ..RedisSettings::new(url) };
     Backend::redis(settings).map_err(|error| GatewayError::Store(error.to_string()))
 }

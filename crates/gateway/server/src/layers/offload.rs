@@ -4,27 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use plimsoll_gateway_inspect::{FileRule, Inspector, Judgement, Source, Unread, Unreadable};
-use serde::Deserialize;
 use tokio::task::spawn_blocking;
 
 use crate::http::error_response::ErrorResponse;
-
-/// Treatment of unreadable content.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum UnreadSpec {
-    /// it is refused
-    #[default]
-    Refuse,
-    /// it passes as it is
-    Pass,
-}
-
-/// Types without text.
-pub(crate) fn media_types() -> Vec<String> {
-    ["image/*", "audio/*", "video/*", "font/*"].map(str::to_owned).into()
-}
 
 /// Bodies up to this size are judged on the worker. The slowest texts take about 0.4 us per byte,
 /// so other requests wait for at most 7 ms.
@@ -67,11 +49,7 @@ fn judge(inspector: &Inspector, body: &[u8], source: Source) -> Result<Judgement
 }
 
 /// The rule for content other than text.
-pub(crate) fn file_rule(unreadable: UnreadSpec, pass_types: &[String]) -> FileRule {
-    let unreadable = match unreadable {
-        UnreadSpec::Refuse => Unread::Refuse,
-        UnreadSpec::Pass => Unread::Pass,
-    };
+pub(crate) fn file_rule(unreadable: Unread, pass_types: &[String]) -> FileRule {
     let pass_types = pass_types.iter().map(|kind| kind.to_ascii_lowercase()).collect();
     FileRule { unreadable, pass_types }
 }

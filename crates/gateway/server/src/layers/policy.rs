@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use plimsoll_gateway_inspect::{Inspector, Source, Unreadable};
+use plimsoll_gateway_inspect::{FileRule, Inspector, Source, Unread, Unreadable};
 use plimsoll_gateway_policy::{Action, Actions, EvaluatedChecks, InputKind, Match, Policy};
 use ring::digest::{Digest, SHA256, digest};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::http::error_response::ErrorResponse;
 use crate::layers::counters::LayerCounter;
 use crate::layers::llm_info::LlmInfo;
 use crate::layers::metrics::Metrics;
-use crate::layers::offload::{self, UnreadSpec, file_rule, media_types};
+use crate::layers::offload::{self, file_rule};
 use crate::layers::{Layer, LayerName as _, RequestFacts, Setup};
 
 /// The policy for texts of requests.
@@ -31,12 +31,12 @@ pub struct PolicySpec {
     #[cfg_attr(test, serde(skip_serializing))]
     pub actions: Actions,
     /// Treatment of files in requests that are not text.
-    pub unreadable: UnreadSpec,
+    pub unreadable: Unread,
     /// Types of files that pass unread; `image/*` matches all images.
     pub pass_types: Vec<String>,
     /// Treatment of requests with a body to paths that look like an LLM API but have no supported
     /// dialect, on routes without `llm: true`.
-    pub unjudged: UnreadSpec,
+    pub unjudged: Unread,
 }
 
 impl Default for PolicySpec {
@@ -45,9 +45,9 @@ impl Default for PolicySpec {
             rules: None,
             endpoint: false,
             actions: Actions::default(),
-            unreadable: UnreadSpec::Refuse,
-            pass_types: media_types(),
-            unjudged: UnreadSpec::Refuse,
+            unreadable: Unread::Refuse,
+            pass_types: FileRule::default().pass_types,
+            unjudged: Unread::Refuse,
         }
     }
 }

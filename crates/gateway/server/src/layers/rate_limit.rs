@@ -28,7 +28,7 @@ pub struct RateLimitSpec {
     pub window: HumanDuration,
     /// The counting algorithm.
     #[serde(default)]
-    pub algorithm: AlgorithmSpec,
+    pub algorithm: Algorithm,
 }
 
 /// The requests that share a rate limit.
@@ -44,18 +44,6 @@ pub enum Per {
     Key,
     /// the requests from one client address
     Address,
-}
-
-/// The counting algorithm.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum AlgorithmSpec {
-    /// sliding window, counted in 31 slices, of which only the oldest is estimated
-    #[default]
-    Sliding,
-    /// token bucket
-    Bucket,
 }
 
 const fn minute() -> HumanDuration {
@@ -96,20 +84,11 @@ pub(crate) fn from_specs(specs: &[RateLimitSpec]) -> Result<Vec<RateLimit>, Stri
     }
     limited
         .map(|(spec, requests)| {
-            let limit = Limit::new(requests, spec.window.0, spec.algorithm.into());
+            let limit = Limit::new(requests, spec.window.0, spec.algorithm);
             let limit = limit.map_err(|error| format!("rate_limits: {error}"))?;
             Ok(RateLimit { per: spec.per, limit })
         })
         .collect()
-}
-
-impl From<AlgorithmSpec> for Algorithm {
-    fn from(spec: AlgorithmSpec) -> Self {
-        match spec {
-            AlgorithmSpec::Sliding => Self::Sliding,
-            AlgorithmSpec::Bucket => Self::Bucket,
-        }
-    }
 }
 
 /// Counts a request in all limits that apply to it, and appends the rate limit headers to

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::http::body_filter::{BodyFilter, BoxError};
 use crate::http::content::{Charset, MediaType, is_encoded, is_event_stream};
 use crate::http::error_response::ErrorResponse;
-use crate::layers::offload::{self, UnreadSpec, file_rule, media_types};
+use crate::layers::offload::{self, file_rule};
 use crate::layers::policy;
 use crate::layers::{Layer, LayerName as _, Reading, Setup};
 
@@ -22,14 +22,14 @@ use crate::layers::{Layer, LayerName as _, Reading, Setup};
 pub struct ScrubSpec {
     /// Treatment of unreadable responses: encoded ones, broken JSON and events, other types than
     /// text.
-    pub unreadable: UnreadSpec,
+    pub unreadable: Unread,
     /// Types that pass unread; `image/*` matches all images.
     pub pass_types: Vec<String>,
 }
 
 impl Default for ScrubSpec {
     fn default() -> Self {
-        Self { unreadable: UnreadSpec::Refuse, pass_types: media_types() }
+        Self { unreadable: Unread::Refuse, pass_types: FileRule::default().pass_types }
     }
 }
 

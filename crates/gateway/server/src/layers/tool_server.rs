@@ -20,7 +20,7 @@ pub(crate) use failure::Failure;
 pub(crate) use layer::{CALLS, ToolLayer};
 pub(crate) use link::ServerLink;
 pub(crate) use running_calls::RunningCall;
-pub use spec::{ToolProtocolSpec, ToolServerSpec, ToolsSpec};
+pub use spec::{ToolServerSpec, ToolsSpec};
 
 /// All servers and tools.
 pub(crate) type ToolRegistry = Registry<Arc<ServerLink>>;

@@ -6,7 +6,7 @@ use super::Check;
 use crate::assembly::router::covers;
 use crate::assembly::spec::Spec;
 use crate::config::route::RouteSpec;
-use crate::layers::offload::UnreadSpec;
+use plimsoll_gateway_inspect::Unread;
 
 /// Paths of LLM APIs that are spoken over a `WebSocket`, beside the endpoints themselves.
 const REALTIME: &str = "/v1/realtime";
@@ -20,7 +20,7 @@ impl Check {
         let name = &route.name;
         let scrub = spec.scrub.as_ref().map(|scrub| scrub.unreadable);
         self.require(
-            scrub != Some(UnreadSpec::Refuse),
+            scrub != Some(Unread::Refuse),
             &format!(
                 "route `{name}`: `scrub` cannot read the messages of a WebSocket that is passed \
                  through: remove the route, or let what cannot be read pass with \

@@ -12,7 +12,7 @@ use plimsoll_gateway_mcp::is_server_name;
 use crate::config::secret::Secret;
 use crate::config::units::{ByteSize, HumanDuration};
 use crate::config::upstream::UpstreamSpec;
-use crate::layers::tool_server::{ToolProtocolSpec, ToolServerSpec};
+use crate::layers::tool_server::ToolServerSpec;
 use crate::upstream::{Upstream, address_of};
 
 /// Idle connections are kept for less than five seconds, after which common servers close them, so
@@ -78,7 +78,7 @@ impl ServerLink {
             upstream: Upstream::new(name, &upstream)?,
             path,
             authorization,
-            protocol: protocol(spec.protocol),
+            protocol: spec.protocol,
             timeout: timeout.0,
             limit: usize::try_from(settings.result_bytes.0).unwrap_or(usize::MAX),
         })
@@ -118,14 +118,6 @@ impl ServerLink {
 fn parse(url: &str) -> Option<(String, Uri)> {
     let url: Uri = url.parse().ok()?;
     Some((address_of(&url)?, url.path_and_query()?.clone().into()))
-}
-
-const fn protocol(spec: ToolProtocolSpec) -> Protocol {
-    match spec {
-        ToolProtocolSpec::Auto => Protocol::Auto,
-        ToolProtocolSpec::Sessions => Protocol::Sessions,
-        ToolProtocolSpec::Stateless => Protocol::Stateless,
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_gateway_mcp::client::Protocol;
 use serde::Deserialize;
 
 use crate::config::secret::Secret;
@@ -64,22 +65,8 @@ pub struct ToolServerSpec {
     pub key: Option<Secret>,
     /// The versions of MCP to use.
     #[serde(default)]
-    pub protocol: ToolProtocolSpec,
+    pub protocol: Protocol,
     /// Time limit of a call, instead of `tools.timeout`.
     #[serde(default)]
     pub timeout: Option<HumanDuration>,
-}
-
-/// The versions of MCP to use with a server.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ToolProtocolSpec {
-    /// the newest that the server supports
-    #[default]
-    Auto,
-    /// versions with sessions, 2025-06-18 and 2025-11-25
-    Sessions,
-    /// the version without sessions, 2026-07-28
-    Stateless,
 }

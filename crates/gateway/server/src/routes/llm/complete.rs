@@ -27,7 +27,7 @@ pub(crate) async fn complete(
     model: &str,
     headers: &HeaderMap,
 ) -> Result<Value, ErrorResponse> {
-    let translator = Translator::between(Dialect::OpenAi, proxy.upstream.dialect.into());
+    let translator = Translator::between(Dialect::OpenAi, proxy.upstream.dialect);
     let chat = LlmRequest::chat(body, model, translator);
     let mut reservation = match &context.config.layers.budgets {
         None => None,

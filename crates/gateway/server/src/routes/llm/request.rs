@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use plimsoll_gateway_dialect::{Dialect, DialectError, Endpoint, Streaming, Translator};
+use plimsoll_gateway_dialect::{DialectError, Endpoint, Streaming, Translator};
 
 use crate::assembly::config::Config;
-use crate::config::upstream::DialectSpec;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::budget::Demand;
 
@@ -64,15 +63,6 @@ impl LlmRequest {
     /// The upstream's endpoint, which defines the dialect of the response.
     pub(crate) fn upstream_endpoint(&self) -> Endpoint {
         self.translator.map_or(self.endpoint, Translator::upstream_endpoint)
-    }
-}
-
-impl From<DialectSpec> for Dialect {
-    fn from(spec: DialectSpec) -> Self {
-        match spec {
-            DialectSpec::Openai => Self::OpenAi,
-            DialectSpec::Anthropic => Self::Anthropic,
-        }
     }
 }
 
