@@ -1,7 +1,7 @@
 //! A2A agents over JSON-RPC.
 //!
-//! They speak the versions 1.0 and 0.3 of the protocol. The facts are those of the published
-//! specification and of the official Python SDK, version 1.3: <https://a2a-protocol.org>.
+//! They support the versions 1.0 and 0.3 of the protocol. Sources: the published specification and
+//! the official Python SDK, version 1.3: <https://a2a-protocol.org>.
 
 use std::rc::Rc;
 
@@ -26,22 +26,22 @@ mod task;
 mod version;
 
 use answer::Answer;
-use methods::{Asked, Reply};
+use methods::{A2aRequest, Reply};
 use shape::Shape;
 pub use spec::{A2aSpec, AgentAnswer, AgentSpec};
 pub(crate) use task::Tasks;
 use version::Version;
 
-/// The version of the protocol that the client speaks.
+/// Header with the client's protocol version.
 const VERSION_HEADER: &str = "a2a-version";
 
-/// The names of the agents that a message came through, with commas between them.
+/// Header with the names of the agents that forwarded the message, separated by commas.
 const PATH_HEADER: &str = "x-agent-path";
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Debug, PartialEq, Eq)]
 struct Route<'a> {
-    /// The agent's name; none for the default.
+    /// The agent's name; `None` for the default agent.
     agent: Option<&'a str>,
     is_card: bool,
 }
@@ -56,7 +56,7 @@ impl<'a> Route<'a> {
     }
 }
 
-/// Whether a path is that of a card, which needs no key.
+/// Whether a path is an agent card, which needs no key.
 pub(crate) fn is_card(path: &str) -> bool {
     Route::at_path(path).is_card
 }
@@ -81,7 +81,7 @@ pub(crate) async fn serve(
         rpc.agent = found.map(|(name, _)| name).or(route.agent).map(str::to_owned);
     });
     let Some((name, agent)) = found else {
-        return Ok(responder.refuse(refusal(404, "There is no such agent")));
+        return Ok(responder.refuse(refusal(404, "Unknown agent")));
     };
     if head.method != HttpMethod::POST {
         responder.headers.insert(ALLOW, HeaderValue::from_static("POST"));
@@ -102,7 +102,7 @@ pub(crate) async fn serve(
         Err(error) => Reply::error(error),
         Ok(method) => {
             let params = &request.params;
-            let asked = Asked { worker: &worker, name, agent, shape, params, overrides };
+            let asked = A2aRequest { worker: &worker, name, agent, shape, params, overrides };
             methods::reply(&asked, method, &mut responder)
         }
     };
@@ -116,8 +116,8 @@ fn text_header(headers: &HeaderMap, name: &str) -> Option<String> {
     value.map(|value| String::from_utf8_lossy(value).into_owned())
 }
 
-/// Checks the type of a body and reads its request. Like the official server this answers what is
-/// no request with status 200.
+/// Checks the type of a body and reads its request. Malformed requests get status 200, like from
+/// the official server.
 fn read_request(headers: &HeaderMap, body: &Bytes) -> Result<Request, Refusal> {
     if !is_json(headers) {
         return Err(refusal(415, "Content-Type must be application/json"));

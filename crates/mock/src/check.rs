@@ -27,7 +27,7 @@ pub(crate) fn check_positive(value: u32, path: &str, key: &str, problems: &mut V
 }
 
 pub(crate) fn check_share(share: f64, path: &str, key: &str, problems: &mut Vec<String>) {
-    // Rounding may move the sum of shares slightly above 1.
+    // Rounding may push the sum of shares slightly above 1.
     if !(0.0..=1.0 + 1e-9).contains(&share) {
         problems.push(format!("{path}.{key}: {share} is not a share from 0 to 1"));
     }

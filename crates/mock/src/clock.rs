@@ -3,7 +3,7 @@
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds between readings of two clocks that count as one moment.
+/// Largest difference in nanoseconds between two readings that count as simultaneous.
 const CLOSE: u64 = 5_000;
 
 /// The kernel's monotonic clock, which `timerfd` uses too, and its offset to the wall clock, read
@@ -29,8 +29,8 @@ impl Clock {
         read(self.monotonic)
     }
 
-    /// When the wall clock showed this, as a monotonic reading. The wall clock may have been
-    /// stepped since the start; only the age of a reading is reliable.
+    /// A wall-clock reading as a monotonic time. The wall clock may have been stepped since the
+    /// start; only the age of a reading is reliable.
     pub(crate) fn moment_of(self, reading: TimeSpec) -> u64 {
         let (now, unix) = both(self.monotonic);
         now.saturating_sub(unix.saturating_sub(nanos(reading)))
@@ -42,9 +42,9 @@ impl Clock {
     }
 }
 
-/// Readings of the monotonic and of the wall clock at the same time. The midpoint of two monotonic
-/// readings is closest to the wall-clock reading between them. If the thread lost its CPU there,
-/// they are read again.
+/// Simultaneous readings of the monotonic and the wall clock. The midpoint of two monotonic
+/// readings is the best estimate for the wall-clock reading between them. If the thread was
+/// descheduled there, it reads again.
 fn both(monotonic: ClockId) -> (u64, u64) {
     let mut closest = (u64::MAX, 0, 0);
     for _ in 0..8 {

@@ -1,4 +1,4 @@
-//! One counter that several threads share.
+//! A counter shared by threads.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -11,7 +11,7 @@ impl Counter {
         self.0.fetch_add(number, Relaxed);
     }
 
-    /// Adds one and returns the value before.
+    /// Adds one and returns the previous value.
     pub(crate) fn increment(&self) -> u64 {
         self.0.fetch_add(1, Relaxed)
     }

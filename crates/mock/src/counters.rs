@@ -73,23 +73,23 @@ pub struct Stats {
     pub requests: u64,
     /// Requests in flight.
     pub in_flight: u64,
-    /// Requests whose response was written to its last byte; error responses are included.
+    /// Requests whose response was written completely, including error responses.
     pub completed: u64,
     /// Requests that the mock aborted on purpose, by the faults cut, reset and hang.
     pub aborted: u64,
     /// Requests whose client disconnected first.
     pub client_gone: u64,
-    /// Requests that the shutdown ended early.
+    /// Requests ended by the shutdown.
     pub shut_down: u64,
     /// Responses by status.
     pub by_status: BTreeMap<u16, u64>,
     /// Streams started.
     pub streams: u64,
-    /// Body chunks handed to connections.
+    /// Body chunks passed to connections.
     pub chunks: u64,
     /// Input tokens of accepted requests.
     pub tokens_in: u64,
-    /// Output tokens handed to connections.
+    /// Output tokens passed to connections.
     pub tokens_out: u64,
     /// Connections accepted.
     pub connections: u64,

@@ -1,7 +1,7 @@
 //! The wire formats and their responses.
 //!
-//! They share no code with the load generator's encoders and decoders. So a misreading of a format
-//! goes unnoticed only if it is made twice.
+//! They share no code with the load generator's encoders and decoders, so a wrong reading of a
+//! format is noticed unless both make it.
 
 mod chat;
 mod completions;

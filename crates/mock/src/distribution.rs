@@ -11,7 +11,7 @@ use crate::duration::HumanDuration;
 use crate::rng::{Purpose, RequestRng, Rng};
 use crate::round::round;
 
-/// A value that a distribution can have.
+/// A type of values with distributions.
 pub trait Quantity: Copy + PartialOrd + fmt::Debug {
     /// Its number, in the smallest unit (nanoseconds for durations).
     fn number(self) -> f64;
@@ -108,12 +108,12 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// A value that is drawn for a purpose of a request, rounded.
+    /// A rounded sample for one purpose of a request.
     pub(crate) fn draw(&self, rng: RequestRng, purpose: Purpose) -> u64 {
         round(self.sample(&mut rng.fork(purpose)))
     }
 
-    /// The reason why it is invalid, if it is.
+    /// The problem of an invalid distribution.
     pub(crate) fn problem(&self) -> Option<String> {
         match self {
             Self::Uniform { min, max } if min > max => {

@@ -1,4 +1,4 @@
-//! Durations as people write them.
+//! Human-readable durations.
 
 use std::fmt;
 use std::str::FromStr;
@@ -67,7 +67,7 @@ fn parse(text: &str) -> Option<HumanDuration> {
     (nanos < u64::MAX as f64).then(|| HumanDuration(nanos.round() as u64))
 }
 
-/// Writes the duration in the largest unit in which it is a whole number, so that it reads back
+/// Writes the duration in the largest unit that gives a whole number, so that it reads back
 /// exactly.
 impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,7 +12,7 @@ use crate::{prometheus, websocket};
 /// The MIME type of JSON.
 pub(crate) const JSON: &str = "application/json";
 
-/// Whether a request says that its body is JSON.
+/// Whether a request declares a JSON body.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
@@ -45,7 +45,7 @@ pub(crate) enum Page {
 
 use Endpoint::{A2a, Api, Mcp, WebSocket};
 
-/// Every endpoint: path, endpoint and meaning.
+/// All endpoints: path, endpoint and description.
 pub(crate) const ENDPOINTS: [(&str, Endpoint, &str); 17] = [
     ("/v1/chat/completions", Api(OpenaiChat), "OpenAI chat completions, streamed or not"),
     ("/v1/completions", Api(OpenaiCompletions), "OpenAI text completions, streamed or not"),

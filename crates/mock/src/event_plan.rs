@@ -14,13 +14,13 @@ pub(crate) struct EventPlan {
     end: Option<StreamEnd>,
     end_due: u64,
     stop: Option<Stop>,
-    /// The event with which a stopped stream ends.
+    /// The last event of a stopped stream.
     farewell: Vec<u8>,
 }
 
 impl EventPlan {
-    /// The last of `messages` is the answer, due after `latency`; those before it come at equal
-    /// distances.
+    /// The last of `messages` is the answer, due after `latency`; the others precede it at equal
+    /// intervals.
     pub(crate) fn evenly(
         messages: &[Vec<u8>],
         latency: u64,
@@ -39,13 +39,13 @@ impl EventPlan {
         )
     }
 
-    /// The same plan, which ends with this event if it is stopped.
+    /// Sets the last event of a stopped stream.
     pub(crate) fn with_farewell(self, farewell: Vec<u8>) -> Self {
         Self { farewell, ..self }
     }
 
-    /// Events with their due times, in order. A fault after `n` events takes the place of event
-    /// `n`, or of the last. An error is an event, which the caller has put in its place.
+    /// Events with their due times, in order. A fault after `n` events replaces event `n`, or the
+    /// last event. The caller provides the event of an error.
     pub(crate) fn timed(
         events: Vec<(u64, Vec<u8>)>,
         fault: Option<Fault>,
@@ -56,7 +56,7 @@ impl EventPlan {
         let place = fault.map_or(events.len(), |fault| (fault.at_token() as usize).min(last));
         let (pause, end) = fault.map_or((0, None), Fault::effect);
         let kept = if end.is_some() { place } else { events.len() };
-        // A broken stream ends when the next event would have come.
+        // An aborted stream ends at the due time of the next event.
         let next = events.get(kept).map(|(due, _)| *due);
         let events: VecDeque<_> = events
             .into_iter()
@@ -78,12 +78,12 @@ pub(crate) fn part(whole: u64, number: u64, count: u64) -> u64 {
     u64::try_from(part).unwrap_or(u64::MAX)
 }
 
-/// A message as a server-sent event with the name `message`. JSON has no raw line ends.
+/// A message as a server-sent event named `message`. JSON contains no raw line breaks.
 fn named_event(message: &[u8]) -> Vec<u8> {
     [b"event: message\ndata: ", message, b"\n\n"].concat()
 }
 
-/// What a fault does to an answer that is not streamed: a pause in nanoseconds, and its end.
+/// The effect of a fault on an unstreamed answer: a pause in nanoseconds, and its end.
 pub(crate) fn unstreamed(fault: Option<Fault>) -> (u64, StreamEnd) {
     let (pause, end) = fault.map_or((0, None), Fault::effect);
     (pause, end.unwrap_or(StreamEnd::Complete))

@@ -24,20 +24,20 @@ pub(crate) struct Exchange {
     worker: Rc<Worker>,
     dialect: Option<Dialect>,
     rng: RequestRng,
-    /// When the request was complete, on the monotonic clock.
+    /// When the request was completely received, on the monotonic clock.
     complete_at: u64,
-    /// The end to log on a drop, if the mock planned it.
+    /// The end to record on a drop, if the mock planned it.
     planned_end: Option<RequestEnd>,
     record: Option<Box<LogRecord>>,
     open: bool,
 }
 
-/// When a request was received, on the monotonic clock, and on which connection.
+/// The times of a received request on the monotonic clock, and its connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reception {
     /// The connection's number.
     pub(crate) connection: u64,
-    /// When its first bytes arrived; when they were read if the kernel did not stamp them.
+    /// When its first bytes arrived, or were read if the kernel did not stamp them.
     pub(crate) arrived: u64,
     /// When its first bytes were read.
     pub(crate) first_read: u64,
@@ -63,7 +63,7 @@ impl Exchange {
         exchange
     }
 
-    /// Counts a message that has come over a WebSocket: a request of its own.
+    /// Counts a WebSocket message as a request.
     pub(crate) fn begin_turn(
         worker: Rc<Worker>,
         reception: Reception,
@@ -76,7 +76,7 @@ impl Exchange {
         exchange
     }
 
-    /// Records the end of a WebSocket, which is no request.
+    /// Records the end of a WebSocket, which does not count as a request.
     pub(crate) fn log_end(
         worker: &Worker,
         connection: u64,
@@ -105,7 +105,7 @@ impl Exchange {
         state.log.add(record);
     }
 
-    /// A request that has been received, of which only this is known.
+    /// A received request without details.
     fn open(
         worker: Rc<Worker>,
         reception: Reception,
@@ -147,7 +147,7 @@ impl Exchange {
         self.rng
     }
 
-    /// Lets the random numbers follow from this content, if they are to follow from the prompt.
+    /// Derives the random numbers from this content, if configured with `draw: prompt`.
     pub(crate) fn draw_by(&mut self, content: impl FnOnce() -> u64) {
         let config = &self.worker.state().config;
         if config.draw != DrawBy::Prompt {
@@ -160,7 +160,7 @@ impl Exchange {
         }
     }
 
-    /// When the request was complete, on the monotonic clock. All due times count from here.
+    /// When the request was complete, on the monotonic clock. All due times are relative to it.
     pub(crate) const fn complete_at(&self) -> u64 {
         self.complete_at
     }
@@ -177,7 +177,7 @@ impl Exchange {
         }
     }
 
-    /// Records what an API request asks for.
+    /// Records the content of an API request.
     pub(crate) fn parsed(&mut self, request: &ApiRequest<'_>) {
         let keeps_text = self.worker.state().log.keeps_text();
         if let Some(record) = &mut self.record {
@@ -194,14 +194,14 @@ impl Exchange {
         }
     }
 
-    /// Records a JSON-RPC message, or what is now known about it.
+    /// Records a JSON-RPC message, or further details of it.
     pub(crate) fn rpc(&mut self, describe: impl FnOnce(&mut RpcRecord)) {
         if let Some(record) = &mut self.record {
             describe(record.rpc.get_or_insert_default());
         }
     }
 
-    /// Records what a WebSocket does.
+    /// Records a WebSocket event.
     pub(crate) fn websocket(&mut self, websocket: WebSocketRecord) {
         if let Some(record) = &mut self.record {
             describe_websocket(record, websocket);
@@ -226,7 +226,7 @@ impl Exchange {
         }
     }
 
-    /// Records the status of the response, whose head is about to be sent.
+    /// Records the status of the response before its head is sent.
     pub(crate) fn response_started(&mut self, status: u16) {
         self.counters().count_status(status);
         if let Some(record) = &mut self.record {
@@ -239,8 +239,7 @@ impl Exchange {
         self.counters().streams.increment();
     }
 
-    /// Records that a body chunk is handed to the connection now; it was due at `due` on the
-    /// monotonic clock.
+    /// Records a chunk passed to the connection; `due` is its due time on the monotonic clock.
     pub(crate) fn chunk_handed(&mut self, due: u64, bytes: usize, tokens: u32) {
         let counters = self.counters();
         counters.chunks.increment();
@@ -253,7 +252,7 @@ impl Exchange {
         }
     }
 
-    /// Records when the last chunk was written, unless that is known already.
+    /// Records when the last chunk was written, unless it is already known.
     pub(crate) fn chunk_written(&mut self, at: u64) {
         let clock = self.worker.state().clock;
         if let Some(chunk) = self.record.as_mut().and_then(|record| record.chunks.last_mut())
@@ -263,7 +262,7 @@ impl Exchange {
         }
     }
 
-    /// Ends the exchange: the response was written to its last byte.
+    /// Ends the exchange: the response was written completely.
     pub(crate) fn complete(mut self, at: u64) {
         self.chunk_written(at);
         self.end(RequestEnd::Completed, at);
@@ -303,7 +302,7 @@ impl Drop for Exchange {
     }
 }
 
-/// All that happens on a WebSocket has the handshake's request line.
+/// All records of a WebSocket have the handshake's request line.
 fn describe_websocket(record: &mut LogRecord, websocket: WebSocketRecord) {
     record.websocket = Some(Box::new(websocket));
     "HTTP/1.1".clone_into(&mut record.version);

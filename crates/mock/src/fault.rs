@@ -11,8 +11,7 @@ use crate::timed_plan::StreamEnd;
 /// An injected fault. Written as in the `x-mock-fault` header: `503`, `429:2s`, `error@5`, `cut@5`,
 /// `truncate@5`, `reset@5`, `stall@5:500ms`, `reset`, `hang`.
 ///
-/// `@5` means: in place of the event that would follow output token 5, or of the last event if the
-/// output has fewer tokens.
+/// `@5` replaces the event after output token 5, or the last event if the output has fewer tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// An error status in place of the response, in the dialect's shape.
@@ -25,21 +24,21 @@ pub enum Fault {
     /// The response ends early: with an error event (not streamed: status 500), in the middle of
     /// the body, or properly but without the dialect's final events.
     Break {
-        /// Tokens sent before.
+        /// Tokens sent before it.
         at: u32,
-        /// How it ends; never as if it were complete.
+        /// The kind of the end, never a regular one.
         end: StreamEnd,
     },
     /// A pause.
     Stall {
-        /// Tokens sent before.
+        /// Tokens sent before it.
         at: u32,
-        /// Its duration, added to the gap at that place.
+        /// Its duration, added to the regular gap.
         pause: HumanDuration,
     },
     /// The connection is reset (RST) in place of the response.
     Reset,
-    /// No response, ever.
+    /// No response.
     Hang,
 }
 
@@ -52,7 +51,7 @@ const BREAKS: [(&str, StreamEnd); 4] = [
 ];
 
 impl Fault {
-    /// Tokens that are sent before it; 0 for faults in place of the response.
+    /// Tokens sent before it; 0 for faults that replace the response.
     pub(crate) const fn at_token(self) -> u32 {
         match self {
             Self::Break { at, .. } | Self::Stall { at, .. } => at,
@@ -60,7 +59,7 @@ impl Fault {
         }
     }
 
-    /// What it does to a response at its place: a pause in nanoseconds, and the end that it brings.
+    /// The effect on a response at its place: a pause in nanoseconds, and the resulting end.
     pub(crate) const fn effect(self) -> (u64, Option<StreamEnd>) {
         match self {
             Self::Break { end, .. } => (0, Some(end)),
@@ -73,8 +72,8 @@ impl Fault {
         self.effect().1 == Some(StreamEnd::Error)
     }
 
-    /// The same fault in an output of `tokens` tokens: at its end at the latest, so that a planned
-    /// fault always happens.
+    /// Moves the fault to the end of an output of `tokens` tokens if it would lie beyond it, so
+    /// that a planned fault always happens.
     pub(crate) fn clamped_to(mut self, tokens: u32) -> Self {
         if let Self::Break { at, .. } | Self::Stall { at, .. } = &mut self {
             *at = tokens.min(*at);
@@ -88,7 +87,7 @@ impl Fault {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FaultShare {
-    /// The fault, like `503` or `cut@5`.
+    /// The fault, such as `503` or `cut@5`.
     pub fault: Fault,
     /// Share of the requests, 0 to 1; the shares of one model or tool add up to at most 1.
     pub share: f64,

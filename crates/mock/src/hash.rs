@@ -1,4 +1,4 @@
-//! FNV-1a, 64 bits: simple, so that a test in any language can compute it too.
+//! FNV-1a, 64 bits: simple enough to be computed by tests in any language.
 
 const OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
 const PRIME: u64 = 0x100_0000_01B3;
@@ -10,7 +10,7 @@ pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(OFFSET, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
-/// Hashes of a text that is fed in pieces: one of the whole text, and one of each block.
+/// Hashes of a text given in pieces: one of the whole text, and one of each block.
 #[derive(Debug)]
 pub(crate) struct TextHash {
     whole: u64,

@@ -26,7 +26,7 @@ enum Destination {
     File(FileLog),
 }
 
-/// The log of a running mock.
+/// Adds a record without waiting for the disk.
 #[derive(Debug)]
 pub(crate) struct Log {
     destination: Destination,
@@ -98,7 +98,7 @@ fn log_error(path: &Path, source: io::Error) -> MockError {
     MockError::Log { path: path.to_owned(), source }
 }
 
-/// Adds a record if there is room; returns whether there was.
+/// Adds a record if there is room; returns whether it was added.
 fn push_within(records: &Mutex<Vec<LogRecord>>, capacity: usize, record: LogRecord) -> bool {
     let Ok(mut records) = records.lock() else { return false };
     let room = records.len() < capacity;

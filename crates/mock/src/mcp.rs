@@ -1,7 +1,7 @@
 //! An MCP server over Streamable HTTP.
 //!
-//! It speaks the versions with sessions from 2025-06-18 on and the stateless version 2026-07-28.
-//! The facts are those of the published specification and of the official Python SDK, version 2.3:
+//! It supports the versions with sessions since 2025-06-18 and the stateless version 2026-07-28.
+//! Sources: the published specification and the official Python SDK, version 2.3:
 //! <https://modelcontextprotocol.io/specification>.
 
 mod answer;
@@ -71,7 +71,7 @@ pub(crate) async fn serve(
     let answered = match head.method {
         Method::POST => answer(&mut responder, headers, body, overrides),
         Method::DELETE => end_session(&mut responder, headers).map(|()| Served::Empty(200)),
-        // `GET` would open a stream to listen on, and nothing would ever come.
+        // `GET` would open a stream for server messages, but the mock never sends any.
         _ => Err(refusal(405, "Method not allowed")),
     };
     match answered {
@@ -81,14 +81,14 @@ pub(crate) async fn serve(
     }
 }
 
-/// What a request gets.
+/// The answer to a request.
 enum Served {
     Answer(Box<Answer>),
-    /// Only this status.
+    /// A status without a body.
     Empty(u16),
 }
 
-/// Whether a browser's page may send this: only pages of this machine may.
+/// Whether a page in a browser may send this: only pages from this machine may.
 fn is_local(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return true };
     let host = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, host)| {
@@ -98,10 +98,10 @@ fn is_local(headers: &HeaderMap) -> bool {
     matches!(host, Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
-/// `DELETE`: the end of a session.
+/// `DELETE`: ends a session.
 fn end_session(responder: &mut Responder, headers: &HeaderMap) -> Result<(), Refusal> {
     if era_of_empty(headers)? == Era::Stateless {
-        return Err(refusal(405, "There are no sessions in this version"));
+        return Err(refusal(405, "This version has no sessions"));
     }
     let (session, _) = session_of(responder, headers)?;
     responder.exchange.rpc(|rpc| rpc.outcome = RpcOutcome::SessionEnded);
@@ -114,7 +114,7 @@ fn era_of_empty(headers: &HeaderMap) -> Result<Era, Refusal> {
     Era::from_request(version.as_deref(), None).map_err(|error| error.with_status(400))
 }
 
-/// The session that a request names, and its version.
+/// The session named by a request, and its version.
 fn session_of(
     responder: &mut Responder,
     headers: &HeaderMap,
@@ -150,7 +150,7 @@ fn accepted(headers: &HeaderMap) -> (bool, bool) {
     )
 }
 
-/// Reads a message and plans its answer, if it gets one.
+/// Reads a message and plans its answer, if it needs one.
 fn answer(
     responder: &mut Responder,
     headers: &HeaderMap,
@@ -191,7 +191,7 @@ fn plan(
     }
     reply.fault = overrides.fault.or(|| reply.fault);
     reply.latency = overrides.ttft.map_or(reply.latency, HumanDuration::as_nanos);
-    // A request that takes time can be cancelled.
+    // Only a request that takes time can be cancelled.
     let takes_time = reply.latency > 0 || matches!(reply.fault, Some(Fault::Stall { .. }));
     let stop = session.filter(|_| takes_time).map(|session| {
         let stop = state.sessions.begin_call(session, &request.id);
@@ -200,7 +200,7 @@ fn plan(
     Ok((era, reply, stop.transpose()?))
 }
 
-/// What two requests with the same random numbers have in common, with `draw: prompt`.
+/// The content that two requests must share to draw equal numbers, with `draw: prompt`.
 fn content_of(request: &Request) -> u64 {
     let arguments = request.params.get("arguments").map(Value::to_string).unwrap_or_default();
     fnv1a(format!("{} {arguments}", request.method).as_bytes())
@@ -219,7 +219,7 @@ fn read_message(headers: &HeaderMap, body: &Bytes) -> Result<Message, Refusal> {
     rpc::parse(body, 400)
 }
 
-/// Takes a message that gets no answer.
+/// Accepts a notification.
 fn accept(
     responder: &mut Responder,
     headers: &HeaderMap,
@@ -256,7 +256,7 @@ fn describe(responder: &mut Responder, request: &Request) {
     });
 }
 
-/// Finds out in which era and session a request belongs.
+/// Determines the era and session of a request.
 fn admit(
     responder: &mut Responder,
     headers: &HeaderMap,
@@ -307,7 +307,7 @@ fn initialize(responder: &mut Responder, params: &Object) -> Result<Value, Refus
 
 /// Headers and body disagree.
 const HEADER_MISMATCH: i64 = -32_020;
-/// The server does not speak the version.
+/// The server does not support the version.
 const UNSUPPORTED_VERSION: i64 = -32_022;
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -319,10 +319,10 @@ const NAME_HEADER: &str = "mcp-name";
 
 /// The era of a request.
 ///
-/// MCP has two eras: versions with sessions, and versions whose requests carry all their state.
+/// MCP has two eras: versions with sessions, and versions with self-contained requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Era {
-    /// Up to 2025-11-25. Without a header the session says the version.
+    /// Up to 2025-11-25. Without a header the session defines the version.
     Sessions(Option<&'static str>),
     /// From 2026-07-28 on.
     Stateless,
@@ -333,7 +333,7 @@ impl Era {
     /// `POST` only.
     ///
     /// # Errors
-    /// The mock does not speak the version, or speaks it only if the header says so, too.
+    /// The mock does not support the version, or requires it in the header, too.
     fn from_request(version: Option<&str>, params: Option<&Object>) -> Result<Self, RpcError> {
         match version {
             Some(LATEST_STATELESS) => Ok(Self::Stateless),
@@ -361,7 +361,7 @@ impl Era {
         }
     }
 
-    /// Adds what results of this era carry.
+    /// Adds the additional members of results in this era.
     fn complete(self, method: &str, result: &mut Value) {
         if self.has_sessions() {
             return;
@@ -375,11 +375,11 @@ impl Era {
     }
 }
 
-/// Checks that a stateless request describes itself, in the order of the official servers: the
+/// Checks that a stateless request is self-contained, in the order of the official servers: the
 /// required keys, the headers, the version.
 ///
 /// # Errors
-/// What is missing or does not agree.
+/// A part is missing or contradicts another.
 fn check_stateless(headers: &HeaderMap, method: &str, params: &Object) -> Result<(), RpcError> {
     let meta = params.get("_meta").and_then(Value::as_object);
     let meta = meta.ok_or_else(|| RpcError::invalid_params("`params._meta` must be an object"))?;
@@ -413,7 +413,7 @@ fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     all.next().is_none().then(|| value.to_owned())
 }
 
-/// A value that is no plain ASCII comes as `=?base64?...?=`.
+/// Values other than plain ASCII are encoded as `=?base64?...?=`.
 fn decoded(value: Option<String>) -> Option<String> {
     let value = value?;
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {

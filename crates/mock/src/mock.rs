@@ -17,10 +17,10 @@ use crate::spec::{LogTarget, MockConfig};
 use crate::state::MockState;
 use crate::{rx_timestamp, server};
 
-/// Connections that may wait to be accepted: a load generator opens thousands at once.
+/// Length of the accept queue: a load generator opens thousands of connections at once.
 const BACKLOG: i32 = 4_096;
 
-/// Pause of the acceptor when the system has no descriptors left.
+/// Pause of the acceptor if the system has no descriptors left.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
 
 /// A mock provider that serves on its own threads. It shuts down when it is dropped.
@@ -33,7 +33,7 @@ pub struct Mock {
 }
 
 impl Mock {
-    /// Starts a mock and returns when it listens. Port 0 takes a free port, see [`Mock::addr`].
+    /// Starts a mock and returns once it listens. Port 0 takes a free port, see [`Mock::addr`].
     ///
     /// # Errors
     /// [`MockError::Config`] for invalid values, [`MockError::Listen`] if the address cannot be
@@ -64,7 +64,7 @@ impl Mock {
             self.threads.push(thread.spawn(move || run_worker(state, connections, &ready))?);
         }
         drop(ready);
-        // Ends early, too, if a thread dies without a report.
+        // Also ends if a thread dies without a report.
         let started = readiness.iter().take(workers.into()).collect::<io::Result<Vec<_>>>()?;
         if started.len() < usize::from(workers) {
             return Err(io::Error::other("a thread ended before it was ready"));
@@ -80,27 +80,26 @@ impl Mock {
         self.addr
     }
 
-    /// The counts so far. A client can have its response a moment before it is counted as
-    /// completed; after [`Mock::shutdown`] the counts are complete.
+    /// The counts so far. A client may receive its response shortly before it counts as completed;
+    /// after [`Mock::shutdown`] the counts are final.
     pub fn stats(&self) -> Stats {
         self.state.stats()
     }
 
-    /// The ground truth of all requests that have ended since the last call, in the order in which
-    /// they ended. Empty unless the configuration logs to memory. Shut down first to get all
-    /// records.
+    /// The records of all requests that ended since the last call, in the order of their ends.
+    /// Empty unless the configuration logs to memory. Shut down first to get all records.
     pub fn take_log(&self) -> Vec<LogRecord> {
         self.state.log.take()
     }
 
-    /// Stops accepting, gives requests in flight the configured `drain` time to end, closes all
-    /// connections and finishes the log. Later calls do nothing.
+    /// Stops accepting, waits up to `drain` for requests in flight, closes all connections and
+    /// finishes the log. Later calls have no effect.
     pub fn shutdown(&mut self) {
         self.state.stop();
-        // Ends the acceptor, and without it the workers. It fails at a second shutdown.
+        // Stops the acceptor and thereby the workers. Fails at a second shutdown.
         let _ = SockRef::from(&*self.listener).shutdown(Shutdown::Both);
         for thread in self.threads.drain(..) {
-            // An error means that the thread panicked, so it has ended as well.
+            // An error means that the thread panicked and has ended, too.
             let _ = thread.join();
         }
         self.state.log.close();
@@ -121,8 +120,7 @@ fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Runs a worker. `ready` learns that it has started, or the error that kept it from that; one that
-/// fails later just ends.
+/// Runs a worker. `ready` gets the result of its start; later failures just end it.
 fn run_worker(
     state: Arc<MockState>,
     connections: UnboundedReceiver<TcpStream>,
@@ -138,8 +136,7 @@ fn run_worker(
     }
 }
 
-/// Gives connections to the workers in turn, so that each serves an equal share, until the mock
-/// stops.
+/// Assigns connections to the workers in turn, until the mock stops.
 fn accept(listener: &TcpListener, state: &MockState, queues: &[UnboundedSender<TcpStream>]) {
     for queue in queues.iter().cycle() {
         let stream = loop {
@@ -150,7 +147,7 @@ fn accept(listener: &TcpListener, state: &MockState, queues: &[UnboundedSender<T
             match accepted {
                 Ok(stream) => break stream,
                 Err(_) if state.is_stopping() => return,
-                // This thread has no other work that the pause could delay.
+                // The pause delays no other work of this thread.
                 Err(_) => std::thread::park_timeout(ACCEPT_BACKOFF),
             }
         };

@@ -1,4 +1,4 @@
-//! The output of the model: how many tokens of which kind, and their words.
+//! The output of the model: the kinds and numbers of its tokens, and their words.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(crate) enum ContentKind {
 pub(crate) struct Section {
     pub(crate) kind: ContentKind,
     pub(crate) tokens: u32,
-    /// Of a tool call: its index among the calls.
+    /// For a tool call: its index among the calls.
     pub(crate) call: u32,
 }
 
@@ -29,11 +29,11 @@ pub(crate) struct ToolCall {
     pub(crate) id: u64,
     /// The tool's name as a JSON string, quotes included.
     pub(crate) name: String,
-    /// The arguments as JSON; without them they are an object with the section's words.
+    /// The arguments as JSON; if `None`, an object with the section's words.
     pub(crate) arguments: Option<String>,
 }
 
-/// The tool that is called where no other is configured.
+/// The tool of models without configured tools.
 const LOOKUP: &str = "\"lookup\"";
 
 impl ToolCall {
@@ -43,7 +43,7 @@ impl ToolCall {
     }
 }
 
-/// Why the output ends.
+/// The reason for the end of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FinishReason {
     /// The output is complete.
@@ -89,13 +89,13 @@ impl ModelOutput {
         self.sections.iter().any(|section| section.kind == ContentKind::ToolCall)
     }
 
-    /// The call that a section is.
+    /// The call of a section.
     pub(crate) fn call(&self, section: Section) -> Option<&ToolCall> {
         let calls = (section.kind == ContentKind::ToolCall).then_some(&self.calls)?;
         calls.get(section.call as usize)
     }
 
-    /// The text of each section; of a tool call: its arguments as JSON.
+    /// The text of each section; the arguments as JSON for a tool call.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (Section, Vec<u8>)> {
         let mut words = Words::new(self.rng);
         self.sections.iter().map(move |section| {
@@ -105,7 +105,7 @@ impl ModelOutput {
         })
     }
 
-    /// Writes some tokens of a section. `words` must have written those before them.
+    /// Writes some tokens of a section. `words` must have written the tokens before them.
     pub(crate) fn write_text(
         &self,
         section: Section,
@@ -127,11 +127,11 @@ impl ModelOutput {
     }
 }
 
-/// What encloses the words of arguments that are not given.
+/// The JSON around generated arguments.
 const ARGUMENTS_OPEN: &[u8] = br#"{"query":""#;
 const ARGUMENTS_CLOSE: &[u8] = br#""}"#;
 
-/// The bytes of some tokens of a text: four for each, but no character is cut.
+/// The bytes of some tokens of a text: four each, on character boundaries.
 fn bytes_of(text: &str, tokens: Range<u32>) -> Range<usize> {
     place_of(text, tokens.start)..place_of(text, tokens.end)
 }
@@ -141,8 +141,8 @@ fn place_of(text: &str, token: u32) -> usize {
     text.floor_char_boundary(at)
 }
 
-/// Splits `tokens` output tokens into sections: first `reasoning` tokens of reasoning, then text or
-/// a tool call. Without a token left for it, there is no tool call.
+/// Splits `tokens` output tokens into sections: `reasoning` tokens of reasoning, then text or a
+/// tool call. A tool call needs at least one token.
 pub(crate) fn sections(tokens: u32, reasoning: u32, tool_call: bool) -> Vec<Section> {
     let reasoning = reasoning.min(tokens);
     let rest = tokens - reasoning;
@@ -157,7 +157,7 @@ pub(crate) fn sections(tokens: u32, reasoning: u32, tool_call: bool) -> Vec<Sect
     sections
 }
 
-/// The sections of tool calls whose arguments are given: first `reasoning` tokens of reasoning.
+/// Sections for given tool calls, after `reasoning` tokens of reasoning.
 pub(crate) fn call_sections(reasoning: u32, calls: &[ToolCall]) -> Vec<Section> {
     let reasoning = Section { kind: ContentKind::Reasoning, tokens: reasoning, call: 0 };
     let calls = calls.iter().zip(0..).map(|(call, index)| Section {
@@ -173,8 +173,8 @@ fn call_tokens(call: &ToolCall) -> u32 {
     u32::try_from(bytes.div_ceil(WORD_BYTES)).unwrap_or(u32::MAX)
 }
 
-/// Bytes of a word with its blank. It is the prompt's bytes per token, so an output that is sent
-/// back in the next prompt has the same number of tokens there.
+/// Bytes of a word with its space. Equal to the prompt's bytes per token, so an output that is sent
+/// back in the next prompt has the same number of tokens.
 pub(crate) const WORD_BYTES: usize = 4;
 
 const WORDS: [&[u8; WORD_BYTES]; 16] = [
@@ -210,13 +210,13 @@ impl Words {
 /// The largest result of a tool or an agent, in bytes.
 const LARGEST_RESULT: u64 = 64 * 1024 * 1024;
 
-/// The size of a result, which is drawn.
+/// The random size of a result.
 pub(crate) fn result_bytes(sizes: &Distribution<u32>, rng: RequestRng) -> usize {
     let bytes = sizes.draw(rng, Purpose::OutputLength).min(LARGEST_RESULT);
     usize::try_from(bytes).unwrap_or(0)
 }
 
-/// So many bytes of words.
+/// Words with a length in bytes.
 pub(crate) fn word_text(rng: RequestRng, bytes: usize) -> String {
     let mut out = Vec::with_capacity(bytes + WORD_BYTES);
     let count = u32::try_from(bytes.div_ceil(WORD_BYTES)).unwrap_or(u32::MAX);

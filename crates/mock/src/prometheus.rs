@@ -1,4 +1,4 @@
-//! The live counters in Prometheus' text format, version 0.0.4.
+//! The current counters in Prometheus' text format, version 0.0.4.
 
 use std::fmt::{self, Write as _};
 

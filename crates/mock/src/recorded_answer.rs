@@ -1,4 +1,4 @@
-//! Answers that a service gave once, from files, which the mock plays byte by byte.
+//! Recorded answers of a service, replayed byte by byte from files.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::error::MockError;
 
-/// Types by the ending of a file's name. Streams are sent event by event.
+/// Types by file extension. Streams are sent event by event.
 const TYPES: [(&str, &str); 5] = [
     ("sse", EVENTS),
     ("json", "application/json"),
@@ -17,7 +17,7 @@ const TYPES: [(&str, &str); 5] = [
 ];
 const EVENTS: &str = "text/event-stream";
 
-/// Codings by the last ending.
+/// Codings by the last extension.
 const CODINGS: [(&str, &str); 6] = [
     ("gzip", "gzip"),
     ("gz", "gzip"),
@@ -27,10 +27,10 @@ const CODINGS: [(&str, &str); 6] = [
     ("zstd", "zstd"),
 ];
 
-/// Pieces of a body that came compressed, in bytes: nobody sees its events.
+/// Pieces of a compressed body, in bytes, because its events cannot be seen.
 const CODED_PIECE: usize = 256;
 
-/// The answer in a file named `NAME[.STATUS].TYPE[.CODING]`, like `overloaded.503.json` or
+/// The answer in a file named `NAME[.STATUS].TYPE[.CODING]`, such as `overloaded.503.json` or
 /// `chat.sse.gzip`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RecordedAnswer {
@@ -40,7 +40,7 @@ pub(crate) struct RecordedAnswer {
     pub(crate) body: Vec<u8>,
 }
 
-/// The answers in a folder, by the names of their files. Other files are left out.
+/// The answers in a folder, by file name. Other files are ignored.
 pub(crate) fn read_folder(
     folder: Option<&Path>,
 ) -> Result<BTreeMap<String, Arc<RecordedAnswer>>, MockError> {
@@ -71,7 +71,7 @@ fn read_files(folder: &Path) -> io::Result<BTreeMap<String, Arc<RecordedAnswer>>
 }
 
 impl RecordedAnswer {
-    /// What a file's name says; `None` if it names no type.
+    /// Parses a file name; `None` if it names no type.
     fn named(name: &str) -> Option<Self> {
         let mut parts: Vec<&str> = name.split('.').skip(1).collect();
         let coding = parts.last().and_then(|last| lookup(&CODINGS, last));
@@ -88,7 +88,7 @@ impl RecordedAnswer {
         self.content_type == EVENTS
     }
 
-    /// The parts that are sent one by one: the events of a stream.
+    /// The separately sent parts: the events of a stream.
     pub(crate) fn pieces(&self) -> Vec<Vec<u8>> {
         if self.coding.is_some() {
             return self.body.chunks(CODED_PIECE).map(<[u8]>::to_vec).collect();
@@ -107,7 +107,7 @@ impl RecordedAnswer {
     }
 }
 
-/// Where the first event ends: behind its blank line.
+/// The end of the first event, after its blank line.
 fn event_end(text: &[u8]) -> Option<usize> {
     const BLANK: [&[u8]; 3] = [b"\n\n", b"\r\n\r\n", b"\r\r"];
     let ends = BLANK.iter().filter_map(|blank| {

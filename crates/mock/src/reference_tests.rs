@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use hyper::header::{HeaderName, HeaderValue};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -16,7 +17,7 @@ use crate::endpoint::{ENDPOINTS, Endpoint};
 use crate::fault::Fault;
 use crate::log::{LogRecord, RequestEnd, RpcOutcome, WebSocketEvent};
 use crate::mcp::{AnswerMode, McpSpec, ToolSpec};
-use crate::overrides::HEADERS;
+use crate::overrides::RequestOverrides;
 use crate::spec::{DrawBy, LogTarget, MockConfig, ModelSpec, OutputLength};
 use crate::timed_plan::StreamEnd;
 use crate::tool_loop::{ToolArguments, ToolLoop};
@@ -79,6 +80,16 @@ const DISTRIBUTIONS: [(&str, &str); 8] = [
         "{quantiles: [[0.5, 10ms], [0.99, 80ms]]}",
         "measured quantiles: linear between the points, constant beyond the first and the last",
     ),
+];
+
+/// The headers that override a value: the name after the prefix, an example, and the meaning.
+const HEADERS: [(&str, &str, &str); 6] = [
+    ("ttft", "120ms", "time to the first content event; of a page: to the response"),
+    ("gap", "2ms", "time between content events"),
+    ("output-tokens", "10", "output tokens"),
+    ("tool-call", "true", "whether the output is a tool call in place of text"),
+    ("status", "503", "this error status; `200` for none of the model's faults"),
+    ("fault", "cut@5", "a fault, as in the table above; `none` for none of the model's faults"),
 ];
 
 /// The forms of a fault.
@@ -187,8 +198,7 @@ fn page() -> String {
         writeln!(page, "| `{example}` | {meaning} |").unwrap();
     }
     page.push_str(HEADERS_INTRODUCTION);
-    for header in HEADERS {
-        let (key, example, meaning) = (header.key, header.example, header.meaning);
+    for (key, example, meaning) in HEADERS {
         writeln!(page, "| `x-mock-{key}` | `{example}` | {meaning} |").unwrap();
     }
     page.push_str(ENDPOINTS_INTRODUCTION);
@@ -207,6 +217,16 @@ fn write_endpoints(page: &mut String) {
             Endpoint::Page(_) => "page",
         };
         writeln!(page, "| `{path}` | {kind} | {meaning} |").unwrap();
+    }
+}
+
+#[test]
+fn every_header_accepts_its_example() {
+    for (key, example, _) in HEADERS {
+        let name = HeaderName::try_from(format!("x-mock-{key}")).unwrap();
+        let headers = [(name, HeaderValue::from_static(example))].into_iter().collect();
+        let overrides = RequestOverrides::from_headers(&headers).unwrap();
+        assert_ne!(overrides, RequestOverrides::default(), "{key}");
     }
 }
 

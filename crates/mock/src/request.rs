@@ -1,4 +1,4 @@
-//! Parses API requests: only the members that a response depends on, borrowed from the body.
+//! Parses API requests, limited to the members that affect a response, borrowed from the body.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ mod prompt;
 
 use prompt::{Content, Input, Message};
 
-/// The most texts that one request may embed: the response is much larger than the request.
+/// The most texts of one embeddings request, because the response is much larger than the request.
 const MAX_INPUTS: usize = 2_048;
 
 /// A parsed API request.
@@ -23,15 +23,15 @@ pub(crate) struct ApiRequest<'a> {
     pub(crate) stream: bool,
     /// Chat completions: `stream_options.include_usage`.
     pub(crate) stream_usage: bool,
-    /// The most output tokens, under whichever name the dialect gives it.
+    /// The most output tokens, under any of the dialects' names.
     pub(crate) max_tokens: Option<u32>,
     /// Number of messages, or of inputs to embed.
     pub(crate) messages: u32,
     /// All texts of the prompt, in order.
     pub(crate) texts: Vec<Cow<'a, str>>,
-    /// What a model with a tool loop does; the request's text alone does not say it.
+    /// The turn of a model with a tool loop, which the text alone does not determine.
     pub(crate) tool_turn: Option<ToolTurn>,
-    /// Input tokens that came as numbers (embeddings).
+    /// Input tokens given as numbers (embeddings).
     token_ids: u64,
 }
 
@@ -58,7 +58,7 @@ impl<'a> ApiRequest<'a> {
                 Err("max_tokens: Field required".to_owned())
             }
             Dialect::OpenaiEmbeddings
-                if members.input.as_ref().is_some_and(|input| input.items > MAX_INPUTS) =>
+                if members.input.as_ref().is_some_and(|input| input.items() > MAX_INPUTS) =>
             {
                 Err(format!("input must not have more than {MAX_INPUTS} items"))
             }
@@ -66,7 +66,7 @@ impl<'a> ApiRequest<'a> {
         }
     }
 
-    /// Parses a message that came over a WebSocket. It may name a model and limit the answer.
+    /// Parses a WebSocket message. It may name a model and limit the answer.
     ///
     /// # Errors
     /// The problem, as a message for the client.
@@ -106,7 +106,7 @@ fn ends_with_marker(text: &[u8]) -> bool {
         .all(|word: &[u8]| word[..3].iter().all(u8::is_ascii_lowercase) && word[3] == b' ')
 }
 
-/// The part of a text behind the last marker in it; all of it where there is none.
+/// The part of a text after its last marker; the whole text without one.
 pub(crate) fn behind_marker(text: &str) -> &str {
     const END: &str = "--- ";
     let mut ends = text.rmatch_indices(END).map(|(at, _)| at);
@@ -155,13 +155,16 @@ struct StreamOptions {
 impl<'a> Members<'a> {
     fn resolve(self, dialect: Dialect) -> ApiRequest<'a> {
         let mut texts = Vec::new();
-        let instructions = [self.system, self.instructions];
-        texts.extend(instructions.into_iter().flatten().flat_map(|content| content.0));
+        for content in [self.system, self.instructions].into_iter().flatten() {
+            content.add_texts(&mut texts);
+        }
         let messages = self.messages.unwrap_or_default();
-        let input = self.input.or(self.prompt).unwrap_or_default();
-        let count = messages.len() + input.items;
-        texts.extend(messages.into_iter().flat_map(Message::into_texts));
-        texts.extend(input.texts);
+        let input = self.input.or(self.prompt);
+        let count = messages.len() + input.as_ref().map_or(0, Input::items);
+        for message in messages {
+            message.add_texts(&mut texts);
+        }
+        let token_ids = input.map_or(0, |input| input.add_texts(&mut texts));
         ApiRequest {
             dialect,
             model: self.model,
@@ -171,7 +174,7 @@ impl<'a> Members<'a> {
             messages: u32::try_from(count).unwrap_or(u32::MAX),
             texts,
             tool_turn: None,
-            token_ids: input.token_ids,
+            token_ids,
         }
     }
 }

@@ -23,13 +23,13 @@ use crate::timed_io::ConnectionTimes;
 use crate::timed_plan::StreamEnd;
 use crate::worker::Worker;
 
-/// The share of a body without tokens that is sent before a fault breaks it off.
+/// The share of a body without tokens that is sent before a fault aborts it.
 pub(crate) const HALF: f64 = 0.5;
 
-/// A response that is not streamed.
+/// An unstreamed response.
 #[derive(Debug)]
 pub(crate) struct FullResponse {
-    /// A response that is broken off has the status 200.
+    /// An aborted response has the status 200.
     pub(crate) status: u16,
     pub(crate) content_type: &'static str,
     pub(crate) body: Vec<u8>,
@@ -42,7 +42,7 @@ impl FullResponse {
     }
 }
 
-/// A complete request that waits for its response.
+/// A complete request before its response.
 #[derive(Debug)]
 pub(crate) struct Responder {
     pub(crate) worker: Rc<Worker>,
@@ -51,7 +51,7 @@ pub(crate) struct Responder {
     pub(crate) dialect: Option<Dialect>,
     /// Echoed in the response.
     pub(crate) request_id: Option<HeaderValue>,
-    /// Further headers of the response.
+    /// Additional headers of the response.
     pub(crate) headers: HeaderMap,
 }
 
@@ -78,17 +78,17 @@ impl Responder {
         response
     }
 
-    /// Sends an error response at once.
+    /// Sends an error response immediately.
     pub(crate) fn error(self, status: u16, problem: &str) -> Response<ResponseBody> {
         let body = error_body(self.dialect, status, problem);
         self.answer(status, body)
     }
 
-    /// Sends what a fault puts in the place of any response, if it does: an error status, for which
-    /// `error` builds the response, nothing at all, or a reset.
+    /// Sends the replacement if a fault replaces the whole response: an error status, for which
+    /// `error` builds the response, no response, or a reset.
     ///
     /// # Errors
-    /// This request has its response; that is no failure.
+    /// The response was replaced, which is not a failure.
     pub(crate) async fn unless_replaced(
         mut self,
         fault: Option<Fault>,
@@ -120,7 +120,7 @@ impl Responder {
         }
     }
 
-    /// Sends a response with any status at once.
+    /// Sends a response with any status immediately.
     pub(crate) fn answer(self, status: u16, body: Vec<u8>) -> Response<ResponseBody> {
         let due = self.due(0);
         self.send(FullResponse::json(status, body), due)
@@ -133,14 +133,14 @@ impl Responder {
         self.answer(status, rpc::failure(&id, &error))
     }
 
-    /// Sends a response without a body at once.
+    /// Sends a response without a body immediately.
     pub(crate) fn empty(self, status: u16) -> Response<ResponseBody> {
         let mut response = self.answer(status, Vec::new());
         response.headers_mut().remove(CONTENT_TYPE);
         response
     }
 
-    /// Makes the connection a WebSocket.
+    /// Upgrades the connection to a WebSocket.
     pub(crate) fn switch(mut self) -> Response<ResponseBody> {
         self.exchange.response_started(101);
         let mut response = self.response(101, JSON, ResponseBody::Full(None));
@@ -195,8 +195,8 @@ impl Responder {
         response
     }
 
-    /// Sends a response after `offset` nanoseconds. If `end` breaks it off, only about `sent_share`
-    /// of its body is sent.
+    /// Sends a response after `offset` nanoseconds. If `end` aborts it, only about `sent_share` of
+    /// its body is sent.
     pub(crate) async fn send_after(
         self,
         full: FullResponse,

@@ -71,7 +71,7 @@ impl Body for ResponseBody {
     }
 }
 
-/// Aborts an exchange in the middle of its body, by a TCP reset if `reset`.
+/// Aborts an exchange in its body, with a TCP reset if `reset`.
 fn abort(times: &ConnectionTimes, exchange: Option<Exchange>, reset: bool) -> PolledFrame {
     if reset {
         times.reset_on_close();
@@ -119,7 +119,7 @@ impl TruncatedBody {
     }
 }
 
-/// Steps that are due at the same nanosecond share a write, up to about this many bytes.
+/// Steps with the same due time share a write, up to about this many bytes.
 const LARGEST_WRITE: usize = 64 * 1024;
 
 /// A stream: each step of its plan is sent at its due time, in its own write.
@@ -129,11 +129,11 @@ pub(crate) struct StreamingBody<P> {
     times: Rc<ConnectionTimes>,
     plan: P,
     alarm: Alarm,
-    /// `None` after the last chunk has been handed over.
+    /// `None` after the last chunk was passed on.
     exchange: Option<Exchange>,
-    /// When the request was complete. All due times count from here.
+    /// When the request was complete. All due times are relative to it.
     start: u64,
-    /// The flush mark of the last chunk, until that has been written.
+    /// The flush mark of the last chunk, until it was written.
     flush_mark: Option<u64>,
 }
 
@@ -170,7 +170,7 @@ impl<P: TimedPlan> StreamingBody<P> {
         self.next_chunk(due)
     }
 
-    /// Ends the stream without what was still to come.
+    /// Ends the stream without its remaining steps.
     fn stop(&mut self) -> PolledFrame {
         let Some(mut exchange) = self.exchange.take() else { return Poll::Ready(None) };
         exchange.rpc(RpcRecord::cancelled);
@@ -182,8 +182,8 @@ impl<P: TimedPlan> StreamingBody<P> {
         Poll::Ready((!farewell.is_empty()).then(|| Ok(Frame::data(farewell.into()))))
     }
 
-    /// Waits until the previous chunk has been written. Otherwise hyper would join chunks when the
-    /// mock is late or the client is slow, and the log could not tell when each was written.
+    /// Waits until the previous chunk was written. Otherwise hyper would join chunks if the mock is
+    /// late or the client is slow, and their write times would be unknown.
     fn poll_written(&mut self, cx: &Context<'_>) -> Poll<()> {
         if let Some(mark) = self.flush_mark {
             ready!(self.times.poll_written(cx, mark));

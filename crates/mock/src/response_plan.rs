@@ -1,5 +1,5 @@
 //! Plans a response: content, times and fault, from the model's configuration, the request's
-//! overrides and the seed. No clock.
+//! overrides and the seed, without a clock.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct ResponsePlan {
 }
 
 impl ResponsePlan {
-    /// `in_flight`: API requests in flight, including this one.
+    /// `in_flight` is the number of API requests in flight, including this one.
     pub(crate) fn new(
         request: &ApiRequest<'_>,
         model: &Arc<ModelSpec>,
@@ -61,12 +61,12 @@ fn plan_output(
     let reasoning = share(tokens, model.reasoning_share);
     let turn = request.tool_turn.as_ref().filter(|turn| !turn.calls.is_empty());
     let (sections, calls, finish_reason) = if let Some(turn) = turn {
-        // Calls are sent whole, whatever the limit.
+        // Calls are sent completely, regardless of the limit.
         (call_sections(reasoning, &turn.calls), turn.calls.clone(), FinishReason::Stop)
     } else if request.dialect == Dialect::OpenaiEmbeddings {
         (Vec::new(), Vec::new(), finish_reason)
     } else {
-        // The messages of a WebSocket and texts have no form for a tool call.
+        // WebSocket messages and text completions have no form for a tool call.
         let may_call = !matches!(request.dialect, Dialect::Websocket | Dialect::OpenaiCompletions);
         let tool_call = may_call
             && overrides
@@ -90,8 +90,8 @@ fn plan_output(
     }
 }
 
-/// Number of output tokens. The finish reason is `Length` only if the length was sampled and the
-/// request allowed less. An output that takes its length from the request is complete.
+/// Number of output tokens. The finish reason is `Length` only if the request's limit cut a sampled
+/// length. An output whose length comes from the request is complete.
 fn output_length(
     request: &ApiRequest<'_>,
     model: &ModelSpec,
@@ -128,7 +128,7 @@ pub(crate) fn sample_fault(faults: &[FaultShare], rng: RequestRng) -> Option<Fau
     chosen.map(|chosen| chosen.fault)
 }
 
-/// Nanoseconds to the head where nothing is configured, unless the content comes sooner.
+/// Default nanoseconds to the head, unless the content is due earlier.
 const USUAL_PREAMBLE: u64 = 5_000_000;
 
 fn plan_ttft(
@@ -168,7 +168,7 @@ impl Gaps {
         }
     }
 
-    /// The next gap in nanoseconds, while `in_flight` API requests are in flight.
+    /// The next gap in nanoseconds, with `in_flight` API requests in flight.
     pub(crate) fn next(&mut self, in_flight: u64) -> u64 {
         self.exact.unwrap_or_else(|| {
             round(self.model.gap.sample(&mut self.rng) * self.model.slowdown.factor(in_flight))

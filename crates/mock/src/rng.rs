@@ -1,5 +1,5 @@
 //! A seeded random number generator for each request. Its numbers depend on the seed and the
-//! request, never on the order of arrival.
+//! request, and not on the order of arrival.
 //!
 //! The generator is `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): the same on every machine.
 
@@ -15,8 +15,8 @@ const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The purposes of random numbers. Each has its own sequence, so a header that overrides one value
-/// does not change the others.
+/// The purposes of random numbers. Each has its own sequence, so overriding one value does not
+/// change the others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     Fault = 1,
@@ -40,15 +40,14 @@ pub(crate) struct RequestRng {
 }
 
 impl RequestRng {
-    /// Keyed by the request's id if it has one, else by its number. The same id always gets the
-    /// same response.
+    /// Keyed by the request's id, or else by its number. The same id always gets the same response.
     pub(crate) fn new(seed: u64, request_id: Option<&[u8]>, sequence: u64) -> Self {
         let key = request_id.map_or_else(|| mix(sequence ^ GOLDEN), fnv1a);
         let key = mixed(seed, key);
         Self { key, id: key }
     }
 
-    /// The same request, with random numbers that follow from the content of its prompt.
+    /// The same request, with random numbers derived from its prompt.
     pub(crate) const fn drawn_by(self, seed: u64, content: u64) -> Self {
         Self { key: mixed(seed, content), ..self }
     }

@@ -1,7 +1,7 @@
 //! Rounding.
 
-/// Rounds a number that is not negative. (`f64::round` calls the C library on plain x86-64, and
-/// this runs for every token.)
+/// Rounds a non-negative number. (`f64::round` calls the C library on plain x86-64, and this runs
+/// for every token.)
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

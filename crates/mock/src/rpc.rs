@@ -10,10 +10,10 @@ pub(crate) const INVALID_REQUEST: i64 = -32_600;
 pub(crate) const METHOD_NOT_FOUND: i64 = -32_601;
 /// The method does not take these parameters.
 pub(crate) const INVALID_PARAMS: i64 = -32_602;
-/// An error of the server itself.
+/// An internal error of the server.
 pub(crate) const INTERNAL_ERROR: i64 = -32_603;
 
-/// What a client is told whose answer breaks off.
+/// The message for an aborted answer.
 pub(crate) const BROKEN_OFF: &str = "The mock broke off this answer on purpose";
 
 /// The members of an object.
@@ -22,9 +22,9 @@ pub(crate) type Object = Map<String, Value>;
 /// A message from a client.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Message {
-    /// Asks for an answer.
+    /// Expects an answer.
     Request(Request),
-    /// Gets no answer.
+    /// Expects no answer.
     Notification { method: String, params: Object },
     /// The answer to a request of the server, which this server never sends.
     Response,
@@ -60,17 +60,17 @@ impl RpcError {
         Self { data: Some(data), ..self }
     }
 
-    /// The refusal of a request, whose id is not yet in it.
+    /// A refusal without the request's id.
     pub(crate) fn with_status(self, status: u16) -> Refusal {
         Refusal { status, id: Value::Null, error: self }
     }
 }
 
-/// A request that is refused, with its HTTP status.
+/// A refused request, with its HTTP status.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
-    /// The id of the request, as far as it is known.
+    /// The id of the request, if known.
     pub(crate) id: Value,
     pub(crate) error: RpcError,
 }
@@ -128,7 +128,7 @@ fn invalid(status: u16, id: Value, problem: &str) -> Refusal {
     Refusal { status, id, error }
 }
 
-/// The error that a fault puts in the place of an answer.
+/// The error that a fault puts in place of an answer.
 pub(crate) fn broken_off() -> RpcError {
     RpcError::new(INTERNAL_ERROR, BROKEN_OFF)
 }

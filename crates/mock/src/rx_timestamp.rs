@@ -13,13 +13,13 @@ use nix::sys::time::TimeSpec;
 use crate::clock::Clock;
 
 /// Enables receive timestamps; accepted connections inherit the option from their listener. A
-/// kernel that refuses it stamps nothing.
+/// kernel without support sets no timestamps.
 pub(crate) fn enable(listener: &impl AsFd) {
     let _ = setsockopt(listener, ReceiveTimestampns, &true);
 }
 
-/// When the first unread bytes arrived, as a monotonic reading. `None` if there are none, or if the
-/// kernel did not stamp them. The bytes stay unread.
+/// When the first unread bytes arrived, as a monotonic time. `None` if there are none, or without a
+/// kernel timestamp. Does not consume the bytes.
 pub(crate) fn peek(socket: &impl AsRawFd, clock: Clock) -> Option<u64> {
     let (mut byte, mut control) = ([0; 1], nix::cmsg_space!(TimeSpec));
     let mut slices = [IoSliceMut::new(&mut byte)];

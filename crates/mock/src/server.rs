@@ -1,4 +1,4 @@
-//! The event loop of a worker thread: serves the connections that it is given.
+//! The event loop of a worker thread, which serves its connections.
 
 use std::future::poll_fn;
 use std::io;
@@ -22,7 +22,7 @@ use crate::timer::Timer;
 use crate::websocket::Chat;
 use crate::worker::Worker;
 
-/// Nanoseconds between two looks at the requests in flight during shutdown.
+/// Nanoseconds between two checks for requests in flight during shutdown.
 const DRAIN_POLL: u64 = 1_000_000;
 
 /// Task polls before the event loop checks its sockets and timer again, even if tasks are ready.
@@ -40,8 +40,8 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
         .build_local(LocalOptions::default())
 }
 
-/// Serves connections until no more can come. Then requests in flight get the drain time; what is
-/// still open after it is dropped, and its connections are closed.
+/// Serves connections until the acceptor stops. Then requests in flight get the drain time; the
+/// remaining ones are dropped, and all connections are closed.
 ///
 /// # Errors
 /// The system has no descriptors left.
@@ -71,7 +71,7 @@ async fn wait_for_requests(worker: &Worker, drain: u64) {
     }
 }
 
-/// Counts a connection as open while it lives.
+/// Counts a connection as open until it is dropped.
 struct OpenConnection(Rc<Worker>);
 
 impl Drop for OpenConnection {
@@ -86,7 +86,7 @@ async fn serve_connection(worker: Rc<Worker>, stream: StdTcpStream) {
     let number = state.counters.connections.increment();
     state.counters.connections_open.increment();
     let _open = OpenConnection(Rc::clone(&worker));
-    // A connection that cannot be registered is closed, which its client sees.
+    // A connection that cannot be registered is closed, which its client notices.
     let Ok(stream) = TcpStream::from_std(stream) else { return };
     // Without it the kernel delays the small events of a stream. It fails on closed sockets only.
     let _ = stream.set_nodelay(true);
@@ -94,7 +94,7 @@ async fn serve_connection(worker: Rc<Worker>, stream: StdTcpStream) {
     let io = TimedStream::new(stream, Rc::clone(&times));
     let service =
         service_fn(|request| service::serve(Rc::clone(&worker), Rc::clone(&times), request));
-    // One buffer for each write: copying small chunks is cheaper than a vectored write.
+    // One buffer for each write, because copying small chunks is cheaper than a vectored write.
     let served = http1::Builder::new().writev(false).serve_connection(io, service);
     // Errors are ignored: the client caused them or the mock injected them, and the exchange has
     // logged its end.

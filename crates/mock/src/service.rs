@@ -1,4 +1,4 @@
-//! The request handler: reads a request and chooses its response.
+//! The request handler: reads a request and selects its response.
 
 use std::rc::Rc;
 
@@ -149,10 +149,10 @@ async fn serve_api(
     }
 }
 
-/// What a model with a tool loop does, unless the request's headers say it.
+/// The turn of a model with a tool loop, unless headers override it.
 ///
 /// # Errors
-/// The conversation is none that a provider accepts.
+/// Providers would reject the conversation.
 fn tool_turn(
     responder: &Responder,
     request: &ApiRequest<'_>,
@@ -218,7 +218,7 @@ async fn play(
     Ok(responder.stream_recorded(status, events, plan.preamble).await)
 }
 
-/// Sends a response that is not streamed. It takes as long as its stream would.
+/// Sends an unstreamed response. It takes as long as its stream would.
 async fn respond_at_once(
     responder: Responder,
     dialect: Dialect,
@@ -234,7 +234,7 @@ async fn respond_at_once(
     responder.send_after(response, duration, end, sent_share).await
 }
 
-/// Serves a page: at once, unless the request's headers ask for a delay or a fault.
+/// Serves a page immediately, unless the request's headers ask for a delay or a fault.
 async fn serve_page(
     responder: Responder,
     page: Page,

@@ -21,32 +21,31 @@ use crate::tool_loop::ToolLoop;
 pub struct MockConfig {
     /// Seed of all random numbers.
     pub seed: u64,
-    /// What the random numbers of a request follow from, besides the seed.
+    /// The source of a request's random numbers, besides the seed.
     pub draw: DrawBy,
     /// Worker threads, each with its own event loop.
     pub workers: u16,
-    /// How long before a deadline a worker stops sleeping and spins; `0` never spins. Spinning
+    /// Time before a deadline at which a worker stops sleeping and spins; `0` never spins. Spinning
     /// gains some microseconds of precision and keeps a core busy.
     pub spin: HumanDuration,
-    /// The key that requests below `/v1/` and to `/mcp` and `/a2a` must carry, as
-    /// `Authorization: Bearer KEY` or `x-api-key: KEY`. Agent cards need none.
+    /// The key for requests below `/v1/` and to `/mcp` and `/a2a`, as `Authorization: Bearer KEY`
+    /// or `x-api-key: KEY`. Agent cards need no key.
     pub api_key: Option<String>,
     /// The ground-truth log.
     pub log: LogTarget,
-    /// The most records that the memory log holds, or that wait to be written to the file. Further
-    /// records are counted as lost.
+    /// The most records in memory, or waiting to be written to the file. More are counted as lost.
     pub log_capacity: usize,
     /// Whether the log keeps the first 60 characters of each prompt.
     pub log_text: bool,
-    /// The time that requests in flight get at shutdown.
+    /// Time for requests in flight at shutdown.
     pub drain: HumanDuration,
     /// The models by name, as listed by `GET /v1/models`. YAML's `<<: *anchor` shares settings
     /// between them.
     pub models: BTreeMap<String, ModelSpec>,
-    /// A folder of answers that a service gave. Each file is a model of that name, whose requests
-    /// get its bytes: `azure.sse`, `overloaded.503.json`, `chat.sse.gzip`
-    /// (`NAME[.STATUS].TYPE[.CODING]`). Times and faults are those of the model, events counted in
-    /// place of tokens; one that `models` does not name is like `other_models`.
+    /// A folder of recorded answers. Each file is a model of that name, whose requests get its
+    /// bytes: `azure.sse`, `overloaded.503.json`, `chat.sse.gzip` (`NAME[.STATUS].TYPE[.CODING]`).
+    /// Times and faults are the model's, with events counted instead of tokens; names outside
+    /// `models` use `other_models`.
     pub answers: Option<PathBuf>,
     /// The behaviour of all other model names.
     pub other_models: ModelSpec,
@@ -77,7 +76,7 @@ impl Default for MockConfig {
     }
 }
 
-/// What the random numbers of a request follow from, besides the seed.
+/// The source of a request's random numbers, besides the seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DrawBy {
@@ -85,13 +84,13 @@ pub enum DrawBy {
     #[default]
     Request,
     /// The last text of its prompt, without the marker before it (five words and `---`). Requests
-    /// of one block of `plimsoll versus` then get the same times and lengths, through whichever
-    /// gateway they come: gateways replace headers, but not prompts.
+    /// of one block of `plimsoll versus` then get the same times and lengths through any gateway,
+    /// because gateways replace headers, but not prompts.
     Prompt,
 }
 
 impl DrawBy {
-    /// Every word, for the reference page.
+    /// All variants, for the reference page.
     #[cfg(test)]
     pub(crate) const ALL: [Self; 2] = [Self::Request, Self::Prompt];
 }
@@ -105,7 +104,7 @@ pub enum LogTarget {
     None,
     /// To memory, for [`Mock::take_log`](crate::Mock::take_log).
     Memory,
-    /// To a file of JSON lines, which is replaced.
+    /// To a file of JSON lines, which is overwritten.
     File(PathBuf),
 }
 
@@ -114,9 +113,9 @@ pub enum LogTarget {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSpec {
-    /// Time from the complete request to the response's head and the events without content. Unset:
-    /// 5 ms, or half of `ttft` where that is shorter. No provider answers at once, and proxies that
-    /// still look for the end of the request break off an answer that is already there.
+    /// Time from the complete request to the response's head and the events without content.
+    /// Default: 5 ms, or half of `ttft` if that is shorter. Real providers never answer at once,
+    /// and some proxies abort an answer that arrives before they have seen the end of the request.
     pub preamble: Option<Distribution<HumanDuration>>,
     /// Time from the complete request to the first content event; never less than `preamble`.
     pub ttft: Distribution<HumanDuration>,
@@ -137,9 +136,9 @@ pub struct ModelSpec {
     pub tokens_per_event: u32,
     /// Share of the output tokens that are reasoning, 0 to 1; they come first.
     pub reasoning_share: f64,
-    /// Share of the responses that are a tool call in place of text, 0 to 1.
+    /// Share of the responses with a tool call instead of text, 0 to 1.
     pub tool_call_share: f64,
-    /// Makes the model call tools until the conversation holds so many rounds of their results, and
+    /// Makes the model call tools until the conversation contains this many rounds of results, and
     /// then answer with text. Calls without results, and results without calls, get status 400.
     pub tool_loop: Option<ToolLoop>,
     /// Whether token usage is reported.
@@ -184,7 +183,7 @@ pub struct Slowdown {
 }
 
 impl Slowdown {
-    /// The factor on times while `in_flight` requests are in flight.
+    /// The factor on times with `in_flight` requests in flight.
     pub(crate) fn factor(self, in_flight: u64) -> f64 {
         let excess = in_flight.saturating_sub(u64::from(self.knee));
         1.0 + excess as f64 * self.slope
@@ -199,9 +198,9 @@ impl Slowdown {
                  `lognormal: {median: 100, p95: 400}`"
 )]
 pub enum OutputLength {
-    /// As many as the request allows: `output: from_request`.
+    /// The request's limit: `output: from_request`.
     FromRequest(FromRequest),
-    /// Sampled, and limited by what the request allows.
+    /// Sampled, up to the request's limit.
     Sampled(Distribution<u32>),
 }
 
@@ -209,7 +208,7 @@ pub enum OutputLength {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromRequest {
-    /// The word itself.
+    /// The only value.
     FromRequest,
 }
 

@@ -14,7 +14,7 @@ use crate::mcp::Sessions;
 use crate::recorded_answer::{self, RecordedAnswer};
 use crate::spec::{MockConfig, ModelSpec};
 
-/// A model, and what it answers if it plays a recording.
+/// A model, and its recorded answer, if it has one.
 type Model = (Arc<ModelSpec>, Option<Arc<RecordedAnswer>>);
 
 /// The configuration, the counters and the log.
@@ -81,8 +81,7 @@ impl MockState {
         self.counters.stats(self.log.lost())
     }
 
-    /// Marks the mock as stopping: requests that end early from now on were not ended by their
-    /// clients.
+    /// Marks the mock as stopping: later early ends are not counted as ended by clients.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Relaxed);
     }

@@ -1,4 +1,4 @@
-//! A signal that ends an answer before it is due.
+//! A signal that ends an answer early.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
 
-/// Waits for the signal, which any thread may give by dropping the sender.
+/// Waits for the signal, which any thread gives by dropping the sender.
 pub(crate) struct Stop {
     signal: oneshot::Receiver<()>,
     was_stopped: bool,
@@ -19,10 +19,10 @@ impl Stop {
         Self { signal, was_stopped: false, forget: Some(Box::new(forget)) }
     }
 
-    /// Whether the signal was given. If not, wakes the task when it is.
+    /// Whether the signal was given. If not, wakes the task later.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.was_stopped {
-            // Nothing is ever sent: the sender is dropped.
+            // The sender sends no value; dropping it is the signal.
             self.was_stopped = matches!(Pin::new(&mut self.signal).poll(cx), Poll::Ready(_));
         }
         self.was_stopped
@@ -31,7 +31,7 @@ impl Stop {
 
 impl Drop for Stop {
     fn drop(&mut self) {
-        // After the signal the sender is gone, and another answer may have its place by now.
+        // After the signal the sender is gone, and another answer may use its place.
         if let Some(forget) = self.forget.take().filter(|_| !self.was_stopped) {
             forget();
         }

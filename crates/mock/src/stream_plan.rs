@@ -1,4 +1,4 @@
-//! A streamed response as a sequence of steps, each with its due time. No clock, no socket.
+//! A streamed response as a sequence of steps with due times, without clock or socket.
 
 use crate::dialect::{Delta, StreamEncoder};
 use crate::fault::Fault;
@@ -28,10 +28,10 @@ pub(crate) struct StreamPlan {
     tokens_per_event: u32,
     step: Step,
     due: u64,
-    /// Index of the current section, and the tokens of it that were sent.
+    /// Index of the current section, and its sent tokens.
     section: usize,
     sent_of_section: u32,
-    /// Tokens of the whole output that were sent.
+    /// Sent tokens of the whole output.
     sent: u32,
 }
 
@@ -55,7 +55,7 @@ impl StreamPlan {
         }
     }
 
-    /// The output that is being sent.
+    /// The output of the stream.
     pub(crate) const fn output(&self) -> &ModelOutput {
         &self.output
     }
@@ -69,7 +69,7 @@ impl StreamPlan {
     fn write_content(&mut self, in_flight: u64, out: &mut Vec<u8>) {
         let Some(section) = self.output.sections.get(self.section).copied() else { return };
         let sent = self.sent_of_section;
-        // Not before its first token: the name of a tool is content, too.
+        // Not before its first token, because a tool's name is content, too.
         if sent == 0 {
             self.encoder.start_section(&self.output, section, out);
         }
@@ -93,7 +93,7 @@ impl StreamPlan {
     fn write_end(&mut self, end: StreamEnd, out: &mut Vec<u8>) {
         match end {
             StreamEnd::Complete => {
-                // An output of no tokens has one empty section, which no delta has closed.
+                // An output without tokens has one empty section, which no delta has closed.
                 if let Some(empty) = self.output.sections.get(self.section) {
                     self.encoder.start_section(&self.output, *empty, out);
                     self.encoder.end_section(&self.output, *empty, out);
@@ -105,7 +105,7 @@ impl StreamPlan {
         }
     }
 
-    /// Chooses the next step. A fault replaces the event that would follow its token.
+    /// Selects the next step. A fault replaces the event after its token.
     fn choose_next(&mut self) {
         let more = self.sent < self.output.tokens();
         let normal = if more { Step::Content } else { Step::End(StreamEnd::Complete) };
@@ -115,8 +115,8 @@ impl StreamPlan {
         self.step = end.map_or(normal, Step::End);
     }
 
-    /// Takes all steps at once; returns when the stream would end, and how. For responses that are
-    /// not streamed: they take as long as their stream would.
+    /// Takes all steps at once; returns the due time of the end, and its kind. For unstreamed
+    /// responses, which take as long as their stream would.
     pub(crate) fn run_to_end(&mut self, in_flight: u64) -> (u64, StreamEnd) {
         let mut discarded = Vec::new();
         loop {
@@ -129,7 +129,7 @@ impl StreamPlan {
     }
 }
 
-/// `in_flight` are the API requests in flight.
+/// `in_flight` is the number of API requests in flight.
 impl TimedPlan for StreamPlan {
     fn due(&self) -> Option<u64> {
         (self.step != Step::Done).then_some(self.due)

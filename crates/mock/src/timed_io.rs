@@ -20,23 +20,23 @@ use crate::websocket::Accepted;
 pub(crate) struct ConnectionTimes {
     clock: Clock,
     connection: u64,
-    /// Whether the kernel's receive timestamps are read.
+    /// Whether the kernel's receive timestamps are used.
     uses_rx_timestamps: bool,
     /// When the first bytes of the current request arrived, by the kernel's timestamp; 0 if
     /// unknown.
     arrived: Cell<u64>,
-    /// When they were read; 0 before.
+    /// When they were first read; 0 before.
     first_read: Cell<u64>,
     last_read: Cell<u64>,
     last_write: Cell<u64>,
-    /// Number of times that all bytes handed over had been written.
+    /// Number of complete flushes.
     flushes: Cell<u64>,
     /// The body that waits for the next flush.
     waiting: RefCell<Option<Waker>>,
-    /// Exchanges whose last bytes have been handed over, but not yet written.
+    /// Exchanges whose last bytes were passed to hyper, but not yet written.
     unwritten: RefCell<Vec<Exchange>>,
     reset: Cell<bool>,
-    /// A handshake that was accepted: frames follow.
+    /// An accepted handshake, after which frames follow.
     switch: RefCell<Option<Accepted>>,
 }
 
@@ -63,18 +63,18 @@ impl ConnectionTimes {
         self.connection
     }
 
-    /// The response that is sent now makes the connection a WebSocket.
+    /// Marks the response in progress as the switch to a WebSocket.
     pub(crate) fn switch_to(&self, accepted: Accepted) {
         *self.switch.borrow_mut() = Some(accepted);
     }
 
-    /// The handshake that has made it a WebSocket, if it is one.
+    /// The handshake, if the connection was switched to a WebSocket.
     pub(crate) fn take_switch(&self) -> Option<Accepted> {
         self.switch.borrow_mut().take()
     }
 
-    /// When the current request was received so far. If a pipelined request came in the same read
-    /// as the one before it, that read's time counts.
+    /// The reception times of the current request. A pipelined request that arrived in the same
+    /// read as the previous one has the time of that read.
     pub(crate) fn reception(&self) -> Reception {
         let last_read = self.last_read.get();
         let first_read = known_or(self.first_read.get(), last_read);
@@ -82,8 +82,8 @@ impl ConnectionTimes {
         Reception { connection: self.connection, arrived, first_read, last_read }
     }
 
-    /// Ends the current request: later reads belong to the next. Returns when its last bytes were
-    /// read.
+    /// Ends the current request, so that later reads belong to the next. Returns when its last
+    /// bytes were read.
     pub(crate) fn end_request(&self) -> u64 {
         self.first_read.set(0);
         self.arrived.set(0);
@@ -95,13 +95,13 @@ impl ConnectionTimes {
         self.last_write.get()
     }
 
-    /// The flush mark of the bytes that are handed over now; see [`ConnectionTimes::poll_written`].
+    /// The flush mark of the bytes that are passed on now; see [`ConnectionTimes::poll_written`].
     pub(crate) const fn flush_mark(&self) -> u64 {
         self.flushes.get()
     }
 
-    /// Ready when the bytes that were handed over at [`ConnectionTimes::flush_mark`] have been
-    /// written: when hyper has flushed since.
+    /// Ready when hyper has flushed after the bytes at [`ConnectionTimes::flush_mark`] were passed
+    /// on.
     pub(crate) fn poll_written(&self, cx: &Context<'_>, flush_mark: u64) -> Poll<()> {
         if self.flushes.get() > flush_mark {
             return Poll::Ready(());
@@ -110,8 +110,7 @@ impl ConnectionTimes {
         Poll::Pending
     }
 
-    /// Completes an exchange as soon as its last bytes, which are handed over now, have been
-    /// written.
+    /// Completes an exchange once its last bytes, which are passed on now, were written.
     pub(crate) fn complete_when_written(&self, exchange: Exchange) {
         self.unwritten.borrow_mut().push(exchange);
     }
@@ -130,7 +129,7 @@ impl ConnectionTimes {
         }
     }
 
-    /// hyper flushes when its buffers are empty: all bytes that were handed over have been written.
+    /// hyper flushes when its buffers are empty, so all earlier bytes were written.
     fn flushed(&self) {
         self.flushes.set(self.flushes.get() + 1);
         let at = self.last_write.get();
@@ -154,7 +153,7 @@ impl TimedStream {
         Self { io: TokioIo::new(stream), times }
     }
 
-    /// When the unread bytes arrived, if they begin a request.
+    /// When the unread bytes arrived, if they start a request.
     fn arrival(&self) -> Option<u64> {
         let begins = self.times.uses_rx_timestamps && self.times.first_read.get() == 0;
         begins.then(|| rx_timestamp::peek(self.io.inner(), self.times.clock)).flatten()
@@ -167,7 +166,7 @@ impl Read for TimedStream {
         cx: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        // The read consumes the timestamp together with the bytes.
+        // Read first, because reading the bytes consumes the timestamp.
         let arrived = self.arrival();
         let result = Pin::new(&mut self.io).poll_read(cx, buffer);
         if let Poll::Ready(Ok(())) = result {
@@ -206,13 +205,13 @@ impl Write for TimedStream {
 impl Drop for TimedStream {
     fn drop(&mut self) {
         if self.times.reset.get() {
-            // If it fails, the connection closes in the ordinary way; the client sees that as well.
+            // If it fails, the connection closes regularly, which the client notices, too.
             let _ = self.io.inner().set_zero_linger();
         }
     }
 }
 
-/// A time, or another where it is not known.
+/// A time, or the other one if it is unknown.
 const fn known_or(time: u64, other: u64) -> u64 {
     if time == 0 { other } else { time }
 }

@@ -1,4 +1,4 @@
-//! Streams as sequences of steps with due times, which one body sends.
+//! Streams as sequences of steps with due times, sent by one body.
 
 use std::task::Context;
 
@@ -28,12 +28,11 @@ pub(crate) trait TimedPlan {
     fn disconnects(&self) -> bool;
     /// Takes the next step and writes its events; the last step returns the stream's end.
     fn advance(&mut self, in_flight: u64, out: &mut Vec<u8>) -> Option<StreamEnd>;
-    /// Whether the stream must end now, without its remaining steps. If not, wakes the task when
-    /// it must.
+    /// Whether the stream must end now, without its remaining steps. If not, wakes the task later.
     fn poll_stopped(&mut self, _: &mut Context<'_>) -> bool {
         false
     }
-    /// The event with which a stopped stream ends; empty for none.
+    /// The last event of a stopped stream; may be empty.
     fn farewell(&mut self) -> Vec<u8> {
         Vec::new()
     }

@@ -48,7 +48,7 @@ struct QueuedDeadline {
     alarm: Rc<AlarmState>,
 }
 
-/// The deadline of an alarm and the task that waits for it.
+/// The deadline of an alarm and the waiting task.
 #[derive(Debug)]
 struct AlarmState {
     deadline: Cell<u64>,
@@ -163,7 +163,7 @@ impl QueuedDeadline {
     }
 }
 
-/// Waits for one deadline at a time; a later deadline replaces the one before.
+/// Waits for one deadline at a time; a later one replaces it.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: Rc<Timer>,

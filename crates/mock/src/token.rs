@@ -1,22 +1,22 @@
-//! What names sessions, contexts and tasks on the wire.
+//! The names of sessions, contexts and tasks on the wire.
 
 use crate::rng::mixed;
 
 /// 128 bits: 32 hexadecimal digits on the wire.
 pub(crate) type Token = u128;
 
-/// The token with this number. Secrets make those of one mock differ from those of another.
+/// The token with this number. The secret makes tokens of different mocks differ.
 pub(crate) fn make(secret: u64, number: u64) -> Token {
     let high = mixed(secret, number);
     u128::from(high) << 64 | u128::from(mixed(high, number))
 }
 
-/// The token as clients write it.
+/// The token as text.
 pub(crate) fn text(token: Token) -> String {
     format!("{token:032x}")
 }
 
-/// Reads a token that a mock wrote.
+/// Parses a token.
 pub(crate) fn read(text: &str) -> Option<Token> {
     let is_own = text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     is_own.then(|| u128::from_str_radix(text, 16).ok()).flatten()

@@ -1,7 +1,7 @@
 //! Models that call tools for some rounds before they answer with text.
 //!
-//! What such a model does follows from the request alone: the conversation holds the rounds so far,
-//! so no state is kept, and the same request always gets the same turn.
+//! The turn depends only on the request, because the conversation contains the previous rounds. So
+//! no state is needed, and the same request always gets the same turn.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -21,19 +21,18 @@ const MAX_PARALLEL: u32 = 64;
 /// The largest arguments, in bytes.
 const MAX_ARGUMENTS: u32 = 1 << 20;
 
-/// Arguments without their words: `{"text":""}`.
+/// Length of arguments without words: `{"text":""}`.
 const ARGUMENTS_FRAME: u32 = 11;
 
-/// A model that calls tools. Calls are sent whole, whatever limit of tokens a request sets.
+/// A model that calls tools. Calls are sent completely, regardless of the request's token limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolLoop {
-    /// Rounds of tool calls before the text. Sampled once for each task: the number follows from
-    /// the seed and the last message of the user.
+    /// Rounds of tool calls before the text. Sampled once per task, from the seed and the last
+    /// message of the user.
     pub steps: Distribution<u32>,
-    /// The names of the tools, called in turn. Without names: those that the request offers, and
-    /// none if it offers none.
+    /// The names of the tools, called in turn. Default: the tools of the request.
     pub tools: Vec<String>,
     /// The arguments: bytes of their JSON, `{"text":"..."}`, at least 11; or an object.
     pub arguments: ToolArguments,
@@ -56,9 +55,9 @@ impl Default for ToolLoop {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a number of bytes, or an object with the arguments")]
 pub enum ToolArguments {
-    /// So many bytes of JSON, with words that differ between calls.
+    /// A number of bytes of JSON, with words that differ between calls.
     Bytes(u32),
-    /// These.
+    /// A fixed object.
     Fixed(Map<String, Value>),
 }
 
@@ -80,19 +79,19 @@ impl ToolLoop {
     }
 }
 
-/// What a model with a tool loop does now.
+/// The turn of a model with a tool loop.
 #[derive(Debug)]
 pub(crate) struct ToolTurn {
     /// Rounds of tool results since the last message of the user.
     pub(crate) round: u32,
     /// Rounds before the text.
     pub(crate) steps: u32,
-    /// The calls; without any the model answers with text.
+    /// The calls; if empty, the model answers with text.
     pub(crate) calls: Vec<ToolCall>,
 }
 
 impl ToolTurn {
-    /// `task` are the random numbers of the task, `rng` those of the request.
+    /// `task` has the random numbers of the task, and `rng` those of the request.
     pub(crate) fn new(
         tool_loop: &ToolLoop,
         conversation: &Conversation,

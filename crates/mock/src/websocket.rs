@@ -1,7 +1,7 @@
-//! A chat over a WebSocket at `/ws/chat`. The facts are those of RFC 6455.
+//! A chat over a WebSocket at `/ws/chat`. Source: RFC 6455.
 //!
-//! A client asks with a text `{"message":"..."}`. The answer is a message for each event of the
-//! model: `{"type":"delta","text":"..."}` and then `{"type":"done","usage":{...}}`, or
+//! A client sends a text `{"message":"..."}`. The answer is one message per event of the model:
+//! `{"type":"delta","text":"..."}` and then `{"type":"done","usage":{...}}`, or
 //! `{"type":"error","error":{...}}`.
 
 mod accepted;

@@ -62,14 +62,14 @@ impl Audit {
         self.queue.last_error()
     }
 
-    /// Takes no more rows, writes those that wait, makes them durable and says what became of all.
-    /// When the sink fails, one batch is tried as often as the settings say, and the rest given up
-    /// with it. Blocks for that time: keep it off async threads. A second call only tells the
-    /// figures again.
+    /// Stops accepting rows, writes the queued ones, syncs them and returns the final counts. If
+    /// the sink fails, the writer retries one batch as configured and drops it and all later rows.
+    /// Blocks until done, so call it outside async threads. A second call only returns the counts
+    /// again.
     pub fn close(&self) -> Stats {
         self.queue.close();
         if let Some(writer) = lock(&self.writer).take() {
-            // Were it to panic, its rows would stay queued in the figures, which is the truth.
+            // If the writer panicked, its rows stay counted as queued, which is correct.
             drop(writer.join());
         }
         self.stats()

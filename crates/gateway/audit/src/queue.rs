@@ -1,4 +1,4 @@
-//! The queue between the callers and the writer: the lines that wait, and what became of every row.
+//! The queue between the callers and the writer: waiting lines and the counts of all rows.
 //!
 //! One lock guards both, so every snapshot balances. It is held for the time of one line.
 
@@ -29,7 +29,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Queue {
     /// Most rows that wait or are being written.
     most_rows: u64,
-    /// Bytes from which on no row is taken: the last one may go beyond.
+    /// Byte limit: a full queue accepts no row, but the last accepted row may exceed the limit.
     most_bytes: usize,
     /// Rows that are worth a batch of their own.
     batch: usize,
@@ -65,7 +65,7 @@ impl Queue {
         }
     }
 
-    /// Takes a row; if there is no room, waits for some or drops the row.
+    /// Queues a row. If the queue is full, waits or drops the row.
     pub(crate) fn offer(&self, row: &Row<'_>, wait: bool) -> Offered {
         let state = lock(&self.state);
         let state = self.room.wait_while(state, |state| wait && self.is_full(state));
@@ -97,7 +97,7 @@ impl Queue {
         full && !state.closed
     }
 
-    /// Takes no more rows, and tells the writer to empty the queue and end.
+    /// Rejects further rows and tells the writer to empty the queue and stop.
     pub(crate) fn close(&self) {
         lock(&self.state).closed = true;
         self.work.notify_all();
@@ -141,7 +141,7 @@ impl Queue {
         state.error = Some(error.to_owned());
     }
 
-    /// Whether the sink takes rows, as far as is known.
+    /// Records whether the last write failed.
     pub(crate) fn set_failing(&self, failing: bool) {
         lock(&self.state).stats.failing = failing;
     }

@@ -5,21 +5,21 @@ use std::net::IpAddr;
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
-/// The longest path, in bytes. What is longer is cut: a flood of headers must not fill the queue.
+/// The longest path, in bytes. Longer paths are cut, so that a flood of long URLs cannot fill the
+/// queue.
 const PATH: usize = 2048;
 /// The longest of all other texts, in bytes.
 const TEXT: usize = 256;
 /// The most that the rules of a row take, in bytes.
 const RULES: usize = 2048;
-/// Stands for the rules that were left out.
+/// Marks omitted rules.
 const MORE: &str = "...";
 
-/// One request, as it is written: a JSON object with these fields, without those that are `None` or
-/// empty.
+/// One request, written as a JSON object with these fields, omitting `None` and empty ones.
 ///
-/// There is no field for prompts, answers or keys. Of the path, what follows `?` is not written,
-/// since some clients put their key there. Texts are cut: the path and all rules together at 2,048
-/// bytes, all others at 256, escapes included. So no row is longer than 8 KiB.
+/// Prompts, answers and keys have no field. The query of the path is not written, because some
+/// clients put their key there. Texts are cut: the path and all rules together at 2,048 bytes, all
+/// others at 256, escapes included. So no row is longer than 8 KiB.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Row<'a> {
     /// When the request arrived, in milliseconds since 1970 UTC.
@@ -33,15 +33,15 @@ pub struct Row<'a> {
     /// Method.
     #[serde(serialize_with = "text")]
     pub method: &'a str,
-    /// Path, of which the query is not written.
+    /// Path; its query is not written.
     #[serde(serialize_with = "path")]
     pub path: &'a str,
-    /// Status of the answer; 0 for none.
+    /// Status of the answer; 0 if the client got none.
     pub status: u16,
     /// From the first byte of the request to the last byte of the answer, in microseconds.
     pub latency_us: u64,
-    /// From the first attempt to send the request to an upstream to the last byte of its answer
-    /// that was read, in microseconds; with retries and their pauses. `None` where none was asked.
+    /// From the first attempt to send the request upstream to the last byte read of the answer, in
+    /// microseconds, including retries and pauses. `None` if the gateway sent nothing upstream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream_us: Option<u64>,
     /// Bytes of the request's body.
@@ -78,13 +78,13 @@ pub struct Row<'a> {
     /// The tool that was called, as `SERVER/TOOL`.
     #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub tool: &'a str,
-    /// What became of the call, like `ok`.
+    /// Outcome of the call, such as `ok`.
     #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub outcome: &'a str,
     /// Members of the request that a translation left out, by name.
     #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub left_out: &'a str,
-    /// Why the answer ended before its end.
+    /// Why the answer was cut short.
     #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub ended_early: &'a str,
     /// The layer of the gateway that refused the request.
@@ -96,7 +96,7 @@ impl Row<'_> {
     /// Appends the row as one line.
     pub(crate) fn write_line(&self, line: &mut Vec<u8>) {
         let start = line.len();
-        // Writing to memory cannot fail; were it so, no half of a row would stay.
+        // Writing to memory cannot fail; if it did, a partial row must not stay.
         if serde_json::to_writer(&mut *line, self).is_err() {
             line.truncate(start);
             line.extend_from_slice(b"{}");
@@ -114,7 +114,7 @@ const fn size(character: char) -> usize {
     }
 }
 
-/// Cuts a text so that it is no longer than that with its escapes.
+/// Cuts a text to a maximum length, escapes included.
 fn cut(value: &str, longest: usize) -> &str {
     let mut left = longest;
     let end = value.char_indices().find(|(_, character): &(usize, char)| {

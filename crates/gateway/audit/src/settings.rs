@@ -13,16 +13,16 @@ use crate::error::AuditError;
 pub struct Settings {
     /// Where rows go.
     pub target: Target,
-    /// Rows that may wait, those being written included. A row is about 250 bytes, 8 KiB at most.
+    /// Rows that may wait, including those being written. A row is about 250 bytes, 8 KiB at most.
     pub queue: usize,
-    /// Bytes of rows that may wait, those being written included; the last row may go beyond.
-    /// Buffers that grow may take up to twice as much.
+    /// Bytes of rows that may wait, including those being written; the last row may exceed it.
+    /// Growing buffers may use up to twice as much.
     pub queue_bytes: usize,
-    /// Rows that make the writer write at once; also the most rows of one `INSERT`.
+    /// Rows that trigger a write at once; also the maximum of one `INSERT`.
     pub batch: usize,
-    /// The longest time a row waits for a batch to become full.
+    /// The longest time a row waits for a full batch.
     pub flush: Duration,
-    /// The longest time between two `fsync` of a file that is written to.
+    /// The longest time between two `fsync` calls while rows are written.
     pub sync: Duration,
     /// Retries of a failed write.
     pub retry: Retry,
@@ -60,7 +60,7 @@ impl Settings {
 /// Where rows go.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A file of JSON lines, which is appended to. It is opened anew when it was moved or removed.
+    /// A file of JSON lines, opened for appending and reopened after it was moved or removed.
     File(PathBuf),
     /// A table of a `ClickHouse` server.
     ClickHouse(ClickHouse),
@@ -160,7 +160,7 @@ impl ClickHouse {
     }
 }
 
-/// Credentials are in no log.
+/// Omits the credentials, so that no log shows them.
 impl fmt::Debug for ClickHouse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ClickHouse({}:{}/{})", self.host, self.port, self.table)

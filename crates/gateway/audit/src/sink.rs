@@ -24,7 +24,7 @@ pub(crate) struct Batch<'a> {
     /// Its number, the same in every attempt.
     pub(crate) number: u64,
     pub(crate) lines: &'a [u8],
-    /// Bytes that are in place already, after an attempt that got somewhere.
+    /// Bytes already written, after a partly successful attempt.
     pub(crate) done: usize,
 }
 
@@ -39,16 +39,16 @@ pub(crate) enum Failure {
 
 /// A destination for batches. Runs on the writer's thread.
 pub(crate) trait Sink: Send {
-    /// Writes a batch, from where the last attempt ended.
+    /// Writes a batch, continuing where the last attempt ended.
     fn put(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure>;
 
-    /// Makes durable what was written, when it is time to, or at the end.
+    /// Syncs the written rows, if it is time to or at the end.
     fn sync(&mut self, last: bool) -> Result<(), Failure>;
 }
 
-/// Answers are empty, or an error's text; more than this is not read.
+/// Answers are empty or contain an error message; only this many bytes are read.
 const ANSWER: usize = 64 << 10;
-/// Bytes of an error's text that are passed on.
+/// Maximum length of an error message that is reported, in bytes.
 const SHOWN: usize = 200;
 
 type Connection = SendRequest<Full<Bytes>>;
@@ -60,12 +60,12 @@ pub(crate) struct ClickHouseSink {
     store: ClickHouse,
     runtime: Runtime,
     connection: Option<Connection>,
-    /// Makes batches of different processes different.
+    /// Distinguishes batches of different processes.
     run: u64,
 }
 
 impl ClickHouseSink {
-    /// The server need not be there yet.
+    /// Opens the sink; the server may still be down.
     pub(crate) fn open(store: &ClickHouse) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let run = RandomState::new().hash_one(0);
@@ -91,7 +91,7 @@ impl ClickHouseSink {
         }
     }
 
-    /// A server may have closed a connection that was idle: then a new one is tried at once.
+    /// Inserts a batch; retries at once on a new connection if the server had closed the idle one.
     async fn insert(&self, kept: Option<Connection>, batch: &Batch<'_>) -> Result<Done, AnyError> {
         let body = Bytes::copy_from_slice(batch.lines);
         let token = format!("plimsoll-{:016x}-{}", self.run, batch.number);
@@ -126,7 +126,7 @@ impl Sink for ClickHouseSink {
     }
 }
 
-/// An exchange that came to its end.
+/// A completed exchange.
 struct Done {
     connection: Connection,
     error: Option<(StatusCode, String)>,
@@ -138,7 +138,7 @@ async fn connect(store: &ClickHouse) -> Result<Connection, AnyError> {
     let stream = TcpStream::connect((host, store.port)).await?;
     stream.set_nodelay(true)?;
     let (connection, driver) = handshake(TokioIo::new(stream)).await?;
-    // Its end is seen by whoever sends next.
+    // The next request notices the end of the connection.
     tokio::spawn(async move { driver.await.ok() });
     Ok(connection)
 }
@@ -159,8 +159,8 @@ async fn error_of(answer: Response<Incoming>) -> Result<Option<(StatusCode, Stri
     Ok(failed.then(|| (status, String::from_utf8_lossy(&body).into_owned())))
 }
 
-/// The token is the same in every attempt: the server takes a batch that it has already as done. A
-/// table that was made for an earlier version lacks columns, which must not cost rows.
+/// The request of a batch. Its token is the same in every attempt, so that the server recognises a
+/// batch it already has. Tables made for an earlier version lack columns; that must not cost rows.
 fn request(store: &ClickHouse, token: &str, body: Bytes) -> Result<Request<Full<Bytes>>, AnyError> {
     let table = &store.table;
     let uri = format!(
@@ -184,7 +184,7 @@ fn secret(text: &str) -> Result<HeaderValue, InvalidHeaderValue> {
     Ok(value)
 }
 
-/// The beginning of what the server says, on one line and without the password.
+/// The start of the server's error message, on one line and without the password.
 fn shown(text: &str, password: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut line = if password.is_empty() { line } else { line.replace(password, "***") };

@@ -25,13 +25,13 @@ impl Drops {
 pub struct Stats {
     /// Rows offered.
     pub accepted: u64,
-    /// Rows that the file holds or the store confirmed.
+    /// Rows that are in the file or that the store confirmed.
     pub written: u64,
     /// Rows lost.
     pub dropped: Drops,
     /// Rows that wait, or are being written.
     pub queued: u64,
-    /// Attempts that failed and were made again.
+    /// Failed attempts that were retried.
     pub retries: u64,
     /// Whether the last attempt to write failed.
     pub failing: bool,
@@ -48,11 +48,11 @@ impl Stats {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// A write failed and is tried again; the text says why. Nothing is lost yet.
+    /// A write failed and is retried; the text names the cause. No row is lost yet.
     Failing(String),
     /// Writing works again.
     Recovered {
-        /// Rows that the sink lost meanwhile, those that found the queue full not counted.
+        /// Rows that the sink lost during the outage, without those that found the queue full.
         lost: u64,
     },
 }

@@ -8,7 +8,7 @@ use crate::settings::{Retry, Settings};
 use crate::sink::{Batch, Failure, Sink};
 use crate::stats::{Drops, Notice};
 
-/// A buffer of this capacity may be given back.
+/// Buffers above this capacity may be freed.
 const LARGE: usize = 1 << 20;
 
 /// Reports to the operator.
@@ -30,11 +30,11 @@ pub(crate) struct Writer {
 #[derive(Default)]
 struct Outage {
     lost: u64,
-    /// A batch was given up after the audit was closed: the rest is not even tried.
+    /// A batch was given up after the audit was closed, so the rest is dropped without trying.
     unreachable: bool,
 }
 
-/// Why a batch was given up.
+/// Why a batch was dropped.
 #[derive(Clone, Copy)]
 enum Reason {
     Store,
@@ -61,7 +61,7 @@ impl Writer {
         }
     }
 
-    /// Writes until the audit is closed and all is written or given up.
+    /// Writes until the audit is closed and every row is written or dropped.
     pub(crate) fn run(mut self) {
         let mut lines = Vec::new();
         loop {
@@ -146,8 +146,8 @@ impl Writer {
     }
 }
 
-/// Makes a used buffer ready for the next rows. A large one of which little was used is given back:
-/// bursts must not hold memory for good.
+/// Empties a used buffer for the next rows. Frees a large, mostly unused one, so that a burst does
+/// not hold memory forever.
 fn recycled(mut buffer: Vec<u8>) -> Vec<u8> {
     if buffer.capacity() > LARGE && buffer.len() < buffer.capacity() / 4 {
         return Vec::new();
@@ -156,7 +156,7 @@ fn recycled(mut buffer: Vec<u8>) -> Vec<u8> {
     buffer
 }
 
-/// Cuts off the first rows; gives them, their number and the rest.
+/// Splits off the first rows; returns them, their number and the rest.
 fn first_rows(lines: &[u8], most: usize) -> (&[u8], u64, &[u8]) {
     let (mut rows, mut end) = (0, lines.len());
     for newline in memchr::memchr_iter(b'\n', lines).take(most) {

@@ -1,4 +1,4 @@
-//! Whether a response that is not streamed is a whole and good answer, and how much text it has.
+//! Whether a complete response is a good answer, and how much text it has.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::dialect::Endpoint;
 use crate::usage::Usage;
 
-/// The members of all endpoints that tell an answer.
+/// The members of all endpoints that belong to an answer.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(default)]
@@ -50,8 +50,8 @@ const CONTENTS: [&str; 7] = [
     "audio",
 ];
 
-/// Whether a body is a whole and good answer of the endpoint: of its form, with content, with the
-/// reason of its end, and without an error.
+/// Whether a body is a complete and good answer of the endpoint: of its form, with content and a
+/// finish reason, and without an error.
 pub fn is_answer(endpoint: Endpoint, body: &[u8]) -> bool {
     let Ok(answer) = serde_json::from_slice::<Answer>(body) else { return false };
     answer.error.is_null()
@@ -80,7 +80,7 @@ impl Choice {
     }
 }
 
-/// Reasons for which a model stops with an answer that it would give again, in all dialects.
+/// Reasons of all dialects for an answer that the model would give again.
 const GOOD_REASONS: [&str; 9] = [
     "stop",
     "length",
@@ -93,8 +93,8 @@ const GOOD_REASONS: [&str; 9] = [
     "tool_use",
 ];
 
-/// Whether an answer that ends for this reason is whole. Servers know many reasons why an answer is
-/// not: an unknown one is taken for one of these.
+/// Whether an answer with this reason is complete. Servers use many reasons for incomplete answers,
+/// so unknown reasons count as incomplete.
 pub(crate) fn is_good_reason(reason: &[u8]) -> bool {
     GOOD_REASONS.iter().any(|good| good.as_bytes() == reason)
 }
@@ -114,15 +114,15 @@ fn has(value: &Value) -> bool {
     }
 }
 
-/// An estimate of the completion tokens of a response that is not streamed: a quarter of the bytes
-/// of its texts. 0 without looking where the reported usage is in keeping with the size.
+/// An estimate of the completion tokens of a whole response: a quarter of the bytes of its texts.
+/// Returns 0 without parsing if the reported usage fits the size.
 pub fn estimated_tokens(usage: Option<Usage>, body: &[u8]) -> u64 {
     let reported = usage.map_or(0, |usage| usage.completion);
     let plausible = reported < 1 << 30 && reported.saturating_mul(64) >= body.len() as u64;
     if plausible { 0 } else { text_bytes(body) / 4 }
 }
 
-/// The bytes of all texts of an answer; all bytes of a body that is no JSON.
+/// The bytes of all texts of an answer; all bytes of a body that is not JSON.
 fn text_bytes(body: &[u8]) -> u64 {
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return body.len() as u64 };
     let parts = ["choices", "content", "output"].map(|name| count(&value[name]));

@@ -4,10 +4,10 @@
 //! order of members, white space and string escapes do not matter. Numbers are compared as text:
 //! `1` and `1.0` differ, which costs a miss but never a wrong hit.
 //!
-//! Every member is in the key, because an upstream may answer any of them differently: `user` and
-//! `metadata` by user, an unknown one anyhow, and `null` with an error. To separate tenants, the
-//! gateway hashes the tenant's name first; it also decides which requests bypass the cache. A
-//! temperature above zero is cached like any other value.
+//! Every member is in the key, because any of them may change the answer: `user` and `metadata` may
+//! select a user, unknown members may have any effect, and `null` may cause an error. To separate
+//! tenants, the gateway hashes the tenant's name first; it also decides which requests bypass the
+//! cache. A temperature above zero is cached like any other value.
 
 use serde_json::value::RawValue;
 

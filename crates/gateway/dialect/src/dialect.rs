@@ -1,11 +1,14 @@
 //! The two API dialects and their endpoints.
 
 /// A provider's API format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Dialect {
-    /// OpenAI's API and the servers that are compatible with it.
+    /// OpenAI
+    #[default]
     OpenAi,
-    /// Anthropic's API.
+    /// Anthropic
     Anthropic,
 }
 
@@ -22,8 +25,7 @@ pub enum Endpoint {
     Messages,
 }
 
-/// What LLM APIs call their operations, at any place of a path: as a part of it, or behind the
-/// name of a model and a colon.
+/// Operation names of LLM APIs, as a path segment or after a model's name and a colon.
 const OPERATIONS: &str = "batchembedcontents batchgeneratecontent \
     chat completion completions converse \
     converse-stream counttokens embed embedcontent embeddings generate generate_stream \
@@ -31,7 +33,7 @@ const OPERATIONS: &str = "batchembedcontents batchgeneratecontent \
     predict predictions predictlongrunning rawpredict rerank serverstreamingpredict \
     streamgeneratecontent streamrawpredict text-to-image text-to-speech transcribe";
 
-/// What they call their resources, behind a version: `/v1/responses/compact`.
+/// Resource names of LLM APIs, after a version: `/v1/responses/compact`.
 const RESOURCES: &str = "agents assistants audio batches classify complete conversations \
     detokenize edits engines \
     evals files fim fine-tunes fine_tuning images interactions messages moderations ocr \
@@ -41,7 +43,7 @@ fn is_listed(words: &str, word: &str) -> bool {
     words.split(' ').any(|known| known == word)
 }
 
-/// Whether a part of a path is a version: `v1`, `v1beta`.
+/// Whether a path segment is a version: `v1`, `v1beta`.
 fn is_version(part: &str) -> bool {
     part.strip_prefix('v')
         .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
@@ -56,8 +58,8 @@ impl Endpoint {
         Self::ALL.into_iter().find(|endpoint| endpoint.path() == path)
     }
 
-    /// Whether a path looks like one of an LLM API, of any provider, in any spelling and wherever
-    /// it is mounted. Only those of [`Endpoint::from_path`] can be read.
+    /// Whether a path looks like an LLM API of any provider, in any spelling and mount point. Only
+    /// the paths of [`Endpoint::from_path`] can be read.
     pub fn is_llm_path(path: &str) -> bool {
         let path = path.to_ascii_lowercase();
         let mut before = "";
@@ -89,7 +91,7 @@ impl Endpoint {
         }
     }
 
-    /// The equivalent endpoint of another dialect, or None if there is none.
+    /// The equivalent endpoint of another dialect, if it has one.
     pub const fn counterpart(self, dialect: Dialect) -> Option<Self> {
         match (self, dialect) {
             (Self::Chat | Self::Messages, Dialect::OpenAi) => Some(Self::Chat),

@@ -1,11 +1,10 @@
 //! Errors in the format of each dialect.
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::dialect::{Dialect, Endpoint};
 use crate::error::DialectError;
-use crate::wire::{RawJson, write_json};
+use crate::wire::{RawJson, Typed, write_json};
 
 /// The kind of an error. Each dialect has its own code for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -157,13 +156,17 @@ impl ErrorBody {
 
     /// Appends the error as a dialect's JSON.
     pub fn write(&self, dialect: Dialect, out: &mut Vec<u8>) {
-        let start = out.len();
-        let written = match dialect {
-            Dialect::OpenAi => write_json(out, &self.openai()),
-            Dialect::Anthropic => write_json(out, &self.anthropic()),
-        };
-        if written.is_err() {
-            out.truncate(start);
+        let (kind, code, anthropic_kind) = self.kind.names();
+        let Self { message, param, .. } = self;
+        match dialect {
+            Dialect::OpenAi => {
+                let error = json!({"message": message, "type": kind, "param": param, "code": code});
+                write_json(out, &json!({"error": error}));
+            }
+            Dialect::Anthropic => {
+                let error = json!({"type": anthropic_kind, "message": message});
+                write_json(out, &Typed { kind: "error", members: json!({"error": error}) });
+            }
         }
     }
 
@@ -172,18 +175,6 @@ impl ErrorBody {
         let mut out = Vec::with_capacity(self.message.len() + 96);
         self.write(dialect, &mut out);
         out
-    }
-
-    fn openai(&self) -> OpenAiEnvelope<'_> {
-        let (kind, code, _) = self.kind.names();
-        let error =
-            OpenAiError { message: &self.message, kind, code, param: self.param.as_deref() };
-        OpenAiEnvelope { error }
-    }
-
-    fn anthropic(&self) -> AnthropicEnvelope<'_> {
-        let error = AnthropicError { kind: self.kind.names().2, message: &self.message };
-        AnthropicEnvelope { kind: "error", error }
     }
 }
 
@@ -195,7 +186,7 @@ impl From<&DialectError> for ErrorBody {
     }
 }
 
-/// An event that says why a stream of this endpoint ends before its end.
+/// An event that reports why a stream of this endpoint ends early.
 pub fn error_event(endpoint: Endpoint, message: &str) -> Vec<u8> {
     let error = ErrorBody::new(ErrorKind::Server, message);
     let start: &[u8] = match endpoint {
@@ -204,7 +195,7 @@ pub fn error_event(endpoint: Endpoint, message: &str) -> Vec<u8> {
     };
     let mut event = start.to_vec();
     if endpoint == Endpoint::Responses {
-        let data = serde_json::json!({"type": "error", "code": "server_error",
+        let data = json!({"type": "error", "code": "server_error",
             "message": message, "param": null});
         event.extend_from_slice(data.to_string().as_bytes());
     } else {
@@ -229,32 +220,4 @@ fn detail(detail: &Value) -> Option<String> {
         return (!texts.is_empty()).then(|| texts.join("; "));
     }
     detail.as_str().map(str::to_owned)
-}
-
-#[derive(Serialize)]
-struct OpenAiEnvelope<'a> {
-    error: OpenAiError<'a>,
-}
-
-#[derive(Serialize)]
-struct OpenAiError<'a> {
-    message: &'a str,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    param: Option<&'a str>,
-    code: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct AnthropicEnvelope<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    error: AnthropicError<'a>,
-}
-
-#[derive(Serialize)]
-struct AnthropicError<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    message: &'a str,
 }

@@ -1,4 +1,4 @@
-//! What the gateway's layers need to know about a request.
+//! Reads the request members that the gateway's layers use.
 
 mod members;
 mod prompt;

@@ -1,12 +1,12 @@
 //! Translates between OpenAI's chat completions and Anthropic's messages.
 //!
 //! Content without an equivalent (audio, documents, tools that run at the provider) is rejected
-//! with an error that names it, and so are members without which the answer would be another one
-//! (`response_format`, `logprobs`, `functions`). All other members without an equivalent are left
-//! out, and [`Translator::left_out`] names them. (If caller and upstream use the same dialect,
-//! nothing is translated and the bytes pass unchanged.) Of answers, thinking blocks, the model's
-//! reasoning in streams, citations and log probabilities are left out. Anthropic refuses empty
-//! texts: they are not sent.
+//! with an error that names it, and so are members whose absence would change the answer
+//! (`response_format`, `logprobs`, `functions`). All other members without an equivalent are
+//! omitted, and [`Translator::left_out`] names them. (If caller and upstream use the same dialect,
+//! nothing is translated and the bytes pass unchanged.) Thinking blocks, reasoning in streams,
+//! citations and log probabilities of answers are omitted. Anthropic rejects empty texts, so they
+//! are not sent.
 //!
 //! | OpenAI | Anthropic |
 //! |---|---|
@@ -47,13 +47,15 @@ use crate::error::DialectError;
 use crate::error_body::{ErrorBody, status_for};
 use crate::wire::openai::ToolDelta;
 
-/// The name under which a provider of OpenAI's dialect knows the most tokens of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The name of the output limit in requests to a provider of OpenAI's dialect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum LimitName {
-    /// As OpenAI itself has it.
+    /// OpenAI's name
     #[default]
     MaxCompletionTokens,
-    /// As older servers have it.
+    /// the name of older and many other servers
     MaxTokens,
 }
 

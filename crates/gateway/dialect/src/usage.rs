@@ -37,7 +37,7 @@ impl Usage {
         }
     }
 
-    /// Updates from a later event; counts that it does not carry stay.
+    /// Updates from a later event; absent counts stay.
     pub(crate) fn update(&mut self, later: anthropic::Usage) {
         let update = Self::from(later);
         if later.input_tokens.is_some() {

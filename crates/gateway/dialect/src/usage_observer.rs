@@ -16,15 +16,15 @@ pub enum StreamStatus {
     Finished,
     /// The stream contained an error event.
     Failed,
-    /// The last event has not arrived yet. If no more bytes follow, the response was cut short.
+    /// The bytes that a stream may have before its first known content.
     Truncated,
 }
 
 /// The bytes that a stream may have before its first content.
 const UNDERSTOOD: u64 = 2 << 10;
 
-/// Reads usage, content events and completeness from a response as it passes. Feed it the chunks
-/// that are relayed; it does not change them.
+/// Reads usage, content events and completeness from a response as it passes. Feed it the relayed
+/// chunks.
 ///
 /// In a stream only events that contain `"usage"` with a value are parsed; the others are searched
 /// for a few literals. An event within one chunk is not copied. A whole body is buffered to its
@@ -63,13 +63,13 @@ struct Observed {
     /// Bytes of text in content events, as they are escaped in JSON.
     content_bytes: u64,
     status: StreamStatus,
-    /// A whole and good answer, see [`UsageObserver::is_answer`].
+    /// A complete and good answer, see [`UsageObserver::is_answer`].
     is_answer: bool,
-    /// Whether an event gave a reason for the end, and whether every reason is one of an answer.
+    /// Whether an event gave a finish reason, and whether all of them are good.
     reason: Reason,
 }
 
-/// What the events of a stream say about why the model stopped.
+/// The finish reasons of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Reason {
     #[default]
@@ -136,8 +136,8 @@ impl UsageObserver {
         self.observed.status
     }
 
-    /// Whether what passed is understood: a stream that says much, or has ended, and had nothing
-    /// that is known here is not. Nor is one with an event beyond the limit.
+    /// Whether the response was understood. A long or ended stream without known content was not,
+    /// and neither was one with an event beyond the limit.
     pub const fn is_understood(&self, has_ended: bool) -> bool {
         let most = if has_ended { 0 } else { UNDERSTOOD };
         let is_foreign = self.observed.content_events == 0
@@ -146,9 +146,8 @@ impl UsageObserver {
         !is_foreign && !matches!(self.source, Source::TooLong)
     }
 
-    /// Whether the response that has ended is a whole and good answer, fit to be given to others:
-    /// of the endpoint's form, with content, without an error, with its proper end and nothing
-    /// behind that.
+    /// Whether the ended response is a complete and good answer that may be cached: of the
+    /// endpoint's form, with content, without an error, and with nothing after its end.
     pub const fn is_answer(&self) -> bool {
         self.observed.is_answer
     }
@@ -194,7 +193,7 @@ impl Observed {
         }
     }
 
-    /// Takes the reason why the model stopped: the value of a member, as JSON.
+    /// Takes a finish reason: the value of a member, as JSON.
     fn stopped_by(&mut self, value: &[u8]) {
         let [b'"', reason @ ..] = value else { return };
         let reason = &reason[..memchr::memchr(b'"', reason).unwrap_or(reason.len())];
@@ -208,8 +207,8 @@ impl Observed {
         self.content_bytes += bytes as u64;
     }
 
-    /// Takes what an event says about the end. What failed stays failed, whatever comes later; so
-    /// does a stream that goes on behind its end.
+    /// Takes the status from an event. A failure stays a failure, even if the stream continues; so
+    /// does data after the end.
     fn end_with(&mut self, status: StreamStatus) {
         self.status = match self.status {
             StreamStatus::Truncated => status,
@@ -255,7 +254,7 @@ struct EventMatcher {
     content: Finder<'static>,
     other_content: [Finder<'static>; 4],
     error: Finder<'static>,
-    /// The member that says why the model stopped.
+    /// The member with the finish reason.
     reason: Finder<'static>,
 }
 
@@ -305,7 +304,7 @@ impl EventMatcher {
         }
     }
 
-    /// The reasons of an event, as JSON: each choice has its own.
+    /// The finish reasons of an event, as JSON: each choice has its own.
     fn reasons<'e>(&self, event: &'e [u8]) -> impl Iterator<Item = &'e [u8]> {
         let length = self.reason.needle().len();
         self.reason.find_iter(event).filter_map(move |at| value_at(event, at + length))
@@ -400,7 +399,7 @@ fn string_bytes(value: &[u8]) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// The bytes of a delta: those of the event, without what every event has.
+/// The bytes of a delta: the size of the event, less the constant part of every event.
 fn delta_bytes(event: &[u8]) -> usize {
     let texts = ["\"text\"", "\"delta\"", "\"partial_json\"", "\"thinking\""];
     let found = texts.iter().filter_map(|name| {
@@ -410,7 +409,7 @@ fn delta_bytes(event: &[u8]) -> usize {
     found.max().unwrap_or(0)
 }
 
-/// The bytes from the value of the first member with that name on.
+/// The bytes of an event from the value of the first member with that name.
 fn value_after<'e>(name: &Finder<'_>, event: &'e [u8]) -> Option<&'e [u8]> {
     let at = name.find(event)?;
     value_at(event, at + name.needle().len())

@@ -65,7 +65,7 @@ impl RawJson<'_> {
     }
 }
 
-/// The members of an object in their order, whether or not a name is there twice.
+/// The members of an object in order, including duplicates.
 #[derive(Debug)]
 pub(crate) struct Members<'a>(pub(crate) Vec<(CowStr<'a>, &'a RawValue)>);
 
@@ -192,7 +192,7 @@ pub(crate) fn parse_response<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T
         .map_err(|error| DialectError::InvalidResponse(describe(&error)))
 }
 
-/// The text of an error, without the values that it quotes: they may be personal data.
+/// The text of an error, without quoted values, which may be personal data.
 fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     if !text.contains('"') {
@@ -201,8 +201,20 @@ fn describe(error: &serde_json::Error) -> String {
     format!("a member has an unexpected value at line {} column {}", error.line(), error.column())
 }
 
-/// Appends a value as JSON. Writing these types to memory is not expected to fail.
-pub(crate) fn write_json<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), DialectError> {
-    serde_json::to_writer(out, value)
-        .map_err(|error| DialectError::InvalidResponse(error.to_string()))
+/// An object whose first member is its type, as the providers write it.
+#[derive(Serialize)]
+pub(crate) struct Typed<'a, T> {
+    #[serde(rename = "type")]
+    pub(crate) kind: &'a str,
+    #[serde(flatten)]
+    pub(crate) members: T,
+}
+
+/// Appends a value as JSON. Writing these types to memory cannot fail; if it did, a partial value
+/// must not stay.
+pub(crate) fn write_json<T: Serialize>(out: &mut Vec<u8>, value: &T) {
+    let start = out.len();
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.truncate(start);
+    }
 }

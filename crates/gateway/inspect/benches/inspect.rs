@@ -1,4 +1,4 @@
-//! The cost of finding and judging texts in which there is nothing to find.
+//! The cost of finding and judging texts without matches.
 //!
 //! `cargo bench -p plimsoll-gateway-inspect`.
 

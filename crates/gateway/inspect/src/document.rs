@@ -1,4 +1,4 @@
-//! All texts of a document, decoded, and the document with some of them replaced.
+//! All texts of a document, decoded, and the document with replacements.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -25,11 +25,11 @@ pub(crate) struct Text<'a> {
     pub(crate) leaf: Leaf<'a>,
     /// The text, with escapes decoded.
     pub(crate) decoded: Cow<'a, str>,
-    /// The object or array that it is in.
+    /// The object or array that contains it.
     node: Option<usize>,
     /// Whether it is one of the short pieces that make up a text.
     pub(crate) token: bool,
-    /// Whether there is nothing to read in it: a file.
+    /// Whether it is a file without readable text.
     pub(crate) opaque: bool,
 }
 
@@ -39,21 +39,21 @@ struct Node<'a> {
     name: Option<&'a str>,
     start: usize,
     parent: Option<usize>,
-    /// The type that one of its members declares for another.
+    /// The media type that one of its members declares for another.
     media_type: Option<&'a str>,
-    /// Its members that say what one of its texts says, and what they become if that is redacted.
+    /// Members that repeat one of its texts, with their replacement if that text is redacted.
     copies: Vec<(Range<usize>, &'static str)>,
 }
 
 /// A change of a document.
 pub(crate) type Patch = (Range<usize>, Replacement);
 
-/// What takes the place of a part of a document.
+/// The replacement of a part of a document.
 #[derive(Debug)]
 pub(crate) enum Replacement {
     /// A string.
     String(String),
-    /// Text that is no JSON.
+    /// Text outside JSON.
     Plain(String),
     /// JSON.
     Json(&'static str),
@@ -81,7 +81,7 @@ impl<'a> Document<'a> {
         Ok(document)
     }
 
-    /// Notes a member that declares a type.
+    /// Notes a member that declares a media type.
     fn note_type(&mut self, open: Option<usize>, name: Option<&str>, media_type: &'a str) {
         if name.is_some_and(is_media_type)
             && let Some(node) = open.and_then(|open| self.nodes.get_mut(open))
@@ -112,7 +112,7 @@ impl<'a> Document<'a> {
         self.texts.push(Text { decoded: decode(leaf.inside), leaf, node, token, opaque: false });
     }
 
-    /// Whether a node is inside the tokens that the model did not choose.
+    /// Whether a node is inside tokens that the model did not choose.
     fn is_alternative(&self, node: Option<usize>) -> bool {
         let mut outwards = std::iter::successors(node, |node: &usize| {
             self.nodes.get(*node).and_then(|node| node.parent)
@@ -120,19 +120,19 @@ impl<'a> Document<'a> {
         outwards.any(|node| self.nodes.get(node).is_some_and(|n| n.name == Some("top_logprobs")))
     }
 
-    /// The type that is declared beside a text.
+    /// The media type declared beside a text.
     pub(crate) fn media_type(&self, text: &Text<'_>) -> Option<&'a str> {
         self.nodes.get(text.node?)?.media_type
     }
 
-    /// The changes that follow from a change of a text: of its copies.
+    /// The changes of a text's copies after a change of the text.
     pub(crate) fn copies(&self, text: &Text<'_>) -> impl Iterator<Item = Patch> {
         let node = text.node.and_then(|node| self.nodes.get(node));
         let copies = node.map(|node| node.copies.as_slice()).unwrap_or_default();
         copies.iter().map(|(range, json)| (range.clone(), Replacement::Json(json)))
     }
 
-    /// The document with changes. A change inside another one is left out.
+    /// The document with changes. A change inside another one is omitted.
     pub(crate) fn patched(&self, mut patches: Vec<Patch>) -> String {
         patches.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
         let mut out = Vec::with_capacity(self.source.len());

@@ -1,6 +1,6 @@
 //! Why texts cannot be judged.
 
-/// Something in which texts cannot be found.
+/// Why texts cannot be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// A bracket or a quote is missing, or there is text outside strings.
@@ -12,13 +12,13 @@ pub enum Unreadable {
     /// The bytes are not UTF-8.
     #[error("it is not UTF-8")]
     NotUtf8,
-    /// An event is larger than [`MAX_EVENT_BYTES`](plimsoll_gateway_dialect::MAX_EVENT_BYTES).
+    /// An event exceeds [`MAX_EVENT_BYTES`](plimsoll_gateway_dialect::MAX_EVENT_BYTES).
     #[error("an event is too large")]
     EventTooLong,
     /// The stream ended within an event.
     #[error("the stream ended within an event")]
     Truncated,
-    /// A file of a type that is neither text nor allowed to pass.
+    /// A file whose media type is neither text nor allowed to pass.
     #[error("it holds a file of the type `{0}`")]
     File(String),
 }

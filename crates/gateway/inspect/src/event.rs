@@ -1,4 +1,4 @@
-//! One server-sent event: its texts, and to which text of the stream each belongs.
+//! One server-sent event: its texts, and the text of the stream that each continues.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,12 +13,12 @@ pub(crate) struct Event {
     pub(crate) ends: Ends,
 }
 
-/// Which texts end with an event.
+/// The texts of the stream that an event ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ends {
     #[default]
     Nothing,
-    /// Those of one choice or block.
+    /// The texts of one choice or block.
     Of(u64),
     All,
 }
@@ -26,27 +26,27 @@ pub(crate) enum Ends {
 /// A text of an event.
 #[derive(Clone, Debug)]
 pub(crate) struct EventText {
-    /// The position in the event; of a JSON string with its quotes.
+    /// The byte range in the event; a JSON string includes its quotes.
     pub(crate) range: Range<usize>,
     pub(crate) form: Form,
-    /// The text of the stream that it continues; None if it stands for itself.
+    /// The text of the stream that it continues; `None` for a separate text.
     pub(crate) path: Option<u64>,
-    /// The choice or block that it belongs to; 0 if it belongs to none.
+    /// The choice or block that it belongs to; 0 for neither.
     pub(crate) owner: u64,
     /// Whether the whole text is JSON: the arguments of a tool.
     pub(crate) json: bool,
-    /// Parts of the event that say the same, and what they become if it is redacted.
+    /// Parts of the event that repeat it, with their replacement if it is redacted.
     pub(crate) copies: Vec<(Range<usize>, &'static str)>,
 }
 
-/// How a text is written in an event.
+/// The form of a text in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// As a JSON string.
     String,
     /// As a JSON number.
     Number,
-    /// As it is.
+    /// Plain data.
     Plain,
 }
 
@@ -99,7 +99,7 @@ impl DataLine {
 }
 
 impl<'a> Data<'a> {
-    /// Other lines than data are texts by themselves.
+    /// Lines other than `data` are separate texts.
     fn from_event(event: &'a str, others: &mut Vec<EventText>) -> Self {
         let mut data = Self { text: Cow::Borrowed(""), lines: Vec::new() };
         let mut at = 0;
@@ -157,12 +157,12 @@ fn value(line: &str) -> Option<&str> {
     }
 }
 
-/// Whether a line has what all personal data has: an `@` or four digits.
+/// Whether a line could contain personal data: an `@` or four digits.
 fn may_be_personal(line: &str) -> bool {
     line.contains('@') || line.bytes().filter(u8::is_ascii_digit).count() >= 4
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Container {
     #[default]
@@ -177,15 +177,15 @@ struct Node {
     name: u64,
     kind: Container,
     start: usize,
-    /// How many objects and arrays it has had.
+    /// The number of its objects and arrays so far.
     elements: u64,
-    /// Its place in the array that it is in; 0 where the places are parts of one text.
+    /// Its index in the surrounding array; 0 where the elements are parts of one text.
     place: u64,
     /// The members that number it: `index`, `output_index`.
     numbers: u64,
-    /// Which part of the path it is, whatever its numbers.
+    /// The key of its path, without its numbers.
     skipped: bool,
-    /// Whether a member says that it ends.
+    /// Whether a member marks its end.
     ends: bool,
     /// The parts that repeat one of its texts: `bytes` and `top_logprobs`.
     copies: [Option<(usize, usize)>; 2],
@@ -260,7 +260,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         self.open = node.parent;
     }
 
-    /// Notes what a member that is no text says about its object.
+    /// Notes a member other than a text that describes its object.
     fn note(&mut self, name: &str, json: &str) {
         let top = self.node(self.open).parent == 0;
         let Some(node) = self.nodes.get_mut(self.open) else { return };
@@ -273,7 +273,7 @@ impl<'a, 'd> Reader<'a, 'd> {
                 node.ends |= json.ends_with("_stop");
                 self.ends_all |= matches!(json.rsplit('.').next(), Some("done" | "completed"));
             }
-            // In any order.
+            // Members may come in any order.
             _ if name == "index" || name.ends_with("_index") => {
                 node.numbers = node.numbers.wrapping_add(mix(hash(name), hash(json)));
             }
@@ -283,7 +283,7 @@ impl<'a, 'd> Reader<'a, 'd> {
 
     fn text(&self, leaf: &Leaf<'_>, node: usize) -> EventText {
         let form = if leaf.kind == Kind::Number { Form::Number } else { Form::String };
-        // Of what agents and tool servers send, only the pieces of an artifact go on.
+        // In messages of agents and tool servers only the parts of an artifact continue a text.
         let goes_on = !self.rpc || self.around(node).any(|around| around.name == hash("artifact"));
         let continues = leaf.kind == Kind::String && goes_on;
         let copies = self.node(node).copies.into_iter().zip(["null", "[]"]);
@@ -301,7 +301,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         }
     }
 
-    /// The nodes around a place, the innermost first.
+    /// The nodes around a node, the innermost first.
     fn around(&self, node: usize) -> impl Iterator<Item = Node> {
         let first = Some(node).filter(|node| *node > 0);
         std::iter::successors(first, |at: &usize| {
@@ -310,7 +310,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         .map(|at| self.node(at))
     }
 
-    /// The text of the stream: where it stands, by names and numbers.
+    /// The key of a text of the stream, from the names and numbers around it.
     fn path(&self, leaf: &Leaf<'_>, node: usize) -> u64 {
         let name = leaf.name.unwrap_or_default();
         let mut path = mix(2, hash(name));
@@ -330,7 +330,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     /// The choice or block: all numbers around a place; 0 without any.
     fn owner(&self, node: usize) -> u64 {
         let numbers = self.around(node).map(|node| node.numbers).filter(|numbers| *numbers > 0);
-        // Numbers further in tell tool calls of a choice apart.
+        // The innermost number distinguishes the tool calls of a choice.
         numbers.last().unwrap_or_default()
     }
 
@@ -347,7 +347,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 }
 
-/// FNV-1a, never 0. Names that share a number would only be read as one text.
+/// FNV-1a, never 0. A collision only merges two texts.
 pub(crate) const fn hash(text: &str) -> u64 {
     let bytes = text.as_bytes();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -359,7 +359,7 @@ pub(crate) const fn hash(text: &str) -> u64 {
     hash | 1
 }
 
-/// A number for a pair.
+/// Combines two hashes.
 pub(crate) const fn mix(a: u64, b: u64) -> u64 {
     (a.rotate_left(5) ^ b).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -1,8 +1,7 @@
-//! Redacts personal data in a stream of events, also where it is split over events.
+//! Redacts personal data in a stream of events, even if it spans events.
 //!
-//! Events wait, texts do not move: an event is held back until everything in it is known to be
-//! harmless or is part of a value that was found. Then it leaves with its own bytes, except for
-//! what is redacted. So what has no personal data passes byte for byte.
+//! An event is held back until all of it is known to be harmless or part of a match. Then it is
+//! sent unchanged except for redactions, so a stream without personal data passes byte for byte.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -19,16 +18,16 @@ use crate::inspector::Inspector;
 use crate::json_string::decode;
 use crate::mask::Masks;
 
-/// The most bytes of events that wait. The oldest then leave before what follows them is known.
+/// The most bytes of held events. Beyond it the oldest are sent before later text is known.
 pub const MAX_WAITING_BYTES: usize = 64 << 10;
 
 /// The most texts of one stream that are followed over events.
 const MAX_PATHS: usize = 256;
 
-/// Texts that are longer are also searched for what only a whole text shows.
+/// Longer texts are also searched for matches that only a whole text shows.
 const LONG_TEXT: usize = 64;
 
-/// Redacts personal data in a stream of server-sent events, whatever dialect they have.
+/// Redacts personal data in a stream of server-sent events of any dialect.
 ///
 /// Chunks may end anywhere; the output depends only on the stream. Each text of the stream is
 /// followed over its events: by choice or block, and by its place in the event.
@@ -43,11 +42,11 @@ pub struct EventScrubber {
 struct Scrubbing {
     waiting: WaitingEvents,
     paths: HashMap<u64, Path>,
-    /// Memory for what a scanner finds.
+    /// Reused memory for the scanner's matches.
     found: Vec<Redaction>,
 }
 
-/// The events that wait, in their order.
+/// The held events, in order.
 #[derive(Debug, Default)]
 struct WaitingEvents {
     events: VecDeque<Waiting>,
@@ -56,12 +55,12 @@ struct WaitingEvents {
     first: u64,
 }
 
-/// An event that waits.
+/// A held event.
 #[derive(Debug)]
 struct Waiting {
     event: Vec<u8>,
     pieces: Vec<Piece>,
-    /// How many pieces are not decided yet.
+    /// The number of undecided pieces.
     open: usize,
 }
 
@@ -77,20 +76,20 @@ struct Piece {
 struct Path {
     scanner: TextScanner,
     owner: u64,
-    /// The pieces that are not decided yet.
+    /// The undecided pieces.
     open: VecDeque<OpenPiece>,
     /// The last event that continued it.
     last: u64,
 }
 
-/// Where a piece is: its event, and its number there.
+/// The place of a piece: its event, and its index there.
 #[derive(Clone, Copy, Debug)]
 struct PieceAddress {
     event: u64,
     piece: usize,
 }
 
-/// A piece that is not decided yet, and its place in the text.
+/// An undecided piece, and its place in the text.
 #[derive(Debug)]
 struct OpenPiece {
     piece: PieceAddress,
@@ -98,13 +97,12 @@ struct OpenPiece {
 }
 
 impl EventScrubber {
-    /// `inspector` says what is personal data, and what happens to events in which texts cannot be
-    /// found.
+    /// `inspector` defines personal data, and the handling of events whose texts cannot be found.
     pub fn new(inspector: Arc<Inspector>) -> Self {
         Self { inspector, splitter: EventSplitter::default(), scrubbing: Scrubbing::default() }
     }
 
-    /// Takes the next bytes and appends what may leave to `out`.
+    /// Takes the next bytes and appends the decided events to `out`.
     ///
     /// # Errors
     /// The stream cannot continue: an event is too long, or cannot be read and must not pass.
@@ -120,15 +118,15 @@ impl EventScrubber {
         fed.map_err(|_| failure.unwrap_or(Unreadable::EventTooLong))
     }
 
-    /// The bytes of the stream that wait, of whole events and of one that has not ended.
+    /// The held bytes of the stream, including an incomplete event.
     pub fn buffered(&self) -> usize {
         self.scrubbing.waiting.bytes + self.splitter.incomplete().len()
     }
 
-    /// Ends the stream and appends what still waited. A last event without its empty line gets it.
+    /// Ends the stream and appends the held events. A last event without its empty line gets one.
     ///
     /// # Errors
-    /// [`Unreadable::Truncated`] if the stream ended within an event, which is left out.
+    /// [`Unreadable::Truncated`] if the stream ended within an event, which is omitted.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), Unreadable> {
         let Self { inspector, splitter, scrubbing } = self;
         let rest = splitter.incomplete();
@@ -228,8 +226,8 @@ impl Scrubbing {
         settle(path, &mut self.found, &mut self.waiting);
     }
 
-    /// Lets the pieces of texts go that this event could have continued and did not. If they do
-    /// continue later, what follows is still found.
+    /// Decides the pieces of texts that this event could have continued and did not. If they
+    /// continue later, the rest is still searched.
     fn leave_idle(&mut self, number: u64, owners: &[u64]) {
         if owners.is_empty() {
             return;
@@ -260,7 +258,7 @@ impl Scrubbing {
         self.end_texts(|_| true);
     }
 
-    /// Lets the first event go although something in it is not known yet.
+    /// Sends the first event although it is not fully decided.
     fn give_up_first(&mut self) {
         let first = self.waiting.first;
         for path in self.paths.values_mut() {
@@ -274,7 +272,7 @@ impl Scrubbing {
         }
     }
 
-    /// Sends the events about which everything is known, in their order.
+    /// Sends the decided events in order.
     fn release(&mut self, out: &mut Vec<u8>) {
         while let Some(waiting) = self.waiting.pop_decided() {
             waiting.write(out);
@@ -291,7 +289,7 @@ impl WaitingEvents {
         number
     }
 
-    /// Removes the first event if everything in it is decided.
+    /// Removes the first event if it is decided.
     fn pop_decided(&mut self) -> Option<Waiting> {
         let waiting = self.events.pop_front_if(|waiting| waiting.open == 0)?;
         self.first += 1;
@@ -314,7 +312,7 @@ impl WaitingEvents {
     }
 }
 
-/// What is personal data in a text whatever the other events say.
+/// The matches in a text, regardless of other events.
 fn by_itself(inspector: &Inspector, text: &EventText, content: &str) -> Masks {
     let mut masks = Masks::default();
     if text.form == Form::String && inspector.redacts_base64(content) {
@@ -332,7 +330,7 @@ fn by_itself(inspector: &Inspector, text: &EventText, content: &str) -> Masks {
     masks
 }
 
-/// Applies what a scanner found to the pieces, and marks those that are decided.
+/// Applies the matches of a scanner to the pieces, and marks the decided ones.
 fn settle(path: &mut Path, found: &mut Vec<Redaction>, waiting: &mut WaitingEvents) {
     hide(path, found, waiting);
     let decided = path.scanner.decided();
@@ -341,7 +339,7 @@ fn settle(path: &mut Path, found: &mut Vec<Redaction>, waiting: &mut WaitingEven
     }
 }
 
-/// Hides what would be found if the text ended here. It may go on all the same.
+/// Redacts the matches that a text would have if it ended here. It may continue.
 fn look_ahead(path: &Path, found: &mut Vec<Redaction>, waiting: &mut WaitingEvents) {
     if !path.open.is_empty() {
         path.scanner.clone().finish(found);
@@ -349,7 +347,7 @@ fn look_ahead(path: &Path, found: &mut Vec<Redaction>, waiting: &mut WaitingEven
     }
 }
 
-/// Hides what a scanner found in the pieces that it is in: the first one gets the mask.
+/// Redacts matches in the pieces that they span: the first piece gets the mask.
 fn hide(path: &Path, found: &mut Vec<Redaction>, waiting: &mut WaitingEvents) {
     for place in found.drain(..) {
         let mut mask = place.mask;

@@ -1,12 +1,13 @@
-//! What happens to content that is no text.
+//! The handling of content other than text.
 
 use serde::Deserialize;
 
 use crate::error::Unreadable;
 use crate::names::is_listed;
 
-/// What happens to content in which texts cannot be found.
+/// The handling of content in which texts cannot be found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unread {
     /// it is refused
@@ -16,10 +17,10 @@ pub enum Unread {
     Pass,
 }
 
-/// The rule for content that is no text.
+/// The rule for content other than text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRule {
-    /// The rule for all types but those in `pass_types`.
+    /// The rule for all types except `pass_types`.
     pub unreadable: Unread,
     /// Types that pass without being read, such as `image/png`, or `image/*` for all images.
     pub pass_types: Vec<String>,
@@ -33,7 +34,7 @@ impl Default for FileRule {
 }
 
 impl FileRule {
-    /// Whether content of this type is text: `text/*`, JSON, XML, scripts.
+    /// Whether the media type is text: `text/*`, JSON, XML, scripts.
     pub fn is_text(media_type: &str) -> bool {
         let kind = media_type.trim().to_ascii_lowercase();
         let Some((group, name)) = kind.split_once('/') else { return false };
@@ -44,7 +45,7 @@ impl FileRule {
             || group == "application" && is_listed("text-types", name)
     }
 
-    /// Whether content of a type that is no text may pass.
+    /// Whether content of a media type other than text may pass.
     ///
     /// # Errors
     /// [`Unreadable::File`] with the type.

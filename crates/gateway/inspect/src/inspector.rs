@@ -15,13 +15,13 @@ use crate::names::{is_file_data, is_protocol_name, is_token, is_untyped_file};
 use crate::nested::{self, DataUrl, File};
 use crate::walk::{Kind, Source};
 
-/// Numbers that only their names tell apart have at least this many digits.
+/// Numbers with at least this many digits are also judged together with their name.
 const FEWEST_DIGITS: usize = 6;
 
-/// Base64 that is longer than this, and no text, is not searched for words.
+/// Longer base64 that is not text is not searched for words.
 const LONG_BASE64: usize = 256;
 
-/// Base64 of less is a word, unless its name says that it is a file.
+/// Shorter base64 counts as a word, unless its name declares a file.
 const SHORTEST_BASE64: usize = 16;
 
 /// Judges texts by a policy.
@@ -33,10 +33,10 @@ pub struct Inspector {
     files: FileRule,
 }
 
-/// What a policy says about a document.
+/// The result of judging a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
-    /// The matches in all texts. Their ranges count in the text that each was found in.
+    /// The matches in all texts. Their ranges refer to the text of the match.
     pub matches: Vec<Match>,
     /// The document with its texts redacted; None if nothing changed.
     pub document: Option<String>,
@@ -50,36 +50,36 @@ impl Judgement {
 }
 
 impl Inspector {
-    /// Judges prose by a policy; `files` says what happens to files that are no text.
+    /// Judges prose by a policy; `files` is the rule for other files.
     pub const fn new(policy: Arc<Policy>, actions: Actions, files: FileRule) -> Self {
         Self { policy, actions, kind: InputKind::Text, files }
     }
 
-    /// Redacts personal data and nothing else.
+    /// Redacts only personal data.
     pub const fn personal_data(policy: Arc<Policy>, files: FileRule) -> Self {
         let actions = Actions { pii: Action::Redact, ..Actions::all(Action::Allow) };
         Self::new(policy, actions, files)
     }
 
-    /// What happens to what cannot be read.
+    /// The rule for unreadable content.
     pub const fn files(&self) -> &FileRule {
         &self.files
     }
 
-    /// Judges every text of a JSON document: names and strings, numbers, the texts of documents
-    /// and files inside of strings, and texts that are split over several strings.
+    /// Judges every text of a JSON document: names and strings, numbers, the texts of documents and
+    /// files inside of strings, and texts that are split over several strings.
     ///
     /// Time is linear in the document.
     ///
     /// # Errors
-    /// The texts cannot be found, or the document holds a file that must not pass.
+    /// The texts cannot be found, or the document contains a file that must not pass.
     pub fn document(&self, document: &str, source: Source) -> Result<Judgement, Unreadable> {
         let mut matches = Vec::new();
         let document = self.judge(document, source, 0, &mut matches)?;
         Ok(Judgement { matches, document })
     }
 
-    /// Whether the text that base64 stands for has something to be redacted.
+    /// Whether the text encoded in base64 contains text to redact.
     pub(crate) fn redacts_base64(&self, base64: &str) -> bool {
         base64.len() >= SHORTEST_BASE64
             && nested::is_base64(base64)
@@ -142,7 +142,7 @@ impl Inspector {
         Ok((!patches.is_empty()).then(|| document.patched(patches)))
     }
 
-    /// Judges what is inside a text.
+    /// Judges the content of a text.
     fn inner(
         &self,
         document: &Document<'_>,
@@ -163,7 +163,7 @@ impl Inspector {
         Ok(Inner::Searched(inner))
     }
 
-    /// The document in a text, redacted; None if nothing changed, or if it is no document.
+    /// The document in a text, redacted; `None` if it is unchanged or not a document.
     fn inner_document(&self, text: &str, nesting: usize, found: &mut Vec<Match>) -> Option<String> {
         if nesting >= nested::MAX_NESTING || !nested::may_be_document(text) {
             return None;
@@ -187,15 +187,15 @@ impl Inspector {
             File::Text(content) => {
                 let content = self.content(&content, nesting, found);
                 let url_with = content.map(|content| url.with(&content));
-                // The content was judged; in base64 there is nothing else.
+                // The content was judged; base64 has no other text.
                 Ok(if url.base64 { Inner::Opaque(url_with) } else { Inner::Searched(url_with) })
             }
             File::Bytes => self.files.check(&url.media_type).map(|()| Inner::Opaque(None)),
         }
     }
 
-    /// Judges a string of base64: the content of a file, if its name or a type beside it says so
-    /// or if it is text; else a word.
+    /// Judges a string of base64: as the content of a file, if its name or the type beside it
+    /// declares a file or if it decodes to text; otherwise as a word.
     fn file(
         &self,
         text: &Text<'_>,
@@ -218,7 +218,7 @@ impl Inspector {
                 let content = self.content(&content, nesting, found);
                 Ok(Inner::Searched(content.map(|content| nested::to_base64(&content))))
             }
-            // Declared as text, it is none.
+            // Declared as text, but not text.
             (File::Bytes, Some(media_type)) => {
                 self.files.check(media_type).map(|()| Inner::Opaque(None))
             }
@@ -257,7 +257,7 @@ impl Inspector {
         Some(nested::to_base64(&redacted))
     }
 
-    /// Judges a text by itself, and a number also with the name of its member.
+    /// Judges a text, and a number also with the name of its member.
     fn scan(&self, text: &Text<'_>, masks: &mut Masks) -> Vec<Match> {
         let own = self.policy.scan(&text.decoded, self.kind, &self.actions).matches;
         let digits = text.decoded.bytes().filter(u8::is_ascii_digit).count();
@@ -287,8 +287,8 @@ impl Inspector {
         matches
     }
 
-    /// Judges texts that are parts of one text joined, with and without a space: all of them, and
-    /// those of the same name. `own` are the places that were found in each text by itself.
+    /// Judges parts of one text joined, with and without a space: all of them, and those with the
+    /// same name. `own` has the matches in each text alone.
     fn scan_groups(
         &self,
         texts: &[Text<'_>],
@@ -316,9 +316,10 @@ impl Inspector {
     ) {
         for mut place in self.policy.scan(&joined.text, self.kind, &self.actions).matches {
             let spread = joined.spread(&place.range);
-            // What is inside one part was found in it.
+            // A match inside one part was already found there.
             let [(at, first), _, ..] = spread.as_slice() else { continue };
-            // What is whole in one part ends there: the text behind it, or before, is another one.
+            // A match that is complete in one part ends there: the next or previous part is another
+            // text.
             if spread.iter().any(|(at, range)| is_whole_in(&own[*at], range, &place)) {
                 continue;
             }
@@ -334,7 +335,7 @@ impl Inspector {
     }
 }
 
-/// Whether a place that spans several texts is, within one of them, one by itself.
+/// Whether a match across several texts is complete within one of them.
 fn is_whole_in(own: &[Match], range: &Range<usize>, place: &Match) -> bool {
     own.iter().any(|found| {
         found.rule_id == place.rule_id
@@ -343,7 +344,7 @@ fn is_whole_in(own: &[Match], range: &Range<usize>, place: &Match) -> bool {
     })
 }
 
-/// Hides a place that spans several texts: the first one gets the mask.
+/// Redacts a match that spans several texts: the first one gets the mask.
 fn hide(spread: &[(usize, Range<usize>)], masks: &mut [Masks]) {
     for (nth, (at, range)) in spread.iter().enumerate() {
         if let Some(masks) = masks.get_mut(*at) {
@@ -352,15 +353,15 @@ fn hide(spread: &[(usize, Range<usize>)], masks: &mut [Masks]) {
     }
 }
 
-/// The result of judging what is inside a text: the changed text if something inside it was.
+/// The result of judging the content of a text: the changed text, if the content was changed.
 enum Inner {
-    /// There is nothing else to read in it.
+    /// It has no other text.
     Opaque(Option<String>),
-    /// It is to be judged as a text, too.
+    /// It must be judged as a text, too.
     Searched(Option<String>),
 }
 
-/// The words of a name: `social_security` and `socialSecurity` are two.
+/// The words of a name: both `social_security` and `socialSecurity` have two.
 fn words(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + 4);
     let mut small = false;
@@ -374,15 +375,15 @@ fn words(name: &str) -> String {
     words
 }
 
-/// The numbers of texts, by the names of their members.
+/// The indexes of texts by the names of their members.
 type TextsByName<'a> = BTreeMap<Option<&'a str>, Vec<usize>>;
 
-/// The numbers of the texts of each list of several that belong together, and how they may be
-/// joined: first the whole groups, then the texts of one name in groups with several names.
+/// The indexes of the texts of each group, and the separators to join them with: first the whole
+/// groups, then the texts of one name in groups with several names.
 pub(crate) fn groups(texts: &[Text<'_>]) -> Vec<(Vec<usize>, &'static [&'static str])> {
     let mut all: BTreeMap<(bool, u32), TextsByName<'_>> = BTreeMap::new();
     for (at, text) in texts.iter().enumerate() {
-        // Tokens that were not chosen are not part of what is said.
+        // Tokens that were not chosen are not part of the answer.
         let alternative = !text.token && text.leaf.name.is_some_and(is_token);
         let string = text.leaf.kind == Kind::String && !text.opaque && !alternative;
         if let Some(group) = text.leaf.group.filter(|_| string) {
@@ -410,7 +411,7 @@ pub(crate) fn groups(texts: &[Text<'_>]) -> Vec<(Vec<usize>, &'static [&'static 
 #[derive(Debug)]
 pub(crate) struct Joined {
     pub(crate) text: String,
-    /// The number in the document of each part, and its place in `text`.
+    /// The index of each part in the document, and its range in `text`.
     parts: Vec<(usize, Range<usize>)>,
 }
 
@@ -428,7 +429,7 @@ impl Joined {
         joined
     }
 
-    /// The parts that a range of the text covers, and what it covers of each.
+    /// The parts that a range covers, and the covered range of each.
     pub(crate) fn spread(&self, range: &Range<usize>) -> Vec<(usize, Range<usize>)> {
         let first = self.parts.partition_point(|(_, part)| part.end <= range.start);
         let covered = self.parts.get(first..).unwrap_or_default().iter();

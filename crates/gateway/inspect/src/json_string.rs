@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The text of a JSON string, given what is between its quotes. What is not valid stands for
-/// itself, and half of a surrogate pair for U+FFFD, so that nothing is hidden by an error.
+/// The text of a JSON string, given the bytes between its quotes. Invalid escapes are passed on
+/// literally, and half a surrogate pair becomes U+FFFD, so that an error hides nothing.
 pub(crate) fn decode(inside: &str) -> Cow<'_, str> {
     let Some(first) = memchr::memchr(b'\\', inside.as_bytes()) else {
         return Cow::Borrowed(inside);
@@ -21,7 +21,7 @@ pub(crate) fn decode(inside: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Appends the character of the escape whose backslash is before `escape`; returns what follows.
+/// Appends the character of the escape whose backslash is before `escape`; returns the rest.
 fn unescape<'a>(escape: &'a str, text: &mut String) -> &'a str {
     let mut rest = escape.chars();
     match rest.next() {
@@ -37,7 +37,7 @@ fn unescape<'a>(escape: &'a str, text: &mut String) -> &'a str {
     rest.as_str()
 }
 
-/// As [`unescape`], after `\u`.
+/// Like [`unescape`], after `\u`.
 fn unescape_unicode<'a>(digits: &'a str, text: &mut String) -> &'a str {
     let Some((first, rest)) = unit(digits) else {
         text.push('u');
@@ -58,7 +58,7 @@ fn unescape_unicode<'a>(digits: &'a str, text: &mut String) -> &'a str {
     rest
 }
 
-/// The number of four hexadecimal digits, and what follows them.
+/// The number of four hexadecimal digits, and the rest.
 fn unit(text: &str) -> Option<(u32, &str)> {
     let (digits, rest) = text.split_at_checked(4)?;
     let valid = digits.bytes().all(|digit| digit.is_ascii_hexdigit());

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | judge a request, scrub a whole answer | [`Inspector::document`] |
 //! | scrub a stream of events | [`EventScrubber`] |
-//! | decide about what is no text | [`FileRule`] |
+//! | decide about other files | [`FileRule`] |
 //!
 //! Texts are found by structure, not by a list of members: every string is a text, except the
 //! identifiers and words of the protocols that the module `names` lists.

@@ -23,7 +23,7 @@ impl Masks {
         }
     }
 
-    /// The text with its parts replaced. Parts that overlap or touch share the first replacement
+    /// The text with its parts replaced. Overlapping or adjacent parts share the first replacement
     /// that is not empty.
     pub(crate) fn apply(mut self, text: &str) -> String {
         self.0.sort_by_key(|(range, _)| range.start);

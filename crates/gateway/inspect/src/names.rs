@@ -1,8 +1,7 @@
 //! Which strings of a document are texts: all, except the names and identifiers in `names.txt`.
 //!
-//! The lists are short on purpose. A name that is not in them is judged, and so is a value that
-//! does not look like an identifier, whatever it is called. Inside the members that hold other
-//! people's data ([`is_data`]) nothing is left out.
+//! The lists are short on purpose. Other names are judged, and so are values that do not look like
+//! an identifier. All strings inside the members with user data ([`is_data`]) are judged.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -28,8 +27,8 @@ pub(crate) fn is_identifier(key: &str, value: &str) -> bool {
     }
 }
 
-/// Whether a member's value is a word of JSON-RPC or of A2A. They stand in every event of a stream,
-/// one after the other: as texts, "2.0" and "2.0" would be the beginning of a long number.
+/// Whether a member's value is a word of JSON-RPC or of A2A. They occur in every event of a stream:
+/// as texts, "2.0" and "2.0" would be the beginning of a long number.
 fn is_agent_word(key: &str, value: &str) -> bool {
     match key {
         "jsonrpc" => value == "2.0",
@@ -44,7 +43,7 @@ fn is_agent_word(key: &str, value: &str) -> bool {
     }
 }
 
-/// Whether a value is a time of RFC 3339, with no more digits than one has.
+/// Whether a value is an RFC 3339 time, with a plausible number of digits.
 fn is_timestamp(value: &[u8]) -> bool {
     (20..=30).contains(&value.len())
         && [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':')]
@@ -55,12 +54,12 @@ fn is_timestamp(value: &[u8]) -> bool {
             .all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b':' | b'.' | b'T' | b'Z' | b'+'))
 }
 
-/// Identifiers are one word of letters, digits and a few marks. Opaque data in base64 is, too.
+/// Identifiers are one word of letters, digits and a few marks, like opaque data in base64.
 const fn is_identifier_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/' | b'+' | b'=')
 }
 
-/// Whether a member holds data that is not the protocol's.
+/// Whether a member contains data from outside the protocol.
 pub(crate) fn is_data(key: &str) -> bool {
     is_listed("data", key)
 }
@@ -75,8 +74,8 @@ pub(crate) fn is_token(key: &str) -> bool {
     key == "token"
 }
 
-/// Whether a member holds a file in base64. What cannot be read in the first four is refused even
-/// if no type is declared; in the others it may be an image, or thoughts that the provider hides.
+/// Whether a member contains a file in base64. Unreadable content of the first four is refused even
+/// without a declared type; the others may be images or encrypted reasoning.
 pub(crate) fn is_file_data(key: &str) -> bool {
     is_untyped_file(key) || matches!(key, "data" | "b64_json")
 }
@@ -90,8 +89,8 @@ pub(crate) fn is_media_type(key: &str) -> bool {
     matches!(key, "contentType" | "mediaType" | "media_type" | "mimeType" | "mime_type")
 }
 
-/// Whether a member's name is a word of a protocol. Others may be chosen by the client, and are
-/// texts that a model sees: the names of a tool's parameters.
+/// Whether a member's name is a protocol word. Other names may be chosen by the client and are
+/// texts that a model sees, such as a tool's parameters.
 pub(crate) fn is_protocol_name(key: &str) -> bool {
     is_token(key)
         || ["identifiers", "data", "lists", "words"].into_iter().any(|list| is_listed(list, key))

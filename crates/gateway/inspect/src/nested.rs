@@ -5,7 +5,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
-/// How many documents may be inside each other. No server would decode more.
+/// The maximum nesting of documents. Servers do not decode more.
 pub(crate) const MAX_NESTING: usize = 4;
 
 /// Base64 with or without padding, as lenient readers take it.
@@ -84,7 +84,7 @@ impl<'a> DataUrl<'a> {
     }
 }
 
-/// The content of base64, of either alphabet and with white space; bytes if it is none.
+/// The content of base64, of either alphabet and with white space; bytes if it is not base64.
 pub(crate) fn from_base64(text: &str) -> File {
     let bytes = text.as_bytes().iter().filter(|byte| !byte.is_ascii_whitespace());
     let bytes: Vec<u8> = bytes
@@ -97,7 +97,7 @@ pub(crate) fn from_base64(text: &str) -> File {
     LENIENT.decode(bytes).map_or(File::Bytes, text_file)
 }
 
-/// A text in UTF-8, or in UTF-16 with its mark or with a first letter of ASCII.
+/// A text in UTF-8, or in UTF-16 with a byte order mark or an ASCII first letter.
 fn text_file(bytes: Vec<u8>) -> File {
     let is_even = bytes.len().is_multiple_of(2);
     let text = match bytes.as_slice() {

@@ -1,8 +1,8 @@
 //! Splits JSON into its tokens, in one pass without recursion.
 //!
-//! Only what decides where a string begins and ends is checked: quotes, escapes, brackets. So the
-//! strings are found in any JSON, in several documents one after another, and in what lenient
-//! readers accept besides.
+//! It checks only the syntax that delimits strings: quotes, escapes, brackets. So it finds the
+//! strings of any JSON, of several documents in a row, and of the extensions that lenient parsers
+//! accept.
 
 use std::ops::Range;
 
@@ -13,12 +13,12 @@ use crate::error::Unreadable;
 /// The maximum nesting of objects and arrays.
 pub(crate) const MAX_DEPTH: u32 = 127;
 
-/// A token. Ranges are positions in the text; those of strings include the quotes.
+/// A token. Ranges are byte positions; strings include their quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token<'a> {
     /// The start of an object or an array.
     Open { object: bool, at: usize },
-    /// Their end; the position after it.
+    /// The end of an object or an array; the position after it.
     Close { end: usize },
     /// The name of a member: the text between its quotes, with its escapes.
     Key(&'a str, Range<usize>),
@@ -36,7 +36,7 @@ pub(crate) struct Tokens<'a> {
     /// A bit for each open object or array, the innermost last: whether it is an object.
     open: u128,
     depth: u32,
-    /// Whether a string that comes next is the name of a member.
+    /// Whether the next string is the name of a member.
     key: bool,
 }
 
@@ -137,7 +137,7 @@ const fn is_scalar_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
 }
 
-/// Whether a word is a number or a constant, as lenient readers take them.
+/// Whether a word is a number or a constant for lenient parsers.
 fn is_scalar(word: &str) -> bool {
     let number = word.strip_prefix(['-', '+']).unwrap_or(word);
     matches!(number, "true" | "false" | "null" | "NaN" | "Infinity")

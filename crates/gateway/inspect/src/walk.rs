@@ -1,4 +1,4 @@
-//! The walk over a document: which of its strings are texts, and which of these belong together.
+//! The walk over a document: which strings are texts, and which of them belong together.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use crate::tokens::{Token, Tokens};
 /// Numbers with fewer digits are not personal data.
 const SHORTEST_NUMBER: usize = 9;
 
-/// Where the texts of a document come from.
+/// The origin of a document's texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A request, an answer or an event of an LLM's API: identifiers and the words of the protocol
-    /// are no texts.
+    /// A request, an answer or an event of an LLM API: identifiers and protocol words are not
+    /// texts.
     Protocol,
-    /// The arguments or the result of a tool: every string is a text, and those of one member at
-    /// the top are parts of one text, too.
+    /// The arguments or the result of a tool: every string is a text, and the strings of one member
+    /// at the top are also judged together.
     Tool,
     /// Anything else: every string is a text.
     Data,
@@ -25,13 +25,13 @@ pub enum Source {
 /// A step of the walk.
 #[derive(Clone, Debug)]
 pub(crate) enum Step<'a> {
-    /// The start of an object or an array, and the name of the member that it is.
+    /// The start of an object or an array, and its member name.
     Open { name: Option<&'a str>, object: bool, at: usize },
-    /// Their end; the position after it.
+    /// The end of an object or an array; the position after it.
     Close { end: usize },
     /// A text.
     Text(Leaf<'a>),
-    /// A string that is no text, or a number: the name of the member, and its JSON.
+    /// A number, or a string other than a text: the name of the member, and its JSON.
     Other { name: Option<&'a str>, json: &'a str },
 }
 
@@ -39,17 +39,17 @@ pub(crate) enum Step<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf<'a> {
     pub(crate) kind: Kind,
-    /// What is between the quotes, with escapes; for a number its digits.
+    /// The bytes between the quotes, with escapes; the digits of a number.
     pub(crate) inside: &'a str,
     /// The position in the document, quotes included.
     pub(crate) range: Range<usize>,
-    /// The name of the member that it is, with escapes; None for an element of an array.
+    /// The name of its member, with escapes; `None` for an element of an array.
     pub(crate) name: Option<&'a str>,
-    /// The text that it is a part of; None if it stands for itself.
+    /// The group that it is a part of; `None` for a separate text.
     pub(crate) group: Option<u32>,
 }
 
-/// What a text is in the document.
+/// The kind of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The name of a member.

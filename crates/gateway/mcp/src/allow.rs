@@ -1,13 +1,13 @@
-//! Who may call what. Nothing is allowed that no list names.
+//! Allow lists of tools. Tools outside all lists are refused.
 
 use std::collections::BTreeMap;
 
 use crate::name::{LOCAL, is_server_name, is_tool_name};
 
-/// Stands for every tenant, and for requests without one.
+/// Applies to every tenant, and to requests without one.
 const EVERYBODY: &str = "*";
 
-/// What each tenant may call.
+/// The tools that each tenant may call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowLists(BTreeMap<String, AllowList>);
 
@@ -15,7 +15,7 @@ pub struct AllowLists(BTreeMap<String, AllowList>);
 struct AllowList {
     /// Names of tools.
     tools: Vec<String>,
-    /// Names of servers of which all tools are allowed.
+    /// Names of servers whose tools are all allowed.
     servers: Vec<String>,
 }
 
@@ -23,7 +23,7 @@ impl AllowLists {
     /// Lists by tenant, whose entries are names of tools, or `NAME/*` for all tools of a server.
     ///
     /// # Errors
-    /// The tenant, the entry that is neither, and what to write instead.
+    /// The tenant, the invalid entry and the valid forms.
     pub fn new(lists: &BTreeMap<String, Vec<String>>) -> Result<Self, String> {
         lists
             .iter()
@@ -40,8 +40,8 @@ impl AllowLists {
             .map(Self)
     }
 
-    /// Whether a tenant may call a tool: by its own list, or by that of `*`, which is also for who
-    /// has no tenant.
+    /// Whether a tenant may call a tool: by its own list or by `*`, which also applies to callers
+    /// without a tenant.
     pub fn allows(&self, tenant: Option<&str>, tool: &str, server: &str) -> bool {
         let lists = [tenant, Some(EVERYBODY)].into_iter().flatten();
         lists.filter_map(|tenant| self.0.get(tenant)).any(|list| {

@@ -1,7 +1,7 @@
-//! The gateway as a client of tool servers: what is sent, and what the answers mean.
+//! The gateway as a client of tool servers: requests and their answers.
 //!
-//! A caller with a connection drives it: a [`Handshake`] finds out how a server is spoken to and
-//! gives a [`Connected`], which writes requests; an [`AnswerReader`] reads each answer.
+//! The caller owns the connection: a [`Handshake`] negotiates the protocol and returns a
+//! [`Connected`], which writes requests; an [`AnswerReader`] reads each answer.
 
 mod handshake;
 
@@ -20,28 +20,30 @@ use crate::version::{
     VERSION_HEADER, VERSION_KEY,
 };
 
-/// Which versions of MCP are spoken to a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The versions of MCP to use with a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// The newest that it knows.
+    /// the newest that the server supports
     #[default]
     Auto,
-    /// One with sessions.
+    /// versions with sessions, 2025-06-18 and 2025-11-25
     Sessions,
-    /// One without.
+    /// the version without sessions, 2026-07-28
     Stateless,
 }
 
-/// How a server is spoken to.
+/// The negotiated protocol of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connected {
-    /// Requests say all themselves.
+    /// Requests are self-contained.
     Stateless,
     /// After a handshake.
     Session {
-        /// The version that it agreed to.
+        /// The negotiated version.
         version: &'static str,
-        /// The session that it opened, if it has sessions.
+        /// The session id, if the server uses sessions.
         id: Option<String>,
     },
 }
@@ -51,7 +53,7 @@ pub enum Connected {
 pub struct Outgoing {
     /// The id of a request; `None` for a notification.
     pub id: Option<u64>,
-    /// Headers beside those of all messages.
+    /// Headers in addition to the common ones.
     pub headers: Vec<(String, String)>,
     /// The body, JSON.
     pub body: String,
@@ -96,7 +98,7 @@ impl Connected {
         Outgoing { id: Some(id), headers, body }
     }
 
-    /// Gives up the request with this id. `None` where the end of its connection says so.
+    /// Cancels the request with this id. `None` if closing the connection cancels it.
     pub fn cancel(&self, id: u64) -> Option<Outgoing> {
         if *self == Self::Stateless {
             return None;
@@ -114,12 +116,12 @@ impl Connected {
         Outgoing { id: None, headers: self.headers(method, None), body }
     }
 
-    /// Whether an answer means that the server no longer knows how it is spoken to, and did not
-    /// look at the request: it forgot the session, or speaks another version now.
+    /// Whether an answer means that the server did not process the request, because it lost the
+    /// session or now speaks another version.
     pub fn is_lost(&self, answer: &Answer) -> bool {
-        match (self, &answer.said) {
+        match (self, &answer.body) {
             (Self::Session { id, .. }, _) => id.is_some() && answer.status == 404,
-            (Self::Stateless, Said::Error(error)) => error.code == UNSUPPORTED_VERSION,
+            (Self::Stateless, ReplyBody::Error(error)) => error.code == UNSUPPORTED_VERSION,
             _ => false,
         }
     }
@@ -149,7 +151,7 @@ impl Connected {
     }
 }
 
-/// [`stateless_meta`] as the text of a member, which each call carries.
+/// [`stateless_meta`] as the text of a member, for every call.
 static STATELESS_META: LazyLock<String> =
     LazyLock::new(|| format!(",\"_meta\":{}", Value::Object(stateless_meta())));
 
@@ -166,14 +168,14 @@ fn client_info() -> Value {
     json!({"name": "plimsoll-gateway", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// The head of an HTTP response, as far as MCP looks at it.
+/// The head of an HTTP response, reduced to the fields that MCP uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Head<'a> {
     /// Its status.
     pub status: u16,
     /// Its `content-type`.
     pub content_type: &'a str,
-    /// The session that it names.
+    /// The session header.
     pub session: Option<&'a str>,
 }
 
@@ -182,22 +184,22 @@ pub struct Head<'a> {
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// The session that its head names.
+    /// The session header.
     pub session: Option<String>,
-    /// What it says.
-    pub said: Said,
+    /// The body.
+    pub body: ReplyBody,
 }
 
-/// What an answer says.
+/// The body of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum ReplyBody {
     /// The result, an object as JSON.
     Result(String),
     /// An error of JSON-RPC.
     Error(RpcError),
-    /// A notification was taken.
+    /// The server accepted a notification.
     Accepted,
-    /// Nothing but its status, which is no success.
+    /// An error status without a usable body.
     Status,
 }
 
@@ -206,23 +208,23 @@ pub enum Said {
 pub enum Progress {
     /// More may come.
     More,
-    /// All that matters is read; the rest, if there is one, is not needed.
+    /// The answer is complete; the rest is not needed.
     Complete,
 }
 
-/// Why an answer is none.
+/// Why a response is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// It is larger than allowed.
     #[error("its answer is larger than allowed")]
     TooLarge,
-    /// It is no message, or none for this request.
-    #[error("its answer is none: {0}")]
+    /// It is not a message, or does not answer this request.
+    #[error("its response is not a valid JSON-RPC reply: {0}")]
     NoReply(NoReply),
-    /// It ended before the answer came.
+    /// The response ended before the answer.
     #[error("its answer ended early")]
     Ended,
-    /// A request was only taken.
+    /// The server accepted a request without answering it.
     #[error("it took the request and did not answer it")]
     OnlyAccepted,
     /// It is neither JSON nor a stream of events.
@@ -238,7 +240,7 @@ pub struct AnswerReader {
     status: u16,
     session: Option<String>,
     body: Body,
-    /// Bytes that may still come.
+    /// Bytes that may still be read.
     left: usize,
     found: Option<Reply>,
 }
@@ -247,13 +249,13 @@ pub struct AnswerReader {
 enum Body {
     Json(Vec<u8>),
     Events(EventStream),
-    /// Of any other type, or of a status that says all.
+    /// Ignored: another content type, or an error status.
     Ignored,
 }
 
 impl AnswerReader {
     /// The answer to a request with this id, or to a notification. At most `limit` bytes are read,
-    /// also of a stream.
+    /// even from a stream.
     pub fn new(id: Option<u64>, head: &Head<'_>, limit: usize) -> Self {
         let kind = head.content_type.split(';').next().unwrap_or_default().trim();
         let body = if kind.eq_ignore_ascii_case("application/json") {
@@ -270,7 +272,7 @@ impl AnswerReader {
     /// Takes a piece of the body.
     ///
     /// # Errors
-    /// It can no longer be an answer.
+    /// The response is invalid.
     pub fn feed(&mut self, piece: &[u8]) -> Result<Progress, Fault> {
         self.left = self.left.checked_sub(piece.len()).ok_or(Fault::TooLarge)?;
         let Some(id) = self.id else { return Ok(Progress::More) };
@@ -287,7 +289,7 @@ impl AnswerReader {
 
     fn read_events(&mut self, events: Vec<Vec<u8>>, id: u64) -> Result<(), Fault> {
         for data in events {
-            // What comes behind the answer is not looked at.
+            // Bytes after the answer are ignored.
             if self.found.is_some() {
                 break;
             }
@@ -299,23 +301,27 @@ impl AnswerReader {
     /// Ends the answer.
     ///
     /// # Errors
-    /// It is none.
+    /// The response is invalid.
     pub fn finish(mut self) -> Result<Answer, Fault> {
         let (status, session) = (self.status, self.session.take());
-        let said = self.said()?;
-        Ok(Answer { status, session, said })
+        let body = self.body()?;
+        Ok(Answer { status, session, body })
     }
 
-    fn said(self) -> Result<Said, Fault> {
+    fn body(self) -> Result<ReplyBody, Fault> {
         let Some(id) = self.id else {
-            return Ok(if is_success(self.status) { Said::Accepted } else { Said::Status });
+            return Ok(if is_success(self.status) {
+                ReplyBody::Accepted
+            } else {
+                ReplyBody::Status
+            });
         };
         if !is_success(self.status) {
             let error = match &self.body {
                 Body::Json(bytes) => read_refusal(bytes),
                 _ => None,
             };
-            return Ok(error.map_or(Said::Status, Said::Error));
+            return Ok(error.map_or(ReplyBody::Status, ReplyBody::Error));
         }
         let reply = match self.body {
             Body::Json(bytes) => read_reply(&bytes, id).map_err(Fault::NoReply)?,
@@ -324,8 +330,8 @@ impl AnswerReader {
             Body::Ignored => return Err(Fault::Type),
         };
         match reply {
-            Some(Reply::Result(result)) => Ok(Said::Result(result)),
-            Some(Reply::Error(error)) => Ok(Said::Error(error)),
+            Some(Reply::Result(result)) => Ok(ReplyBody::Result(result)),
+            Some(Reply::Error(error)) => Ok(ReplyBody::Error(error)),
             None => Err(Fault::Ended),
         }
     }
@@ -343,8 +349,7 @@ struct EventStream {
 }
 
 impl EventStream {
-    /// Takes more of the stream. Returns the data of each event that it completes and that has
-    /// some.
+    /// Takes more of the stream. Returns the data of each completed event that has data.
     fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut events = Vec::new();
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -424,7 +429,7 @@ mod tests {
         let answer = |status, code| Answer {
             status,
             session: None,
-            said: Said::Error(RpcError::new(code, "x")),
+            body: ReplyBody::Error(RpcError::new(code, "x")),
         };
         let session =
             |id: Option<&str>| Connected::Session { version: "v", id: id.map(str::to_owned) };
@@ -438,22 +443,22 @@ mod tests {
     const JSON: &str = "application/json; charset=utf-8";
     const EVENTS: &str = "text/event-stream";
 
-    fn read(status: u16, content_type: &str, pieces: &[&str]) -> Result<Said, Fault> {
+    fn read(status: u16, content_type: &str, pieces: &[&str]) -> Result<ReplyBody, Fault> {
         let head = Head { status, content_type, session: None };
         let mut reader = AnswerReader::new(Some(1), &head, 1_000);
         for piece in pieces {
             reader.feed(piece.as_bytes())?;
         }
-        reader.finish().map(|answer| answer.said)
+        reader.finish().map(|answer| answer.body)
     }
 
     #[test]
     fn answers_are_read_as_json_and_as_events() {
-        let result = Ok(Said::Result("{}".to_owned()));
+        let result = Ok(ReplyBody::Result("{}".to_owned()));
         let good = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         let progress = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
         let refusal = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
-        let refused = Ok(Said::Error(RpcError::new(-32_600, "no")));
+        let refused = Ok(ReplyBody::Error(RpcError::new(-32_600, "no")));
         let event = format!("event: message\ndata: {good}\n\n");
         for (status, kind, pieces, expected) in [
             (200, JSON, vec![&good[..10], &good[10..]], result.clone()),
@@ -467,9 +472,9 @@ mod tests {
             (202, "", vec![], Err(Fault::OnlyAccepted)),
             (404, JSON, vec![refusal], refused.clone()),
             (500, JSON, vec![refusal], refused),
-            (500, JSON, vec!["{}"], Ok(Said::Status)),
-            (302, "text/html", vec!["moved"], Ok(Said::Status)),
-            (503, EVENTS, vec![&*event], Ok(Said::Status)),
+            (500, JSON, vec!["{}"], Ok(ReplyBody::Status)),
+            (302, "text/html", vec!["moved"], Ok(ReplyBody::Status)),
+            (503, EVENTS, vec![&*event], Ok(ReplyBody::Status)),
         ] {
             assert_eq!(read(status, kind, &pieces), expected, "{status} {kind} {pieces:?}");
         }
@@ -485,10 +490,12 @@ mod tests {
 
     #[test]
     fn a_notification_is_taken_or_refused() {
-        for (status, said) in [(202, Said::Accepted), (200, Said::Accepted), (400, Said::Status)] {
+        for (status, body) in
+            [(202, ReplyBody::Accepted), (200, ReplyBody::Accepted), (400, ReplyBody::Status)]
+        {
             let head = Head { status, ..Head::default() };
             let answer = AnswerReader::new(None, &head, 10).finish().unwrap();
-            assert_eq!(answer.said, said, "{status}");
+            assert_eq!(answer.body, body, "{status}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Values of headers that repeat a text of the body: what is no plain ASCII comes as
+//! Values of headers that repeat a text of the body: texts other than plain ASCII are encoded as
 //! `=?base64?...?=`.
 
 use base64::Engine as _;
@@ -17,7 +17,8 @@ pub(crate) fn encode(text: &str) -> String {
     format!("{START}{}{END}", STANDARD.encode(text))
 }
 
-/// The text of a value; `None` if it is malformed, or in another form than [`encode`] gives it.
+/// The text of a value; `None` if it is malformed, or in another form than the output of
+/// [`encode`].
 pub(crate) fn decode(value: &str) -> Option<String> {
     match value.strip_prefix(START).and_then(|rest| rest.strip_suffix(END)) {
         Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),

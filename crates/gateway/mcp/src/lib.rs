@@ -1,18 +1,18 @@
-//! Tools behind the gateway: the Model Context Protocol (MCP) read and written on both sides, tools
-//! registered and allowed; no I/O.
+//! Tools behind the gateway: the Model Context Protocol (MCP) as server and client, the tool
+//! registry and its allow lists; no I/O.
 //!
 //! | task | entry point |
 //! |---|---|
 //! | read a JSON-RPC message, write its answer | [`rpc`] |
 //! | talk to a tool server | [`client`] |
 //! | serve clients as a tool server | [`mcp_server`] |
-//! | know all servers and tools | [`Registry`] |
-//! | decide who may call what | [`AllowLists`] |
+//! | list all servers and tools | [`Registry`] |
+//! | check permissions | [`AllowLists`] |
 //! | run a tool without I/O | [`LocalTool`] |
 //!
 //! MCP has two eras. Versions up to 2025-11-25 have sessions: a handshake, then a header that names
-//! the session. From 2026-07-28 on requests say all themselves. The facts are those of the
-//! published specification and of the official Python SDK, version 2.3:
+//! the session. From 2026-07-28 on requests are self-contained. Sources: the published
+//! specification and the official Python SDK, version 2.3:
 //! <https://modelcontextprotocol.io/specification>.
 
 mod allow;

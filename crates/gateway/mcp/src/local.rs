@@ -1,5 +1,5 @@
-//! Tools that the gateway runs itself, without I/O: they give load tests a call whose cost is that
-//! of the gateway alone, and agents a few things that models do badly.
+//! Tools that the gateway runs itself, without I/O: load tests can measure the gateway's own cost
+//! per call, and agents get a few tools for tasks that models do badly.
 
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
@@ -18,7 +18,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
 /// A tool of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalTool {
-    /// Gives its text back.
+    /// Returns its text.
     Echo,
     /// The time.
     Time,
@@ -53,7 +53,7 @@ impl LocalTool {
     }
 
     /// Runs it. `arguments` is an object as JSON; `unix_ms` the time, in milliseconds since 1970
-    /// UTC. Wrong arguments give a result that says so.
+    /// UTC. Wrong arguments produce an error result.
     pub fn call(self, arguments: &str, unix_ms: u64) -> ToolResult {
         let Ok(arguments) = serde_json::from_str::<Map<String, Value>>(arguments) else {
             return ToolResult::error("Invalid arguments: they cannot be read");
@@ -74,7 +74,7 @@ impl LocalTool {
     }
 }
 
-/// What is wrong with the arguments.
+/// The error describes the invalid arguments.
 type Outcome<T> = Result<T, String>;
 
 fn required<'a>(arguments: &'a Map<String, Value>, name: &str) -> Outcome<&'a Value> {
@@ -99,13 +99,13 @@ fn time(unix_ms: u64) -> ToolResult {
     ToolResult::text(&text, Some(&json!({"time": text, "unix_ms": unix_ms})))
 }
 
-/// The sum is exact where both are whole numbers and it fits into 64 bits.
+/// The sum is exact if both are whole numbers and it fits into 64 bits.
 fn add(arguments: &Map<String, Value>) -> Outcome<ToolResult> {
     let (a, b) = (number(arguments, "a")?, number(arguments, "b")?);
     let exact = a.as_i64().zip(b.as_i64()).and_then(|(a, b)| a.checked_add(b)).map(Number::from);
     let sum = exact
         .or_else(|| Number::from_f64(a.as_f64()? + b.as_f64()?))
-        .ok_or("the sum is no number")?;
+        .ok_or("the sum is not a finite number")?;
     Ok(ToolResult::text(&sum.to_string(), Some(&json!({"sum": sum}))))
 }
 
@@ -179,7 +179,7 @@ mod tests {
             (LocalTool::Echo, &deep, "cannot be read"),
             (LocalTool::Time, r#"{"zone":"x"}"#, "`zone`"),
             (LocalTool::Add, r#"{"a":"1","b":2}"#, "type number"),
-            (LocalTool::Add, r#"{"a":1e308,"b":1e308}"#, "no number"),
+            (LocalTool::Add, r#"{"a":1e308,"b":1e308}"#, "not a finite number"),
             (LocalTool::JsonGet, r#"{"document":{},"pointer":"a"}"#, "begins with"),
             (LocalTool::JsonGet, r#"{"document":{},"pointer":"/a"}"#, "nothing"),
             (LocalTool::JsonGet, r#"{"document":"{","pointer":""}"#, "not JSON"),

@@ -1,5 +1,5 @@
-//! The gateway as a tool server: which era a request belongs to, what it asks, and the answers that
-//! need no tool.
+//! The gateway as a tool server: the era and content of a request, and the answers that need no
+//! tool.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ use crate::version::{
 /// Tools on one page of the list.
 const PAGE: usize = 100;
 
-/// The headers of a request, as far as MCP looks at them.
+/// The request headers that MCP uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Headers<'a> {
-    /// The version.
+    /// The protocol version.
     pub version: Option<&'a str>,
-    /// The method, repeated.
+    /// The method, as in the body.
     pub method: Option<&'a str>,
-    /// The name of the tool, repeated.
+    /// The name of the tool, as in the body.
     pub name: Option<&'a str>,
 }
 
@@ -46,14 +46,14 @@ pub enum Era {
 pub struct Refusal {
     /// The HTTP status.
     pub status: u16,
-    /// The id of the request, as JSON, as far as it was readable.
+    /// The id of the request, as JSON, if it was readable.
     pub id: Option<String>,
     /// The error.
     pub error: RpcError,
 }
 
 impl Refusal {
-    /// A refusal of what is not yet known to be a request.
+    /// A refusal without a request id.
     pub fn new(status: u16, problem: &str) -> Self {
         Self { status, id: None, error: RpcError::new(INVALID_REQUEST, problem) }
     }
@@ -63,7 +63,7 @@ impl Era {
     /// The era of a request with this version header.
     ///
     /// # Errors
-    /// The gateway does not speak the version.
+    /// The gateway does not support the version.
     pub fn from_version(version: Option<&str>) -> Result<Self, RpcError> {
         match version {
             Some(STATELESS) => Ok(Self::Stateless),
@@ -84,7 +84,7 @@ impl Era {
         }
     }
 
-    /// A result, an object as JSON, with what results of this era carry beside it.
+    /// A result, an object as JSON, with the additional members of this era.
     pub fn complete(self, method: &str, result: String) -> String {
         if self != Self::Stateless {
             return result;
@@ -107,10 +107,10 @@ fn unsupported(version: &str) -> RpcError {
     RpcError::new(UNSUPPORTED_VERSION, "Unsupported protocol version").with_data(data)
 }
 
-/// Reads a message, and finds out which era it belongs to.
+/// Reads a message and determines its era.
 ///
 /// # Errors
-/// It is no message, is for a version that is not spoken here, or contradicts itself.
+/// It is not a message, its version is unsupported, or it contradicts itself.
 pub fn read<'a>(headers: &Headers<'_>, body: &'a [u8]) -> Result<(Era, Message<'a>), Refusal> {
     let message = read_message(body).map_err(|Malformed { id, error }| Refusal {
         status: 400,
@@ -141,8 +141,8 @@ struct WithMeta<'a> {
     name: Option<&'a RawValue>,
 }
 
-/// Checks that a stateless request says all itself, in the order of the official servers: the
-/// required members, the headers. One that names a version only in its body lacks the header.
+/// Checks that a stateless request is self-contained, in the order of the official servers: the
+/// required members, then the headers. A version only in the body counts as a missing header.
 fn check(era: Era, headers: &Headers<'_>, request: &Request<'_>) -> Result<(), RpcError> {
     let params: WithMeta<'_> = read_object(request.params)
         .map_err(|_| RpcError::invalid_params("`_meta` must be an object, and be there once"))?;
@@ -180,7 +180,7 @@ fn mismatch(problem: &str) -> RpcError {
 /// The parameters of `tools/call`: the name, and the arguments as JSON.
 ///
 /// # Errors
-/// They are not those.
+/// The parameters are invalid.
 pub fn read_call(params: &str) -> Result<(String, &str), RpcError> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -197,7 +197,7 @@ pub fn read_call(params: &str) -> Result<(String, &str), RpcError> {
     }
 }
 
-/// The version of a session for a client that wants to open one: what it asks for, or the latest.
+/// The version for a new session: the requested one if supported, or else the latest.
 ///
 /// # Errors
 /// The parameters of `initialize` lack something.
@@ -240,10 +240,10 @@ fn info(name: &str) -> Value {
 }
 
 /// The result of `tools/list`: one page of these tools, which are sorted by name. A cursor is the
-/// name of the last tool of the page before.
+/// name of the last tool of the previous page.
 ///
 /// # Errors
-/// The cursor is none that was given out.
+/// The cursor is unknown.
 pub fn list<'t>(tools: impl Iterator<Item = &'t Tool>, params: &str) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct Params {

@@ -1,6 +1,6 @@
 //! Names of tools and of tool servers.
 
-/// The name under which the gateway's own tools are listed and allowed. No server can have it.
+/// The reserved name under which the gateway's own tools are listed and allowed.
 pub const LOCAL: &str = "local";
 
 /// Longest name of a tool, as the specification recommends.

@@ -1,4 +1,4 @@
-//! Reading the members of a JSON object, without copying what is only passed on.
+//! Reads the members of a JSON object without copying values that are passed on.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 /// Reads an object. `serde` alone would also read an array, by the positions of its elements.
 ///
 /// # Errors
-/// What is wrong with the text; a member that appears twice is wrong, too.
+/// The problem with the text; duplicate members are errors, too.
 pub fn read_object<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, String> {
     if !is_object(json) {
         return Err("it is not an object".to_owned());
@@ -19,7 +19,7 @@ pub(crate) fn is_object(json: &str) -> bool {
     json.trim_start().starts_with('{')
 }
 
-/// A member that is there, also if it is `null`; for `deserialize_with`.
+/// A member that is present, even as `null`; for `deserialize_with`.
 pub(crate) fn present<'a, 'de: 'a, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'a RawValue>, D::Error> {

@@ -1,5 +1,5 @@
-//! Arguments that a call repeats in headers, in versions without sessions: those whose schema has
-//! the member `x-mcp-header`.
+//! Arguments that a call repeats in headers, in versions without sessions: the properties with
+//! `x-mcp-header` in the schema.
 
 use serde_json::{Map, Value};
 
@@ -21,8 +21,9 @@ struct ParamHeader {
 }
 
 impl ParamHeaders {
-    /// Takes the annotations out of a schema: clients of the gateway need not repeat what it does
-    /// not look at. Where one of them is malformed, servers look at none, and none is sent.
+    /// Removes the annotations from a schema, because the gateway does not require these headers
+    /// from its clients. If one annotation is malformed, servers ignore all of them, and the
+    /// gateway sends no headers.
     pub(crate) fn take_from(schema: &mut Value) -> Self {
         let (mut found, mut well_formed) = (Vec::new(), true);
         take(schema, &mut Vec::new(), &mut |path, token| {
@@ -64,7 +65,7 @@ impl ParamHeaders {
     }
 }
 
-/// Takes the annotations of the properties of a schema out of it.
+/// Removes the annotations from the properties of a schema.
 fn take(schema: &mut Value, path: &mut Vec<String>, found: &mut impl FnMut(&[String], Value)) {
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
         return;

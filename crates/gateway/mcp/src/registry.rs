@@ -1,4 +1,4 @@
-//! All servers and tools. A registry is never changed, only replaced as a whole.
+//! All servers and tools. A registry is immutable and replaced as a whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::local::LocalTool;
 use crate::name::LOCAL;
 use crate::tool::Tool;
 
-/// All servers and tools. `L` is what it takes to reach a server.
+/// All servers and tools. `L` is the link to a server.
 #[derive(Clone, Debug)]
 pub struct Registry<L> {
     servers: BTreeMap<Arc<str>, Arc<ToolServer<L>>>,
@@ -19,31 +19,31 @@ pub struct Registry<L> {
 pub struct ToolServer<L> {
     /// Its name.
     pub name: Arc<str>,
-    /// What it takes to reach it.
+    /// The link to it.
     pub link: L,
-    /// Whether it answers.
+    /// Whether it is reachable.
     pub state: ServerState,
 }
 
-/// Whether a server answers.
+/// Whether a server is reachable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerState {
-    /// It listed its tools when it was asked last.
+    /// It listed its tools at the last request.
     Up,
-    /// It did not, for this reason, or was not asked yet.
+    /// It failed for this reason, or has not been asked yet.
     Down(String),
 }
 
-/// A tool and who runs it.
+/// A tool and its provider.
 #[derive(Clone, Debug)]
 pub struct RegisteredTool<L> {
     /// The tool.
     pub tool: Tool,
-    /// Who runs it.
+    /// Its provider.
     pub provider: Provider<L>,
 }
 
-/// Who runs a tool.
+/// The provider of a tool.
 #[derive(Clone, Debug)]
 pub enum Provider<L> {
     /// The gateway.
@@ -52,7 +52,7 @@ pub enum Provider<L> {
     Server {
         /// Its name.
         name: Arc<str>,
-        /// What it takes to reach it.
+        /// The link to it.
         link: L,
     },
 }
@@ -67,13 +67,13 @@ impl<L> Provider<L> {
     }
 }
 
-/// A tool of a server has the name of a tool that belongs to somebody else.
+/// A tool of a server has the name of another provider's tool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the tool `{tool}` is that of `{owner}` already")]
+#[error("`{owner}` already has a tool `{tool}`")]
 pub struct Collision {
     /// The tool.
     pub tool: String,
-    /// Whose it is.
+    /// The provider that has it already.
     pub owner: String,
 }
 
@@ -94,7 +94,8 @@ impl<L: Clone> Registry<L> {
         }
     }
 
-    /// The same with a server of which nothing is known yet. One of the same name is replaced.
+    /// A copy with a new server, whose tools are still unknown. A server with the same name is
+    /// replaced.
     #[must_use]
     pub fn with_server(&self, name: &str, link: L) -> Self {
         let mut next = self.without_server(name);
@@ -104,7 +105,7 @@ impl<L: Clone> Registry<L> {
         next
     }
 
-    /// The same without a server and its tools.
+    /// A copy without a server and its tools.
     #[must_use]
     pub fn without_server(&self, name: &str) -> Self {
         let mut next = self.clone();
@@ -113,10 +114,10 @@ impl<L: Clone> Registry<L> {
         next
     }
 
-    /// The same with the tools that a known server has now, which is up.
+    /// A copy with the current tools of a known server, which is up.
     ///
     /// # Errors
-    /// One of the tools is somebody else's; then nothing changes.
+    /// Another provider has one of the tools; the registry stays unchanged.
     pub fn with_tools(&self, name: &str, tools: Vec<Tool>) -> Result<Self, Collision> {
         let Some(server) = self.servers.get(name) else { return Ok(self.clone()) };
         let mut next = self.without_server(name);
@@ -135,8 +136,8 @@ impl<L: Clone> Registry<L> {
         Ok(next)
     }
 
-    /// The same with a known server that does not answer. Its tools stay: a call of one of them
-    /// then says that the server cannot be reached, and not that there is no such tool.
+    /// A copy in which a known server is down. Its tools stay: calls then fail because the server
+    /// is unreachable, and not because the tool is unknown.
     #[must_use]
     pub fn with_failure(&self, name: &str, reason: &str) -> Self {
         let mut next = self.clone();

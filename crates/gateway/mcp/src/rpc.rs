@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0: reads messages of clients and answers of servers, writes both.
 //!
-//! Ids, parameters and results stay text: what is only passed on is neither parsed nor copied, and
-//! a deep or wide document costs no more memory than its bytes.
+//! Ids, parameters and results stay text: relayed values are neither parsed nor copied, so a deep
+//! or wide document uses no more memory than its bytes.
 
 use std::fmt;
 
@@ -20,24 +20,24 @@ pub const INVALID_REQUEST: i64 = -32_600;
 pub const METHOD_NOT_FOUND: i64 = -32_601;
 /// The method does not take these parameters.
 pub const INVALID_PARAMS: i64 = -32_602;
-/// An error of the server itself.
+/// An internal error of the server.
 pub const INTERNAL_ERROR: i64 = -32_603;
 /// Headers and body disagree (versions without sessions).
 pub const HEADER_MISMATCH: i64 = -32_020;
 /// The server does not speak the version (versions without sessions).
 pub const UNSUPPORTED_VERSION: i64 = -32_022;
-/// The gateway refused the call: `data.type` says why, in the words of its other routes.
+/// The gateway refused the call: `data.type` has the reason, as in its other routes.
 pub const REFUSED: i64 = -32_050;
-/// The client cancelled the request. The code is that of the official Python server.
+/// The client cancelled the request. The official Python server uses this code.
 pub const REQUEST_CANCELLED: i64 = -32_800;
 
 /// Longest id of a request, in bytes of its JSON: it is repeated in the answer.
 const MAX_ID: usize = 256;
 
-/// Longest message of a server's error that is passed on, in bytes.
+/// Longest error message of a server that is passed on, in bytes.
 const MAX_MESSAGE: usize = 1_024;
 
-/// Largest `data` of a server's error that is passed on, in bytes.
+/// Largest error `data` of a server that is passed on, in bytes.
 const MAX_DATA: usize = 4_096;
 
 /// The members of any message.
@@ -60,13 +60,13 @@ struct Envelope<'a> {
 /// A message from a client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// Asks for an answer.
+    /// Expects an answer.
     Request(Request<'a>),
-    /// Gets no answer.
+    /// Expects no answer.
     Notification {
         /// The method.
         method: String,
-        /// The parameters, an object as text; `{}` for none.
+        /// The parameters, an object as text; `{}` if absent.
         params: &'a str,
     },
     /// The answer to a request of the server, which the gateway never sends.
@@ -80,18 +80,18 @@ pub struct Request<'a> {
     pub id: &'a str,
     /// The method.
     pub method: String,
-    /// The parameters, an object as text; `{}` for none.
+    /// The parameters, an object as text; `{}` if absent.
     pub params: &'a str,
 }
 
 /// An error of JSON-RPC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RpcError {
-    /// What kind of error it is.
+    /// The error code.
     pub code: i64,
-    /// For people.
+    /// A message for people.
     pub message: String,
-    /// More about it.
+    /// Details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
@@ -107,7 +107,7 @@ impl RpcError {
         Self::new(INVALID_PARAMS, message)
     }
 
-    /// The same error with data.
+    /// Adds data to the error.
     #[must_use]
     pub fn with_data(self, data: Value) -> Self {
         Self { data: Some(data), ..self }
@@ -120,12 +120,12 @@ impl fmt::Display for RpcError {
     }
 }
 
-/// A body that is no message: the error, and the id as far as it was readable.
+/// A malformed body: the error, and the id if it was readable.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Malformed<'a> {
     /// The id, as JSON.
     pub id: Option<&'a str>,
-    /// What is wrong.
+    /// The error.
     pub error: RpcError,
 }
 
@@ -176,7 +176,7 @@ fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> {
     };
     match body.trim_ascii_start().as_bytes().first() {
         Some(b'{') => {}
-        // Whatever it is, it is no message, even if it is JSON.
+        // Batches are not messages, even as valid JSON.
         Some(b'[') => return Err(malformed(invalid_request("batches are not supported"))),
         _ if serde_json::from_str::<&RawValue>(body).is_ok() => {
             return Err(malformed(invalid_request("it must be an object")));
@@ -199,8 +199,7 @@ fn invalid_request(problem: &str) -> RpcError {
     RpcError::new(INVALID_REQUEST, format!("Invalid request: {problem}"))
 }
 
-/// The id of a request in the one spelling that JSON has for it when the gateway writes it: a text
-/// may also come with escapes.
+/// The id of a request in canonical JSON: strings may arrive with escapes.
 pub fn spelled(id: &str) -> String {
     serde_json::from_str::<Value>(id).map_or_else(|_| id.to_owned(), |id| id.to_string())
 }
@@ -208,8 +207,8 @@ pub fn spelled(id: &str) -> String {
 /// The notification that a request is cancelled, in the versions with sessions.
 pub const CANCELLED: &str = "notifications/cancelled";
 
-/// The id of the request that a notification [`CANCELLED`] with these parameters names, as
-/// [`spelled`] writes it.
+/// The id that a [`CANCELLED`] notification with these parameters names, in the form of
+/// [`spelled`].
 pub fn cancelled_request(params: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -226,7 +225,7 @@ fn is_id(json: &str) -> bool {
     json.len() <= MAX_ID && (json.starts_with('"') || (is_number && digits.len() <= 20))
 }
 
-/// What a server answered to a request.
+/// A server's reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The result, an object as text.
@@ -235,7 +234,7 @@ pub enum Reply {
     Error(RpcError),
 }
 
-/// Why a message of a server is no answer to the request.
+/// Why a server's message does not answer the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoReply {
     /// It is not JSON, or not one message.
@@ -288,7 +287,7 @@ pub fn read_reply(message: &[u8], id: u64) -> Result<Option<Reply>, NoReply> {
     }
 }
 
-/// Reads an error whatever request it answers: that of a refused HTTP request.
+/// Reads an error regardless of its id, for a refused HTTP request.
 pub fn read_refusal(message: &[u8]) -> Option<RpcError> {
     let envelope = read_envelope(message).ok()?;
     read_error(envelope.error?.get()).ok()
@@ -310,15 +309,15 @@ pub fn success(id: &str, result: &str) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes()
 }
 
-/// The answer with an error; without an id where it could not be read.
+/// The answer with an error; without an id if it was unreadable.
 pub fn failure(id: Option<&str>, error: &RpcError) -> Vec<u8> {
     let id = id.unwrap_or("null");
-    // An error is made of texts and numbers, which always have a JSON form.
+    // An error consists of texts and numbers, which always have a JSON form.
     let error = serde_json::to_string(error).unwrap_or_else(|_| "{}".to_owned());
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}").into_bytes()
 }
 
-/// A request, or without an id a notification; `params` is JSON.
+/// A request, or a notification if `id` is `None`; `params` is JSON.
 pub(crate) fn request(id: Option<u64>, method: &str, params: &str) -> String {
     let id = id.map(|id| id.to_string());
     let (before, id, behind) = id.as_ref().map_or(("", "", ""), |id| ("\"id\":", id.as_str(), ","));

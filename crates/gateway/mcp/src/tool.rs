@@ -22,17 +22,17 @@ const MAX_LIST_BYTES: usize = 4 << 20;
 pub struct Tool {
     /// Its name.
     pub name: Arc<str>,
-    /// What it does, for people and models.
+    /// Its description, for people and models.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub input_schema: Value,
-    /// The members with which it is listed to clients.
+    /// The members that clients see.
     members: Map<String, Value>,
     params: ParamHeaders,
 }
 
 impl Tool {
-    /// A tool with the members with which its server lists it.
+    /// Reads a tool from its members in the server's list.
     pub(crate) fn read(mut members: Map<String, Value>) -> Result<Self, ListError> {
         let name = members.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         if !is_tool_name(&name) {
@@ -68,7 +68,7 @@ pub enum ListError {
     /// It is not a list of tools.
     #[error("its list of tools cannot be read")]
     Unreadable,
-    /// A tool has no name, or one that is none.
+    /// A tool has no name or an invalid one.
     #[error("a tool of it has no name of 1 to 128 letters, digits, `_`, `-`, `.` and `/`")]
     Name,
     /// A tool has no schema.
@@ -77,7 +77,7 @@ pub enum ListError {
     /// Two tools have the same name.
     #[error("it has two tools with the name `{0}`")]
     Twice(String),
-    /// There are too many tools, or they say too much.
+    /// There are too many tools, or the list is too large.
     #[error("it has more than 1,000 tools, or more than 4 MiB of them")]
     TooMany,
     /// The list has no end.
@@ -104,7 +104,7 @@ impl ToolTable {
     /// Adds a page, the result of `tools/list`. Returns the cursor of the next one.
     ///
     /// # Errors
-    /// Why the list cannot be used.
+    /// The list cannot be used.
     pub fn add(&mut self, result: &str) -> Result<Option<String>, ListError> {
         self.bytes += result.len();
         if self.bytes > MAX_LIST_BYTES {
@@ -138,10 +138,9 @@ impl ToolTable {
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResult {
-    /// An object with `content`, `isError` and, where there are some, `structuredContent` and
-    /// `_meta`; JSON.
+    /// An object with `content`, `isError` and, if present, `structuredContent` and `_meta`; JSON.
     pub json: String,
-    /// Whether the tool says that it failed.
+    /// Whether the tool reported a failure.
     pub is_error: bool,
 }
 
@@ -166,12 +165,12 @@ impl ToolResult {
         Self::write(&text_content(text), false, structured.as_deref(), None)
     }
 
-    /// A result that says what went wrong.
+    /// A result that reports an error.
     pub fn error(problem: &str) -> Self {
         Self::write(&text_content(problem), true, None, None)
     }
 
-    /// A result of parts of content, of structured content and of `_meta`, which are JSON.
+    /// A result of content, structured content and `_meta`, which are JSON.
     fn write(content: &str, is_error: bool, structured: Option<&str>, meta: Option<&str>) -> Self {
         let mut json = format!("{{\"content\":[{content}],\"isError\":{is_error}");
         for (name, value) in [("structuredContent", structured), ("_meta", meta)] {
@@ -183,16 +182,16 @@ impl ToolResult {
         Self { json, is_error }
     }
 
-    /// Reads a server's result. Members that clients have no use for are left out.
+    /// Reads a server's result. Members that clients do not use are omitted.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem with it.
     pub fn read(result: &str) -> Result<Self, &'static str> {
         if is_too_deep(result.as_bytes()) {
             return Err("its result is nested deeper than 64 levels");
         }
         let raw: RawResult<'_> =
-            read_object(result).map_err(|_| "its result is not that of a tool")?;
+            read_object(result).map_err(|_| "its result is not a valid tool result")?;
         if raw.kind.is_some_and(|kind| kind != "complete") {
             return Err("it asks for input, which the gateway does not pass on");
         }
@@ -233,11 +232,11 @@ mod tests {
     fn a_result_that_is_none_is_refused() {
         let deep = format!(r#"{{"content":[{}]}}"#, r#"{"a":"#.repeat(100));
         for (result, problem) in [
-            ("[]", "not that of a tool"),
-            (r#"{"content":"text"}"#, "not that of a tool"),
-            (r#"{"content":[],"content":[]}"#, "not that of a tool"),
+            ("[]", "not a valid tool result"),
+            (r#"{"content":"text"}"#, "not a valid tool result"),
+            (r#"{"content":[],"content":[]}"#, "not a valid tool result"),
             (r#"{"content":["text"]}"#, "list of objects"),
-            (r#"{"content":[],"isError":"yes"}"#, "not that of a tool"),
+            (r#"{"content":[],"isError":"yes"}"#, "not a valid tool result"),
             (r#"{"content":[],"resultType":"input_required"}"#, "asks for input"),
             (deep.as_str(), "nested"),
         ] {

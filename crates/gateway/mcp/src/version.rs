@@ -1,6 +1,6 @@
 //! The versions of MCP that the gateway speaks, newest first.
 
-/// The newest version whose requests say all themselves.
+/// The newest version, whose requests are self-contained.
 pub const STATELESS: &str = "2026-07-28";
 
 /// The newest version with sessions.
@@ -12,7 +12,7 @@ pub const WITH_SESSIONS: [&str; 2] = [LATEST_WITH_SESSIONS, "2025-06-18"];
 /// All versions.
 pub const ALL: [&str; 3] = [STATELESS, WITH_SESSIONS[0], WITH_SESSIONS[1]];
 
-/// A version with sessions, if it is one that the gateway speaks.
+/// A supported version with sessions.
 pub fn with_sessions(version: &str) -> Option<&'static str> {
     WITH_SESSIONS.into_iter().find(|known| *known == version)
 }
@@ -28,7 +28,7 @@ pub const NAME_HEADER: &str = "mcp-name";
 
 /// Member of `_meta` with the version, in versions without sessions.
 pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-/// Member of `_meta` with what the client can do.
+/// Member of `_meta` with the client's capabilities.
 pub const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 /// Member of `_meta` with the name of the client.
 pub const CLIENT_INFO_KEY: &str = "io.modelcontextprotocol/clientInfo";

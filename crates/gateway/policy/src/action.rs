@@ -15,7 +15,7 @@ pub enum Action {
     Allow,
     /// The text passes; the match is only recorded for the audit.
     Log,
-    /// The text passes; the caller is told.
+    /// The text passes with a warning to the caller.
     Warn,
     /// The text passes with every match replaced.
     Redact,

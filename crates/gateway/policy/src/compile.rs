@@ -51,10 +51,10 @@ fn parse(text: &str) -> Result<Vec<LocatedRule>, PolicyError> {
     Ok(file.rules.into_iter().map(|rule| (rule.referenced.line(), rule.value)).collect())
 }
 
-/// Builds a policy and checks every example of every rule.
+/// Builds a policy and checks the examples of every rule.
 ///
 /// # Errors
-/// [`PolicyError::Rules`] with all problems; examples are checked if there is no other problem.
+/// [`PolicyError::Rules`] with all problems; examples are only checked without other problems.
 fn compile(located: Vec<LocatedRule>) -> Result<Policy, PolicyError> {
     let mut problems = Problems::default();
     let mut ids = BTreeSet::new();
@@ -94,7 +94,7 @@ fn check(spec: &RuleSpec, report: &mut impl FnMut(String, &str)) {
         report("the id is invalid".into(), "use lower-case letters, digits and hyphens");
     }
     if spec.description.trim().is_empty() {
-        report("there is no description".into(), "describe in a few words what it looks for");
+        report("the description is missing".into(), "describe in a few words what it looks for");
     }
     if spec.literals.is_empty() && spec.digits == 0 {
         let fix = "list what every match contains in `literals`, or the minimum number of `digits`";
@@ -109,7 +109,7 @@ fn check(spec: &RuleSpec, report: &mut impl FnMut(String, &str)) {
     if let Some(name) = spec.validator.as_deref().filter(|name| validator::by_name(name).is_none())
     {
         let fix = format!("use one of {}", validator::names().collect::<Vec<_>>().join(", "));
-        report(format!("there is no validator `{name}`"), &fix);
+        report(format!("unknown validator `{name}`"), &fix);
     }
     if spec.positive.is_empty() || spec.negative.is_empty() {
         let fix = "give at least one `positive` and one `negative` example";
@@ -168,10 +168,10 @@ mod tests {
         assert_eq!(causes(SOUND), Vec::<String>::new());
         let rows = [
             ("id: a", "id: 'A b'", "the id is invalid"),
-            ("description: d", "description: ' '", "there is no description"),
+            ("description: d", "description: ' '", "the description is missing"),
             ("literals: [xy]", "literals: []", "its pattern would run on every text"),
             ("literals: [xy]", "literals: [xy, '']", "the literal `` is empty or has white space"),
-            ("literals: [xy]", "literals: [xy], validator: v", "there is no validator `v`"),
+            ("literals: [xy]", "literals: [xy], validator: v", "unknown validator `v`"),
             ("positive: [xy]", "positive: []", "it has too few examples"),
             ("negative: [y]", "negative: []", "it has too few examples"),
             ("pattern: xy", "pattern: 'x*'", "the pattern matches an empty text"),

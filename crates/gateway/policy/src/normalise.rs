@@ -1,8 +1,8 @@
 //! Normalised variants of a text, to find obfuscated matches.
 //!
 //! The original is always scanned too, so a rule about the obfuscation itself still matches. Case
-//! is not folded: patterns ignore it unless their rule says `exact`. A text in which nothing is
-//! encoded has no variants and costs one pass over its bytes.
+//! is not folded: patterns ignore it unless their rule says `exact`. A text without encoded
+//! characters has no variants and costs one pass over its bytes.
 //!
 //! A variant is made in these steps: up to three rounds of decoding percent, HTML and backslash
 //! escapes; NFKC, without zero-width characters and stray marks, and with Cyrillic and Greek
@@ -19,7 +19,7 @@ use std::ops::Range;
 
 pub(crate) use fold::fold_character;
 
-/// The maximum nesting of escapes that is decoded. No server behind the gateway would decode more.
+/// The maximum nesting of escapes to decode. Servers behind the gateway decode no more.
 const ROUNDS: usize = 3;
 
 /// The variants of a text.
@@ -86,7 +86,7 @@ fn latin(character: char) -> Option<char> {
         0xe0020..=0xe007e => char::from_u32(character as u32 - 0xe_0000),
         0x370..=0x3ff => look_up(character, GREEK),
         0x400..=0x52f => look_up(character, CYRILLIC),
-        // Letters in filled circles and squares, and those that flags are made of.
+        // Letters in filled circles and squares, and regional indicators.
         code @ (0x1f150..=0x1f169 | 0x1f170..=0x1f189 | 0x1f1e6..=0x1f1ff) => {
             let first = [0x1f1e6, 0x1f170, 0x1f150].into_iter().find(|first| code >= *first)?;
             char::from_u32(code - first + u32::from('A'))
@@ -98,7 +98,7 @@ fn latin(character: char) -> Option<char> {
     }
 }
 
-/// Letters, and below each the Latin one that it looks like.
+/// Letters, and below each the Latin letter that it resembles.
 const GREEK: [&str; 2] = ["ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχ", "ABEZHIKMNOPTYXaeikvoptux"];
 const CYRILLIC: [&str; 2] =
     ["АВЕКМНОРСТУҮХІЈЅавекмопрстухіјѕһԁԛԝг", "ABEKMHOPCTYYXIJSabekmonpctyxijshdqwr"];

@@ -21,9 +21,9 @@ use crate::policy::Policy;
 
 /// Redacts personal data in a stream of bytes, such as the body of a response.
 ///
-/// Bytes that are not UTF-8 pass unchanged. The text is read as a [`TextScanner`] reads JSON: a
-/// backslash starts an escape, a bare JSON number is replaced by `0`, so that JSON stays valid, and
-/// anything else is replaced by [`MASK`](crate::MASK).
+/// Bytes that are not UTF-8 pass unchanged. The text is read as JSON, like in a [`TextScanner`]: a
+/// backslash starts an escape, a bare JSON number becomes `0`, so that JSON stays valid, and other
+/// matches become [`MASK`](crate::MASK).
 ///
 /// # What is caught
 /// Values within one JSON string or one frame that match a rule with `stream: true`.
@@ -107,21 +107,21 @@ impl Scrubber {
 /// The longest escape of a JSON string: two halves of one character.
 const LONGEST_ESCAPE: usize = 12;
 
-/// Turns parts of a text into plain letters.
+/// Decodes parts of a text to plain letters for the rules.
 ///
-/// Rules read the letters without JSON escapes and without invisible characters, and in ASCII where
-/// a character resembles an ASCII one.
+/// It removes JSON escapes and invisible characters, and replaces characters that resemble an ASCII
+/// one.
 #[derive(Clone, Debug)]
 struct Plain {
     json: bool,
-    /// The start of an escape whose end has not come.
+    /// The start of an incomplete escape.
     escape: String,
     /// The bytes of all parts so far.
     fed: u64,
 }
 
 impl Plain {
-    /// `json` tells whether the text has escapes of JSON.
+    /// `json` selects JSON escapes.
     const fn new(json: bool) -> Self {
         Self { json, escape: String::new(), fed: 0 }
     }
@@ -131,12 +131,12 @@ impl Plain {
         self.fed
     }
 
-    /// The length of the text of which all letters have been given out.
+    /// The length of the text whose letters have all been returned.
     const fn given(&self) -> u64 {
         self.fed - self.escape.len() as u64
     }
 
-    /// Takes a part. Calls `each` with every letter, and the bytes of the text behind it.
+    /// Takes a part. Calls `each` with every letter and its byte range in the text.
     fn feed(&mut self, part: &str, mut each: impl FnMut(char, Range<u64>)) {
         for letter in part.chars() {
             let start = self.fed;
@@ -149,7 +149,7 @@ impl Plain {
         }
     }
 
-    /// Ends the text: an escape that is not complete stands for itself.
+    /// Ends the text: an incomplete escape is passed on literally.
     fn finish(&mut self, mut each: impl FnMut(char, Range<u64>)) {
         self.give_escape(&mut each);
     }
@@ -171,7 +171,7 @@ impl Plain {
         }
     }
 
-    /// Gives out what looked like an escape.
+    /// Passes on literally a backslash that did not start an escape.
     fn give_escape(&mut self, each: &mut impl FnMut(char, Range<u64>)) {
         let mut at = self.given();
         for letter in std::mem::take(&mut self.escape).chars() {
@@ -182,9 +182,9 @@ impl Plain {
     }
 }
 
-/// What a text that begins with a backslash is.
+/// The start of a text after a backslash.
 enum Escape {
-    /// The start of one.
+    /// An incomplete escape.
     Open,
     Letter(char),
     None,
@@ -256,7 +256,7 @@ enum SegmenterState {
     Word,
     /// In separators after a word that may continue after them.
     Gap,
-    /// In a word that is too long for personal data: it passes.
+    /// In a word that is too long for personal data and passes.
     Overlong,
 }
 
@@ -269,7 +269,7 @@ struct Segmenter {
     gap: usize,
     word: Word,
     digits: usize,
-    /// Whether there is an `@`, or a `%` that may stand for one.
+    /// Whether the word has an `@`, or a `%` that may encode one.
     sign: bool,
 }
 
@@ -280,7 +280,7 @@ struct Word {
     digits: usize,
     capitals: usize,
     at_sign: bool,
-    /// As of the segment.
+    /// Whether the segment has an `@`, or a `%` that may encode one.
     sign: bool,
 }
 

@@ -63,7 +63,7 @@ impl RuleSpec {
     }
 }
 
-/// Whether the case of letters matters to a pattern.
+/// Whether a pattern is case-sensitive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Case {

@@ -1,4 +1,4 @@
-//! Clocks, memory and randomness. Everything above may use them; they know nobody.
+//! Clocks, memory and randomness, for all other modules; they depend on none.
 
 pub(crate) mod clock;
 pub(crate) mod memory;

@@ -1,5 +1,5 @@
-//! Values of the configuration: how they are written, and what each section holds. A layer has its
-//! section in its own file.
+//! Values of the configuration: their syntax, and the general sections. The section of a layer is
+//! in the layer's file.
 
 pub(crate) mod error;
 pub(crate) mod file;

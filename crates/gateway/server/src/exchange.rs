@@ -1,5 +1,5 @@
-//! One exchange with a client: its context, the forwarding to an upstream, the response. Beside it
-//! the state that exchanges share.
+//! One exchange with a client: its context, the forwarding to an upstream, the response. Also the
+//! state that exchanges share.
 
 pub(crate) mod connection_slot;
 pub(crate) mod document;

@@ -17,10 +17,10 @@ use crate::assembly::spec::Spec;
 use crate::config::error::GatewayError;
 use crate::exchange::state::GatewayState;
 use crate::exchange::worker::Worker;
-use crate::layers::admin::Serves;
+use crate::layers::admin::ListenerRole;
 use crate::worker::server;
 
-/// Connections that may wait to be accepted: a load generator opens thousands at once.
+/// Length of the accept queue: a load generator opens thousands of connections at once.
 const BACKLOG: i32 = 4_096;
 
 /// A running gateway with its own threads. It shuts down when it is dropped.
@@ -34,7 +34,8 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Starts a gateway; returns when it listens. Port 0 takes a free port, see [`Gateway::addr`].
+    /// Starts a gateway and returns once it listens. Port 0 takes a free port, see
+    /// [`Gateway::addr`].
     ///
     /// # Errors
     /// [`GatewayError`] names the file or value that prevents it.
@@ -42,7 +43,7 @@ impl Gateway {
         Self::start(spec, Source::Given)
     }
 
-    /// As [`Gateway::spawn`], with a configuration from a file, which [`Gateway::reload`] reads
+    /// Like [`Gateway::spawn`], with a configuration from a file, which [`Gateway::reload`] reads
     /// again.
     ///
     /// # Errors
@@ -51,7 +52,7 @@ impl Gateway {
         Self::start(spec, Source::File(file.to_owned()))
     }
 
-    /// Checks a configuration as a start would, files included, but for the addresses to listen on.
+    /// Runs all checks of a start, including files, except for the listening addresses.
     ///
     /// # Errors
     /// As [`Gateway::spawn`].
@@ -67,15 +68,16 @@ impl Gateway {
         let admin = spec.admin.listen.map_or_else(|| Ok(Vec::new()), |addr| listen_all(addr, 1))?;
         let admin_addr = spec.admin.listen.map(|addr| local_addr(&admin, addr)).transpose()?;
         let mut gateway = Self { state, addr, admin_addr, stop, threads: Vec::new() };
-        let all = listeners.into_iter().map(|listener| (listener, Serves::Clients));
-        let all = all.chain(admin.into_iter().map(|listener| (listener, Serves::Administration)));
+        let all = listeners.into_iter().map(|listener| (listener, ListenerRole::Clients));
+        let all =
+            all.chain(admin.into_iter().map(|listener| (listener, ListenerRole::Administration)));
         gateway.run(all.collect(), &stopped).map_err(GatewayError::Worker)?;
         Ok(gateway)
     }
 
     fn run(
         &mut self,
-        listeners: Vec<(StdTcpListener, Serves)>,
+        listeners: Vec<(StdTcpListener, ListenerRole)>,
         stop: &watch::Receiver<bool>,
     ) -> io::Result<()> {
         let (report, reports) = channel();
@@ -83,8 +85,8 @@ impl Gateway {
         for (number, (listener, serves)) in listeners.into_iter().enumerate() {
             let (state, stop, report) = (Arc::clone(&self.state), stop.clone(), report.clone());
             let name = match serves {
-                Serves::Clients => format!("gateway-{number}"),
-                Serves::Administration => "gateway-admin".to_owned(),
+                ListenerRole::Clients => format!("gateway-{number}"),
+                ListenerRole::Administration => "gateway-admin".to_owned(),
             };
             let thread = Builder::new().name(name).spawn(move || {
                 run_worker(state, listener, serves, stop, number == 0, &report);
@@ -115,8 +117,8 @@ impl Gateway {
         self.state.metrics.served()
     }
 
-    /// Rows of the audit and the access log that are not written. After [`Gateway::shutdown`] they
-    /// are lost: the queue was full, or the file or store did not take them.
+    /// Rows of the audit and the access log that are not yet written. After [`Gateway::shutdown`]
+    /// they are lost: the queue was full, or the file or store failed.
     pub fn lost_rows(&self) -> u64 {
         self.state.request_log.lost()
     }
@@ -133,10 +135,10 @@ impl Gateway {
     /// Stops accepting connections, gives requests in flight the configured time to finish, and
     /// closes all connections. Later calls do nothing.
     pub fn shutdown(&mut self) {
-        // This fails when no worker is left.
+        // Fails if no worker is left.
         let _ = self.stop.send(true);
         for thread in self.threads.drain(..) {
-            // A worker that panicked has nothing left to finish.
+            // A panicked worker needs no cleanup.
             let _ = thread.join();
         }
         self.state.request_log.close();
@@ -149,8 +151,8 @@ impl Drop for Gateway {
     }
 }
 
-/// One listener for each worker; the kernel distributes connections among them. A shared port would
-/// also admit a second gateway silently, so the address is first bound without sharing.
+/// One listener for each worker; the kernel distributes connections among them. Because port
+/// sharing would silently admit a second gateway, the address is first bound without sharing.
 fn listen_all(addr: SocketAddr, workers: u16) -> Result<Vec<StdTcpListener>, GatewayError> {
     try_listen_all(addr, workers).map_err(|source| GatewayError::Listen { addr, source })
 }
@@ -191,7 +193,7 @@ fn listen(socket: Socket) -> io::Result<StdTcpListener> {
 fn run_worker(
     state: Arc<GatewayState>,
     listener: StdTcpListener,
-    serves: Serves,
+    serves: ListenerRole,
     stop: watch::Receiver<bool>,
     is_first: bool,
     report: &Sender<io::Result<()>>,
@@ -213,7 +215,7 @@ fn run_worker(
             }
         };
         let worker = Rc::new(Worker::new(state, serves).await);
-        // Nobody receives it when another worker failed.
+        // No receiver is left after another worker failed.
         let _ = report.send(Ok(()));
         server::run(worker, listener, stop, is_first).await;
     });

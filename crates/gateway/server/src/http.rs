@@ -1,4 +1,5 @@
-//! HTTP: the normal form of requests, bodies both ways, errors. It knows nothing of the gateway.
+//! HTTP: the normal form of requests, bodies in both directions, errors. It depends on no other
+//! part of the gateway.
 
 pub(crate) mod body_filter;
 pub(crate) mod content;

@@ -1,8 +1,8 @@
-//! The layers: what each does with a request or an answer, where its section enables it.
+//! The layers: how each handles requests and answers, if its section enables it.
 //!
-//! From the table below come the keys of the configuration and their meaning in the reference, the
-//! names that `/admin/build` and the metrics show, what is made of the sections, the headers that
-//! belong to the gateway, and the order in which layers look at a request.
+//! The table below defines the configuration keys and their meaning in the reference, the names in
+//! `/admin/build` and in metrics, the layers made from the sections, the headers owned by the
+//! gateway, and the order in which layers check a request.
 
 pub(crate) mod admin;
 pub(crate) mod agent_layer;
@@ -75,33 +75,33 @@ macro_rules! for_each_layer {
     };
 }
 
-/// What a layer is: made from its section, and asked at the places where layers differ. All but
-/// the first have an empty default.
+/// A layer: made from its section, with hooks where layers differ. All hooks but the first have an
+/// empty default.
 pub(crate) trait Layer: Sized {
     /// Its section in the configuration.
     type Section;
 
-    /// Whether finished requests are measured or logged for it.
+    /// Whether it measures or logs finished requests.
     const OBSERVES: bool = false;
 
-    /// Whether it reads the text of answers, which must then be readable.
+    /// Whether it reads the text of answers, which must then not be encoded.
     const READS_ANSWERS: bool = false;
 
-    /// Whether [`Self::answer`] and [`Self::filter`] change answers. Cached answers of other
+    /// Whether [`Self::answer`] and [`Self::filter`] change answers. Answers cached under other
     /// settings are not served.
     const CHANGES_ANSWERS: bool = false;
 
-    /// Whether [`Self::request`] judges requests. The same holds for cached answers.
+    /// Whether [`Self::request`] judges requests. The same applies to cached answers.
     const JUDGES_REQUESTS: bool = false;
 
-    /// What it adds to the metrics.
+    /// Its additional metrics.
     const COUNTERS: &'static [&'static LayerCounter] = &[];
 
     /// # Errors
     /// A message about an invalid value.
     fn new(section: &Self::Section, setup: &Setup<'_>) -> Result<Self, String>;
 
-    /// The headers of requests that it reads or sets. A request has at most one of each.
+    /// The request headers that it reads or sets. A request has at most one of each.
     fn headers(&self) -> Vec<HeaderName> {
         Vec::new()
     }
@@ -118,8 +118,8 @@ pub(crate) trait Layer: Sized {
         Ok(())
     }
 
-    /// Judges a JSON document of a client, a tool or an agent, which is not empty. Returns what
-    /// takes its place; `None` if nothing changed.
+    /// Judges a JSON document of a client, a tool or an agent, which is not empty. Returns the
+    /// replacement; `None` if it is unchanged.
     ///
     /// # Errors
     /// The document must not pass.
@@ -132,7 +132,7 @@ pub(crate) trait Layer: Sized {
         Ok(None)
     }
 
-    /// How it reads an answer with these headers. One without a type is `otherwise`.
+    /// How it reads an answer with these headers. `otherwise` applies without a type.
     ///
     /// # Errors
     /// It cannot be read, and must not pass.
@@ -140,12 +140,12 @@ pub(crate) trait Layer: Sized {
         Ok(Reading::Nothing)
     }
 
-    /// A filter for an answer that passes in pieces.
+    /// A filter for a streamed answer.
     fn filter(&self, _reading: Reading) -> Option<Box<dyn BodyFilter>> {
         None
     }
 
-    /// Changes a whole answer. Returns what takes its place; `None` if nothing changed.
+    /// Changes a whole answer. Returns the replacement; `None` if it is unchanged.
     ///
     /// # Errors
     /// It cannot be read, and must not pass.
@@ -162,42 +162,41 @@ pub(crate) trait Layer: Sized {
 /// How an answer is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// It is JSON: read whole.
+    /// JSON, read as a whole.
     Json,
-    /// It is a stream of events: read one by one.
+    /// A stream of events, read one by one.
     Events,
-    /// It is any other text: read as it comes.
+    /// Any other text, read as it arrives.
     Text,
-    /// It passes without being read.
+    /// It is not read.
     Nothing,
 }
 
-/// What a layer that judges a request sees and records beside it.
+/// The context in which a layer judges a request, and its record.
 pub(crate) struct RequestFacts<'a> {
     pub(crate) metrics: &'a Metrics,
     pub(crate) info: &'a mut Option<Box<LlmInfo>>,
 }
 
-/// The name of a layer, from its row of the table. In metrics and rows it says who refused a
-/// request.
+/// The name of a layer, from its row of the table. Metrics and rows use it for refusals.
 pub(crate) trait LayerName {
     const NAME: &'static str;
 }
 
-/// What layers are made from beside their sections.
+/// The inputs of layers beside their sections.
 pub(crate) struct Setup<'a> {
     pub(crate) faults: FaultSpec,
     pub(crate) upstreams: &'a [Arc<Upstream>],
 }
 
-/// Who may use a route. An empty list of consumers stands for all of them.
+/// The access rules of a route. An empty list of consumers allows all.
 #[derive(Debug, Default)]
 pub(crate) struct Access {
     pub(crate) consumers: Vec<Arc<str>>,
     pub(crate) scope: Option<String>,
 }
 
-/// What a layer sees of a request that it may admit.
+/// The parts of a request that a layer sees when it admits it.
 pub(crate) struct AdmissionRequest<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) access: &'a Access,
@@ -205,7 +204,7 @@ pub(crate) struct AdmissionRequest<'a> {
     pub(crate) counts_tenants: bool,
 }
 
-/// Makes the type that holds all layers in force.
+/// Makes the type with all layers in force.
 macro_rules! define_layers {
     ($($(#[$meaning:meta])* $name:ident: $section:ty => $layer:ty,)*) => {
         $(impl LayerName for $layer {
@@ -219,7 +218,7 @@ macro_rules! define_layers {
         }
 
         impl Layers {
-            /// The headers of requests that layers read or set.
+            /// The request headers that layers read or set.
             pub(crate) fn headers(&self) -> Vec<HeaderName> {
                 let mut headers = Vec::new();
                 $(headers.extend(self.$name.iter().flat_map(Layer::headers));)*
@@ -265,7 +264,7 @@ macro_rules! define_layers {
                 Ok(changed)
             }
 
-            /// How an answer is read: the first layer that reads it says so.
+            /// How an answer is read, decided by the first layer that reads it.
             ///
             /// # Errors
             /// As [`Layer::reading`].
@@ -282,7 +281,7 @@ macro_rules! define_layers {
                 Ok(reading)
             }
 
-            /// The filters of all layers for an answer that passes in pieces.
+            /// The filters of all layers for a streamed answer.
             pub(crate) fn filters(&self, reading: Reading) -> Vec<Box<dyn BodyFilter>> {
                 let mut filters = Vec::new();
                 $(filters.extend(self.$name.iter().filter_map(|layer| layer.filter(reading)));)*
@@ -310,7 +309,7 @@ macro_rules! define_layers {
             /// Passes a request through the layers.
             ///
             /// # Errors
-            /// The answer of the first that refuses it.
+            /// The answer of the first layer that refuses it.
             pub(crate) fn admit(
                 &self,
                 request: &AdmissionRequest<'_>,
@@ -327,14 +326,14 @@ macro_rules! define_layers {
 
 for_each_layer!(define_layers);
 
-/// Makes the list of what layers add to the metrics.
+/// Lists the additional metrics of layers.
 macro_rules! list_counters {
     ($($(#[$meaning:meta])* $name:ident: $section:ty => $layer:ty,)*) => {
         [$(<$layer as Layer>::COUNTERS),*]
     };
 }
 
-/// What all layers add to the metrics, in the order of the table.
+/// The additional metrics of all layers, in the order of the table.
 pub(crate) fn counters() -> Vec<&'static LayerCounter> {
     for_each_layer!(list_counters).into_iter().flatten().copied().collect()
 }
@@ -363,7 +362,7 @@ pub(crate) fn make<L: Layer>(
     }
 }
 
-/// A layer as its section alone makes it.
+/// Makes a layer from its section alone.
 #[cfg(test)]
 pub(crate) fn made<L: Layer>(section: &L::Section) -> Result<L, String> {
     L::new(section, &Setup { faults: FaultSpec::default(), upstreams: &[] })

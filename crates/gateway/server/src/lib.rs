@@ -1,8 +1,8 @@
 //! The reference gateway: a small, fast and correct gateway for LLM and API traffic.
 //!
-//! It is the default system under test of a load generator with which it shares no code. Faults of
-//! known size can be injected, so that measurements of it can be checked. Each layer is enabled by
-//! the presence of its section in the configuration, see [`Spec`].
+//! It is the default system under test of a load generator and shares no code with it. Faults of
+//! known size can be injected to check measurements. A layer is enabled by its section in the
+//! configuration, see [`Spec`].
 //!
 //! ```no_run
 //! let spec = plimsoll_gateway_server::Spec::from_yaml("listen: 127.0.0.1:0\nmetrics: {}")?;

@@ -1,4 +1,4 @@
-//! The routes: which handler a path has, and what each handler does.
+//! The routes and their handlers.
 
 pub(crate) mod agent_routes;
 pub(crate) mod builtin_routes;

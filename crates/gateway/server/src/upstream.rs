@@ -1,4 +1,4 @@
-//! Upstreams: the servers behind the gateway, and the choice of one for each request.
+//! Upstreams: the servers behind the gateway, and the choice of a server for each request.
 
 pub(crate) mod fair_queue;
 pub(crate) mod proxy;
@@ -12,7 +12,7 @@ mod retry_budget;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_gateway_dialect::LimitName;
+use plimsoll_gateway_dialect::{Dialect, LimitName};
 
 pub(crate) use connection::{Broken, Received, UpstreamConn, UpstreamError};
 pub(crate) use endpoint::{Endpoint, InFlightGuard, address_of};
@@ -21,9 +21,9 @@ pub(crate) use retry_budget::RetryBudget;
 
 use crate::config::secret::Secret;
 use crate::config::units::HumanDuration;
-use crate::config::upstream::{DialectSpec, RetrySpec, TokenLimitSpec, UpstreamSpec};
+use crate::config::upstream::{RetrySpec, UpstreamSpec};
 
-/// The smallest buffer that hyper reads responses with.
+/// The smallest read buffer that hyper allows.
 const MIN_BUFFER: u64 = 8_192;
 
 /// A group of interchangeable servers.
@@ -31,7 +31,7 @@ const MIN_BUFFER: u64 = 8_192;
 pub(crate) struct Upstream {
     pub(crate) name: Arc<str>,
     pub(crate) endpoints: Vec<Arc<Endpoint>>,
-    pub(crate) dialect: DialectSpec,
+    pub(crate) dialect: Dialect,
     pub(crate) limit_name: LimitName,
     /// Sent instead of the client's key.
     pub(crate) key: Option<String>,
@@ -61,17 +61,14 @@ impl Upstream {
                 .enumerate()
                 .map(|(number, address): (usize, &String)| {
                     let endpoint = Endpoint::new(address, spec).map(Arc::new);
-                    // The address is not repeated: it may be a URL with a password.
+                    // The message omits the address, which may be a URL with a password.
                     endpoint.ok_or_else(|| {
                         format!("upstream `{name}`: its address {} is not HOST:PORT", number + 1)
                     })
                 })
                 .collect::<Result<_, _>>()?,
             dialect: spec.dialect,
-            limit_name: match spec.token_limit {
-                TokenLimitSpec::MaxCompletionTokens => LimitName::MaxCompletionTokens,
-                TokenLimitSpec::MaxTokens => LimitName::MaxTokens,
-            },
+            limit_name: spec.token_limit,
             key: key.map_err(|problem| format!("upstream `{name}`: {problem}"))?,
             timeout: spec.timeout,
             idle_timeout: spec.idle_timeout,
@@ -81,8 +78,8 @@ impl Upstream {
         })
     }
 
-    /// The next server in turn for a request; `None` when none is available. `tried` failed before,
-    /// and is chosen only if there is no other.
+    /// The next server in turn for a request; `None` if none is available. `tried` failed before,
+    /// and is chosen only without an alternative.
     pub(crate) fn choose(&self, tried: Option<&Arc<Endpoint>>, now: u64) -> Option<InFlightGuard> {
         if let [only] = self.endpoints.as_slice() {
             return admitted(only, now);
@@ -97,7 +94,7 @@ impl Upstream {
     }
 }
 
-/// A request to a server that takes one now.
+/// A request to a server that admits it now.
 fn admitted(endpoint: &Arc<Endpoint>, now: u64) -> Option<InFlightGuard> {
     endpoint.admits(now).map(|admission| InFlightGuard::new(endpoint, admission))
 }

@@ -1,5 +1,4 @@
-//! The threads: connections are accepted, requests get their route, and layers and routes are wired
-//! together.
+//! The threads: accept connections, route requests, and connect layers and routes.
 
 pub(crate) mod client_socket;
 pub(crate) mod connection;

@@ -4,56 +4,56 @@ use crate::RecordId;
 use bytes::Bytes;
 use std::time::Duration;
 
-/// What bounds approvals.
+/// Limits of approvals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApprovalRules {
-    /// Most approvals. When all room is taken, the one that was decided first gives way to a new
-    /// one; where all are pending, the new one is refused with [`RecordError::Full`].
+    /// Most approvals. When full, a new one replaces the one decided first; if all are pending, it
+    /// is refused with [`RecordError::Full`].
     ///
     /// [`RecordError::Full`]: crate::RecordError::Full
     pub approvals: usize,
     /// Most bytes of an action and its details together.
     pub bytes: usize,
-    /// How long a decided one can still be read.
+    /// How long a decided approval can be read.
     pub keep: Duration,
 }
 
 /// The state of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ApprovalState {
-    /// Nobody has decided.
+    /// No decision yet.
     Pending,
-    /// It may be done.
+    /// The action may be performed.
     Approved,
-    /// It must not be done.
+    /// The action must not be performed.
     Rejected,
-    /// Its time is over, or somebody said that nobody will decide.
+    /// Its time is over, or a caller expired it.
     Expired,
 }
 
 /// A decision about an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may be done.
+    /// The action may be performed.
     Approve,
-    /// It must not be done.
+    /// The action must not be performed.
     Reject,
-    /// Nobody will decide.
+    /// Expires the approval without a decision.
     Expire,
 }
 
-/// An approval to ask for.
+/// A new approval.
 #[derive(Clone, Copy, Debug)]
 pub struct NewApproval<'a> {
     /// Random, see [`RecordId`].
     pub id: RecordId,
-    /// Whose it is. Nobody else can see it or decide about it.
+    /// Its owner. Other owners cannot see or decide it.
     pub owner: &'a str,
-    /// What shall be done.
+    /// The action to approve.
     pub action: &'a str,
-    /// More about it.
+    /// Details of the action.
     pub details: &'a [u8],
-    /// The session that it belongs to.
+    /// Its session.
     pub session: Option<RecordId>,
     /// How long it waits for a decision.
     pub ttl: Duration,
@@ -64,30 +64,30 @@ pub struct NewApproval<'a> {
 pub struct Approval {
     /// Its id.
     pub id: RecordId,
-    /// What shall be done.
+    /// The action to approve.
     pub action: Bytes,
-    /// More about it.
+    /// Details of the action.
     pub details: Bytes,
-    /// The session that it belongs to.
+    /// Its session.
     pub session: Option<RecordId>,
-    /// When it was asked for, in milliseconds since 1970 UTC.
+    /// When it was requested, in milliseconds since 1970 UTC.
     pub created_at: u64,
     /// When it expires without a decision, in milliseconds since 1970 UTC.
     pub expires_at: u64,
-    /// Its state. Time is an outcome, too: after `expires_at` a pending one is expired.
+    /// Its state. A pending approval expires at `expires_at`.
     pub state: ApprovalState,
     /// When it was decided, in milliseconds since 1970 UTC.
     pub decided_at: Option<u64>,
-    /// Why, as the one who decided said; may be empty.
+    /// The reason for the decision; may be empty.
     pub reason: Bytes,
 }
 
 /// The pending approvals of one owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PendingApprovals {
-    /// Those that expire first, as many as were asked for.
+    /// The approvals that expire first, up to the requested number.
     pub approvals: Vec<Approval>,
-    /// The number of all.
+    /// The number of all pending approvals.
     pub total: usize,
 }
 
@@ -95,7 +95,7 @@ impl ApprovalState {
     /// All states.
     const ALL: [Self; 4] = [Self::Pending, Self::Approved, Self::Rejected, Self::Expired];
 
-    /// Its word: `pending`.
+    /// Its name, such as `pending`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -111,7 +111,7 @@ impl ApprovalState {
 }
 
 impl Verdict {
-    /// The state that it leads to.
+    /// The resulting state.
     pub const fn state(self) -> ApprovalState {
         match self {
             Self::Approve => ApprovalState::Approved,

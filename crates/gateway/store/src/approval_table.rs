@@ -8,14 +8,14 @@ use bytes::Bytes;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// All approvals of a process, shared by its workers. One lock: whoever holds it decides alone.
+/// All approvals of a process, shared by its workers behind one lock, so that a decision is atomic.
 #[derive(Debug, Default)]
 pub(crate) struct ApprovalTable(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
     by_id: HashMap<RecordId, Entry>,
-    /// By the time from which each has an outcome: of a pending one the time at which it expires.
+    /// By the time of the outcome; a pending approval counts with its expiry.
     by_outcome: BTreeSet<(u64, RecordId)>,
 }
 
@@ -23,11 +23,11 @@ struct Table {
 struct Entry {
     owner: Box<str>,
     approval: Approval,
-    /// Monotonic nanoseconds at which it expires without a decision.
+    /// Monotonic nanoseconds of the expiry without a decision.
     expires: u64,
-    /// Monotonic nanoseconds from which on it has an outcome.
+    /// Monotonic nanoseconds from which it has an outcome.
     outcome_from: u64,
-    /// Monotonic nanoseconds from which on its outcome is no longer kept.
+    /// Monotonic nanoseconds until which the outcome is kept.
     gone_from: u64,
 }
 
@@ -65,7 +65,7 @@ impl ApprovalTable {
 
     pub(crate) fn pending(&self, now: u64, owner: &str, most: usize) -> PendingApprovals {
         let table = self.lock();
-        // Those whose outcome is still to come, in the order in which they expire.
+        // Approvals without an outcome, by expiry.
         let open = table.by_outcome.range((now.saturating_add(1), RecordId(0))..);
         let open = open.filter_map(|(_, id)| table.by_id.get(id));
         let mut pending = PendingApprovals::default();
@@ -111,8 +111,8 @@ impl ApprovalTable {
 }
 
 impl Table {
-    /// Makes room for one: those that were kept long enough go, and if that is not enough the one
-    /// whose outcome is oldest.
+    /// Makes room for one approval: removes outcomes that were kept long enough, then the oldest
+    /// outcome.
     fn make_room(&mut self, now: u64, rules: &ApprovalRules) -> Result<(), RecordError> {
         let keep = nanos(rules.keep);
         while let Some(&(outcome_from, id)) = self.by_outcome.first()
@@ -145,8 +145,8 @@ impl Table {
 }
 
 impl Entry {
-    /// Whether there is such an approval for this owner. One whose outcome is no longer kept is
-    /// gone, also while nothing has taken its room.
+    /// Whether this owner has the approval. Once its outcome is no longer kept, it counts as
+    /// removed, even if it still occupies a slot.
     fn is_there(&self, now: u64, owner: &str) -> bool {
         *self.owner == *owner && now < self.gone_from
     }
@@ -156,7 +156,7 @@ impl Entry {
         *self.owner == *owner && self.approval.state == ApprovalState::Pending
     }
 
-    /// The approval as it is now: time is an outcome.
+    /// The state of the approval at this time, including expiry.
     fn at(&self, now: u64) -> Approval {
         let mut approval = self.approval.clone();
         if approval.state == ApprovalState::Pending && self.expires <= now {

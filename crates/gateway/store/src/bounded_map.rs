@@ -11,22 +11,22 @@ const LOOKED_AT: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Slot<V> {
     digest: Digest,
-    /// From this time on the slot is as good as none.
+    /// From this time on the slot counts as unused.
     pub(crate) idle_from: u64,
-    /// The count that eviction would lose.
+    /// The count that eviction would lose; used to choose the victim.
     pub(crate) used: u64,
-    /// Different for every key that the slot has been used for.
+    /// Distinguishes the keys that have used the slot.
     pub(crate) epoch: u64,
     pub(crate) value: V,
 }
 
-/// Keys to slots; a new key takes the place of an idle one where it meets one.
+/// Maps keys to slots; a new key replaces an idle one if it finds one.
 ///
-/// CLOCK eviction: a position moves round the slots. A new key examines the next two, and takes
-/// over one that is idle; so a map grows with the keys in use and not with all ever seen. When all
-/// room is taken, the least used of the next eight gives way: a flood of new keys, with one request
-/// each, drives out its own and not those that have used up much. It costs a few slots each time
-/// and never a sweep.
+/// CLOCK eviction: a position moves round the slots. A new key examines the next two and replaces
+/// an idle one, so the map grows with the keys in use and not with all keys ever seen. When the map
+/// is full, the least used of the next eight is evicted: a flood of new keys with one request each
+/// evicts its own entries, and not those of heavy users. Each insertion examines a few slots and
+/// never all.
 #[derive(Debug)]
 pub(crate) struct BoundedMap<V> {
     index: HashMap<Digest, usize, BuildHasherDefault<IdentityHasher>>,
@@ -50,7 +50,7 @@ impl<V> BoundedMap<V> {
         self.index.get(&digest).and_then(|&at| self.slots.get(at))
     }
 
-    /// The slot of a key, made with `fresh` when there is none.
+    /// The slot of a key; creates one with `fresh` if needed.
     pub(crate) fn slot(
         &mut self,
         digest: Digest,
@@ -76,7 +76,7 @@ impl<V> BoundedMap<V> {
         at
     }
 
-    /// The slot that a new key takes over; none when it shall have a new one.
+    /// The slot to reuse for a new key; `None` to add one.
     fn victim(&mut self, now: u64) -> Option<usize> {
         let full = self.slots.len() >= self.room;
         let looked_at = if full { LOOKED_AT } else { 2 }.min(self.slots.len());

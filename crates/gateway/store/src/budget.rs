@@ -40,14 +40,14 @@ impl Budget {
 pub struct BudgetState {
     /// The amount that may be spent in a window.
     pub limit: u64,
-    /// The amount spent in this window; above the limit when requests cost more than was reserved
-    /// for them.
+    /// The amount spent in this window; exceeds the limit if requests cost more than their
+    /// reservations.
     pub spent: u64,
     /// The amount reserved for requests in progress.
     pub reserved: u64,
     /// The amount that can still be reserved.
     pub remaining: u64,
-    /// Until a new window begins.
+    /// Time until a new window begins.
     pub resets: Duration,
 }
 
@@ -62,10 +62,10 @@ impl BudgetState {
 /// The amounts that one tenant has spent and reserved: pure, with time (nanoseconds from any start)
 /// as an argument.
 ///
-/// A reservation is made only if spent, reserved and the estimate fit into the limit together, so
-/// that spending goes over the limit by no more than requests cost beyond their estimates. At the
-/// window's end what was spent is forgotten and what is reserved stays so: a request pays in the
-/// window in which it ends.
+/// A reservation succeeds only if the spent amount, all reservations and the estimate fit into the
+/// limit together, so spending exceeds the limit only by the cost beyond estimates. At the end of a
+/// window the spent amount is reset and reservations stay: a request pays in the window in which it
+/// ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BudgetCounter {
     window: u64,
@@ -92,7 +92,7 @@ impl BudgetCounter {
         fits
     }
 
-    /// Releases the estimate and charges the actual cost, less or more.
+    /// Releases the estimate and charges the actual cost.
     pub fn settle(&mut self, budget: &Budget, now: u64, estimate: u64, actual: u64) {
         self.age(budget, now);
         self.reserved = self.reserved.saturating_sub(estimate);
@@ -113,7 +113,8 @@ impl BudgetCounter {
         BudgetState::new(budget, aged.spent, aged.reserved, resets)
     }
 
-    /// When it is as if unused: the end of its window, unless something is reserved.
+    /// When the counter is equivalent to an unused one: the end of its window, unless it has
+    /// reservations.
     pub(crate) fn idle_from(&self, budget: &Budget) -> u64 {
         let end = self.window.saturating_add(1).saturating_mul(budget.window);
         if self.reserved > 0 { u64::MAX } else { end }

@@ -5,17 +5,17 @@ use crate::limit_key::{Digest, KeyDigester};
 use crate::{Budget, BudgetCounter, BudgetState, LimitKey};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The purses of many tenants, shared by all workers of a process.
+/// The budget counters of many tenants, shared by all workers of a process.
 ///
-/// At most as many as it was made for. When more tenants than that have spent something, the one
-/// that has spent least of eight is forgotten and begins anew.
+/// The number of counters is bounded. When more tenants have spent something, the least spender of
+/// eight examined loses its counter and starts anew.
 #[derive(Debug)]
 pub(crate) struct BudgetTable {
     digester: KeyDigester,
     counters: Mutex<BoundedMap<BudgetCounter>>,
 }
 
-/// Where something was reserved.
+/// The place of a reservation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReservationRef {
     digest: Digest,
@@ -43,7 +43,7 @@ impl BudgetTable {
         counter.state(budget, now)
     }
 
-    /// Reserves, and says what is left; no account when there is not enough.
+    /// Reserves and returns the remaining budget; no reservation if the budget is too small.
     pub(crate) fn reserve(
         &self,
         now: u64,
@@ -60,8 +60,7 @@ impl BudgetTable {
         (reserved.then_some(account), slot.value.state(budget, now))
     }
 
-    /// Takes what a request did cost. A counter that was forgotten meanwhile holds no reservation
-    /// of it.
+    /// Charges the actual cost of a request. An evicted counter no longer has the reservation.
     pub(crate) fn settle(&self, now: u64, account: &ReservationRef, estimate: u64, actual: u64) {
         let mut bounded_map = self.lock();
         let slot = bounded_map.slot(account.digest, now, BudgetCounter::default);
@@ -70,8 +69,7 @@ impl BudgetTable {
         note(slot, &account.budget);
     }
 
-    /// Gives back what was reserved. Needs no time: a counter that is not aged is aged at its next
-    /// use.
+    /// Releases a reservation. Needs no time: the next use of the counter advances its window.
     pub(crate) fn release(&self, account: &ReservationRef, estimate: u64) {
         let mut bounded_map = self.lock();
         if bounded_map.find(account.digest).is_some_and(|slot| slot.epoch == account.epoch) {

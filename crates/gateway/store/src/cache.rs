@@ -10,14 +10,15 @@ use std::time::Duration;
 pub enum Lookup {
     /// The cached response.
     Hit(Arc<CachedResponse>),
-    /// Fetch it; others may be waiting.
+    /// Fetch it; other requests may be waiting.
     Lead(Lead),
-    /// Somebody is fetching it.
+    /// Another request is fetching it.
     Follow(Follow),
 }
 
-/// The duty to fetch a response. Dropped before [`fill`](Self::fill) or [`alone`](Self::alone),
-/// because the fetch failed or was cancelled, it passes to one of those who wait.
+/// The duty to fetch a response. If it is dropped before [`fill`](Self::fill) or
+/// [`alone`](Self::alone), because the fetch failed or was cancelled, it passes to one of the
+/// waiting requests.
 #[derive(Debug)]
 #[must_use]
 pub struct Lead {
@@ -42,14 +43,15 @@ pub struct Follow {
 pub enum Followed {
     /// The leader's response.
     Response(Arc<CachedResponse>),
-    /// The leader failed: fetch it, for the others too.
+    /// The leader failed: fetch it for all waiting requests.
     Lead(Lead),
     /// The response cannot be shared: fetch it for yourself.
     Alone,
 }
 
 impl Lead {
-    /// Keeps the response for `ttl` and gives it to all who wait. `now` as in [`Store::check`].
+    /// Caches the response for `ttl` and passes it to all waiting requests. `now` as in
+    /// [`Store::check`].
     pub async fn fill(self, now: u64, response: CachedResponse, ttl: Duration) {
         let response = Arc::new(response);
         match &self.store {
@@ -60,15 +62,16 @@ impl Lead {
         self.complete(Some(response));
     }
 
-    /// The response cannot be kept (an error, too large, not to be stored): all who wait fetch for
-    /// themselves.
+    /// Reports an uncacheable response (an error, too large, not to be stored): all waiting
+    /// requests fetch their own.
     pub fn alone(self) {
         self.complete(None);
     }
 
     /// Ends the fetch for all.
     fn complete(self, outcome: Option<Arc<CachedResponse>>) {
-        // Set before the entry goes: a caller that finds no entry finds the response in the cache.
+        // Set before the entry is removed, so that a caller without an entry finds the cached
+        // response.
         let _ = self.fetch.outcome.set(outcome);
         self.store.single_flight().fetches().end(&self.key);
         self.fetch.wake.notify_waiters();
@@ -92,12 +95,11 @@ impl Drop for Lead {
 }
 
 impl Follow {
-    /// Waits until the leader has the response, or has failed. There is no time limit here: the
-    /// caller has one.
+    /// Waits until the leader has the response or has failed. The caller sets the time limit.
     ///
     /// # Cancel safety
-    /// Dropped while it waits, it gives up the place; if it was just chosen to lead, another is
-    /// chosen.
+    /// If it is dropped while waiting, it leaves the queue; if it was just chosen to lead, another
+    /// request is chosen.
     pub async fn wait(mut self) -> Followed {
         let fetch = Arc::clone(&self.fetch);
         loop {
@@ -114,7 +116,7 @@ impl Follow {
         }
     }
 
-    /// Takes the lead if there is no leader.
+    /// Takes the lead if no request has it.
     fn take_over(&mut self) -> Option<Lead> {
         let mut fetches = self.store.single_flight().fetches();
         let entry = fetches.entry_of(&self.key, &self.fetch).filter(|entry| !entry.has_leader)?;
@@ -173,8 +175,8 @@ impl Store {
         Lookup::Lead(Lead { store, key, fetch })
     }
 
-    /// Finds a response, or takes part in fetching it. A loss of Redis is a miss. Single flight is
-    /// per process: several gateways with one Redis fetch a response once each at most.
+    /// Finds a response or joins its fetch. A loss of Redis counts as a miss. Single flight is per
+    /// process: gateways that share a Redis fetch a response at most once each.
     pub async fn lookup(&self, now: u64, key: CacheKey) -> Lookup {
         match self {
             Self::Memory(memory) => match memory.cached(now, &key) {
@@ -194,7 +196,7 @@ impl Store {
             return Lookup::Hit(response);
         }
         match self.join(key, || None) {
-            // A fetch ended since Redis was asked: it may have been this one.
+            // A fetch ended after the Redis lookup: it may have been this one.
             Lookup::Lead(lead) if single_flight.fetches().ended != before => {
                 match redis.cached(&key).await {
                     Some(response) => {

@@ -2,14 +2,14 @@
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
-/// The key of a response: a digest of the request, which the caller makes. It must be
-/// collision-resistant (SHA-256): two requests with one key would get each other's responses. It
-/// must include whatever keeps tenants apart.
+/// The key of a response: a digest of the request, made by the caller. It must be
+/// collision-resistant (SHA-256), because requests with equal keys share answers, and it must
+/// include the tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CacheKey(pub [u8; 32]);
 
-/// A response as it is replayed: the body frame by frame, so that a stream comes back in its own
-/// pieces.
+/// A response for replay: the body is kept frame by frame, so that a stream has its original
+/// chunks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CachedResponse {
     /// The HTTP status.
@@ -29,7 +29,7 @@ const FIXED_COST: usize = 256;
 const PIECE_COST: usize = 48;
 
 impl CachedResponse {
-    /// The memory that the cache counts for it, in bytes.
+    /// The memory that the cache accounts for it, in bytes.
     pub fn weight(&self) -> usize {
         let headers =
             self.headers.iter().map(|(name, value)| name.len() + value.len() + 2 * PIECE_COST);
@@ -53,8 +53,8 @@ impl CachedResponse {
         out.freeze()
     }
 
-    /// Reads what [`encode`](Self::encode) wrote, without copying the pieces; none for anything
-    /// else.
+    /// Decodes the output of [`encode`](Self::encode) without copying the pieces; `None` for other
+    /// bytes.
     pub fn decode(mut from: Bytes) -> Option<Self> {
         if from.try_get_u8().ok()? != ENCODING_VERSION {
             return None;
@@ -70,7 +70,7 @@ impl CachedResponse {
     }
 }
 
-/// No response near 4 GiB comes here: bodies are bounded long before.
+/// Bodies are limited far below 4 GiB.
 fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

@@ -6,20 +6,20 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A window that no algorithm can count in. Remedy: between a millisecond and 366 days.
+    /// A window outside the supported range. Remedy: between a millisecond and 366 days.
     #[error("a window of {0:?} cannot be counted: write one between 1ms and 366 days")]
     Window(Duration),
-    /// More limits at once than one check takes. Remedy: at most
-    /// [`MAX_CHARGES`](crate::MAX_CHARGES) limits per request.
+    /// Too many limits for one check. Remedy: at most [`MAX_CHARGES`](crate::MAX_CHARGES) limits
+    /// per request.
     #[error("{count} limits for one request: at most {max} are checked at once")]
     TooManyLimits {
-        /// Limits that were asked for.
+        /// The number of requested limits.
         count: usize,
-        /// The most that one check takes.
+        /// The maximum of one check.
         max: usize,
     },
-    /// The address of Redis cannot be read. It is not repeated, as it may hold a password. Remedy:
-    /// write `redis://HOST:PORT` or `redis://HOST:PORT/DB`.
+    /// The address of Redis is invalid. The message omits it, because it may contain a password.
+    /// Remedy: write `redis://HOST:PORT` or `redis://HOST:PORT/DB`.
     #[error("the address of Redis cannot be read: write it like redis://127.0.0.1:6379")]
     Address,
     /// Redis did not answer in time and the store is closed on loss. Remedy: answer 503; look at

@@ -6,11 +6,9 @@
 //! - [`MemoryStore`] keeps them in bounded tables, shared by all workers of a process.
 //! - [`RedisStore`] keeps the same counts in Redis, one atomic script per operation.
 //! - [`Store`] is either. A process makes one [`Backend`], every worker attaches to it.
-//! - Sessions and approvals never pass unseen: without the store there are none, and nothing live
-//!   is driven out by something new.
+//! - Sessions and approvals require the store: without it they fail, and new ones never evict live ones.
 //!
-//! The rule for several limits at once: either all are charged or none is, and requests that are
-//! refused are charged nowhere.
+//! Several limits are charged together or not at all; refused requests are not charged.
 
 mod approval;
 mod approval_table;

@@ -9,15 +9,22 @@ use std::time::Duration;
 pub const MAX_CHARGES: usize = 8;
 
 /// The algorithm that counts requests.
+///
+/// [`SlidingWindow`](crate::SlidingWindow) documents the error of the sliding window. A bucket has
+/// as many tokens as the limit, refilled evenly over the window: a full burst at once, then a
+/// steady rate; at most twice the limit in any window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(description = "The counting algorithm.")
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
-    /// A counter for each 1/31 of the window, of which only the oldest is weighted: 144 bytes per
-    /// key. See [`SlidingWindow`](crate::SlidingWindow) for how far from exact it is.
+    /// sliding window, counted in 31 slices, of which only the oldest is estimated
     #[default]
     Sliding,
-    /// A bucket of as many tokens as the limit, filled evenly over the window: a full burst at
-    /// once, then a steady rate; at most twice the limit in any window.
+    /// token bucket
     Bucket,
 }
 
@@ -33,8 +40,8 @@ impl Algorithm {
 
 /// A number of requests per window.
 ///
-/// There is no limit of zero: in a configuration zero means that the layer is absent, and no
-/// `Limit` is built. The type has no room for it.
+/// A limit of zero cannot exist: zero in a configuration disables the layer, and no `Limit` is
+/// built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     requests: NonZeroU32,
@@ -76,14 +83,14 @@ impl Limit {
         self.algorithm
     }
 
-    /// Separates the counts of one key's limits. The number of requests is not a part of it, so
-    /// that a reload that changes only the number does not forget who has used how much.
+    /// Separates the counts of one key's limits. It excludes the number of requests, so that a
+    /// reload that changes only the number keeps the counts.
     pub(crate) fn salt(&self) -> u64 {
         self.window.wrapping_mul(2) + self.algorithm as u64
     }
 }
 
-/// Checks a window of a limit or a budget and gives its nanoseconds.
+/// Checks the window of a limit or a budget and returns its nanoseconds.
 pub(crate) fn window_nanos(window: Duration) -> Result<u64, StoreError> {
     const LONGEST: Duration = Duration::from_hours(366 * 24);
     let fits = (Duration::from_millis(1)..=LONGEST).contains(&window);
@@ -91,7 +98,7 @@ pub(crate) fn window_nanos(window: Duration) -> Result<u64, StoreError> {
     nanos.ok_or(StoreError::Window(window))
 }
 
-/// One limit that a request is checked against, and who is counted.
+/// One limit to check a request against, and the key to count.
 ///
 /// The charges of one check must differ in key, window or algorithm: two that agree in all three
 /// share one counter, and a request would be counted twice.
@@ -105,26 +112,26 @@ pub struct Charge<'a> {
 
 /// A decision, in the terms of the `x-ratelimit-*` headers.
 ///
-/// Of several limits it speaks for one: of those that refuse the one with the longest wait, else
-/// the one with the least left.
+/// For several limits it reports the refusing one with the longest wait, or else the one with the
+/// fewest requests left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// Whether the request may pass.
     pub allowed: bool,
-    /// Which of the charges this speaks for.
+    /// The charge that this decision reports.
     pub charge: usize,
-    /// Its limit.
+    /// The limit of that charge.
     pub limit: u32,
     /// Requests left in the window after this one.
     pub remaining: u32,
-    /// After this time without requests the whole limit is free again.
+    /// Time without requests until the whole limit is available again.
     pub reset: Duration,
-    /// After this time one request will be admitted; zero when this one was.
+    /// Time until one request is admitted; zero if this one was.
     pub retry_after: Duration,
 }
 
 impl Decision {
-    /// Admitted without being counted: no limit applies, or the store is lost and open on loss.
+    /// Admitted without counting: no limit applies, or the store is lost and open on loss.
     pub(crate) fn uncounted(charges: &[Charge<'_>]) -> Self {
         let limit = charges.iter().map(|charge| charge.limit.requests()).min().unwrap_or(u32::MAX);
         Self {
@@ -137,7 +144,7 @@ impl Decision {
         }
     }
 
-    /// Whether this one speaks for both.
+    /// Whether this decision is the one to report.
     pub(crate) fn outweighs(&self, other: &Self) -> bool {
         match (self.allowed, other.allowed) {
             (false, true) => true,

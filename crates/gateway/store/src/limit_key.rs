@@ -1,15 +1,16 @@
-//! Who is counted, and the short form in which the memory store remembers it.
+//! Keys of limits, and their digests in the memory store.
 
 use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
 
-/// Who is counted: a kind and a name, `tenant` and `acme`, `global` and nothing.
+/// The counted subject: a scope and a name, such as `tenant` and `acme`, or `global` and an empty
+/// name.
 ///
-/// Redis stores the names as they are; the memory store remembers digests only.
+/// Redis stores the names; the memory store keeps digests only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LimitKey<'a> {
-    /// The kind of the name: what is a tenant and what is an address never meet.
+    /// The scope keeps tenants and addresses of equal names apart.
     pub scope: &'a str,
-    /// The name, of any length and from anywhere.
+    /// The name, of any length and from any source.
     pub name: &'a str,
 }
 
@@ -20,7 +21,7 @@ impl<'a> LimitKey<'a> {
     }
 }
 
-/// 128 bits that stand for a key, so that a name of kilobytes costs no more than a short one.
+/// A 128-bit digest of a key, so that long names cost no more than short ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Digest {
     low: u64,
@@ -33,7 +34,7 @@ impl Hash for Digest {
     }
 }
 
-/// Makes digests with two keys drawn at the start: nobody outside can choose names that collide.
+/// Makes digests with two random keys, so that clients cannot choose colliding names.
 #[derive(Debug, Default)]
 pub(crate) struct KeyDigester {
     low: RandomState,
@@ -41,7 +42,7 @@ pub(crate) struct KeyDigester {
 }
 
 impl KeyDigester {
-    /// The digest of a key; `salt` keeps apart what one key is counted for.
+    /// The digest of a key; `salt` separates several counts of one key.
     pub(crate) fn digest(&self, key: LimitKey<'_>, salt: u64) -> Digest {
         Digest { low: half(&self.low, key, salt), high: half(&self.high, key, salt) }
     }
@@ -56,7 +57,7 @@ fn half(keys: &RandomState, key: LimitKey<'_>, salt: u64) -> u64 {
     hasher.finish()
 }
 
-/// The hash of what is a hash already.
+/// Passes an existing hash through.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IdentityHasher(u64);
 

@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Counts of many subjects, shared by all workers of a process.
 ///
-/// At most as many keys as it was made for: about 280 bytes each. A key that exists costs no
-/// allocation. See [`new`](Self::new) for what happens when there are more keys.
+/// The number of keys is bounded, at about 280 bytes each. An existing key needs no allocation. See
+/// [`new`](Self::new) for the behaviour when there are more keys.
 #[derive(Debug)]
 pub struct Limiter {
     digester: KeyDigester,
@@ -17,11 +17,11 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// For at most `keys` subjects at once.
+    /// A limiter for at most `keys` subjects.
     ///
-    /// A key whose limit is wholly free again makes room for a new one. When all keys are in use,
-    /// the least used of eight is forgotten, and begins again with its whole limit: a flood of new
-    /// keys does not wash out those that have used up much.
+    /// A key whose whole limit is available makes room for a new one. If no such key is found, the
+    /// least used of eight is evicted and later starts with its whole limit: a flood of new keys
+    /// does not evict heavy users.
     pub fn new(keys: usize) -> Self {
         let counters = Mutex::new(BoundedMap::new(keys));
         Self { digester: KeyDigester::default(), counters }
@@ -31,7 +31,7 @@ impl Limiter {
         self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keys held now.
+    /// The number of stored keys.
     pub fn keys(&self) -> usize {
         self.lock().len()
     }
@@ -39,8 +39,8 @@ impl Limiter {
     /// Checks a request against all its limits and counts it in all of them, or in none when one
     /// refuses.
     ///
-    /// `now` is monotonic, in nanoseconds from any start. No other check comes between the first
-    /// look and the last count. No charges, no limit: admitted.
+    /// `now` is monotonic, in nanoseconds from any start. Check and count are atomic. Without
+    /// charges the request is admitted.
     ///
     /// # Errors
     /// More than [`MAX_CHARGES`] limits.
@@ -61,7 +61,7 @@ impl Limiter {
     }
 }
 
-/// The decision that speaks for all.
+/// The decision to report for all limits.
 fn peek(
     counters: &BoundedMap<RateCounter>,
     now: u64,

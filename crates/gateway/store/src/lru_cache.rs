@@ -11,13 +11,13 @@ const LARGEST: usize = 16;
 /// Counts of a cache since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounts {
-    /// Found and not too old.
+    /// Found and not expired.
     pub hits: u64,
-    /// Not found, or too old.
+    /// Not found, or expired.
     pub misses: u64,
-    /// Thrown out to make room.
+    /// Removed to make room.
     pub evictions: u64,
-    /// Not kept, because larger than a sixteenth of all room.
+    /// Not stored, because larger than a sixteenth of the cache.
     pub oversize: u64,
 }
 
@@ -48,8 +48,8 @@ impl CacheCounters {
 
 /// Values by recent use.
 ///
-/// A value of more than a sixteenth of all bytes is not kept. Values that are too old go when they
-/// are asked for or when room is needed, not before.
+/// A value larger than a sixteenth of the cache is not stored. Expired values are removed when they
+/// are requested or when room is needed.
 #[derive(Debug)]
 pub(crate) struct ByteLru<V> {
     values: Mutex<Values<V>>,
@@ -80,7 +80,7 @@ impl<V: Clone> ByteLru<V> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value of a key, which is now the last to go; not counted as hit or miss.
+    /// The value of a key, which becomes the most recently used; not counted as hit or miss.
     pub(crate) fn find(&self, key: &CacheKey, now: u64) -> Option<V> {
         let mut values = self.lock();
         let entry = values.entries.get(key)?;
@@ -91,7 +91,7 @@ impl<V: Clone> ByteLru<V> {
         None
     }
 
-    /// Keeps a value until `expires`.
+    /// Stores a value until `expires`.
     pub(crate) fn keep(&self, key: CacheKey, value: V, weight: usize, expires: u64) {
         let mut values = self.lock();
         values.remove(&key);
@@ -104,7 +104,7 @@ impl<V: Clone> ByteLru<V> {
         self.counters.evictions.fetch_add(values.shrink(), Relaxed);
     }
 
-    /// Bytes and values held now.
+    /// Stored bytes and values.
     #[cfg(test)]
     fn held(&self) -> (usize, usize) {
         let values = self.lock();
@@ -119,7 +119,7 @@ impl<V> Values<V> {
         }
     }
 
-    /// Throws out the least recently used until all fits; how many.
+    /// Evicts the least recently used values until the rest fits; returns their number.
     fn shrink(&mut self) -> u64 {
         let mut evicted = 0;
         while self.bytes > self.room {

@@ -47,7 +47,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store. It takes memory as it fills up.
+    /// An empty store. It allocates memory as it fills.
     pub fn new(sizes: Sizes) -> Self {
         Self {
             limiter: Limiter::new(sizes.keys),
@@ -73,7 +73,7 @@ impl MemoryStore {
         self.budgets.state(now, key, budget)
     }
 
-    /// A cached response, if there is one that is not too old; counted as hit or miss.
+    /// A cached response that has not expired; counted as hit or miss.
     pub fn cached(&self, now: u64, key: &CacheKey) -> Option<Arc<CachedResponse>> {
         let found = self.responses.find(key, now);
         self.responses.counters.looked_up(found.is_some());
@@ -96,12 +96,12 @@ impl MemoryStore {
         self.responses.keep(key, response, weight, after(now, ttl));
     }
 
-    /// A small value, if there is one that is not too old.
+    /// A small value that has not expired.
     pub fn value(&self, now: u64, key: &CacheKey) -> Option<Bytes> {
         self.values.find(key, now)
     }
 
-    /// Keeps a small value.
+    /// Stores a small value.
     pub fn put_value(&self, now: u64, key: CacheKey, value: Bytes, ttl: Duration) {
         let weight = value.len() + 160;
         self.values.keep(key, value, weight, after(now, ttl));

@@ -1,8 +1,7 @@
 //! Two ways to count requests, as pure functions of time.
 //!
-//! Time is in nanoseconds from any start. Two workers may read the clock and then arrive in the
-//! other order: a time before the last one counted is taken as that one, so that counts never go
-//! back.
+//! Time is in nanoseconds from any start. Two workers may read the clock and arrive in reverse
+//! order: a time before the last counted one is replaced by it, so that counts never go back.
 
 use std::time::Duration;
 
@@ -42,8 +41,7 @@ impl RateCounter {
         }
     }
 
-    /// Decides, and counts the request if it is admitted. Requests that are refused are not
-    /// counted.
+    /// Decides, and counts an admitted request. Refused requests are not counted.
     pub fn check(&mut self, limit: &Limit, now: u64) -> Decision {
         let decision = self.peek(limit, now);
         if decision.allowed {
@@ -53,7 +51,7 @@ impl RateCounter {
     }
 }
 
-/// An admission with so much left after it.
+/// An admission with this many requests left.
 fn admitted(limit: &Limit, remaining: u128, reset: u128) -> Decision {
     Decision {
         allowed: true,
@@ -80,13 +78,13 @@ fn duration(nanos: u128) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// The bucket holds as many tokens as the limit and gains `limit / W` per unit of time.
+/// The bucket has as many tokens as the limit and gains `limit / W` per unit of time.
 ///
-/// In units of 1/W of a token everything is a whole number: a request takes W, a nanosecond gives
-/// back `limit`, and the bucket is empty at a debt of `limit · W`. Nothing is rounded, so that no
-/// rate drifts.
+/// In units of 1/W of a token all numbers are whole: a request takes W, a nanosecond refills
+/// `limit`, and the bucket is empty at a debt of `limit · W`. Without rounding, the rate cannot
+/// drift.
 ///
-/// It is kept as a debt: the tokens taken and not yet refilled.
+/// The state is a debt: tokens taken and not yet refilled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokenBucket {
     debt: u128,
@@ -123,23 +121,22 @@ impl TokenBucket {
 const SLICES: u64 = 31;
 const RING: usize = 32;
 
-/// The window is cut into 31 slices. The last 31 count in full, the one before them by the part of
-/// it that is still inside the window: it alone is taken as evenly spread.
+/// The window is cut into 31 slices. The last 31 count in full, and the one before them by its part
+/// inside the window, assuming that its requests were evenly spread.
 ///
-/// 144 bytes per key. How far from the exact log: in any 30/31 of a window there are never more
-/// than the limit, so that the rate over time stays below 1 + 1/30 of it. Within one whole window a
-/// hostile client can reach almost twice the limit, once: a whole limit at the very end of a slice
-/// is taken as spread over it, and is given again during the slice that is 31 later, not at its
-/// end. The other way round, what came at the start of a slice is held against a client for up to
-/// 1/31 of a window longer than it must. Requests that are refused are not counted. Slices are
-/// aligned to the start of the clock.
+/// 144 bytes per key. Error against the exact log: any 30/31 of a window have at most the limit, so
+/// the long-term rate stays below 1 + 1/30 of it. Within one whole window a hostile client can
+/// reach almost twice the limit, once: a whole limit at the very end of a slice is treated as
+/// spread over it, and is released during the slice that is 31 later, not at its end. Conversely,
+/// requests at the start of a slice count for up to 1/31 of a window too long. Refused requests are
+/// not counted. Slices are aligned to the start of the clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlidingWindow {
     /// The newest slice with a place in the ring.
     slice: u64,
-    /// Of all in the ring.
+    /// The sum of the ring.
     total: u32,
-    /// Of slice n at n modulo 32.
+    /// Slice n is at index n modulo 32.
     counts: [u32; RING],
 }
 
@@ -147,7 +144,7 @@ pub struct SlidingWindow {
 #[derive(Clone, Copy)]
 struct Place {
     slice: u64,
-    /// In 1/31 ns, below the window's nanoseconds: so that nothing is rounded.
+    /// In 1/31 ns, below the window's nanoseconds, to avoid rounding.
     position: u64,
 }
 
@@ -159,7 +156,7 @@ impl Place {
         Self { slice: now / window * SLICES + scaled / window, position: scaled % window }
     }
 
-    /// Nanoseconds until a position in a slice that is `ahead` of this one, rounded up.
+    /// Nanoseconds until a position in a slice that is `ahead` slices later, rounded up.
     fn until(self, ahead: u64, position: u64, limit: &Limit) -> u128 {
         let target = ahead * limit.window_nanos() + position;
         u128::from(target.saturating_sub(self.position).div_ceil(SLICES))
@@ -167,19 +164,19 @@ impl Place {
 }
 
 impl SlidingWindow {
-    /// Where a time is, not before the newest slice.
+    /// The place of a time, not before the newest slice.
     fn place(&self, limit: &Limit, now: u64) -> Place {
         let place = Place::new(limit, now);
         if place.slice < self.slice { Place { slice: self.slice, position: 0 } } else { place }
     }
 
-    /// The count of a slice; zero for one that is too old or in the future.
+    /// The count of a slice; zero if it is too old or in the future.
     fn count(&self, slice: u64) -> u32 {
         let known = slice <= self.slice && self.slice - slice <= SLICES;
         if known { self.counts[index(slice)] } else { 0 }
     }
 
-    /// Of all from the slice that is leaving to this one.
+    /// The sum from the slice that is leaving to this one.
     fn total(&self, slice: u64) -> u32 {
         let gone = slice.saturating_sub(self.slice);
         if gone > SLICES {
@@ -203,14 +200,14 @@ impl SlidingWindow {
         }
     }
 
-    /// The time until nothing counts any more.
+    /// The time until all slices have left the window.
     fn reset(&self, place: Place, limit: &Limit) -> u128 {
         let ages = 0..=SLICES.min(place.slice);
         let age = ages.into_iter().find(|age| self.count(place.slice - age) > 0);
         age.map_or(0, |age| place.until(SLICES + 1 - age, 0, limit))
     }
 
-    /// The time until there is room for one, when there is none now: the slices leave one by one.
+    /// The time until one request fits, if none does now: the slices leave one by one.
     fn wait(&self, place: Place, total: u32, limit: &Limit) -> u128 {
         let window = limit.window_nanos();
         let mut counted = total;
@@ -252,8 +249,8 @@ fn weight(count: u32, limit: &Limit, position: u64) -> u64 {
     u64::try_from(product.div_ceil(u128::from(window))).unwrap_or(count)
 }
 
-/// The part of a slice with which `count` requests weigh no more than `free`: all of it if there
-/// are none.
+/// The largest part of a slice for which `count` requests weigh at most `free`; the whole slice for
+/// zero requests.
 fn share(free: u32, count: u32, window: u64) -> u64 {
     if count == 0 {
         return window;

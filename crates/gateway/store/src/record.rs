@@ -1,34 +1,34 @@
-//! Why an operation on a session or an approval was not done.
+//! Errors of sessions and approvals.
 
 use crate::{ApprovalState, StoreError};
 
-/// Why an operation on a session or an approval was not done.
+/// Why an operation on a session or an approval failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// It never existed, has ended or expired, or belongs to somebody else: the same answer for
-    /// all, so that nobody learns of what is not theirs.
+    /// It never existed, has ended or expired, or has another owner. One answer for all cases, so
+    /// that records of other owners stay hidden.
     #[error("there is no such record")]
     NotFound,
     /// The session has made all of its tool calls.
     #[error("the session has made all of its tool calls")]
     CallLimit,
-    /// As many live ones are held as may be. Nothing live is ever driven out for a new one.
+    /// The maximum of live records is reached. Live ones are never evicted.
     #[error("no further record is held: all room is taken by live ones")]
     Full,
-    /// What shall be kept with it is too large.
+    /// The payload is too large.
     #[error("{bytes} bytes are too large for a record: at most {max}")]
     TooLarge {
-        /// Bytes that were offered.
+        /// The size of the payload in bytes.
         bytes: usize,
-        /// The most that are kept.
+        /// The maximum in bytes.
         max: usize,
     },
     /// The approval has an outcome already.
     #[error("the approval has an outcome already: {}", .0.name())]
     AlreadyDecided(ApprovalState),
-    /// Redis did not answer in time. Sessions and approvals never pass uncounted: this is the
-    /// error whatever is chosen for the loss of Redis.
+    /// Redis did not answer in time. Sessions and approvals are never admitted uncounted, so this
+    /// error occurs even if the store is open on loss.
     #[error("the shared store did not answer in time")]
     Unavailable,
 }

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// The id of a session or an approval: 128 random bits, written as 32 hexadecimal digits. Whoever
-/// makes one takes them from the operating system, so that nobody can guess it.
+/// The id of a session or an approval: 128 random bits, written as 32 hexadecimal digits. Callers
+/// take them from the operating system, so that ids cannot be guessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordId(pub u128);
 
 impl RecordId {
-    /// Reads 32 hexadecimal digits, lower case as they are written; none for anything else.
+    /// Parses 32 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let is_id = text.len() == 32
             && text.bytes().all(|byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
@@ -24,13 +24,13 @@ impl fmt::Display for RecordId {
 
 /// The time of an operation.
 ///
-/// In memory what expires does so on the monotonic clock, in Redis on the server's own. The wall
-/// clock is only written down.
+/// Expiry uses the monotonic clock in memory and the server's clock in Redis. The wall clock is for
+/// display only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Monotonic nanoseconds, from a start that all workers of the process share.
     pub now: u64,
-    /// Milliseconds since 1970 UTC, for people.
+    /// Milliseconds since 1970 UTC, for display.
     pub unix_ms: u64,
 }
 

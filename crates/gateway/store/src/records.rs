@@ -38,8 +38,8 @@ impl Store {
         }
     }
 
-    /// Checks and counts a tool call of a session in one step; the number of calls with it. However
-    /// many ask at once, no more are counted than the rules allow.
+    /// Checks and counts a tool call of a session atomically; returns the new number of calls,
+    /// which never exceeds the rules.
     ///
     /// # Errors
     /// [`RecordError::NotFound`], [`RecordError::CallLimit`], [`RecordError::Unavailable`].
@@ -56,7 +56,7 @@ impl Store {
         }
     }
 
-    /// Ends a live session of this owner. It is ended once: the second of two gets an error.
+    /// Ends a live session of this owner. A second call fails.
     ///
     /// # Errors
     /// [`RecordError::NotFound`], [`RecordError::Unavailable`].
@@ -88,7 +88,7 @@ impl Store {
         }
     }
 
-    /// An approval of this owner, decided ones as long as they are kept.
+    /// An approval of this owner; decided ones until their retention ends.
     ///
     /// # Errors
     /// [`RecordError::NotFound`], [`RecordError::Unavailable`].
@@ -104,7 +104,7 @@ impl Store {
         }
     }
 
-    /// The pending approvals of an owner, at most so many.
+    /// The first pending approvals of an owner.
     ///
     /// # Errors
     /// [`RecordError::Unavailable`].
@@ -120,8 +120,8 @@ impl Store {
         }
     }
 
-    /// Decides about a pending approval. However many decide at once, one of them succeeds, and
-    /// all others are told its outcome.
+    /// Decides about a pending approval. One of several concurrent decisions succeeds, and the
+    /// others get its outcome.
     ///
     /// # Errors
     /// [`RecordError::NotFound`], [`RecordError::AlreadyDecided`], [`RecordError::Unavailable`].

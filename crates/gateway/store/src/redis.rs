@@ -1,11 +1,11 @@
 //! The store in Redis, shared by several gateways.
 //!
-//! Every operation is one round trip: scripts by their digest (sent again only when the server has
-//! forgotten them), single commands otherwise. Time in scripts is the server's own (`TIME`):
-//! several gateways then count on one clock, and no step of one machine's clock opens a limit.
-//! Numbers in scripts are doubles, exact to 2^53: requests x window in microseconds and budgets may
-//! reach 9 x 10^15. Windows are counted in microseconds. Needs Redis 5 or later, one server: the
-//! keys of one check may lie in different slots of a cluster. Every key has a time to live.
+//! Every operation is one round trip: scripts by their digest (sent again only if the server has
+//! lost them), single commands otherwise. Time in scripts is the server's own (`TIME`): several
+//! gateways then count on one clock, and no step of one machine's clock opens a limit. Numbers in
+//! scripts are doubles, exact to 2^53: requests x window in microseconds and budgets may reach 9 x
+//! 10^15. Windows are counted in microseconds. Needs Redis 5 or later, one server: the keys of one
+//! check may lie in different slots of a cluster. Every key has a time to live.
 
 mod reconnecting;
 mod records;
@@ -37,7 +37,7 @@ pub struct RedisBackend {
     single_flight: SingleFlight,
     counters: CacheCounters,
     errors: AtomicU64,
-    /// Workers whose connection is lost.
+    /// Workers without a connection.
     lost: Arc<AtomicUsize>,
 }
 
@@ -54,7 +54,7 @@ impl RedisBackend {
         })
     }
 
-    /// Operations that had no answer.
+    /// Operations without an answer.
     pub fn errors(&self) -> u64 {
         self.errors.load(Relaxed)
     }
@@ -71,8 +71,8 @@ impl RedisBackend {
         &self.counters
     }
 
-    /// Counts of the response cache, as seen by this process. Redis evicts by its own rules: none
-    /// here.
+    /// Counts of the response cache in this process. Redis evicts by its own rules, so evictions
+    /// are not counted.
     pub fn cache_counts(&self) -> CacheCounts {
         self.counters.counts()
     }
@@ -94,7 +94,7 @@ pub struct RedisStore {
 /// The reply of the budget script: granted, id, spent, reserved, microseconds to the reset.
 type BudgetReply = (bool, u64, u64, u64, u64);
 
-/// A budget and whose it is, by its keys.
+/// The keys of a budget and its counter.
 #[derive(Clone, Debug)]
 pub(crate) struct BudgetKeys {
     counter: Vec<u8>,
@@ -103,7 +103,7 @@ pub(crate) struct BudgetKeys {
 }
 
 impl RedisStore {
-    /// Connects on this worker's runtime. Without an answer it goes on trying in the background.
+    /// Connects on this worker's runtime. If Redis does not answer, it retries in the background.
     pub(crate) async fn connect(backend: Arc<RedisBackend>) -> Self {
         let (client, lost) = (backend.client.clone(), Arc::clone(&backend.lost));
         let client = ReconnectingClient::open(client, backend.settings.timeout, lost).await;
@@ -144,7 +144,7 @@ impl RedisStore {
         answer
     }
 
-    /// The result in place of a reply that did not come.
+    /// The result when Redis did not reply.
     fn lost<T>(&self, open: T) -> Result<T, StoreError> {
         match self.backend.settings.on_loss {
             FailureMode::Open => Ok(open),
@@ -152,7 +152,8 @@ impl RedisStore {
         }
     }
 
-    /// `at` is a time in microseconds since 1970; none for the server's own.
+    /// Checks and counts a request. `at` is in microseconds since 1970; `None` for the server's
+    /// clock.
     pub(crate) async fn check(
         &self,
         at: Option<u64>,
@@ -202,8 +203,8 @@ impl RedisStore {
         self.run(script).await
     }
 
-    /// Whether it was granted, the reservation's number, and the state. A number of zero is of a
-    /// reservation that was granted because the store is lost and open on loss.
+    /// Whether the reservation was granted, its number, and the state. The number is zero if it was
+    /// granted because the store is lost and open on loss.
     pub(crate) async fn reserve(
         &self,
         budget_keys: &BudgetKeys,
@@ -237,7 +238,8 @@ impl RedisStore {
         }
     }
 
-    /// A response that Redis cannot give is a miss, in either failure mode: the upstream has it.
+    /// A cached response. A loss of Redis is a miss in either failure mode, because the upstream
+    /// can answer.
     pub(crate) async fn cached(&self, key: &CacheKey) -> Option<Arc<CachedResponse>> {
         let bytes = self.value_at(self.digest_key("answer", key)).await.flatten();
         bytes.and_then(CachedResponse::decode).map(Arc::new)
@@ -289,7 +291,7 @@ fn state(budget: &Budget, reply: BudgetReply) -> BudgetState {
     BudgetState::new(budget, spent, reserved, Duration::from_micros(resets))
 }
 
-/// Of a budget that cannot be read: as if unused.
+/// The state of an unreadable budget, which counts as unused.
 fn unknown(budget: &Budget) -> BudgetState {
     BudgetState::new(budget, 0, 0, Duration::ZERO)
 }

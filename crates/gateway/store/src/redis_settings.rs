@@ -1,15 +1,16 @@
-//! Settings of the Redis store, and the failure mode without it.
+//! Settings of the Redis store, and its failure mode.
 
 use std::time::Duration;
 
 /// The behaviour when Redis does not answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FailureMode {
-    /// Requests pass uncounted; every one is counted as a store error.
+    /// requests pass
     #[default]
     Open,
-    /// Requests are refused with [`StoreError::Unavailable`](crate::StoreError::Unavailable).
+    /// requests are refused with 503
     Closed,
 }
 
@@ -30,7 +31,7 @@ pub struct RedisSettings {
 }
 
 impl std::fmt::Debug for RedisSettings {
-    /// Without the address, which may hold a password.
+    /// Omits the address, which may contain a password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RedisSettings").field("prefix", &self.prefix).finish_non_exhaustive()
     }

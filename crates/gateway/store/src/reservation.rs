@@ -1,4 +1,4 @@
-//! Reservations: an estimate held for a request in progress.
+//! Reservations: budget reserved for a request in progress.
 
 use crate::memory::MemoryStore;
 use crate::redis::RedisStore;
@@ -8,15 +8,15 @@ use std::sync::Arc;
 /// The result of a reservation.
 #[derive(Debug)]
 pub enum Grant {
-    /// Reserved; settle it when the cost is known.
+    /// Reserved; settle it once the cost is known.
     Reserved(Reservation),
-    /// Not enough left.
+    /// The budget is too small.
     Refused(BudgetState),
 }
 
-/// A reserved estimate. Dropped without [`settle`](Self::settle), it is given back: what was
-/// cancelled costs nothing. In Redis giving back is a task of the runtime in which it is dropped;
-/// outside of one, and when Redis is lost, the lease gives it back.
+/// A reserved estimate. If it is dropped without [`settle`](Self::settle), it is released:
+/// cancelled requests cost nothing. In Redis a task of the current runtime releases it; outside a
+/// runtime, and when Redis is lost, its lease expires.
 #[derive(Debug)]
 #[must_use]
 pub struct Reservation {
@@ -25,7 +25,7 @@ pub struct Reservation {
     pub(crate) hold: Option<Hold>,
 }
 
-/// The store that holds it.
+/// The store with the reservation.
 #[derive(Debug)]
 pub(crate) enum Hold {
     Memory(Arc<MemoryStore>, budget_table::ReservationRef),
@@ -38,14 +38,14 @@ impl Reservation {
         self.estimate
     }
 
-    /// The budget just after it was set aside.
+    /// The budget right after the reservation.
     pub const fn state(&self) -> &BudgetState {
         &self.state
     }
 
-    /// Gives back the estimate and takes the actual cost, less or more. `now` as in
-    /// [`Store::check`](crate::Store::check). If Redis is lost the cost is not recorded, and
-    /// counted as a store error.
+    /// Releases the estimate and charges the actual cost. `now` as in
+    /// [`Store::check`](crate::Store::check). If Redis is lost, the cost is not recorded and counts
+    /// as a store error.
     pub async fn settle(mut self, now: u64, actual: u64) {
         match self.hold.take() {
             Some(Hold::Memory(store, account)) => {

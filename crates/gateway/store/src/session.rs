@@ -4,10 +4,10 @@ use crate::RecordId;
 use bytes::Bytes;
 use std::time::Duration;
 
-/// What bounds sessions.
+/// Limits of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionRules {
-    /// Most live sessions. A further one is refused with [`RecordError::Full`].
+    /// Most live sessions. More are refused with [`RecordError::Full`].
     ///
     /// [`RecordError::Full`]: crate::RecordError::Full
     pub sessions: usize,
@@ -17,35 +17,35 @@ pub struct SessionRules {
     pub calls: u32,
 }
 
-/// A session to make.
+/// A new session.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSession<'a> {
     /// Random, see [`RecordId`].
     pub id: RecordId,
-    /// Whose it is. Nobody else can see it.
+    /// Its owner. Other owners cannot see it.
     pub owner: &'a str,
-    /// Most live sessions of its owner. A further one is refused as if there were no room.
+    /// Most live sessions of its owner. More are refused as if the store were full.
     pub most: usize,
-    /// How long it lives from now on.
+    /// Its time to live.
     pub ttl: Duration,
-    /// What is kept with it.
+    /// The caller's metadata.
     pub metadata: &'a [u8],
 }
 
 /// A session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// When it was made, in milliseconds since 1970 UTC.
+    /// When it was created, in milliseconds since 1970 UTC.
     pub created_at: u64,
-    /// When it ends, in milliseconds since 1970 UTC, as was said when it was made.
+    /// When it expires, in milliseconds since 1970 UTC.
     pub expires_at: u64,
     /// Tool calls so far.
     pub calls: u32,
-    /// What is kept with it.
+    /// The caller's metadata.
     pub metadata: Bytes,
 }
 
-/// Milliseconds of a time to live, rounded up: nothing ends before its time.
+/// Milliseconds of a time to live, rounded up, so that no session ends early.
 pub(crate) fn millis(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Expired sessions that a new one takes away, so that no operation takes long.
+/// Expired sessions removed per insertion, to bound the time of an operation.
 const FEW: usize = 8;
 
 /// All sessions of a process, shared by its workers.
 ///
-/// Expired ones go when new ones come: a few each time, and all of them when there is no room. Live
-/// ones never give way.
+/// New sessions remove expired ones: a few each time, and all when the table is full. Live ones are
+/// never evicted.
 #[derive(Debug, Default)]
 pub(crate) struct SessionTable(Mutex<Table>);
 
@@ -21,11 +21,11 @@ pub(crate) struct SessionTable(Mutex<Table>);
 struct Table {
     by_id: HashMap<RecordId, Entry>,
     by_expiry: BTreeSet<(u64, RecordId)>,
-    /// How many each owner has.
+    /// Number of sessions by owner.
     owners: HashMap<Box<str>, usize>,
 }
 
-/// A session as it is kept. Nothing in it keeps a larger buffer alive.
+/// A stored session. Its bytes are copied, so that they do not keep a larger buffer alive.
 #[derive(Debug)]
 struct Entry {
     owner: Box<str>,
@@ -73,7 +73,7 @@ impl SessionTable {
         self.lock().live(now, owner, id).map(|entry| entry.session())
     }
 
-    /// Counts a tool call; the number of calls with it.
+    /// Counts a tool call; returns the new number of calls.
     pub(crate) fn count_call(
         &self,
         now: u64,
@@ -110,7 +110,7 @@ impl Table {
             .ok_or(RecordError::NotFound)
     }
 
-    /// Whether there is no room for another one: for anybody, or for this owner.
+    /// Whether the table is full, in total or for this owner.
     fn is_full(&self, rules: &SessionRules, new: &NewSession<'_>) -> bool {
         let own = self.owners.get(new.owner).copied().unwrap_or_default();
         self.by_id.len() >= rules.sessions || own >= new.most
@@ -127,7 +127,7 @@ impl Table {
         }
     }
 
-    /// Removes expired ones, at most so many.
+    /// Removes expired sessions, up to a number.
     fn remove_expired(&mut self, now: u64, most: usize) {
         for _ in 0..most {
             match self.by_expiry.first() {

@@ -1,5 +1,5 @@
-//! The fetches in progress: of all requests that want the same response at the same time, one
-//! fetches it and the others wait, across worker threads.
+//! Single flight: of concurrent requests for the same response, one fetches it and the others wait,
+//! across worker threads.
 //!
 //! Kept instead of `quick_cache` or `moka`: their waiters take the lead one after another when the
 //! leader gives up, while here a leader that finds a response uncacheable releases all waiters at
@@ -17,7 +17,7 @@ pub(crate) struct SingleFlight(Mutex<Fetches>);
 #[derive(Debug, Default)]
 pub(crate) struct Fetches {
     pub(crate) by_key: HashMap<CacheKey, Entry>,
-    /// Fetches that ended. If two readings differ, one ended between them.
+    /// Number of ended fetches. If two readings differ, one ended between them.
     pub(crate) ended: u64,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Entry {
 /// One fetch.
 ///
 /// `Notify` and not `watch`: when a leader fails, exactly one follower must wake, and a wake-up
-/// that reaches a follower which has gone away must pass to the next. `notify_one` promises that.
+/// that reaches a dropped follower must pass to the next. `notify_one` guarantees that.
 #[derive(Debug, Default)]
 pub(crate) struct Fetch {
     /// Set once at the end: the response, or `None` if every follower must fetch for itself.
@@ -51,7 +51,7 @@ impl SingleFlight {
 }
 
 impl Fetches {
-    /// The entry of this fetch; a later fetch of the same key has its own.
+    /// The entry of this fetch; a later fetch of the same key has its own entry.
     pub(crate) fn entry_of(&mut self, key: &CacheKey, fetch: &Arc<Fetch>) -> Option<&mut Entry> {
         self.by_key.get_mut(key).filter(|entry| Arc::ptr_eq(&entry.fetch, fetch))
     }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The store of a process, made once; every worker then [attaches](Self::attach) to it.
+/// The store of a process; every worker [attaches](Self::attach) to it.
 #[derive(Clone, Debug)]
 pub enum Backend {
     /// In the memory of this process.
@@ -23,16 +23,16 @@ impl Backend {
         Self::Memory(Arc::new(MemoryStore::new(sizes)))
     }
 
-    /// In Redis. Nothing is connected yet.
+    /// A store in Redis. Does not connect yet.
     ///
     /// # Errors
-    /// An address that cannot be read.
+    /// The address is invalid.
     pub fn redis(settings: RedisSettings) -> Result<Self, StoreError> {
         Ok(Self::Redis(Arc::new(RedisBackend::new(settings)?)))
     }
 
     /// A worker's store. Must run on the worker's own runtime, which then drives its connection to
-    /// Redis; succeeds without Redis too, and behaves as chosen for its loss until it is there.
+    /// Redis. Succeeds without Redis too, and applies the failure mode until Redis answers.
     pub async fn attach(&self) -> Store {
         match self {
             Self::Memory(store) => Store::Memory(Arc::clone(store)),
@@ -42,7 +42,7 @@ impl Backend {
         }
     }
 
-    /// Operations that had no answer (`store_errors`): always zero in memory.
+    /// Operations without an answer (`store_errors`): always zero in memory.
     pub fn errors(&self) -> u64 {
         match self {
             Self::Memory(_) => 0,
@@ -50,7 +50,7 @@ impl Backend {
         }
     }
 
-    /// Whether a worker has lost its connection to Redis.
+    /// Whether a worker has no connection to Redis.
     pub fn is_lost(&self) -> bool {
         matches!(self, Self::Redis(backend) if backend.is_lost())
     }
@@ -63,7 +63,7 @@ impl Backend {
         }
     }
 
-    /// Answers that are being fetched now.
+    /// Number of fetches in progress.
     pub fn fetches(&self) -> usize {
         match self {
             Self::Memory(store) => store.single_flight.in_progress(),
@@ -75,8 +75,8 @@ impl Backend {
 /// One worker's store; clones share it.
 ///
 /// `now` is always monotonic, in nanoseconds from a start that all workers of the process share.
-/// Redis counts on its own clock and does not look at it. In memory no operation ever waits: the
-/// futures are ready at once, and the work in Redis is boxed so that they are small.
+/// Redis uses its own clock instead. In memory the futures are ready at once; the Redis futures are
+/// boxed to keep all of them small.
 #[derive(Clone, Debug)]
 pub enum Store {
     /// In the memory of this process.
@@ -103,7 +103,7 @@ impl Store {
     /// Reserves an estimate if the budget has enough left.
     ///
     /// # Errors
-    /// A loss of Redis that is closed on loss. Open, everything is granted, and its cost is
+    /// A loss of Redis that is closed on loss. If open, the reservation is granted, and its cost is
     /// recorded if Redis is back by then.
     pub async fn reserve(
         &self,
@@ -132,7 +132,7 @@ impl Store {
     /// The state of a budget now.
     ///
     /// # Errors
-    /// A loss of Redis that is closed on loss. Open, it looks unused.
+    /// A loss of Redis that is closed on loss. If open, the budget counts as unused.
     pub async fn budget(
         &self,
         now: u64,
@@ -145,10 +145,10 @@ impl Store {
         }
     }
 
-    /// A small value, if there is one that is not too old.
+    /// A small value that has not expired.
     ///
     /// # Errors
-    /// A loss of Redis that is closed on loss. Open, there is none.
+    /// A loss of Redis that is closed on loss. If open, the value counts as absent.
     pub async fn value(&self, now: u64, key: &CacheKey) -> Result<Option<Bytes>, StoreError> {
         match self {
             Self::Memory(store) => Ok(store.value(now, key)),
@@ -156,10 +156,10 @@ impl Store {
         }
     }
 
-    /// Keeps a small value for `ttl`. In memory it may go earlier, when room is needed.
+    /// Stores a small value for `ttl`. In memory it may be evicted earlier.
     ///
     /// # Errors
-    /// A loss of Redis that is closed on loss. Open, it is not kept.
+    /// A loss of Redis that is closed on loss. If open, the value is not stored.
     pub async fn put_value(
         &self,
         now: u64,

@@ -1,4 +1,4 @@
-//! Sends the answer to a request: when it is due, as JSON or as a stream, with the planned fault.
+//! Sends the answer to a request at its due time, as JSON or as a stream, with the planned fault.
 
 use hyper::Response;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::response_body::{ResponseBody, ServiceResult};
 use crate::rpc::{self, INTERNAL_ERROR, Refusal, RpcError, broken_off};
 use crate::token;
 
-/// A reply and how it is sent.
+/// A reply and its transport.
 pub(super) struct Answer {
     pub(super) shape: Shape,
     pub(super) id: Value,
@@ -22,7 +22,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// `agent` is the name of the agent that answers.
+    /// `agent` is the name of the answering agent.
     pub(super) async fn send(mut self, mut responder: Responder, agent: &str) -> ServiceResult {
         self.describe(&mut responder);
         let (id, version) = (self.id.clone(), self.shape.version);
@@ -55,7 +55,7 @@ impl Answer {
         }
     }
 
-    /// Records what is known before the answer is sent.
+    /// Records the plan before the answer is sent.
     fn describe(&self, responder: &mut Responder) {
         let streamed = matches!(self.reply.content, Content::Events(_));
         let pieces = u32::try_from(self.reply.pieces).unwrap_or(u32::MAX);
@@ -64,7 +64,7 @@ impl Answer {
             if let Some((task, state)) = &self.reply.task {
                 rpc.session = Some((*task.context).to_owned());
                 rpc.task = Some(token::text(task.id));
-                // The names of 0.3 in both versions, so that rows can be compared.
+                // States have their 0.3 names in both versions, to make records comparable.
                 rpc.state = Some(state.name(Version::V03).to_owned());
             }
         });
@@ -137,7 +137,7 @@ impl Answer {
     }
 }
 
-/// A message as a server-sent event. JSON has no raw line ends.
+/// A message as a server-sent event. JSON contains no raw line breaks.
 fn event(message: &[u8]) -> Vec<u8> {
     [b"data: ", message, b"\n\n"].concat()
 }

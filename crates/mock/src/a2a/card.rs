@@ -17,7 +17,7 @@ pub(super) fn serve(
     name: Option<&str>,
     agent: Option<(&str, &AgentSpec)>,
 ) -> Response<ResponseBody> {
-    let Some((known, agent)) = agent else { return responder.error(404, "There is no such agent") };
+    let Some((known, agent)) = agent else { return responder.error(404, "Unknown agent") };
     if !matches!(head.method, Method::GET | Method::HEAD) {
         responder.headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return responder.error(405, "Only GET requests are accepted here");
@@ -31,8 +31,7 @@ fn host(headers: &HeaderMap) -> &str {
     headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost")
 }
 
-/// The card of both versions: members of 0.3 stand beside those of 1.0, as the official server
-/// has them.
+/// The card for both versions: it has the members of 0.3 and of 1.0, like the official server's.
 fn card(name: &str, agent: &AgentSpec, url: &str) -> Value {
     let interface = |version: &str| json!({"url": url, "protocolBinding": "JSONRPC", "protocolVersion": version});
     let skill = json!({

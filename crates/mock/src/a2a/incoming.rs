@@ -1,11 +1,12 @@
 //! Reads what a client sends to an agent.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::version::Version;
 use crate::rpc::{Object, RpcError};
 
-/// The longest context id that is kept, in bytes.
+/// The longest stored context id, in bytes.
 const MAX_CONTEXT: usize = 256;
 
 /// A message of the client.
@@ -19,52 +20,74 @@ pub(super) struct Incoming {
     pub(super) waits: bool,
 }
 
+#[derive(Deserialize)]
+struct Params {
+    message: Message,
+    configuration: Option<Configuration>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message {
+    message_id: String,
+    role: String,
+    task_id: Option<String>,
+    context_id: Option<String>,
+    parts: Vec<Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Configuration {
+    /// 0.3; true by default.
+    blocking: Option<bool>,
+    /// 1.0; false by default.
+    return_immediately: Option<bool>,
+}
+
 impl Incoming {
     /// Reads the parameters of `SendMessage` and `SendStreamingMessage`.
     ///
     /// # Errors
     /// A required member is missing or has another type.
     pub(super) fn read(version: Version, params: &Object) -> Result<Self, RpcError> {
-        let message = params.get("message").and_then(Value::as_object);
-        let message = message.ok_or_else(|| RpcError::invalid_params("`message` is missing"))?;
-        required_text(message, "messageId")?;
+        let Params { message, configuration } = Params::deserialize(params)
+            .map_err(|error| RpcError::invalid_params(error.to_string()))?;
+        if message.message_id.is_empty() {
+            return Err(RpcError::invalid_params("`messageId` must be a text"));
+        }
         let user = if version == Version::V03 { "user" } else { "ROLE_USER" };
-        if required_text(message, "role")? != user {
+        if message.role != user {
             return Err(RpcError::invalid_params(format!("`role` must be {user}")));
         }
-        let context = optional_text(message, "contextId")?;
+        let context = message.context_id.filter(|context| !context.is_empty());
         if context.as_ref().is_some_and(|context| context.len() > MAX_CONTEXT) {
             let problem = format!("`contextId` has more than {MAX_CONTEXT} bytes");
             return Err(RpcError::invalid_params(problem));
         }
+        let Configuration { blocking, return_immediately } = configuration.unwrap_or_default();
         Ok(Self {
-            text: read_parts(version, message)?,
-            task: optional_text(message, "taskId")?,
+            text: read_parts(version, &message.parts)?,
+            task: message.task_id.filter(|task| !task.is_empty()),
             context,
-            waits: read_configuration(version, params)?,
+            waits: match version {
+                Version::V03 => blocking.unwrap_or(true),
+                Version::V1 => !return_immediately.unwrap_or(false),
+            },
         })
     }
 }
 
-/// A parameter that must be a text, and not an empty one.
+/// A required parameter: a text that is not empty.
 pub(super) fn required_text<'a>(object: &'a Object, key: &str) -> Result<&'a str, RpcError> {
     let text = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     text.ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a text")))
 }
 
-/// A parameter that may be missing or empty.
-pub(super) fn optional_text(object: &Object, key: &str) -> Result<Option<String>, RpcError> {
-    match object.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) if text.is_empty() => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(RpcError::invalid_params(format!("`{key}` must be a text"))),
+fn read_parts(version: Version, parts: &[Value]) -> Result<String, RpcError> {
+    if parts.is_empty() {
+        return Err(RpcError::invalid_params("`parts` must not be empty"));
     }
-}
-
-fn read_parts(version: Version, message: &Object) -> Result<String, RpcError> {
-    let parts = message.get("parts").and_then(Value::as_array).filter(|parts| !parts.is_empty());
-    let parts = parts.ok_or_else(|| RpcError::invalid_params("`parts` must not be empty"))?;
     let mut text = String::new();
     for part in parts {
         let kind = kind_of(version, part);
@@ -76,7 +99,8 @@ fn read_parts(version: Version, message: &Object) -> Result<String, RpcError> {
     Ok(text)
 }
 
-/// The kind of a part, if its content is there: 0.3 names it in `kind`, 1.0 has one member for it.
+/// The kind of a part, if its content is present: 0.3 names it in `kind`, 1.0 has one member per
+/// kind.
 fn kind_of(version: Version, part: &Value) -> Option<&'static str> {
     let known: &[&'static str] = match version {
         Version::V03 => &["text", "file", "data"],
@@ -92,24 +116,6 @@ fn kind_of(version: Version, part: &Value) -> Option<&'static str> {
         _ => part.get(kind).is_some(),
     })?;
     present.next().is_none().then_some(kind)
-}
-
-/// Returns whether the client waits for the end of a task.
-fn read_configuration(version: Version, params: &Object) -> Result<bool, RpcError> {
-    let configuration = match params.get("configuration") {
-        None | Some(Value::Null) => return Ok(true),
-        Some(Value::Object(configuration)) => configuration,
-        Some(_) => return Err(RpcError::invalid_params("`configuration` must be an object")),
-    };
-    let flag = |key: &str| match configuration.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Bool(flag)) => Ok(Some(*flag)),
-        Some(_) => Err(RpcError::invalid_params(format!("`{key}` must be true or false"))),
-    };
-    Ok(match version {
-        Version::V03 => flag("blocking")?.unwrap_or(true),
-        Version::V1 => !flag("returnImmediately")?.unwrap_or(false),
-    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The A2A methods: what each answers, and when.
+//! The A2A methods: their answers and times.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ use crate::stop::Stop;
 use crate::token;
 use crate::worker::Worker;
 
-/// A request whose method is known.
-pub(super) struct Asked<'a> {
+/// A request with a known method.
+pub(super) struct A2aRequest<'a> {
     pub(super) worker: &'a Worker,
     pub(super) name: &'a str,
     pub(super) agent: &'a AgentSpec,
@@ -36,7 +36,7 @@ pub(super) struct Asked<'a> {
     pub(super) overrides: &'a RequestOverrides,
 }
 
-/// What is sent.
+/// The content of a reply.
 #[derive(Debug)]
 pub(super) enum Content {
     /// One answer.
@@ -45,18 +45,18 @@ pub(super) enum Content {
     Events(Vec<(u64, Value)>),
 }
 
-/// What a method answers.
+/// The reply of a method.
 #[derive(Debug)]
 pub(super) struct Reply {
-    /// 200, unless the mock is too full.
+    /// 200, unless the task store is full.
     pub(super) status: u16,
     pub(super) content: Content,
-    /// Nanoseconds from the complete request to an answer that is no stream.
+    /// Nanoseconds from the complete request to an unstreamed answer.
     pub(super) latency: u64,
     pub(super) fault: Option<Fault>,
-    /// The task that the answer tells of, and its state in the last word.
+    /// The task of the answer, and its final state.
     pub(super) task: Option<(Task, State)>,
-    /// Given if that task is canceled before the answer is due.
+    /// Signals that the task is canceled before the answer is due.
     pub(super) stop: Option<Stop>,
     /// Pieces of a result.
     pub(super) pieces: usize,
@@ -80,7 +80,7 @@ impl Reply {
 }
 
 /// The reply to a request.
-pub(super) fn reply(asked: &Asked<'_>, method: Method, responder: &mut Responder) -> Reply {
+pub(super) fn reply(asked: &A2aRequest<'_>, method: Method, responder: &mut Responder) -> Reply {
     let replied = match method {
         Method::Send | Method::Stream => asked.send(method == Method::Stream, responder),
         Method::Get => asked.get(responder),
@@ -93,16 +93,16 @@ pub(super) fn reply(asked: &Asked<'_>, method: Method, responder: &mut Responder
     reply
 }
 
-/// What an agent has drawn for a message.
+/// The values drawn for a message.
 struct Plan {
     rng: RequestRng,
-    /// When it began, and for how long it works.
+    /// The start and the end of the work.
     started: u64,
     latency: u64,
     fault: Option<Fault>,
 }
 
-impl Asked<'_> {
+impl A2aRequest<'_> {
     fn tasks(&self) -> &Arc<Tasks> {
         &self.worker.state().tasks
     }
@@ -111,14 +111,14 @@ impl Asked<'_> {
         self.shape.clock.now()
     }
 
-    /// The task that the parameters name.
+    /// The task named by the parameters.
     fn named_task(&self, responder: &mut Responder) -> Result<Task, RpcError> {
         let id = required_text(self.params, "id")?;
         responder.exchange.rpc(|rpc| rpc.task = Some(id.to_owned()));
         self.tasks().get(self.name, id).ok_or_else(|| self.unusable(Unusable::Unknown))
     }
 
-    /// The error for a task that takes no message.
+    /// The error for a task that does not accept a message.
     fn unusable(&self, problem: Unusable) -> RpcError {
         match problem {
             Unusable::Unknown => RpcError::new(TASK_NOT_FOUND, "Task not found"),
@@ -131,7 +131,7 @@ impl Asked<'_> {
         }
     }
 
-    /// An answer at once that shows a task as it is.
+    /// An immediate answer with the state of a task.
     fn show(&self, task: Task) -> Reply {
         let now = self.now();
         let content = Content::Once(Ok(self.shape.task(&task, now)));
@@ -154,12 +154,12 @@ impl Asked<'_> {
         }
     }
 
-    /// A stream to the end of a task's work.
+    /// A stream up to the end of a task's work.
     fn stream(&self, task: Task, begin: State) -> Reply {
         let events = self.shape.events(&task, begin);
         let pieces = events.iter().filter(|(_, event)| is_piece(self.shape.version, event)).count();
         let stop = Some(self.tasks().watch(task.id));
-        // A task that asks for input does so until a message comes, which has its own stream.
+        // A task that requests input waits for the next message, which has its own stream.
         let end = task.work.end;
         Reply { task: Some((task, end)), stop, pieces, ..Reply::new(Content::Events(events)) }
     }
@@ -213,7 +213,7 @@ impl Asked<'_> {
         Ok(Reply { fault, ..reply })
     }
 
-    /// Draws what the agent does.
+    /// Draws the agent's plan.
     fn plan(&self, incoming: &Incoming, responder: &mut Responder) -> Plan {
         responder.exchange.draw_by(|| fnv1a(behind_marker(&incoming.text).as_bytes()));
         let (started, rng) = (responder.exchange.complete_at(), responder.exchange.rng());
@@ -251,7 +251,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Opens a task, or lets a known one work again; `None` if there are too many.
+    /// Opens a task, or resumes a known one; `None` if there are too many.
     fn begin(
         &self,
         known: Option<&Task>,
@@ -263,7 +263,7 @@ impl Asked<'_> {
         resumed.map(Some).map_err(|problem| self.unusable(problem))
     }
 
-    /// The task at the end of its work or, for a client that does not wait, as it begins.
+    /// The task at the end of its work, or at its start if the client does not wait.
     fn once(&self, task: Task, waits: bool, due: u64) -> Reply {
         let (at, latency) = if waits { (task.work.due, due) } else { (task.work.started, 0) };
         let content = Content::Once(Ok(self.shape.named("task", self.shape.task(&task, at))));

@@ -10,7 +10,7 @@ use crate::rng::mixed;
 use crate::token::{self, Token};
 use crate::utc::rfc3339;
 
-/// Writes what one agent says in one version.
+/// Formats one agent's answers in one version.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) version: Version,
@@ -28,7 +28,7 @@ impl Shape {
         }
     }
 
-    /// Names the kind of a value, where the version does that in the value.
+    /// Adds the kind to a value, if the version requires it.
     fn of_kind(self, kind: &str, mut value: Value) -> Value {
         if self.version == Version::V03 {
             value["kind"] = Value::from(kind);
@@ -36,7 +36,7 @@ impl Shape {
         value
     }
 
-    /// A message of the agent. `task` is the one that it speaks about.
+    /// A message of the agent. `task` is its subject.
     pub(super) fn message(
         self,
         id: Token,
@@ -55,7 +55,7 @@ impl Shape {
         self.of_kind("message", message)
     }
 
-    /// A status, and since when it holds on the monotonic clock.
+    /// A status, and the monotonic time at which it began.
     fn status(self, task: &Task, state: State, since: Option<u64>) -> Value {
         let mut status = json!({"state": state.name(self.version)});
         if let Some(since) = since {
@@ -66,7 +66,7 @@ impl Shape {
             State::Failed => "The mock was asked to let this task fail",
             _ => return status,
         };
-        // One message for each status of each task.
+        // One message per task and status.
         let low = u64::try_from(task.id & u128::from(u64::MAX)).unwrap_or(0);
         let id = token::make(mixed(low, state as u64), task.work.due);
         status["message"] = self.message(id, &task.context, Some(task.id), text);
@@ -89,13 +89,13 @@ impl Shape {
         self.of_kind("task", value)
     }
 
-    /// A task as it is at a time.
+    /// A task in its state at a time.
     pub(super) fn task(self, task: &Task, now: u64) -> Value {
         let (state, since) = task.state(now);
         self.task_in(task, state, since)
     }
 
-    /// A result that may be one of several kinds, under its name.
+    /// Wraps a result that may be one of several kinds in its name.
     pub(super) fn named(self, name: &str, value: Value) -> Value {
         match self.version {
             Version::V03 => value,
@@ -122,14 +122,13 @@ impl Shape {
         self.named("artifactUpdate", self.of_kind("artifact-update", event))
     }
 
-    /// How a stream ends whose task was canceled.
+    /// The last event of the stream of a canceled task.
     pub(super) fn canceled_event(self, task: &Task) -> Value {
         self.status_event(task, State::Canceled, None)
     }
 
-    /// The events of a task up to the end of its work, with their times on the monotonic clock.
-    /// The first is the task itself in the state in which the stream finds it: `Submitted` for a
-    /// new one, else `Working`.
+    /// The events of a task up to the end of its work, with their times on the monotonic clock. The
+    /// first is the task itself in its current state: `Submitted` for a new task, else `Working`.
     pub(super) fn events(self, task: &Task, begin: State) -> Vec<(u64, Value)> {
         let work = &task.work;
         let first = self.task_in(task, begin, work.started);
@@ -158,7 +157,7 @@ impl Shape {
     }
 }
 
-/// Where a piece of a text ends; no character is cut.
+/// The end of a piece of a text, on a character boundary.
 fn place(text: &str, number: u64, count: u64) -> usize {
     let at = usize::try_from(part(text.len() as u64, number, count)).unwrap_or(0);
     text.floor_char_boundary(at)

@@ -14,12 +14,12 @@ use crate::fault::FaultShare;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct A2aSpec {
-    /// The most tasks that are kept. For a further one the oldest that does not work is forgotten;
-    /// if there is none, status 503. A task takes about half a KiB, and all echoes in tasks
-    /// together at most 64 MiB.
+    /// The most stored tasks. A new one replaces the oldest idle task; if all are working, it gets
+    /// status 503. A task uses about half a KiB, and the echoes of all tasks together at most 64
+    /// MiB.
     pub max_tasks: u32,
-    /// The agents by name; at `/a2a` is `echo` if there is one, else the first. The default has
-    /// `asking`, `echo`, `failing` and `slow`.
+    /// The agents by name; `/a2a` is `echo` if it exists, else the first. The default has `asking`,
+    /// `echo`, `failing` and `slow`.
     pub agents: BTreeMap<String, AgentSpec>,
 }
 
@@ -30,7 +30,7 @@ impl Default for A2aSpec {
     }
 }
 
-/// How an agent answers.
+/// The form of an agent's answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentAnswer {
@@ -42,7 +42,7 @@ pub enum AgentAnswer {
 }
 
 impl AgentAnswer {
-    /// Every word, for the reference page.
+    /// All variants, for the reference page.
     #[cfg(test)]
     pub(crate) const ALL: [Self; 2] = [Self::Message, Self::Task];
 }
@@ -52,7 +52,7 @@ impl AgentAnswer {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentSpec {
-    /// What its card says about it.
+    /// The description in its card.
     pub description: String,
     /// Whether it answers with a message or with a task.
     pub answer: AgentAnswer,
@@ -62,9 +62,9 @@ pub struct AgentSpec {
     pub echo: bool,
     /// Bytes of the result's text, if it is not an echo.
     pub result_bytes: Distribution<u32>,
-    /// Pieces in which a stream delivers the result of a task, at equal distances up to its end.
+    /// Number of pieces of a streamed result, at equal intervals.
     pub pieces: u32,
-    /// Share of the tasks that ask for input once, after `latency`, before they work, 0 to 1.
+    /// Share of the tasks that request input once, after `latency`, before they work, 0 to 1.
     pub input_required_share: f64,
     /// Share of the tasks that fail, 0 to 1.
     pub failed_share: f64,
@@ -72,7 +72,7 @@ pub struct AgentSpec {
     pub rpc_error_share: f64,
     /// The code of these errors.
     pub rpc_error_code: i32,
-    /// Injected faults and their shares; `@n` is behind event `n` of a stream.
+    /// Injected faults and their shares; `@n` is after event `n` of a stream.
     pub faults: Vec<FaultShare>,
 }
 

@@ -1,7 +1,7 @@
 //! The tasks of the agents: bounded in number and in bytes.
 //!
-//! A task has no work of its own. Its state follows from the time: it works until it is due, and
-//! has then the end that was planned for it.
+//! A task runs no code. Its state is computed from the time: it works until it is due, and then has
+//! its planned end.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,30 +16,30 @@ use crate::rng::RequestRng;
 use crate::stop::Stop;
 use crate::token::{self, Token};
 
-/// The most bytes of texts that tasks give back.
+/// The most bytes of texts for echoes.
 const MAX_TEXTS: usize = 64 * 1024 * 1024;
 
-/// A full store looks at so many of its oldest tasks for one that does not work.
+/// A full store examines this many of its oldest tasks for an idle one.
 const LOOKS: usize = 64;
 
-/// What a task does from one message of the client to the next.
+/// The work of a task for one message of the client.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
-    /// The text that an echo gives back.
+    /// The text of an echo.
     pub(super) echo: Option<Arc<str>>,
-    /// The words of other results, and how many bytes of them there are.
+    /// The random words of other results, and their length in bytes.
     pub(super) words: RequestRng,
     pub(super) bytes: usize,
     /// Pieces of the result in a stream.
     pub(super) pieces: u32,
-    /// When it began and when it ends, on the monotonic clock.
+    /// Start and end on the monotonic clock.
     pub(super) started: u64,
     pub(super) due: u64,
-    /// Its end: the task asks for input, is completed or has failed.
+    /// Its end: requests input, completed or failed.
     pub(super) end: State,
 }
 
-/// A task as it is now.
+/// A snapshot of a task.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) id: Token,
@@ -50,7 +50,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Its state, and since when.
+    /// Its state, and the time at which it began.
     pub(super) const fn state(&self, now: u64) -> (State, u64) {
         match self.canceled {
             Some(at) => (State::Canceled, at),
@@ -73,13 +73,13 @@ impl Task {
 /// Why a task cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
-    /// There is none, of this agent, or no longer.
+    /// The agent has no such task, or no longer.
     Unknown,
     /// It belongs to another context.
     OtherContext,
-    /// It is in this state.
+    /// Its state does not allow it.
     Is(State),
-    /// The texts of all tasks take too much memory.
+    /// The texts of all tasks use too much memory.
     NoRoom,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Tasks {
     clock: Clock,
     secret: u64,
     limit: usize,
-    /// Tokens made so far.
+    /// Number of generated tokens.
     made: Counter,
     inner: Mutex<Inner>,
 }
@@ -98,19 +98,19 @@ pub(crate) struct Tasks {
 struct Inner {
     text_bytes: usize,
     by_id: HashMap<Token, Entry>,
-    /// Every id once, the oldest first.
+    /// All ids, the oldest first.
     order: VecDeque<Token>,
 }
 
 #[derive(Debug)]
 struct Entry {
     task: Task,
-    /// The answers that end if the task is canceled.
+    /// The answers to end if the task is canceled.
     waiting: Vec<(u64, oneshot::Sender<()>)>,
 }
 
 impl Inner {
-    /// Forgets old tasks until `bytes` more fit; returns whether they do.
+    /// Removes old tasks until `bytes` more fit; returns whether they do.
     fn make_room(&mut self, tasks: &Tasks, bytes: usize) -> bool {
         let now = tasks.clock.now();
         for _ in 0..LOOKS {
@@ -148,12 +148,12 @@ impl Tasks {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new token, for a task, a context or a message.
+    /// A new token for a task, a context or a message.
     pub(super) fn token(&self) -> Token {
         token::make(self.secret, self.made.increment())
     }
 
-    /// Opens a task; `None` if there are too many that work.
+    /// Opens a task; `None` if too many are working.
     pub(super) fn open(&self, agent: &str, context: &str, work: Work) -> Option<Task> {
         let mut inner = self.inner();
         let bytes = work.echo.as_ref().map_or(0, |text| text.len());
@@ -174,7 +174,7 @@ impl Tasks {
         self.inner().entry(agent, id).map(|entry| entry.task.clone())
     }
 
-    /// Whether a task can take a message: it asks for input.
+    /// Checks that a task accepts a message, because it requested input.
     pub(super) fn check_open(
         &self,
         agent: &str,
@@ -191,14 +191,14 @@ impl Tasks {
         }
     }
 
-    /// Lets a task that asks for input work again.
+    /// Resumes a task that requested input.
     pub(super) fn resume(&self, agent: &str, id: &str, work: Work) -> Result<Task, Unusable> {
         let now = self.clock.now();
         let mut inner = self.inner();
         let more = work.echo.as_ref().map_or(0, |text| text.len());
         let used = inner.text_bytes;
         let entry = inner.entry(agent, id).ok_or(Unusable::Unknown)?;
-        // Two messages may come at once: the second finds a task that works.
+        // If two messages arrive at once, the second finds a working task.
         match entry.task.state(now).0 {
             State::InputRequired => {}
             state => return Err(Unusable::Is(state)),
@@ -213,7 +213,7 @@ impl Tasks {
         Ok(task)
     }
 
-    /// Cancels a task and stops the answers that wait for it.
+    /// Cancels a task and ends the answers that wait for it.
     pub(super) fn cancel(&self, agent: &str, id: &str) -> Result<Task, Unusable> {
         let now = self.clock.now();
         let mut inner = self.inner();
@@ -227,7 +227,7 @@ impl Tasks {
         Ok(entry.task.clone())
     }
 
-    /// A signal that the task is canceled; given at once if it is already, or is forgotten.
+    /// A signal for the cancellation of a task; already set if the task is canceled or was removed.
     pub(super) fn watch(self: &Arc<Self>, id: Token) -> Stop {
         let (sender, signal) = oneshot::channel();
         let mut inner = self.inner();

@@ -1,18 +1,18 @@
-//! The two versions of A2A: how they name methods and states, and what their errors carry.
+//! The two versions of A2A: their method names, state names and error details.
 
 use serde_json::json;
 
 use crate::rpc::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 
-/// There is no such task.
+/// The task is unknown.
 pub(super) const TASK_NOT_FOUND: i64 = -32_001;
 /// The task has ended.
 pub(super) const TASK_NOT_CANCELABLE: i64 = -32_002;
-/// The agent sends no push notifications.
+/// Push notifications are not supported.
 const PUSH_NOT_SUPPORTED: i64 = -32_003;
-/// The task is in a state in which this cannot be done.
+/// The task's state does not allow the operation.
 pub(super) const UNSUPPORTED_OPERATION: i64 = -32_004;
-/// The version of the request is not that of its method.
+/// The request's version differs from the version of its method.
 const VERSION_NOT_SUPPORTED: i64 = -32_009;
 
 /// A version of the protocol.
@@ -24,7 +24,7 @@ pub(super) enum Version {
     V1,
 }
 
-/// What a method does.
+/// The operation of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
     Send,
@@ -33,7 +33,7 @@ pub(super) enum Method {
     Cancel,
 }
 
-/// Every method that agents answer to.
+/// All methods of agents.
 const METHODS: [(&str, Method); 8] = [
     ("SendMessage", Method::Send),
     ("SendStreamingMessage", Method::Stream),
@@ -46,12 +46,12 @@ const METHODS: [(&str, Method); 8] = [
 ];
 
 impl Version {
-    /// The version that has a method: names with a slash are those of 0.3.
+    /// The version of a method: names with a slash belong to 0.3.
     pub(super) fn of_method(method: &str) -> Self {
         if method.contains('/') { Self::V03 } else { Self::V1 }
     }
 
-    /// The version of a header; one that is missing or empty means 0.3.
+    /// The version of a header; missing or empty means 0.3.
     pub(super) fn of_header(header: Option<&str>) -> Option<Self> {
         let text = header.filter(|text| !text.is_empty()).unwrap_or("0.3");
         let mut numbers = text.split('.').map(str::parse::<u16>);
@@ -70,21 +70,21 @@ impl Version {
         }
     }
 
-    /// Finds out what a request asks for.
+    /// The operation of a request.
     ///
     /// # Errors
-    /// There is no such method, or the header names another version than the method's.
+    /// The method is unknown, or the header names another version.
     pub(super) fn method(self, header: Option<&str>, method: &str) -> Result<Method, RpcError> {
         let found = METHODS.iter().find(|(name, _)| *name == method);
         let Some((_, found)) = found else {
             let is_push = method.to_ascii_lowercase().contains("pushnotificationconfig");
             let code = if is_push { PUSH_NOT_SUPPORTED } else { METHOD_NOT_FOUND };
-            return Err(RpcError::new(code, format!("There is no method {method}")));
+            return Err(RpcError::new(code, format!("Unknown method {method}")));
         };
         if Self::of_header(header) == Some(self) {
             return Ok(*found);
         }
-        // Clients of 0.3 do not know the code for this.
+        // Clients of 0.3 do not know this code.
         let code = if self == Self::V1 { VERSION_NOT_SUPPORTED } else { INTERNAL_ERROR };
         let (given, own) = (header.unwrap_or("0.3"), self.name());
         let problem = format!("A2A version '{given}' has no {method}, which is of version '{own}'");

@@ -3,7 +3,7 @@
 use super::{CREATED, Delta, StreamEncoder, WriteExt as _, put_escaped};
 use crate::model_output::{ContentKind, FinishReason, ModelOutput, Section};
 
-/// Writes a stream. Its chunks differ only in their delta; the bytes around it are built once.
+/// Writes a stream. Its chunks differ only in their delta, so the surrounding bytes are built once.
 #[derive(Debug, Default)]
 pub(super) struct ChatEncoder {
     before_delta: Vec<u8>,
@@ -97,7 +97,7 @@ impl StreamEncoder for ChatEncoder {
     }
 }
 
-/// The usage in a chunk of its own, where it is asked for, and the end mark.
+/// A separate chunk with the usage, if requested, and the end mark.
 pub(super) fn put_stream_end(
     output: &ModelOutput,
     out: &mut Vec<u8>,
@@ -113,13 +113,13 @@ pub(super) fn put_stream_end(
     out.put("data: [DONE]\n\n");
 }
 
-/// The event of a stream that breaks off.
+/// The event of an aborted stream.
 pub(super) fn put_error(out: &mut Vec<u8>) {
     out.put(r#"data: {"error":{"message":"The mock broke off this stream on purpose","#);
     out.put(r#""type":"server_error","param":null,"code":"mock_fault"}}"#).put("\n\n");
 }
 
-/// The body of a response that is not a stream.
+/// The body of an unstreamed response.
 pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
     let mut out = Vec::with_capacity(512 + 4 * output.tokens() as usize);
     put_head(output, "chat.completion", &mut out);

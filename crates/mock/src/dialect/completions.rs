@@ -1,4 +1,4 @@
-//! Writes `OpenAI`'s text completions, which continue a prompt: streams and full responses.
+//! Writes `OpenAI`'s text completions: streams and full responses.
 
 use super::chat::{finish_reason, put_error, put_stream_end, put_usage};
 use super::{CREATED, Delta, StreamEncoder, WriteExt as _, put_escaped};
@@ -40,7 +40,7 @@ impl StreamEncoder for CompletionsEncoder {
     }
 }
 
-/// The body of a response that is not a stream.
+/// The body of an unstreamed response.
 pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
     let mut out = Vec::with_capacity(512 + 4 * output.tokens() as usize);
     put_head(output, &mut out);

@@ -12,7 +12,7 @@ pub(crate) fn error_body(dialect: Option<Dialect>, status: u16, message: &str) -
         out.put(r#"","message":"#).put(message).put("}}");
     } else {
         let (kind, code) = openai_type(status);
-        // A message of a chat has a type.
+        // The type of a chat message.
         let is_message = dialect == Some(Dialect::Websocket);
         out.put(if is_message { r#"{"type":"error","# } else { "{" });
         out.put(r#""error":{"message":"#).put(message).put(r#","type":""#).put(kind);

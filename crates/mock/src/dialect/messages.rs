@@ -12,7 +12,7 @@ pub(super) struct MessagesEncoder {
     block: u32,
 }
 
-/// Writes an event with its name, up to its further members.
+/// Writes an event with its name, up to its variable members.
 fn put_event<'a>(out: &'a mut Vec<u8>, name: &str) -> &'a mut Vec<u8> {
     out.put("event: ").put(name).put("\ndata: {\"type\":\"").put(name).put("\"")
 }
@@ -142,7 +142,7 @@ fn put_block(output: &ModelOutput, section: Section, text: &[u8], out: &mut Vec<
             out.put(r#"{"type":"thinking","thinking":""#).put(text);
             out.put(r#"","signature":""#).put(SIGNATURE).put("\"}");
         }
-        // Here the arguments are an object, not a string, so they need no escapes.
+        // Arguments are an object here, so they need no escapes.
         ContentKind::ToolCall => put_tool(output, section, text, out),
     }
 }

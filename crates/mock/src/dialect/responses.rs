@@ -18,8 +18,8 @@ pub(super) struct ResponsesEncoder {
 struct SectionNames {
     /// Prefix of its item's id.
     prefix: &'static str,
-    /// Names of its events: the part's start and end (a tool call has none), and the text's deltas
-    /// and end.
+    /// Names of its events: start and end of the part (tool calls have none), deltas and end of the
+    /// text.
     part_added: Option<&'static str>,
     delta: &'static str,
     done: &'static str,
@@ -146,7 +146,7 @@ const fn status(output: &ModelOutput) -> &'static str {
 }
 
 impl ResponsesEncoder {
-    /// Writes an event up to its further members.
+    /// Writes an event up to its variable members.
     fn event<'a>(&mut self, name: &str, out: &'a mut Vec<u8>) -> &'a mut Vec<u8> {
         out.put("event: ").put(name).put("\ndata: {\"type\":\"").put(name);
         out.put(r#"","sequence_number":"#).number(self.sequence);
@@ -154,7 +154,7 @@ impl ResponsesEncoder {
         out
     }
 
-    /// Writes an event about the current section, up to its further members.
+    /// Writes an event about the current section, up to its variable members.
     fn section_event(
         &mut self,
         name: &str,

@@ -247,7 +247,7 @@ fn several_calls_have_their_own_ids_names_and_arguments_in_both_forms() {
         let events = stream(dialect, make());
         assert_eq!(calls_of_stream(dialect, &events), expected, "{dialect:?}");
         if dialect == Dialect::OpenaiResponses {
-            // The final event repeats the items as the full response has them.
+            // The final event repeats the items of the full response.
             assert_eq!(events.last().unwrap()["response"]["output"], full["output"]);
         }
     }

@@ -1,4 +1,4 @@
-//! Writes the answers of a chat over a WebSocket: a text frame for each event.
+//! Writes the answers of a WebSocket chat: one text frame per event.
 
 use super::chat::{finish_reason, put_usage};
 use super::{Delta, StreamEncoder, WriteExt as _};
@@ -8,7 +8,7 @@ use crate::websocket::put_text;
 /// Writes an answer.
 #[derive(Debug, Default)]
 pub(super) struct WebSocketEncoder {
-    /// The message before it gets its frame.
+    /// The message before framing.
     message: Vec<u8>,
 }
 

@@ -12,7 +12,7 @@ use super::record::LogRecord;
 use crate::clock::Clock;
 use crate::counter::Counter;
 
-/// A record reaches the file within this time.
+/// Largest delay until a record is in the file.
 const FLUSH_EVERY: Duration = Duration::from_millis(200);
 
 enum Message {
@@ -46,7 +46,7 @@ impl FileLog {
         Ok(Self { queue, state, writer: Mutex::new(Some(writer)) })
     }
 
-    /// Queues a record if there is room; returns whether there was.
+    /// Queues a record if there is room; returns whether it was queued.
     pub(super) fn add(&self, record: Box<LogRecord>, capacity: usize) -> bool {
         let room = self.state.waiting.get() < capacity as u64;
         if room {
@@ -63,7 +63,7 @@ impl FileLog {
     pub(super) fn close(&self) {
         let writer = self.writer.lock().ok().and_then(|mut writer| writer.take());
         if let Some(writer) = writer {
-            // Both fail only if the thread has ended, and then there is nothing to wait for.
+            // Both fail only if the thread has ended.
             let _ = self.queue.send(Message::Stop);
             let _ = writer.join();
         }
@@ -74,7 +74,7 @@ struct Writer {
     out: BufWriter<File>,
     clock: Clock,
     flushed_at: u64,
-    /// Records buffered since the last flush; a failed flush loses them.
+    /// Records since the last flush, which a failed flush loses.
     buffered: u64,
     state: Arc<QueueState>,
 }

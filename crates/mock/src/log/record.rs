@@ -24,17 +24,17 @@ impl RequestEnd {
         [Self::Completed, Self::Aborted, Self::ClientGone, Self::ShutDown];
 }
 
-/// A body chunk: bytes that were written at once. Times are nanoseconds since 1970 UTC.
+/// A body chunk, written at once. Times are nanoseconds since 1970 UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChunkRecord {
-    /// When it was planned to be sent.
+    /// Its planned time.
     pub due: u64,
-    /// When its bytes were handed to the connection.
+    /// When it was passed to the connection.
     pub handed: u64,
-    /// When the `write` of its last byte returned; 0 if that never happened.
+    /// When the `write` of its last byte returned; 0 if it was not written.
     pub written: u64,
-    /// Body bytes, without HTTP's chunk framing. Of a WebSocket: with the headers of frames.
+    /// Body bytes, without HTTP's chunk framing. For a WebSocket including frame headers.
     pub bytes: u64,
     /// Output tokens in it.
     pub tokens: u32,
@@ -52,18 +52,18 @@ pub struct ToolTurnRecord {
     pub calls: u32,
 }
 
-/// What became of a JSON-RPC message.
+/// The outcome of a JSON-RPC message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RpcOutcome {
     /// It was answered with a result.
     Result,
-    /// It was answered with a result that says `isError`.
+    /// It was answered with an `isError` result.
     ToolError,
     /// It was answered with a JSON-RPC error, or refused with one.
     #[default]
     Error,
-    /// A notification: it was accepted.
+    /// The notification was accepted.
     Accepted,
     /// The client cancelled it, its session or its task before it was answered.
     Cancelled,
@@ -72,7 +72,7 @@ pub enum RpcOutcome {
 }
 
 impl RpcOutcome {
-    /// Every variant, for the reference page.
+    /// All variants, for the reference page.
     #[cfg(test)]
     pub(crate) const ALL: [Self; 6] = [
         Self::Result,
@@ -88,38 +88,38 @@ impl RpcOutcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RpcRecord {
-    /// The protocol's version, as far as it is known.
+    /// The protocol version, if known.
     pub version: Option<String>,
-    /// The session that the request belongs to, or opened; of A2A the context.
+    /// The session of the request, or opened by it; the context in A2A.
     pub session: Option<String>,
     /// The method.
     pub method: Option<String>,
     /// The message's id as JSON; none for notifications.
     pub id: Option<String>,
-    /// The tool, resource or prompt that was asked for.
+    /// The requested tool, resource or prompt.
     pub name: Option<String>,
     /// Bytes of the request's body.
     pub request_bytes: u64,
     /// Whether the answer is a stream.
     pub streamed: bool,
-    /// Progress notifications planned; of A2A pieces of a result.
+    /// Planned progress notifications; pieces of a result in A2A.
     pub progress: u32,
-    /// What became of it. Of a response that broke off (see `end`): what was planned.
+    /// The outcome. For an aborted response (see `end`) the planned one.
     pub outcome: RpcOutcome,
     /// The code of the JSON-RPC error.
     pub code: Option<i64>,
     /// A2A: the agent.
     pub agent: Option<String>,
-    /// A2A: the task that the message names, or that was opened for it.
+    /// A2A: the task named by the message, or opened for it.
     pub task: Option<String>,
-    /// A2A: the state of the task that the client is told last, like `input-required`.
+    /// A2A: the last reported state of the task, such as `input-required`.
     pub state: Option<String>,
     /// A2A: the header `x-agent-path`.
     pub path: Option<String>,
 }
 
 impl RpcRecord {
-    /// The client gave the request up, or canceled the task that it waits for.
+    /// The client cancelled the request, or canceled its task.
     pub(crate) fn cancelled(&mut self) {
         self.outcome = RpcOutcome::Cancelled;
         if let Some(state) = &mut self.state {
@@ -128,7 +128,7 @@ impl RpcRecord {
     }
 }
 
-/// What a record about a WebSocket tells of.
+/// The subject of a WebSocket record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebSocketEvent {
@@ -137,12 +137,12 @@ pub enum WebSocketEvent {
     Handshake,
     /// A message of the client and its answer.
     Turn,
-    /// The end of the connection. No request, and in no counter.
+    /// The end of the connection, which counts as no request.
     End,
 }
 
 impl WebSocketEvent {
-    /// Every variant, for the reference page.
+    /// All variants, for the reference page.
     #[cfg(test)]
     pub(crate) const ALL: [Self; 3] = [Self::Handshake, Self::Turn, Self::End];
 }
@@ -151,15 +151,15 @@ impl WebSocketEvent {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WebSocketRecord {
-    /// What the record tells of.
+    /// The subject of the record.
     pub event: WebSocketEvent,
-    /// Of a turn: its position on the connection, from 0. Of the end: the number of turns.
+    /// For a turn: its position on the connection, from 0. For the end: the number of turns.
     pub turn: u32,
-    /// Of a turn: bytes of the client's message.
+    /// For a turn: bytes of the client's message.
     pub message_bytes: u64,
-    /// Of the end: the code of the first close frame, if it had one.
+    /// For the end: the code of the first close frame, if it had one.
     pub code: Option<u16>,
-    /// Of the end: whether the client closed first, with a close frame or without.
+    /// For the end: whether the client closed first, with or without a close frame.
     pub by_client: bool,
 }
 
@@ -181,7 +181,7 @@ pub struct LogRecord {
     pub method: String,
     /// Path without query.
     pub path: String,
-    /// Wire format; none for built-in endpoints and unknown paths.
+    /// Wire format; absent for built-in endpoints and unknown paths.
     pub dialect: Option<Dialect>,
     /// The requested model.
     pub model: Option<String>,
@@ -203,21 +203,21 @@ pub struct LogRecord {
     pub content_hash: Option<u64>,
     /// The first 60 characters of the first text, with `log_text` only.
     pub prompt_head: Option<String>,
-    /// The turn, of models with a `tool_loop` only.
+    /// The turn, for models with a `tool_loop` only.
     pub tool_turn: Option<ToolTurnRecord>,
-    /// The JSON-RPC message, of requests to `/mcp` and `/a2a` only.
+    /// The JSON-RPC message, for requests to `/mcp` and `/a2a` only.
     pub rpc: Option<Box<RpcRecord>>,
-    /// Of `/ws/chat` only. A turn has the status 101 or that of its error message; its id is that
-    /// of the handshake with `/` and the turn.
+    /// For `/ws/chat` only. A turn has the status 101 or the status of its error message; its id is
+    /// the handshake's id with `/` and the turn.
     pub websocket: Option<Box<WebSocketRecord>>,
-    /// When the first bytes of the request arrived, by the kernel's timestamp. Without a timestamp:
-    /// when they were read.
+    /// When the first bytes of the request arrived, by the kernel's timestamp, or else when they
+    /// were read.
     pub arrived: u64,
     /// When the first bytes of the request were read.
     pub received: u64,
     /// When the last bytes of its head were read.
     pub head_complete: u64,
-    /// When the last bytes of its body were read. All due times count from here.
+    /// When the last bytes of its body were read. All due times are relative to it.
     pub body_complete: u64,
     /// HTTP status; 0 if no response was sent.
     pub status: u16,
@@ -227,7 +227,7 @@ pub struct LogRecord {
     pub fault: Option<String>,
     /// The body chunks, in order.
     pub chunks: Vec<ChunkRecord>,
-    /// When it ended: after the last write, or when its end was detected.
+    /// When it ended: after the last write, or when the end was detected.
     pub finished: u64,
     /// How it ended.
     pub end: Option<RequestEnd>,

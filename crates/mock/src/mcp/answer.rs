@@ -1,4 +1,4 @@
-//! Sends the answer to a request: when it is due, as JSON or as a stream, with the planned fault.
+//! Sends the answer to a request at its due time, as JSON or as a stream, with the planned fault.
 
 use serde_json::{Value, json};
 
@@ -11,10 +11,10 @@ use crate::response_body::ServiceResult;
 use crate::rpc::{self, INTERNAL_ERROR, Refusal, Request, RpcError, broken_off};
 use crate::stop::Stop;
 
-/// The client cancelled the request. The code is that of the official Python server.
+/// The client cancelled the request. The official Python server uses this code.
 const REQUEST_CANCELLED: i64 = -32_800;
 
-/// A reply and how it is sent.
+/// A reply and its transport.
 pub(super) struct Answer {
     pub(super) era: Era,
     /// Whether the client accepts JSON, and streams.
@@ -74,7 +74,7 @@ impl Answer {
         responder.send_after(FullResponse::json(status, message), offset, end, HALF).await
     }
 
-    /// The messages before the answer, if the client asks for them.
+    /// The progress messages before the answer, if the client requests them.
     fn progress(&self) -> Vec<Vec<u8>> {
         let token = self.request.params.get("_meta").and_then(|meta| meta.get("progressToken"));
         let Some(token) = token.filter(|token| token.is_string() || token.is_number()) else {

@@ -62,7 +62,7 @@ fn run(tool: &ToolSpec, arguments: &Object, rng: RequestRng) -> Reply {
     }
 }
 
-/// A result that says `isError`.
+/// A result with `isError`.
 fn tool_error(problem: &str) -> Reply {
     Reply { outcome: RpcOutcome::ToolError, ..Reply::new(Ok(content(problem, true))) }
 }
@@ -81,7 +81,7 @@ fn result(tool: &ToolSpec, arguments: &Object, rng: RequestRng) -> String {
     }
 }
 
-/// What is wrong with a call's arguments: a required one is missing, or has another type.
+/// The problem with a call's arguments: a missing one, or a wrong type.
 fn problem(schema: &Value, arguments: &Object) -> Option<String> {
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     if let Some(missing) = required.into_iter().find(|name| !arguments.contains_key(*name)) {
@@ -106,7 +106,7 @@ fn has_type(value: &Value, kind: &str) -> bool {
         "array" => value.is_array(),
         "object" => value.is_object(),
         "null" => value.is_null(),
-        // Not a type of JSON Schema: nothing is checked.
+        // Not a type of JSON Schema, so it is not checked.
         _ => true,
     }
 }

@@ -1,4 +1,4 @@
-//! The MCP methods: what each answers, and when.
+//! The MCP methods: their answers and times.
 
 use serde_json::{Value, json};
 
@@ -19,10 +19,10 @@ const PLAIN: &str = "text/plain";
 const GREETING: &str = "greeting";
 const GREETS: &str = "Greets somebody";
 
-/// The old code for an unknown resource; later revisions use that for invalid parameters.
+/// The old code for an unknown resource; later revisions use the code for invalid parameters.
 const RESOURCE_NOT_FOUND: i64 = -32_002;
 
-/// What a method answers.
+/// The reply of a method.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) outcome: RpcOutcome,
@@ -41,7 +41,7 @@ impl Reply {
     }
 }
 
-/// The reply to a request of a client that is known.
+/// The reply to a request of an admitted client.
 pub(super) fn reply(state: &MockState, era: Era, request: &Request, rng: RequestRng) -> Reply {
     let params = &request.params;
     let spec = &state.config.mcp;
@@ -84,7 +84,7 @@ pub(super) fn initialized(version: &str) -> Value {
     })
 }
 
-/// The version of a session for a client that asks for `requested`.
+/// The session version for a client that requests `requested`.
 pub(super) fn negotiated(requested: &str) -> &'static str {
     let known = WITH_SESSIONS.iter().find(|known| **known == requested);
     known.copied().unwrap_or(LATEST_WITH_SESSIONS)
@@ -154,7 +154,7 @@ fn prompt(params: &Object) -> Result<Value, RpcError> {
     Ok(json!({"description": GREETS, "messages": [message]}))
 }
 
-/// A parameter that must be there as text.
+/// A required text parameter.
 pub(super) fn text_param<'a>(params: &'a Object, key: &str) -> Result<&'a str, RpcError> {
     let text = params.get(key).and_then(Value::as_str);
     text.ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a text")))

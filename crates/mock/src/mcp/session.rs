@@ -1,4 +1,4 @@
-//! The sessions of MCP clients: bounded in number, ended by the client or when they were idle.
+//! The sessions of MCP clients: limited in number, ended by the client or by a timeout.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::stop::Stop;
 use crate::token::{self, Token};
 
-/// At a full store, expired sessions are looked for at most this often, in nanoseconds.
+/// Shortest time in nanoseconds between two sweeps of expired sessions in a full store.
 const SWEEP_PAUSE: u64 = 100_000_000;
 
 /// All open sessions. Each takes at most 150 bytes: 65 in a table that is at least 7/16 full. A
@@ -18,10 +18,10 @@ const SWEEP_PAUSE: u64 = 100_000_000;
 #[derive(Debug)]
 pub(crate) struct Sessions {
     clock: Clock,
-    /// Makes the ids of this mock differ from those of its predecessor.
+    /// Makes the ids of this mock differ from those of earlier processes.
     secret: u64,
     limit: usize,
-    /// Nanoseconds without a request after which a session ends.
+    /// Nanoseconds without a request until a session expires.
     timeout: u64,
     inner: Mutex<Inner>,
 }
@@ -72,7 +72,7 @@ impl Sessions {
         session.calls.is_empty() && now.saturating_sub(session.last_used) > self.timeout
     }
 
-    /// The version of an open session, which is used now.
+    /// Marks an open session as used; returns its version.
     pub(crate) fn touch(&self, id: Token) -> Option<&'static str> {
         let now = self.clock.now();
         let mut inner = self.inner();
@@ -85,13 +85,12 @@ impl Sessions {
         Some(session.version)
     }
 
-    /// Ends a session and stops its calls; returns whether it was open.
+    /// Ends a session and its calls; returns whether it was open.
     pub(crate) fn close(&self, id: Token) -> bool {
         self.touch(id).is_some() && self.inner().by_id.remove(&id).is_some()
     }
 
-    /// Starts a call that can be cancelled; `None` if the session has ended or has a call with
-    /// this id.
+    /// Starts a cancellable call; `None` if the session has ended or has a call with this id.
     pub(crate) fn begin_call(self: &Arc<Self>, session: Token, call: &Value) -> Option<Stop> {
         let call = call.to_string();
         let mut inner = self.inner();
@@ -105,7 +104,7 @@ impl Sessions {
         Some(Stop::new(stopped, move || sessions.remove(session, &call)))
     }
 
-    /// Stops a call, if it is in flight.
+    /// Cancels a call in flight.
     pub(crate) fn cancel(&self, session: Token, call: &Value) {
         self.remove(session, &call.to_string());
     }
@@ -121,7 +120,7 @@ impl Sessions {
         }
     }
 
-    /// Sessions that are open or have expired since the last look.
+    /// Open sessions, including expired ones since the last sweep.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.inner().by_id.len()

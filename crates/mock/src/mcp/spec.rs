@@ -15,15 +15,14 @@ use crate::fault::FaultShare;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct McpSpec {
-    /// How requests are answered: `auto` streams calls with progress, `json` nothing, `stream`
-    /// everything. A client that accepts only one form gets that one.
+    /// Transport of answers: `auto` streams calls with progress, `json` none, `stream` all. A
+    /// client that accepts only one form gets that form.
     pub answers: AnswerMode,
     /// Entries on one page of a list.
     pub page: u32,
-    /// The most open sessions; a further `initialize` gets status 503. A session takes at most
-    /// 150 bytes.
+    /// The most open sessions; more get status 503. A session uses at most 150 bytes.
     pub max_sessions: u32,
-    /// A session without requests for so long has ended.
+    /// Time without requests until a session expires.
     pub session_timeout: HumanDuration,
     /// The tools by name. The default has `echo`, `slow` and `failing`.
     pub tools: BTreeMap<String, ToolSpec>,
@@ -41,21 +40,21 @@ impl Default for McpSpec {
     }
 }
 
-/// How requests are answered.
+/// The transport of answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerMode {
     /// Calls with progress are streamed.
     #[default]
     Auto,
-    /// Nothing is streamed.
+    /// No answer is streamed.
     Json,
-    /// Everything is streamed.
+    /// Every answer is streamed.
     Stream,
 }
 
 impl AnswerMode {
-    /// Every word, for the reference page.
+    /// All variants, for the reference page.
     #[cfg(test)]
     pub(crate) const ALL: [Self; 3] = [Self::Auto, Self::Json, Self::Stream];
 }
@@ -65,29 +64,29 @@ impl AnswerMode {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolSpec {
-    /// What the client is told about it.
+    /// The description for clients.
     pub description: String,
     /// The JSON Schema of its arguments. `required` and the types of properties are checked.
     #[cfg_attr(test, schemars(title = "JSON Schema"))]
     pub input: Value,
     /// Time from the complete request to the answer.
     pub latency: Distribution<HumanDuration>,
-    /// Whether it says that it destroys something (`annotations.destructiveHint`): careful clients
-    /// do not call it unasked.
+    /// Whether it declares a destructive effect (`annotations.destructiveHint`), for which careful
+    /// clients ask first.
     pub destructive: bool,
     /// Whether the result is the argument `text`, or else all arguments as JSON.
     pub echo: bool,
     /// Bytes of the result's text, if it is not an echo.
     pub result_bytes: Distribution<u32>,
-    /// Progress notifications before the answer, at equal distances, if the client asks for them.
+    /// Progress notifications before the answer, at equal intervals, if the client requests them.
     pub progress: u32,
-    /// Share of the calls whose result says `isError`, 0 to 1.
+    /// Share of the calls with an `isError` result, 0 to 1.
     pub tool_error_share: f64,
     /// Share of the calls that get a JSON-RPC error, 0 to 1.
     pub rpc_error_share: f64,
     /// The code of these errors.
     pub rpc_error_code: i32,
-    /// Injected faults and their shares; `@n` is behind progress notification `n`.
+    /// Injected faults and their shares; `@n` is after progress notification `n`.
     pub faults: Vec<FaultShare>,
 }
 

@@ -1,10 +1,10 @@
-//! The rounds of tool calls in a conversation, counted and checked as the providers check them.
+//! Counts and checks the rounds of tool calls in a conversation, with the providers' rules.
 
 use serde_json::Value;
 
 use crate::dialect::Dialect;
 
-/// What a turn depends on.
+/// The inputs of a turn.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     /// Rounds of tool results since the last message of the user.
@@ -55,12 +55,12 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A member that is a text; empty if it is none.
+/// A text member; empty if it is missing or not a text.
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// The texts of a content: a text, or a list of parts of which some have one.
+/// The texts of a content: a text, or a list of parts, some with a text.
 fn texts(content: &Value) -> String {
     let parts = list(content).iter().map(|part| text(part, "text"));
     content.as_str().map_or_else(|| parts.collect(), str::to_owned)
@@ -69,7 +69,7 @@ fn texts(content: &Value) -> String {
 /// Follows a conversation.
 #[derive(Debug, Default)]
 struct Rounds<'a> {
-    /// Calls that have no result yet.
+    /// Calls without a result.
     pending: Vec<&'a str>,
     count: u32,
     task: String,
@@ -181,7 +181,7 @@ impl<'a> Rounds<'a> {
         })
     }
 
-    /// That no call is without its result.
+    /// Checks that every call has a result.
     fn check(&self, problem: impl FnOnce(&str) -> String) -> Result<(), String> {
         if self.pending.is_empty() { Ok(()) } else { Err(problem(&self.pending.join(", "))) }
     }

@@ -1,12 +1,12 @@
-//! What the turns of a WebSocket have of its handshake.
+//! The data that the turns of a WebSocket take from its handshake.
 
 use crate::overrides::RequestOverrides;
 
-/// A handshake that was accepted.
+/// An accepted handshake.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     /// Its `x-request-id`.
     pub(crate) request_id: Option<String>,
-    /// Values that replace those of the model, in every turn.
+    /// Values that override the model's in every turn.
     pub(crate) overrides: RequestOverrides,
 }

@@ -22,23 +22,23 @@ use crate::worker::Worker;
 
 /// The status of an answer over a WebSocket.
 const SWITCHING_PROTOCOLS: u16 = 101;
-/// Messages that may wait for the answer to the one before.
+/// Most messages waiting for the previous answer.
 const MOST_WAITING: usize = 16;
-/// Nanoseconds that a client has to answer a close frame.
+/// Nanoseconds for a client to answer a close frame.
 const CLOSE_LIMIT: u64 = 1_000_000_000;
-/// Steps that are due at the same nanosecond share a write, up to about this many bytes.
+/// Steps with the same due time share a write, up to about this many bytes.
 const LARGEST_WRITE: usize = 64 * 1024;
 
 /// Why a WebSocket ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closing {
-    /// The client sent a close frame, which has been answered.
+    /// The client sent a close frame, which was answered.
     ByClient(Option<u16>),
     /// The mock closes with this code.
     ByMock(u16),
     /// The client disconnected without a close frame.
     Gone,
-    /// A fault: the connection just ends.
+    /// A fault ends the connection.
     Fault,
 }
 
@@ -59,13 +59,13 @@ pub(crate) struct Chat {
     socket: Socket,
     accepted: Accepted,
     alarm: Alarm,
-    /// Messages that came while another one was answered.
+    /// Messages that arrived during another answer.
     waiting: VecDeque<(String, Reception)>,
     turns: u32,
 }
 
 impl Chat {
-    /// A chat on a connection whose handshake has been answered; `early` came with its request.
+    /// A chat on a connection after the handshake; `early` are bytes that arrived with its request.
     pub(crate) fn new(
         worker: Rc<Worker>,
         times: Rc<ConnectionTimes>,
@@ -105,7 +105,7 @@ impl Chat {
         }
     }
 
-    /// Takes what the client sent. A message waits for its turn.
+    /// Handles the client's frame. A message waits for its turn.
     async fn take(&mut self, incoming: Incoming) -> Result<(), Closing> {
         match incoming {
             Incoming::Text(_) if self.waiting.len() == MOST_WAITING => {
@@ -124,13 +124,13 @@ impl Chat {
             }
         }
         if self.socket.is_between_messages() {
-            // What was read belongs to no message: the times of the next one begin later.
+            // The bytes read belong to no message, so the times of the next one begin later.
             self.times.end_request();
         }
         Ok(())
     }
 
-    /// Waits until `due`, and takes what the client sends meanwhile.
+    /// Waits until `due`, and handles the client's frames meanwhile.
     async fn wait_until(&mut self, due: u64) -> Result<(), Closing> {
         while let Some(incoming) = poll_fn(|cx| self.poll_until(cx, due)).await {
             self.take(incoming?).await?;
@@ -138,7 +138,7 @@ impl Chat {
         Ok(())
     }
 
-    /// What the client sent; `None` when it is `deadline`.
+    /// The client's next frame; `None` at the `deadline`.
     fn poll_until(
         &mut self,
         cx: &mut Context<'_>,
@@ -150,7 +150,7 @@ impl Chat {
         }
     }
 
-    /// Answers one message: one turn, one record.
+    /// Answers one message, as one turn with one record.
     async fn answer(&mut self, text: &str, reception: Reception) -> Result<(), Closing> {
         let record = WebSocketRecord {
             event: WebSocketEvent::Turn,
@@ -204,7 +204,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Answers nothing, until the client gives up.
+    /// Sends no answer, until the client disconnects.
     async fn hang(&mut self, _exchange: Exchange) -> Result<(), Closing> {
         loop {
             let incoming = poll_fn(|cx| self.socket.poll_incoming(cx)).await?;
@@ -246,11 +246,11 @@ impl Chat {
             }
         }
         exchange.complete(self.times.last_write());
-        // Without its last message, a stream ends properly by the end of its connection.
+        // Without its last message, a stream ends properly by closing its connection.
         if end == Some(StreamEnd::Truncated) { Err(Closing::ByMock(NORMAL)) } else { Ok(()) }
     }
 
-    /// Writes a part of an answer, which was due at `due` and has so many tokens.
+    /// Writes a part of an answer with its due time and tokens.
     async fn send(
         &mut self,
         exchange: &mut Exchange,
@@ -264,7 +264,8 @@ impl Chat {
         Ok(())
     }
 
-    /// Closes, and waits for the client's answer: else the kernel could throw the code away.
+    /// Closes, and waits for the client's answer, because the kernel could otherwise discard the
+    /// code.
     async fn close(&mut self, code: u16) {
         if self.socket.write(&frame::close(code)).await.is_err() {
             return;

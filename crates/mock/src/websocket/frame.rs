@@ -1,4 +1,4 @@
-//! Frames: those of a client are read, those of a server written.
+//! Frames: reads the client's, writes the server's.
 
 /// Larger messages are refused.
 pub(super) const MESSAGE_LIMIT: usize = 1024 * 1024;
@@ -8,7 +8,7 @@ pub(super) const NORMAL: u16 = 1000;
 const PROTOCOL_ERROR: u16 = 1002;
 const WRONG_TYPE: u16 = 1003;
 const NOT_UTF8: u16 = 1007;
-/// More messages than the mock keeps.
+/// More messages than the mock queues.
 pub(super) const TOO_MANY: u16 = 1008;
 const TOO_LARGE: u16 = 1009;
 
@@ -19,27 +19,27 @@ const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
 
-/// What a client sent.
+/// A frame or message of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Incoming {
     Text(String),
     Ping(Vec<u8>),
     Pong,
-    /// With its code, if it has one.
+    /// With its code, if present.
     Close(Option<u16>),
 }
 
-/// The client broke the protocol: the code of the close frame that says so.
+/// The client violated the protocol: the code for the close frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Violation(pub(super) u16);
 
-/// Bytes of a client that are not read yet.
+/// Unread bytes of a client.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     bytes: Vec<u8>,
     /// The fragments so far of an unfinished text.
     text: Option<Vec<u8>>,
-    /// Whether the client broke the protocol: nothing further is read.
+    /// Whether the client violated the protocol: no more is read.
     broken: bool,
 }
 
@@ -48,7 +48,7 @@ struct Header {
     fin: bool,
     opcode: u8,
     mask: [u8; 4],
-    /// Where the payload begins, and how long it is.
+    /// Start and length of the payload.
     start: usize,
     length: usize,
 }
@@ -60,7 +60,7 @@ impl Inbox {
         }
     }
 
-    /// Whether nothing is left, not even of a message.
+    /// Whether no byte is left, and no fragment either.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.text.is_none()
     }
@@ -95,7 +95,7 @@ impl Inbox {
         }
     }
 
-    /// What a frame completes.
+    /// The message or control frame that a frame completes.
     fn frame(
         &mut self,
         fin: bool,
@@ -185,7 +185,7 @@ pub(super) fn close(code: u16) -> Vec<u8> {
     out
 }
 
-/// Writes a frame that is a whole message. Servers do not mask.
+/// Writes a frame with a whole message. Servers do not mask.
 fn put(opcode: u8, payload: &[u8], out: &mut Vec<u8>) {
     out.push(0x80 | opcode);
     match payload.len() {

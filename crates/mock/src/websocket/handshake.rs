@@ -1,4 +1,4 @@
-//! The handshake: an HTTP/1.1 request that asks for a WebSocket.
+//! The handshake: an HTTP/1.1 request for a WebSocket.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,13 +17,12 @@ use crate::overrides::RequestOverrides;
 use crate::responder::Responder;
 use crate::response_body::ServiceResult;
 
-/// What is appended to the key (RFC 6455, 1.3).
+/// Appended to the key (RFC 6455, 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Bytes of a key.
 const KEY_BYTES: usize = 16;
 
-/// Answers a handshake. A status that the request asks for refuses it; other faults come in the
-/// turns.
+/// Answers a handshake. A requested status refuses it; other faults affect the turns.
 pub(crate) async fn accept(
     mut responder: Responder,
     head: &Parts,
@@ -51,7 +50,7 @@ pub(crate) async fn accept(
     if let Ok(accept) = HeaderValue::from_str(&accept) {
         headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     }
-    // Of the subprotocols that the client speaks, the first is as good as any.
+    // The mock accepts the first subprotocol that the client offers.
     let offered = words(&head.headers, &SEC_WEBSOCKET_PROTOCOL).next();
     if let Some(chosen) = offered.and_then(|offered| HeaderValue::from_str(offered).ok()) {
         headers.insert(SEC_WEBSOCKET_PROTOCOL, chosen);
@@ -63,7 +62,7 @@ pub(crate) async fn accept(
     Ok(responder.switch())
 }
 
-/// The key of a proper handshake; else the status and the problem (RFC 6455, 4.2.1).
+/// The key of a valid handshake; else the status and the problem (RFC 6455, 4.2.1).
 fn check(head: &Parts) -> Result<&str, (u16, &'static str)> {
     if head.method != Method::GET || head.version != Version::HTTP_11 {
         return Err((405, "Only GET requests over HTTP/1.1 open a WebSocket"));

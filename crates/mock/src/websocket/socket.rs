@@ -13,7 +13,7 @@ use crate::timed_io::TimedStream;
 /// Bytes read at once.
 const READ_SIZE: usize = 16 * 1024;
 
-/// Why nothing more can be read.
+/// Why no more can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
     /// The client disconnected.
@@ -37,14 +37,14 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// `early` came in one read with the handshake.
+    /// `early` are bytes that arrived in one read with the handshake.
     pub(super) fn new(io: TimedStream, early: &[u8]) -> Self {
         let mut inbox = Inbox::default();
         inbox.push(early);
         Self { io, inbox, buffer: vec![0; READ_SIZE] }
     }
 
-    /// Whether nothing is left unread that has arrived.
+    /// Whether all received bytes were read.
     pub(super) fn is_between_messages(&self) -> bool {
         self.inbox.is_empty()
     }
@@ -64,7 +64,7 @@ impl Socket {
         }
     }
 
-    /// Writes bytes to the last one.
+    /// Writes all bytes.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
         let mut written = 0;
         while written < bytes.len() {

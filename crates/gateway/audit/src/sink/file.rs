@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{Batch, Failure, Sink};
 
-/// Who may read it, before the umask: it names clients.
+/// File mode before the umask: rows name clients, so others may not read them.
 const MODE: u32 = 0o640;
 
 /// Appends to a file, and follows its path when somebody moves or removes it.
@@ -41,8 +41,8 @@ impl FileSink {
     fn reopen(&mut self) -> io::Result<()> {
         let file = OpenOptions::new().append(true).create(true).mode(MODE).open(&self.path)?;
         self.torn = ends_within_a_line(&self.path).unwrap_or(false);
-        // Makes the name durable too. Some file systems do not know how; the rows are there all the
-        // same.
+        // Syncs the folder too, so that the file's name is durable. Some file systems do not
+        // support that, but the rows are safe.
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or_else(|| Path::new("."));
         drop(File::open(folder).and_then(|folder| folder.sync_all()));
@@ -84,8 +84,8 @@ impl FileSink {
         })
     }
 
-    /// The next batch goes to a file of the old name when this one was moved; this batch does so
-    /// when the file that took it was removed.
+    /// If the file was moved, the next batch goes to a new file at the old path. If it was removed,
+    /// this batch does, too.
     fn follow(&mut self, batch: &mut Batch<'_>) -> io::Result<()> {
         match self.path_state()? {
             PathState::Here => Ok(()),
@@ -132,7 +132,7 @@ impl Sink for FileSink {
     }
 }
 
-/// Pipes and devices have nothing to make durable, and say so.
+/// Pipes and devices cannot be synced and return an error.
 fn synced(file: &File) -> io::Result<()> {
     file.sync_data().or_else(|e| match e.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => Ok(()),
@@ -152,7 +152,7 @@ fn ends_within_a_line(path: &Path) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-#[expect(clippy::disallowed_methods, reason = "the age of unsynced bytes; no row carries it")]
+#[expect(clippy::disallowed_methods, reason = "the age of unsynced bytes; rows do not contain it")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -1,4 +1,4 @@
-//! The members of a request that are looked at, as JSON.
+//! The inspected members of a request, as JSON.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use serde_json::value::RawValue;
 use super::TokenLimits;
 use crate::wire::CowStr;
 
-/// Makes the struct, and what reads it.
+/// Makes the struct and its parser.
 macro_rules! members {
     ($($name:ident,)*) => {
-        /// The members of all endpoints, not parsed yet. Each is there once.
+        /// The members of all endpoints, unparsed, at most one of each name.
         #[derive(Debug)]
         pub(super) struct RawMembers<'a> {
             $(pub(super) $name: Option<&'a RawValue>,)*
-            /// What members of other spellings and names say of the length of the answer.
+            /// The output limits in members of other spellings and names.
             pub(super) limits: TokenLimits,
         }
 
@@ -60,7 +60,7 @@ members! {
     input,
 }
 
-/// An array of the values is no request.
+/// An array of the values is not a request.
 struct Members;
 
 impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {

@@ -42,7 +42,7 @@ impl RawMembers<'_> {
             .map_err(|error| DialectError::invalid("stream_options", error))
     }
 
-    /// The number of answers that are asked for.
+    /// The number of requested answers.
     pub(super) fn answers(&self) -> Result<u64, DialectError> {
         let others = self.limits.answers.unwrap_or(1).max(1);
         let Some(raw) = self.n else { return Ok(others) };

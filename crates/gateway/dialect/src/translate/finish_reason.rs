@@ -1,7 +1,7 @@
 //! Translates between OpenAI's `finish_reason` and Anthropic's `stop_reason`.
 
-/// OpenAI's `finish_reason` for Anthropic's `stop_reason`. Some servers say that an answer with
-/// tool calls simply ended; a client would then not run them.
+/// OpenAI's `finish_reason` for Anthropic's `stop_reason`. Some servers report a normal end for an
+/// answer with tool calls; clients would then not run them.
 pub(super) fn to_openai(stop_reason: &str, has_calls: bool) -> &'static str {
     match stop_reason {
         "max_tokens" | "model_context_window_exceeded" => "length",

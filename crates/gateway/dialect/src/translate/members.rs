@@ -1,7 +1,7 @@
-//! The members of a request that a translation keeps, refuses, or leaves out.
+//! The members of a request that a translation keeps, rejects or omits.
 //!
-//! The tables in `members.json` say for each dialect what becomes of every member. What is in no
-//! table is left out, and named: so nothing disappears in silence, whatever the APIs learn.
+//! The tables in `members.json` list the handling of every member in each dialect. Members in no
+//! table are omitted and reported, so that new API members are never lost silently.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -14,26 +14,26 @@ use crate::dialect::Dialect;
 use crate::error::DialectError;
 use crate::wire::Members;
 
-/// The most bytes of the names of what is left out.
+/// The most bytes of the names of omitted members.
 const MOST_BYTES: usize = 240;
 /// The most bytes of one name.
 const MOST_NAME: usize = 64;
 
-/// What becomes of a member. Values are JSON without white space.
+/// How a member is handled. Values are JSON without white space.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Fate {
-    /// It is translated, with all that is in it.
+    /// Translated with all its content.
     Kept,
-    /// Its own members decide, of an object or of each object in a list.
+    /// Handled by its own members, for an object or each object of a list.
     Of(Fates),
-    /// It is left out; these values, beside `null`, say nothing.
+    /// Omitted; `null` and these values are not reported.
     LeftOut(Vec<String>),
-    /// The answer would be another one without it: refused, but for these values and `null`.
+    /// Rejected unless `null` or one of these values, because it changes the response.
     Refused(Vec<String>, String),
 }
 
-/// What becomes of the members of an object, by name.
+/// How the members of an object are handled, by name.
 type Fates = HashMap<String, Fate>;
 
 /// The members of a request in each dialect.
@@ -46,11 +46,11 @@ struct Tables {
 static TABLES: LazyLock<Tables> =
     LazyLock::new(|| serde_json::from_str(include_str!("members.json")).unwrap_or_default());
 
-/// The names of what a translation leaves out of a request, separated by commas; `None` where
-/// nothing is. What cannot be read is not looked at: the translation refuses it.
+/// The names of the members that a translation omits, separated by commas; `None` without any.
+/// Unreadable requests are skipped here and rejected by the translation.
 ///
 /// # Errors
-/// A member without which the answer would be another one.
+/// A member whose absence would change the answer.
 pub(super) fn left_out(caller: Dialect, body: &[u8]) -> Result<Option<String>, DialectError> {
     let members = match caller {
         Dialect::OpenAi => &TABLES.openai,
@@ -71,7 +71,7 @@ pub(super) fn left_out(caller: Dialect, body: &[u8]) -> Result<Option<String>, D
     }
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Debug, Default)]
 struct Found {
     names: Vec<String>,
@@ -112,7 +112,7 @@ impl Found {
         Ok(())
     }
 
-    /// A member is left out; one that says nothing is not named.
+    /// Omits a member; one without effect is not reported.
     fn leave_out(&mut self, member: &str, path: &str, says_nothing: bool) {
         let name = join(path, member);
         if says_nothing || self.names.contains(&name) {
@@ -126,7 +126,7 @@ impl Found {
         self.names.push(name);
     }
 
-    /// A member is refused, unless it says nothing. The first one counts.
+    /// Rejects a member, unless it has no effect. The first one is reported.
     fn refuse(&mut self, member: &str, path: &str, says_nothing: bool, what: &'static str) {
         if !says_nothing && self.refused.is_none() {
             self.refused = Some((join(path, member), what));
@@ -138,7 +138,8 @@ impl Found {
     }
 }
 
-/// The path of a member. Names come from the client: only what fits into a header stays.
+/// The path of a member. Clients choose names, so characters that do not fit into a header are
+/// dropped.
 fn join(path: &str, member: &str) -> String {
     let member = member.chars().take(MOST_NAME);
     let member: String =
@@ -146,7 +147,7 @@ fn join(path: &str, member: &str) -> String {
     if path.is_empty() { member } else { format!("{path}.{member}") }
 }
 
-/// Whether a value is `null` or one of these, however it is spaced.
+/// Whether a value is `null` or one of these, ignoring white space.
 fn is_one_of(value: &RawValue, silent: &[String]) -> bool {
     let text: String = value.get().chars().filter(|c| !c.is_ascii_whitespace()).collect();
     text == "null" || silent.contains(&text)

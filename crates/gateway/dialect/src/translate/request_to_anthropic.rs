@@ -33,7 +33,7 @@ pub(super) fn translate(body: &[u8]) -> Result<Vec<u8>, DialectError> {
         metadata: request.user.map(|user| Metadata { user_id: Some(user) }),
     };
     let mut out = Vec::with_capacity(body.len() + 64);
-    write_json(&mut out, &translated)?;
+    write_json(&mut out, &translated);
     Ok(out)
 }
 
@@ -76,14 +76,14 @@ fn messages(messages: Vec<openai::Message<'_>>) -> Result<SplitMessages<'_>, Dia
     Ok((system, translated))
 }
 
-/// `None` for a message without content: the provider would refuse it.
+/// `None` for a message without content, which the provider would reject.
 fn user<'a>(message: openai::Message<'a>, path: &str) -> Result<Option<Message<'a>>, DialectError> {
     let content = blocks(message.content, path)?;
     let role = "user".into();
     Ok((!content.is_empty()).then(|| Message { role, content: simplify(content) }))
 }
 
-/// As [`user`].
+/// Like [`user`].
 fn assistant<'a>(
     message: openai::Message<'a>,
     path: &str,
@@ -137,7 +137,7 @@ fn tool_result<'a>(
     Ok(ContentBlock { kind, tool_use_id: Some(id), content, ..ContentBlock::default() })
 }
 
-/// Whether a text is more than blanks. The provider refuses others.
+/// Whether a text contains more than white space. The provider rejects blank texts.
 fn has_text<P>(content: &Content<'_, P>) -> bool {
     !matches!(content, Content::Text(text) if text.trim().is_empty())
 }
@@ -171,7 +171,7 @@ fn blocks<'a>(
     let Some(content) = content else { return Ok(Vec::new()) };
     let parts = content.into_parts(openai::Part::text).into_iter().enumerate();
     let blocks = parts.map(|(index, part)| block(part, index, path));
-    // The provider refuses empty texts.
+    // The provider rejects empty texts.
     let blocks =
         blocks.filter(|block| !block.as_ref().is_ok_and(|block| is_blank(block.text.as_deref())));
     blocks.collect()

@@ -38,7 +38,7 @@ pub(super) fn translate(body: &[u8], limit: LimitName) -> Result<Vec<u8>, Dialec
         ..Request::default()
     };
     let mut out = Vec::with_capacity(body.len() + 64);
-    write_json(&mut out, &translated)?;
+    write_json(&mut out, &translated);
     Ok(out)
 }
 

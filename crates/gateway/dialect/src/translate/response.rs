@@ -1,11 +1,13 @@
 //! Translates whole responses.
 
+use serde_json::{Value, json};
+
 use super::request_to_anthropic::tool_use;
 use super::{finish_reason, missing_id};
 use crate::error::DialectError;
 use crate::error_body::ErrorBody;
 use crate::usage::Usage;
-use crate::wire::{Content, CowStr, RawJson, anthropic, openai, parse_response, write_json};
+use crate::wire::{Content, CowStr, RawJson, anthropic, openai, parse_response};
 
 /// Translates a response in messages to a chat completion.
 pub(super) fn to_openai(body: &[u8], created: u64) -> Result<Vec<u8>, DialectError> {
@@ -15,23 +17,26 @@ pub(super) fn to_openai(body: &[u8], created: u64) -> Result<Vec<u8>, DialectErr
     if !is_message || response.kind.is_empty() && response.content.is_empty() {
         return Err(DialectError::InvalidResponse(format!("its type is {:?}", &*response.kind)));
     }
-    let usage = Some(Usage::from(response.usage).to_openai());
     let message = completion(response.content)?;
     let has_calls = message.tool_calls.is_some();
     let reason = response.stop_reason;
-    let finish_reason = reason.map(|reason| finish_reason::to_openai(&reason, has_calls).into());
-    let translated = openai::Response {
-        id: response.id,
-        object: "chat.completion".into(),
-        created,
-        model: response.model,
-        choices: vec![openai::Choice { index: 0, message, logprobs: None, finish_reason }],
-        usage,
-    };
-    encode(&translated, body.len())
+    let finish_reason = reason.map(|reason| finish_reason::to_openai(&reason, has_calls));
+    Ok(encode(&json!({
+        "id": response.id,
+        "object": "chat.completion",
+        "created": created,
+        "model": response.model,
+        "choices": [{
+            "index": 0,
+            "message": message,
+            "logprobs": null,
+            "finish_reason": finish_reason,
+        }],
+        "usage": Usage::from(response.usage).to_openai(),
+    })))
 }
 
-/// An answer with status 200 that is an error.
+/// Fails on an answer with status 200 that reports an error.
 fn fail_on(error: Option<&RawJson<'_>>) -> Result<(), DialectError> {
     match error {
         None => Ok(()),
@@ -51,7 +56,7 @@ fn completion(
                 Some(text) => text.0.to_mut().push_str(&block.text.unwrap_or_default()),
             },
             ("tool_use", _) => calls.push(function_call(block, calls.len())?),
-            // Thinking, and blocks of tools that ran at the provider.
+            // Thinking, and blocks of tools run by the provider.
             _ => {}
         }
     }
@@ -92,17 +97,16 @@ pub(super) fn to_anthropic(body: &[u8]) -> Result<Vec<u8>, DialectError> {
         choice.ok_or_else(|| DialectError::InvalidResponse("it has no choices".to_owned()))?;
     let has_calls = !choice.message.tool_calls.is_empty();
     let reason = choice.finish_reason;
-    let translated = anthropic::Response {
-        id: response.id,
-        kind: "message".into(),
-        role: "assistant".into(),
-        model: response.model,
-        content: blocks(choice.message)?,
-        stop_reason: reason.map(|reason| finish_reason::to_anthropic(&reason, has_calls).into()),
-        stop_sequence: None,
-        usage: Usage::from(response.usage.unwrap_or_default()).to_anthropic(),
-    };
-    encode(&translated, body.len())
+    Ok(encode(&json!({
+        "id": response.id,
+        "type": "message",
+        "role": "assistant",
+        "model": response.model,
+        "content": blocks(choice.message)?,
+        "stop_reason": reason.map(|reason| finish_reason::to_anthropic(&reason, has_calls)),
+        "stop_sequence": null,
+        "usage": Usage::from(response.usage.unwrap_or_default()).to_anthropic(),
+    })))
 }
 
 fn blocks(message: openai::Delta<'_>) -> Result<Vec<anthropic::ContentBlock<'_>>, DialectError> {
@@ -130,8 +134,6 @@ fn nameless(at: usize) -> DialectError {
     DialectError::InvalidResponse(format!("its tool call {at} has no name"))
 }
 
-fn encode<T: serde::Serialize>(response: &T, size_hint: usize) -> Result<Vec<u8>, DialectError> {
-    let mut out = Vec::with_capacity(size_hint + 64);
-    write_json(&mut out, response)?;
-    Ok(out)
+fn encode(response: &Value) -> Vec<u8> {
+    response.to_string().into_bytes()
 }

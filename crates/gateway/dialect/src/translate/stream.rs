@@ -37,8 +37,8 @@ impl StreamTranslator {
     /// Takes the next bytes of the upstream's stream and appends their translation to `out`.
     ///
     /// # Errors
-    /// An event is invalid, cannot be translated, or is too long. What was appended before stays
-    /// valid; send the caller the error and nothing more.
+    /// An event is invalid, cannot be translated, or is too long. The output so far stays valid;
+    /// send the caller the error and stop.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), DialectError> {
         let Self { splitter, translation, progress } = self;
         let fed = splitter.feed(chunk, |event| translation.translate(progress, event, out));
@@ -48,7 +48,7 @@ impl StreamTranslator {
         fed
     }
 
-    /// The bytes that wait for the rest of their event, or for others to be written before them.
+    /// The bytes of an incomplete event, and of events that wait for others.
     pub fn buffered(&self) -> usize {
         let waiting = match &self.translation {
             Translation::OpenAi(_) => 0,
@@ -57,7 +57,7 @@ impl StreamTranslator {
         self.splitter.incomplete().len() + waiting
     }
 
-    /// Appends an event that says why the stream ends here, in the caller's dialect.
+    /// Appends an event that reports why the stream ends here, in the caller's dialect.
     pub fn write_error(&self, error: &DialectError, out: &mut Vec<u8>) {
         let error = ErrorBody::from(error);
         match self.translation {
@@ -66,17 +66,17 @@ impl StreamTranslator {
         }
     }
 
-    /// Ends the stream. One that has told all but its end mark, which some servers leave out, gets
-    /// that; nothing else is appended: a truncated stream must not look complete.
+    /// Ends the stream. A stream that lacks only its end mark, which some servers omit, gets one;
+    /// nothing else is appended, because a truncated stream must not look complete.
     ///
     /// # Errors
     /// [`DialectError::Truncated`] if the answer's reason, its usage or an error has not arrived.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
         let Self { splitter, translation, progress } = self;
         let last = splitter.finish(|event| translation.translate(progress, event, out));
-        // What ends within an event is no event.
+        // An incomplete event is dropped.
         if self.progress == Progress::Open && last.is_ok() {
-            self.progress = self.translation.end(out)?;
+            self.progress = self.translation.end(out);
         }
         if self.progress == Progress::Open { Err(DialectError::Truncated) } else { Ok(()) }
     }
@@ -103,7 +103,7 @@ impl Translation {
         Ok(())
     }
 
-    fn end(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
+    fn end(&mut self, out: &mut Vec<u8>) -> Progress {
         match self {
             Self::OpenAi(stream) => stream.end(out),
             Self::Anthropic(stream) => stream.end(out),

@@ -1,6 +1,6 @@
 //! The settings and the progress of a stream translation.
 
-/// What a stream translation needs to know besides the events.
+/// The settings of a stream translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamSettings {
     /// For OpenAI callers: the creation time of every chunk, in seconds since 1970.
@@ -13,7 +13,7 @@ pub struct StreamSettings {
     pub prompt_tokens: u64,
 }
 
-/// How far the translation of a stream is.
+/// The progress of a stream translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     Open,

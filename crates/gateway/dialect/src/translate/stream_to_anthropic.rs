@@ -1,6 +1,7 @@
 //! Translates a stream of OpenAI chat completion chunks to a stream of Anthropic message events.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::stream_settings::{Progress, StreamSettings};
 use super::{CallState, ToolCalls, finish_reason};
@@ -8,14 +9,13 @@ use crate::dialect::Dialect;
 use crate::error::DialectError;
 use crate::error_body::{ErrorBody, ErrorKind};
 use crate::usage::Usage;
-use crate::wire::anthropic::ContentBlock;
 use crate::wire::openai::{Answer, ToolDelta};
-use crate::wire::{RawJson, anthropic, openai, parse_response, write_json};
+use crate::wire::{Typed, openai, parse_response, write_json};
 
 /// The state of a translation between events.
 #[derive(Debug)]
 pub(super) struct ToAnthropic {
-    /// Until the upstream tells the usage.
+    /// Reported until the upstream sends its usage.
     estimate: Usage,
     told: Option<Usage>,
     started: bool,
@@ -24,7 +24,7 @@ pub(super) struct ToAnthropic {
     /// The index of the open block, or else of the next one.
     block_index: u64,
     calls: ToolCalls,
-    /// Text that came while a call was not complete: blocks follow one another.
+    /// Text that arrived during an incomplete call: blocks must follow one another.
     late_text: String,
     stop_reason: Option<&'static str>,
     /// Whether `message_delta`, with stop reason and usage, has been written.
@@ -59,7 +59,7 @@ impl ToAnthropic {
         out: &mut Vec<u8>,
     ) -> Result<Progress, DialectError> {
         if data.trim_ascii() == b"[DONE]" {
-            return self.message_stop(out);
+            return Ok(self.message_stop(out));
         }
         let chunk: Answer<'_> = parse_response(data)?;
         if let Some(error) = reported_error(&chunk) {
@@ -67,79 +67,74 @@ impl ToAnthropic {
             return Ok(Progress::Failed);
         }
         if !self.started {
-            self.message_start(&chunk.id, &chunk.model, out)?;
+            self.message_start(&chunk.id, &chunk.model, out);
         }
         // Requests for several choices are not translated.
         for choice in chunk.choices.iter().filter(|choice| choice.index == 0) {
             self.delta(&choice.delta, out)?;
             if let Some(reason) = &choice.finish_reason {
-                self.finish_blocks(out)?;
+                self.finish_blocks(out);
                 let has_calls = !self.calls.0.is_empty();
                 self.stop_reason = Some(finish_reason::to_anthropic(reason, has_calls));
             }
         }
         if let Some(usage) = chunk.usage {
             self.told = Some(usage.into());
-            // Beside a choice it is the usage so far: some servers send it with every chunk, and
-            // the whole of it behind the last.
+            // Usage beside a choice is preliminary: some servers send it with every chunk, and the
+            // total after the last.
             if self.stop_reason.is_some() && chunk.choices.is_empty() {
-                self.message_delta(out)?;
+                self.message_delta(out);
             }
         }
         Ok(Progress::Open)
     }
 
-    fn message_start(
-        &mut self,
-        id: &str,
-        model: &str,
-        out: &mut Vec<u8>,
-    ) -> Result<(), DialectError> {
+    fn message_start(&mut self, id: &str, model: &str, out: &mut Vec<u8>) {
         self.started = true;
-        let message = anthropic::Response {
-            id: id.into(),
-            kind: "message".into(),
-            role: "assistant".into(),
-            model: model.into(),
-            content: Vec::new(),
-            stop_reason: None,
-            stop_sequence: None,
-            usage: self.usage().to_anthropic(),
-        };
-        write(out, "message_start", &Event::MessageStart { message })
+        let message = json!({
+            "id": id,
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": [],
+            "stop_reason": null,
+            "stop_sequence": null,
+            "usage": self.usage().to_anthropic(),
+        });
+        write(out, "message_start", json!({"message": message}));
     }
 
     fn delta(&mut self, delta: &openai::Delta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
         for text in [&delta.content, &delta.refusal].into_iter().flatten() {
             if !text.is_empty() {
-                self.text(text, out)?;
+                self.text(text, out);
             }
         }
         delta.tool_calls.iter().try_for_each(|call| self.tool_call(call, out))
     }
 
-    fn text(&mut self, text: &str, out: &mut Vec<u8>) -> Result<(), DialectError> {
+    fn text(&mut self, text: &str, out: &mut Vec<u8>) {
         if self.has_incomplete_call() {
             self.late_text.push_str(text);
-            return Ok(());
+            return;
         }
         if self.open_block != Some(OpenBlock::Text) {
-            self.start_block(OpenBlock::Text, ContentBlock::text("".into()), out)?;
+            self.start_block(OpenBlock::Text, json!({"type": "text", "text": ""}), out);
         }
-        self.write_delta(Delta::TextDelta { text }, out)
+        self.write_delta(Delta::TextDelta { text }, out);
     }
 
-    /// Writes a call as it comes. While another one is not complete, it waits: servers may send the
-    /// calls of an answer in turn, and blocks follow one another.
+    /// Writes a tool call, or holds it while another one is incomplete: servers may interleave the
+    /// calls of an answer, but blocks must follow one another.
     fn tool_call(&mut self, delta: &ToolDelta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
         let at = self.calls.add(delta);
         if self.open_block == Some(OpenBlock::ToolCall(at)) {
-            self.write_arguments(at, out)?;
+            self.write_arguments(at, out);
         }
         while !self.has_incomplete_call()
             && let Some(next) = self.calls.first_waiting()
         {
-            self.start_call(next, out)?;
+            self.start_call(next, out);
         }
         let Some(call) = self.calls.0.get(at) else { return Ok(()) };
         if call.state == CallState::Closed && !call.waiting.trim().is_empty() {
@@ -153,114 +148,100 @@ impl ToAnthropic {
         matches!(self.open_block, Some(OpenBlock::ToolCall(at)) if !self.calls.is_complete(at))
     }
 
-    fn start_call(&mut self, at: usize, out: &mut Vec<u8>) -> Result<(), DialectError> {
-        let Some(call) = self.calls.0.get_mut(at) else { return Ok(()) };
+    fn start_call(&mut self, at: usize, out: &mut Vec<u8>) {
+        let Some(call) = self.calls.0.get_mut(at) else { return };
         call.state = CallState::Open;
-        let block = ContentBlock {
-            kind: "tool_use".into(),
-            id: Some(call.id.clone().into()),
-            name: Some(call.name.clone().into()),
-            input: RawJson::object("{}").ok(),
-            ..ContentBlock::default()
-        };
-        self.start_block(OpenBlock::ToolCall(at), block, out)?;
-        self.write_arguments(at, out)
+        let block = json!({"type": "tool_use", "id": call.id, "name": call.name, "input": {}});
+        self.start_block(OpenBlock::ToolCall(at), block, out);
+        self.write_arguments(at, out);
     }
 
-    /// Writes the arguments that wait.
-    fn write_arguments(&mut self, at: usize, out: &mut Vec<u8>) -> Result<(), DialectError> {
-        let Some(call) = self.calls.0.get_mut(at) else { return Ok(()) };
+    /// Writes the held arguments.
+    fn write_arguments(&mut self, at: usize, out: &mut Vec<u8>) {
+        let Some(call) = self.calls.0.get_mut(at) else { return };
         let arguments = std::mem::take(&mut call.waiting);
-        if arguments.is_empty() {
-            return Ok(());
+        if !arguments.is_empty() {
+            self.write_delta(Delta::InputJsonDelta { partial_json: &arguments }, out);
         }
-        self.write_delta(Delta::InputJsonDelta { partial_json: &arguments }, out)
     }
 
-    /// Writes all that waits, and ends the last block.
-    fn finish_blocks(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
+    /// Writes everything held, and ends the last block.
+    fn finish_blocks(&mut self, out: &mut Vec<u8>) {
         while let Some(next) = self.calls.first_waiting() {
-            self.start_call(next, out)?;
+            self.start_call(next, out);
         }
-        self.stop_block(out)?;
+        self.stop_block(out);
         let text = std::mem::take(&mut self.late_text);
         if !text.is_empty() {
-            self.text(&text, out)?;
+            self.text(&text, out);
         }
-        self.stop_block(out)
+        self.stop_block(out);
     }
 
-    /// The bytes that wait for others to be written.
+    /// The held bytes.
     pub(super) fn buffered(&self) -> usize {
         let waiting: usize = self.calls.0.iter().map(|call| call.waiting.len()).sum();
         waiting + self.late_text.len()
     }
 
-    fn start_block(
-        &mut self,
-        block: OpenBlock,
-        content_block: ContentBlock<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), DialectError> {
-        self.stop_block(out)?;
+    fn start_block(&mut self, block: OpenBlock, content_block: Value, out: &mut Vec<u8>) {
+        self.stop_block(out);
         self.open_block = Some(block);
-        let index = self.block_index;
-        write(out, "content_block_start", &Event::ContentBlockStart { index, content_block })
+        let event = json!({"index": self.block_index, "content_block": content_block});
+        write(out, "content_block_start", event);
     }
 
-    fn stop_block(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
-        let Some(open) = self.open_block.take() else { return Ok(()) };
+    fn stop_block(&mut self, out: &mut Vec<u8>) {
+        let Some(open) = self.open_block.take() else { return };
         if let OpenBlock::ToolCall(at) = open
             && let Some(call) = self.calls.0.get_mut(at)
         {
             call.state = CallState::Closed;
         }
-        let index = self.block_index;
+        write(out, "content_block_stop", json!({"index": self.block_index}));
         self.block_index += 1;
-        write(out, "content_block_stop", &Event::ContentBlockStop { index })
     }
 
-    fn write_delta(&self, delta: Delta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
-        let index = self.block_index;
-        write(out, "content_block_delta", &Event::ContentBlockDelta { index, delta })
+    fn write_delta(&self, delta: Delta<'_>, out: &mut Vec<u8>) {
+        write(out, "content_block_delta", BlockDelta { index: self.block_index, delta });
     }
 
     fn usage(&self) -> Usage {
         self.told.unwrap_or(self.estimate)
     }
 
-    /// Writes the stop reason and the usage, as soon as all usage has arrived or at the end.
-    fn message_delta(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
+    /// Writes the stop reason and the usage, once all usage has arrived or at the end.
+    fn message_delta(&mut self, out: &mut Vec<u8>) {
         if self.ended {
-            return Ok(());
+            return;
         }
         self.ended = true;
         let has_calls = !self.calls.0.is_empty();
         let stop_reason =
             self.stop_reason.unwrap_or_else(|| finish_reason::to_anthropic("", has_calls));
-        let delta = StopReason { stop_reason, stop_sequence: None };
+        let delta = json!({"stop_reason": stop_reason, "stop_sequence": null});
         let usage = self.usage().to_anthropic();
-        write(out, "message_delta", &Event::MessageDelta { delta, usage })
+        write(out, "message_delta", json!({"delta": delta, "usage": usage}));
     }
 
-    /// Ends an answer whose reason and usage have come.
-    pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
+    /// Ends an answer whose finish reason and usage have arrived.
+    pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Progress {
         let is_whole = self.stop_reason.is_some() && self.told.is_some();
-        if is_whole { self.message_stop(out) } else { Ok(Progress::Open) }
+        if is_whole { self.message_stop(out) } else { Progress::Open }
     }
 
-    fn message_stop(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
+    fn message_stop(&mut self, out: &mut Vec<u8>) -> Progress {
         if !self.started {
-            self.message_start("", "", out)?;
+            self.message_start("", "", out);
         }
-        self.finish_blocks(out)?;
-        self.message_delta(out)?;
-        write(out, "message_stop", &Event::MessageStop)?;
-        Ok(Progress::Finished)
+        self.finish_blocks(out);
+        self.message_delta(out);
+        write(out, "message_stop", json!({}));
+        Progress::Finished
     }
 }
 
-/// The error that an event is or has.
+/// The error of an event, if it reports one.
 fn reported_error(event: &Answer<'_>) -> Option<ErrorBody> {
     match (&event.error, &event.message) {
         (Some(error), _) => Some(ErrorBody::from_json(error, 500)),
@@ -279,24 +260,19 @@ pub(super) fn write_error(error: &ErrorBody, out: &mut Vec<u8>) {
 }
 
 /// Appends an event. Its name is its type.
-fn write(out: &mut Vec<u8>, name: &str, event: &Event<'_>) -> Result<(), DialectError> {
+fn write<T: Serialize>(out: &mut Vec<u8>, kind: &str, members: T) {
     out.extend_from_slice(b"event: ");
-    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(kind.as_bytes());
     out.extend_from_slice(b"\ndata: ");
-    write_json(out, event)?;
+    write_json(out, &Typed { kind, members });
     out.extend_from_slice(b"\n\n");
-    Ok(())
 }
 
+/// The event of every token, so it is written without a [`Value`].
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Event<'a> {
-    MessageStart { message: anthropic::Response<'a> },
-    ContentBlockStart { index: u64, content_block: ContentBlock<'a> },
-    ContentBlockDelta { index: u64, delta: Delta<'a> },
-    ContentBlockStop { index: u64 },
-    MessageDelta { delta: StopReason, usage: anthropic::Usage },
-    MessageStop,
+struct BlockDelta<'a> {
+    index: u64,
+    delta: Delta<'a>,
 }
 
 #[derive(Serialize)]
@@ -304,10 +280,4 @@ enum Event<'a> {
 enum Delta<'a> {
     TextDelta { text: &'a str },
     InputJsonDelta { partial_json: &'a str },
-}
-
-#[derive(Serialize)]
-struct StopReason {
-    stop_reason: &'static str,
-    stop_sequence: Option<&'static str>,
 }

@@ -111,20 +111,6 @@ pub(crate) struct ToolChoice<'a> {
     pub(crate) disable_parallel_tool_use: Option<bool>,
 }
 
-/// A whole response, as it is written.
-#[derive(Debug, Serialize)]
-pub(crate) struct Response<'a> {
-    pub(crate) id: CowStr<'a>,
-    #[serde(rename = "type")]
-    pub(crate) kind: CowStr<'a>,
-    pub(crate) role: CowStr<'a>,
-    pub(crate) model: CowStr<'a>,
-    pub(crate) content: Vec<ContentBlock<'a>>,
-    pub(crate) stop_reason: Option<CowStr<'a>>,
-    pub(crate) stop_sequence: Option<CowStr<'a>>,
-    pub(crate) usage: Usage,
-}
-
 /// A whole response, as an upstream sends it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Answer<'a> {

@@ -1,6 +1,6 @@
-//! Reads members of an upstream's answers that servers write in other types than the dialect says:
-//! counts as `null` or `10.0`, texts as `null` or as a list of parts. What cannot be understood
-//! counts as absent, because an answer that a caller can use must not fail for it.
+//! Reads members of an upstream's answers that some servers write in other types than the dialect
+//! defines: counts as `null` or `10.0`, texts as `null` or as a list of parts. Unreadable values
+//! count as absent, so that a usable answer does not fail.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::CowStr;
 
-/// The default of a type, where a member has another one.
+/// The default of a type, if a member has another type.
 pub(super) fn other_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -24,7 +24,7 @@ fn read<'a, T: Deserialize<'a> + Default>(raw: &'a RawValue) -> Result<T, serde_
     }
 }
 
-/// The default of a type, where a member is null.
+/// The default of a type, if a member is null.
 pub(super) fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -55,7 +55,7 @@ pub(super) fn optional_count<'de, D: Deserializer<'de>>(
 }
 
 /// The text of a message: a string, or the texts of a list of parts. A part without a text, such as
-/// one that holds reasoning, adds nothing.
+/// reasoning, adds none.
 pub(super) fn content<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<CowStr<'a>>, D::Error> {

@@ -127,25 +127,6 @@ pub(crate) struct FunctionName<'a> {
     pub(crate) name: CowStr<'a>,
 }
 
-/// A whole response, as it is written.
-#[derive(Debug, Serialize)]
-pub(crate) struct Response<'a> {
-    pub(crate) id: CowStr<'a>,
-    pub(crate) object: CowStr<'a>,
-    pub(crate) created: u64,
-    pub(crate) model: CowStr<'a>,
-    pub(crate) choices: Vec<Choice<'a>>,
-    pub(crate) usage: Option<Usage>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Choice<'a> {
-    pub(crate) index: u64,
-    pub(crate) message: Message<'a>,
-    pub(crate) logprobs: Option<()>,
-    pub(crate) finish_reason: Option<CowStr<'a>>,
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Usage {
     #[serde(default, deserialize_with = "lenient::count")]
@@ -179,7 +160,7 @@ pub(crate) struct Answer<'a> {
     #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) object: CowStr<'a>,
     pub(crate) error: Option<RawJson<'a>>,
-    /// Of an answer that is itself an error.
+    /// The message of an error answer.
     #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) message: Option<CowStr<'a>>,
 }
@@ -217,12 +198,12 @@ pub(crate) struct ToolDelta<'a> {
 }
 
 impl ToolDelta<'_> {
-    /// The id, if there is one that is not empty.
+    /// The id, unless it is empty.
     pub(crate) fn id(&self) -> Option<&str> {
         self.id.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// The function's name, if there is one that is not empty.
+    /// The function's name, unless it is empty.
     pub(crate) fn name(&self) -> Option<&str> {
         self.function.name.as_deref().filter(|name| !name.is_empty())
     }

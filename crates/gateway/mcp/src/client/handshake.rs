@@ -1,12 +1,12 @@
-//! Finds out how a server is spoken to.
+//! Negotiates the protocol with a server.
 //!
-//! The newest version is tried first, as the official clients do: whatever does not show that the
-//! server speaks it leads to the handshake of the versions with sessions.
+//! It tries the newest version first, like the official clients. Without proof that the server
+//! supports it, it falls back to the handshake of the versions with sessions.
 
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Answer, Connected, Outgoing, Protocol, Said, client_info};
+use super::{Answer, Connected, Outgoing, Protocol, ReplyBody, client_info};
 use crate::object::read_object;
 use crate::rpc;
 use crate::version::{LATEST_WITH_SESSIONS, STATELESS, WITH_SESSIONS, with_sessions};
@@ -14,7 +14,7 @@ use crate::version::{LATEST_WITH_SESSIONS, STATELESS, WITH_SESSIONS, with_sessio
 /// Longest id of a session that is kept, in bytes.
 const MAX_SESSION: usize = 1_024;
 
-/// A handshake under way.
+/// A handshake in progress.
 #[derive(Debug)]
 pub struct Handshake {
     protocol: Protocol,
@@ -28,14 +28,14 @@ enum WaitingFor {
     Acceptance(Connected),
 }
 
-/// What comes next in a handshake.
+/// The next step of a handshake.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Send this, and give its answer to [`Handshake::next`].
+    /// Send this, and pass its answer to [`Handshake::next`].
     Send(Outgoing),
-    /// It is over.
+    /// The handshake is complete.
     Done(Connected),
-    /// The server cannot be spoken to, for this reason.
+    /// The handshake failed, for this reason.
     Failed(String),
 }
 
@@ -52,7 +52,7 @@ struct Initialized {
 }
 
 impl Handshake {
-    /// Starts one; `id` is that of the first request, and the next one is used, too.
+    /// Starts a handshake; `id` is the id of the first request, and the next id is used, too.
     pub fn start(protocol: Protocol, id: u64) -> (Self, Outgoing) {
         if protocol == Protocol::Sessions {
             return (Self { protocol, waiting_for: WaitingFor::Initialization }, initialize(id));
@@ -60,13 +60,13 @@ impl Handshake {
         (Self { protocol, waiting_for: WaitingFor::Discovery }, discover(id))
     }
 
-    /// What follows from an answer; `id` is that of the next request.
+    /// Processes an answer; `id` is the id of the next request.
     pub fn next(&mut self, answer: &Answer, id: u64) -> Step {
         match &self.waiting_for {
             WaitingFor::Discovery => self.discovered(answer, id),
             WaitingFor::Initialization => self.initialized(answer),
-            WaitingFor::Acceptance(connected) => match answer.said {
-                Said::Accepted => Step::Done(connected.clone()),
+            WaitingFor::Acceptance(connected) => match answer.body {
+                ReplyBody::Accepted => Step::Done(connected.clone()),
                 _ => Step::Failed(format!(
                     "it refused `notifications/initialized` with status {}",
                     answer.status
@@ -76,24 +76,27 @@ impl Handshake {
     }
 
     fn discovered(&mut self, answer: &Answer, id: u64) -> Step {
-        let found = match &answer.said {
-            Said::Result(result) => read_object::<Discovered>(result).ok(),
+        let found = match &answer.body {
+            ReplyBody::Result(result) => read_object::<Discovered>(result).ok(),
             _ => None,
         };
         if found.is_some_and(|found| found.versions.iter().any(|version| version == STATELESS)) {
             return Step::Done(Connected::Stateless);
         }
         if self.protocol == Protocol::Stateless {
-            return Step::Failed(format!("it does not speak MCP {STATELESS}{}", said(answer)));
+            return Step::Failed(format!(
+                "it does not speak MCP {STATELESS}{}",
+                server_error(answer)
+            ));
         }
         self.waiting_for = WaitingFor::Initialization;
         Step::Send(initialize(id))
     }
 
     fn initialized(&mut self, answer: &Answer) -> Step {
-        let result = match &answer.said {
-            Said::Result(result) => read_object::<Initialized>(result),
-            _ => return Step::Failed(format!("it does not speak MCP{}", said(answer))),
+        let result = match &answer.body {
+            ReplyBody::Result(result) => read_object::<Initialized>(result),
+            _ => return Step::Failed(format!("it does not speak MCP{}", server_error(answer))),
         };
         let Ok(initialized) = result else {
             return Step::Failed("its answer to `initialize` names no version".to_owned());
@@ -106,7 +109,7 @@ impl Handshake {
         };
         let id = answer.session.clone().filter(|id| !id.is_empty());
         if id.as_ref().is_some_and(|id| !is_session_id(id)) {
-            return Step::Failed("the id of its session is none".to_owned());
+            return Step::Failed("its session id is invalid".to_owned());
         }
         let connected = Connected::Session { version, id };
         let outgoing = connected.initialized();
@@ -115,12 +118,14 @@ impl Handshake {
     }
 }
 
-/// What a server said instead of a result.
-fn said(answer: &Answer) -> String {
-    match &answer.said {
-        Said::Error(error) => format!(": {error}"),
-        Said::Result(_) => String::new(),
-        Said::Accepted | Said::Status => format!(": it answered status {}", answer.status),
+/// The server's error message.
+fn server_error(answer: &Answer) -> String {
+    match &answer.body {
+        ReplyBody::Error(error) => format!(": {error}"),
+        ReplyBody::Result(_) => String::new(),
+        ReplyBody::Accepted | ReplyBody::Status => {
+            format!(": it answered status {}", answer.status)
+        }
     }
 }
 
@@ -149,12 +154,12 @@ mod tests {
     use super::*;
     use crate::rpc::RpcError;
 
-    fn answer(status: u16, said: Said) -> Answer {
-        Answer { status, session: None, said }
+    fn answer(status: u16, body: ReplyBody) -> Answer {
+        Answer { status, session: None, body }
     }
 
     fn result(text: &str) -> Answer {
-        answer(200, Said::Result(text.to_owned()))
+        answer(200, ReplyBody::Result(text.to_owned()))
     }
 
     fn method(outgoing: &Outgoing) -> String {
@@ -180,19 +185,19 @@ mod tests {
     #[test]
     fn what_is_no_sign_of_the_newest_version_leads_to_a_session() {
         for refused in [
-            answer(404, Said::Status),
-            answer(400, Said::Error(RpcError::new(-32_022, "no"))),
-            answer(200, Said::Error(RpcError::new(-32_601, "no"))),
+            answer(404, ReplyBody::Status),
+            answer(400, ReplyBody::Error(RpcError::new(-32_022, "no"))),
+            answer(200, ReplyBody::Error(RpcError::new(-32_601, "no"))),
             result("{}"),
             result(r#"{"supportedVersions":["2025-11-25"]}"#),
-            answer(202, Said::Accepted),
+            answer(202, ReplyBody::Accepted),
         ] {
             let (mut handshake, _) = Handshake::start(Protocol::Auto, 1);
             assert_eq!(sent(&handshake.next(&refused, 2)), "initialize");
             let mut opened = result(r#"{"protocolVersion":"2025-06-18"}"#);
             opened.session = Some("s1".to_owned());
             assert_eq!(sent(&handshake.next(&opened, 3)), "notifications/initialized");
-            let done = handshake.next(&answer(202, Said::Accepted), 3);
+            let done = handshake.next(&answer(202, ReplyBody::Accepted), 3);
             let id = Some("s1".to_owned());
             assert_eq!(done, Step::Done(Connected::Session { version: "2025-06-18", id }));
             let (mut handshake, _) = Handshake::start(Protocol::Stateless, 1);
@@ -205,8 +210,8 @@ mod tests {
         let mut odd = result(r#"{"protocolVersion":"2025-11-25"}"#);
         odd.session = Some("a\nb".to_owned());
         for (refusal, reason) in [
-            (answer(500, Said::Status), "status 500"),
-            (answer(200, Said::Error(RpcError::new(-1, "closed"))), "closed"),
+            (answer(500, ReplyBody::Status), "status 500"),
+            (answer(200, ReplyBody::Error(RpcError::new(-1, "closed"))), "closed"),
             (result("{}"), "names no version"),
             (result(r#"{"protocolVersion":"1999-01-01"}"#), "2025-11-25"),
             (odd, "session"),
@@ -222,6 +227,6 @@ mod tests {
     fn a_server_that_refuses_the_end_of_the_handshake_is_given_up() {
         let (mut handshake, _) = Handshake::start(Protocol::Sessions, 1);
         handshake.next(&result(r#"{"protocolVersion":"2025-11-25"}"#), 2);
-        assert!(matches!(handshake.next(&answer(400, Said::Status), 2), Step::Failed(_)));
+        assert!(matches!(handshake.next(&answer(400, ReplyBody::Status), 2), Step::Failed(_)));
     }
 }

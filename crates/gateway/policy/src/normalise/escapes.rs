@@ -35,7 +35,7 @@ pub(super) fn has_escapes(text: &str) -> bool {
     })
 }
 
-/// Decodes one layer of escapes; None if there are none.
+/// Decodes one layer of escapes; `None` without escapes.
 pub(super) fn decode(from: &MappedText) -> Option<MappedText> {
     let text = from.text();
     if !has_escapes(text) {

@@ -7,7 +7,7 @@ use unicode_normalization::char::canonical_combining_class;
 
 use super::{MappedText, latin};
 
-/// The text in NFKC, without invisible characters and with confusables as Latin letters.
+/// Folds a text: NFKC, without invisible characters and with Latin letters for confusables.
 ///
 /// NFKC is applied to each character and the marks that follow it. That is enough for the rules:
 /// only jamo, which compose over several base characters, stay separate.
@@ -27,7 +27,7 @@ pub(super) fn fold(from: &MappedText) -> MappedText {
     folded
 }
 
-/// The characters that stand for one, which marks that follow do not change.
+/// Calls `each` with the folded form of a character, which later marks do not change.
 pub(crate) fn fold_character(character: char, mut each: impl FnMut(char)) {
     if character.is_ascii() {
         each(character);

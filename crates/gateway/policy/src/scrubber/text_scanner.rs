@@ -14,21 +14,20 @@ use crate::rule::Rule;
 /// `ssn`.
 const CONTEXT: usize = 64;
 
-/// A place to redact.
+/// A range to redact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redaction {
-    /// The bytes of the whole text, on character boundaries. A place may span several parts.
+    /// The byte range in the whole text, on character boundaries. It may span several parts.
     pub range: Range<u64>,
     /// The replacement.
     pub mask: &'static str,
 }
 
-/// Finds personal data in a text that arrives in parts, also where it is split over parts, and in
-/// characters or escapes that stand for those of the rules.
+/// Finds personal data in a text that arrives in parts, even if a match spans parts or is written
+/// with escapes and confusables.
 ///
-/// What is found depends only on the text, never on its parts. A place is reported when the
-/// segment that it is in has ended, as for a [`Scrubber`](crate::Scrubber): see
-/// [`Self::decided`].
+/// The result depends only on the text, never on its parts. A match is reported once its segment
+/// has ended, as in a [`Scrubber`](crate::Scrubber): see [`Self::decided`].
 #[derive(Clone, Debug)]
 pub struct TextScanner {
     plain: Plain,
@@ -42,14 +41,14 @@ struct Segments {
     json: bool,
     segmenter: Segmenter,
     held: String,
-    /// The bytes of the text behind each held one.
+    /// The byte range in the text of each held letter.
     from: Vec<Range<u64>>,
     /// The end of the letters before it.
     context: String,
 }
 
 impl TextScanner {
-    /// `json` tells whether the text is JSON, such as the arguments of a tool call: a backslash
+    /// `json` selects the escapes of JSON, such as in the arguments of a tool call: a backslash
     /// starts an escape, and a bare number is replaced by a number.
     pub fn new(policy: Arc<Policy>, json: bool) -> Self {
         let segments = Segments {
@@ -68,21 +67,19 @@ impl TextScanner {
         self.plain.fed()
     }
 
-    /// The length of the text about which everything is known: later parts cannot add a place
-    /// before it.
+    /// The length of the decided text: later parts cannot add a match before it.
     pub fn decided(&self) -> u64 {
         self.segments.from.first().map_or_else(|| self.plain.given(), |from| from.start)
     }
 
-    /// Takes the next part. Appends the places that became known.
+    /// Takes the next part. Appends the decided matches.
     pub fn feed(&mut self, part: &str, found: &mut Vec<Redaction>) {
         let Self { plain, segments } = self;
         plain.feed(part, |letter, from| segments.take(letter, &from, found));
         segments.pass_closed();
     }
 
-    /// Ends the text. Appends the places in what was still open; more text may follow as a new
-    /// segment.
+    /// Ends the text. Appends the matches of the open segment; later text starts a new segment.
     pub fn finish(&mut self, found: &mut Vec<Redaction>) {
         let Self { plain, segments } = self;
         plain.finish(|letter, from| segments.take(letter, &from, found));
@@ -96,7 +93,7 @@ impl TextScanner {
 }
 
 impl Segments {
-    /// Takes a letter that stands for these bytes of the text.
+    /// Takes a letter and its byte range in the text.
     fn take(&mut self, letter: char, from: &Range<u64>, found: &mut Vec<Redaction>) {
         self.held.push(letter);
         self.from.resize(self.held.len(), from.clone());
@@ -107,8 +104,8 @@ impl Segments {
         }
     }
 
-    /// Appends the places with personal data in the segment that the first held bytes are. Those
-    /// that overlap or touch are one.
+    /// Appends the personal data in the first held bytes, which are a segment. Overlapping or
+    /// adjacent matches are merged.
     fn find(&self, length: usize, found: &mut Vec<Redaction>) {
         let (segment, rest) = self.held.split_at_checked(length).unwrap_or((&self.held, ""));
         let mut ranges = self.find_in(segment);
@@ -165,12 +162,12 @@ impl Segments {
         if self.json && is_number { "0" } else { MASK }
     }
 
-    /// Moves what is before the open segment into the context.
+    /// Moves everything before the open segment into the context.
     fn pass_closed(&mut self) {
         self.pass(self.held.len().saturating_sub(self.segmenter.open_length()));
     }
 
-    /// Moves the first held bytes into the context, of which only the end is kept.
+    /// Moves the first held bytes into the context, which keeps only its end.
     fn pass(&mut self, count: usize) {
         self.context.extend(self.held.drain(..count));
         self.from.drain(..count);

@@ -9,7 +9,7 @@ const FILES: [&str; 14] = [
     "png", "jpg", "jpeg", "gif", "svg", "webp", "css", "js", "ts", "json", "py", "rs", "md", "html",
 ];
 
-/// An e-mail address, not a Git remote, a package version or a file name.
+/// An e-mail address, excluding Git remotes, package versions and file names.
 pub(super) fn email(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let (local, domain) = slice(text, &range).split_once('@')?;
     let (_, ending) = domain.rsplit_once('.')?;
@@ -34,7 +34,7 @@ pub(super) fn phone(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (usual && !longer && !is_date(slice(text, &range))).then_some(range)
 }
 
-/// `2024-01-31` and the like.
+/// Dates such as `2024-01-31`.
 fn is_date(written: &str) -> bool {
     let lengths: Vec<usize> = written.split(['-', '.', '/', ' ']).map(str::len).collect();
     matches!(lengths.as_slice(), [4, 2, 2, ..] | [2, 2, 4]) && !written.starts_with('+')

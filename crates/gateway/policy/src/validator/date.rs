@@ -17,8 +17,8 @@ pub(super) const fn plausible(year: u32, month: u32, day: u32) -> bool {
     matches!(year, 1900..=2029) && matches!(day, 1..) && day <= days
 }
 
-/// A date in numbers, in any usual order. Of a date with the month in letters only day and year are
-/// checked.
+/// A date in numbers, in any usual order. For a date with the month in letters only day and year
+/// are checked.
 pub(super) fn date_of_birth(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let written = slice(text, &range);
     let numbers: Vec<u32> = written

@@ -81,7 +81,7 @@ pub(super) fn pl_pesel(text: &str, range: Range<usize>) -> Option<Range<usize>> 
     (digits.len() == 11 && sum != 0 && sum.is_multiple_of(10)).then_some(range)
 }
 
-/// The value of a digit, or of a letter from 0 for A on.
+/// The value of a digit or letter, where A is 0.
 fn value_of(sign: u8) -> u32 {
     match sign {
         b'0'..=b'9' => u32::from(sign - b'0'),

@@ -42,7 +42,7 @@ fn well_grouped(text: &str, groups: &[Range<usize>]) -> bool {
         && separators.all(|separator| Some(separator) == first)
 }
 
-/// Whether the number is adjacent to no letter and no decimal point.
+/// Whether no letter and no decimal point is next to the number.
 fn alone(text: &str, span: &Range<usize>) -> bool {
     let bytes = text.as_bytes();
     let before = span.start.checked_sub(1).and_then(|at| bytes.get(at));
@@ -53,7 +53,7 @@ fn alone(text: &str, span: &Range<usize>) -> bool {
     !touches && !fraction
 }
 
-/// The number that the first digits make.
+/// The number that the first digits form.
 fn prefix(digits: &[u32], length: usize) -> u32 {
     digits.iter().take(length).fold(0, |sum, digit| sum * 10 + digit)
 }

@@ -79,7 +79,7 @@ fn is_constant(side: &str) -> bool {
     side.starts_with(['\'', '"']) || side.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// Whether two hexadecimal digits stand for a printable character.
+/// Whether two hexadecimal digits encode a printable character.
 fn is_printable(pair: &[u8]) -> bool {
     let pair = str::from_utf8(pair).ok();
     let byte = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());

@@ -45,7 +45,7 @@ impl AgentRoute {
         ALWAYS.into_iter().chain(chat).collect()
     }
 
-    /// The scope that a key with scopes needs for it; `None` for what everybody may read.
+    /// The scope that a key with scopes needs for it; `None` for public routes.
     pub(crate) const fn scope(self) -> Option<&'static str> {
         match self {
             Self::Sessions | Self::Session => Some("sessions"),
@@ -62,7 +62,7 @@ impl AgentRoute {
         matches!(self, Self::Chat | Self::Runs)
     }
 
-    /// Whether what is there belongs to somebody, so that it must be known who asks.
+    /// Whether the resource has an owner, so that the caller must be authenticated.
     pub(crate) const fn belongs_to_somebody(self) -> bool {
         !matches!(self, Self::Card)
     }

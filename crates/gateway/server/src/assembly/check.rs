@@ -17,11 +17,11 @@ use crate::assembly::tool_route::ToolRoute;
 use crate::config::error::GatewayError;
 use crate::config::route::{RespondSpec, RouteSpec};
 use crate::http::normal_form::is_normal_template;
-use crate::layers::offload::UnreadSpec;
 use crate::layers::rate_limit::Per;
 use crate::layers::{Access, Layers, Setup};
 use crate::upstream::Upstream;
 use crate::upstream::proxy::{LlmUse, Proxy};
+use plimsoll_gateway_inspect::Unread;
 
 /// The problems found so far.
 #[derive(Default)]
@@ -30,12 +30,12 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Unwraps a result; a problem is kept for later.
+    /// Unwraps a result, and records a problem.
     pub(crate) fn keep<T>(&mut self, result: Result<T, String>) -> Option<T> {
         result.map_err(|problem| self.problems.push(problem)).ok()
     }
 
-    /// The layers whose sections are there.
+    /// Builds the enabled layers.
     pub(crate) fn layers(&mut self, spec: &Spec, upstreams: &[Arc<Upstream>]) -> Layers {
         let setup = Setup { faults: spec.faults, upstreams };
         Layers::new(spec, &setup, &mut self.problems)
@@ -53,7 +53,7 @@ impl Check {
         if self.problems.is_empty() { Ok(()) } else { Err(GatewayError::Config(self.problems)) }
     }
 
-    /// Checks single values, and sections that need each other.
+    /// Checks single values, and sections that depend on each other.
     pub(crate) fn values(&mut self, spec: &Spec) {
         self.unmatched(spec);
         let is_open = spec.admin.enabled && spec.admin.local && spec.admin.key.is_none();
@@ -134,7 +134,7 @@ impl Check {
             let what = format!("route `{}`: `{rule}`", route.name);
             self.needs(is_unset || spec.auth.is_some(), &what, "auth");
         }
-        // An open route asks nobody who they are.
+        // Open routes skip authentication.
         let counts = spec.cache.is_some() || spec.budgets.is_some();
         let needs_identity =
             !route.consumers.is_empty() || route.scope.is_some() || (route.llm && counts);
@@ -167,7 +167,7 @@ impl Check {
     }
 }
 
-/// The routes that the gateway serves itself.
+/// The built-in routes.
 fn builtin_routes(spec: &Spec) -> Vec<(&'static str, Handler)> {
     let policy = spec.policy.as_ref().is_some_and(|policy| policy.endpoint);
     let routes = [
@@ -224,16 +224,16 @@ const fn scope(handler: &Handler) -> Option<&'static str> {
     }
 }
 
-/// How a route is read that does not say that it is one of an LLM API.
+/// The default treatment of routes without `llm: true`.
 fn by_path(spec: &Spec) -> LlmUse {
     let policy = spec.policy.as_ref().map(|policy| policy.unjudged);
     if policy.is_none() && spec.budgets.is_none() {
         return LlmUse::Never;
     }
-    LlmUse::ByPath { refuse_unread: policy != Some(UnreadSpec::Pass) }
+    LlmUse::ByPath { refuse_unread: policy != Some(Unread::Pass) }
 }
 
-/// The handler of a route. `by_path` says how it is read if it does not.
+/// The handler of a route. `by_path` is its treatment without `llm: true`.
 fn handler(
     route: &RouteSpec,
     upstreams: &[Arc<Upstream>],
@@ -246,10 +246,7 @@ fn handler(
             let upstream = upstreams.iter().find(|upstream| *upstream.name == **wanted);
             let upstream = upstream.ok_or_else(|| {
                 let known: Vec<_> = upstreams.iter().map(|upstream| &*upstream.name).collect();
-                format!(
-                    "route `{name}`: there is no upstream `{wanted}`, only: {}",
-                    known.join(", ")
-                )
+                format!("route `{name}`: unknown upstream `{wanted}`; known: {}", known.join(", "))
             })?;
             let llm = if route.llm { LlmUse::Always } else { by_path };
             let proxy = Proxy {

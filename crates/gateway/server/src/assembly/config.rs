@@ -1,4 +1,4 @@
-//! The configuration in force: checked, complete, never changed, only replaced as a whole.
+//! The configuration in force: checked, complete, immutable, and replaced as a whole.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,12 +33,13 @@ pub(crate) struct Config {
     pub(crate) server: ServerSpec,
     pub(crate) error_format: ErrorFormat,
     pub(crate) trusted_proxies: TrustedProxies,
-    /// Who may administrate.
+    /// Access to the administration.
     pub(crate) admin: AdminGate,
     /// The headers that the gateway itself reads or sets.
     pub(crate) owned_headers: OwnedHeaders,
     pub(crate) limits: Vec<RateLimit>,
-    /// Digest of what policy and scrub do with texts. Cached answers of other rules are not served.
+    /// Digest of the settings of policy and scrub. Answers cached under other settings are not
+    /// served.
     pub(crate) text_rules: [u8; 32],
     pub(crate) router: Router,
     /// The routes of the address of the administration.
@@ -49,12 +50,13 @@ pub(crate) struct Config {
     /// The most that waits for a client behind what is written: three of the largest buffer of
     /// the upstreams.
     pub(crate) upstream_buffer: usize,
-    /// Whether finished requests are measured or logged.
+    /// The most bytes that wait for a client after the current write: three of the largest buffer
+    /// of the upstreams.
     pub(crate) observes_requests: bool,
     pub(crate) spec: Spec,
 }
 
-/// The source of a configuration, for reading it again.
+/// Whether finished requests are measured or logged.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// A value that the embedding program passed in.
@@ -85,7 +87,7 @@ impl Spec {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`GatewayError::File`] for an unreadable file, and those of [`Spec::from_yaml`].
+    /// [`GatewayError::File`] for an unreadable file, or an error of [`Spec::from_yaml`].
     pub fn open(path: &Path) -> Result<Self, GatewayError> {
         let text = file::read_text(path)
             .map_err(|source| GatewayError::File { path: path.to_owned(), source })?;
@@ -97,7 +99,7 @@ impl Spec {
         })
     }
 
-    /// Checks the values; nothing is opened or started.
+    /// Checks the values without opening or starting anything.
     ///
     /// # Errors
     /// [`GatewayError::Config`] with all invalid values.
@@ -150,14 +152,14 @@ impl Config {
         })
     }
 
-    /// The header with the id of a request, if there is one.
+    /// The header with the id of a request, if configured.
     pub(crate) fn request_id(&self) -> Option<&HeaderName> {
         self.layers.request_id.as_ref().map(|layer| &layer.header)
     }
 }
 
-/// Three of the largest buffer of the upstreams: one waits, one is read into, and one is for what
-/// allocators round up.
+/// Three of the largest buffer of the upstreams: one waits, one is being filled, and one covers the
+/// rounding of allocators.
 fn upstream_buffer(spec: &Spec) -> usize {
     let buffers = spec.upstreams.values().map(|spec| spec.buffer.0.saturating_mul(3));
     usize::try_from(buffers.max().unwrap_or(0)).unwrap_or(usize::MAX)
@@ -170,7 +172,8 @@ fn digest_of(spec: &Spec) -> String {
     format!("{start:016x}")
 }
 
-/// SHA-256 of all that decides what layers do with texts: their settings, and the rules of a file.
+/// SHA-256 of everything that determines how layers treat texts: their settings, and the rules of a
+/// file.
 fn text_rules(spec: &Spec, policy: Option<&PolicyLayer>) -> [u8; 32] {
     let rules = policy.and_then(PolicyLayer::rules_digest);
     let all = format!("{:?} {} {rules:?}", spec.text_sections(), spec.faults.policy_off);
@@ -211,7 +214,7 @@ routes:
             "per tenant",
             "`a` has no address",
             "`b`: its address 1 is not HOST:PORT",
-            "no upstream `z`",
+            "unknown upstream `z`",
             "`r2` needs either",
             "`r3`: `consumers`",
             "`r4`",

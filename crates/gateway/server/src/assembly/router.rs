@@ -95,7 +95,7 @@ impl Router {
         Ok(())
     }
 
-    /// The route of a path. Parameters are only copied where there are some.
+    /// The route of a path. Parameters are only copied if the route has them.
     pub(crate) fn find(&self, path: &str) -> Option<(&Arc<Route>, Parameter)> {
         let found = self.paths.at(path).ok()?;
         let parameter = found.params.iter().last().map(|(_, value)| value.to_owned());

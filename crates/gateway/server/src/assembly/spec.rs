@@ -11,12 +11,15 @@ use std::net::SocketAddr;
 
 use serde::Deserialize;
 
+pub use plimsoll_gateway_dialect::{Dialect, LimitName};
+pub use plimsoll_gateway_inspect::Unread;
+pub use plimsoll_gateway_mcp::client::Protocol;
+pub use plimsoll_gateway_store::{Algorithm, FailureMode};
+
 pub use crate::config::route::{RespondSpec, RouteSpec};
 pub use crate::config::secret::Secret;
-pub use crate::config::server::{EnvelopeSpec, FailureMode, ServerSpec, StoreSpec, TlsSpec};
-pub use crate::config::upstream::{
-    BreakerSpec, DialectSpec, RetrySpec, TokenLimitSpec, UpstreamSpec,
-};
+pub use crate::config::server::{EnvelopeSpec, ServerSpec, StoreSpec, TlsSpec};
+pub use crate::config::upstream::{BreakerSpec, RetrySpec, UpstreamSpec};
 pub use crate::layers::admin::AdminSpec;
 pub use crate::layers::agent_layer::{
     AgentDirectorySpec, AgentSpec, AgentsSpec, ApprovalsSpec, ChatSpec, SessionsSpec,
@@ -26,14 +29,13 @@ pub use crate::layers::budget::{BudgetSpec, BudgetUnit};
 pub use crate::layers::cache::CacheSpec;
 pub use crate::layers::fault_injection::FaultSpec;
 pub use crate::layers::metrics::MetricsSpec;
-pub use crate::layers::offload::UnreadSpec;
 pub use crate::layers::policy::PolicySpec;
-pub use crate::layers::rate_limit::{AlgorithmSpec, Per, RateLimitSpec};
+pub use crate::layers::rate_limit::{Per, RateLimitSpec};
 pub use crate::layers::request_id::RequestIdSpec;
 pub use crate::layers::request_log::{AccessLogSpec, AuditSpec, WhenFull};
 pub use crate::layers::scrub::ScrubSpec;
 pub use crate::layers::tenant::TenantSpec;
-pub use crate::layers::tool_server::{ToolProtocolSpec, ToolServerSpec, ToolsSpec};
+pub use crate::layers::tool_server::{ToolServerSpec, ToolsSpec};
 use crate::layers::{Layer, Layers, Setup, make};
 
 /// Makes the type of the file: its settings, and a section for each layer.

@@ -9,7 +9,7 @@ pub(crate) enum ToolRoute {
     List,
     /// A call.
     Call,
-    /// What a tenant may call.
+    /// The tools that a tenant may call.
     Policies,
     /// MCP over Streamable HTTP.
     Mcp,

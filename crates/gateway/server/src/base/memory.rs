@@ -1,9 +1,8 @@
-//! The memory that messages may take in all: `server.memory`.
+//! The memory for messages: `server.memory`.
 //!
-//! Counted is what grows with what clients and upstreams send and with how slowly they take it:
-//! bodies that are read whole, bytes that a client does not take, what filters hold back, uploads
-//! on their way, streams of HTTP/2, conversations of the agent loop. Small pieces that are passed
-//! on at once are not counted: they never wait.
+//! It counts memory that grows with the traffic and with slow peers: bodies read as a whole, bytes
+//! that a client does not read, bytes held by filters, uploads in progress, HTTP/2 streams,
+//! conversations of the agent loop. Small relayed pieces are not counted, because they never wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,22 +10,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-/// Messages up to this size are not counted: they fit into the buffers that every connection has.
+/// Messages up to this size are not counted: they fit into the buffers of every connection.
 pub(crate) const UNCOUNTED: usize = 8 << 10;
 
-/// While memory is short, what does not move for this long gives way to what does.
+/// While memory is short, transfers without progress for this long are cancelled in favour of
+/// others.
 pub(crate) const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The bytes that are held, and the most that may be. Shared by all workers.
+/// The reserved bytes and their limit, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     limit: AtomicUsize,
     held: AtomicUsize,
 }
 
-/// Bytes that are held until it is dropped.
+/// Bytes reserved until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct MemoryReservation {
     budget: Arc<MemoryBudget>,
     bytes: usize,
 }
@@ -38,30 +38,35 @@ impl MemoryBudget {
         Arc::new(budget)
     }
 
-    /// Sets the most that may be held from now on.
+    /// Sets a new limit.
     pub(crate) fn set_limit(&self, limit: u64) {
         self.limit.store(usize::try_from(limit).unwrap_or(usize::MAX), Ordering::Relaxed);
     }
 
-    /// The bytes held now.
+    /// The bytes reserved now.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Whether less than an eighth is left: no new message is taken, and what waits gives way.
+    /// Whether less than an eighth is left: new messages are refused, and waiting ones are
+    /// cancelled.
     pub(crate) fn is_short(&self) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
         self.held() >= limit - limit / 8
     }
 
-    /// Holds bytes; `None` where that would be more than allowed.
-    pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Option<Held> {
+    /// Reserves bytes; `None` if that would exceed the limit.
+    pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Option<MemoryReservation> {
         let mut held = self.hold_nothing();
         held.resize(bytes).then_some(held)
     }
 
-    /// Holds this many bytes in `held`; says whether that was possible.
-    pub(crate) fn hold_in(self: &Arc<Self>, held: &mut Option<Held>, bytes: usize) -> bool {
+    /// Grows or shrinks the reservation in `held`; returns whether that was possible.
+    pub(crate) fn hold_in(
+        self: &Arc<Self>,
+        held: &mut Option<MemoryReservation>,
+        bytes: usize,
+    ) -> bool {
         if let Some(held) = held {
             return held.resize(bytes);
         }
@@ -69,13 +74,12 @@ impl MemoryBudget {
         held.is_some()
     }
 
-    /// Holds no byte yet.
-    pub(crate) fn hold_nothing(self: &Arc<Self>) -> Held {
-        Held { budget: Arc::clone(self), bytes: 0 }
+    /// An empty reservation.
+    pub(crate) fn hold_nothing(self: &Arc<Self>) -> MemoryReservation {
+        MemoryReservation { budget: Arc::clone(self), bytes: 0 }
     }
 
-    /// Counts bytes as held as long as anybody has them; `None` where that would be more than
-    /// allowed.
+    /// Counts bytes for as long as they are referenced; `None` if that would exceed the limit.
     pub(crate) fn count(self: &Arc<Self>, bytes: Bytes) -> Option<Bytes> {
         if bytes.len() <= UNCOUNTED {
             return Some(bytes);
@@ -93,8 +97,8 @@ impl MemoryBudget {
     }
 }
 
-impl Held {
-    /// Holds this many bytes instead; says whether that was possible, otherwise nothing changes.
+impl MemoryReservation {
+    /// Changes the number of bytes; returns whether that was possible. On failure nothing changes.
     pub(crate) fn resize(&mut self, bytes: usize) -> bool {
         let fits = match bytes.checked_sub(self.bytes) {
             Some(0) => true,
@@ -110,25 +114,25 @@ impl Held {
         fits
     }
 
-    /// The bytes, which are counted as held as long as anybody has them.
+    /// Ties the reservation to bytes, which count for as long as they are referenced.
     pub(crate) fn attach(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
-        Bytes::from_owner(Counted { bytes, _held: self })
+        Bytes::from_owner(CountedBytes { bytes, _held: self })
     }
 }
 
-impl Drop for Held {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
         self.budget.held.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
-/// Bytes with their count.
-struct Counted<B> {
+/// Bytes with their reservation.
+struct CountedBytes<B> {
     bytes: B,
-    _held: Held,
+    _held: MemoryReservation,
 }
 
-impl<B: AsRef<[u8]>> AsRef<[u8]> for Counted<B> {
+impl<B: AsRef<[u8]>> AsRef<[u8]> for CountedBytes<B> {
     fn as_ref(&self) -> &[u8] {
         self.bytes.as_ref()
     }

@@ -13,15 +13,15 @@ pub enum GatewayError {
     /// The configuration is not YAML, or has an unknown key or a value of the wrong type.
     #[error("the configuration cannot be read: {message}")]
     Syntax {
-        /// What is wrong. It repeats no value of the configuration.
+        /// The problem. It repeats no value of the configuration.
         message: String,
         /// Line and column, where known.
         place: Option<(u64, u64)>,
     },
-    /// The configuration is empty, or has no route any more where the one in force has some.
+    /// The configuration is empty, or has no route although the one in force has some.
     #[error("the configuration is empty, or has no routes any more")]
     Empty,
-    /// There is no file to read again: the gateway was started from a value, or with overrides.
+    /// Nothing to reload: the gateway was started from a value, or with overrides.
     #[error("this gateway was not started from a file: there is nothing to read again")]
     NoFile,
     /// The new configuration changes settings that only a restart applies.
@@ -35,7 +35,7 @@ pub enum GatewayError {
     File {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the system.
         source: io::Error,
     },
     /// The gateway cannot listen on the address: it is in use, not an address of this machine, or
@@ -44,13 +44,13 @@ pub enum GatewayError {
     Listen {
         /// The address.
         addr: SocketAddr,
-        /// The system's reason.
+        /// The error of the system.
         source: io::Error,
     },
     /// A thread or its event loop could not be created: check the system's limits.
     #[error("the gateway's workers did not start: {0}")]
     Worker(#[source] io::Error),
-    /// The file or server that audit rows go to cannot be used.
+    /// The file or server for audit rows cannot be used.
     #[error("the audit cannot be written: {0}")]
     Audit(String),
     /// The store cannot be used.
@@ -59,7 +59,7 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
-    /// The error of a configuration that was read from this text: its problems have their lines.
+    /// Adds the lines of this text, from which the configuration was read, to the problems.
     #[must_use]
     pub fn located(self, text: &str) -> Self {
         match self {
@@ -68,8 +68,8 @@ impl GatewayError {
         }
     }
 
-    /// The error for clients over the network: it repeats nothing of the configuration, neither
-    /// values nor names nor paths.
+    /// The error for clients over the network: it repeats no value, name or path of the
+    /// configuration.
     pub(crate) fn summary(&self) -> String {
         match self {
             Self::Syntax { place: Some((line, column)), .. } => {

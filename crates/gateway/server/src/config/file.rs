@@ -1,18 +1,18 @@
-//! Files that the configuration names, and its own. A pipe would hold the start up, and a device
-//! never ends: both are refused.
+//! The configuration file and files that it names. Pipes would block the start and devices never
+//! end, so both are refused.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
-/// The most bytes of such a file.
+/// The largest file in bytes.
 const MOST: u64 = 16 << 20;
 
 /// Opens a file.
 ///
 /// # Errors
-/// Those of the system, or [`ErrorKind::InvalidInput`] for what is no file.
+/// An error of the system, or [`ErrorKind::InvalidInput`] for a path that is not a regular file.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let kind = fs::metadata(path)?.file_type();
     let is_device = kind.is_char_device() || kind.is_block_device();

@@ -1,7 +1,7 @@
-//! Where in its file an invalid value stands. Values have no lines any more when they are checked;
-//! the line is that of the key or the name that the problem begins with, if one line has it.
+//! The line of an invalid value in its file. Checked values have no position, so the line is found
+//! by the key or the name with which the problem begins, if exactly one line has it.
 
-/// The problems, each with the line of the text where its key or name stands.
+/// The problems, each with the line of its key or name.
 pub(crate) fn with_lines(problems: Vec<String>, text: &str) -> Vec<String> {
     let located = problems.into_iter().map(|problem| match line_of(&problem, text) {
         Some(line) => format!("line {line}: {problem}"),
@@ -24,12 +24,12 @@ fn line_of(problem: &str, text: &str) -> Option<usize> {
     let key = problem.split([':', '.', ' ']).next()?;
     let start =
         find(text, 0, |line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))?;
-    // The value in question, if a line behind the key has it.
+    // The value in question, if a later line has it.
     let value = quoted.find_map(|word| find(text, start - 1, |line| line.contains(word)));
     Some(value.unwrap_or(start))
 }
 
-/// The number of the first line from `start` on for which this holds.
+/// The number of the first line from `start` that satisfies the condition.
 fn find(text: &str, start: usize, holds: impl Fn(&str) -> bool) -> Option<usize> {
     text.lines().enumerate().skip(start).find(|(_, line)| holds(line)).map(|(at, _)| at + 1)
 }

@@ -31,8 +31,8 @@ pub struct RouteSpec {
     /// Time limit until a response begins, instead of the upstream's.
     #[serde(default)]
     pub timeout: Option<HumanDuration>,
-    /// Whether it carries chat completions or messages, which are translated, scanned, cached and
-    /// budgeted.
+    /// Whether it is an LLM route, with chat completions or messages that are translated, scanned,
+    /// cached and budgeted.
     #[serde(default)]
     pub llm: bool,
     /// Whether `WebSocket` connections are passed through.

@@ -1,8 +1,8 @@
-//! Secrets in the configuration: texts that no output shows.
+//! Secrets in the configuration, which no output shows.
 
 use serde::Deserialize;
 
-/// A text that is never shown. `${NAME}` stands for an environment variable.
+/// A text that is never shown. `${NAME}` is replaced by an environment variable.
 #[derive(Clone, Deserialize, PartialEq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 pub struct Secret(String);
@@ -17,7 +17,7 @@ impl Secret {
     /// The text, with its environment variable filled in.
     ///
     /// # Errors
-    /// A message about a variable that is not set, or about an empty text.
+    /// A message about an unset variable or an empty text.
     pub fn reveal(&self) -> Result<String, String> {
         let text = match self.0.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
             None => self.0.clone(),

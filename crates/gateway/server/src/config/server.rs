@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use plimsoll_gateway_store::FailureMode;
 use serde::Deserialize;
 
 use super::secret::Secret;
@@ -18,28 +19,28 @@ pub struct ServerSpec {
     pub headers: usize,
     /// Largest body of a request, enforced while it arrives.
     pub body_bytes: ByteSize,
-    /// A connection on which no complete head arrives in this time is closed; so is an idle one.
+    /// A connection without a complete head in this time is closed; so is an idle one.
     pub header_timeout: HumanDuration,
     /// A body must be complete in this time.
     pub body_timeout: HumanDuration,
-    /// A client that takes no byte of a response for this long is disconnected; over HTTP/2 its
+    /// A client that reads no byte of a response for this long is disconnected; over HTTP/2 its
     /// stream is reset.
     pub write_timeout: HumanDuration,
-    /// A `WebSocket` on which nothing passes for this long is closed.
+    /// A `WebSocket` without traffic for this long is closed.
     pub websocket_timeout: HumanDuration,
     /// Most open connections of each worker, `WebSocket`s included; further ones wait in the
     /// kernel's queue.
     pub connections: usize,
-    /// Most bytes of messages that are held in all: bodies that are read whole, what clients do not
-    /// take, dialogues of chats and runs. Beyond it requests are refused with 503, and clients that
-    /// take nothing are disconnected. A connection costs up to 48 KiB beside it.
+    /// Most bytes of messages in memory: bodies read as a whole, unread responses, conversations of
+    /// chats and runs. Beyond it requests are refused with 503, and clients that stop reading are
+    /// disconnected. A connection needs up to 48 KiB in addition.
     pub memory: ByteSize,
-    /// Most bytes that the agent loops and background runs of one tenant hold, without a tenant
-    /// those of one consumer or client address; a quarter of `memory` if not set.
+    /// Most bytes for the agent loops and background runs of one tenant, or of one consumer or
+    /// client address without a tenant; a quarter of `memory` if not set.
     pub owner_memory: Option<ByteSize>,
-    /// Largest response of an upstream that is read whole, to be translated or scrubbed.
+    /// Largest response of an upstream that is read as a whole, to be translated or scrubbed.
     pub response_bytes: ByteSize,
-    /// Time that requests in flight have to finish when the gateway stops.
+    /// Time to finish requests in flight when the gateway stops.
     pub drain: HumanDuration,
 }
 
@@ -103,16 +104,4 @@ impl Default for StoreSpec {
     fn default() -> Self {
         Self { redis: None, on_loss: FailureMode::Open, timeout: HumanDuration::millis(50) }
     }
-}
-
-/// Behaviour while the store is unavailable.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum FailureMode {
-    /// requests pass
-    #[default]
-    Open,
-    /// requests are refused with 503
-    Closed,
 }

@@ -14,8 +14,8 @@ use crate::config::error::GatewayError;
 use crate::config::file;
 use crate::config::server::TlsSpec;
 
-/// TLS 1.2 and 1.3 with the certificate and key that the files have now; HTTP/2 is preferred where
-/// the client supports it.
+/// TLS 1.2 and 1.3 with the current certificate and key of the files; HTTP/2 is preferred if the
+/// client supports it.
 pub(crate) fn config(spec: &TlsSpec) -> Result<Arc<ServerConfig>, GatewayError> {
     let chain = CertificateDer::pem_reader_iter(open(&spec.cert)?)
         .collect::<Result<Vec<_>, _>>()

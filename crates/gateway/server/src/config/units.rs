@@ -1,7 +1,7 @@
-//! Durations and sizes as people write them.
+//! Human-readable durations and sizes.
 //!
-//! `humantime` reads the durations. Sizes are read here, since `bytesize` reads `16KB` as 16,000
-//! bytes, which is refused so that nobody mistakes it for `16KiB`.
+//! `humantime` parses the durations. Sizes are parsed here, because `bytesize` reads `16KB` as
+//! 16,000 bytes; this parser rejects `KB`, which is easily mistaken for `KiB`.
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ mod reference {
     }
 
     impl Serialize for ByteSize {
-        /// In the largest unit of which it is a whole number.
+        /// In the largest unit that gives a whole number.
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let size = self.0 as f64;
             let text = SIZES

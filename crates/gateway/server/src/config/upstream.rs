@@ -1,5 +1,6 @@
 //! Configuration keys of upstreams.
 
+use plimsoll_gateway_dialect::{Dialect, LimitName};
 use serde::Deserialize;
 
 use super::secret::Secret;
@@ -14,12 +15,11 @@ pub struct UpstreamSpec {
     pub addresses: Vec<String>,
     /// The dialect of the servers, for LLM routes.
     #[serde(default)]
-    pub dialect: DialectSpec,
-    /// The name under which servers of OpenAI's dialect know the most tokens of an answer, for
-    /// requests that are translated.
+    pub dialect: Dialect,
+    /// The name of the output limit in requests that are translated to OpenAI's dialect.
     #[serde(default)]
-    pub token_limit: TokenLimitSpec,
-    /// API key that is sent instead of the client's; `${NAME}` for an environment variable.
+    pub token_limit: LimitName,
+    /// API key to send instead of the client's; `${NAME}` for an environment variable.
     #[serde(default)]
     pub key: Option<Secret>,
     /// Time limit for opening a connection.
@@ -34,8 +34,8 @@ pub struct UpstreamSpec {
     /// Longest time that an idle connection is kept for the next request.
     #[serde(default = "minute")]
     pub keep_alive: HumanDuration,
-    /// Largest buffer that a response is read into, and so the most that is taken from the server
-    /// before the client has taken what came before. A response's head must fit into it.
+    /// Largest buffer for a response, and so the most bytes that are read from the server ahead of
+    /// the client. A response's head must fit into it.
     #[serde(default = "buffer")]
     pub buffer: ByteSize,
     /// Retries of requests whose body is in memory: of all methods after 503 or a failed connect,
@@ -52,8 +52,8 @@ impl UpstreamSpec {
     pub(crate) fn at(address: String, timeout: HumanDuration) -> Self {
         Self {
             addresses: vec![address],
-            dialect: DialectSpec::default(),
-            token_limit: TokenLimitSpec::default(),
+            dialect: Dialect::default(),
+            token_limit: LimitName::default(),
             key: None,
             connect_timeout: two_seconds(),
             timeout,
@@ -66,36 +66,12 @@ impl UpstreamSpec {
     }
 }
 
-/// The dialect of an LLM upstream.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum DialectSpec {
-    /// OpenAI
-    #[default]
-    Openai,
-    /// Anthropic
-    Anthropic,
-}
-
-/// The name of the most tokens of an answer.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum TokenLimitSpec {
-    /// as OpenAI has it
-    #[default]
-    MaxCompletionTokens,
-    /// as older and many other servers have it
-    MaxTokens,
-}
-
 /// Retries.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RetrySpec {
-    /// Most times that a request is sent, the first one included.
+    /// Most attempts of a request, including the first.
     pub attempts: u32,
     /// Retries allowed in ten seconds, as a share of the requests; ten more are always allowed.
     pub budget: f64,

@@ -1,5 +1,5 @@
-//! Messages about configurations that cannot be read. They name the place and what is expected
-//! there, and repeat no value: it may be a key, or an address with a password.
+//! Messages about unreadable configurations. They name the place and the expected syntax, and
+//! repeat no value: it may be a key, or an address with a password.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use serde_saphyr::Error;
 /// Longest name of a key that a message repeats.
 const MAX_NAME: usize = 24;
 
-/// What is wrong, and line and column.
+/// The problem, with its line and column.
 pub(crate) fn describe(error: &Error) -> (String, Option<(u64, u64)>) {
     let place = error.location().map(|location| (location.line(), location.column()));
     let message = message_of(error.without_snippet());
@@ -58,7 +58,7 @@ fn one_of(expected: &[&str]) -> String {
     format!("expected one of {}", names.join(", "))
 }
 
-/// A message of serde, or of this crate's own types, without the values that serde puts in.
+/// A message of serde, or of this crate's own types, without the values that serde adds.
 pub(crate) fn without_values(message: &str) -> String {
     const OWN: [&str; 3] = ["not a duration", "not a size", "missing field"];
     let expected = message.rfind(", expected").map(|at| &message[at..]).unwrap_or_default();

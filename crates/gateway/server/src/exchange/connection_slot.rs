@@ -1,4 +1,4 @@
-//! The place of a client's connection among `server.connections`.
+//! A client connection's share of `server.connections`.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::exchange::state::GatewayState;
 
-/// The place of a connection, taken until it is dropped. A `WebSocket` takes it over from the
-/// HTTP connection that it was.
+/// The slot of a connection, released on drop. A `WebSocket` takes over the slot of its HTTP
+/// connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     state: Arc<GatewayState>,
@@ -25,7 +25,7 @@ impl ConnectionSlot {
         Arc::new(Self { state: Arc::clone(state), stop, _permit: permit })
     }
 
-    /// Tells when the gateway stops.
+    /// Signals the stop of the gateway.
     pub(crate) fn stop(&self) -> watch::Receiver<bool> {
         self.stop.clone()
     }

@@ -1,5 +1,5 @@
-//! Documents on their way through the gateway: judged by the policy, and without personal data.
-//! What the gateway changes in one counts as held, as what came does.
+//! Applies the policy and scrubbing to documents that pass through the gateway. Changed documents
+//! count as memory in use, like received ones.
 
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -11,11 +11,11 @@ use crate::layers::LayerName as _;
 use crate::layers::policy::PolicyLayer;
 use crate::layers::{Reading, RequestFacts};
 
-/// A JSON document as the policy lets it pass; `None` where nothing in it changes. Nothing at all
-/// is no document.
+/// Applies the policy to a JSON document; `None` if nothing changes. An empty body is not a
+/// document.
 ///
 /// # Errors
-/// `policy_blocked`, what the policy cannot read, and no room for what it changed.
+/// `policy_blocked`, a document that the policy cannot read, or no memory for the changed one.
 pub(crate) async fn redact(
     context: &mut RequestContext,
     document: &Bytes,
@@ -29,10 +29,10 @@ pub(crate) async fn redact(
     redacted.map(|redacted| context.made(redacted)).transpose()
 }
 
-/// A JSON document for a tool or an agent, or of one, as the policy lets it pass.
+/// Applies the policy to a JSON document sent to or by a tool or agent.
 ///
 /// # Errors
-/// Those of [`redact`], with `content_blocked` for what the policy blocks.
+/// As [`redact`], with `content_blocked` for blocked content.
 pub(crate) async fn check(
     context: &mut RequestContext,
     document: Bytes,
@@ -47,10 +47,10 @@ pub(crate) async fn check(
     }
 }
 
-/// A whole document without personal data, where the configuration says so.
+/// Removes personal data from a whole document, if configured.
 ///
 /// # Errors
-/// It cannot be read, and must not pass; there is no room for what is left of it.
+/// The document is unreadable and must not pass, or the scrubbed one exceeds the memory budget.
 pub(crate) async fn scrub(
     context: &RequestContext,
     document: Bytes,
@@ -63,10 +63,10 @@ pub(crate) async fn scrub(
     }
 }
 
-/// The same for the whole response of an LLM or an agent, which is read as its headers say.
+/// Scrubs the whole response of an LLM or an agent, which is read according to its headers.
 ///
 /// # Errors
-/// Those of [`scrub`].
+/// As [`scrub`].
 pub(crate) async fn scrub_response(
     context: &RequestContext,
     headers: &HeaderMap,

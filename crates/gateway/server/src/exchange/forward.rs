@@ -1,4 +1,4 @@
-//! Forwarding: sends a request to an upstream, with retries, and takes its response.
+//! Forwarding: sends a request to an upstream, with retries, and receives its response.
 
 use std::mem;
 use std::pin::pin;
@@ -33,19 +33,19 @@ use crate::upstream::{
     Broken, Endpoint, InFlightGuard, Received, Upstream, UpstreamConn, UpstreamError,
 };
 
-/// Longest time for reading a response as a whole.
+/// Longest time for reading a whole response.
 const WHOLE_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// The longest pause that a server may want before it is asked again.
+/// The longest pause that a server may request before a retry.
 const MOST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Message where no server of the upstream is available.
+/// Message if no server of the upstream is available.
 pub(crate) const NO_SERVER: &str = "no server of the upstream is available now";
 
-/// Message where the upstream exceeds its time limit.
+/// Message if the upstream exceeds its time limit.
 pub(crate) const SLOW_UPSTREAM: &str = "the upstream did not answer in time";
 
-/// Message where no connection to the upstream can be opened.
+/// Message if no connection to the upstream can be opened.
 pub(crate) const NO_UPSTREAM: &str = "the upstream cannot be reached";
 
 /// The result of one attempt.
@@ -54,14 +54,14 @@ type Sent = Result<Result<Received, UpstreamError>, Elapsed>;
 /// An upstream's response whose body is still on the connection.
 pub(crate) struct UpstreamResponse {
     pub(crate) response: Response<Incoming>,
-    /// Undoes the encoding of the body, which the headers do not name any more.
+    /// Decodes the body, whose encoding was removed from the headers.
     decoder: Option<Decoder>,
     connection: UpstreamConn,
     in_flight: InFlightGuard,
 }
 
-/// Sends a request to an upstream, and retries where that is allowed. Takes the URI and the headers
-/// out of `parts`.
+/// Sends a request to an upstream, with retries where allowed. Takes the URI and the headers out of
+/// `parts`.
 pub(crate) async fn send(
     context: &RequestContext,
     proxy: &Proxy,
@@ -84,11 +84,11 @@ pub(crate) async fn send(
         let waiting = request.body().waiting();
         let sent = {
             let is_first = attempts.made == 1;
-            // Pinned here: a limit that took it by value would move it.
+            // Pinned here, because a time limit that took it by value would move it.
             let sending = pin!(worker.pool.send(in_flight.endpoint(), request, is_first));
             timeout(attempts.limit, sending).await
         };
-        // The server may have closed it while it was idle.
+        // The server may have closed the connection while it was idle.
         let is_stale = attempts.is_idempotent
             && matches!(&sent, Ok(Err(UpstreamError::Broken(Broken { reused: true, .. }))));
         let result = outcome(sent, in_flight, &waiting);
@@ -102,7 +102,7 @@ pub(crate) async fn send(
     }
 }
 
-/// Injects the faults that strike before the upstream sees the request.
+/// Injects the faults that occur before the upstream sees the request.
 fn inject_faults(context: &RequestContext) -> Result<(), ErrorResponse> {
     let (injector, faults) = (&context.worker.faults, &context.config.spec.faults);
     if injector.should_inject(faults, faults.error_share) {
@@ -111,15 +111,14 @@ fn inject_faults(context: &RequestContext) -> Result<(), ErrorResponse> {
     Ok(())
 }
 
-/// Whether a status is a failure of the server. It is not at fault for a method or a version that
-/// it does not know.
+/// Whether a status is a failure of the server. An unknown method or version is not its fault.
 pub(crate) fn is_failure(status: StatusCode) -> bool {
     let clients_fault = [StatusCode::NOT_IMPLEMENTED, StatusCode::HTTP_VERSION_NOT_SUPPORTED];
     status.is_server_error() && !clients_fault.contains(&status)
 }
 
-/// How long a server wants to be left alone (RFC 9110, 10.2.3): seconds, or a time; some say it in
-/// milliseconds.
+/// The pause that a server requests before a retry (RFC 9110, 10.2.3): in seconds or as a time;
+/// some servers send milliseconds.
 fn wanted_pause(headers: &HeaderMap) -> Option<Duration> {
     if let Some(millis) = text_of(headers, "retry-after-ms").and_then(finite) {
         return Duration::try_from_secs_f64(millis / 1e3).ok();
@@ -169,15 +168,15 @@ impl<'a> Attempts<'a> {
         self.made < self.most
     }
 
-    /// Whether a retry is allowed and may succeed; returns after the pause before it, at least as
-    /// long as the server wants and up to a half longer, so that retries do not come all at once.
+    /// Whether a retry is allowed and may succeed. Returns after the pause: at least as long as the
+    /// server requests, with up to 50 % jitter, so that retries do not arrive all at once.
     async fn may_retry(&self, result: &Result<Box<UpstreamResponse>, ErrorResponse>) -> bool {
         let Some(retry) = self.upstream.retry.filter(|_| self.may_succeed(result)) else {
             return false;
         };
         let wanted = result.as_ref().ok().and_then(|sent| wanted_pause(sent.response.headers()));
         let wanted = wanted.unwrap_or_default();
-        // The client is told, and may come again then.
+        // The client gets the pause in the answer and may retry itself.
         if wanted > MOST_PAUSE || !self.upstream.retry_budget.try_retry() {
             return false;
         }
@@ -202,15 +201,15 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// The outcome of an attempt, noted for its server.
+/// The outcome of an attempt, recorded for its server.
 fn outcome(
     sent: Sent,
     in_flight: InFlightGuard,
     waiting: &WaitingForClient,
 ) -> Result<Box<UpstreamResponse>, ErrorResponse> {
     let success = matches!(&sent, Ok(Ok((response, _))) if !is_failure(response.status()));
-    // A body that the client aborts, makes too large or sends slowly says nothing about the server,
-    // nor does a connection that may have been closed while it was idle.
+    // Aborted, oversized or slow bodies of the client do not count as failures of the server, and
+    // neither does a connection that it may have closed while idle.
     let is_inconclusive = match &sent {
         Ok(Err(UpstreamError::Broken(broken))) => broken.reused || broken.error.is_user(),
         Err(_) => waiting.is_set(),
@@ -221,7 +220,7 @@ fn outcome(
     }
     match sent {
         Ok(Ok((response, _))) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
-            // Behind it anything may come, which is no answer to a request for none.
+            // Bytes after it have an unknown protocol, because the request asked for no upgrade.
             let message = "the upstream switched protocols without being asked (status 101)";
             Err(ErrorResponse::bad_gateway(message).after_upstream())
         }
@@ -259,7 +258,7 @@ fn broken(error: &hyper::Error) -> ErrorResponse {
     ErrorResponse::bad_gateway("the upstream broke off")
 }
 
-/// The request for a server; the head is copied only if another attempt may need it.
+/// The request for a server; the head is copied only if a retry may need it.
 fn build_request(
     parts: &mut Parts,
     endpoint: &Endpoint,
@@ -292,14 +291,14 @@ pub(crate) fn upstream_uri(uri: &Uri, strip: Option<&str>) -> Result<Uri, ErrorR
 }
 
 impl UpstreamResponse {
-    /// Decodes the body from here on, where it is encoded in a known way.
+    /// Decodes the body from here on, if its encoding is supported.
     pub(crate) fn decode(&mut self) {
         if self.decoder.is_none() && !self.response.body().is_end_stream() {
             self.decoder = Decoder::take_from(self.response.headers_mut());
         }
     }
 
-    /// Reads the whole response, bounded in size and time, and decodes it.
+    /// Reads and decodes the whole response, bounded in size and time.
     pub(crate) async fn collect(
         mut self: Box<Self>,
         context: &RequestContext,
@@ -352,7 +351,7 @@ impl UpstreamResponse {
     }
 }
 
-/// Decodes a whole body, which may become as large as one that is not encoded.
+/// Decodes a whole body, with the same size limit as an unencoded one.
 async fn decode_whole(
     context: &RequestContext,
     mut decoder: Decoder,

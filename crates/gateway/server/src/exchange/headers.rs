@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue, UPGRADE};
+use plimsoll_gateway_dialect::Dialect;
 
 use crate::assembly::config::Config;
-use crate::config::upstream::DialectSpec;
 use crate::http::error_response::ErrorResponse;
 use crate::http::header_list::{HeaderList, headers_of};
 use crate::layers::auth::Auth;
@@ -20,7 +20,7 @@ pub(crate) fn is_credential(name: &HeaderName) -> bool {
     CREDENTIALS.contains(name)
 }
 
-/// Credentials of a client that are passed on to an upstream.
+/// Credentials of a client that are forwarded to an upstream.
 pub(crate) fn passed_on<'a>(
     headers: &'a HeaderMap,
     config: &'a Config,
@@ -55,12 +55,10 @@ pub(crate) fn prepare_request(
     Ok(())
 }
 
-fn set_credential(headers: &mut HeaderMap, dialect: DialectSpec, key: &str) -> Option<()> {
+fn set_credential(headers: &mut HeaderMap, dialect: Dialect, key: &str) -> Option<()> {
     let (name, mut value) = match dialect {
-        DialectSpec::Openai => {
-            (AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}")).ok()?)
-        }
-        DialectSpec::Anthropic => {
+        Dialect::OpenAi => (AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}")).ok()?),
+        Dialect::Anthropic => {
             (HeaderName::from_static("x-api-key"), HeaderValue::try_from(key).ok()?)
         }
     };
@@ -71,7 +69,7 @@ fn set_credential(headers: &mut HeaderMap, dialect: DialectSpec, key: &str) -> O
 
 /// Removes the hop-by-hop headers of a response, and those that `connection` names.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    // A look at each of the few names that are there costs less than a search for each of these.
+    // Checking the few present names costs less than a search for each of these.
     if headers.contains_key(CONNECTION) {
         remove_listed(headers);
         headers.remove(CONNECTION);
@@ -87,7 +85,7 @@ pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
 fn remove_listed(headers: &mut HeaderMap) {
     let lines = headers.get_all(CONNECTION).iter();
     let names = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
-    // The usual two need no search: `keep-alive` is one of `HOP`, and `close` is no header.
+    // The two usual ones need no search: `keep-alive` is in `HOP`, and `close` is not a header.
     let listed = names.map(<[u8]>::trim_ascii).filter(|name| {
         !(name.eq_ignore_ascii_case(b"keep-alive") || name.eq_ignore_ascii_case(b"close"))
     });

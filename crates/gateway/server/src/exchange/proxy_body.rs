@@ -12,7 +12,7 @@ use hyper::body::{Body as _, Incoming, SizeHint};
 use plimsoll_gateway_dialect::{DialectError, Endpoint, error_event};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::base::memory::{Held, MemoryBudget, UNCOUNTED};
+use crate::base::memory::{MemoryBudget, MemoryReservation, UNCOUNTED};
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::worker::Worker;
 use crate::http::body_filter::{BodyFilter, BoxError, LastWords};
@@ -33,38 +33,38 @@ pub(crate) enum BodyError {
 #[derive(Debug, PartialEq, Eq)]
 enum BodyState {
     Streaming,
-    /// The upstream's body and the rests of all filters went out.
+    /// The upstream's body and the remaining output of all filters were sent.
     Ended,
 }
 
-/// The body of a proxied response. Dropped before its end, it closes the upstream's connection,
-/// which tells the upstream.
+/// The body of a proxied response. Dropping it early closes the upstream's connection, which tells
+/// the upstream.
 pub(crate) struct ProxyBody {
     source: Source,
     state: BodyState,
     filters: Vec<Box<dyn BodyFilter>>,
     memory: Arc<MemoryBudget>,
     fair_queue: Rc<FairQueue>,
-    /// Whether the last chunk was large: then others get their turn before the next.
+    /// Whether the last chunk was large: then other tasks run before the next.
     is_bulk: bool,
-    /// What the filters hold.
-    held: Option<Held>,
+    /// Memory reserved for bytes in the filters.
+    held: Option<MemoryReservation>,
     context: Option<Box<RequestContext>>,
     idle: IdleTimeout,
     error: Option<BoxError>,
-    /// Whether the last chunk was the reason of the error.
+    /// Whether the last chunk was the error event.
     has_last_words: bool,
     events: Option<Events>,
 }
 
-/// A stream of events, whose caller is told why it ends early.
+/// A stream of events, which can report why it ends early.
 struct Events {
     endpoint: Endpoint,
-    /// Whether what was sent ends with a whole event.
+    /// Whether the sent bytes end with a complete event.
     is_between: bool,
 }
 
-/// Where a body comes from.
+/// The source of a body.
 pub(crate) struct Source {
     pub(crate) incoming: Incoming,
     /// Returned to the pool at the end of the body.
@@ -102,22 +102,23 @@ impl ProxyBody {
         }
     }
 
-    /// The body is a stream of events of this endpoint: an error event says why it ends early.
+    /// Marks the body as a stream of events of this endpoint, so that an error event reports an
+    /// early end.
     pub(crate) fn tell_why(&mut self, endpoint: Endpoint) {
         self.events = Some(Events { endpoint, is_between: true });
     }
 
-    /// Adds a filter behind the present ones.
+    /// Adds a filter after the present ones.
     pub(crate) fn add_filter(&mut self, filter: Box<dyn BodyFilter>) {
         self.filters.push(filter);
     }
 
-    /// Sets the context that is finished with the body.
+    /// Sets the context that finishes together with the body.
     pub(crate) fn set_context(&mut self, context: Box<RequestContext>) {
         self.context = Some(context);
     }
 
-    /// Whether the length that the upstream announced no longer holds.
+    /// Whether the length announced by the upstream is invalid.
     pub(crate) fn changes_length(&self) -> bool {
         self.filters.iter().any(|filter| !filter.is_transparent())
     }
@@ -173,8 +174,7 @@ impl ProxyBody {
         Poll::Pending
     }
 
-    /// What the caller is told before the body is aborted. In the middle of an event nothing can be
-    /// said.
+    /// The error event before the body is aborted. Nothing can be sent in the middle of an event.
     fn last_words(&mut self, error: &BoxError) -> Bytes {
         if let Some(words) = error.downcast_ref::<LastWords>() {
             return words.bytes.clone();
@@ -214,7 +214,7 @@ impl ProxyBody {
         }
     }
 
-    /// The upstream's next chunk; trailers are left out.
+    /// The upstream's next chunk; trailers are dropped.
     fn poll_incoming(
         &mut self,
         context: &mut Context<'_>,
@@ -238,7 +238,7 @@ impl ProxyBody {
         Ok(chunk)
     }
 
-    /// Counts what the filters hold.
+    /// Counts the bytes held by filters.
     fn count_held(&mut self) -> Result<(), BoxError> {
         let bytes: usize = self.filters.iter().map(|filter| filter.held()).sum();
         let is_small = self.held.is_none() && bytes <= UNCOUNTED;
@@ -248,7 +248,7 @@ impl ProxyBody {
         Err(BodyError::NoMemory.into())
     }
 
-    /// Ends all filters; the rest of each passes the filters behind it.
+    /// Ends all filters; the rest of each passes the later filters.
     fn end(&mut self) -> Result<Bytes, BoxError> {
         let mut rest = Vec::new();
         for index in 0..self.filters.len() {
@@ -270,7 +270,7 @@ impl ProxyBody {
     }
 }
 
-/// Passes a chunk through filters, until one of them leaves nothing of it.
+/// Passes a chunk through filters, until one of them returns no bytes.
 fn run_filters(filters: &mut [Box<dyn BodyFilter>], chunk: Bytes) -> Result<Bytes, BoxError> {
     let mut chunk = chunk;
     for index in 0..filters.len() {
@@ -285,7 +285,7 @@ fn run_filters(filters: &mut [Box<dyn BodyFilter>], chunk: Bytes) -> Result<Byte
     Ok(chunk)
 }
 
-/// The last words of a filter pass the filters behind it, with what these still hold.
+/// The last bytes of a filter pass the later filters, with the bytes held by these.
 fn pass_last_words(error: BoxError, behind: &mut [Box<dyn BodyFilter>]) -> BoxError {
     let LastWords { bytes, source } = match error.downcast::<LastWords>() {
         Ok(words) => *words,
@@ -308,7 +308,7 @@ fn ends_event(bytes: &[u8]) -> bool {
     [&b"\n\n"[..], b"\r\n\r\n", b"\r\r", b"\n\r\n"].iter().any(|end| bytes.ends_with(end))
 }
 
-/// Why a body ends early, as rows say it.
+/// The reason of an early end, for log rows.
 fn reason(error: &BoxError) -> &'static str {
     let error = error.downcast_ref::<LastWords>().map_or(error, |words| &words.source);
     match (error.downcast_ref(), error.downcast_ref()) {

@@ -1,14 +1,14 @@
-//! Ids that nobody can guess.
+//! Unpredictable ids.
 
 use plimsoll_gateway_store::RecordId;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::http::error_response::ErrorResponse;
 
-/// An id that nobody can guess.
+/// An unpredictable id.
 ///
 /// # Errors
-/// The system gives no random numbers.
+/// The system provides no random numbers.
 pub(crate) fn random_id() -> Result<RecordId, ErrorResponse> {
     let mut bytes = [0; 16];
     let filled = SystemRandom::new().fill(&mut bytes);

@@ -21,8 +21,8 @@ use crate::http::whole_body::Bounds;
 use crate::layers::identity::Identity;
 use crate::layers::llm_info::{LlmInfo, ObservedUsage};
 
-/// A request with its route and context. Both are large, and move from function to function: they
-/// stay where they are, so that the futures of these are small (`docs/experiments.md`).
+/// A request with its route and context. Both are large, so they are boxed to keep the futures that
+/// pass them small (`docs/experiments.md`).
 pub(crate) struct RoutedRequest {
     pub(crate) request: Box<Request<Incoming>>,
     pub(crate) context: Box<RequestContext>,
@@ -36,16 +36,16 @@ pub(crate) struct RequestContext {
     pub(crate) config: Arc<Config>,
     pub(crate) route: Arc<Route>,
     pub(crate) method: Method,
-    /// Only where rows are written.
+    /// Set only if rows are written.
     pub(crate) path: Option<Box<str>>,
-    /// Only where rows are written.
+    /// Set only if rows are written.
     pub(crate) user_agent: Option<HeaderValue>,
-    /// The client that asks, also through trusted proxies.
+    /// The address of the client, also behind trusted proxies.
     pub(crate) client: IpAddr,
     /// The other end of the connection: the client, or a proxy in front of the gateway.
     pub(crate) peer: IpAddr,
     pub(crate) request_id: Option<HeaderValue>,
-    /// Who asks, once it is decided.
+    /// The identity of the caller, once known.
     pub(crate) identity: Identity,
     pub(crate) status: StatusCode,
     /// Bytes of the request's body.
@@ -55,11 +55,11 @@ pub(crate) struct RequestContext {
     /// The token usage of the response, known when the response is over.
     pub(crate) usage: Option<Rc<ObservedUsage>>,
     pub(crate) llm_info: Option<Box<LlmInfo>>,
-    /// 0 where requests are not observed.
+    /// 0 if requests are not observed.
     started: u64,
-    /// Why the answer ended before its end.
+    /// Why the answer was cut short.
     pub(crate) ended_early: Cell<Option<&'static str>>,
-    /// When the upstream was asked first, and when the last of its answer was read; 0 for never.
+    /// The time of the first attempt upstream, and of the last read of its answer; 0 for never.
     upstream: Cell<(u64, u64)>,
     finished: bool,
     /// The layer that refused the request.
@@ -98,7 +98,7 @@ impl RequestContext {
         })
     }
 
-    /// What bounds the body of the request.
+    /// The limits of the request's body.
     pub(crate) fn body_bounds(&self) -> BodyBounds<'_> {
         let server = &self.config.server;
         let bytes = usize::try_from(server.body_bytes.0).unwrap_or(usize::MAX);
@@ -106,10 +106,10 @@ impl RequestContext {
         BodyBounds { limits, memory: &self.worker.state.memory }
     }
 
-    /// A body that the gateway made, counted as held while anybody has it.
+    /// A body made by the gateway, counted as memory in use until it is dropped.
     ///
     /// # Errors
-    /// The gateway holds too much already.
+    /// The memory budget is exhausted.
     pub(crate) fn made(&self, body: impl Into<Bytes>) -> Result<Bytes, ErrorResponse> {
         self.worker.state.memory.count(body.into()).ok_or_else(no_memory)
     }
@@ -118,7 +118,7 @@ impl RequestContext {
         self.llm_info.get_or_insert_default()
     }
 
-    /// The upstream is asked now. Only the first attempt counts.
+    /// Records the start of the first attempt upstream.
     pub(crate) fn note_upstream_asked(&self) {
         if self.worker.state.request_log.is_enabled() && self.upstream.get().0 == 0 {
             let now = clock::now();
@@ -126,7 +126,7 @@ impl RequestContext {
         }
     }
 
-    /// A part of the upstream's answer was read now.
+    /// Records a read of the upstream's answer.
     pub(crate) fn note_upstream_read(&self) {
         let (asked, _) = self.upstream.get();
         if asked > 0 {
@@ -134,12 +134,12 @@ impl RequestContext {
         }
     }
 
-    /// Counts bytes of the response's body that went out.
+    /// Counts sent bytes of the response's body.
     pub(crate) const fn count_sent(&mut self, bytes: usize) {
         self.bytes_sent += bytes as u64;
     }
 
-    /// The response is over, or was aborted. Later calls do nothing.
+    /// Ends the response, complete or aborted. Later calls have no effect.
     pub(crate) fn finish(&mut self, complete: bool) {
         if std::mem::replace(&mut self.finished, true) || !self.config.observes_requests {
             return;
@@ -174,7 +174,7 @@ impl RequestContext {
         }
     }
 
-    /// Writes the request's row. Prompt and key are not in it.
+    /// Writes the request's row, without prompt and key.
     fn log(&self, latency_us: u64) {
         let info = self.llm_info.as_deref();
         let rules: Vec<&str> =
@@ -226,7 +226,7 @@ impl Drop for RequestContext {
     }
 }
 
-/// The text of a header; nothing for one that is not there, or has no text.
+/// The text of a header; empty if it is absent or not text.
 fn text_of(value: Option<&HeaderValue>) -> &str {
     value.and_then(|value| value.to_str().ok()).unwrap_or_default()
 }

@@ -91,7 +91,8 @@ pub(crate) fn expect_method(found: &Method, wanted: &Method) -> Result<(), Error
     Err(ErrorResponse::wrong_method(wanted))
 }
 
-/// Checks that the body is not encoded, nor said to be in the way of mail, which some readers undo.
+/// Checks that the body has no content encoding and no `content-transfer-encoding` of mail, which
+/// some readers undo.
 pub(crate) fn expect_plain(headers: &HeaderMap) -> Result<(), ErrorResponse> {
     if is_encoded(headers) || headers.contains_key("content-transfer-encoding") {
         let message = "send the body without `content-encoding`";
@@ -100,11 +101,11 @@ pub(crate) fn expect_plain(headers: &HeaderMap) -> Result<(), ErrorResponse> {
     Ok(())
 }
 
-/// Checks that the body's content type is JSON in UTF-8, or missing: what is read here is what the
-/// upstream reads. A page from elsewhere, which a browser lets send a body without a type, must
-/// name it.
+/// Checks that the body's content type is JSON in UTF-8, or missing, so that the gateway and the
+/// upstream read the same text. Pages of other sites, for which a browser may send a body without a
+/// type, must set it.
 pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), ErrorResponse> {
-    // As almost all requests say it: nothing to take apart.
+    // Fast path for the usual value.
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     if types.next().is_some_and(|kind| kind == "application/json") && types.next().is_none() {
         return Ok(());

@@ -17,7 +17,7 @@ pub(crate) enum ResponseBody {
     Full(Bytes),
     /// In memory, sent frame by frame as it was recorded.
     Frames(VecDeque<Bytes>),
-    /// As it comes from an upstream.
+    /// Streamed from an upstream.
     Proxy(Box<ProxyBody>),
 }
 

@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use plimsoll_gateway_store::{Backend, FailureMode, RedisSettings, Sizes};
+use plimsoll_gateway_store::{Backend, RedisSettings, Sizes};
 use rustls::ServerConfig;
 use tokio::sync::watch;
 
 use crate::assembly::config::{Config, Source};
-use crate::assembly::spec::Spec;
+use crate::assembly::spec::{Spec, StoreSpec};
 use crate::base::memory::MemoryBudget;
 use crate::config::error::GatewayError;
-use crate::config::server::FailureMode as FailureModeSpec;
 use crate::config::tls;
 use crate::layers::metrics::Metrics;
 use crate::layers::owners::Owners;
@@ -27,17 +26,17 @@ pub(crate) struct GatewayState {
     pub(crate) request_log: RequestLog,
     pub(crate) tls: ArcSwapOption<ServerConfig>,
     pub(crate) memory: Arc<MemoryBudget>,
-    /// Who has chats and runs in progress.
+    /// Owners of chats and runs in progress.
     pub(crate) owners: Arc<Owners>,
     /// Runs in progress.
     pub(crate) runs: Arc<AtomicUsize>,
     pub(crate) tools: ToolDirectory,
-    /// Mixed into request ids, so that two gateway processes make different ones.
+    /// Mixed into request ids, so that two gateway processes generate different ones.
     pub(crate) salt: u64,
     /// Notifies the first worker of a new configuration.
     pub(crate) reloaded: watch::Sender<()>,
     source: Source,
-    /// The configuration that it was started with.
+    /// The configuration at the start.
     started: Spec,
 }
 
@@ -73,8 +72,7 @@ impl GatewayState {
         })
     }
 
-    /// Checks all that a start would, but for the addresses to listen on. Nothing is written, and
-    /// nothing is sent.
+    /// Runs all checks of a start, except for the listening addresses. Writes and sends nothing.
     pub(crate) fn check(spec: &Spec) -> Result<(), GatewayError> {
         Config::new(spec)?;
         RequestLog::check(spec.audit.as_ref(), spec.access_log.as_ref())?;
@@ -83,13 +81,13 @@ impl GatewayState {
     }
 
     /// Reads the configuration file again and applies it, with the TLS files that it names. An
-    /// invalid file changes nothing, nor does one that needs a restart.
+    /// invalid file, or one that needs a restart, changes nothing.
     pub(crate) fn reload(&self) -> Result<Arc<Config>, GatewayError> {
         let Source::File(path) = &self.source else {
             return Err(GatewayError::NoFile);
         };
         let spec = Spec::open(path)?;
-        // A file that is being written may be valid and yet only half of it.
+        // A partly written file may be valid.
         if spec.routes.is_empty() && !self.config.load().spec.routes.is_empty() {
             return Err(GatewayError::Empty);
         }
@@ -109,7 +107,7 @@ impl GatewayState {
         Ok(config)
     }
 
-    /// Brings the gauges up to date.
+    /// Updates the gauges.
     pub(crate) fn update_gauges(&self) {
         self.metrics.set_store_errors(self.backend.errors());
         self.metrics.set_memory(self.memory.held());
@@ -135,12 +133,8 @@ fn open_backend(spec: &Spec) -> Result<Backend, GatewayError> {
         let cache_bytes = usize::try_from(spec.cache_bytes()).unwrap_or(usize::MAX);
         return Ok(Backend::memory(Sizes { cache_bytes, ..Sizes::default() }));
     };
-    let on_loss = match spec.store.on_loss {
-        FailureModeSpec::Closed => FailureMode::Closed,
-        FailureModeSpec::Open => FailureMode::Open,
-    };
     let url = url.reveal().map_err(GatewayError::Store)?;
-    let settings =
-        RedisSettings { timeout: spec.store.timeout.0, on_loss, ..RedisSettings::new(url) };
+    let StoreSpec { on_loss, timeout, .. } = spec.store;
+    let settings = RedisSettings { timeout: timeout.0, on_loss, ..RedisSettings::new(url) };
     Backend::redis(settings).map_err(|error| GatewayError::Store(error.to_string()))
 }

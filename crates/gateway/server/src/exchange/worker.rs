@@ -10,7 +10,7 @@ use plimsoll_gateway_store::Store;
 use crate::assembly::config::Config;
 use crate::base::rng::splitmix64;
 use crate::exchange::state::GatewayState;
-use crate::layers::admin::Serves;
+use crate::layers::admin::ListenerRole;
 use crate::layers::fault_injection::FaultInjector;
 use crate::layers::metrics::{Metrics, SeriesCache};
 use crate::layers::tool_server::ToolConnections;
@@ -19,21 +19,21 @@ use crate::upstream::fair_queue::FairQueue;
 
 /// The state that the tasks of one worker share.
 pub(crate) struct Worker {
-    pub(crate) serves: Serves,
+    pub(crate) serves: ListenerRole,
     pub(crate) state: Arc<GatewayState>,
     pub(crate) pool: Rc<Pool>,
     pub(crate) fair_queue: Rc<FairQueue>,
     pub(crate) series: SeriesCache,
     pub(crate) store: Store,
     pub(crate) faults: FaultInjector,
-    /// How each tool server is spoken to.
+    /// The protocol negotiated with each tool server.
     pub(crate) tools: ToolConnections,
     requests: Cell<u64>,
     config: RefCell<Cache<Arc<ArcSwap<Config>>, Arc<Config>>>,
 }
 
 impl Worker {
-    pub(crate) async fn new(state: Arc<GatewayState>, serves: Serves) -> Self {
+    pub(crate) async fn new(state: Arc<GatewayState>, serves: ListenerRole) -> Self {
         let config = RefCell::new(Cache::new(Arc::clone(&state.config)));
         let store = state.backend.attach().await;
         Self {
@@ -59,7 +59,7 @@ impl Worker {
         Arc::clone(self.config.borrow_mut().load())
     }
 
-    /// A number that no other request of this gateway has.
+    /// A unique number of a request of this gateway.
     pub(crate) fn next_request_number(&self) -> u64 {
         self.requests.set(self.requests.get().wrapping_add(1));
         splitmix64(

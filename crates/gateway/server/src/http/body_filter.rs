@@ -7,7 +7,7 @@ use bytes::Bytes;
 /// An error that ends a body early.
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 
-/// An error whose reason the caller is told: these bytes are sent before the body is aborted.
+/// An error with a last message: these bytes are sent before the body is aborted.
 #[derive(Debug, thiserror::Error)]
 #[error("{source}")]
 pub(crate) struct LastWords {
@@ -15,15 +15,15 @@ pub(crate) struct LastWords {
     pub(crate) source: BoxError,
 }
 
-/// Observes a response body as it passes, and may change it.
+/// Observes a response body and may change it.
 pub(crate) trait BodyFilter {
-    /// Takes a chunk of the body and returns what to send on; nothing is sent for an empty chunk.
+    /// Takes a chunk of the body and returns the bytes to send; an empty result sends none.
     ///
     /// # Errors
     /// The response cannot go on and is aborted.
     fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, BoxError>;
 
-    /// The body is complete. Returns what the filter still held back.
+    /// Ends the body. Returns the bytes that the filter still holds.
     ///
     /// # Errors
     /// The body turned out to be incomplete; the response is aborted instead of ended.
@@ -31,7 +31,7 @@ pub(crate) trait BodyFilter {
         Ok(Bytes::new())
     }
 
-    /// The bytes that the filter holds in memory, beyond what is on its way.
+    /// The bytes that the filter holds, beyond those in transit.
     fn held(&self) -> usize {
         0
     }

@@ -5,14 +5,14 @@ use hyper::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, IF_RANGE, RANGE,
 };
 
-/// Asks for a response that can be read: whole and not encoded.
+/// Requests a readable response: whole and not encoded.
 pub(crate) fn ask_for_readable(headers: &mut HeaderMap) {
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     headers.remove(RANGE);
     headers.remove(IF_RANGE);
 }
 
-/// Whether a body is encoded, such as compressed.
+/// Whether a body has a content encoding, such as compression.
 pub(crate) fn is_encoded(headers: &HeaderMap) -> bool {
     let values = headers.get_all(CONTENT_ENCODING).iter();
     let mut codings = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
@@ -27,14 +27,15 @@ pub(crate) struct MediaType {
     charset: Charset,
 }
 
-/// The character set that a type names.
+/// The character set of a media type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Charset {
-    /// None, or UTF-8, or ASCII: the bytes are UTF-8.
+    /// UTF-8: declared, by default, or as ASCII.
     Utf8,
-    /// Another one in which ASCII is ASCII.
+    /// Another superset of ASCII.
     AsciiCompatible,
-    /// Any other, several, or one that cannot be told for sure: two readers may take two.
+    /// Any other, several, or an ambiguous declaration, which two readers may interpret
+    /// differently.
     Other,
 }
 
@@ -45,7 +46,7 @@ impl MediaType {
         let value = values.next()?;
         let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
         let (kind, parameters) = text.split_once(';').unwrap_or((&text, ""));
-        // Two headers, or two types in one: servers take different ones.
+        // Two headers, or two types in one: servers choose different ones.
         let is_one = values.next().is_none() && !text.contains(',');
         let charset = if is_one { read_charset(parameters) } else { Charset::Other };
         Some(Self { kind: kind.trim().to_owned(), charset })
@@ -67,8 +68,8 @@ impl MediaType {
     }
 }
 
-/// The character set of the parameters of a type. Whatever looks like one counts: `charset*=`, a
-/// name in quotes, a second one.
+/// The character set in the parameters of a type. Every similar parameter counts: `charset*=`, a
+/// quoted name, a duplicate.
 fn read_charset(parameters: &str) -> Charset {
     const UTF8: [&str; 4] = ["utf-8", "utf8", "us-ascii", "ascii"];
     const COMPATIBLE: [&str; 3] = ["iso-8859-", "latin", "windows-125"];

@@ -1,5 +1,5 @@
-//! Answers that an upstream has compressed (RFC 9110, 8.4.1), although it was asked not to: decoded
-//! where a layer must read them, as they arrive.
+//! Decodes answers that an upstream compressed although asked not to (RFC 9110, 8.4.1), chunk by
+//! chunk, for the layers that read them.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -12,10 +12,10 @@ use hyper::header::{ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, Heade
 
 use crate::http::body_filter::{BodyFilter, BoxError};
 
-/// The most that one piece of a stream may become.
+/// The most decoded bytes of one chunk.
 const MOST_PIECE: usize = 16 << 20;
 
-/// The most codings of one body.
+/// The most content codings of one body.
 const MOST_CODINGS: usize = 4;
 
 /// Buffer of a decoder.
@@ -30,20 +30,20 @@ pub(crate) enum DecodeError {
     TooLarge,
 }
 
-/// Decodes a body, whatever codings it has.
+/// Decodes a body with any supported codings.
 #[derive(Debug)]
 pub(crate) struct Decoder {
-    /// In the order in which they are undone.
+    /// In the order of decoding.
     codings: Vec<Coding>,
 }
 
-/// One coding that is undone.
+/// The decoder of one coding.
 enum Coding {
     Gzip(MultiGzDecoder<Bounded>),
     Zlib(ZlibDecoder<Bounded>),
-    /// `deflate` as some servers write it, without the header of zlib.
+    /// `deflate` without the zlib header, as some servers send it.
     Deflate(DeflateDecoder<Bounded>),
-    /// `deflate` whose first byte has not come.
+    /// `deflate` before its first byte.
     AnyDeflate,
     Brotli(Box<DecompressorWriter<Bounded>>),
     Zstd(zstd::stream::write::Decoder<'static, Bounded>),
@@ -60,7 +60,7 @@ impl fmt::Debug for Coding {
     }
 }
 
-/// Takes what a piece decodes to, up to a limit.
+/// Collects the decoded bytes of a chunk, up to a limit.
 #[derive(Debug, Default)]
 struct Bounded {
     decoded: Vec<u8>,
@@ -82,8 +82,8 @@ impl Write for Bounded {
 }
 
 impl Decoder {
-    /// The decoder of a body with these headers; `None` where it is not encoded, or in a way that
-    /// is not known here.
+    /// The decoder of a body with these headers; `None` if it is not encoded, or with an
+    /// unsupported coding.
     pub(crate) fn of_body(headers: &HeaderMap) -> Option<Self> {
         let values = headers.get_all(CONTENT_ENCODING).iter();
         let names = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
@@ -96,13 +96,13 @@ impl Decoder {
         Some(Self { codings: codings.collect::<Option<_>>()? })
     }
 
-    /// Takes the codings out of the headers of a body that is going to be decoded.
+    /// Removes the codings from the headers of a body that will be decoded.
     pub(crate) fn take_from(headers: &mut HeaderMap) -> Option<Self> {
         let decoder = Self::of_body(headers)?;
         for name in [CONTENT_ENCODING, CONTENT_LENGTH, ACCEPT_RANGES] {
             headers.remove(name);
         }
-        // The decoded body has other bytes than those that a strong tag names.
+        // A strong entity tag does not apply to the decoded bytes.
         if let Some(tag) = headers.get(ETAG).filter(|tag| !tag.as_bytes().starts_with(b"W/"))
             && let Ok(weak) = HeaderValue::try_from([b"W/", tag.as_bytes()].concat())
         {
@@ -111,7 +111,7 @@ impl Decoder {
         Some(decoder)
     }
 
-    /// What a piece of the body decodes to, at most so many bytes.
+    /// Decodes a chunk of the body to at most `most` bytes.
     ///
     /// # Errors
     /// It is malformed, or decodes to more.
@@ -164,7 +164,7 @@ impl Coding {
     }
 }
 
-/// What a piece decodes to. `sink` is where the coder writes.
+/// Decodes a chunk. `sink` is the output of the coder.
 fn undo<C: Write>(
     coder: &mut C,
     sink: impl Fn(&mut C) -> &mut Bounded,
@@ -177,7 +177,7 @@ fn undo<C: Write>(
     Ok(std::mem::take(&mut sink(coder).decoded))
 }
 
-/// Decodes a body on its way to the filters behind.
+/// Decodes a body for the later filters.
 pub(crate) struct DecodeFilter(pub(crate) Decoder);
 
 impl BodyFilter for DecodeFilter {

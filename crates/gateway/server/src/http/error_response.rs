@@ -11,12 +11,12 @@ use crate::http::normal_form::Refusal;
 #[derive(Debug)]
 pub(crate) struct ErrorResponse {
     pub(crate) status: StatusCode,
-    /// For programs: `auth_required`.
+    /// Machine-readable: `auth_required`.
     pub(crate) kind: &'static str,
-    /// For people.
+    /// Human-readable.
     pub(crate) message: String,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    /// Whether an upstream had the request: what it did may cost something.
+    /// Whether the request reached an upstream and may cost something.
     pub(crate) reached_upstream: bool,
     /// The layer that refused the request.
     pub(crate) refused_by: Option<&'static str>,
@@ -93,32 +93,32 @@ error_responses! {
     upstream_timeout => GATEWAY_TIMEOUT, "upstream_timeout";
 }
 
-/// The message about a thing that is not there.
+/// The message about a missing resource.
 pub(crate) fn no_such(what: &str) -> String {
     format!("there is no such {what}")
 }
 
 impl ErrorResponse {
-    /// The same error, of a request that an upstream had.
+    /// Marks the error as occurring after the request reached an upstream.
     pub(crate) fn after_upstream(mut self) -> Self {
         self.reached_upstream = true;
         self
     }
 
-    /// The same error, of a layer that refuses the request.
+    /// Names the layer that refused the request.
     pub(crate) const fn by(mut self, layer: &'static str) -> Self {
         self.refused_by = Some(layer);
         self
     }
 
-    /// The route needs one of these methods.
+    /// The route only accepts these methods.
     pub(crate) fn wrong_methods(allowed: &'static str) -> Self {
         let mut error = Self::method_not_allowed(format!("use one of {allowed}"));
         error.headers.push((ALLOW, HeaderValue::from_static(allowed)));
         error
     }
 
-    /// The route needs another method.
+    /// The route only accepts another method.
     pub(crate) fn wrong_method(wanted: &Method) -> Self {
         let allowed = if wanted == Method::GET { "GET, HEAD" } else { wanted.as_str() };
         let mut error = Self::method_not_allowed(format!("use {wanted}"));
@@ -126,8 +126,8 @@ impl ErrorResponse {
         error
     }
 
-    /// The request has no normal form. On HTTP/1.1 the connection ends, since the two sides may
-    /// disagree where the next request starts.
+    /// The request has no normal form. On HTTP/1.1 the connection is closed, because the two sides
+    /// may disagree about the start of the next request.
     pub(crate) fn no_normal_form(refusal: Refusal, version: Version) -> Self {
         let mut error = Self::bad_request(refusal.message);
         error.kind = refusal.code;
@@ -137,7 +137,7 @@ impl ErrorResponse {
         error
     }
 
-    /// The error for a malformed head, by the status that hyper answers it with.
+    /// The error for a malformed head, by hyper's status for it.
     pub(crate) fn for_malformed_head(status: u16) -> Option<Self> {
         match status {
             400 => Some(Self::bad_request("the head of the request is malformed")),
@@ -159,13 +159,13 @@ impl ErrorResponse {
         [head.into_bytes(), body].concat().into()
     }
 
-    /// The status in this format: the dialects have other statuses for some errors.
+    /// The status in this format: the dialects use other statuses for some errors.
     pub(crate) fn status_in(&self, format: ErrorFormat) -> StatusCode {
         let ErrorFormat::Llm(dialect) = format else { return self.status };
         StatusCode::from_u16(status_for(dialect, self.status.as_u16())).unwrap_or(self.status)
     }
 
-    /// Body and its media type.
+    /// The body and its media type.
     pub(crate) fn body(&self, format: ErrorFormat) -> (Vec<u8>, &'static str) {
         match format {
             ErrorFormat::Plain => (self.message.clone().into_bytes(), "text/plain; charset=utf-8"),

@@ -1,16 +1,14 @@
 //! The normal form of a request, decided once, before its route is looked up.
 //!
-//! What is routed, judged and passed on upstream is this form, so that no other spelling of a
-//! request can reach an upstream past a rule. Two principles:
+//! Routing, judging and forwarding all use this form, so that no other spelling of a request can
+//! bypass a rule. Two principles:
 //!
-//! - Spellings that RFC 3986 and RFC 9110 call equivalent are rewritten to one of them.
-//! - What servers read in different ways has no normal form and is refused with status 400: dot
-//!   segments, empty segments, encoded slashes, two lengths, two hosts.
+//! - Equivalent spellings (RFC 3986 and RFC 9110) are rewritten to one of them.
+//! - Requests that servers interpret differently have no normal form and are refused with status 400:\n  dot segments, empty segments, encoded slashes, two lengths, two hosts.
 //!
-//! A request that is normal already costs one scan of its path and one of its header names, and
-//! allocates nothing. The parts: [`path`], [`query`] and [`host`] judge texts, [`WireInspector`]
-//! the bytes of HTTP/1.1 heads, for what the HTTP library removes or corrects before anybody sees
-//! it.
+//! A request in normal form costs one scan of its path and one of its header names, without
+//! allocation. The parts: [`path`], [`query`] and [`host`] check texts; [`WireInspector`] checks
+//! the bytes of HTTP/1.1 heads for faults that the HTTP library silently removes or corrects.
 
 mod headers;
 mod host;
@@ -31,9 +29,9 @@ pub use wire::{WireFault, WireInspector};
 /// Why a request has no normal form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// For programs; it stays the same from version to version: `invalid_path`.
+    /// Machine-readable and stable across versions: `invalid_path`.
     pub code: &'static str,
-    /// For people. It repeats nothing of the request.
+    /// Human-readable. It repeats nothing of the request.
     pub message: &'static str,
 }
 
@@ -85,7 +83,7 @@ impl From<WireFault> for Refusal {
 /// Brings a request into its normal form.
 ///
 /// # Errors
-/// It has none.
+/// It has no normal form.
 pub(crate) fn normalise<B>(request: &mut Request<B>, owned: &OwnedHeaders) -> Result<(), Refusal> {
     method(request.method())?;
     let version = request.version();
@@ -98,8 +96,8 @@ pub(crate) fn normalise<B>(request: &mut Request<B>, owned: &OwnedHeaders) -> Re
     headers::normalise(request.headers_mut(), owned, version, may_upgrade)
 }
 
-/// Standard methods, and extension methods in upper case. `CONNECT` asks for a tunnel and `TRACE`
-/// for an echo of the head with the keys in it: this gateway offers neither.
+/// Standard methods, and extension methods in upper case. `CONNECT` requests a tunnel and `TRACE`
+/// an echo of the head including keys; the gateway supports neither.
 fn method(method: &Method) -> Result<(), Refusal> {
     if matches!(
         *method,
@@ -131,7 +129,7 @@ fn target(uri: &Uri, version: Version, named: Option<&[u8]>) -> Result<(), Refus
         host(named)?;
     }
     match (uri.scheme(), uri.authority()) {
-        // Over HTTP/2, too, where the host is named in a header only.
+        // HTTP/2 requests may name the host in a header only, too.
         (None, None) => {}
         (Some(scheme), Some(authority)) if is_web(scheme) => check_authority(authority, named)?,
         _ => return Err(Refusal::target("send a path that starts with a slash, or a whole URL")),
@@ -152,7 +150,7 @@ fn is_web(scheme: &Scheme) -> bool {
     *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS
 }
 
-/// The host of a whole URL, or of `:authority`, must be that of the header `host`.
+/// The host of an absolute URL, or of `:authority`, must equal the header `host`.
 fn check_authority(authority: &Authority, named: Option<&[u8]>) -> Result<(), Refusal> {
     let text = authority.as_str().as_bytes();
     host(text)?;
@@ -164,7 +162,7 @@ fn check_authority(authority: &Authority, named: Option<&[u8]>) -> Result<(), Re
     }
 }
 
-/// The normal form of a target; `None` where it is normal already.
+/// The normal form of a target; `None` if it is normal already.
 fn rewritten(uri: &Uri, is_http1: bool) -> Result<Option<Uri>, Refusal> {
     let text = uri.query();
     if let Some(text) = text {
@@ -185,7 +183,7 @@ fn rewritten(uri: &Uri, is_http1: bool) -> Result<Option<Uri>, Refusal> {
         .map_err(|_| Refusal::target("the target is not a URL"))
 }
 
-/// Whether the client asks for a `WebSocket`; only of requests in normal form.
+/// Whether the client requests a `WebSocket`; only for requests in normal form.
 pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
     headers.contains_key(hyper::header::UPGRADE)
 }

@@ -1,4 +1,4 @@
-//! Bodies of requests: what the client sends, bounded in size and time, on its way upstream.
+//! Bodies of requests from the client to the upstream, bounded in size and time.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -11,40 +11,40 @@ use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use tokio::time::{Sleep, sleep};
 
-use crate::base::memory::{Held, MemoryBudget};
+use crate::base::memory::{MemoryBudget, MemoryReservation};
 use crate::http::body_filter::BoxError;
 use crate::http::error_response::ErrorResponse;
 use crate::http::whole_body::{self, Bounds, Unread};
 
-/// Message for a client whose body exceeds its time limit.
+/// Message to a client whose body exceeds its time limit.
 pub(crate) const SLOW_BODY: &str = "the body did not arrive in time";
 
-/// Message for a client whose body cannot be read to its end.
+/// Message to a client whose body cannot be read to its end.
 pub(crate) const BROKEN_BODY: &str = "the body is malformed or broke off";
 
-/// Bodies up to this size are read before they are sent on, so that they can be sent again.
+/// Bodies up to this size are read before they are forwarded, so that they can be retried.
 const MAX_BUFFERED: u64 = 64 << 10;
 
-/// What a larger body may have waiting on its way: a window of HTTP/2.
+/// The most buffered bytes of a larger body: one HTTP/2 window.
 const STREAMED_BYTES: usize = 128 << 10;
 
-/// The most of a body in memory that is written at once.
+/// The most bytes of a body in memory that are written at once.
 const PIECE: usize = 32 << 10;
 
-/// What bounds a body.
+/// The limits of a body.
 #[derive(Clone, Copy)]
 pub(crate) struct BodyBounds<'a> {
     pub(crate) limits: Bounds,
-    /// The memory of all messages.
+    /// The memory budget of all messages.
     pub(crate) memory: &'a Arc<MemoryBudget>,
 }
 
 /// The body of a request to an upstream.
 #[derive(Debug)]
 pub(crate) enum RequestBody {
-    /// In memory: it can be sent again.
+    /// In memory, so it can be sent again.
     Full(Bytes),
-    /// As it comes from the client.
+    /// Streamed from the client.
     Stream(Box<ClientStream>),
 }
 
@@ -52,12 +52,12 @@ pub(crate) enum RequestBody {
 #[derive(Debug)]
 pub(crate) struct ClientStream {
     incoming: Incoming,
-    /// Bytes that may still come.
+    /// Bytes that may still arrive.
     remaining: u64,
     deadline: Pin<Box<Sleep>>,
     /// Whether the gateway waits for more of it.
     waiting: Rc<Cell<bool>>,
-    _held: Held,
+    _held: MemoryReservation,
 }
 
 /// Whether the gateway is waiting for more of the client's body; never if it is in memory.
@@ -109,7 +109,7 @@ pub(crate) async fn collect(
     })
 }
 
-/// The error for a message that there is no memory for.
+/// The error if the memory budget is exhausted.
 pub(crate) fn no_memory() -> ErrorResponse {
     let mut error = ErrorResponse::overloaded("the gateway holds too many messages now");
     error.headers.push((RETRY_AFTER, HeaderValue::from_static("1")));
@@ -117,14 +117,14 @@ pub(crate) fn no_memory() -> ErrorResponse {
 }
 
 impl RequestBody {
-    /// Streams within the bounds of size and time.
-    fn stream(incoming: Incoming, limits: Bounds, held: Held) -> Self {
+    /// Streams a body within the limits of size and time.
+    fn stream(incoming: Incoming, limits: Bounds, held: MemoryReservation) -> Self {
         let deadline = Box::pin(sleep(limits.time));
         let (remaining, waiting) = (limits.bytes as u64, Rc::default());
         Self::Stream(Box::new(ClientStream { incoming, remaining, deadline, waiting, _held: held }))
     }
 
-    /// A flag that tells, while the body is sent, whether the client is being waited for.
+    /// A flag that is set while the upload waits for the client.
     pub(crate) fn waiting(&self) -> WaitingForClient {
         WaitingForClient(match self {
             Self::Full(_) => None,
@@ -132,7 +132,7 @@ impl RequestBody {
         })
     }
 
-    /// A copy for another attempt; `None` for a body that is not in memory.
+    /// A copy for another attempt; `None` if the body is streamed.
     pub(crate) fn try_clone(&self) -> Option<Self> {
         match self {
             Self::Full(bytes) => Some(Self::Full(bytes.clone())),
@@ -141,12 +141,12 @@ impl RequestBody {
     }
 }
 
-/// The client sent a body that is larger than allowed.
+/// The client sent a body that exceeds the limit.
 #[derive(Debug, thiserror::Error)]
 #[error("the body is larger than allowed")]
 pub(crate) struct BodyTooLarge;
 
-/// The client took longer for a body than allowed.
+/// The client exceeded the time limit for a body.
 #[derive(Debug, thiserror::Error)]
 #[error("the body did not arrive in time")]
 pub(crate) struct BodyTooSlow;
@@ -180,14 +180,14 @@ impl HttpBody for RequestBody {
     }
 }
 
-/// All bytes as one frame; `None` if there are none.
+/// All bytes as one frame; `None` if it is empty.
 pub(crate) fn take_frame(bytes: &mut Bytes) -> Option<Frame<Bytes>> {
     let bytes = std::mem::take(bytes);
     (!bytes.is_empty()).then(|| Frame::data(bytes))
 }
 
-/// A piece of the bytes as a frame: the HTTP library copies each into its buffer, which then never
-/// holds a second copy of a large body.
+/// A piece of the bytes as a frame: the HTTP library copies each frame into its buffer, so a large
+/// body never has a complete second copy.
 fn take_piece(bytes: &mut Bytes) -> Option<Frame<Bytes>> {
     let piece = bytes.split_to(bytes.len().min(PIECE));
     (!piece.is_empty()).then(|| Frame::data(piece))

@@ -1,10 +1,10 @@
-//! The byte stream of a client's connection, inspected as it arrives.
+//! Inspects the byte stream of a client's connection.
 //!
-//! Heads: what hyper removes or corrects in them is found here, and the request is refused, see
-//! [`WireInspector`].
+//! Heads: hyper silently removes or corrects some faults, which are found here so that the request
+//! is refused, see [`WireInspector`].
 //!
-//! Malformed heads: hyper answers them itself, without a body. Such a response is replaced by one
-//! in the format of all other errors.
+//! Malformed heads: hyper answers them itself, without a body. This response is replaced by one in
+//! the common error format.
 
 use std::io;
 use std::pin::Pin;
@@ -37,8 +37,7 @@ impl ConnectionFlags {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The fault of the next head in order, if it has one. Handlers get heads in the order in which
-    /// they arrive.
+    /// The fault of the next head, if it has one. Handlers get heads in the order of their arrival.
     pub(crate) fn next_head(&self) -> Option<WireFault> {
         let mut flags = self.lock();
         flags.served += 1;
@@ -51,7 +50,7 @@ impl ConnectionFlags {
     }
 }
 
-/// A connection whose incoming heads are inspected. The first bytes were read before and are
+/// A connection whose incoming heads are inspected. The first bytes were read earlier and are
 /// replayed.
 #[derive(Debug)]
 pub(crate) struct InspectedStream<S> {
@@ -59,7 +58,7 @@ pub(crate) struct InspectedStream<S> {
     first: Bytes,
     inspector: WireInspector,
     flags: ConnectionFlags,
-    /// Format of error responses; `None` for HTTP/2, which has no such heads.
+    /// Format of error responses; `None` for HTTP/2, which needs no inspection.
     format: Option<ErrorFormat>,
     /// The rest of the response that replaces hyper's own.
     replacement: Bytes,
@@ -86,9 +85,8 @@ impl<S> InspectedStream<S> {
         }
     }
 
-    /// The replacement for hyper's own error response; `None` for any other bytes. An empty
-    /// response with such a status may also be an upstream's: then it is the last one that a
-    /// handler returned.
+    /// The replacement for hyper's own error response; `None` for any other bytes. An upstream's
+    /// response may also be empty with such a status, but then a handler returned it last.
     fn replace(&self, bytes: &[u8]) -> Option<Bytes> {
         let format = self.format?;
         let status = bytes.strip_prefix(b"HTTP/1.1 4").and_then(|rest| rest.get(..2));

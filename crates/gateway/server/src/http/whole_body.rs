@@ -1,4 +1,4 @@
-//! Reading a body as a whole, bounded in size, in time, and in memory.
+//! Reads a whole body, bounded in size, time and memory.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,16 +25,16 @@ pub(crate) enum Unread {
     TooLarge,
     /// It did not end in time.
     TooSlow,
-    /// The gateway holds too much already.
+    /// The memory budget is exhausted.
     NoMemory,
-    /// It is malformed, or broke off.
+    /// It is malformed, or the connection broke.
     Broken,
 }
 
-/// Reads a body. While memory is short, one that takes longer than a second is given up.
+/// Reads a body. While memory is short, the time limit is one second.
 ///
 /// # Errors
-/// Why it was given up.
+/// The reason why it was not read.
 pub(crate) async fn read(
     body: Incoming,
     bounds: Bounds,
@@ -57,7 +57,7 @@ pub(crate) async fn read(
     }
 }
 
-/// A body of one frame, as most are, is not copied.
+/// A body of one frame, the usual case, is not copied.
 async fn read_frames(
     mut body: Incoming,
     limit: usize,

@@ -1,11 +1,11 @@
-//! Administration: who may see the metrics and the build, and reload the configuration.
+//! Administration: access to metrics, build information and reloads.
 //!
-//! It is open to those who send its key. Without a configured key it is closed, unless it has an
-//! address of its own (or `local` says otherwise): there it is open to clients on this machine, as
-//! long as nothing shows that they speak for somebody else: a proxy, or a browser with a page from
-//! elsewhere. Such a page can give its own host the address of this machine (DNS rebinding), so
-//! the host must be an address or `localhost`. At the address of the clients who connects says
-//! nothing: a proxy on this machine passes everybody's requests on as its own.
+//! It requires the configured key. Without a key it is closed, unless it has an address of its own
+//! (or `local` is set): then it is open to clients on this machine, unless a request shows signs of
+//! a proxy, or of a browser with a page of another site. Such a page can point its own host name to
+//! this machine (DNS rebinding), so the host must be an address or `localhost`. At the clients'
+//! address the peer address proves nothing, because a proxy on this machine forwards requests of
+//! others.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::LazyLock;
@@ -28,15 +28,15 @@ use crate::layers::auth::{bearer, sha256};
 pub struct AdminSpec {
     /// Whether `/admin/build` and `/admin/reload` are served.
     pub enabled: bool,
-    /// Key that administration needs, behind `authorization: Bearer`; `${NAME}` for an environment
-    /// variable. Without a key and without an address of its own administration is closed.
+    /// Key for administration, in `authorization: Bearer`; `${NAME}` for an environment variable.
+    /// Without a key and without an address of its own administration is closed.
     pub key: Option<Secret>,
-    /// Without a key, open to clients on this machine, at the address of the clients, too. A proxy
-    /// on this machine may pass everybody's requests on as its own: for tests only.
+    /// Without a key, open to clients on this machine, also at the clients' address. A proxy on
+    /// this machine may forward requests of others as its own: for tests only.
     pub local: bool,
-    /// An address of its own, like `127.0.0.1:9901`, with a thread of its own: health, metrics and
-    /// administration are served there however busy the workers are, also when all
-    /// `server.connections` are taken. Metrics and administration are then served only there.
+    /// An address of its own, such as `127.0.0.1:9901`, with its own thread: health, metrics and
+    /// administration respond there even if the workers are busy or all `server.connections` are
+    /// taken. Metrics and administration are then served only there.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub listen: Option<SocketAddr>,
 }
@@ -47,30 +47,30 @@ impl Default for AdminSpec {
     }
 }
 
-/// Whom a worker serves.
+/// The role of a worker's listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Serves {
-    /// Clients, at the address of the gateway.
+pub(crate) enum ListenerRole {
+    /// Clients, at the gateway's address.
     Clients,
-    /// Those who look after the gateway, at the address of the administration.
+    /// Operators, at the administration's address.
     Administration,
 }
 
 static FOR_ANOTHER: HeaderList = LazyLock::new(|| headers_of("for-another"));
 
-/// Decides who may administrate. Only the digest of the key is kept.
+/// Controls access to the administration. Only the digest of the key is stored.
 #[derive(Debug)]
 pub(crate) struct AdminGate {
     key: Option<[u8; 32]>,
-    /// Where clients on this machine need no key.
+    /// Whether clients on this machine need no key.
     local: Local,
 }
 
-/// Where clients on this machine need no key.
+/// Whether clients on this machine need no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Local {
     Nowhere,
-    /// At the address of the administration.
+    /// Only at the administration's address.
     Apart,
     Everywhere,
 }
@@ -89,21 +89,21 @@ impl AdminGate {
         Ok(Self { key: key.map(|key| sha256(key.as_bytes())), local })
     }
 
-    /// Whether a client may administrate.
+    /// Checks whether a client may use the administration.
     ///
     /// # Errors
-    /// The answer to the client when it may not.
+    /// The answer to a client that may not.
     pub(crate) fn admit<B>(
         &self,
         client: IpAddr,
-        serves: Serves,
+        serves: ListenerRole,
         request: &Request<B>,
     ) -> Result<(), ErrorResponse> {
         let headers = request.headers();
         let Some(key) = &self.key else {
             let open = match self.local {
                 Local::Nowhere => false,
-                Local::Apart => serves == Serves::Administration,
+                Local::Apart => serves == ListenerRole::Administration,
                 Local::Everywhere => true,
             };
             if !open {
@@ -123,13 +123,13 @@ impl AdminGate {
         match sent {
             None => Err(ErrorResponse::auth_required("send the key of the administration")),
             Some(sent) if sha256(sent).ct_eq(key).into() => Ok(()),
-            Some(_) => Err(ErrorResponse::auth_failed("the key is not that of the administration")),
+            Some(_) => Err(ErrorResponse::auth_failed("the administration key is wrong")),
         }
     }
 }
 
-/// Whether the host is an address or `localhost`. Only HTTP/1.0 may name none, which no browser
-/// speaks.
+/// Whether the host is an address or `localhost`. Only HTTP/1.0, which browsers do not speak, may
+/// omit it.
 fn names_this_machine<B>(request: &Request<B>) -> bool {
     let named = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());
     let Some(host) = request.uri().authority().map(Authority::as_str).or(named) else {
@@ -160,7 +160,7 @@ mod tests {
                 (HeaderName::from_static(name), value.parse().unwrap())
             })
             .collect();
-        gate.admit(client.parse().unwrap(), Serves::Administration, &request)
+        gate.admit(client.parse().unwrap(), ListenerRole::Administration, &request)
             .err()
             .map(|error| error.status.as_u16())
     }

@@ -1,4 +1,4 @@
-//! The layer of agents: its settings, checked and complete, and the agents that there are.
+//! The agent layer: its checked settings, and the known agents.
 
 mod agent;
 mod directory;
@@ -21,19 +21,19 @@ use crate::layers::{Layer, Setup};
 use crate::upstream::Upstream;
 use crate::upstream::proxy::Proxy;
 
-/// The header with the agents that had the message, the first one first, separated by commas.
+/// The header with the agents that received the message, in order, separated by commas.
 pub(crate) static PATH_HEADER: HeaderName = HeaderName::from_static("x-agent-path");
 
 /// The header that names the version of A2A.
 pub(crate) static VERSION_HEADER: HeaderName = HeaderName::from_static("a2a-version");
 
-/// The most steps of a chat, whatever the configuration says.
+/// The upper limit of steps of a chat.
 const MAX_STEPS: u32 = 20;
 
-/// The most agents that a message goes through.
+/// The maximum number of agents that a message passes.
 pub(crate) const MAX_DEPTH: usize = 5;
 
-/// Operations by what became of them.
+/// Operations by outcome.
 pub(crate) static OPERATIONS: LayerCounter = LayerCounter {
     name: "agent_operations",
     help: "Operations of the layer of agents by outcome: ok or the kind of the error",
@@ -52,14 +52,14 @@ pub(crate) struct AgentLayer {
     pub(crate) chat: Option<ChatLayer>,
 }
 
-/// A life time: the usual and the longest one.
+/// The default and the maximum time to live.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ttl {
     usual: Duration,
     longest: Duration,
 }
 
-/// The agent that the gateway itself runs.
+/// The gateway's own agent.
 #[derive(Debug)]
 pub(crate) struct ChatLayer {
     pub(crate) proxy: Proxy,
@@ -103,7 +103,7 @@ impl Ttl {
         Ok(Self { usual, longest })
     }
 
-    /// The life time that a request asks for, in seconds.
+    /// Reads the requested time to live, in seconds.
     ///
     /// # Errors
     /// It is 0 or too long.
@@ -124,11 +124,11 @@ impl ChatLayer {
             return Err(format!("agents.chat: `steps` is between 1 and {MAX_STEPS}"));
         }
         let upstream = match &spec.upstream {
-            None => upstreams.first().ok_or("agents.chat: there is no upstream")?,
+            None => upstreams.first().ok_or("agents.chat: no upstream is configured")?,
             Some(name) => upstreams
                 .iter()
                 .find(|upstream| *upstream.name == **name)
-                .ok_or_else(|| format!("agents.chat: there is no upstream `{name}`"))?,
+                .ok_or_else(|| format!("agents.chat: unknown upstream `{name}`"))?,
         };
         Ok(Self { proxy: Proxy::to(upstream), spec: spec.clone() })
     }

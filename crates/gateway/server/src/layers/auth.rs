@@ -26,7 +26,7 @@ pub struct AuthSpec {
     pub keys: Vec<KeySpec>,
 }
 
-/// One key. The gateway keeps its digest only.
+/// One key. The gateway stores only its digest.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -39,7 +39,7 @@ pub struct KeySpec {
     /// The key itself, or `${NAME}` for an environment variable; instead of `sha256`.
     #[serde(default)]
     pub key: Option<Secret>,
-    /// Tenant that the consumer belongs to; `*` for one that may name any in the tenant's header.
+    /// Tenant of the consumer; `*` allows any tenant in the tenant's header.
     #[serde(default)]
     pub tenant: Option<String>,
     /// Scopes of the key; an empty list allows everything.
@@ -59,12 +59,12 @@ const ANY_TENANT: &str = "*";
 pub(crate) struct Consumer {
     pub(crate) name: Arc<str>,
     pub(crate) tenant: Option<Arc<str>>,
-    /// Whether the header may name its tenant, whichever it is.
+    /// Whether the header may name any tenant.
     pub(crate) names_any_tenant: bool,
     pub(crate) scopes: Vec<String>,
 }
 
-/// The known keys. Only their digests are kept.
+/// The known keys, as digests.
 #[derive(Debug)]
 pub(crate) struct Auth {
     header: HeaderName,
@@ -115,7 +115,7 @@ impl Auth {
         &self.header
     }
 
-    /// The consumer whose key the request carries.
+    /// The consumer of the request's key.
     pub(crate) fn consumer(&self, headers: &HeaderMap) -> Result<&Arc<Consumer>, ErrorResponse> {
         let Some(value) = headers.get(&self.header) else {
             return Err(ErrorResponse::auth_required(format!("send a key in `{}`", self.header)));
@@ -128,8 +128,8 @@ impl Auth {
             ));
         };
         let hash = sha256(key);
-        // The time of the look-up depends on the digest only, which reveals nothing about the key;
-        // the comparison that decides takes constant time.
+        // The time of the look-up depends only on the digest, which reveals nothing about the key;
+        // the final comparison takes constant time.
         self.consumers
             .get_key_value(&hash)
             .filter(|(known, _)| known.ct_eq(&hash).into())

@@ -1,4 +1,4 @@
-//! Budgets: tokens or dollars that tenants may spend, and have spent.
+//! Budgets of tenants, in tokens or dollars.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -28,12 +28,12 @@ pub struct BudgetSpec {
     pub usd_per_1k_prompt: f64,
     /// Price of a thousand completion tokens, in US dollars; for `unit: usd`.
     pub usd_per_1k_completion: f64,
-    /// Amount per window of a tenant that is not in `tenants`.
+    /// Amount per window of tenants that are not in `tenants`.
     pub default: f64,
-    /// Completion tokens that are reserved for a request that names no maximum: the most that the
-    /// models give.
+    /// Completion tokens to reserve for a request without a maximum: the longest answer of the
+    /// models.
     pub max_tokens: u64,
-    /// Length of the window after which spending starts from zero.
+    /// Length of the window, after which spending is reset.
     pub window: HumanDuration,
     /// Amount per window, by tenant.
     pub tenants: BTreeMap<String, f64>,
@@ -75,7 +75,7 @@ pub(crate) struct Budgets {
     /// Millionths of a dollar per token.
     prompt_price: f64,
     completion_price: f64,
-    /// Completion tokens of a request that names no maximum.
+    /// Completion tokens of a request without a maximum.
     max_tokens: u64,
     default: Budget,
     tenants: HashMap<String, Budget>,
@@ -118,7 +118,7 @@ impl Budgets {
         }
     }
 
-    /// Reserves the most that a request may cost.
+    /// Reserves the maximum cost of a request.
     ///
     /// # Errors
     /// The budget is spent, or the store is unavailable.
@@ -192,50 +192,49 @@ fn to_units(amount: f64, unit: BudgetUnit) -> Option<u64> {
     (0.0..9e15).contains(&scaled).then(|| scaled.round() as u64)
 }
 
-/// What a request may use.
+/// The maximum usage of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     /// Estimated prompt tokens.
     pub(crate) prompt: u64,
-    /// The most prompt tokens that are expected: tools, schemas and images are part of the prompt.
+    /// The maximum prompt tokens, because tools, schemas and images are part of the prompt.
     pub(crate) prompt_limit: u64,
-    /// Completion tokens of one answer, if the request names a maximum.
+    /// Completion tokens of one answer, if the request sets a maximum.
     pub(crate) max_tokens: Option<u64>,
-    /// Answers that are asked for.
+    /// Requested answers.
     pub(crate) answers: u64,
 }
 
 /// The amount reserved for one request until its cost is known.
 ///
-/// Dropped before the request went to an upstream, it is given back. Dropped later, without word of
-/// what the upstream did, all of it is charged.
+/// Dropping it before the request was sent upstream releases it. Dropping it later, with an unknown
+/// cost, charges it in full.
 #[derive(Debug)]
 pub(crate) struct RequestReservation {
     budgets: Arc<Budgets>,
     reservation: Option<Reservation>,
-    /// Estimated prompt tokens, for responses that report no usage.
+    /// Estimated prompt tokens, for responses without usage.
     prompt: u64,
-    /// Whether an upstream may have the request.
+    /// Whether an upstream may have received the request.
     at_risk: bool,
 }
 
-/// Usage beyond this is not believed: no model has a context of a billion tokens.
+/// Larger reports are ignored: no model has a context of a billion tokens.
 const PLAUSIBLE: u64 = 1 << 30;
 
 impl RequestReservation {
-    /// The request goes to an upstream now.
+    /// Marks the request as sent upstream.
     pub(crate) const fn risk(&mut self) {
         self.at_risk = true;
     }
 
-    /// The upstream did nothing: nothing is charged.
+    /// Charges nothing, because the upstream did no work.
     pub(crate) fn release(mut self) {
         self.at_risk = false;
     }
 
-    /// Settles with the usage that the response reported. What it does not report, or reports
-    /// beyond all measure or as less than a sixteenth of the estimate, is taken from the estimate
-    /// of the prompt and from the completion tokens estimated as they passed.
+    /// Settles with the reported usage. Missing or implausible counts (too large, or less than a
+    /// sixteenth of the estimate) are replaced by the estimates of prompt and completion tokens.
     pub(crate) async fn settle(mut self, usage: Option<Usage>, estimated: u64) {
         let prompt = believed(usage.map(|usage| usage.prompt), self.prompt);
         let completion = believed(usage.map(|usage| usage.completion), estimated);
@@ -268,7 +267,7 @@ fn budget(spec: &BudgetSpec, amount: f64) -> Result<Budget, String> {
     Budget::new(units, spec.window.0).map_err(|error| format!("budgets: {error}"))
 }
 
-/// The tokens that were reported, if they can be; otherwise the estimate.
+/// The reported tokens if plausible, or else the estimate.
 fn believed(reported: Option<u64>, estimate: u64) -> u64 {
     reported.filter(|tokens| *tokens < PLAUSIBLE && *tokens * 16 >= estimate).unwrap_or(estimate)
 }

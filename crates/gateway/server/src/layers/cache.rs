@@ -12,14 +12,14 @@ use crate::layers::{Layer, Setup, header_name};
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheSpec {
-    /// Time that a response is kept, if it does not say less itself.
+    /// Time that a response is cached, unless its headers allow less.
     pub ttl: HumanDuration,
-    /// Longest time that a streamed question waits for the answer to an equal one that is on its
-    /// way; then it is asked for itself. A whole answer is waited for as long as for the upstream.
+    /// Longest time that a streamed request waits for the answer to an equal one in flight before
+    /// it is sent itself. For whole answers the limit is the upstream's.
     pub wait: HumanDuration,
-    /// Most bytes that are kept in memory.
+    /// Most bytes of cached responses in memory.
     pub bytes: ByteSize,
-    /// Header by which a request bypasses the cache.
+    /// Header with which a request bypasses the cache.
     pub bypass_header: String,
 }
 
@@ -34,7 +34,7 @@ impl Default for CacheSpec {
     }
 }
 
-/// Requests by what the cache did.
+/// Requests by cache result.
 pub(crate) static CACHE_RESULTS: LayerCounter = LayerCounter {
     name: "cache",
     help: "LLM requests by cache result: hit, miss or bypass",

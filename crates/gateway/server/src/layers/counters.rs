@@ -1,4 +1,5 @@
-//! Counters of the layers: each stands in its layer's file, and is found by the table of layers.
+//! Counters of the layers: each is defined in its layer's file and registered through the table of
+//! layers.
 
 use std::ptr;
 
@@ -11,11 +12,11 @@ use crate::layers;
 /// A counter that a layer adds to the metrics. The values of its labels come from closed sets.
 #[derive(Debug)]
 pub(crate) struct LayerCounter {
-    /// Without the prefix of all metrics, and without `_total`.
+    /// Without the common prefix, and without `_total`.
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
     pub(crate) labels: &'static [&'static str],
-    /// Values of the labels that are there from the start, with 0.
+    /// Label values that exist from the start, with 0.
     pub(crate) known: &'static [&'static [&'static str]],
 }
 
@@ -39,7 +40,7 @@ impl LayerCounters {
         Self(counters.collect())
     }
 
-    /// Counts one. The values are those of the counter's labels, in their order.
+    /// Counts one event. The values are the counter's labels, in order.
     pub(crate) fn count(&self, counter: &'static LayerCounter, values: &[&str]) {
         if let Some((_, family)) = self.0.iter().find(|(known, _)| ptr::eq(*known, counter)) {
             family.get_or_create(&labels(counter, values)).inc();

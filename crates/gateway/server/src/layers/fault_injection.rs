@@ -11,7 +11,7 @@ use crate::base::clock;
 use crate::base::rng::splitmix64;
 use crate::config::units::HumanDuration;
 
-/// Injected faults. Shares are between 0 and 1, of the requests that an upstream would answer.
+/// Injected faults. Shares are between 0 and 1, of the requests to an upstream.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -20,11 +20,11 @@ pub struct FaultSpec {
     pub delay: HumanDuration,
     /// Share of requests answered with 500.
     pub error_share: f64,
-    /// The policy lets everything pass without a trace.
+    /// The policy passes all texts and records nothing.
     pub policy_off: bool,
-    /// Rate limits let everything pass.
+    /// Rate limits admit all requests.
     pub limiter_open: bool,
-    /// Share of the audit rows that are lost without being counted.
+    /// Share of the audit rows that are lost and not counted.
     pub audit_drop_share: f64,
     /// Seed of the random choices.
     pub seed: u64,
@@ -71,7 +71,7 @@ impl FaultInjector {
     }
 }
 
-/// Waits exactly: the last stretch by yielding to other tasks until it is time.
+/// Waits exactly: the last part by yielding to other tasks.
 pub(crate) async fn delay(nanos: u64) {
     let until = clock::now().saturating_add(nanos);
     if nanos > TIMER_MARGIN {

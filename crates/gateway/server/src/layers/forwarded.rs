@@ -1,7 +1,7 @@
-//! Headers in which proxies name the client before them.
+//! Headers in which proxies name their client.
 //!
-//! A client may write them, too, so they are removed, unless a trusted proxy (`trusted_proxies`)
-//! sent them. The gateway then adds its own.
+//! Clients can forge them, so the gateway removes them unless a trusted proxy (`trusted_proxies`)
+//! sent them, and then adds its own.
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
@@ -19,11 +19,11 @@ const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 static CLAIMS: HeaderList = LazyLock::new(|| headers_of("claims"));
 
-/// Addresses of proxies whose headers are believed.
+/// Addresses of proxies whose headers are trusted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrustedProxies(Vec<Network>);
 
-/// The addresses that share the first bits of one.
+/// A network: the addresses with a common prefix.
 #[derive(Clone, Copy, Debug)]
 struct Network {
     address: IpAddr,
@@ -34,7 +34,7 @@ impl TrustedProxies {
     /// Reads `ADDRESS` and `ADDRESS/BITS`.
     ///
     /// # Errors
-    /// A message about one that is neither.
+    /// A message about an invalid entry.
     pub(crate) fn parse(written: &[String]) -> Result<Self, String> {
         let networks = written.iter().map(|text| {
             Network::parse(text)
@@ -44,8 +44,7 @@ impl TrustedProxies {
     }
 
     /// The client of a request from `peer`: the last address of `x-forwarded-for` that is not a
-    /// trusted proxy. Each proxy appends the address that it saw, so entries before that one may be
-    /// invented.
+    /// trusted proxy. Each proxy appends the address of its peer, so earlier entries may be forged.
     pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
         let lines = headers.get_all(FOR).iter().rev();
@@ -86,7 +85,7 @@ impl Network {
     }
 }
 
-/// The connection that a request came over.
+/// The connection of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     /// The address of the client, or of a proxy in front of the gateway.
@@ -95,8 +94,8 @@ pub(crate) struct Origin {
     pub(crate) is_tls: bool,
 }
 
-/// Replaces what the client says of itself by what the gateway knows. `host` is the one that the
-/// client asked for. The headers of a trusted proxy stay, with its own address added.
+/// Replaces the client's forwarding headers with the gateway's. `host` is the requested host. The
+/// headers of a trusted proxy stay, with its own address appended.
 pub(crate) fn rewrite(
     headers: &mut HeaderMap,
     trusted: &TrustedProxies,

@@ -1,5 +1,4 @@
-//! Who asks. Limits, budgets and the cache are keyed by this value, and by nothing else of the
-//! request.
+//! The identity of the caller. Limits, budgets and the cache are keyed only by this value.
 
 use std::sync::Arc;
 
@@ -8,19 +7,19 @@ use ring::digest::Context;
 
 use crate::layers::auth::Consumer;
 
-/// Who asks.
+/// The identity of the caller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Identity {
     /// The owner of the key.
     pub(crate) consumer: Option<Arc<Consumer>>,
     pub(crate) tenant: Option<Arc<str>>,
-    /// Digest of the credentials that the upstream gets from the client. Only where answers are
-    /// cached: to another credential the upstream may answer something else, or nothing.
+    /// Digest of the client's credentials that are forwarded upstream. Set only if answers are
+    /// cached, because the upstream's answer may depend on the credential.
     pub(crate) credential: Option<[u8; 32]>,
 }
 
-/// The name under which requests without a tenant are counted, where that is configured. No tenant
-/// has it: the scope differs.
+/// The name under which requests without a tenant are counted, if configured. Its scope differs
+/// from the tenants' scope.
 const ANONYMOUS: LimitKey<'static> = LimitKey::new("anonymous", "");
 
 impl Identity {
@@ -29,8 +28,8 @@ impl Identity {
         self.tenant.as_deref().map_or(ANONYMOUS, |tenant| LimitKey::new("tenant", tenant))
     }
 
-    /// Whose the sessions, approvals and runs are that the request makes: the tenant's, without one
-    /// the consumer's, otherwise everybody's.
+    /// The owner of the sessions, approvals and runs that the request creates: the tenant, or else
+    /// the consumer, or else everyone.
     pub(crate) fn owner(&self) -> String {
         match (&self.tenant, &self.consumer) {
             (Some(tenant), _) => format!("t:{tenant}"),
@@ -39,15 +38,15 @@ impl Identity {
         }
     }
 
-    /// How many of so many places the owner may take. A tenant leaves an eighth to all others;
-    /// where nobody is known, all are one owner.
+    /// The owner's maximum share of a number of places. One tenant may use seven eighths; without
+    /// identities all callers are one owner.
     pub(crate) fn share_of(&self, places: usize) -> usize {
         let is_known = self.tenant.is_some() || self.consumer.is_some();
         if is_known { places - places / 8 } else { places }
     }
 
-    /// Writes what two requests must have in common to share an answer: the tenant, without one the
-    /// consumer, and the credential that the upstream judges.
+    /// Writes the identity that two requests must share to share an answer: the tenant, or else the
+    /// consumer, and the credential for the upstream.
     pub(crate) fn write_scope(&self, hash: &mut Context) {
         let (kind, name) = match (&self.tenant, &self.consumer) {
             (Some(tenant), _) => (b"t", &**tenant),

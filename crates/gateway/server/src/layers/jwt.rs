@@ -1,7 +1,7 @@
 //! JSON Web Tokens, signed with HS256.
 //!
-//! `jsonwebtoken` parses and validates them. Its own cryptography would bring a second stack of
-//! algorithms, so it is given ring's HMAC and nothing else.
+//! `jsonwebtoken` parses and validates them. It uses only ring's HMAC, because its own cryptography
+//! would add a second set of algorithms.
 
 use std::collections::HashMap;
 
@@ -27,12 +27,12 @@ pub(crate) type Claims = HashMap<String, Value>;
 
 impl TokenVerifier {
     pub(crate) fn new(secret: &[u8]) -> Self {
-        // It fails when a provider is installed already: this one, or that of an embedding program.
+        // Fails if a provider is installed already: this one, or the embedding program's.
         let _ = RING.install_default();
         let mut validation = Validation::new(Algorithm::HS256);
         validation.required_spec_claims.clear();
         validation.validate_nbf = true;
-        // Tokens name whatever audience they are meant for; the gateway has no name to compare.
+        // Tokens may have any audience, because the gateway has no name to compare.
         validation.validate_aud = false;
         validation.leeway = 0;
         // A token is valid before `exp`, not in that second (RFC 7519, 4.1.4).
@@ -53,7 +53,8 @@ impl TokenVerifier {
     }
 }
 
-/// Whether the token's header names extensions that must be understood (RFC 7515, 4.1.11). None is.
+/// Whether the token's header names critical extensions (RFC 7515, 4.1.11). The gateway supports
+/// none.
 fn has_critical_extension(token: &str) -> bool {
     let header = token.split('.').next().unwrap_or_default();
     let header = URL_SAFE_NO_PAD.decode(header).unwrap_or_default();

@@ -1,15 +1,15 @@
-//! Facts about an LLM request or a tool call that end up in its log row.
+//! Facts about an LLM request or a tool call for its log row.
 
 use std::cell::Cell;
 use std::sync::Arc;
 
 use plimsoll_gateway_dialect::{StreamStatus, Usage};
 
-/// Facts about an LLM request or a tool call that end up in its log row.
+/// Facts about an LLM request or a tool call for its log row.
 #[derive(Debug, Default)]
 pub(crate) struct LlmInfo {
     pub(crate) model: Option<Arc<str>>,
-    /// Members of the request that the translation left out.
+    /// Request members that the translation omitted.
     pub(crate) left_out: Option<Arc<str>>,
     /// `hit`, `miss` or `bypass`.
     pub(crate) cache: Option<&'static str>,
@@ -19,7 +19,7 @@ pub(crate) struct LlmInfo {
     pub(crate) rules: Vec<String>,
     /// The tool that was called, as `SERVER/TOOL`.
     pub(crate) tool: Option<Box<str>>,
-    /// What became of the call.
+    /// Outcome of the call.
     pub(crate) outcome: Option<&'static str>,
 }
 
@@ -41,12 +41,12 @@ impl ObservedUsage {
         self.usage.get()
     }
 
-    /// Whether the response that has ended is a whole and good answer.
+    /// Whether the ended response is a complete and good answer.
     pub(crate) fn is_answer(&self) -> bool {
         self.is_answer.get()
     }
 
-    /// Whether the upstream's stream had an error event, or went on behind its end.
+    /// Whether the upstream's stream had an error event, or continued after its end.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.get()
     }
@@ -57,7 +57,7 @@ impl ObservedUsage {
         self.truncated.get()
     }
 
-    /// Records how the response ended. `ending` is that of a stream.
+    /// Records how the response ended. `ending` is set for a stream.
     pub(crate) fn set_ending(&self, ending: Option<StreamStatus>, is_answer: bool) {
         self.truncated.set(ending == Some(StreamStatus::Truncated));
         self.failed.set(ending == Some(StreamStatus::Failed));

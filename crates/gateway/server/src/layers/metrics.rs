@@ -1,6 +1,6 @@
-//! Prometheus metrics. The values of labels come from closed sets, so that no client can make new
-//! series: routes are named by their template and not by the raw path, methods and statuses that
-//! HTTP does not define are `other`. Series belong to names and go on over reloads.
+//! Prometheus metrics. Label values are from closed sets, so that clients cannot create series:
+//! routes use their template instead of the raw path, and non-standard methods and statuses are
+//! `other`. Series belong to names and continue after reloads.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ use crate::layers::{Layer, Setup};
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct MetricsSpec {
-    /// Whether everybody may read them. Otherwise only those who may administrate.
+    /// Whether everyone may read them, and not only administrators.
     pub open: bool,
 }
 
@@ -100,7 +100,7 @@ fn status_label(status: StatusCode) -> &'static str {
     NAMES.get(&status.as_u16()).map_or(OTHER, String::as_str)
 }
 
-/// The value of a label for what is in no closed set.
+/// The label for values outside a closed set.
 const OTHER: &str = "other";
 
 impl Metrics {
@@ -200,7 +200,7 @@ impl Metrics {
         self.refusals.get_or_create(&[("layer", layer.to_owned())]).inc();
     }
 
-    /// Counts one for a layer. The values are those of the counter's labels, in their order.
+    /// Counts one event of a layer. The values are the counter's labels, in order.
     pub(crate) fn count(&self, counter: &'static LayerCounter, values: &[&str]) {
         self.layer_counters.count(counter, values);
     }
@@ -213,7 +213,7 @@ impl Metrics {
         self.retries.inc();
     }
 
-    /// Sets the numbers of tool servers that are up and down; nothing where there are none.
+    /// Sets the numbers of tool servers that are up and down; both 0 without any.
     pub(crate) fn set_tool_servers(&self, up: usize, down: usize) {
         self.tool_servers.clear();
         let states = [("up", up), ("down", down)].into_iter().filter(|_| up + down > 0);
@@ -235,7 +235,7 @@ impl Metrics {
         self.audit.get_or_create(&[("state", state.to_owned())]).set(rows.cast_signed());
     }
 
-    /// Sets the enabled layers; those of an earlier configuration are removed.
+    /// Sets the enabled layers, and removes earlier ones.
     pub(crate) fn set_layers(&self, enabled: &[&str]) {
         self.layers.clear();
         for layer in enabled {
@@ -247,7 +247,7 @@ impl Metrics {
         self.memory.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
-    /// Forgets the upstreams of an earlier configuration.
+    /// Removes the upstreams of an earlier configuration.
     pub(crate) fn forget_upstreams(&self) {
         self.upstreams.clear();
     }
@@ -265,7 +265,7 @@ impl Metrics {
         self.connections.dec();
     }
 
-    /// Counts a request that arrived, whether or not the layer `metrics` is enabled.
+    /// Counts an incoming request, whether or not the layer `metrics` is enabled.
     pub(crate) fn count_served(&self) {
         self.served.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,36 +1,18 @@
-//! Judging texts without holding up the worker: what is large is judged on another thread.
+//! Judges large texts on another thread, so that the worker is not blocked.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use plimsoll_gateway_inspect::{FileRule, Inspector, Judgement, Source, Unread, Unreadable};
-use serde::Deserialize;
 use tokio::task::spawn_blocking;
 
 use crate::http::error_response::ErrorResponse;
 
-/// Treatment of what cannot be read.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum UnreadSpec {
-    /// it is refused
-    #[default]
-    Refuse,
-    /// it passes as it is
-    Pass,
-}
-
-/// Types without text.
-pub(crate) fn media_types() -> Vec<String> {
-    ["image/*", "audio/*", "video/*", "font/*"].map(str::to_owned).into()
-}
-
-/// Bodies up to this size are judged at once. The slowest texts take some 0.4 us per byte, so the
-/// worker's other requests wait for at most 7 ms.
+/// Bodies up to this size are judged on the worker. The slowest texts take about 0.4 us per byte,
+/// so other requests wait for at most 7 ms.
 const AT_ONCE: usize = 16 << 10;
 
-/// Runs work on a number of bytes: at once, or on a thread beside the worker's.
+/// Runs work on a number of bytes: immediately, or on another thread.
 ///
 /// # Errors
 /// The thread panicked.
@@ -48,7 +30,7 @@ pub(crate) async fn run<T: Send + 'static>(
 /// Judges every text of a JSON document.
 ///
 /// # Errors
-/// That of [`run`]; inside, those of [`Inspector::document`].
+/// As [`run`]; the inner result has the errors of [`Inspector::document`].
 pub(crate) async fn check_document(
     inspector: &Arc<Inspector>,
     body: &Bytes,
@@ -66,12 +48,8 @@ fn judge(inspector: &Inspector, body: &[u8], source: Source) -> Result<Judgement
     inspector.document(text, source)
 }
 
-/// The rule for content that is no text.
-pub(crate) fn file_rule(unreadable: UnreadSpec, pass_types: &[String]) -> FileRule {
-    let unreadable = match unreadable {
-        UnreadSpec::Refuse => Unread::Refuse,
-        UnreadSpec::Pass => Unread::Pass,
-    };
+/// The rule for content other than text.
+pub(crate) fn file_rule(unreadable: Unread, pass_types: &[String]) -> FileRule {
     let pass_types = pass_types.iter().map(|kind| kind.to_ascii_lowercase()).collect();
     FileRule { unreadable, pass_types }
 }

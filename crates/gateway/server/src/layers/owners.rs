@@ -1,5 +1,5 @@
-//! The agent loops and background runs in progress, and the memory that they hold for their owner.
-//! One owner gets a share of `server.memory`, so that no caller takes it from all others.
+//! Agent loops and background runs in progress, and their memory by owner. Each owner gets a share
+//! of `server.memory`, so that one caller cannot exhaust it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use crate::base::memory::{Held, MemoryBudget};
+use crate::base::memory::{MemoryBudget, MemoryReservation};
 use crate::config::server::ServerSpec;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::no_memory;
 use crate::layers::identity::Identity;
 
-/// The owners that have such work in progress. Shared by all workers.
+/// The owners of such work, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct Owners {
     memory: Arc<MemoryBudget>,
@@ -23,7 +23,7 @@ pub(crate) struct Owners {
     table: Mutex<HashMap<Box<str>, Holdings>>,
 }
 
-/// What an owner has in progress.
+/// The work in progress of one owner.
 #[derive(Clone, Copy, Debug, Default)]
 struct Holdings {
     works: usize,
@@ -31,26 +31,26 @@ struct Holdings {
     bytes: usize,
 }
 
-/// An agent loop, with the bytes that it holds until it is dropped.
+/// An agent loop, with its bytes until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Work {
     owners: Arc<Owners>,
     owner: Box<str>,
     is_run: bool,
-    held: Held,
+    held: MemoryReservation,
     bytes: usize,
 }
 
-/// Why a work cannot hold more.
+/// Why a loop cannot reserve more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoom {
-    /// Its owner has no share left.
+    /// Its owner's share is used up.
     Owner,
-    /// Nobody has.
+    /// The whole memory budget is used up.
     All,
 }
 
-/// Whose work a request makes: without a tenant or a consumer it is the client's address that owns.
+/// The owner of a request's work: the tenant or consumer, or else the client's address.
 pub(crate) fn owner_of(identity: &Identity, client: IpAddr) -> Box<str> {
     if identity.tenant.is_none() && identity.consumer.is_none() {
         return format!("a:{client}").into();
@@ -58,7 +58,7 @@ pub(crate) fn owner_of(identity: &Identity, client: IpAddr) -> Box<str> {
     identity.owner().into()
 }
 
-/// The bytes that a JSON value takes in memory, about: its texts, and what each value costs.
+/// The approximate memory of a JSON value: its texts, and a constant for each value.
 pub(crate) fn value_bytes(value: &Value) -> usize {
     const NODE: usize = 48;
     NODE + match value {
@@ -82,20 +82,20 @@ impl Owners {
         Arc::new(owners)
     }
 
-    /// Sets the share of an owner from now on.
+    /// Sets a new share per owner.
     pub(crate) fn configure(&self, spec: &ServerSpec) {
         let share = spec.owner_memory.map_or(spec.memory.0 / 4, |share| share.0);
         self.share.store(usize::try_from(share).unwrap_or(usize::MAX), Ordering::Relaxed);
     }
 
-    /// Begins a loop that holds nothing yet.
+    /// Starts a loop without reserved memory.
     pub(crate) fn begin(self: &Arc<Self>, owner: Box<str>) -> Work {
         self.table().entry(owner.clone()).or_default().works += 1;
         let held = self.memory.hold_nothing();
         Work { owners: Arc::clone(self), owner, is_run: false, held, bytes: 0 }
     }
 
-    /// As [`Self::begin`], for a run in the background; `None` where its owner has so many.
+    /// Like [`Self::begin`], for a run in the background; `None` if its owner has too many.
     pub(crate) fn begin_run(self: &Arc<Self>, owner: Box<str>, most: usize) -> Option<Work> {
         let mut work = self.begin(owner);
         let mut table = self.table();
@@ -116,10 +116,10 @@ impl Owners {
 }
 
 impl Work {
-    /// Holds this many bytes instead.
+    /// Changes the reserved bytes.
     ///
     /// # Errors
-    /// That is more than its owner, or than all together, may hold; then nothing changes.
+    /// It would exceed the limit of the owner or of all owners; nothing changes.
     pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), NoRoom> {
         let mut table = self.owners.table();
         let holdings = table.entry(self.owner.clone()).or_default();

@@ -1,10 +1,10 @@
-//! The policy layer: evaluates texts before they pass.
+//! The policy layer: evaluates texts before they are forwarded.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use plimsoll_gateway_inspect::{Inspector, Source, Unreadable};
+use plimsoll_gateway_inspect::{FileRule, Inspector, Source, Unread, Unreadable};
 use plimsoll_gateway_policy::{Action, Actions, EvaluatedChecks, InputKind, Match, Policy};
 use ring::digest::{Digest, SHA256, digest};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::http::error_response::ErrorResponse;
 use crate::layers::counters::LayerCounter;
 use crate::layers::llm_info::LlmInfo;
 use crate::layers::metrics::Metrics;
-use crate::layers::offload::{self, UnreadSpec, file_rule, media_types};
+use crate::layers::offload::{self, file_rule};
 use crate::layers::{Layer, LayerName as _, RequestFacts, Setup};
 
 /// The policy for texts of requests.
@@ -30,13 +30,13 @@ pub struct PolicySpec {
     #[cfg_attr(test, schemars(with = "crate::assembly::spec::reference::ActionsSchema"))]
     #[cfg_attr(test, serde(skip_serializing))]
     pub actions: Actions,
-    /// Treatment of files inside requests that are no text.
-    pub unreadable: UnreadSpec,
-    /// Types of files that pass without being read; `image/*` stands for all images.
+    /// Treatment of files in requests that are not text.
+    pub unreadable: Unread,
+    /// Types of files that pass unread; `image/*` matches all images.
     pub pass_types: Vec<String>,
-    /// Treatment of requests with a body to paths that look like those of an LLM API, but are in no
-    /// dialect that is read here, on routes without `llm: true`.
-    pub unjudged: UnreadSpec,
+    /// Treatment of requests with a body to paths that look like an LLM API but have no supported
+    /// dialect, on routes without `llm: true`.
+    pub unjudged: Unread,
 }
 
 impl Default for PolicySpec {
@@ -45,9 +45,9 @@ impl Default for PolicySpec {
             rules: None,
             endpoint: false,
             actions: Actions::default(),
-            unreadable: UnreadSpec::Refuse,
-            pass_types: media_types(),
-            unjudged: UnreadSpec::Refuse,
+            unreadable: Unread::Refuse,
+            pass_types: FileRule::default().pass_types,
+            unjudged: Unread::Refuse,
         }
     }
 }
@@ -60,11 +60,11 @@ pub(crate) struct PolicyLayer {
     rules_digest: Option<Digest>,
     actions: Actions,
     inspector: Arc<Inspector>,
-    /// The injected fault `policy_off`: every text passes unseen.
+    /// The injected fault `policy_off`: every text passes unread.
     off: bool,
 }
 
-/// Matches by category and by what was done.
+/// Matches by category and action.
 static MATCHES: LayerCounter = LayerCounter {
     name: "policy_verdicts",
     help: "Policy matches by category and action",
@@ -75,7 +75,7 @@ static MATCHES: LayerCounter = LayerCounter {
 /// The built-in rules, compiled once.
 ///
 /// # Errors
-/// A message; none in a build that passed its tests.
+/// A message; never in a build that passed its tests.
 pub(crate) fn builtin() -> Result<Arc<Policy>, String> {
     static BUILTIN: OnceLock<Arc<Policy>> = OnceLock::new();
     if let Some(policy) = BUILTIN.get() {
@@ -137,13 +137,13 @@ impl Layer for PolicyLayer {
 }
 
 impl PolicyLayer {
-    /// The digest of the file with the rules, where there is one.
+    /// The digest of the file with the rules, if configured.
     pub(crate) const fn rules_digest(&self) -> Option<Digest> {
         self.rules_digest
     }
 
     /// Evaluates a text, and records the decision in `info` and the metrics. Returns the text,
-    /// redacted where the policy says so.
+    /// redacted as the policy requires.
     ///
     /// # Errors
     /// The text must not pass.
@@ -167,13 +167,13 @@ impl PolicyLayer {
         Ok(text)
     }
 
-    /// The numbers of policies and checks that a text passes.
+    /// The policies and checks that are evaluated.
     pub(crate) fn evaluated(&self) -> EvaluatedChecks<'_> {
         self.policy.evaluated()
     }
 }
 
-/// Records the matches in a request. The error names the rule and does not repeat the text.
+/// Records the matches in a request. The error names the rule and omits the text.
 fn decide(
     metrics: &Metrics,
     info: &mut Option<Box<LlmInfo>>,
@@ -196,13 +196,13 @@ fn decide(
     }
 }
 
-/// The position of an action on the ladder of severity.
+/// The rank of an action by severity.
 fn severity(name: &str) -> usize {
     let ladder = [Action::Allow, Action::Log, Action::Warn, Action::Redact, Action::Block];
     ladder.iter().position(|action| action.name() == name).unwrap_or_default()
 }
 
-/// Adds matches to the request's record; of several actions the most severe one stays.
+/// Adds matches to the request's record, and keeps the most severe action.
 fn record(info: &mut LlmInfo, matches: &[Match]) {
     let action = matches.iter().map(|found| found.action).max().unwrap_or_default();
     if severity(action.name()) >= info.policy_decision.map_or(0, severity) {

@@ -1,4 +1,4 @@
-//! Rate limits: who is counted, and what the response says about it.
+//! Rate limits: the counted subjects, and the response headers.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -28,7 +28,7 @@ pub struct RateLimitSpec {
     pub window: HumanDuration,
     /// The counting algorithm.
     #[serde(default)]
-    pub algorithm: AlgorithmSpec,
+    pub algorithm: Algorithm,
 }
 
 /// The requests that share a rate limit.
@@ -38,24 +38,12 @@ pub struct RateLimitSpec {
 pub enum Per {
     /// all
     Global,
-    /// those of a tenant
+    /// the requests of one tenant
     Tenant,
-    /// those with a key
+    /// the requests with one key
     Key,
-    /// those from a client address
+    /// the requests from one client address
     Address,
-}
-
-/// The counting algorithm.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum AlgorithmSpec {
-    /// sliding window, counted in 31 slices, of which only the oldest is estimated
-    #[default]
-    Sliding,
-    /// token bucket
-    Bucket,
 }
 
 const fn minute() -> HumanDuration {
@@ -69,12 +57,12 @@ pub(crate) struct RateLimit {
     limit: Limit,
 }
 
-/// Whom a request is counted for.
+/// The subjects of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller<'a> {
     pub(crate) address: IpAddr,
-    /// `None` for requests whose sender was refused, and for administration: they count by address
-    /// only.
+    /// `None` for requests with a rejected identity, and for administration: only limits by address
+    /// apply.
     pub(crate) identity: Option<&'a Identity>,
 }
 
@@ -85,10 +73,10 @@ impl RateLimit {
     }
 }
 
-/// The limits of a configuration; a limit of zero requests is left out.
+/// The limits of a configuration; a limit of zero requests is omitted.
 ///
 /// # Errors
-/// A message about too many limits, or a window that cannot be counted in.
+/// A message about too many limits, or an unsupported window.
 pub(crate) fn from_specs(specs: &[RateLimitSpec]) -> Result<Vec<RateLimit>, String> {
     let limited = specs.iter().filter_map(|spec| Some((spec, NonZeroU32::new(spec.requests)?)));
     if limited.clone().count() > MAX_CHARGES {
@@ -96,23 +84,14 @@ pub(crate) fn from_specs(specs: &[RateLimitSpec]) -> Result<Vec<RateLimit>, Stri
     }
     limited
         .map(|(spec, requests)| {
-            let limit = Limit::new(requests, spec.window.0, spec.algorithm.into());
+            let limit = Limit::new(requests, spec.window.0, spec.algorithm);
             let limit = limit.map_err(|error| format!("rate_limits: {error}"))?;
             Ok(RateLimit { per: spec.per, limit })
         })
         .collect()
 }
 
-impl From<AlgorithmSpec> for Algorithm {
-    fn from(spec: AlgorithmSpec) -> Self {
-        match spec {
-            AlgorithmSpec::Sliding => Self::Sliding,
-            AlgorithmSpec::Bucket => Self::Bucket,
-        }
-    }
-}
-
-/// Counts a request in all limits that apply to it, and appends the headers that say so to
+/// Counts a request in all limits that apply to it, and appends the rate limit headers to
 /// `headers`; if one limit is used up, it counts in none.
 ///
 /// # Errors
@@ -151,7 +130,7 @@ pub(crate) async fn check(
 }
 
 impl<'a> Caller<'a> {
-    /// The key of a limit; `None` where the limit does not apply to the caller.
+    /// The key of a limit; `None` if the limit does not apply to the caller.
     fn limit_key(&self, per: Per, address: Option<&'a str>) -> Option<LimitKey<'a>> {
         match per {
             Per::Address => Some(LimitKey::new("address", address?)),
@@ -165,8 +144,8 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// The name of an address in limits. Of an IPv6 address the first 64 bits count: the rest is chosen
-/// by the host itself (RFC 4291, 2.5.1).
+/// The name of an address in limits. Only the first 64 bits of an IPv6 address count, because the
+/// host chooses the rest itself (RFC 4291, 2.5.1).
 fn subject_of(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),

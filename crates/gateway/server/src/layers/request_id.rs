@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::layers::{Layer, Setup, header_name};
 
-/// The longest id of a client that is taken.
+/// The longest accepted id of a client.
 const MAX_LENGTH: usize = 128;
 
 /// The header of the request id.
@@ -24,7 +24,7 @@ impl Default for RequestIdSpec {
     }
 }
 
-/// Gives every request an id.
+/// Assigns an id to every request.
 #[derive(Debug)]
 pub(crate) struct RequestId {
     pub(crate) header: HeaderName,
@@ -43,7 +43,7 @@ impl Layer for RequestId {
 }
 
 impl RequestId {
-    /// Takes the client's id, or makes one of a number; the upstream sees it as well.
+    /// Takes the client's id, or makes one from a number, and forwards it upstream.
     pub(crate) fn assign(
         &self,
         headers: &mut HeaderMap,
@@ -51,7 +51,7 @@ impl RequestId {
     ) -> HeaderValue {
         let given = headers.get(&self.header).filter(|id| (1..=MAX_LENGTH).contains(&id.len()));
         let id = given.cloned().unwrap_or_else(|| {
-            // Digits are always allowed.
+            // Digits are valid header values.
             HeaderValue::try_from(format!("{:016x}", number()))
                 .unwrap_or(HeaderValue::from_static("0"))
         });

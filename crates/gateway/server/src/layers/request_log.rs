@@ -1,4 +1,4 @@
-//! The request log: a row for every request, where the section `audit` or `access_log` is there.
+//! The request log: a row for every request, if the section `audit` or `access_log` is present.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,7 +12,7 @@ use crate::config::secret::Secret;
 use crate::config::units::{ByteSize, HumanDuration};
 use crate::layers::{Layer, Setup};
 
-/// The name of the audit among the logs, as its section has it.
+/// The name of the audit log, as in its section.
 const AUDIT: &str = "audit";
 
 /// An audit row for every request.
@@ -75,7 +75,7 @@ pub enum WhenFull {
 /// The audit and the access log, where enabled.
 pub(crate) struct RequestLog(Vec<Log>);
 
-/// One of them.
+/// One log.
 struct Log {
     name: &'static str,
     audit: Audit,
@@ -96,7 +96,7 @@ impl RequestLog {
         logs.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Checks that the files can be written, without making them.
+    /// Checks that the files can be written, without creating them.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -114,36 +114,36 @@ impl RequestLog {
         self.0.iter().find(|log| log.name == AUDIT).map(|log| log.audit.stats())
     }
 
-    /// The logs that cannot be written now.
+    /// The logs whose last write failed.
     pub(crate) fn failing(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().filter(|log| log.audit.stats().failing).map(|log| log.name)
     }
 
-    /// Rows that were offered and are not written.
+    /// Rows that were offered but not written.
     pub(crate) fn lost(&self) -> u64 {
         let stats = self.0.iter().map(|log| log.audit.stats());
         stats.map(|stats| stats.dropped.total() + stats.queued).sum()
     }
 
-    /// Writes what is still queued, and closes both.
+    /// Writes the queued rows, and closes both logs.
     pub(crate) fn close(&self) {
         for log in &self.0 {
             log.audit.close();
         }
     }
 
-    /// Whether anything is written.
+    /// Whether a log is enabled.
     pub(crate) const fn is_enabled(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Writes a row; without `to_audit`, an injected fault, to the access log alone.
+    /// Writes a row. `to_audit: false` is an injected fault and skips the audit.
     pub(crate) fn write(&self, row: &Row<'_>, to_audit: bool) {
         for log in self.0.iter().filter(|log| to_audit || log.name != AUDIT) {
-            // The log itself counts which rows it took.
+            // The log counts dropped rows itself.
             let _ = match log.when_full {
                 WhenFull::Drop => log.audit.offer(row),
-                // The whole worker waits, and with it its requests, as configured.
+                // Blocks the whole worker and its requests, as configured.
                 WhenFull::Block => log.audit.offer_blocking(row),
             };
         }
@@ -166,14 +166,14 @@ fn check_file(path: &Path) -> Result<(), GatewayError> {
     checked.map_err(|source| GatewayError::File { path: path.to_owned(), source })
 }
 
-/// Tells the operator, once for each outage. Lost rows are counted and shown by the metrics.
+/// Reports an outage to the operator once. Metrics show the number of lost rows.
 fn report(name: &str, notice: Notice) {
     let message = match notice {
         Notice::Failing(error) => format!("{name}: {error}"),
         Notice::Recovered { lost } => format!("{name}: writing works again; {lost} rows are lost"),
         _ => return,
     };
-    // Without standard error there is nobody to tell.
+    // Without standard error the message cannot be shown.
     let _ = writeln!(io::stderr(), "{message}");
 }
 

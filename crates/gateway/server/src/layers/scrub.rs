@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::http::body_filter::{BodyFilter, BoxError};
 use crate::http::content::{Charset, MediaType, is_encoded, is_event_stream};
 use crate::http::error_response::ErrorResponse;
-use crate::layers::offload::{self, UnreadSpec, file_rule, media_types};
+use crate::layers::offload::{self, file_rule};
 use crate::layers::policy;
 use crate::layers::{Layer, LayerName as _, Reading, Setup};
 
@@ -20,16 +20,16 @@ use crate::layers::{Layer, LayerName as _, Reading, Setup};
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ScrubSpec {
-    /// Treatment of responses that cannot be read: encoded ones, broken JSON and events, types that
-    /// are no text.
-    pub unreadable: UnreadSpec,
-    /// Types that pass without being read; `image/*` stands for all images.
+    /// Treatment of unreadable responses: encoded ones, broken JSON and events, other types than
+    /// text.
+    pub unreadable: Unread,
+    /// Types that pass unread; `image/*` matches all images.
     pub pass_types: Vec<String>,
 }
 
 impl Default for ScrubSpec {
     fn default() -> Self {
-        Self { unreadable: UnreadSpec::Refuse, pass_types: media_types() }
+        Self { unreadable: Unread::Refuse, pass_types: FileRule::default().pass_types }
     }
 }
 
@@ -58,7 +58,7 @@ impl Layer for Scrub {
             return self.unreadable("it is encoded").map(|()| Reading::Nothing);
         }
         let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(otherwise) };
-        // As almost all responses say it: nothing to take apart.
+        // Fast path for the usual value.
         if value == "application/json" {
             return Ok(Reading::Json);
         }
@@ -112,7 +112,7 @@ impl Layer for Scrub {
 }
 
 impl Scrub {
-    /// Whether something that cannot be read may pass.
+    /// Whether unreadable content may pass.
     fn unreadable(&self, reason: &str) -> Result<(), ErrorResponse> {
         match self.files.unreadable {
             Unread::Pass => Ok(()),
@@ -126,7 +126,7 @@ fn unreadable(reason: &str) -> ErrorResponse {
     ErrorResponse::response_unreadable(message).by(Scrub::NAME)
 }
 
-/// Whether a type is one JSON document. Several in lines may be a stream, which cannot be read
+/// Whether a type is one JSON document. JSON lines may be a stream, which cannot be read as a
 /// whole.
 fn is_json(kind: &str) -> bool {
     kind.ends_with("/json") || kind.ends_with("+json")

@@ -19,17 +19,16 @@ use crate::layers::{AdmissionRequest, Layer, Setup, header_name};
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct TenantSpec {
-    /// Header with the tenant's name. Where there are keys or tokens, it only repeats their tenant.
+    /// Header with the tenant's name. With keys or tokens it only repeats their tenant.
     pub header: String,
     /// Claim of a bearer token (JWT, HS256) with the tenant's name.
     pub claim: Option<String>,
     /// Secret that such tokens are signed with.
     pub secret: Option<Secret>,
-    /// Whether requests without a tenant are refused. They always are where a limit per tenant or a
+    /// Whether requests without a tenant are refused. They always are if a limit per tenant or a
     /// budget applies, unless `anonymous` is set.
     pub required: bool,
-    /// Whether requests without a tenant count together, as one tenant of their own, in limits and
-    /// budgets.
+    /// Whether requests without a tenant count as one separate tenant in limits and budgets.
     pub anonymous: bool,
 }
 
@@ -112,7 +111,7 @@ impl TenantRule {
         &self.header
     }
 
-    /// Whether a request without a tenant is refused where tenants are counted, or not.
+    /// Whether a request without a tenant is refused, on routes that count tenants or others.
     pub(crate) const fn refuses_none(&self, counts: bool) -> bool {
         self.required || (counts && !self.anonymous)
     }
@@ -122,8 +121,8 @@ impl TenantRule {
         ErrorResponse::auth_required(format!("name the tenant in `{}`", self.header))
     }
 
-    /// The tenant that the key or the token proves. The header may repeat it. It names the tenant
-    /// only where there are neither keys nor tokens, or where the key may name any.
+    /// The tenant that the key or the token proves. The header may repeat it, and is trusted only
+    /// without keys and tokens, or if the key may name any tenant.
     pub(crate) fn tenant(
         &self,
         headers: &HeaderMap,
@@ -165,7 +164,7 @@ fn parse_name(bytes: &[u8]) -> Result<Arc<str>, ErrorResponse> {
 
 impl TenantToken {
     /// The tenant of a bearer token. A bearer value that is not a token may be a key for the
-    /// upstream and is left alone; one that is a token must be valid.
+    /// upstream and is ignored; a token must be valid.
     fn tenant(&self, headers: &HeaderMap) -> Result<Option<Arc<str>>, ErrorResponse> {
         let value = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
         let text = value.and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default();

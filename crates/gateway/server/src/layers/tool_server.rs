@@ -1,4 +1,4 @@
-//! Tool servers: which there are, how each is reached, and single exchanges with them.
+//! Tool servers: the known ones, their links, and exchanges with them.
 
 mod connection;
 mod directory;
@@ -20,7 +20,7 @@ pub(crate) use failure::Failure;
 pub(crate) use layer::{CALLS, ToolLayer};
 pub(crate) use link::ServerLink;
 pub(crate) use running_calls::RunningCall;
-pub use spec::{ToolProtocolSpec, ToolServerSpec, ToolsSpec};
+pub use spec::{ToolServerSpec, ToolsSpec};
 
 /// All servers and tools.
 pub(crate) type ToolRegistry = Registry<Arc<ServerLink>>;

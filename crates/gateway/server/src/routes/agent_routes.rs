@@ -1,8 +1,8 @@
-//! The layer of agents: sessions, approvals by people, agents behind the gateway, and the agent
-//! that the gateway itself runs.
+//! The agent layer: sessions, approvals by people, agents behind the gateway, and the gateway's own
+//! agent.
 //!
-//! Sessions, approvals and runs belong to whoever made them ([`Identity::owner`]): all others get
-//! the answer for what does not exist.
+//! Sessions, approvals and runs belong to their creator ([`Identity::owner`]): for all others they
+//! do not exist.
 //!
 //! [`Identity::owner`]: crate::layers::identity::Identity::owner
 

@@ -1,4 +1,4 @@
-//! The routes that the gateway serves itself: health, metrics, administration, fixed responses.
+//! The built-in routes: health, metrics, administration, fixed responses.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub(crate) fn live() -> Response<ResponseBody> {
     with_media_type(ResponseBody::text("{\"alive\":true}"), "application/json")
 }
 
-/// A response that the configuration spells out.
+/// A fixed response of the configuration.
 pub(crate) fn fixed(fixed: &FixedResponse) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::Full(fixed.body.clone()));
     *response.status_mut() = fixed.status;

@@ -1,5 +1,5 @@
-//! LLM routes: the request is parsed, checked by the policy, paid for, looked up in the cache and
-//! translated; its response is metered, translated, scrubbed and cached.
+//! LLM routes. A request is parsed, checked by the policy, reserved in the budget, looked up in the
+//! cache and translated; its response is metered, translated, scrubbed and cached.
 
 mod cache;
 mod cache_key;

@@ -1,4 +1,4 @@
-//! `POST /api/request`: a query is evaluated by the policy, and sent on to a model if it may pass.
+//! `POST /api/request`: the policy evaluates a query, and allowed ones are sent to a model.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::upstream::proxy::Proxy;
 const QUERIES: [&str; 3] = ["sql", "rag_search", "test"];
 const PROMPTS: [&str; 5] = ["llm_chat", "multi-agent-plan", "chat", "completion", "embedding"];
 
-/// The model for requests that name none.
+/// The default model.
 const DEFAULT_MODEL: &str = "mock-fast";
 
 /// The body of a request.
@@ -93,7 +93,7 @@ async fn handle(
 }
 
 fn parse(body: &[u8]) -> Result<PolicyRequest, ErrorResponse> {
-    // serde would read an array as an object with its members in order.
+    // serde would also read an array with the members in order.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(ErrorResponse::bad_request("the body is not a JSON object"));
     }
@@ -172,7 +172,7 @@ impl PolicyResponses<'_> {
         json_response(StatusCode::OK, body.to_string())
     }
 
-    /// A block is a response of its own; other errors are not.
+    /// A blocked query is a regular response; other errors are not.
     fn refused(&self, error: ErrorResponse) -> HandlerResult {
         if error.kind == "policy_blocked" { Ok(self.blocked(&error.message)) } else { Err(error) }
     }

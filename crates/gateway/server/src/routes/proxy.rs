@@ -45,7 +45,7 @@ pub(crate) async fn serve(
         ask_for_readable(&mut parts.headers);
     }
     let taken = if [Method::GET, Method::HEAD].contains(&parts.method) {
-        // Without a known length the HTTP library would leave it out.
+        // The HTTP library would omit a body of unknown length.
         request_body::collect(context.body_bounds(), body).await.map(RequestBody::Full)
     } else {
         request_body::take(context.body_bounds(), body).await
@@ -65,14 +65,14 @@ pub(crate) async fn serve(
     }
 }
 
-/// The refusal of a request that a policy or a budget would have to read, and cannot.
+/// The refusal of a request that a policy or a budget must read but cannot.
 fn unread() -> ErrorResponse {
     ErrorResponse::not_found(
         "this looks like an LLM API that policy and budgets cannot read: see `policy.unjudged`",
     )
 }
 
-/// The response for the client, as the layers change it.
+/// The response for the client, as changed by the layers.
 pub(crate) async fn answer(
     context: Box<RequestContext>,
     mut upstream_response: Box<UpstreamResponse>,
@@ -85,7 +85,7 @@ pub(crate) async fn answer(
     }
     upstream_response.decode();
     let response = &upstream_response.response;
-    // What has no body needs no type.
+    // An empty body needs no type.
     let reading = if response.body().is_end_stream() {
         Ok(Reading::Nothing)
     } else {
@@ -111,7 +111,7 @@ async fn scrub_whole(
     Ok(Response::from_parts(parts, ResponseBody::Full(body)))
 }
 
-/// The response for the client, its body still with the upstream.
+/// The response for the client, streamed from the upstream.
 fn relay(
     mut context: Box<RequestContext>,
     upstream_response: Box<UpstreamResponse>,

@@ -1,10 +1,10 @@
-//! Answers to errors of the store of sessions and approvals.
+//! Answers to errors of the session and approval store.
 
 use plimsoll_gateway_store::RecordError;
 
 use crate::http::error_response::ErrorResponse;
 
-/// The answer to an error of the store; `missing` is the one for what is not there.
+/// The answer to an error of the store; `missing` is the answer for absent records.
 pub(crate) fn store_error(
     error: RecordError,
     missing: impl FnOnce(&'static str) -> ErrorResponse,

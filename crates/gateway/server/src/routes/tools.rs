@@ -1,4 +1,4 @@
-//! Tools: who may call which, over REST and MCP; each call is judged, counted and recorded.
+//! Tools over REST and MCP: permissions, judging, counting and logging of calls.
 
 mod call;
 mod mcp;

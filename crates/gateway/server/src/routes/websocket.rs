@@ -1,4 +1,4 @@
-//! `WebSocket` connections: after the handshake, bytes pass both ways unchanged.
+//! `WebSocket` connections: after the handshake, bytes are relayed unchanged.
 
 use std::cell::Cell;
 use std::io;
@@ -26,10 +26,10 @@ use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::RequestBody;
 use crate::upstream::proxy::Proxy;
 
-/// Bytes that are passed at once.
+/// Buffer of each direction.
 const BUFFER: usize = 8 << 10;
 
-/// Asks the upstream for a `WebSocket`, and joins both connections when it agrees.
+/// Requests a `WebSocket` from the upstream, and joins both connections if it agrees.
 pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerResult {
     let pool = Rc::clone(&routed.context.worker.pool);
     let in_flight = proxy
@@ -62,8 +62,7 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
     let limit = routed.context.config.server.websocket_timeout.0;
     let slot = routed.request.extensions_mut().remove::<Arc<ConnectionSlot>>();
     spawn_local(async move {
-        // If one side's upgrade fails, its connection broke; the other side notices when it is
-        // dropped.
+        // If one side's upgrade fails, its connection broke; the other side is closed by the drop.
         if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
             tokio::select! {
                 () = relay(client, upstream, limit) => {}
@@ -77,7 +76,7 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
     Ok(Response::from_parts(parts, ResponseBody::EMPTY))
 }
 
-/// Passes bytes both ways until both sides end, one breaks, or nothing passes for too long.
+/// Relays bytes in both directions until both ends close, one breaks, or the idle limit is reached.
 async fn relay(client: Upgraded, upstream: Upgraded, limit: Duration) {
     let last = Cell::new(Instant::now());
     let (from_client, to_client) = split(TokioIo::new(client));
@@ -90,7 +89,7 @@ async fn relay(client: Upgraded, upstream: Upgraded, limit: Duration) {
     }
 }
 
-/// Passes bytes one way to their end, and notes when some were written.
+/// Relays bytes in one direction, and records the time of writes.
 async fn pass(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -108,14 +107,14 @@ async fn pass(
     }
 }
 
-/// Waits until nothing passed for this long.
+/// Waits for the idle limit.
 async fn idle(last: &Cell<Instant>, limit: Duration) {
     while last.get().elapsed() < limit {
         sleep_until(last.get() + limit).await;
     }
 }
 
-/// Waits until the gateway stops: a `WebSocket` has no end of its own.
+/// Waits until the gateway stops, because a `WebSocket` does not end by itself.
 async fn stopped(slot: Option<&ConnectionSlot>) {
     match slot.map(ConnectionSlot::stop) {
         Some(mut stop) => drop(stop.wait_for(|stopped| *stopped).await),

@@ -1,4 +1,4 @@
-//! The circuit breaker: a server that keeps failing gets no requests for a while.
+//! The circuit breaker: a server that keeps failing gets no requests for some time.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -22,7 +22,7 @@ pub(super) struct Breaker {
 pub(super) enum Admission {
     /// The breaker is closed.
     Usual,
-    /// As the trial of an open breaker, which stays open for all others until this time.
+    /// As the trial of an open breaker, which stays open for other requests until this time.
     Trial(u64),
 }
 
@@ -36,13 +36,13 @@ impl Breaker {
         }
     }
 
-    /// Whether it would admit a request. This changes no state.
+    /// Whether it would admit a request, without changing state.
     pub(super) fn may_admit(&self, now: u64) -> bool {
         self.open_until.load(Ordering::Relaxed) <= now
     }
 
-    /// Whether it admits this request. The first one after `open_until` is the trial; the breaker
-    /// stays open as long again for all others.
+    /// Whether it admits this request. The first one after `open_until` is the trial; for others
+    /// the breaker stays open for the same time again.
     pub(super) fn admits(&self, now: u64) -> Option<Admission> {
         let until = self.open_until.load(Ordering::Relaxed);
         if until == 0 {
@@ -57,10 +57,10 @@ impl Breaker {
         is_trial.then_some(Admission::Trial(again))
     }
 
-    /// A trial that its client ended decided nothing: the next request is the trial.
+    /// A trial that its client cancelled is undecided: the next request is the trial.
     pub(super) fn undecided(&self, admission: Admission, now: u64) {
         if let Admission::Trial(until) = admission {
-            // Something else decided meanwhile if this fails.
+            // Fails if another result was recorded meanwhile.
             let _ = self.open_until.compare_exchange(
                 until,
                 now.max(1),
@@ -72,7 +72,7 @@ impl Breaker {
 
     pub(super) fn record(&self, success: bool, now: u64) {
         if success {
-            // Read first: a store would take the cache line from the other workers on every
+            // Read first: a store would invalidate the cache line of other workers on every
             // request.
             if self.failures.load(Ordering::Relaxed) != 0 {
                 self.failures.store(0, Ordering::Relaxed);

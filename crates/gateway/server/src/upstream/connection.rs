@@ -1,4 +1,4 @@
-//! A connection to an upstream. It belongs to one exchange until both sides are done.
+//! A connection to an upstream, used by one exchange at a time.
 
 use std::io;
 use std::pin::Pin;
@@ -17,8 +17,8 @@ use tokio::task::{AbortHandle, spawn_local};
 use super::endpoint::Endpoint;
 use crate::http::request_body::RequestBody;
 
-/// A connection that carries one request at a time. A separate task reads and writes its socket;
-/// dropping the connection ends it, whatever it is doing.
+/// A connection that serves one request at a time. A separate task reads and writes its socket;
+/// dropping the connection closes it at any point.
 #[derive(Debug)]
 pub(crate) struct UpstreamConn {
     sender: http1::SendRequest<RequestBody>,
@@ -29,7 +29,7 @@ pub(crate) struct UpstreamConn {
 /// A response whose body is still on the connection.
 pub(crate) type Received = (Response<Incoming>, UpstreamConn);
 
-/// Why there is no response.
+/// Why a request got no response.
 #[derive(Debug)]
 pub(crate) enum UpstreamError {
     /// The connection could not be opened.
@@ -44,11 +44,11 @@ pub(crate) struct Broken {
     pub(crate) error: hyper::Error,
     /// The request, if nothing of it was sent.
     pub(crate) unsent: Option<Box<Request<RequestBody>>>,
-    /// Whether the connection had carried another request before.
+    /// Whether the connection was used before.
     pub(crate) reused: bool,
 }
 
-/// Whether bytes wait that the server does not take.
+/// Whether written bytes are waiting for the server.
 #[derive(Clone, Debug, Default)]
 struct Backlog(Arc<AtomicBool>);
 
@@ -57,7 +57,7 @@ impl UpstreamConn {
     pub(super) async fn open(endpoint: &Endpoint) -> Result<Self, UpstreamError> {
         let stream = TcpStream::connect(&*endpoint.address).await;
         let stream = stream.map_err(|_| UpstreamError::Connect)?;
-        // Small writes must not wait for one another; this fails on closed sockets only.
+        // Small writes must not be delayed; this fails on closed sockets only.
         let _ = stream.set_nodelay(true);
         let backlog = Backlog::default();
         let stream = WatchedStream { stream, backlog: backlog.clone() };
@@ -68,15 +68,15 @@ impl UpstreamConn {
             .await
             .map_err(|error| Broken { error, unsent: None, reused: false })
             .map_err(UpstreamError::Broken)?;
-        // Its errors reach the request that it carries.
+        // Its errors are returned by the request.
         let task = spawn_local(async move {
             let _ = connection.with_upgrades().await;
         });
         Ok(Self { sender, backlog, task: task.abort_handle() })
     }
 
-    /// Whether the last exchange is over on both sides: the response was read to its end, and the
-    /// request was written to its end and taken by the kernel.
+    /// Whether the last exchange is complete in both directions: the response was read, and the
+    /// request was written and taken by the kernel.
     pub(super) fn is_free(&self) -> bool {
         self.sender.is_ready() && !self.backlog.0.load(Ordering::Relaxed)
     }
@@ -103,7 +103,7 @@ impl Drop for UpstreamConn {
     }
 }
 
-/// A socket that notes whether the kernel took all that was written.
+/// A socket that records whether the kernel took all written bytes.
 #[derive(Debug)]
 struct WatchedStream {
     stream: TcpStream,

@@ -12,13 +12,12 @@ use crate::base::clock;
 use crate::config::units::HumanDuration;
 use crate::config::upstream::UpstreamSpec;
 
-/// `HOST:PORT` of a URL of plain HTTP, with the usual port where it names none. `None` where the
-/// URL is another one, has a user, or names a port that is none: that must not become the usual
-/// one.
+/// `HOST:PORT` of an `http` URL, with the default port if it has none. `None` for another scheme, a
+/// user, or an invalid port, which must not become the default one.
 pub(crate) fn address_of(url: &Uri) -> Option<String> {
     let authority = url.authority().filter(|_| url.scheme() == Some(&Scheme::HTTP))?;
     let host = authority.host();
-    // A user stands before the host.
+    // User information precedes the host.
     let port = authority.as_str().strip_prefix(host)?;
     let port: u16 = if port.is_empty() { 80 } else { port.strip_prefix(':')?.parse().ok()? };
     Some(format!("{host}:{port}"))
@@ -57,23 +56,23 @@ impl Endpoint {
         })
     }
 
-    /// Whether it may get a request. This changes no state.
+    /// Whether it would admit a request, without changing state.
     pub(crate) fn is_available(&self, now: u64) -> bool {
         self.breaker.as_ref().is_none_or(|breaker| breaker.may_admit(now))
     }
 
-    /// Whether it gets this request. When an open breaker's time is over, it admits one as a trial.
+    /// Whether it admits this request. After an open breaker's time it admits one as a trial.
     pub(super) fn admits(&self, now: u64) -> Option<Admission> {
         self.breaker.as_ref().map_or(Some(Admission::Usual), |breaker| breaker.admits(now))
     }
 }
 
-/// A request that an endpoint admitted, in flight until it is dropped. A client that ends its
-/// request says nothing about the server: then nothing is recorded.
+/// An admitted request, in flight until it is dropped. If the client cancels it, no result is
+/// recorded.
 #[derive(Debug)]
 pub(crate) struct InFlightGuard {
     endpoint: Arc<Endpoint>,
-    /// The trial of a breaker, as long as it is undecided.
+    /// The trial of a breaker, while undecided.
     admission: Cell<Admission>,
 }
 

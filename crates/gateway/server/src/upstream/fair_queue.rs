@@ -1,9 +1,9 @@
-//! Fairness on a worker: much work of one kind takes turns with all else.
+//! Keeps bulk work from starving other requests of the same worker.
 //!
-//! Thousands of downloads that are ready, or of requests that arrive, at the same time would each
-//! be served before the next request gets its turn, which takes seconds. So only some of them are
-//! served before the worker looks at its sockets and its other tasks again; the rest wait in line.
-//! What the gateway answers by itself, such as its health, never waits here.
+//! If thousands of downloads or new requests become ready at the same time, serving all of them
+//! first would delay other requests by seconds. So the worker serves only some of them before it
+//! polls its sockets and other tasks again; the rest waits in line. Built-in responses, such as
+//! health, never wait here.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -22,8 +22,8 @@ pub(crate) const BULK: usize = 4 << 10;
 /// Steps in one turn: large chunks, and requests that begin.
 const STEPS: usize = 32;
 
-/// The shortest turn in nanoseconds, where nobody waits in line. A worker that makes fewer steps in
-/// this time never has a line.
+/// The shortest turn in nanoseconds, if the line is empty. A worker with fewer steps in this time
+/// never builds a line.
 const TURN: u64 = 500_000;
 
 /// The turns of one worker.
@@ -53,7 +53,7 @@ impl FairQueue {
         Poll::Ready(())
     }
 
-    /// Begins a new turn where nobody waits in line and this one was long enough.
+    /// Begins a new turn if the line is empty and this turn was long enough.
     fn begin_if_over(&self) -> bool {
         let now = clock::now();
         let over = self.line.borrow().is_empty() && now - self.begin.get() >= TURN;
@@ -64,7 +64,7 @@ impl FairQueue {
         over
     }
 
-    /// Begins turns as long as there is a line, each when all other tasks had theirs.
+    /// Begins turns while the line is not empty, each after all other tasks have run.
     #[expect(clippy::infinite_loop, reason = "the worker's runtime ends it")]
     pub(crate) async fn run(self: Rc<Self>) {
         loop {
@@ -76,7 +76,7 @@ impl FairQueue {
             let next = line.len().min(STEPS);
             line.drain(..next).for_each(Waker::wake);
             if !line.is_empty() {
-                // Those that were woken may be gone, and then make no step.
+                // Woken tasks may have been dropped and then make no step.
                 self.has_line.notify_one();
             }
             if line.capacity() > 2 * line.len().max(STEPS) {

@@ -22,7 +22,7 @@ pub(crate) struct Pool {
     idle: RefCell<HashMap<Arc<str>, Vec<IdleConn>>>,
 }
 
-/// A connection that waits for its next request.
+/// An idle connection.
 #[derive(Debug)]
 struct IdleConn {
     connection: UpstreamConn,
@@ -32,8 +32,8 @@ struct IdleConn {
 
 impl Pool {
     /// Sends a request, over an idle connection if it `may_reuse` one. Connections that the server
-    /// closed before any of the request was sent are skipped. A request is never sent twice here,
-    /// because the server may have acted on it.
+    /// closed before any byte of the request was sent are skipped. A request is never sent twice
+    /// here, because the server may have acted on it.
     pub(crate) async fn send(
         &self,
         endpoint: &Endpoint,
@@ -49,20 +49,20 @@ impl Pool {
                 other => return other,
             }
         }
-        // Rare: its state is not part of every request's.
+        // Rare, so its state is boxed to keep other futures small.
         Box::pin(connect(endpoint)).await?.send(request).await
     }
 
-    /// The idle connection that was used last and is still good.
+    /// The most recently used idle connection that is still good.
     fn checkout(&self, endpoint: &Endpoint) -> Option<UpstreamConn> {
         let mut idle = self.idle.borrow_mut();
         let stack = idle.get_mut(&endpoint.address)?;
         iter::from_fn(|| stack.pop()).map(|idle| idle.connection).find(UpstreamConn::is_free)
     }
 
-    /// Takes back a connection whose exchange is over on both sides; any other one is closed. A
+    /// Takes back a connection whose exchange is complete in both directions, and closes others. A
     /// server may answer before it has the whole request, and the next request must not wait for a
-    /// client that is still sending it.
+    /// client that is still sending.
     pub(crate) fn release(&self, endpoint: &Endpoint, connection: UpstreamConn) {
         if !connection.is_free() {
             return;
@@ -79,7 +79,7 @@ impl Pool {
         }
     }
 
-    /// Closes connections that were idle for too long or that the server closed, and gives back the
+    /// Closes connections that exceeded the idle time or were closed by the server, and frees the
     /// memory of a peak.
     pub(crate) fn sweep(&self, now: u64) {
         self.idle.borrow_mut().retain(|_, stack| {

@@ -1,4 +1,4 @@
-//! A route that an upstream serves.
+//! A route to an upstream.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(crate) fn strip_prefix<'a>(path: &'a str, prefix: Option<&str>) -> &'a str {
     prefix.and_then(|prefix| path.strip_prefix(prefix)).unwrap_or(path)
 }
 
-/// A route that an upstream serves.
+/// A route to an upstream.
 #[derive(Clone, Debug)]
 pub(crate) struct Proxy {
     pub(crate) upstream: Arc<Upstream>,
@@ -22,20 +22,20 @@ pub(crate) struct Proxy {
     pub(crate) websocket: bool,
 }
 
-/// Whether the requests of a route are those of an LLM API, which layers read.
+/// Whether the requests of a route belong to an LLM API, which layers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LlmUse {
     Never,
-    /// Those to paths of an LLM API, which a layer reads whatever the route says.
+    /// Only requests to paths of an LLM API, regardless of the route's settings.
     ByPath {
-        /// Whether those are refused that look so and cannot be read.
+        /// Whether unreadable paths that look like an LLM API are refused.
         refuse_unread: bool,
     },
     Always,
 }
 
 impl Proxy {
-    /// Whether a request to this path is one of an LLM API that layers read.
+    /// Whether a request to this path belongs to an LLM API that layers read.
     pub(crate) fn is_llm(&self, path: &str) -> bool {
         match self.llm {
             LlmUse::Never => false,
@@ -46,14 +46,14 @@ impl Proxy {
         }
     }
 
-    /// Whether a request to this path looks like one of an LLM API that no layer can read, and must
-    /// not pass unread.
+    /// Whether a request to this path looks like an LLM API that no layer can read, and must be
+    /// refused.
     pub(crate) fn refuses_unread(&self, path: &str) -> bool {
         self.llm == LlmUse::ByPath { refuse_unread: true }
             && Endpoint::is_llm_path(strip_prefix(path, self.strip.as_deref()))
     }
 
-    /// To an upstream with a request that the gateway itself makes.
+    /// The route of the gateway's own requests to an upstream.
     pub(crate) fn to(upstream: &Arc<Upstream>) -> Self {
         Self {
             upstream: Arc::clone(upstream),

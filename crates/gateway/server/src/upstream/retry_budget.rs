@@ -1,8 +1,8 @@
-//! The retry budget: it keeps retries from overloading an upstream that already fails.
+//! The retry budget, which keeps retries from overloading a failing upstream.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Retries that are allowed in each window whatever the traffic.
+/// Retries that are always allowed in each window.
 const FREE_RETRIES: f64 = 10.0;
 
 /// Counts requests and retries of the current window; retries are limited to [`FREE_RETRIES`] and a
@@ -38,7 +38,7 @@ impl RetryBudget {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes a retry out of the budget; `false` if it is used up.
+    /// Takes a retry from the budget; `false` if it is used up.
     pub(crate) fn try_retry(&self) -> bool {
         let allowed = FREE_RETRIES + self.share * self.requests.load(Ordering::Relaxed) as f64;
         self.retries

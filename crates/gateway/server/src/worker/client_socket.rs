@@ -1,4 +1,4 @@
-//! The socket of a client, with a time limit for taking what is written to it.
+//! The socket of a client, with a write timeout.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,31 +9,31 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::base::memory::{Held, MemoryBudget, SHORT_PATIENCE};
+use crate::base::memory::{MemoryBudget, MemoryReservation, SHORT_PATIENCE};
 
-/// A socket whose peer must take what is written: at least a byte within the limit, and while
-/// memory is short within a second. Otherwise writing fails, which ends the connection.
+/// A socket whose peer must read: at least one byte within the limit, or within a second while
+/// memory is short. Otherwise writing fails, which closes the connection.
 #[derive(Debug)]
 pub(crate) struct ClientSocket<S> {
     stream: S,
     limit: Duration,
-    /// Bytes that may wait behind those that are being written.
+    /// Bytes that may wait after the current write.
     behind: usize,
     memory: Arc<MemoryBudget>,
     blocked: Option<Box<Blocked>>,
 }
 
-/// A write that the peer does not take.
+/// A write that is blocked by the peer.
 #[derive(Debug)]
 struct Blocked {
     since: Instant,
     timer: Pin<Box<Sleep>>,
-    held: Held,
+    held: MemoryReservation,
 }
 
 impl<S> ClientSocket<S> {
-    /// `behind` are the bytes that the gateway may hold for this client, beside those that it
-    /// tries to write.
+    /// `behind` is the number of bytes that the gateway may buffer for this client, beside the
+    /// current write.
     pub(crate) fn new(
         stream: S,
         limit: Duration,
@@ -43,8 +43,8 @@ impl<S> ClientSocket<S> {
         Self { stream, limit, behind, memory, blocked: None }
     }
 
-    /// Waits for the peer, but not for ever. The bytes that it does not take are in a buffer of up
-    /// to twice their size.
+    /// Waits for the peer within the limit. The blocked bytes are in a buffer of up to twice their
+    /// size.
     fn poll_blocked(&mut self, context: &mut Context<'_>, bytes: usize) -> Poll<io::Error> {
         let memory = bytes.saturating_mul(2).saturating_add(self.behind);
         let step = self.limit.min(SHORT_PATIENCE);

@@ -37,17 +37,16 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Buffer for the first bytes of a connection: most requests without a body fit.
 const FIRST_READ: usize = 1 << 10;
 
-/// Bytes that the kernel takes of a response before it is able to send them.
+/// Bytes of a response that the kernel accepts before it can send them.
 const UNSENT: u32 = 128 << 10;
 
-/// Limits of one HTTP/2 connection: windows for what clients send ahead of being read, the most
-/// that waits to be sent, and enough streams.
+/// Limits of one HTTP/2 connection: receive windows, the send buffer, and the number of streams.
 const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 const SEND_BUFFER: usize = 64 << 10;
 const MAX_STREAMS: u32 = 1_000;
 
-/// Time that a connection has to end after it was told to.
+/// Time for a connection to end after the shutdown signal.
 const GOODBYE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +62,10 @@ pub(crate) async fn serve_connection(
     peer: SocketAddr,
     slot: Arc<ConnectionSlot>,
 ) {
-    // Otherwise the kernel holds back small chunks of a stream; this fails on closed sockets only.
+    // Otherwise the kernel delays small chunks of a stream; this fails on closed sockets only.
     let _ = stream.set_nodelay(true);
-    // What the client has no room for stays here, where it is bounded and its progress is seen.
+    // Bytes beyond the client's receive window stay in the gateway, where they are bounded and
+    // their progress is visible.
     let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
     let config = worker.config();
     let limit = config.server.header_timeout.0;
@@ -91,8 +91,7 @@ pub(crate) async fn serve_connection(
 }
 
 /// Detects the protocol from the first bytes and returns both; `None` if the client closes without
-/// sending any. hyper-util can do the same, but waits without a time limit, and hyper's own timers
-/// start after it.
+/// sending any. hyper-util's detection has no time limit, and hyper's own timers start after it.
 async fn detect_version(stream: &mut ClientSocket<TcpStream>) -> Option<(Version, Bytes)> {
     let mut first = BytesMut::with_capacity(FIRST_READ);
     loop {
@@ -169,9 +168,9 @@ async fn serve_http1<S, H>(
     }
 }
 
-/// As [`serve_http1`]. A client that does not answer a PING in time is disconnected. So is one that
-/// stops in the middle of a header block, since it may not answer a PING in between, and one that
-/// has no stream open for as long.
+/// Like [`serve_http1`]. A client that does not answer a PING in time is disconnected. So is one
+/// that stops in the middle of a header block, where it may not answer a PING, and one without an
+/// open stream for the same time.
 async fn serve_http2<S, H>(
     server: &ServerSpec,
     io: TokioIo<InspectedStream<S>>,

@@ -1,5 +1,4 @@
-//! The way of a request: its route is found, it is admitted by the layers, and its handler
-//! responds.
+//! The steps of a request: its route is found, the layers admit it, and its handler responds.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -20,7 +19,7 @@ use crate::exchange::worker::Worker;
 use crate::http::error_response::{ErrorFormat, ErrorResponse};
 use crate::http::normal_form::{Refusal, normalise};
 use crate::http::smuggling::ConnectionFlags;
-use crate::layers::admin::Serves;
+use crate::layers::admin::ListenerRole;
 use crate::layers::fault_injection;
 use crate::layers::forwarded::{self, Origin};
 use crate::layers::identity::Identity;
@@ -68,12 +67,12 @@ pub(crate) async fn serve(
 
 fn router_of<'c>(config: &'c Config, worker: &Worker) -> &'c Router {
     match worker.serves {
-        Serves::Clients => &config.router,
-        Serves::Administration => &config.admin_router,
+        ListenerRole::Clients => &config.router,
+        ListenerRole::Administration => &config.admin_router,
     }
 }
 
-/// Brings the request into its normal form. What the HTTP library corrected in it counts, too.
+/// Brings the request into its normal form, including faults that the HTTP library corrected.
 fn normal_form(
     request: &mut Request<Incoming>,
     config: &Config,
@@ -105,7 +104,7 @@ fn error_format(config: &Config, route: &Route, path: &str) -> ErrorFormat {
     }
 }
 
-/// Records what rows contain of the request; copied only if rows are written.
+/// Records the request's data for log rows; copied only if rows are written.
 fn record_request(routed: &mut RoutedRequest) {
     let (request, context) = (&routed.request, &mut routed.context);
     context.bytes_received = request.body().size_hint().lower();
@@ -175,7 +174,7 @@ fn passes_headers_on(handler: &Handler) -> bool {
     }
 }
 
-/// Replaces what the client says of itself by what the gateway knows of it.
+/// Replaces the client's forwarding headers with the gateway's.
 fn own_forwarded_headers(routed: &mut RoutedRequest) {
     let config = &routed.context.config;
     let origin = Origin { peer: routed.context.peer, is_tls: config.spec.tls.is_some() };

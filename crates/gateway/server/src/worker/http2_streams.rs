@@ -1,9 +1,9 @@
-//! The streams of one HTTP/2 connection: every one of them ends, whatever its client does.
+//! The streams of one HTTP/2 connection, each with a write timeout.
 //!
-//! A client may leave the window of a stream at zero and answer every PING. hyper waits for such a
-//! client without a limit, so each stream is watched here: a piece of a response that is not taken
-//! within the limit resets its stream. A piece is handed out only when the one before it was
-//! written, so that a stream holds one piece at most.
+//! A client may keep the window of a stream at zero and answer every PING. hyper waits for such a
+//! client forever, so each stream is watched here: a piece of a response that is not written within
+//! the limit resets its stream. The next piece is passed to hyper after the previous one was
+//! written, so a stream holds one piece at most.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -20,12 +20,12 @@ use hyper::rt::Executor;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::base::memory::{Held, MemoryBudget, SHORT_PATIENCE};
+use crate::base::memory::{MemoryBudget, MemoryReservation, SHORT_PATIENCE};
 use crate::exchange::proxy_body::BodyError;
 use crate::exchange::response_body::ResponseBody;
 use crate::http::body_filter::BoxError;
 
-/// What one stream costs beside its bytes: its task, its context, its head.
+/// The cost of one stream beside its bytes: its task, its context, its head.
 const STREAM_BYTES: usize = 8 << 10;
 
 tokio::task_local! {
@@ -38,7 +38,7 @@ tokio::task_local! {
 #[derive(Clone, Debug)]
 pub(crate) struct Streams {
     open: Rc<OpenStreams>,
-    /// Time that a client has to take a piece.
+    /// Time for a client to read a piece.
     limit: Duration,
     memory: Arc<MemoryBudget>,
 }
@@ -50,8 +50,11 @@ struct OpenStreams {
     changed: Cell<Instant>,
 }
 
-/// A stream that counts as open until it is dropped.
-struct OpenStream(Rc<OpenStreams>, #[expect(dead_code, reason = "held until it is dropped")] Held);
+/// Counts a stream as open until it is dropped.
+struct OpenStream(
+    Rc<OpenStreams>,
+    #[expect(dead_code, reason = "held until it is dropped")] MemoryReservation,
+);
 
 impl Streams {
     pub(crate) fn new(limit: Duration, memory: &Arc<MemoryBudget>) -> Self {
@@ -59,7 +62,7 @@ impl Streams {
         Self { open: Rc::new(open), limit, memory: Arc::clone(memory) }
     }
 
-    /// Waits until no stream was open for as long as this.
+    /// Waits until no stream was open for this long.
     pub(crate) async fn idle(&self, limit: Duration) {
         loop {
             let open = self.open.count.get() > 0;
@@ -104,18 +107,18 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for Streams {
     }
 }
 
-/// What a stream waits for.
+/// The write state of a stream.
 #[derive(Debug)]
 struct StreamWatch {
     limit: Duration,
     memory: Arc<MemoryBudget>,
     delivery: Arc<Delivery>,
-    /// When the last piece was handed out.
+    /// The time at which the last piece was passed to hyper.
     since: Cell<Instant>,
     timer: RefCell<Option<Pin<Box<Sleep>>>>,
 }
 
-/// Whether a piece is on its way to the client, and who waits until it is written.
+/// Whether a piece is being written, and the task that waits for it.
 #[derive(Debug, Default)]
 struct Delivery {
     pending: AtomicBool,
@@ -133,7 +136,7 @@ impl StreamWatch {
         }
     }
 
-    /// Ready when the client did not take a piece for too long.
+    /// Ready when the client did not read a piece in time.
     fn poll_stalled(&self, context: &mut Context<'_>) -> Poll<()> {
         if !self.delivery.is_pending() {
             return Poll::Pending;
@@ -151,7 +154,7 @@ impl StreamWatch {
         }
     }
 
-    /// Hands out a piece.
+    /// Passes a piece to hyper.
     fn hand_out(&self, bytes: Bytes) -> Result<Bytes, BoxError> {
         let held = self.memory.hold(bytes.len()).ok_or(BodyError::NoMemory)?;
         self.since.set(Instant::now());
@@ -233,7 +236,7 @@ impl Body for WatchedBody {
         }))
     }
 
-    /// The end is told only when all is written: so long the stream is watched.
+    /// Reports the end only after all bytes are written, so that the stream is watched until then.
     fn is_end_stream(&self) -> bool {
         let is_pending = self.watch.as_ref().is_some_and(|watch| watch.delivery.is_pending());
         !is_pending && self.body.is_end_stream()

@@ -1,4 +1,4 @@
-//! Who asks is decided here, once for each request, before any layer that keeps state.
+//! Identifies the caller once for each request, before any stateful layer.
 
 use hyper::HeaderMap;
 use ring::digest::{Context, SHA256};
@@ -12,10 +12,10 @@ use crate::layers::identity::Identity;
 use crate::layers::rate_limit::RateLimit;
 use crate::upstream::proxy::Proxy;
 
-/// Decides who asks, and whether they may use the route.
+/// Identifies the caller, and checks access to the route.
 ///
 /// # Errors
-/// A key, a token or a tenant is missing or wrong, or the route is not for this consumer.
+/// A key, a token or a tenant is missing or wrong, or the route does not allow this consumer.
 pub(crate) fn identify(
     config: &Config,
     route: &Route,

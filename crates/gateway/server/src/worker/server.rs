@@ -17,22 +17,22 @@ use crate::exchange::worker::Worker;
 use crate::routes::tools;
 use crate::worker::connection::serve_connection;
 
-/// Pause before the next attempt to accept when the system has no descriptor left.
+/// Pause before the next accept if the system has no descriptor left.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
 
-/// Time between two looks for idle connections.
+/// Time between two sweeps of idle connections.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Task polls before a worker looks at its sockets and timers again, even if tasks are ready. With
-/// tokio's default of 61, a batch of requests is cut in the middle (docs/experiments.md).
+/// Task polls before a worker polls its sockets and timers again, even if tasks are ready. tokio's
+/// default of 61 splits a batch of requests (docs/experiments.md).
 const POLLS_PER_EVENT_CHECK: u32 = 128;
 
 /// A single-threaded runtime.
 ///
 /// # Errors
-/// The system's, for lack of descriptors.
+/// The system has no descriptors left.
 pub(crate) fn runtime() -> io::Result<LocalRuntime> {
-    // For names of upstreams, and for texts that are too large to be judged at once.
+    // For name resolution of upstreams, and for texts that are too large to judge on the worker.
     Builder::new_current_thread()
         .enable_all()
         .event_interval(POLLS_PER_EVENT_CHECK)
@@ -40,8 +40,8 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
         .build_local(LocalOptions::default())
 }
 
-/// Accepts connections until told to stop, then gives open ones time to finish. The first worker
-/// also looks at the tool servers.
+/// Accepts connections until the stop signal, then gives open ones time to finish. The first worker
+/// also refreshes the tool servers.
 pub(crate) async fn run(
     worker: Rc<Worker>,
     listener: TcpListener,
@@ -64,7 +64,7 @@ pub(crate) async fn run(
     let _ = timeout(worker.config().server.drain.0, permits.acquire_many(all)).await;
 }
 
-/// Gives back what a worker no longer needs, again and again.
+/// Frees unused resources of a worker periodically.
 #[expect(clippy::infinite_loop, reason = "the worker's runtime ends it")]
 async fn sweep(worker: Rc<Worker>) {
     loop {

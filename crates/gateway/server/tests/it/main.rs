@@ -24,6 +24,7 @@ mod budget;
 mod budget_bounds;
 mod cache;
 mod cache_answers;
+mod cache_key;
 mod cache_reloads;
 mod dialects;
 mod early_ends;

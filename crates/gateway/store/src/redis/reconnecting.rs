@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-/// Between two attempts to connect: doubles from the first to the second.
+/// Pause between connection attempts: doubles from the first value to the second.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// Commands that wait to be written.
@@ -14,27 +14,27 @@ const QUEUE: usize = 1_024;
 
 /// One worker's connection, shared by its requests.
 ///
-/// While it is lost every call fails at once: nobody waits for a server that is known to be gone. A
-/// task of the worker's runtime connects again. The library's own manager is not used because its
-/// callers wait for the reconnection.
+/// While it is lost every call fails at once instead of waiting for an unreachable server. A task
+/// of the worker's runtime reconnects. The library's own manager is not used because its callers
+/// wait for the reconnection.
 #[derive(Debug)]
 pub(super) struct ReconnectingClient {
     client: Client,
     timeout: Duration,
     state: Mutex<State>,
-    /// How many workers of the process have no connection.
+    /// The number of workers without a connection.
     lost: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     connection: Option<MultiplexedConnection>,
-    /// Counts connections, so that a late failure of an old one does not end a new one.
+    /// Counts connections, so that a late failure of an old one does not close a new one.
     generation: u64,
 }
 
 impl ReconnectingClient {
-    /// Tries once, and goes on in the background if there is no answer.
+    /// Connects once, and retries in the background after a failure.
     pub(super) async fn open(
         client: Client,
         timeout: Duration,
@@ -48,7 +48,7 @@ impl ReconnectingClient {
         client
     }
 
-    /// Runs an operation within the time allowed; none if there was no answer.
+    /// Runs an operation within the time limit; `None` without an answer.
     pub(super) async fn call<T>(
         self: &Arc<Self>,
         operation: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
@@ -87,7 +87,7 @@ impl ReconnectingClient {
         }
     }
 
-    /// Connects again in the background, until it succeeds or nobody holds the client.
+    /// Reconnects in the background, until it succeeds or the client is dropped.
     fn reconnect(self: &Arc<Self>) {
         self.lost.fetch_add(1, Ordering::Relaxed);
         let waiting = Arc::downgrade(self);
@@ -110,7 +110,7 @@ async fn reconnect(waiting: Weak<ReconnectingClient>, client: Client, timeout: D
     }
 }
 
-/// Connects and shakes hands; the server may take longer for that than for an operation.
+/// Connects and shakes hands; the time limit is longer than that of an operation.
 async fn connect(client: &Client, timeout: Duration) -> Option<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new()
         .set_pipeline_buffer_size(QUEUE)
@@ -121,7 +121,7 @@ async fn connect(client: &Client, timeout: Duration) -> Option<MultiplexedConnec
     tokio::time::timeout(timeout * 5, Box::pin(connecting)).await.ok()?.ok()
 }
 
-/// Whether the connection is of no more use, not only the operation.
+/// Whether the connection is unusable, and not only this operation failed.
 fn is_loss(error: &RedisError) -> bool {
     error.is_io_error() || error.is_connection_dropped() || error.is_timeout()
 }

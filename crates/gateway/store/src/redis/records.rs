@@ -1,5 +1,4 @@
-//! Sessions and approvals in Redis: one script for each, so that what is checked and what is
-//! written is one step for everybody.
+//! Sessions and approvals in Redis: one script per operation, so that check and write are atomic.
 
 use super::RedisStore;
 use crate::record::check_size;
@@ -17,10 +16,10 @@ static SESSION: LazyLock<Script> =
 static APPROVAL: LazyLock<Script> =
     LazyLock::new(|| Script::new(concat!(include_str!("clock.lua"), include_str!("approval.lua"))));
 
-/// The reply of the script of a session: what became of it, and its calls.
+/// The reply of the session script: its outcome and the number of calls.
 type SessionReply = (u8, u32);
 
-/// The fields of a session in Redis; none where there is no session.
+/// The fields of a session in Redis; all `None` if the session does not exist.
 type SessionFields = (Option<String>, Option<u64>, Option<u64>, Option<u32>, Option<Bytes>);
 
 /// The reply of the script of approvals: a word and a number, then approvals of nine fields.
@@ -193,7 +192,7 @@ struct Reply {
 }
 
 impl Reply {
-    /// None for what the script does not write.
+    /// `None` if the reply is not from the script.
     fn read(reply: ApprovalReply) -> Option<Self> {
         let mut lines = reply.into_iter();
         let [word, total] = <[Bytes; 2]>::try_from(lines.next()?).ok()?;

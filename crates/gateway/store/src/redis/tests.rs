@@ -27,8 +27,8 @@ fn attach(backend: &Backend, runtime: &tokio::runtime::Runtime) -> RedisStore {
     }
 }
 
-/// Admissions at random times of two and a half times the limit, told by the script and by the
-/// meters, which have their own tests against independent models.
+/// Admissions at random times of two and a half times the limit, decided by the script and by the
+/// memory counters, which have their own tests against independent models.
 #[test]
 fn the_script_decides_as_the_meters_do() {
     let server = redis_server::Redis::start();
@@ -41,8 +41,7 @@ fn the_script_decides_as_the_meters_do() {
         let limit =
             Limit::new(NonZeroU32::new(20).unwrap(), Duration::from_hours(1), algorithm).unwrap();
         let (mut rate_counter, mut random) = (RateCounter::new(algorithm), Random(7));
-        // Hours in seconds: keys live by the server's clock, and none may end before its given
-        // time.
+        // Hours in seconds: keys expire by the server's clock, and must outlive their given time.
         let mut now = 1_000_000_000_u64;
         let mut admitted = 0;
         for step in 0..1_500 {

@@ -1,4 +1,4 @@
-//! Rules that can never match: they are mistakes, and whoever wrote them believes that they hold.
+//! Rules that can never match. They are mistakes, because their author expects them to apply.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use crate::assembly::spec::Spec;
 use crate::config::route::RouteSpec;
 use crate::layers::auth::{AuthSpec, KeySpec};
 
-/// The tenant of a key that may name any.
+/// The tenant of a key for all tenants.
 const ANY: &str = "*";
 
 impl Check {
-    /// Refuses what can never match.
+    /// Rejects rules that can never match.
     pub(super) fn unmatched(&mut self, spec: &Spec) {
         if let Some(auth) = &spec.auth {
             for route in &spec.routes {
@@ -55,8 +55,8 @@ impl Check {
         }
     }
 
-    /// Tenants of budgets and of tools that no key can have. Where a header or a token names them,
-    /// any name may come.
+    /// Tenants of budgets and of tools that no key can have. If a header or a token names the
+    /// tenant, any name is possible.
     fn unmatched_tenants(&mut self, spec: &Spec, auth: &AuthSpec) {
         let is_named = spec.tenant.as_ref().is_none_or(|tenant| tenant.claim.is_some());
         let known: BTreeSet<&str> =

@@ -1,4 +1,4 @@
-//! Messages that a layer must read and cannot: what passes there would pass the layer by.
+//! Messages that a layer must read but cannot: they would bypass the layer.
 
 use plimsoll_gateway_dialect::Endpoint;
 
@@ -6,13 +6,13 @@ use super::Check;
 use crate::assembly::router::covers;
 use crate::assembly::spec::Spec;
 use crate::config::route::RouteSpec;
-use crate::layers::offload::UnreadSpec;
+use plimsoll_gateway_inspect::Unread;
 
 /// Paths of LLM APIs that are spoken over a `WebSocket`, beside the endpoints themselves.
 const REALTIME: &str = "/v1/realtime";
 
 impl Check {
-    /// Refuses a `WebSocket` that is passed through where a layer must read its messages.
+    /// Rejects passing a `WebSocket` through if a layer must read its messages.
     pub(super) fn unread(&mut self, spec: &Spec, route: &RouteSpec) {
         if !route.websocket {
             return;
@@ -20,7 +20,7 @@ impl Check {
         let name = &route.name;
         let scrub = spec.scrub.as_ref().map(|scrub| scrub.unreadable);
         self.require(
-            scrub != Some(UnreadSpec::Refuse),
+            scrub != Some(Unread::Refuse),
             &format!(
                 "route `{name}`: `scrub` cannot read the messages of a WebSocket that is passed \
                  through: remove the route, or let what cannot be read pass with \

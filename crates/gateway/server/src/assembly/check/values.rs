@@ -1,5 +1,5 @@
-//! Values that cannot mean anything: zeros, amounts below zero, bounds that exclude each other, and
-//! names that two things have.
+//! Meaningless values: zeros, negative amounts, bounds that exclude each other, and duplicate
+//! names.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::config::units::ByteSize;
 use crate::config::upstream::UpstreamSpec;
 
 impl Check {
-    /// Refuses single values that cannot mean anything.
+    /// Rejects meaningless single values.
     pub(super) fn single_values(&mut self, spec: &Spec) {
         let server = &spec.server;
         self.positive(
@@ -73,7 +73,7 @@ impl Check {
         self.places(spec);
     }
 
-    /// Refuses places that two things would take.
+    /// Rejects addresses and paths that are used twice.
     fn places(&mut self, spec: &Spec) {
         self.require(
             spec.listen.port() == 0 || spec.admin.listen != Some(spec.listen),
@@ -117,8 +117,8 @@ impl Check {
         );
     }
 
-    /// Refuses values that are not greater than 0, of which `false` says so. An empty name stands
-    /// for the place itself.
+    /// Rejects values that are not greater than 0, marked by `false`. An empty name refers to the
+    /// place itself.
     fn positive<const N: usize>(&mut self, place: &str, values: [(&str, bool); N]) {
         for (name, fine) in values {
             let problem = match name {
@@ -129,7 +129,7 @@ impl Check {
         }
     }
 
-    /// Refuses names that several things have: rows and rules could not tell them apart.
+    /// Rejects duplicate names, because log rows and rules could not distinguish them.
     fn names(&mut self, spec: &Spec) {
         let keys = spec.auth.iter().flat_map(|auth| &auth.keys).map(|key| key.name.as_str());
         let routes = spec.routes.iter().map(|route| route.name.as_str());
@@ -142,7 +142,7 @@ impl Check {
         }
     }
 
-    /// Refuses a header that two layers would read.
+    /// Rejects a header that two layers would read.
     pub(crate) fn headers(&mut self, headers: &[HeaderName]) {
         self.distinct("the header", headers.iter().map(HeaderName::as_str));
     }
@@ -155,7 +155,7 @@ impl Check {
         }
     }
 
-    /// Refuses settings of a route that do nothing.
+    /// Rejects settings of a route that have no effect.
     pub(super) fn idle_settings(&mut self, route: &RouteSpec) {
         let RouteSpec { name, path, strip, .. } = route;
         let for_upstreams = [

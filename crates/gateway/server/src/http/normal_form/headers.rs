@@ -1,4 +1,4 @@
-//! The normal form of the headers: which of them may be there, how often, and which end here.
+//! The normal form of the headers: which are allowed, how often, and which are not forwarded.
 
 use std::sync::LazyLock;
 
@@ -20,21 +20,21 @@ static OVERRIDES: HeaderList = LazyLock::new(|| headers_of("overrides"));
 /// Most options of `connection`: each costs a look-up in all lists.
 const MAX_OPTIONS: usize = 16;
 
-/// Whether a layer may be configured to read a header: not one that frames the message, that ends
-/// here, or that is never taken.
+/// Whether a layer may be configured to read a header: it must not frame the message, be hop-by-hop
+/// or be forbidden.
 pub(crate) fn is_configurable(name: &HeaderName) -> bool {
     ![&FRAMING, &HOP, &OVERRIDES].iter().any(|list| list.contains(name))
 }
 
-/// The headers that this gateway itself reads or sets, by its configuration.
+/// The headers that this gateway reads or sets, by its configuration.
 #[derive(Debug)]
 pub(crate) struct OwnedHeaders {
-    /// There is at most one of each.
+    /// At most one of each may occur.
     single: Vec<HeaderName>,
 }
 
 impl OwnedHeaders {
-    /// The headers that every gateway needs, and these.
+    /// The built-in headers of every gateway, and the configured ones.
     pub(crate) fn new(configured: impl IntoIterator<Item = HeaderName>) -> Self {
         let mut single = SINGLE.clone();
         for name in configured {
@@ -45,19 +45,19 @@ impl OwnedHeaders {
         Self { single }
     }
 
-    /// Whether a header is for the whole way, and not for one hop.
+    /// Whether a header is end-to-end.
     fn keeps(&self, name: &HeaderName) -> bool {
         self.single.iter().chain(KEPT.iter()).any(|kept| kept == name)
     }
 
-    /// Whether a name, written with dashes, stands for one of these headers.
+    /// Whether a name, written with dashes, is equivalent to one of these headers.
     fn has_twin(&self, dashed: &str) -> bool {
         self.single.iter().chain(KEPT.iter()).any(|kept| kept.as_str() == dashed)
     }
 }
 
-/// A name as servers read it that pass headers on as variables of an environment: there `-` is
-/// `_`, and with some servers every other sign, too. `None` where it is written like this anyway.
+/// A name in the form of servers that pass headers as environment variables, where `-` becomes `_`,
+/// and other signs, too, in some servers. `None` if the name has that form already.
 pub(crate) fn dashed(name: &str) -> Option<String> {
     let is_sign = |letter: char| !letter.is_ascii_alphanumeric() && letter != '-';
     name.contains(is_sign).then(|| name.replace(is_sign, "-"))
@@ -76,7 +76,7 @@ pub(super) fn single_host(headers: &HeaderMap) -> Result<Option<&[u8]>, Refusal>
     }
 }
 
-/// Checks the headers, and removes those of this hop. `upgrade` stays for a `WebSocket` only.
+/// Checks the headers, and removes the hop-by-hop ones. `upgrade` stays for a `WebSocket` only.
 pub(super) fn normalise(
     headers: &mut HeaderMap,
     owned: &OwnedHeaders,
@@ -100,7 +100,7 @@ pub(super) fn normalise(
     Ok(())
 }
 
-/// Looks at every name once. Returns whether there is one that ends here.
+/// Checks every name once. Returns whether one of them is hop-by-hop.
 fn scan(headers: &HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
     let mut ends_here = false;
     for name in headers.keys() {
@@ -112,7 +112,7 @@ fn scan(headers: &HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
             }
             [b'c', b'o', b'n', b'n', ..] => ends_here |= *name == CONNECTION,
             [b'u', b'p', ..] => ends_here |= *name == UPGRADE,
-            // The first letters of all others that end here.
+            // The first letters of all other hop-by-hop headers.
             [b't' | b'e' | b'k' | b'p', ..] | [b'h', b't', ..] => ends_here |= HOP.contains(name),
             _ => {}
         }
@@ -151,7 +151,7 @@ fn check_repeated(
     Ok(())
 }
 
-/// The library refuses lengths that are no numbers, and codings that do not end in `chunked`.
+/// The library rejects lengths that are not numbers, and codings that do not end in `chunked`.
 fn check_framing(headers: &HeaderMap) -> Result<(), Refusal> {
     match headers.get(TRANSFER_ENCODING) {
         Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {
@@ -173,7 +173,7 @@ fn check_expect(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// Removes `connection` and the headers that it names. Returns whether it asks for an upgrade.
+/// Removes `connection` and the headers that it names. Returns whether it requests an upgrade.
 fn remove_connection(headers: &mut HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
     let lines: Vec<HeaderValue> = headers.get_all(CONNECTION).iter().cloned().collect();
     let mut upgrades = false;
@@ -202,7 +202,7 @@ fn remove_connection(headers: &mut HeaderMap, owned: &OwnedHeaders) -> Result<bo
     Ok(upgrades)
 }
 
-/// Whether the request may become a `WebSocket`: it asks for nothing else, and has no body.
+/// Whether the request may become a `WebSocket`: it requests no other upgrade, and has no body.
 fn is_websocket(headers: &HeaderMap) -> bool {
     headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"))
         && !headers.contains_key(TRANSFER_ENCODING)

@@ -14,7 +14,7 @@ const MAX_NAME: usize = 255;
 /// Checks a host: `NAME`, `NAME:PORT`, `[IPV6]` or `[IPV6]:PORT`.
 ///
 /// # Errors
-/// It is anything else: empty, with a user name, a path, a list, or other characters than letters,
+/// It has another form: empty, with a user name, a path, a list, or other characters than letters,
 /// digits, `-`, `.` and `_`.
 pub fn host(value: &[u8]) -> Result<(), Refusal> {
     let port = match value.strip_prefix(b"[") {
@@ -28,14 +28,14 @@ pub fn host(value: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-/// What stands behind the bracket that closes an address.
+/// The rest after the bracket that closes an address.
 fn after_ipv6(rest: &[u8]) -> Option<&[u8]> {
     let end = memchr::memchr(b']', rest)?;
     let _: Ipv6Addr = str::from_utf8(&rest[..end]).ok()?.parse().ok()?;
     rest.get(end + 1..)
 }
 
-/// What stands behind a name or an IPv4 address.
+/// The rest after a name or an IPv4 address.
 fn after_name(value: &[u8]) -> Option<&[u8]> {
     let end = value.iter().position(
         |byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'.' | b'_'),

@@ -14,24 +14,24 @@ const ENCODING: Refusal = Refusal::path("the path has a `%` without two hexadeci
 const TWICE: Refusal = Refusal::path("the path is percent-encoded twice");
 const NOT_UTF8: Refusal = Refusal::path("the path is not UTF-8, percent-encoded");
 
-/// What a byte of a path means.
+/// The class of a byte of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
-    /// It stands for itself.
+    /// A literal byte.
     Plain,
     Slash,
     /// The start of an encoded byte.
     Percent,
-    /// It is written percent-encoded.
+    /// A byte that must be percent-encoded.
     Encoded,
-    /// Servers differ in how they read it.
+    /// Servers interpret it differently.
     Separator,
     Control,
     High,
 }
 
-/// Unreserved characters, `:`, `@` and the sub-delimiters stand for themselves, apart from `;`,
-/// which starts a parameter that some servers cut off.
+/// Unreserved characters, `:`, `@` and the sub-delimiters are literal, except for `;`, which starts
+/// a parameter that some servers remove.
 const fn class_of(byte: u8) -> Class {
     match byte {
         b'/' => Class::Slash,
@@ -46,23 +46,22 @@ const fn class_of(byte: u8) -> Class {
     }
 }
 
-/// How the next character of a path is spelled in the normal form.
+/// The spelling of the next character in the normal form.
 enum Spelling {
-    /// As it is.
+    /// Unchanged.
     Same,
-    /// This byte, which needs no encoding.
+    /// This byte, without encoding.
     Plain(u8),
     /// This byte, percent-encoded.
     Encoded(u8),
-    /// As it is, with the digits of its encoding in upper case.
+    /// Unchanged, except for upper-case digits of the encoding.
     Upper,
 }
 
-/// The normal form of a path, without query; `None` where it is normal already, at the price of one
-/// scan.
+/// The normal form of a path, without query; `None` if it is normal already, which costs one scan.
 ///
-/// Unneeded percent-encoding is undone and needed encoding is done, with digits in upper case. `+`
-/// and `%2B` stay apart: some servers read the first one as a space.
+/// Unnecessary percent-encoding is removed and missing encoding is added, with upper-case digits.
+/// `+` and `%2B` stay distinct: some servers read the first one as a space.
 ///
 /// # Errors
 /// The path has no normal form: it has `.` or `..` or empty segments, backslashes, encoded slashes,
@@ -89,7 +88,7 @@ pub fn path(path: &str) -> Result<Option<String>, Refusal> {
     Ok(None)
 }
 
-/// Refuses an empty segment and the two dot segments at the start of `rest`. The last segment may
+/// Rejects an empty segment and the two dot segments at the start of `rest`. The last segment may
 /// be empty.
 fn check_segment(rest: &[u8]) -> Result<(), Refusal> {
     match rest {
@@ -99,7 +98,7 @@ fn check_segment(rest: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-/// Writes the normal form of a path that is not in it.
+/// Writes the normal form of another spelling.
 fn rewrite(path: &str) -> Result<String, Refusal> {
     let bytes = path.as_bytes();
     let mut normal = String::with_capacity(bytes.len() + 16);
@@ -120,7 +119,7 @@ fn rewrite(path: &str) -> Result<String, Refusal> {
         }
         at += length;
     }
-    // Dots may have been encoded.
+    // Encoded dots may have been decoded.
     let slashes = normal.bytes().enumerate().filter(|(_, byte)| *byte == b'/');
     for (slash, _) in slashes {
         check_segment(&normal.as_bytes()[slash + 1..])?;
@@ -128,7 +127,7 @@ fn rewrite(path: &str) -> Result<String, Refusal> {
     Ok(normal)
 }
 
-/// The spelling of what stands at a place of a path, and its length there.
+/// The spelling of the character at a position of a path, and its length there.
 fn spelling(bytes: &[u8], at: usize) -> Result<(Spelling, usize), Refusal> {
     let byte = bytes[at];
     match class_of(byte) {
@@ -223,7 +222,7 @@ pub fn is_normal_template(template: &str) -> bool {
     for letter in text.chars() {
         match letter {
             '{' => inside = true,
-            // A parameter stands for any text, `x` as well as another.
+            // A parameter matches any text, such as `x`.
             '}' => {
                 inside = false;
                 plain.push('x');
@@ -233,6 +232,6 @@ pub fn is_normal_template(template: &str) -> bool {
         }
     }
     let is_root = plain.is_empty() && template == "/*";
-    // A `+` would not cover `%2B`, which other servers read as the same.
+    // A `+` would not cover `%2B`, which other servers treat as equal.
     is_root || (path(&plain) == Ok(None) && !plain.contains('+') && !plain.contains("%2B"))
 }

@@ -2,7 +2,7 @@
 
 use super::Refusal;
 
-/// Checks a query. No rule looks at it, so it is passed on byte for byte.
+/// Checks a query. No rule reads it, so it is forwarded byte for byte.
 ///
 /// # Errors
 /// It has a `%` without two hexadecimal digits, an encoded NUL, or characters that must be encoded.

@@ -90,7 +90,7 @@ fn what_servers_read_differently_has_no_form() {
 
 #[test]
 fn the_normal_form_keeps_what_the_path_means() {
-    // Decoding is done by other code here: one step, byte by byte.
+    // Decoding uses separate code here: one step, byte by byte.
     let mut seed = 7_u64;
     let mut drawn = 0;
     let alphabet = b"ab./%2eEfF5c0;~+A";
@@ -309,7 +309,7 @@ fn http2_may_name_the_host_and_split_cookies() {
     assert_eq!(request.headers()["cookie"], "a=1; b=2");
 }
 
-/// The fault of a connection's bytes, which must be the same however they are split.
+/// The fault in a connection's bytes, which must not depend on how they are split.
 fn fault(text: &str) -> Option<(u64, WireFault)> {
     let whole = inspect(text, text.len().max(1));
     for piece in [1, 2, 3, 7] {
@@ -355,7 +355,7 @@ fn what_the_library_corrects_in_a_head_is_found() {
         ("GET / HTTP/1.1\r\nhost: x\n\r\n".to_owned(), Some((1, BareLineFeed))),
         ("GET / HTTP/1.1\r\nhost: x\r\n\n".to_owned(), Some((1, BareLineFeed))),
         (format!("{post}a: b\r\n c\r\n\r\n"), Some((1, FoldedLine))),
-        // A body that looks like a bad head is none.
+        // A body that looks like a bad head is not a head.
         (
             format!(
                 "{post}content-length: 40\r\n\r\ncontent-length: 1\r\ncontent-length: 1\r\n#\n{get}"

@@ -1,10 +1,11 @@
-//! The bytes of HTTP/1.1 heads, for what the HTTP library removes or corrects: a second length that
-//! is equal, a length beside a transfer coding, a fragment, line feeds without carriage return.
+//! Checks the bytes of HTTP/1.1 heads for faults that the HTTP library removes or corrects: a
+//! second equal length, a length beside a transfer coding, a fragment, line feeds without carriage
+//! return.
 //!
-//! The inspector follows the framing, so that nothing in a body is taken for a head. It is as
+//! The inspector follows the framing, so that body bytes are never taken for a head. It is as
 //! strict as the library or stricter: where it loses the framing, every later head is refused.
 
-/// Bytes of a line that are kept. A longer line with a length or coding is refused.
+/// Stored bytes of a line. A longer line with a length or coding is refused.
 const KEPT: usize = 64;
 
 /// Why a head has no normal form.
@@ -16,7 +17,7 @@ pub enum WireFault {
     FoldedLine,
     /// The target has a fragment.
     Fragment,
-    /// The head has two lengths, equal or not, or one that is no number.
+    /// The head has two lengths, even equal ones, or one that is not a number.
     Lengths,
     /// The head has a transfer coding other than `chunked`.
     Coding,
@@ -24,7 +25,7 @@ pub enum WireFault {
     LostFraming,
 }
 
-/// Inspects the bytes of one connection, in whatever pieces they come.
+/// Inspects the bytes of one connection, split into any pieces.
 #[derive(Debug, Default)]
 pub struct WireInspector {
     state: State,
@@ -41,7 +42,7 @@ enum State {
     #[default]
     Start,
     Headers,
-    /// So many bytes of a body with a length.
+    /// The remaining bytes of a body with a length.
     Body(u64),
     /// In the line with the size of a chunk.
     Size(Size),
@@ -54,7 +55,7 @@ enum State {
     Trailer,
     TrailerLf,
     EndLf,
-    /// Nothing after this is looked at.
+    /// All later bytes are ignored.
     Lost,
 }
 
@@ -74,7 +75,7 @@ enum SizePart {
     Lf,
 }
 
-/// The beginning of a line, and how it ended.
+/// The beginning of a line, and its end.
 #[derive(Debug)]
 struct Line {
     start: [u8; KEPT],
@@ -89,7 +90,7 @@ impl Default for Line {
     }
 }
 
-/// What the head so far says about the body.
+/// The framing of the body according to the head so far.
 #[derive(Debug, Default)]
 struct Head {
     length: Option<u64>,
@@ -99,13 +100,12 @@ struct Head {
 }
 
 impl WireInspector {
-    /// The first head that has a fault, counted from 1, and the fault. It holds for all later
-    /// heads.
+    /// The first faulty head, counted from 1, and its fault. All later heads count as faulty.
     pub const fn first_fault(&self) -> Option<(u64, WireFault)> {
         self.first_fault
     }
 
-    /// Heads that were complete so far.
+    /// The number of complete heads.
     pub const fn heads(&self) -> u64 {
         self.heads
     }
@@ -134,7 +134,7 @@ impl WireInspector {
         taken
     }
 
-    /// Takes a line of a head, or the part of it that is there. Returns the number of bytes taken.
+    /// Takes a line of a head, or the available part of it. Returns the number of bytes taken.
     fn take_line(&mut self, bytes: &[u8]) -> usize {
         let Some(end) = memchr::memchr(b'\n', bytes) else {
             self.line.keep(bytes, self.state);
@@ -191,7 +191,7 @@ impl WireInspector {
             (State::ChunkLf, b'\n') => Some(State::Size(Size::default())),
             (State::TrailerStart, b'\r') => Some(State::EndLf),
             (State::Trailer, b'\r') => Some(State::TrailerLf),
-            // A line that continues the one before, and what ends no line for all.
+            // A continuation line, or a byte that does not end a line for all servers.
             (State::TrailerStart, b' ' | b'\t') => None,
             (State::TrailerStart | State::Trailer, _) if is_control(byte) => None,
             (State::TrailerStart | State::Trailer, _) => Some(State::Trailer),
@@ -200,7 +200,7 @@ impl WireInspector {
             _ => None,
         };
         state.unwrap_or_else(|| {
-            // The library breaks the connection off here; should it not, the next head is refused.
+            // The library closes the connection here; if it did not, the next head is refused.
             self.first_fault = Some((self.heads + 1, WireFault::LostFraming));
             State::Lost
         })
@@ -257,7 +257,8 @@ impl Head {
     }
 }
 
-/// A control character that ends no line, also a line feed alone, where servers disagree.
+/// A control character that does not end a line, including a line feed alone, where servers
+/// disagree.
 const fn is_control(byte: u8) -> bool {
     byte.is_ascii_control() && byte != b'\t'
 }

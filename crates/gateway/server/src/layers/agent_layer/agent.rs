@@ -18,14 +18,14 @@ const MAX_NAME: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Agent {
     pub(crate) name: Arc<str>,
-    /// As it was named.
+    /// The URL in the configuration.
     pub(crate) url: String,
-    /// Where it takes JSON-RPC.
+    /// Its JSON-RPC endpoint.
     pub(crate) target: Uri,
-    /// Where its card is.
+    /// The location of its card.
     pub(crate) card: Uri,
     pub(crate) proxy: Proxy,
-    /// Whether it answered to A2A 0.3 last and not to 1.0.
+    /// Whether its last answer was in A2A 0.3 instead of 1.0.
     speaks_old: AtomicBool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Version {
 
 impl Agent {
     /// # Errors
-    /// A message about an invalid value. It does not repeat the URL, which may hold a password.
+    /// A message about an invalid value. It omits the URL, which may contain a password.
     pub(crate) fn new(
         name: &str,
         spec: &AgentSpec,
@@ -61,24 +61,24 @@ impl Agent {
             name: Arc::from(name),
             url: place.url,
             target: place.target,
-            card: card.ok_or_else(|| format!("agent `{name}`: `card` is no path"))?,
+            card: card.ok_or_else(|| format!("agent `{name}`: `card` is not a path"))?,
             proxy: Proxy::to(&place.upstream),
             speaks_old: AtomicBool::new(false),
         })
     }
 
-    /// The version that it is asked in first.
+    /// The version to try first.
     pub(crate) fn version(&self) -> Version {
         if self.speaks_old.load(Relaxed) { Version::Old } else { Version::Current }
     }
 
-    /// Notes the version that it answered to.
+    /// Records the version of its answer.
     pub(crate) fn note_version(&self, version: Version) {
         self.speaks_old.store(version == Version::Old, Relaxed);
     }
 }
 
-/// Where an agent is.
+/// The location of an agent.
 struct Place {
     url: String,
     target: Uri,
@@ -88,7 +88,7 @@ struct Place {
 impl Place {
     /// At a URL.
     fn at(name: &str, text: &str, spec: &AgentSpec) -> Result<Self, &'static str> {
-        let url: Uri = text.parse().map_err(|_| "`url` is no URL")?;
+        let url: Uri = text.parse().map_err(|_| "`url` is not a URL")?;
         let address = address_of(&url).filter(|_| url.query().is_none());
         let address = address.ok_or("`url` is http://HOST:PORT/PATH, without user and query")?;
         let upstream = Upstream::new(name, &upstream_spec(address, spec));
@@ -102,12 +102,12 @@ impl Place {
     /// At a path of an upstream.
     fn behind(name: &str, path: &str, upstreams: &[Arc<Upstream>]) -> Result<Self, &'static str> {
         let upstream = upstreams.iter().find(|upstream| *upstream.name == *name);
-        let upstream = upstream.ok_or("there is no such `upstream`")?;
+        let upstream = upstream.ok_or("unknown `upstream`")?;
         let target = path.starts_with('/').then(|| path.parse().ok()).flatten();
         let address = upstream.endpoints.first().map_or("", |endpoint| &*endpoint.address);
         Ok(Self {
             url: format!("http://{address}{path}"),
-            target: target.ok_or("`path` is no path")?,
+            target: target.ok_or("`path` is not a path")?,
             upstream: Arc::clone(upstream),
         })
     }
@@ -123,7 +123,7 @@ impl Version {
     }
 }
 
-/// Whether a text may be an agent's name. Names stand in a header, separated by commas.
+/// Whether a text is a valid agent name. Names are listed in a header, separated by commas.
 pub(crate) fn is_name(text: &str) -> bool {
     (1..=MAX_NAME).contains(&text.len())
         && text.bytes().all(|byte: u8| {

@@ -1,4 +1,4 @@
-//! The agents that there are, and who may ask them.
+//! The known agents, and the tenants that may use them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use super::agent::{Agent, is_name};
 use crate::layers::agent_layer::AgentDirectorySpec;
 use crate::upstream::Upstream;
 
-/// Stands for every tenant, and for every agent.
+/// Matches every tenant, and every agent.
 const ALL: &str = "*";
 
-/// The agents of the configuration, and who may ask which.
+/// The configured agents, and the tenants that may use them.
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub(crate) known: BTreeMap<String, Arc<Agent>>,
@@ -50,12 +50,12 @@ impl Directory {
         Ok(Self { known, default, allow: spec.allow.clone(), public_url })
     }
 
-    /// All agents that a tenant may ask, by name.
+    /// All agents that a tenant may use, by name.
     pub(crate) fn allowed(&self, tenant: Option<&str>) -> impl Iterator<Item = &Arc<Agent>> {
         self.known.values().filter(move |agent| self.allows(tenant, &agent.name))
     }
 
-    /// Whether a tenant may ask an agent.
+    /// Whether a tenant may use an agent.
     pub(crate) fn allows(&self, tenant: Option<&str>, agent: &str) -> bool {
         let lists = [Some(ALL), tenant].into_iter().flatten();
         let mut lists = lists.filter_map(|name| self.allow.get(name));

@@ -1,4 +1,4 @@
-//! Configuration keys of the layer of agents.
+//! Configuration keys of the agent layer.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::config::units::{ByteSize, HumanDuration};
 
-/// The layer of agents.
+/// The agent layer.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -17,8 +17,7 @@ pub struct AgentsSpec {
     pub approvals: ApprovalsSpec,
     /// Agents behind the gateway (A2A): `/a2a` and `/v1/a2a`.
     pub agents: AgentDirectorySpec,
-    /// The agent that the gateway itself runs: `/api/chat` and `/v1/runs`. Without it these routes
-    /// are not there.
+    /// The gateway's own agent: `/api/chat` and `/v1/runs`. Without it these routes do not exist.
     pub chat: Option<ChatSpec>,
 }
 
@@ -27,13 +26,13 @@ pub struct AgentsSpec {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionsSpec {
-    /// Life time of a session that names none.
+    /// Default lifetime of a session.
     pub ttl: HumanDuration,
-    /// Longest life time that a session may name.
+    /// Longest lifetime that a client may request.
     pub max_ttl: HumanDuration,
-    /// Most live sessions of all tenants; further ones are refused with 503. A tenant, without one
-    /// a consumer, leaves an eighth to all others. In memory one costs less than 2 KiB beside its
-    /// metadata.
+    /// Most live sessions of all tenants; more are refused with 503. One tenant, or consumer
+    /// without a tenant, may use at most seven eighths. In memory a session needs less than 2 KiB
+    /// beside its metadata.
     pub max: usize,
     /// Most bytes of a session's metadata.
     pub metadata_bytes: ByteSize,
@@ -58,16 +57,16 @@ impl Default for SessionsSpec {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ApprovalsSpec {
-    /// Time that an approval waits for a decision, if it names none. Then it is expired.
+    /// Default time until an approval expires without a decision.
     pub ttl: HumanDuration,
-    /// Longest time that an approval may name.
+    /// Longest time that a client may request.
     pub max_ttl: HumanDuration,
     /// Time that a decided approval can still be read.
     pub keep: HumanDuration,
-    /// Most approvals of all tenants. The one that was decided first gives way to a new one; where
-    /// all are pending, the new one is refused with 503.
+    /// Most approvals of all tenants. A new one replaces the one decided first; if all are pending,
+    /// it is refused with 503.
     pub max: usize,
-    /// Most bytes of an action and its details together, and of a reason.
+    /// Most bytes of an action with its details, and of a reason.
     pub bytes: ByteSize,
 }
 
@@ -90,13 +89,13 @@ impl Default for ApprovalsSpec {
 pub struct AgentDirectorySpec {
     /// The agents, by name: up to 64 lower-case letters, digits, `-` and `_`.
     pub known: BTreeMap<String, AgentSpec>,
-    /// The agents that each tenant may ask; `*` stands for every tenant and for requests without
-    /// one, and among the agents for all. What is not listed is refused.
+    /// The agents that each tenant may use; `*` matches every tenant and requests without one, and
+    /// all agents. Agents that are not listed are refused.
     pub allow: BTreeMap<String, Vec<String>>,
-    /// The agent at `/a2a`; without it the only one that there is.
+    /// The agent at `/a2a`; by default the only one.
     pub default: Option<String>,
-    /// Address by which clients reach the gateway, like `https://gateway.example`, for the cards of
-    /// agents. Without it: the host that the client named.
+    /// Address by which clients reach the gateway, such as `https://gateway.example`, for the cards
+    /// of agents. Default: the requested host.
     pub public_url: Option<String>,
 }
 
@@ -105,10 +104,10 @@ pub struct AgentDirectorySpec {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AgentSpec {
-    /// Where it takes JSON-RPC: `http://HOST:PORT/PATH`.
+    /// Its JSON-RPC endpoint: `http://HOST:PORT/PATH`.
     #[serde(default)]
     pub url: Option<String>,
-    /// Name of an upstream where it is, instead of `url`.
+    /// Name of its upstream, instead of `url`.
     #[serde(default)]
     pub upstream: Option<String>,
     /// Path at that upstream.
@@ -117,10 +116,10 @@ pub struct AgentSpec {
     /// Path of its card.
     #[serde(default = "well_known")]
     pub card: String,
-    /// Time limit until an answer begins; that of an upstream is its own.
+    /// Time limit until an answer begins, for an agent with a `url`.
     #[serde(default = "minute")]
     pub timeout: HumanDuration,
-    /// Longest pause within an answer; that of an upstream is its own.
+    /// Longest pause within an answer, for an agent with a `url`.
     #[serde(default = "minute")]
     pub idle_timeout: HumanDuration,
 }
@@ -137,26 +136,26 @@ const fn minute() -> HumanDuration {
     HumanDuration::secs(60)
 }
 
-/// The agent that the gateway itself runs.
+/// The gateway's own agent.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ChatSpec {
-    /// Name of the upstream with the model; without it the first one.
+    /// Name of the model's upstream; by default the first.
     pub upstream: Option<String>,
     /// The model.
     pub model: String,
-    /// Most answers of the model until one without tool calls: 1 to 20.
+    /// Most answers of the model per chat: 1 to 20.
     pub steps: u32,
-    /// Most runs in progress at once; further ones are refused with 503.
+    /// Most runs in progress; more are refused with 503.
     pub runs: usize,
-    /// Most runs in progress of one tenant, without a tenant of one consumer or client address;
-    /// further ones are refused with 429.
+    /// Most runs in progress of one tenant, or of one consumer or client address without a tenant;
+    /// more are refused with 429.
     pub owner_runs: usize,
     /// Time limit of a run.
     pub run_timeout: HumanDuration,
-    /// Time that the result of a run can be read. In memory it may go earlier, when the 16 MiB for
-    /// all results are taken.
+    /// Time that the result of a run can be read. In memory it may be removed earlier, if the 16
+    /// MiB for all results are used.
     pub keep: HumanDuration,
 }
 

@@ -1,4 +1,4 @@
-//! How one worker speaks to each tool server: after one handshake, in one session.
+//! One worker's protocol state for each tool server: one handshake, one session.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use hyper::header::{HeaderName, HeaderValue};
-use plimsoll_gateway_mcp::client::{Answer, Call, Connected, Handshake, Outgoing, Said, Step};
+use plimsoll_gateway_mcp::client::{Answer, Call, Connected, Handshake, Outgoing, ReplyBody, Step};
 use plimsoll_gateway_mcp::{Tool, ToolResult, ToolTable};
 use tokio::sync::Mutex;
 use tokio::task::spawn_local;
@@ -15,14 +15,14 @@ use tokio::time::timeout;
 use super::exchange::{Services, exchange};
 use super::failure::Failure;
 use super::link::ServerLink;
-use crate::base::memory::Held;
+use crate::base::memory::MemoryReservation;
 
 /// One worker's connections to all tool servers, by name.
 #[derive(Debug, Default)]
 pub(crate) struct ToolConnections(RefCell<HashMap<Arc<str>, Rc<Connection>>>);
 
 impl ToolConnections {
-    /// The connection to a server. One that reached it in another way is given up.
+    /// The connection to a server. One with another link is dropped.
     pub(crate) fn to(&self, link: &Arc<ServerLink>) -> Rc<Connection> {
         let mut all = self.0.borrow_mut();
         if let Some(known) = all.get(&link.name)
@@ -36,11 +36,11 @@ impl ToolConnections {
     }
 }
 
-/// How one worker speaks to one server.
+/// One worker's protocol state for one server.
 #[derive(Debug)]
 pub(crate) struct Connection {
     link: Arc<ServerLink>,
-    /// Locked during a handshake, so that there is one, however many calls wait for it.
+    /// Locked during a handshake, so that concurrent calls share one.
     connected: Mutex<Option<Rc<Connected>>>,
     ids: Cell<u64>,
 }
@@ -50,16 +50,16 @@ impl Connection {
         Self { link: Arc::clone(link), connected: Mutex::new(None), ids: Cell::new(0) }
     }
 
-    /// Calls a tool. The bytes of its result stay counted as long as they are held.
+    /// Calls a tool. The bytes of its result count as memory in use until they are dropped.
     ///
     /// # Errors
-    /// There is no result.
+    /// The call has no result.
     pub(crate) async fn call(
         &self,
         services: Services<'_>,
         call: Call<'_>,
         trace: &[(HeaderName, HeaderValue)],
-    ) -> Result<(ToolResult, Option<Held>), Failure> {
+    ) -> Result<(ToolResult, Option<MemoryReservation>), Failure> {
         let (result, held) = self
             .ask(services, |connected: &Connected, id| connected.call_tool(id, call), trace)
             .await?;
@@ -87,14 +87,14 @@ impl Connection {
         }
     }
 
-    /// Asks for a result. Where the server forgot the session, a new one is opened once: it did
-    /// not look at the request.
+    /// Requests a result. If the server lost the session, a new one is opened once, because it did
+    /// not process the request.
     async fn ask(
         &self,
         services: Services<'_>,
         write: impl Fn(&Connected, u64) -> Outgoing,
         trace: &[(HeaderName, HeaderValue)],
-    ) -> Result<(String, Option<Held>), Failure> {
+    ) -> Result<(String, Option<MemoryReservation>), Failure> {
         let connected = self.connected(services).await?;
         let (mut answer, mut held) = self.ask_once(services, &connected, &write, trace).await?;
         if connected.is_lost(&answer) {
@@ -111,7 +111,7 @@ impl Connection {
         connected: &Connected,
         write: &impl Fn(&Connected, u64) -> Outgoing,
         trace: &[(HeaderName, HeaderValue)],
-    ) -> Result<(Answer, Option<Held>), Failure> {
+    ) -> Result<(Answer, Option<MemoryReservation>), Failure> {
         let id = self.next_id();
         let mut unanswered =
             Unanswered { services, link: &self.link, asked: Some((connected, id)) };
@@ -120,7 +120,7 @@ impl Connection {
         answer
     }
 
-    /// How the server is spoken to; after a handshake if it is not known.
+    /// The negotiated protocol, after a handshake if needed.
     async fn connected(&self, services: Services<'_>) -> Result<Rc<Connected>, Failure> {
         let mut known = self.connected.lock().await;
         if let Some(connected) = &*known {
@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// Forgets how the server was spoken to, unless that is known anew.
+    /// Drops the negotiated protocol, unless it was renewed.
     async fn forget(&self, lost: &Rc<Connected>) {
         let mut known = self.connected.lock().await;
         if known.as_ref().is_some_and(|known| Rc::ptr_eq(known, lost)) {
@@ -155,11 +155,11 @@ impl Connection {
     }
 }
 
-/// A request whose answer is awaited. Dropped before that came, it tells the server so.
+/// A request in flight. Dropping it early sends a cancellation to the server.
 struct Unanswered<'a> {
     services: Services<'a>,
     link: &'a Arc<ServerLink>,
-    /// How the server is spoken to, and the id of the request.
+    /// The negotiated protocol, and the id of the request.
     asked: Option<(&'a Connected, u64)>,
 }
 
@@ -170,7 +170,7 @@ impl Drop for Unanswered<'_> {
         let (pool, memory) = (Rc::clone(self.services.pool), Arc::clone(self.services.memory));
         let link = Arc::clone(self.link);
         spawn_local(async move {
-            // Where it does not reach the server, nobody waits for the answer either.
+            // If it does not reach the server, no caller waits for the answer anyway.
             let services = Services { pool: &pool, memory: &memory };
             let told = exchange(services, &link, cancel, &[]);
             let _ = timeout(link.timeout, told).await;
@@ -179,9 +179,9 @@ impl Drop for Unanswered<'_> {
 }
 
 fn result(answer: Answer) -> Result<String, Failure> {
-    match answer.said {
-        Said::Result(result) => Ok(result),
-        Said::Error(error) => Err(Failure::Rpc(error)),
-        Said::Accepted | Said::Status => Err(Failure::Status(answer.status)),
+    match answer.body {
+        ReplyBody::Result(result) => Ok(result),
+        ReplyBody::Error(error) => Err(Failure::Rpc(error)),
+        ReplyBody::Accepted | ReplyBody::Status => Err(Failure::Status(answer.status)),
     }
 }

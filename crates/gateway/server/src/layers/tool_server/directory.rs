@@ -14,7 +14,7 @@ use super::running_calls::RunningCalls;
 #[derive(Debug)]
 pub(crate) struct ToolDirectory {
     registry: ArcSwap<ToolRegistry>,
-    /// Held while a new registry is made from the one in force, so that no change is lost.
+    /// Locked while a new registry is derived from the current one, so that no change is lost.
     changing: Mutex<()>,
     /// The calls of MCP clients.
     pub(crate) calls: RunningCalls,
@@ -43,8 +43,7 @@ impl ToolDirectory {
         (up, registry.servers().len() - up)
     }
 
-    /// Takes over the servers and the local tools of a configuration.
-    /// The tools of servers that did not change stay.
+    /// Applies the servers and local tools of a configuration. Unchanged servers keep their tools.
     pub(crate) fn configure(&self, layer: Option<&ToolLayer>) {
         self.change(|old| {
             let none: (&[LocalTool], &[Arc<ServerLink>]) = (&[], &[]);
@@ -61,11 +60,11 @@ impl ToolDirectory {
         });
     }
 
-    /// Notes what a look at a server found: its tools, or why there are none.
+    /// Records the result of a refresh: the server's tools, or the failure.
     pub(crate) fn note(&self, link: &Arc<ServerLink>, found: Result<Vec<Tool>, String>) {
         self.change(|old| {
             let server = old.server(&link.name)?;
-            // It was replaced while it was looked at.
+            // It was replaced during the refresh.
             if !Arc::ptr_eq(&server.link, link) {
                 return None;
             }
@@ -84,7 +83,7 @@ impl ToolDirectory {
     }
 }
 
-/// A registry with a server and its tools as they were.
+/// A registry with the previous tools of a server.
 fn adopted(next: &ToolRegistry, old: &ToolRegistry, name: &str) -> ToolRegistry {
     let Some(server) = old.server(name) else { return next.clone() };
     let known = next.with_server(name, Arc::clone(&server.link));

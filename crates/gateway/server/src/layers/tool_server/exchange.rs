@@ -1,4 +1,4 @@
-//! One exchange with a tool server: a message goes out, its answer is read as far as it matters.
+//! One exchange with a tool server: sends a message and reads its answer.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,35 +19,35 @@ use tokio::time::timeout;
 use super::failure::Failure;
 use super::link::ServerLink;
 use crate::base::clock;
-use crate::base::memory::{Held, MemoryBudget, UNCOUNTED};
+use crate::base::memory::{MemoryBudget, MemoryReservation, UNCOUNTED};
 use crate::http::decode::Decoder;
 use crate::http::request_body::RequestBody;
 use crate::upstream::{InFlightGuard, Pool, UpstreamConn, UpstreamError};
 
-/// How long a stream may take to end behind the answer, for its connection to be used again.
+/// Time limit for the end of a stream after the answer, so that its connection can be reused.
 const END_OF_STREAM: Duration = Duration::from_secs(1);
 
-/// What a server is told about the request of the client: headers.
+/// Headers that identify the client's request to a server.
 pub(crate) type Trace = Vec<(HeaderName, HeaderValue)>;
 
-/// What exchanges need of a worker.
+/// The parts of a worker that exchanges use.
 #[derive(Clone, Copy)]
 pub(crate) struct Services<'a> {
     pub(crate) pool: &'a Rc<Pool>,
     pub(crate) memory: &'a Arc<MemoryBudget>,
 }
 
-/// Sends a message and reads the answer, whose bytes stay counted as long as the caller holds
-/// them. The caller bounds the time.
+/// Sends a message and reads the answer, whose bytes count as memory in use until the caller drops
+/// them. The caller sets the time limit.
 ///
 /// # Errors
-/// There is no answer.
+/// No answer was received.
 pub(super) async fn exchange(
     services: Services<'_>,
     link: &ServerLink,
     outgoing: Outgoing,
     trace: &[(HeaderName, HeaderValue)],
-) -> Result<(Answer, Option<Held>), Failure> {
+) -> Result<(Answer, Option<MemoryReservation>), Failure> {
     let chosen = link.upstream.choose(None, clock::now());
     let in_flight = chosen.ok_or(Failure::Unreachable)?;
     let id = outgoing.id;
@@ -72,13 +72,13 @@ pub(super) async fn exchange(
     Ok((answer, held))
 }
 
-/// Reads the answer. Whether the body is read to its end.
+/// Reads the answer; also returns whether the body was read to its end.
 async fn read(
     reader: &mut AnswerReader,
     body: &mut Incoming,
     mut decoder: Option<(Decoder, usize)>,
     memory: &Arc<MemoryBudget>,
-    held: &mut Option<Held>,
+    held: &mut Option<MemoryReservation>,
 ) -> Result<bool, Failure> {
     let mut size = 0;
     while let Some(frame) = body.frame().await {
@@ -97,8 +97,8 @@ async fn read(
     Ok(true)
 }
 
-/// Waits a little for the end of a stream whose answer came, so that its connection can be used
-/// again. A stream that goes on ends with its connection.
+/// Waits briefly for the end of a stream after the answer, so that its connection can be reused. If
+/// the stream continues, its connection is closed.
 async fn drain(
     pool: Rc<Pool>,
     mut body: Incoming,
@@ -147,6 +147,6 @@ fn request(
     for (name, value) in trace {
         request = request.header(name, value);
     }
-    // Names and values were made by the gateway, or are those of a session that was checked.
+    // The gateway made the names and values, or checked them as a session id.
     request.body(RequestBody::Full(Bytes::from(outgoing.body))).map_err(|_| Failure::Broken)
 }

@@ -1,4 +1,4 @@
-//! Why there is no answer of a tool server.
+//! Failures of calls to tool servers.
 
 use plimsoll_gateway_mcp::ListError;
 use plimsoll_gateway_mcp::client::Fault;
@@ -7,33 +7,33 @@ use plimsoll_gateway_mcp::rpc::RpcError;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::no_memory;
 
-/// Why there is no answer of a tool server.
+/// Why a tool server gave no answer.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// No connection could be opened.
     Unreachable,
     /// The connection broke.
     Broken,
-    /// It took longer than allowed.
+    /// It exceeded the time limit.
     TimedOut,
-    /// The gateway holds too much already.
+    /// The memory budget is exhausted.
     NoMemory,
-    /// It answered something else than an answer.
+    /// Its answer was invalid.
     Fault(Fault),
-    /// It answered this status and nothing else.
+    /// It answered only this status.
     Status(u16),
-    /// It answered an error.
+    /// It answered with an error.
     Rpc(RpcError),
-    /// It cannot be spoken to.
+    /// The handshake failed.
     Handshake(String),
     /// Its list of tools cannot be used.
     List(ListError),
-    /// The result of a call is none.
+    /// The result of a call is invalid.
     Result(&'static str),
 }
 
 impl Failure {
-    /// What happened, behind the name of the server.
+    /// The failure, as the rest of a sentence after the server's name.
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::Unreachable => "it cannot be reached".to_owned(),

@@ -1,4 +1,4 @@
-//! The layer `tools` of a configuration: checked and complete.
+//! The `tools` layer of a configuration, checked and complete.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ pub(crate) struct ToolLayer {
     pub(crate) allow: AllowLists,
     pub(crate) local: Vec<LocalTool>,
     pub(crate) servers: Vec<Arc<ServerLink>>,
-    /// What bounds the sessions of MCP clients.
+    /// Limits of the sessions of MCP clients.
     pub(crate) sessions: SessionRules,
-    /// How long such a session lives.
+    /// The lifetime of such a session.
     pub(crate) session_timeout: HumanDuration,
     pub(crate) refresh: HumanDuration,
 }
 
-/// Calls by what became of them. Calls of tools that do not exist have the server `none`.
+/// Calls by outcome. Calls of unknown tools have the server `none`.
 pub(crate) static CALLS: LayerCounter = LayerCounter {
     name: "tool_calls",
     help: "Calls of tools by server and outcome",

@@ -1,4 +1,4 @@
-//! How a tool server is reached. All workers share it.
+//! The link to a tool server, shared by all workers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use plimsoll_gateway_mcp::is_server_name;
 use crate::config::secret::Secret;
 use crate::config::units::{ByteSize, HumanDuration};
 use crate::config::upstream::UpstreamSpec;
-use crate::layers::tool_server::{ToolProtocolSpec, ToolServerSpec};
+use crate::layers::tool_server::ToolServerSpec;
 use crate::upstream::{Upstream, address_of};
 
-/// Idle connections are kept for less than the five seconds after which common servers close them:
-/// a request must not meet the end of its connection.
+/// Idle connections are kept for less than five seconds, after which common servers close them, so
+/// that a request does not hit a closing connection.
 const KEEP_ALIVE: HumanDuration = HumanDuration::secs(4);
 
-/// How a tool server is reached.
+/// The link to a tool server.
 #[derive(Debug)]
 pub(crate) struct ServerLink {
     pub(crate) name: Arc<str>,
@@ -34,7 +34,7 @@ pub(crate) struct ServerLink {
     pub(crate) limit: usize,
 }
 
-/// What servers have in common.
+/// The common settings of servers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerSettings {
     pub(crate) timeout: HumanDuration,
@@ -43,7 +43,7 @@ pub(crate) struct ServerSettings {
 
 impl ServerLink {
     /// # Errors
-    /// A message about an invalid value. It does not repeat the URL, which may hold a password.
+    /// A message about an invalid value. It omits the URL, which may contain a password.
     pub(crate) fn new(
         name: &str,
         spec: &ToolServerSpec,
@@ -78,7 +78,7 @@ impl ServerLink {
             upstream: Upstream::new(name, &upstream)?,
             path,
             authorization,
-            protocol: protocol(spec.protocol),
+            protocol: spec.protocol,
             timeout: timeout.0,
             limit: usize::try_from(settings.result_bytes.0).unwrap_or(usize::MAX),
         })
@@ -100,7 +100,7 @@ impl ServerLink {
             .collect()
     }
 
-    /// Whether another one reaches the same server in the same way.
+    /// Whether two links reach the same server with the same settings.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (&self.name, &self.url, &self.authorization, self.protocol, self.timeout, self.limit)
             == (
@@ -118,14 +118,6 @@ impl ServerLink {
 fn parse(url: &str) -> Option<(String, Uri)> {
     let url: Uri = url.parse().ok()?;
     Some((address_of(&url)?, url.path_and_query()?.clone().into()))
-}
-
-const fn protocol(spec: ToolProtocolSpec) -> Protocol {
-    match spec {
-        ToolProtocolSpec::Auto => Protocol::Auto,
-        ToolProtocolSpec::Sessions => Protocol::Sessions,
-        ToolProtocolSpec::Stateless => Protocol::Stateless,
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The calls of MCP clients that can be cancelled. All workers share them: a cancellation may come
-//! to another worker than its call.
+//! The calls of MCP clients that can be cancelled, shared by all workers, because a cancellation
+//! may reach another worker than its call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ type Key = (String, String);
 #[derive(Debug, Default)]
 pub(crate) struct RunningCalls(Mutex<HashMap<Key, Arc<Notify>>>);
 
-/// A call that can be cancelled as long as this is held.
+/// A call that can be cancelled until this is dropped.
 #[derive(Debug)]
 pub(crate) struct RunningCall<'a> {
     all: &'a RunningCalls,
@@ -26,18 +26,18 @@ impl RunningCalls {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a call. Of two with the same id at once only the later one can be cancelled: a client
-    /// must not do that.
+    /// Registers a call. Of two concurrent calls with the same id, which the protocol forbids, only
+    /// the later one can be cancelled.
     pub(crate) fn begin(&self, session: &str, id: String) -> RunningCall<'_> {
         let (key, stop) = ((session.to_owned(), id), Arc::<Notify>::default());
         self.all().insert(key.clone(), Arc::clone(&stop));
         RunningCall { all: self, key, stop }
     }
 
-    /// Stops a call, if it is under way.
+    /// Cancels a call in progress.
     pub(crate) fn cancel(&self, session: &str, id: String) {
         if let Some(stop) = self.all().remove(&(session.to_owned(), id)) {
-            // It is kept for a call that does not wait yet.
+            // `notify_one` also wakes a call that waits later.
             stop.notify_one();
         }
     }

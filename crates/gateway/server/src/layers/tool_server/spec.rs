@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_gateway_mcp::client::Protocol;
 use serde::Deserialize;
 
 use crate::config::secret::Secret;
 use crate::config::units::{ByteSize, HumanDuration};
 
-/// Tools: the gateway's own, and those of servers that speak MCP.
+/// Tools: the gateway's own, and tools of MCP servers.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -16,23 +17,23 @@ pub struct ToolsSpec {
     pub local: Vec<String>,
     /// Servers of tools, by name. More can be registered at `POST /v1/mcp/servers`.
     pub servers: BTreeMap<String, ToolServerSpec>,
-    /// What each tenant may call: names of tools, `SERVER/*` for all tools of a server, `local/*`
-    /// for the gateway's own. `*` stands for every tenant and for requests without one. What is not
-    /// listed is refused.
+    /// The tools that each tenant may call: names of tools, `SERVER/*` for all tools of a server,
+    /// `local/*` for the gateway's own. `*` matches every tenant and requests without one. Tools
+    /// that are not listed are refused.
     pub allow: BTreeMap<String, Vec<String>>,
     /// Most calls of a session.
     pub calls_per_session: u32,
-    /// Most open sessions of MCP clients. A tenant, without one a consumer, leaves an eighth to all
-    /// others.
+    /// Most open sessions of MCP clients. One tenant, or consumer without a tenant, may use at most
+    /// seven eighths.
     pub sessions: usize,
-    /// Life time of a session of an MCP client.
+    /// Lifetime of a session of an MCP client.
     pub session_timeout: HumanDuration,
     /// Time limit of a call to a server, from its start to the last byte of its answer.
     pub timeout: HumanDuration,
     /// Largest answer of a server, streamed or not.
     pub result_bytes: ByteSize,
-    /// Time between two looks at the tools of each server; a server that does not answer is looked
-    /// at every two seconds.
+    /// Time between two requests for the tools of each server; unavailable servers are asked every
+    /// two seconds.
     pub refresh: HumanDuration,
 }
 
@@ -57,29 +58,15 @@ impl Default for ToolsSpec {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ToolServerSpec {
-    /// Where it speaks MCP over Streamable HTTP: `http://HOST:PORT/PATH`.
+    /// Its MCP endpoint (Streamable HTTP): `http://HOST:PORT/PATH`.
     pub url: String,
-    /// Key that is sent to it as `authorization: Bearer`; `${NAME}` for an environment variable.
+    /// Key to send as `authorization: Bearer`; `${NAME}` for an environment variable.
     #[serde(default)]
     pub key: Option<Secret>,
-    /// The versions of MCP that are spoken to it.
+    /// The versions of MCP to use.
     #[serde(default)]
-    pub protocol: ToolProtocolSpec,
+    pub protocol: Protocol,
     /// Time limit of a call, instead of `tools.timeout`.
     #[serde(default)]
     pub timeout: Option<HumanDuration>,
-}
-
-/// The versions of MCP that are spoken to a server.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ToolProtocolSpec {
-    /// the newest that it knows
-    #[default]
-    Auto,
-    /// those with sessions, 2025-06-18 and 2025-11-25
-    Sessions,
-    /// the one without, 2026-07-28
-    Stateless,
 }

@@ -1,4 +1,4 @@
-//! `POST /a2a`: JSON-RPC of A2A, sent on to an agent. What the agent answers passes piece by piece.
+//! `POST /a2a`: A2A's JSON-RPC, forwarded to an agent, whose answer is streamed back.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::routes::proxy;
 /// Serves a request.
 pub(super) async fn serve(mut request: ApiRequest) -> Response<ResponseBody> {
     let format = request.context.config.error_format;
-    // What is no JSON-RPC at all gets an answer of HTTP.
+    // Bodies that are not JSON-RPC get a plain HTTP error.
     let body = match request.post().await {
         Ok(body) => body,
         Err(error) => return respond_error(request.context, error, format),
@@ -53,7 +53,7 @@ pub(super) async fn serve(mut request: ApiRequest) -> Response<ResponseBody> {
     }
 }
 
-/// Sends a request on to an agent, with the path that it took. `named` is the path of its body.
+/// Forwards a request to an agent, with its agent path. `named` is the path in its body.
 ///
 /// # Errors
 /// A loop, a path that is too long, an agent that does not answer.

@@ -1,5 +1,5 @@
-//! The way that a message took through agents. It travels in a header, which an agent that calls
-//! back through the gateway sends on: so loops and endless chains end here.
+//! The path of a message through agents. It is sent in a header, which agents that call back
+//! through the gateway forward, so that loops and endless chains are detected.
 
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
@@ -9,17 +9,17 @@ use crate::layers::agent_layer::{MAX_DEPTH, PATH_HEADER, is_name};
 
 const NO_AGENTS: &str = "the path names no agents";
 
-/// The agents that had a message, the one that gets it next included.
+/// The agents that received a message, including the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AgentPath(Vec<String>);
 
 impl AgentPath {
-    /// The path of a request, with the agent that gets it next. `named` is the path that the body
-    /// gives; where there is also a header, both are the same.
+    /// The path of a request, including the next agent. `named` is the path in the body; a header
+    /// must equal it.
     ///
     /// # Errors
-    /// `agent_loop`: the agent had the message before. `agent_depth`: too many had it. A path that
-    /// cannot be read.
+    /// `agent_loop`: the agent already received the message. `agent_depth`: too many agents. An
+    /// unreadable path.
     pub(super) fn next(
         headers: &HeaderMap,
         named: Option<Vec<String>>,
@@ -57,10 +57,11 @@ impl AgentPath {
     /// The value of the header for the next agent.
     ///
     /// # Errors
-    /// None: names are header values.
+    /// Never: names are valid header values.
     pub(super) fn header(&self) -> Result<HeaderValue, ErrorResponse> {
-        HeaderValue::try_from(self.0.join(","))
-            .map_err(|_| ErrorResponse::internal_error("an agent's name is no header value"))
+        HeaderValue::try_from(self.0.join(",")).map_err(|_| {
+            ErrorResponse::internal_error("the agent's name is not a valid header value")
+        })
     }
 }
 

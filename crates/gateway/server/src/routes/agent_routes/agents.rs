@@ -11,10 +11,10 @@ use crate::exchange::respond::{HandlerResult, json as json_response};
 use crate::http::error_response::{ErrorResponse, no_such};
 use crate::layers::agent_layer::Agent;
 
-/// The agent of this name, for whoever asks; without a name the default one.
+/// The agent of this name, or the default one, if the tenant may use it.
 ///
 /// # Errors
-/// `agent_not_found`, and `agent_denied`: it is there, and not for this tenant.
+/// `agent_not_found`, or `agent_denied` if the tenant may not use it.
 pub(super) fn find(
     context: &RequestContext,
     name: Option<&str>,

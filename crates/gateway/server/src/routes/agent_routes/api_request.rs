@@ -21,7 +21,7 @@ use crate::layers::agent_layer::AgentLayer;
 /// A request of the layer.
 pub(super) struct ApiRequest {
     pub(super) head: Parts,
-    /// Until it is read.
+    /// `None` once it was read.
     body: Option<Incoming>,
     pub(super) context: Box<RequestContext>,
     /// The last parameter of the path.
@@ -43,10 +43,10 @@ impl ApiRequest {
         expect_method(&self.head.method, &Method::GET)
     }
 
-    /// The body of a `POST`, whole.
+    /// The whole body of a `POST`.
     ///
     /// # Errors
-    /// Another method; a body that is no JSON by its type, encoded, too large or too slow.
+    /// Another method; a body that is not JSON by its type, encoded, too large or too slow.
     pub(super) async fn post(&mut self) -> Result<Bytes, ErrorResponse> {
         expect_method(&self.head.method, &Method::POST)?;
         expect_plain(&self.head.headers)?;
@@ -63,10 +63,10 @@ impl ApiRequest {
         Ok(body)
     }
 
-    /// As [`Self::post`], judged by the policy: what it redacts is gone.
+    /// Like [`Self::post`], after the policy's check and redactions.
     ///
     /// # Errors
-    /// Those of [`Self::post`] and [`document::check`].
+    /// As [`Self::post`] and [`document::check`].
     pub(super) async fn post_judged(&mut self) -> Result<Bytes, ErrorResponse> {
         let body = self.post().await?;
         document::check(&mut self.context, body, Source::Protocol).await
@@ -80,7 +80,7 @@ impl ApiRequest {
     /// The layer's settings.
     ///
     /// # Errors
-    /// The configuration that is in force now has no such layer.
+    /// The configuration in force has no such layer.
     pub(super) fn layer(&self) -> Result<Arc<AgentLayer>, ErrorResponse> {
         layer(&self.context)
     }
@@ -89,23 +89,23 @@ impl ApiRequest {
 /// The layer's settings.
 ///
 /// # Errors
-/// The configuration that is in force now has no such layer.
+/// The configuration in force has no such layer.
 pub(super) fn layer(context: &RequestContext) -> Result<Arc<AgentLayer>, ErrorResponse> {
     context.config.layers.agents.clone().ok_or_else(|| ErrorResponse::not_found(no_such("route")))
 }
 
-/// Reads a JSON object; nothing at all is an empty one.
+/// Reads a JSON object; an empty body counts as an empty object.
 ///
 /// # Errors
-/// It is no object, or not of this form.
+/// It is not an object, or has another form.
 pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T, ErrorResponse> {
     let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
-    // serde would read an array as an object with its members in order.
+    // serde would also read an array with the members in order.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(ErrorResponse::bad_request("the body is not a JSON object"));
     }
     serde_json::from_slice(body).map_err(|error| {
-        // The error of a value repeats it.
+        // Errors about a value repeat it.
         let place = format!("line {}, column {}", error.line(), error.column());
         let message = match error.classify() {
             Category::Data => "the body is not what this route takes",

@@ -22,7 +22,7 @@ const LISTED: usize = 1_000;
 
 /// The body of `POST /v1/hitl`.
 #[derive(Debug, Deserialize)]
-struct Wanted {
+struct CreateApproval {
     action: String,
     #[serde(default)]
     details: Value,
@@ -33,7 +33,7 @@ struct Wanted {
 /// The details of an approval as they are stored.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Details {
-    /// The consumer whose key asked; `None` where no keys are needed.
+    /// The consumer that requested it; `None` without keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     asked_by: Option<String>,
     #[serde(default, skip_serializing_if = "Value::is_null")]
@@ -58,7 +58,7 @@ struct Decision {
 /// `POST /v1/hitl`.
 pub(super) async fn create(request: &mut ApiRequest) -> HandlerResult {
     let body = request.post().await?;
-    let wanted: Wanted = object(&body)?;
+    let wanted: CreateApproval = object(&body)?;
     if wanted.action.is_empty() {
         return Err(ErrorResponse::bad_request("`action` is empty"));
     }
@@ -151,7 +151,7 @@ const fn operation(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The outcome is a part of the answer, so that whoever comes late need not ask again.
+/// The outcome is in the answer, so that a late caller need not ask again.
 fn already_decided(state: ApprovalState) -> Response<ResponseBody> {
     let state = state.name();
     let message = format!("the approval has an outcome already: {state}");

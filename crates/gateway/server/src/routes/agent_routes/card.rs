@@ -18,10 +18,10 @@ use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::RequestBody;
 use crate::layers::agent_layer::Agent;
 
-/// Where cards were before A2A 0.3.
+/// The path of cards before A2A 0.3.
 const OLD_PATH: &str = "/.well-known/agent.json";
 
-/// The binding that the gateway serves.
+/// The binding that the gateway supports.
 const JSON_RPC: &str = "JSONRPC";
 
 /// Serves a request.
@@ -49,7 +49,7 @@ fn no_card() -> ErrorResponse {
     ErrorResponse::agent_error("the agent has no card")
 }
 
-/// The agent's card; none where it has none there.
+/// The agent's card; `None` if it has none.
 async fn fetch(
     context: &RequestContext,
     agent: &Agent,
@@ -67,11 +67,11 @@ async fn fetch(
     let body = document::scrub_response(context, &parts.headers, body).await?;
     match serde_json::from_slice(&body) {
         Ok(Value::Object(card)) if parts.status.is_success() => Ok(Some(card)),
-        _ => Err(ErrorResponse::agent_error("the agent's card is no JSON object")),
+        _ => Err(ErrorResponse::agent_error("the agent's card is not a JSON object")),
     }
 }
 
-/// The gateway's address, as the client named it.
+/// The gateway's address in the client's request.
 fn base_of(head: &Parts, tls: bool) -> Result<String, ErrorResponse> {
     let named = head.headers.get(HOST).and_then(|host| host.to_str().ok());
     let host = head.uri.authority().map(Authority::as_str).or(named);
@@ -79,8 +79,8 @@ fn base_of(head: &Parts, tls: bool) -> Result<String, ErrorResponse> {
     Ok(format!("{}://{host}", if tls { "https" } else { "http" }))
 }
 
-/// Leaves only what the gateway serves: JSON-RPC, at its own address. A signature would be of
-/// another card.
+/// Reduces the card to JSON-RPC at the gateway's address. Signatures are removed, because they
+/// would not match.
 fn rewrite(card: &mut Map<String, Value>, url: &str) {
     card.remove("signatures");
     if let Some(old) = card.get_mut("url") {

@@ -1,5 +1,5 @@
-//! `POST /api/chat`: the agent loop, run by the gateway. The model is asked, its tool calls are
-//! made, their results go back to it, until it answers without tool calls or a bound is reached.
+//! `POST /api/chat`: the gateway's agent loop. It asks the model, makes its tool calls and returns
+//! their results, until the model answers without tool calls or a limit is reached.
 
 use std::sync::Arc;
 
@@ -23,29 +23,29 @@ use crate::layers::tool_server::Trace;
 use crate::routes::llm;
 use crate::routes::tools::{self, CallError};
 
-/// The longest name and id of a tool call that goes back to the model.
+/// The longest name and id of a tool call that is returned to the model.
 const MAX_NAME: usize = 256;
 
 /// The body of the request.
 #[derive(Debug, Deserialize)]
-struct Wanted {
+struct ChatRequest {
     message: String,
     #[serde(default)]
     context: Vec<Value>,
 }
 
-/// What the loop came to.
+/// The result of the loop.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) response: String,
     /// Answers of the model.
     pub(super) steps: u32,
-    /// Calls of tools, those that failed included.
+    /// Tool calls, including failed ones.
     pub(super) tool_calls: u32,
     pub(super) model: String,
 }
 
-/// A tool call that a model asks for.
+/// A tool call requested by a model.
 #[derive(Debug)]
 struct ToolCall {
     id: String,
@@ -72,15 +72,15 @@ async fn answer(request: &mut ApiRequest) -> Result<Outcome, ErrorResponse> {
     Box::pin(run(context, &request.head.headers, messages, &mut work)).await
 }
 
-/// The messages of a request's body, which is not needed any more.
+/// The messages of a request's body, which is dropped.
 fn messages(body: &[u8]) -> Result<Vec<Value>, ErrorResponse> {
-    let Wanted { message, context } = object(body)?;
+    let ChatRequest { message, context } = object(body)?;
     let mut messages: Vec<Value> = context.into_iter().map(turn).collect::<Result<_, _>>()?;
     messages.push(json!({"role": "user", "content": message}));
     Ok(messages)
 }
 
-/// A turn of the context: a message with role and content, or a text that the user said.
+/// A turn of the context: a message with role and content, or a user's text.
 fn turn(turn: Value) -> Result<Value, ErrorResponse> {
     if let Value::String(text) = turn {
         return Ok(json!({"role": "user", "content": text}));
@@ -118,7 +118,7 @@ pub(super) async fn run(
         let completion = Box::pin(completion).await;
         let message = message_of(counted(context, "chat_step", completion)?)?;
         let calls = calls_of(&message)?;
-        // It stays while its tools are called, and so do the calls.
+        // The message and its calls stay in memory until its tools have run.
         conversation.hold_beside(2 * value_bytes(&message))?;
         if calls.is_empty() {
             let response = message["content"].as_str().unwrap_or_default().to_owned();
@@ -145,7 +145,7 @@ pub(super) async fn run(
     Err(ErrorResponse::step_limit(format!("the model still calls tools after {most} steps")))
 }
 
-/// The tools that whoever asks may call, as a model is told of them.
+/// The tools that the caller may use, in the model's format.
 fn tools_for(context: &RequestContext) -> Vec<Value> {
     let Some(layer) = &context.config.layers.tools else { return Vec::new() };
     let registry = tools::registry(context);
@@ -162,7 +162,7 @@ fn tools_for(context: &RequestContext) -> Vec<Value> {
     described.collect()
 }
 
-/// What a model is told: messages of the conversation, and tools.
+/// The texts for a model: messages of the conversation, and tools.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Texts {
     messages: Vec<Value>,
@@ -179,7 +179,7 @@ struct ModelRequest<'a> {
 }
 
 impl Texts {
-    /// The same as the policy lets it pass.
+    /// Applies the policy.
     async fn judged(self, context: &mut RequestContext) -> Result<Self, ErrorResponse> {
         if !context.config.layers.judge_requests() {
             return Ok(self);
@@ -194,15 +194,15 @@ impl Texts {
     }
 }
 
-/// What the policy has let pass. Each text is judged once, when it is added: the policy looks at
-/// each message and at each tool by itself, so what was said before changes nothing.
+/// The texts that passed the policy. Each is judged once, when it is added: the policy judges
+/// messages and tools one by one, so earlier texts do not matter.
 #[derive(Debug)]
 struct Conversation<'w> {
     texts: Texts,
     work: &'w mut Work,
     /// Bytes of the texts.
     bytes: usize,
-    /// Bytes that are held beside them until more is said.
+    /// Further bytes that are held until the next message.
     beside: usize,
 }
 
@@ -211,7 +211,7 @@ impl<'w> Conversation<'w> {
         Self { texts: Texts::default(), work, bytes: 0, beside: 0 }
     }
 
-    /// Counts bytes until more is said.
+    /// Reserves bytes until the next message.
     fn hold_beside(&mut self, bytes: usize) -> Result<(), ErrorResponse> {
         self.beside += bytes;
         Ok(self.work.resize(self.bytes + self.beside)?)
@@ -238,7 +238,7 @@ impl<'w> Conversation<'w> {
     }
 }
 
-/// A conversation, as long as a client's may be.
+/// Limits a conversation to the length of a client's body.
 fn bounded(context: &RequestContext, body: String) -> Result<Bytes, ErrorResponse> {
     let most = context.config.server.body_bytes.0;
     if body.len() as u64 > most {
@@ -274,7 +274,7 @@ fn short_text(value: &Value) -> Option<String> {
     value.as_str().filter(|text| text.len() <= MAX_NAME).map(str::to_owned)
 }
 
-/// The model's message as it goes back to it.
+/// The model's message in the next request.
 fn asked(message: &Value, calls: &[ToolCall]) -> Value {
     let calls: Vec<Value> = calls
         .iter()
@@ -286,14 +286,14 @@ fn asked(message: &Value, calls: &[ToolCall]) -> Value {
     json!({"role": "assistant", "content": message["content"], "tool_calls": calls})
 }
 
-/// Makes a tool call, and gives the text that the model gets. What fails is told to the model; what
-/// the policy blocks ends the chat.
+/// Makes a tool call and returns the text for the model. Failures are reported to the model;
+/// blocked content ends the chat.
 async fn make(
     context: &mut RequestContext,
     call: &ToolCall,
     trace: &Trace,
 ) -> Result<String, ErrorResponse> {
-    // Some models write nothing for no arguments.
+    // Some models write an empty string for no arguments.
     let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
     let is_object = read_object::<IgnoredAny>(arguments).is_ok();
     let made = if is_object {
@@ -302,7 +302,7 @@ async fn make(
         let call = tools::ToolCall { name, arguments, session, trace, running };
         tools::call(context, call).await
     } else {
-        Err(ErrorResponse::bad_request("the arguments are no JSON object").into())
+        Err(ErrorResponse::bad_request("the arguments are not a JSON object").into())
     };
     let error = match made {
         Ok(called) => {
@@ -318,7 +318,7 @@ async fn make(
     Ok(told)
 }
 
-/// The texts of a tool's result; where it has others, the result as it is.
+/// The texts of a tool's result; the raw result if it has other content.
 fn text_of(result: &[u8]) -> String {
     let parsed: Value = serde_json::from_slice(result).unwrap_or_default();
     let content = parsed["content"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -329,7 +329,7 @@ fn text_of(result: &[u8]) -> String {
     }
 }
 
-/// A JSON document without personal data, where the configuration says so.
+/// Removes personal data from a JSON document, if configured.
 pub(super) async fn scrubbed(
     context: &RequestContext,
     body: String,

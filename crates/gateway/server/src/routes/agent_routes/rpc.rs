@@ -14,15 +14,15 @@ use crate::layers::agent_layer::VERSION_HEADER;
 const PARSE_ERROR: i64 = -32_700;
 /// The JSON is not a request.
 const INVALID_REQUEST: i64 = -32_600;
-/// There is no such method.
+/// The method is unknown.
 pub(super) const METHOD_NOT_FOUND: i64 = -32_601;
 /// The method does not take these parameters.
 const INVALID_PARAMS: i64 = -32_602;
-/// The agent cannot be reached, or broke off.
+/// The agent is unreachable, or the connection broke.
 const INTERNAL_ERROR: i64 = -32_603;
-/// A2A: a version that the server does not speak.
+/// A2A: an unsupported version.
 pub(super) const VERSION_NOT_SUPPORTED: i64 = -32_009;
-/// The gateway refuses; the data says why.
+/// The gateway refused; the data has the reason.
 const REFUSED: i64 = -32_000;
 
 /// Whether a version of A2A has a method.
@@ -32,19 +32,18 @@ fn has_method(version: &str, method: &str) -> bool {
     own.flat_map(|(_, methods)| methods.split(' ')).any(|known| known == method)
 }
 
-/// Why a request is not sent on.
+/// Why a request is not forwarded.
 #[derive(Debug, PartialEq)]
 pub(super) struct RpcError {
-    /// Of the request, as far as it could be read.
+    /// The id of the request, if it was readable.
     id: Value,
     code: i64,
     message: String,
-    /// For programs: `agent_loop`.
+    /// Machine-readable: `agent_loop`.
     pub(super) kind: &'static str,
 }
 
-/// A request as it is read. Members that are there twice are refused: two readers might take
-/// different ones.
+/// A request. Duplicate members are refused, because two readers might use different ones.
 #[derive(Debug, Deserialize)]
 struct Members {
     jsonrpc: Option<Value>,
@@ -52,13 +51,12 @@ struct Members {
     id: Value,
     method: Option<Value>,
     params: Option<Value>,
-    /// Read to the end, so that what is no JSON, or too deep, is found wherever it is.
+    /// Parsed completely, so that invalid or deep JSON is found anywhere.
     #[serde(flatten)]
     _others: Map<String, Value>,
 }
 
-/// Reads a request of A2A in one of its versions, as the header `a2a-version` says: without it 0.3.
-/// Returns its id.
+/// Reads an A2A request in the version of the header `a2a-version`, by default 0.3. Returns its id.
 ///
 /// # Errors
 /// The error for the client.
@@ -85,7 +83,7 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap) -> Result<Value, RpcError> 
     Ok(id)
 }
 
-/// Why JSON is no request.
+/// Why JSON is not a request.
 fn misfit(body: &[u8]) -> &'static str {
     match body.trim_ascii_start().first() {
         Some(b'{') => "a member appears twice",
@@ -128,7 +126,7 @@ impl RpcError {
         Self { id, code, message: error.message, kind: error.kind }
     }
 
-    /// As A2A says, in a 200.
+    /// With status 200, as A2A requires.
     pub(super) fn response(&self) -> Response<ResponseBody> {
         // The form of errors of A2A 1.0 (google.rpc.ErrorInfo); in 0.3 the data may be anything.
         let info = json!({
@@ -146,7 +144,7 @@ fn invalid(id: Value, message: &str) -> RpcError {
     RpcError::new(id, INVALID_REQUEST, message)
 }
 
-/// Whether a version is the one that is wanted, in any of its patches.
+/// Whether a version is the wanted one, ignoring the patch number.
 fn is_version(version: &str, wanted: &str) -> bool {
     version.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

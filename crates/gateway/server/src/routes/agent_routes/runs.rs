@@ -1,4 +1,4 @@
-//! `/v1/runs`: the agent loop in the background. Its result stays for a while, in the store.
+//! `/v1/runs`: the agent loop in the background. The store keeps its result for a while.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -26,11 +26,11 @@ use crate::layers::owners::{Work, owner_of, value_bytes};
 
 /// The body of `POST /v1/runs`.
 #[derive(Debug, Deserialize)]
-struct Wanted {
+struct CreateRun {
     input: String,
 }
 
-/// The place of a run among those in progress.
+/// The slot of a run in progress.
 #[derive(Debug)]
 struct Place(Arc<AtomicUsize>);
 
@@ -48,7 +48,7 @@ impl Drop for Place {
     }
 }
 
-/// A run that begins.
+/// A new run.
 struct Run {
     id: RecordId,
     messages: Vec<Value>,
@@ -69,7 +69,7 @@ pub(super) async fn start(mut request: ApiRequest) -> Response<ResponseBody> {
     let body = json!({"run_id": run.id.to_string(), "status": "running"});
     let response = json_response(StatusCode::ACCEPTED, body.to_string());
     let ApiRequest { head, mut context, .. } = request;
-    // The row is that of the start; the steps of the run are counted by the metrics.
+    // The row covers the start; metrics count the steps of the run.
     finish(&mut context, &response);
     spawn_local(Box::pin(carry_out(context, head.headers, run)));
     response
@@ -77,7 +77,7 @@ pub(super) async fn start(mut request: ApiRequest) -> Response<ResponseBody> {
 
 async fn begin(request: &mut ApiRequest) -> Result<Run, ErrorResponse> {
     let body = request.post_judged().await?;
-    let Wanted { input } = object(&body)?;
+    let CreateRun { input } = object(&body)?;
     let layer = request.layer()?;
     let chat = layer.chat.as_ref().ok_or_else(no_run)?;
     let running = &request.context.worker.state.runs;
@@ -93,7 +93,7 @@ async fn begin(request: &mut ApiRequest) -> Result<Run, ErrorResponse> {
     let (timeout, keep) = (chat.spec.run_timeout.0, chat.spec.keep.0);
     let run = Run { id: random_id()?, messages, work, timeout, keep, _place: place };
     let state = json!({"run_id": run.id.to_string(), "status": "running"});
-    // A run whose gateway died is forgotten after its time.
+    // If the gateway dies, the run expires after its time.
     put(&request.context, run.id, &state, timeout.saturating_add(keep)).await?;
     Ok(run)
 }
@@ -145,13 +145,13 @@ async fn put(
     ttl: Duration,
 ) -> Result<(), ErrorResponse> {
     let body = chat::scrubbed(context, state.to_string()).await?;
-    // Nothing in the store counts as held for a client.
+    // Stored bytes do not count as held for a client.
     let body = Bytes::copy_from_slice(&body);
     let put = context.worker.store.put_value(clock::now(), key(context, id), body, ttl).await;
     put.map_err(|error| ErrorResponse::store_unavailable(error.to_string()))
 }
 
-/// The key of a run: whoever is not its owner has another one.
+/// The key of a run, which differs between owners.
 fn key(context: &RequestContext, id: RecordId) -> CacheKey {
     let mut hash = Digest::new(&SHA256);
     hash.update(b"run");

@@ -1,5 +1,5 @@
-//! `POST /v1/a2a/send`: a text for an agent. The gateway speaks A2A with it, in the version that it
-//! understands.
+//! `POST /v1/a2a/send`: a text for an agent. The gateway uses the A2A version that the agent
+//! supports.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ static TRACE_HEADER: HeaderName = HeaderName::from_static("traceparent");
 
 /// The body of the request.
 #[derive(Debug, Deserialize)]
-struct Wanted {
+struct SendMessage {
     agent: String,
     message: String,
     session_id: Option<String>,
@@ -38,7 +38,7 @@ struct Wanted {
 /// An answer of an agent.
 enum Answer {
     Result(Value),
-    /// It does not speak this version, or has no such method.
+    /// It does not support this version, or lacks the method.
     OtherVersion(i64),
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn serve(request: &mut ApiRequest) -> HandlerResult {
 
 async fn send(request: &mut ApiRequest) -> HandlerResult {
     let body = request.post_judged().await?;
-    let wanted: Wanted = object(&body)?;
+    let wanted: SendMessage = object(&body)?;
     let agent = find(&request.context, Some(&wanted.agent))?;
     request.context.llm_info().model = Some(Arc::clone(&agent.name));
     let context = &request.context;
@@ -74,14 +74,14 @@ async fn send(request: &mut ApiRequest) -> HandlerResult {
     Ok(json_response(StatusCode::OK, context.made(body.to_string())?))
 }
 
-/// Asks an agent in one version. Nothing was done by an agent that does not know the method, so
-/// that it can be asked again in the other one.
+/// Sends to an agent in one version. An unknown method had no effect, so that the other version can
+/// be tried.
 async fn ask(
     context: &RequestContext,
     agent: &Agent,
     client: &Parts,
     version: Version,
-    wanted: &Wanted,
+    wanted: &SendMessage,
 ) -> Result<(Answer, usize), ErrorResponse> {
     let id = random_id()?.to_string();
     let body = message(&id, version, &wanted.message).to_string();
@@ -97,8 +97,8 @@ async fn ask(
     Ok((read(&body, &id)?, path.depth()))
 }
 
-/// The head of a request that the gateway makes: of the client's headers only what follows a
-/// message on its way.
+/// The head of a request that the gateway makes: only the client's tracing and path headers are
+/// forwarded.
 fn head(context: &RequestContext, client: &Parts, version: Version) -> Parts {
     let mut head = Request::new(()).into_parts().0;
     (head.method, head.version) = (Method::POST, HttpVersion::HTTP_11);
@@ -114,7 +114,7 @@ fn head(context: &RequestContext, client: &Parts, version: Version) -> Parts {
     head
 }
 
-/// A message with one text. The id of the message is that of the request.
+/// A message with one text. Its id is the id of the request.
 fn message(id: &str, version: Version, text: &str) -> Value {
     let (method, message) = match version {
         Version::Current => (
@@ -133,10 +133,10 @@ fn message(id: &str, version: Version, text: &str) -> Value {
 /// Reads the answer to the request with this id.
 fn read(body: &[u8], id: &str) -> Result<Answer, ErrorResponse> {
     let Ok(Value::Object(mut answer)) = serde_json::from_slice(body) else {
-        return Err(wrong("is no JSON-RPC"));
+        return Err(wrong("is not JSON-RPC"));
     };
     if answer.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(wrong("is no JSON-RPC 2.0"));
+        return Err(wrong("is not JSON-RPC 2.0"));
     }
     if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
         let code = error.get("code").and_then(Value::as_i64);
@@ -151,7 +151,7 @@ fn read(body: &[u8], id: &str) -> Result<Answer, ErrorResponse> {
     let Some(Value::Object(mut result)) = answer.remove("result") else {
         return Err(wrong("has no result"));
     };
-    // In 1.0 the result says by its only member what it is.
+    // In 1.0 the name of the result's only member is its type.
     let inner = ["task", "message"].into_iter().find_map(|name| {
         let is_wrapped = result.len() == 1 && result.get(name).is_some_and(Value::is_object);
         is_wrapped.then(|| result.remove(name)).flatten()
@@ -159,7 +159,7 @@ fn read(body: &[u8], id: &str) -> Result<Answer, ErrorResponse> {
     Ok(Answer::Result(inner.unwrap_or(Value::Object(result))))
 }
 
-/// The agent's error. Its text may be anything, and is not repeated.
+/// The agent's error. Its text is untrusted and is not repeated.
 fn refused(code: i64) -> ErrorResponse {
     ErrorResponse::agent_error(format!("the agent answered with error {code}"))
 }
@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn wrong_answers_are_errors_of_the_agent() {
         for (body, part) in [
-            (json!([]), "no JSON-RPC"),
-            (json!({"id": "7", "result": {}}), "no JSON-RPC 2.0"),
+            (json!([]), "not JSON-RPC"),
+            (json!({"id": "7", "result": {}}), "not JSON-RPC 2.0"),
             (json!({"jsonrpc": "2.0", "id": "8", "result": {}}), "another request"),
             (json!({"jsonrpc": "2.0", "id": 7, "result": {}}), "another request"),
             (json!({"jsonrpc": "2.0", "result": {}}), "another request"),

@@ -17,7 +17,7 @@ use crate::routes::store_error::store_error;
 
 /// The body of `POST /v1/sessions`.
 #[derive(Debug, Deserialize)]
-struct Wanted {
+struct CreateSession {
     ttl_s: Option<u64>,
     #[serde(default)]
     metadata: Map<String, Value>,
@@ -26,7 +26,7 @@ struct Wanted {
 /// `POST /v1/sessions`.
 pub(super) async fn create(request: &mut ApiRequest) -> HandlerResult {
     let body = request.post().await?;
-    let wanted: Wanted = object(&body)?;
+    let wanted: CreateSession = object(&body)?;
     let (layer, context) = (request.layer()?, &request.context);
     let metadata = Value::Object(wanted.metadata).to_string();
     let (owner, id) = (context.identity.owner(), random_id()?);
@@ -89,10 +89,10 @@ fn no_session() -> ErrorResponse {
     ErrorResponse::session_not_found(no_such("session"))
 }
 
-/// The session that a request names, of whoever asks: it is there.
+/// Checks that the caller owns the session that a request names.
 ///
 /// # Errors
-/// `session_not_found`: it never was, has ended or expired, or belongs to somebody else.
+/// `session_not_found`: it never existed, has ended or expired, or has another owner.
 pub(crate) async fn expect_session(
     context: &RequestContext,
     session_id: Option<&str>,

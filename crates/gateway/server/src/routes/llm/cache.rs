@@ -1,4 +1,4 @@
-//! The cache of responses: equal requests at the same time are sent upstream once.
+//! The response cache: concurrent equal requests are sent upstream once.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ async fn look_up_or_fetch(
             match timeout(patience(context, request, proxy), follow.wait()).await {
                 Ok(Followed::Response(answer)) => return hit(context, &answer),
                 Ok(Followed::Lead(lead)) => Some(lead),
-                // The one that is waited for takes long, which says nothing about the upstream.
+                // The other request is slow, which says nothing about the upstream.
                 Ok(Followed::Alone) | Err(_) => None,
             }
         }
@@ -85,8 +85,8 @@ async fn look_up_or_fetch(
     Ok(ready)
 }
 
-/// How long a request waits for the answer to an equal one: a stream is wanted from its first event
-/// on, and a whole answer not before it is complete.
+/// How long a request waits for the answer to an equal one: a streamed answer should start soon, a
+/// whole answer is only useful when complete.
 fn patience(context: &RequestContext, request: &LlmRequest, proxy: &Proxy) -> Duration {
     let wait = context.config.layers.cache.as_ref().map_or(Duration::ZERO, |cache| cache.wait.0);
     match request.streaming {
@@ -95,7 +95,7 @@ fn patience(context: &RequestContext, request: &LlmRequest, proxy: &Proxy) -> Du
     }
 }
 
-/// The key of the response; `None` where the cache is disabled or bypassed.
+/// The key of the response; `None` if the cache is disabled or bypassed.
 fn cache_key(
     context: &mut RequestContext,
     parts: &Parts,
@@ -120,7 +120,7 @@ fn record(context: &mut RequestContext, result: &'static str) {
     }
 }
 
-/// Names the members of a request that the provider did not get.
+/// Names the request members that were not sent to the provider.
 fn left_out_header(names: &str) -> Option<Header> {
     let value = HeaderValue::from_str(names).ok()?;
     Some((HeaderName::from_static("x-gateway-left-out"), value))
@@ -130,7 +130,7 @@ fn cache_header(result: &'static str) -> Header {
     (HeaderName::from_static("x-cache"), HeaderValue::from_static(result))
 }
 
-/// A cached response; a stream keeps its frames. Its reservation is released by the caller.
+/// A cached response; a stream keeps its frames. The caller releases its reservation.
 fn hit(
     context: &mut RequestContext,
     answer: &CachedResponse,
@@ -151,8 +151,8 @@ fn hit(
     Ok(ReadyResponse { response, headers: vec![cache_header("hit")] })
 }
 
-/// The frames of a cached response. The cache may drop it while a slow client still takes it, so
-/// that a large one counts as held until its last frame is taken.
+/// The frames of a cached response. The cache may evict it while a slow client still reads, so a
+/// large one counts as memory in use until its last frame is sent.
 fn hold(context: &RequestContext, answer: &CachedResponse) -> Result<Vec<Bytes>, ErrorResponse> {
     let mut frames = answer.frames.clone();
     let size = frames.iter().map(Bytes::len).sum::<usize>();

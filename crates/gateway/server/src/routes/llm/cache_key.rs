@@ -1,10 +1,9 @@
-//! The key of a cached response: all that decides what the response is.
+//! The key of a cached response: everything that can change the response.
 //!
-//! One function makes it, from who asks (the tenant, and the credential that is passed on), from
-//! which upstream, and what: the endpoint with its query, every member of the body, and every
-//! header that is passed on. Only headers that are known to shape no answer are left out. What the
-//! gateway itself changes in answers belongs to it, too: after a reload that turns scrubbing on, no
-//! answer of before is served.
+//! One function makes it from the caller (the tenant, and the forwarded credential), the upstream,
+//! the endpoint with its query, every member of the body, and every forwarded header, except for
+//! headers that are known not to affect answers. It includes the gateway's own changes to answers:
+//! after a reload that enables scrubbing, no earlier answer is served.
 
 use std::sync::LazyLock;
 use std::time::{Duration, UNIX_EPOCH};
@@ -28,10 +27,10 @@ use crate::layers::identity::Identity;
 use crate::layers::tenant::TenantRule;
 use crate::upstream::Upstream;
 
-/// The digest of a body's members and its endpoint, however they are written.
+/// The digest of a body's members and its endpoint, independent of spelling.
 pub(super) type BodyKey = [u8; 32];
 
-/// Everything else that is passed on may say who asks.
+/// Any other forwarded header may identify the caller.
 static HARMLESS: HeaderList = LazyLock::new(|| headers_of("harmless"));
 
 /// The digest of a body.
@@ -66,8 +65,7 @@ pub(super) fn response_key(
     CacheKey(finish(hash))
 }
 
-/// Whether a request must not be served from the cache: it asks for a part, for a change since
-/// another time, or for no cache.
+/// Whether a request must bypass the cache: a range request, a conditional request, or `no-cache`.
 pub(super) fn prevents_caching(headers: &HeaderMap) -> bool {
     let conditional =
         [RANGE, IF_RANGE, IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE];
@@ -78,12 +76,12 @@ pub(super) fn prevents_caching(headers: &HeaderMap) -> bool {
         || (control.is_empty() && says_no_cache(headers))
 }
 
-/// Headers of an upstream for caches on the way of its answers (RFC 9213, Edge Architecture).
+/// Cache directives for intermediaries (RFC 9213, Edge Architecture).
 static TARGETED: [HeaderName; 2] =
     [HeaderName::from_static("cdn-cache-control"), HeaderName::from_static("surrogate-control")];
 
-/// How long the answer with these headers may be kept for others, at most this long; `None` for not
-/// at all (RFC 9111).
+/// How long an answer with these headers may be shared, up to a maximum; `None` if it must not be
+/// shared (RFC 9111).
 pub(super) fn lifetime(headers: &HeaderMap, most: Duration) -> Option<Duration> {
     let control = CacheControl::read(headers);
     let targeted = TARGETED.each_ref().map(|name| CacheControl::read_as(headers, name));
@@ -105,21 +103,21 @@ pub(super) fn lifetime(headers: &HeaderMap, most: Duration) -> Option<Duration> 
     Some(left.min(most)).filter(|left| !left.is_zero())
 }
 
-/// The seconds until a time; 0 for what is no time, as caches have it.
+/// The seconds until a time; 0 for an invalid time, as in other caches.
 fn expires_in(value: &HeaderValue) -> u64 {
     let due = value.to_str().ok().and_then(|text| httpdate::parse_http_date(text.trim()).ok());
     let due = due.and_then(|due| due.duration_since(UNIX_EPOCH).ok());
     due.map_or(0, |due| due.as_secs().saturating_sub(clock::unix_ms() / 1_000))
 }
 
-/// `pragma: no-cache`, which counts where there is no `cache-control`.
+/// `pragma: no-cache`, which counts only without `cache-control`.
 fn says_no_cache(headers: &HeaderMap) -> bool {
     headers.get_all(PRAGMA).iter().any(|value| {
         String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase().contains("no-cache")
     })
 }
 
-/// Whether an answer depends on something that is no part of the key.
+/// Whether an answer depends on a header outside the key.
 fn varies(headers: &HeaderMap) -> bool {
     headers.get_all(VARY).iter().any(|value| {
         let names = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
@@ -137,7 +135,7 @@ impl CacheControl {
         Self::read_as(headers, &CACHE_CONTROL)
     }
 
-    /// The directives in a header that is read like `cache-control`.
+    /// The directives of a header with the syntax of `cache-control`.
     fn read_as(headers: &HeaderMap, name: &HeaderName) -> Self {
         let values = headers.get_all(name).iter();
         let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
@@ -160,15 +158,15 @@ impl CacheControl {
         self.directives().any(|(name, _)| names.contains(&name))
     }
 
-    /// The smallest value of a directive; what is no number is 0.
+    /// The smallest value of a directive; an invalid number counts as 0.
     fn seconds(&self, wanted: &str) -> Option<u64> {
         let values = self.directives().filter(|(name, _)| *name == wanted);
         values.map(|(_, value)| value.parse().unwrap_or(0)).min()
     }
 }
 
-/// The headers that are passed on and may shape the answer, in the order of their names. Those that
-/// belong to the identity are not among them: credentials, and the tenant's name.
+/// The forwarded headers that may affect the answer, sorted by name, without those of the identity:
+/// credentials, and the tenant's name.
 fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, &'h [u8])> {
     let own = [
         config.layers.auth.as_ref().map(Auth::header),

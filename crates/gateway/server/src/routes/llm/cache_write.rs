@@ -16,19 +16,20 @@ use crate::layers::llm_info::ObservedUsage;
 /// The largest response that is cached.
 const MAX_BYTES: usize = 4 << 20;
 
-/// The task to write a response to the cache, for which other requests may be waiting.
+/// The duty to write a response to the cache, for which other requests may be waiting.
 pub(super) struct CacheWrite {
     pub(super) lead: Lead,
     pub(super) ttl: Duration,
 }
 
 impl CacheWrite {
-    /// The response cannot be cached: all that wait for it send their own request.
+    /// Reports an uncacheable response: all waiting requests are sent themselves.
     pub(super) fn cancel(self) {
         self.lead.alone();
     }
 
-    /// As [`Self::write`], for a response in one piece. The copy is the cache's own: it counts it.
+    /// Like [`Self::write`], for a response in one piece. It is copied, because the cache counts
+    /// its own memory.
     pub(super) fn write_whole(self, content_type: Option<&HeaderValue>, body: &Bytes) {
         if body.len() > MAX_BYTES {
             return self.cancel();
@@ -36,7 +37,7 @@ impl CacheWrite {
         self.write(content_type, vec![Bytes::copy_from_slice(body)]);
     }
 
-    /// Caches a response, frame by frame, and hands it to all that wait.
+    /// Caches a response, frame by frame, and passes it to all waiting requests.
     pub(super) fn write(self, content_type: Option<&HeaderValue>, frames: Vec<Bytes>) {
         let content_type = content_type.map(|value| {
             (
@@ -51,7 +52,7 @@ impl CacheWrite {
     }
 }
 
-/// Records a response on its way to the client, and caches it at its end.
+/// Records a response on its way to the client, and caches it at the end.
 pub(super) struct CacheFilter {
     write: Option<CacheWrite>,
     content_type: Option<HeaderValue>,
@@ -61,7 +62,7 @@ pub(super) struct CacheFilter {
 }
 
 impl CacheFilter {
-    /// `usage` tells at the end whether the response was a whole and good answer.
+    /// `usage` knows at the end whether the response was a complete and good answer.
     pub(super) const fn new(
         write: CacheWrite,
         content_type: Option<HeaderValue>,
@@ -75,7 +76,7 @@ impl BodyFilter for CacheFilter {
     fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
         if self.write.is_some() {
             self.size += chunk.len();
-            // A copy, since the chunk may keep a much larger buffer alive.
+            // Copied, because the chunk may keep a much larger buffer alive.
             self.frames.push(Bytes::copy_from_slice(&chunk));
         }
         if self.size > MAX_BYTES {
@@ -88,8 +89,8 @@ impl BodyFilter for CacheFilter {
         Ok(chunk)
     }
 
-    /// Only whole and good answers are cached. If the filter is dropped before, one of those that
-    /// wait takes over.
+    /// Only complete and good answers are cached. If the filter is dropped early, one of the
+    /// waiting requests takes over.
     fn end(&mut self) -> Result<Bytes, BoxError> {
         match self.write.take() {
             Some(write) if self.usage.is_answer() => {

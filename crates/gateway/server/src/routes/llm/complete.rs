@@ -1,4 +1,4 @@
-//! Chats that the gateway itself sends: paid for, translated, read whole.
+//! Chats sent by the gateway itself: paid for, translated, read as a whole.
 
 use std::rc::Rc;
 
@@ -15,11 +15,11 @@ use crate::exchange::request_context::RequestContext;
 use crate::http::error_response::ErrorResponse;
 use crate::upstream::proxy::Proxy;
 
-/// Sends a chat in OpenAI's dialect, and returns the completion in the same. Of the client's
-/// headers its key is sent along.
+/// Sends a chat in OpenAI's dialect and returns the completion in the same dialect. Only the key of
+/// the client's headers is forwarded.
 ///
 /// # Errors
-/// The budget is spent; the upstream cannot be reached, refuses, or answers no completion.
+/// The budget is spent; the upstream is unreachable, refuses, or does not answer with a completion.
 pub(crate) async fn complete(
     context: &mut RequestContext,
     proxy: &Proxy,
@@ -27,7 +27,7 @@ pub(crate) async fn complete(
     model: &str,
     headers: &HeaderMap,
 ) -> Result<Value, ErrorResponse> {
-    let translator = Translator::between(Dialect::OpenAi, proxy.upstream.dialect.into());
+    let translator = Translator::between(Dialect::OpenAi, proxy.upstream.dialect);
     let chat = LlmRequest::chat(body, model, translator);
     let mut reservation = match &context.config.layers.budgets {
         None => None,
@@ -50,7 +50,7 @@ pub(crate) async fn complete(
             (true, Some(_)) => {
                 reservation.settle(usage, estimated_tokens(usage, &body)).await;
             }
-            // Nothing is known: the reservation is charged.
+            // The cost is unknown, so the full reservation is charged.
             (true, None) => drop(reservation),
         }
     }
@@ -76,7 +76,7 @@ fn head(headers: &HeaderMap) -> hyper::http::request::Parts {
     parts
 }
 
-/// Adds to the usage of the request: it may make several chats.
+/// Adds to the usage of the request, which may make several chats.
 fn observe(context: &mut RequestContext, usage: Option<Usage>) {
     let Some(usage) = usage else { return };
     let observed = Rc::clone(context.usage.get_or_insert_default());

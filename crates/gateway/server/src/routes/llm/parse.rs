@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::Method;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
-use plimsoll_gateway_dialect::{Dialect, Endpoint, RequestView, Translator};
+use plimsoll_gateway_dialect::{Endpoint, RequestView, Translator};
 use plimsoll_gateway_inspect::Source;
 
 use super::request::{LlmRequest, dialect_error};
@@ -30,7 +30,7 @@ pub(super) async fn parse(
     let path = strip_prefix(parts.uri.path(), proxy.strip.as_deref());
     let endpoint = Endpoint::from_path(path)
         .ok_or_else(|| ErrorResponse::not_found(format!("`{path}` is not an LLM endpoint")))?;
-    let upstream = Dialect::from(proxy.upstream.dialect);
+    let upstream = proxy.upstream.dialect;
     if endpoint.counterpart(upstream).is_none() {
         let message = format!("`{path}` cannot be translated to the dialect of the upstream");
         return Err(ErrorResponse::not_found(message));

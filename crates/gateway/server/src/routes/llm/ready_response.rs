@@ -7,7 +7,7 @@ use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{Header, finish, with_headers};
 use crate::exchange::response_body::ResponseBody;
 
-/// A response that only lacks some headers and its context.
+/// A response without its final headers and context.
 pub(super) struct ReadyResponse {
     pub(super) response: Response<ResponseBody>,
     pub(super) headers: Vec<Header>,
@@ -18,7 +18,7 @@ impl ReadyResponse {
         Self { response: Response::from_parts(parts, body), headers: Vec::new() }
     }
 
-    /// The complete response; the context is finished with its body.
+    /// Adds the context, which finishes with the body.
     pub(super) fn into_response(self, mut context: Box<RequestContext>) -> Response<ResponseBody> {
         let mut response = with_headers(self.response, self.headers);
         context.status = response.status();

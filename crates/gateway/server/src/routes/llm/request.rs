@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use plimsoll_gateway_dialect::{Dialect, DialectError, Endpoint, Streaming, Translator};
+use plimsoll_gateway_dialect::{DialectError, Endpoint, Streaming, Translator};
 
 use crate::assembly::config::Config;
-use crate::config::upstream::DialectSpec;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::budget::Demand;
 
@@ -18,17 +17,17 @@ pub(crate) struct LlmRequest {
     /// An estimate.
     pub(super) prompt_tokens: u64,
     pub(super) max_tokens: Option<u64>,
-    /// Answers that are asked for.
+    /// Requested answers.
     pub(super) answers: u64,
     pub(super) model: Arc<str>,
-    /// Where the upstream speaks another dialect.
+    /// Set if the upstream uses another dialect.
     pub(crate) translator: Option<Translator>,
-    /// The members that the translation leaves out.
+    /// The members that the translation omits.
     pub(super) left_out: Option<Arc<str>>,
 }
 
 impl LlmRequest {
-    /// A chat that the gateway itself sends: not streamed and not cached.
+    /// A chat of the gateway itself: not streamed and not cached.
     pub(crate) fn chat(body: Bytes, model: &str, translator: Option<Translator>) -> Self {
         Self {
             endpoint: Endpoint::Chat,
@@ -43,8 +42,8 @@ impl LlmRequest {
         }
     }
 
-    /// What it may use of a budget. A quarter of its bytes covers a prompt with all that belongs to
-    /// it, tools and schemas too; embeddings complete nothing.
+    /// Its maximum usage of a budget. A quarter of its bytes covers the prompt with tools and
+    /// schemas; embeddings have no completion.
     pub(crate) fn demand(&self) -> Demand {
         let bytes = self.body.len() as u64;
         let completes = self.endpoint != Endpoint::Embeddings;
@@ -56,23 +55,14 @@ impl LlmRequest {
         }
     }
 
-    /// Whether a layer reads or keeps the answer, which must then not be encoded.
+    /// Whether a layer reads or stores the answer, which must then not be encoded.
     pub(super) fn is_answer_read(&self, config: &Config) -> bool {
         self.translator.is_some() || config.observes_requests || config.layers.read_answers()
     }
 
-    /// The endpoint that the upstream is asked at, in whose dialect it responds.
+    /// The upstream's endpoint, which defines the dialect of the response.
     pub(crate) fn upstream_endpoint(&self) -> Endpoint {
         self.translator.map_or(self.endpoint, Translator::upstream_endpoint)
-    }
-}
-
-impl From<DialectSpec> for Dialect {
-    fn from(spec: DialectSpec) -> Self {
-        match spec {
-            DialectSpec::Openai => Self::OpenAi,
-            DialectSpec::Anthropic => Self::Anthropic,
-        }
     }
 }
 

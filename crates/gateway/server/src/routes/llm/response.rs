@@ -1,4 +1,4 @@
-//! The upstream's response on its way back: metered, translated, scrubbed, cached.
+//! The upstream's response on its way to the client: metered, translated, scrubbed, cached.
 
 use std::rc::Rc;
 
@@ -29,14 +29,14 @@ use crate::layers::budget::RequestReservation;
 use crate::layers::llm_info::ObservedUsage;
 use crate::upstream::proxy::Proxy;
 
-/// The work that remains when the response is over.
+/// The remaining work at the end of the response.
 pub(super) struct Completion {
     pub(super) reservation: Option<RequestReservation>,
     pub(super) cache_write: Option<CacheWrite>,
 }
 
 impl Completion {
-    /// The response is cached as long as its headers say, or not at all.
+    /// Limits caching to the response's headers.
     fn keep_as_told(&mut self, headers: &HeaderMap) {
         let Some(write) = &mut self.cache_write else { return };
         match lifetime(headers, write.ttl) {
@@ -45,7 +45,7 @@ impl Completion {
         }
     }
 
-    /// The response is not cached.
+    /// Prevents caching.
     fn keep_nothing(&mut self) {
         if let Some(write) = self.cache_write.take() {
             write.cancel();
@@ -80,7 +80,7 @@ pub(super) async fn prepare(
         completion.keep_nothing();
     }
     completion.keep_as_told(headers);
-    // In a way that is not known here.
+    // With an encoding that we cannot decode.
     let compressed = is_encoded(headers);
     if compressed && request.translator.is_some() {
         return Err(unknown_encoding(headers));
@@ -92,10 +92,10 @@ pub(super) async fn prepare(
     }
     let Completion { reservation, cache_write } = completion;
     let (mut parts, mut body) = upstream.into_proxy_body(context, &proxy.upstream);
-    // Otherwise nobody needs the usage, or to know whether the response was complete.
+    // Otherwise the usage and completeness of the response are not needed.
     let is_observed =
         reservation.is_some() || cache_write.is_some() || context.config.observes_requests;
-    // Of what cannot be read nothing is known: its reservation is dropped, and so charged.
+    // The usage of an undecodable body is unknown; dropping the reservation charges it in full.
     if is_observed && !compressed {
         let endpoint = request.upstream_endpoint();
         body.add_filter(Box::new(UsageFilter::new(endpoint, is_stream, reservation, &usage)));
@@ -105,7 +105,7 @@ pub(super) async fn prepare(
         add_stream_filters(context, request, &mut body);
     }
     match cache_write {
-        // Its encoding is not cached, so nobody could read it.
+        // The encoding is not cached, so a cached body would be unreadable.
         Some(write) if compressed => write.cancel(),
         Some(write) => {
             let content_type = parts.headers.get(CONTENT_TYPE).cloned();
@@ -119,7 +119,7 @@ pub(super) async fn prepare(
     Ok(ReadyResponse::new(parts, ResponseBody::Proxy(Box::new(body))))
 }
 
-/// Whether a response has the type that the request asks for: events, or JSON.
+/// Whether a response has the requested type: events, or JSON.
 fn is_expected(request: &LlmRequest, headers: &HeaderMap) -> bool {
     match request.streaming {
         Streaming::No => MediaType::read(headers).is_some_and(|kind| kind.is_plain_json()),
@@ -127,7 +127,7 @@ fn is_expected(request: &LlmRequest, headers: &HeaderMap) -> bool {
     }
 }
 
-/// The error for an answer that must be translated and cannot be read.
+/// The error for an answer that must be translated but cannot be decoded.
 fn unknown_encoding(headers: &HeaderMap) -> ErrorResponse {
     let coding = headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes).unwrap_or_default();
     let coding: String = String::from_utf8_lossy(coding).chars().take(40).collect();
@@ -163,7 +163,7 @@ impl BodyFilter for TranslateStream {
         }
     }
 
-    /// A stream that ended before its last event is aborted for the caller, too.
+    /// If a stream ended before its last event, the client's stream is aborted, too.
     fn end(&mut self) -> Result<Bytes, BoxError> {
         let mut out = Vec::new();
         match self.0.finish(&mut out) {
@@ -178,7 +178,7 @@ impl BodyFilter for TranslateStream {
 }
 
 impl TranslateStream {
-    /// The caller gets what was translated before, and an event that says why no more comes.
+    /// Sends the translated part, and an event that reports why the stream ends.
     fn last_words(&self, error: DialectError, mut out: Vec<u8>) -> BoxError {
         self.0.write_error(&error, &mut out);
         LastWords { bytes: Bytes::from(out), source: error.into() }.into()
@@ -202,7 +202,7 @@ async fn prepare_error(
     Ok(ReadyResponse::new(parts, ResponseBody::Full(body)))
 }
 
-/// A whole response without personal data.
+/// Scrubs a whole response.
 async fn scrub(
     context: &RequestContext,
     parts: &mut Parts,
@@ -221,7 +221,7 @@ fn set_json_headers(parts: &mut Parts) {
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
 }
 
-/// Reads and changes a response that is not streamed.
+/// Reads and changes a whole response.
 async fn prepare_whole(
     context: &RequestContext,
     upstream: Box<UpstreamResponse>,
@@ -236,7 +236,7 @@ async fn prepare_whole(
     observed.set(usage);
     let judged = completion.cache_write.is_some() || usage.is_none();
     let good = judged && is_answer(request.upstream_endpoint(), &body);
-    // Otherwise nothing is known, and the reservation is charged.
+    // Otherwise the usage is unknown, and the reservation is charged in full.
     if let Some(reservation) = completion.reservation
         && (usage.is_some() || good)
     {

@@ -1,4 +1,4 @@
-//! Sending LLM requests upstream, translated where the upstream speaks another dialect.
+//! Sends LLM requests upstream, translated if the upstream uses another dialect.
 
 use bytes::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -18,7 +18,7 @@ use crate::upstream::proxy::Proxy;
 /// The `anthropic-version` to send if the caller sends none.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// Sends a request to the upstream, translated if the upstream speaks another dialect.
+/// Sends a request upstream, translated if the upstream uses another dialect.
 pub(crate) async fn send_upstream(
     context: &RequestContext,
     parts: &mut Parts,
@@ -35,7 +35,7 @@ pub(crate) async fn send_upstream(
             Bytes::from(body.map_err(|error| dialect_error(&error))?)
         }
     };
-    // Responses that are read or cached for other callers must not be compressed.
+    // Responses that are read or cached must not be compressed.
     if request.is_answer_read(&context.config) {
         ask_for_readable(&mut parts.headers);
     }

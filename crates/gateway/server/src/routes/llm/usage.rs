@@ -1,4 +1,4 @@
-//! Token usage, extracted from responses as they pass.
+//! Token usage, read from responses as they pass.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::layers::budget::RequestReservation;
 use crate::layers::llm_info::ObservedUsage;
 
 /// Observes the usage of a passing response, and settles its reservation at the end. The bytes stay
-/// unchanged: a truncated stream reaches the client truncated.
+/// unchanged, so a truncated stream reaches the client truncated.
 pub(super) struct UsageFilter {
     observer: UsageObserver,
     is_stream: bool,
@@ -35,9 +35,8 @@ impl UsageFilter {
     fn settle(&mut self, has_ended: bool) {
         let usage = self.observer.usage();
         self.usage.set(usage);
-        // A whole response that is no answer tells nothing of its cost, such as that of a task in
-        // the background, and neither does a stream in which nothing is understood: the reservation
-        // is charged.
+        // The reservation is charged if the usage is unknown: for a whole response that is not an
+        // answer, such as a background task, and for a stream without known events.
         let is_read = self.is_stream && self.observer.is_understood(has_ended);
         let is_known = is_read || usage.is_some() || self.observer.is_answer();
         if let Some(reservation) = self.reservation.take().filter(|_| is_known) {
@@ -69,8 +68,8 @@ impl BodyFilter for UsageFilter {
     }
 }
 
-/// An aborted stream costs the tokens that passed. Of a whole response the upstream had done all
-/// before it began: its reservation is charged.
+/// An aborted stream costs the tokens so far. For a whole response the upstream had finished before
+/// it began, so its reservation is charged.
 impl Drop for UsageFilter {
     fn drop(&mut self) {
         if self.is_stream {

@@ -1,5 +1,5 @@
-//! A call: the tool is found, the caller allowed, arguments and result are judged, the call is
-//! counted and recorded.
+//! A tool call: finds the tool, checks permissions, judges arguments and result, counts and records
+//! the call.
 
 use std::borrow::Cow;
 use std::pin::pin;
@@ -15,7 +15,7 @@ use plimsoll_gateway_store::RecordId;
 use tokio::time::timeout;
 
 use crate::base::clock;
-use crate::base::memory::Held;
+use crate::base::memory::MemoryReservation;
 use crate::exchange::document;
 use crate::exchange::request_context::RequestContext;
 use crate::http::error_response::{ErrorResponse, no_such};
@@ -24,38 +24,38 @@ use crate::layers::agent_layer::OPERATIONS;
 use crate::layers::tool_server::{CALLS, Failure, RunningCall, ServerLink, Services, Trace};
 use crate::routes::store_error::store_error;
 
-/// A call as a client asks for it.
+/// A call requested by a client.
 pub(crate) struct ToolCall<'a> {
     pub(crate) name: &'a str,
     /// An object, as JSON.
     pub(crate) arguments: Bytes,
     /// The id of the session whose calls are counted.
     pub(crate) session: Option<&'a str>,
-    /// Headers by which the server learns of the request.
+    /// Headers that identify the request to the server.
     pub(crate) trace: &'a Trace,
-    /// Where the client may cancel it.
+    /// Set if the client can cancel it.
     pub(crate) running: Option<&'a RunningCall<'a>>,
 }
 
-/// A call that was made.
+/// A completed call.
 #[derive(Debug)]
 pub(crate) struct Called {
-    /// Who ran the tool.
+    /// The server of the tool.
     pub(crate) server: String,
     /// The result, JSON.
     pub(crate) result: Bytes,
-    /// Whether the tool says that it failed.
+    /// Whether the tool reported a failure.
     pub(crate) is_error: bool,
-    /// The calls that are left to the session.
+    /// The remaining calls of the session.
     pub(crate) calls_left: Option<u32>,
 }
 
-/// Why a call was not made, or has no result.
+/// Why a call was refused or has no result.
 #[derive(Debug)]
 pub(crate) enum CallError {
     /// The gateway refused it, or the server did not answer.
     Refused(ErrorResponse),
-    /// The server answered an error.
+    /// The server answered with an error.
     Rpc { server: String, error: RpcError },
 }
 
@@ -66,7 +66,7 @@ impl From<ErrorResponse> for CallError {
 }
 
 impl CallError {
-    /// The word for rows and metrics.
+    /// The outcome for rows and metrics.
     const fn outcome(&self) -> &'static str {
         match self {
             Self::Refused(error) => error.kind,
@@ -137,7 +137,7 @@ fn allow(context: &RequestContext, tool: &FoundTool) -> Result<(), ErrorResponse
     Err(ErrorResponse::tool_denied(message))
 }
 
-/// Makes a call of a tool, if it may be made.
+/// Makes a permitted call of a tool.
 async fn admitted(
     context: &mut RequestContext,
     tool: &FoundTool,
@@ -171,8 +171,8 @@ async fn admitted(
     Ok(Called { server: server.to_owned(), result, is_error, calls_left })
 }
 
-/// Counts a call of a session, and gives the number that is left. The section `agents` bounds the
-/// calls where it is there.
+/// Counts a call of a session and returns the remaining number. The section `agents` sets the limit
+/// if present.
 async fn count(context: &RequestContext, id: &str) -> Result<u32, ErrorResponse> {
     let missing = ErrorResponse::session_not_found;
     let id = RecordId::parse(id).ok_or_else(|| missing("no session has such an id"))?;
@@ -195,7 +195,7 @@ async fn run(
     tool: &FoundTool,
     arguments: &str,
     trace: &Trace,
-) -> Result<(ToolResult, Option<Held>), Failure> {
+) -> Result<(ToolResult, Option<MemoryReservation>), Failure> {
     let worker = &context.worker;
     let link = match &tool.provider {
         Provider::Local(local) => return Ok((local.call(arguments, clock::unix_ms()), None)),
@@ -213,26 +213,26 @@ async fn run(
     result.unwrap_or(Err(Failure::TimedOut))
 }
 
-/// Judges what a tool answered by the policy, and removes personal data.
+/// Applies the policy and scrubbing to a tool's result.
 async fn judged_result(
     context: &mut RequestContext,
     document: Bytes,
 ) -> Result<Bytes, ErrorResponse> {
     let judged = document::check(context, document, Source::Tool).await;
     let document = judged.map_err(|error| match error.status.as_u16() {
-        // It is not the client's fault that the policy cannot read it.
+        // The server, not the client, sent unreadable content.
         400 | 415 => ErrorResponse::response_unreadable(error.message),
         _ => error,
     })?;
     document::scrub(context, document, Reading::Json, Source::Tool).await
 }
 
-/// The same for an error of a server.
+/// Applies the policy and scrubbing to a server's error.
 async fn judged_error(
     context: &mut RequestContext,
     error: RpcError,
 ) -> Result<RpcError, ErrorResponse> {
-    // Its code alone is no text.
+    // The code alone contains no text.
     let texts = serde_json::json!([error.message, error.data]);
     let texts = judged_result(context, Bytes::from(texts.to_string())).await?;
     let (message, data) = serde_json::from_slice(&texts)
@@ -240,8 +240,8 @@ async fn judged_error(
     Ok(RpcError { code: error.code, message, data })
 }
 
-/// JSON as text: what was read as JSON is UTF-8.
+/// JSON as text; parsed JSON is always UTF-8.
 pub(super) fn text(json: &[u8]) -> Cow<'_, str> {
-    // A whole check is quicker than one that looks for what to replace.
+    // A complete check is faster than a lossy conversion.
     str::from_utf8(json).map_or_else(|_| String::from_utf8_lossy(json), Cow::Borrowed)
 }

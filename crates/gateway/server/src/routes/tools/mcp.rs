@@ -1,4 +1,4 @@
-//! The gateway as an MCP server: `/mcp` with sessions and without, `/mcp/message` also without a
+//! The gateway as an MCP server: `/mcp` with and without sessions, `/mcp/message` also without a
 //! handshake.
 
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use crate::layers::tool_server::Trace;
 const NO_METHOD: &str = "Method not found";
 const NO_SESSION_ID: &str = "the header Mcp-Session-Id is missing";
 
-/// A request and what is known of it.
-struct Asked<'a> {
+/// A request and its context.
+struct ToolRequest<'a> {
     head: Head<'a>,
     era: Era,
     /// The session that the request belongs to.
@@ -72,7 +72,7 @@ pub(super) async fn serve(
     match admitted {
         Err(refusal) => Ok(refuse(context, &refusal)),
         Ok((era, session, Message::Request(request))) => {
-            let asked = Asked { head, era, session, request, body: &body, trace };
+            let asked = ToolRequest { head, era, session, request, body: &body, trace };
             answer(context, asked).await
         }
         Ok((_, session, Message::Notification { method, params })) => {
@@ -88,7 +88,7 @@ pub(super) async fn serve(
     }
 }
 
-/// The session that a message belongs to, which must be open and be that of whoever asks.
+/// The session of a message, which must be open and owned by the caller.
 async fn session_of<'a>(
     context: &RequestContext,
     era: Era,
@@ -124,24 +124,24 @@ async fn session_of<'a>(
     }
 }
 
-/// The session with this id, which must be open and be that of whoever asks. Its metadata is the
+/// The session with this id, which must be open and owned by the caller. Its metadata is the
 /// version.
 async fn find_session(context: &RequestContext, id: &str) -> Result<Session, RecordError> {
     let id = RecordId::parse(id).ok_or(RecordError::NotFound)?;
     context.worker.store.session(clock::now(), &context.identity.owner(), id).await
 }
 
-/// The refusal of a request whose session cannot be used.
+/// The refusal of a request with an unusable session.
 fn unusable(error: RecordError) -> Refusal {
     match error {
         RecordError::NotFound => {
-            Refusal::new(404, "there is no such session: it ended, expired, or never was")
+            Refusal::new(404, "unknown session: it ended, expired, or never existed")
         }
         error => Refusal::new(503, &error.to_string()),
     }
 }
 
-/// `DELETE`: the end of a session.
+/// `DELETE`: ends a session.
 async fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody> {
     match try_end_session(context, parts).await {
         Ok(()) => empty(StatusCode::NO_CONTENT),
@@ -153,7 +153,7 @@ async fn try_end_session(context: &RequestContext, parts: &Parts) -> Result<(), 
     let head = Head::read(parts, false)?;
     let era = Era::from_version(head.headers.version);
     if era.map_err(|error| Refusal { status: 400, id: None, error })? == Era::Stateless {
-        return Err(Refusal::new(405, "there are no sessions in this version"));
+        return Err(Refusal::new(405, "this version has no sessions"));
     }
     let session = head.session.ok_or_else(|| Refusal::new(400, NO_SESSION_ID))?;
     let id = RecordId::parse(session).ok_or_else(|| unusable(RecordError::NotFound))?;
@@ -162,8 +162,8 @@ async fn try_end_session(context: &RequestContext, parts: &Parts) -> Result<(), 
 }
 
 /// Answers a request.
-async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult {
-    let Asked { head, era, ref request, .. } = asked;
+async fn answer(context: &mut RequestContext, asked: ToolRequest<'_>) -> HandlerResult {
+    let ToolRequest { head, era, ref request, .. } = asked;
     if request.method == "initialize" && era != Era::Stateless {
         return initialize(context, &asked).await;
     }
@@ -187,8 +187,8 @@ async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult
 }
 
 /// Opens a session.
-async fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
-    let Asked { head, request, .. } = asked;
+async fn initialize(context: &RequestContext, asked: &ToolRequest<'_>) -> HandlerResult {
+    let ToolRequest { head, request, .. } = asked;
     let version = match mcp_server::negotiate(request.params) {
         Ok(version) => version,
         Err(error) => {
@@ -227,10 +227,10 @@ fn list(context: &RequestContext, request: &RpcRequest<'_>) -> Result<String, Rp
 /// Calls a tool.
 ///
 /// # Errors
-/// The gateway has no room for the request; all else is an error of JSON-RPC.
+/// The memory budget is exhausted; all other errors are JSON-RPC answers.
 async fn call(
     context: &mut RequestContext,
-    asked: &Asked<'_>,
+    asked: &ToolRequest<'_>,
 ) -> Result<Result<String, RpcError>, ErrorResponse> {
     let (name, arguments) = match mcp_server::read_call(asked.request.params) {
         Ok(call) => call,
@@ -249,7 +249,7 @@ async fn call(
     match super::call::call(context, call).await {
         Ok(called) => Ok(Ok(text(&called.result).into_owned())),
         Err(CallError::Rpc { error, .. }) => Ok(Err(error)),
-        // Whoever is told to come back later looks at the status and its headers.
+        // Clients that should retry later need the HTTP status and its headers.
         Err(CallError::Refused(error)) if error.kind == "overloaded" => Err(error),
         Err(CallError::Refused(error)) => {
             context.worker.metrics().count_error(error.kind);

@@ -1,4 +1,4 @@
-//! MCP over HTTP: what the heads of requests say, and how answers are written.
+//! MCP over HTTP: reads the heads of requests, and writes answers.
 
 use bytes::Bytes;
 use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
@@ -14,22 +14,22 @@ use crate::exchange::respond::{HandlerResult, json as json_response};
 use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
 
-/// What the head of a request says.
+/// The MCP headers of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head<'a> {
     pub(super) headers: Headers<'a>,
     pub(super) session: Option<&'a str>,
-    /// The client takes an answer only as a stream of events.
+    /// The client accepts only streams of events.
     only_events: bool,
 }
 
 impl<'a> Head<'a> {
     /// # Errors
-    /// The head is not that of a message, or is somebody else's than the client's.
+    /// The head is invalid for a message, or shows a browser page of another site.
     pub(super) fn read(parts: &'a Parts, answers_are_json: bool) -> Result<Self, Refusal> {
         let headers = &parts.headers;
         if !is_own(&parts.uri, headers) {
-            return Err(Refusal::new(403, "the header Origin is that of another site"));
+            return Err(Refusal::new(403, "the header Origin names another site"));
         }
         let (json, events) = accepted(headers);
         if !json && (answers_are_json || !events) {
@@ -74,14 +74,14 @@ fn event(mut message: Vec<u8>) -> Vec<u8> {
     [b"event: message\ndata: ", &*message, b"\n\n"].concat()
 }
 
-/// The response to what is refused.
+/// The response to a refused request.
 pub(super) fn refuse(context: &RequestContext, refusal: &Refusal) -> Response<ResponseBody> {
     context.worker.metrics().count_error("invalid_rpc");
     let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST);
     json_response(status, rpc::failure(refusal.id.as_deref(), &refusal.error))
 }
 
-/// The response to a message that gets no answer.
+/// The response to an accepted notification.
 pub(super) fn accept() -> Response<ResponseBody> {
     empty(StatusCode::ACCEPTED)
 }
@@ -101,7 +101,7 @@ pub(super) fn wrong_method(has_sessions: bool) -> ErrorResponse {
     error
 }
 
-/// Adds the id of a session that was opened.
+/// Adds the id of a new session.
 pub(super) fn with_session(
     mut response: Response<ResponseBody>,
     session: &str,
@@ -112,7 +112,7 @@ pub(super) fn with_session(
     response
 }
 
-/// A header that is there once. Where there are two, two readers may take different ones.
+/// A header that may occur once. With two, readers may use different ones.
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
     let mut all = headers.get_all(name).iter();
     let Some(value) = all.next() else { return Ok(None) };
@@ -136,9 +136,9 @@ fn accepted(headers: &HeaderMap) -> (bool, bool) {
     (any || json, any || events)
 }
 
-/// Whether no browser shows that a page of another site asks: such a page can give its own host
-/// the address of this gateway (DNS rebinding), so the host must be an address or `localhost`
-/// where a page asks at all.
+/// Whether the request is free of signs of a browser page from another site. Such a page can point
+/// its own host name to this gateway (DNS rebinding), so requests from pages must use an address or
+/// `localhost` as host.
 fn is_own(uri: &Uri, headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return true };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());

@@ -1,4 +1,4 @@
-//! Looks at the tools of all servers, again and again.
+//! Refreshes the tools of all servers periodically.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio::time::{sleep, timeout};
 use crate::exchange::worker::Worker;
 use crate::layers::tool_server::{Failure, ServerLink, Services};
 
-/// Time between two looks at a server that does not answer.
+/// Time between two requests to an unavailable server.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Looks at the servers of the configuration in force, and of each later one.
+/// Refreshes the servers of the configuration in force, including later ones.
 pub(crate) async fn refresh(worker: Rc<Worker>) {
     let mut reloaded = worker.state.reloaded.subscribe();
     loop {
@@ -37,7 +37,7 @@ pub(crate) async fn refresh(worker: Rc<Worker>) {
     }
 }
 
-/// Looks at all servers at once. Whether each answered.
+/// Asks all servers at once; returns whether all answered.
 async fn look_at_all(worker: &Rc<Worker>) -> bool {
     let registry = worker.state.tools.registry();
     let looks: Vec<_> = registry
@@ -45,7 +45,7 @@ async fn look_at_all(worker: &Rc<Worker>) -> bool {
         .map(|server| spawn_local(look_at(Rc::clone(worker), Arc::clone(&server.link))))
         .collect();
     for look in looks {
-        // One that panicked has noted nothing.
+        // A panicked task recorded nothing.
         let _ = look.await;
     }
     let registry = worker.state.tools.registry();

@@ -113,7 +113,7 @@ pub(super) async fn call(
     Ok(json_response(StatusCode::OK, context.made(answer)?))
 }
 
-/// `GET /v1/policies/{tenant}`: for that tenant, and for those who may administrate.
+/// `GET /v1/policies/{tenant}`: for that tenant, and for administrators.
 pub(super) fn policies(
     context: &RequestContext,
     layer: &ToolLayer,

@@ -1,4 +1,4 @@
-//! The id by which a call is found again: in its row, and at the tool server.
+//! The id that identifies a call in its row, and at the tool server.
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
@@ -8,8 +8,8 @@ use crate::layers::tool_server::Trace;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Gives a request an id for its row, if it has none: that of its trace (W3C Trace Context), or a
-/// new one. Returns the headers by which a tool server learns of it.
+/// Sets the request's id for its row, if it has none: the id of its trace (W3C Trace Context), or a
+/// new one. Returns the headers with the id for a tool server.
 pub(crate) fn of(context: &mut RequestContext, headers: &HeaderMap) -> Trace {
     let parent = headers.get(TRACEPARENT).filter(|value| trace_id(value).is_some());
     let mut trace: Trace = parent.map(|value| (TRACEPARENT, value.clone())).into_iter().collect();

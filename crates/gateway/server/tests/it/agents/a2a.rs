@@ -201,14 +201,14 @@ fn wrong_configurations_are_refused_with_their_problem() {
         ("{agents: {known: {a: {url: 'https://x/'}}}}", "http://HOST:PORT/PATH"),
         ("{agents: {known: {a: {url: 'http://x/', card: nowhere}}}}", "`card`"),
         ("{agents: {known: {a: {}}}}", "either `url` or `upstream`"),
-        ("{agents: {known: {a: {upstream: nowhere}}}}", "no such `upstream`"),
+        ("{agents: {known: {a: {upstream: nowhere}}}}", "unknown `upstream`"),
         ("{agents: {default: a}}", "`default`"),
         ("{agents: {allow: {t: ['A b']}}}", "`allow`"),
         ("{agents: {public_url: gateway}}", "`public_url`"),
         ("{sessions: {ttl: 2h, max_ttl: 1h}}", "agents.sessions: `ttl`"),
         ("{approvals: {ttl: 0s}}", "agents.approvals: `ttl`"),
         ("{sessions: {max: 0}}", "`sessions.max`"),
-        ("{chat: {}}", "agents.chat: there is no upstream"),
+        ("{chat: {}}", "agents.chat: no upstream is configured"),
     ] {
         let spec = plimsoll_gateway_server::Spec::from_yaml(&format!("{TENANTS}agents: {agents}"));
         let error = spec.unwrap().check().unwrap_err().to_string();

@@ -131,7 +131,7 @@ fn calls_that_fail_are_told_to_the_model() {
     assert_eq!(unknown["response"], "error: tool_not_found: there is no such tool");
     assert_eq!(unknown["tool_calls"], 1);
     let wrong = chat(&gateway, "2 wrong").json();
-    assert!(wrong["response"].as_str().unwrap().contains("no JSON object"), "{wrong}");
+    assert!(wrong["response"].as_str().unwrap().contains("not a JSON object"), "{wrong}");
     assert_eq!((&wrong["steps"], &wrong["tool_calls"]), (&json!(3), &json!(2)));
 }
 
