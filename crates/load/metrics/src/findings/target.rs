@@ -74,8 +74,8 @@ impl Seen<'_> {
             .map(|message| message.trim_end_matches(['.', '!']))
     }
 
-    /// With the time of the failures of these kinds, where it is not the whole load. What has ended
-    /// needs no other action than to find out why.
+    /// Adds the time span of the failures of these kinds, unless they span the whole load. For
+    /// failures that have ended, the only advice is to find the cause.
     pub(super) fn with_span(&self, finding: Finding, kinds: impl Fn(&str) -> bool) -> Finding {
         let (since, until) = self.summary.time_facts.span(self.name, kinds);
         let has_ended = until.is_some() && finding.values.contains_key("action");
@@ -89,7 +89,7 @@ impl Seen<'_> {
         if has_ended { finding.with("action", AT_THAT_TIME) } else { finding }
     }
 
-    /// The measured requests; those of the warm-up if a target that hangs let none begin.
+    /// The measured requests, or the warm-up's if the target hung before measuring began.
     fn load(&self) -> &Group {
         let mut stages = self.summary.results.by_stage.iter();
         let held = stages.find(|stage| stage.warmup && stage.counters.scheduled > 0);
