@@ -23,7 +23,7 @@ pub(super) fn unit(limits: &[ThresholdResult]) -> &'static str {
     }
 }
 
-/// The limits of a run with what was measured, those that are broken first.
+/// The limits of a run with their measured values, failed limits first.
 pub fn run_bounds(summary: &RunSummary) -> Vec<Item> {
     let mut found: Vec<_> = summary.thresholds.iter().map(threshold).collect();
     found.sort_by_key(|item| std::cmp::Reverse(item.tone()));
