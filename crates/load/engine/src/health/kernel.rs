@@ -122,8 +122,8 @@ pub(super) fn ports_to_one_address(ports: &RangeInclusive<u16>) -> Option<u64> {
     most.max()
 }
 
-/// The same of a table of `proc_net(5)`. A connection that its server closed waits with the
-/// server's port, which is none of `ports`.
+/// The same for a table of `proc_net(5)`. A connection that its server closed waits with the
+/// server's port, which is not in `ports`.
 fn ports_in_table(table: &str, ports: &RangeInclusive<u16>) -> u64 {
     let mut taken: HashMap<(&str, &str), u64> = HashMap::new();
     for line in table.lines().skip(1) {
