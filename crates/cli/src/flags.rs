@@ -116,7 +116,7 @@ fn ignored(text: &str) -> Result<u16, String> {
 
 /// Error for an unknown rule, with the correct name.
 pub(crate) fn unknown_rule(text: &str) -> String {
-    format!("there is no rule `{text}`: expected a code such as PL204 (`plimsoll rule` lists them)")
+    format!("unknown rule `{text}`: expected a code such as PL204 (`plimsoll rule` lists them)")
 }
 
 /// Reads `NAME=PID`, `NAME=:PORT` or `NAME=URL`.
@@ -303,8 +303,8 @@ pub(crate) struct ExportFlags {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Metrics")]
 pub(crate) struct PushFlags {
-    /// Push the results to this Pushgateway, as metrics.prom has them; if that fails, a warning
-    /// says so, and the exit code stays that of the results
+    /// Push the results to this Pushgateway, as in metrics.prom. A failed push is a warning and
+    /// does not change the exit code
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) push_metrics: Option<PushTarget>,
 }

@@ -20,7 +20,7 @@ const AFTER: &str = include_str!("compare.txt").trim_ascii_end();
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// Folders of the old runs; a folder with a single run in it stands for that run
+    /// Folders of the old runs, or a folder that contains a single run
     #[arg(required = true, value_name = "BASE", value_hint = ValueHint::DirPath)]
     base: Vec<PathBuf>,
     /// Folders of the new runs

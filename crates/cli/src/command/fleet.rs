@@ -58,7 +58,7 @@ pub(crate) struct Flags {
     json: bool,
 }
 
-/// What a host of the fleet has.
+/// Resources of a host of the fleet.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Hosts of the fleet")]
 struct HostFlags {

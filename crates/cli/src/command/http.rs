@@ -69,7 +69,7 @@ pub(crate) struct Request {
     #[arg(short = 'X', short_alias = 'm', long, value_name = "NAME")]
     method: Option<String>,
     /// Request body, or `@FILE` for the content of a file, `@-` for standard input [default: none].
-    /// What is not UTF-8 is sent byte by byte
+    /// Non-UTF-8 content is sent as is
     #[arg(short, long, value_name = "TEXT")]
     body: Option<String>,
     /// User and password of basic authentication

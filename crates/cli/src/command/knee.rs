@@ -58,7 +58,7 @@ pub(crate) struct Flags {
     progress: ProgressFlags,
 }
 
-/// What is searched.
+/// Subject of the search.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Search")]
 struct SearchFlags {

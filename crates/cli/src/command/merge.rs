@@ -246,7 +246,7 @@ fn unreadable(folder: &Path, error: io::Error) -> Error {
         return Error::from(error).context(format!("cannot read {name}"));
     }
     UsageError(format!(
-        "there is no folder {name}; give the folder of a run, which holds shard-00000-of-..., or those of its shards"
+        "no folder {name}: give the folder of a run, which contains shard-00000-of-..., or the folders of its shards"
     ))
     .into()
 }

@@ -93,8 +93,8 @@ pub(crate) enum SuiteCommand {
 pub(crate) struct Flags {
     /// URL of your gateway [default: the reference gateway is started]. With `tiers` repeatable,
     /// each with a name; and if needed with its `key` (name of a variable), `model` and `watch`
-    /// (its process on this host: `:8080` by port, or `pid:4711`; `store` that of its store), and
-    /// for the report the size of its `image` and its `startup`
+    /// (its process on this host: `:8080` by port, or `pid:4711`; `store` for its store's process),
+    /// and for the report the size of its `image` and its `startup`
     #[arg(long = "target", value_name = "[NAME=]URL[,OPTION=VALUE]...", help_heading = "Target")]
     #[arg(value_parser = parse_named_or_not, value_hint = ValueHint::Url)]
     targets: Vec<TargetFlag>,
@@ -142,7 +142,7 @@ pub(crate) struct Flags {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CLIENTS)))]
     #[arg(help_heading = "Load")]
     concurrency: Option<u32>,
-    /// Threads of the load, of `quick` those of the moderate one; the extreme one has twice as many
+    /// Threads of the load; for `quick` of the moderate load, and the extreme one has twice as many
     /// [default: one for each core of the load]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     #[arg(help_heading = "Load")]

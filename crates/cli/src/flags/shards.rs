@@ -44,7 +44,7 @@ pub(crate) struct StartFlags {
     launch: Option<String>,
 }
 
-/// What a shard does when another one ends early.
+/// Reaction of a shard when another one ends early.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OnLoss {
     GoOn,
