@@ -50,7 +50,7 @@ pub(crate) struct Flags {
     request: Request,
     #[command(flatten)]
     start: StartFlags,
-    /// Write the files of each run to a new folder in this one [default: no files, only the screen]
+    /// Write the files of each run to a new folder in this one [default: no files]
     #[arg(long, value_name = "DIR", help_heading = "Output", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     #[command(flatten)]

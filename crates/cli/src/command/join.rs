@@ -46,8 +46,7 @@ pub(crate) struct Flags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Log")]
 struct Rules {
-    /// A column and what it means, like `id=request_id` or `total=took:ms`; `total=` for none
-    /// (repeatable)
+    /// Meaning of a column, like `id=request_id` or `total=took:ms`; `total=` for none (repeatable)
     #[arg(long = "map", value_name = "FIELD=COLUMN", value_delimiter = ',', value_parser = parse_mapping)]
     map: Vec<Mapping>,
     /// Take the columns of a known log, instead of recognising it
@@ -76,7 +75,7 @@ struct Rules {
 #[command(next_help_heading = "Output")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 struct Output {
-    /// Print join.json instead of the text; it is written to the run's folder anyway
+    /// Print join.json instead of the text; the file is written to the run's folder in any case
     #[arg(long)]
     json: bool,
     /// Also write joined.jsonl to the run's folder: a line for each request, with its match and the

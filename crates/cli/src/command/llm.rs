@@ -90,7 +90,7 @@ struct Request {
     /// Leave out entries of --prompts that cannot be read, instead of refusing the file
     #[arg(long, requires = "prompts")]
     skip_broken: bool,
-    /// Refuse a file of --prompts with members that are not sent, instead of naming them
+    /// Reject a file of --prompts with unsupported members, instead of listing them
     #[arg(long, requires = "prompts")]
     strict: bool,
     /// Ask for whole answers instead of streams; without TTFT then
