@@ -314,8 +314,7 @@ fn several_targets_get_the_same_requests_as_what_is_behind_them() {
     lines.for_each(drop);
     let output = ProcessOutput::from(child.wait_with_output().unwrap()).expect(130);
     let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in
-        ["Overhead by tier: each target against the upstream", "128/128: no cost is given"]
+    for part in ["Overhead by tier: each target against the upstream", "128/128: no cost is given"]
     {
         assert!(text.contains(part), "{part} is not in {}", output.stdout);
     }

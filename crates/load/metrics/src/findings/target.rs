@@ -6,6 +6,7 @@ use plimsoll_rules::{Finding, Level};
 
 use super::outcomes::{self, words_of_failure};
 use super::{by_target, measured, share_of, stage_name};
+use crate::catalog::Counters;
 use crate::results::Group;
 use crate::run_metadata::{RunEnd, TargetInfo};
 use crate::summary::RunSummary;
@@ -89,11 +90,13 @@ impl Seen<'_> {
         if has_ended { finding.with("action", AT_THAT_TIME) } else { finding }
     }
 
-    /// The measured requests, or the warm-up's if the target hung before measuring began.
+    /// The measured requests, or the warm-up's if the target hung before a measured request was
+    /// sent: the requests of the warm-up then hold all slots.
     fn load(&self) -> &Group {
+        let was_sent = |counters: &Counters| counters.scheduled > counters.never_sent;
         let mut stages = self.summary.results.by_stage.iter();
-        let held = stages.find(|stage| stage.warmup && stage.counters.scheduled > 0);
-        held.filter(|_| self.name.is_none() && self.group.counters.scheduled == 0)
+        let held = stages.find(|stage| stage.warmup && was_sent(&stage.counters));
+        held.filter(|_| self.name.is_none() && !was_sent(&self.group.counters))
             .unwrap_or(self.group)
     }
 

@@ -234,7 +234,7 @@ impl Limit {
             (_, Bias::Takes) => {
                 format!("{value}; without the generator up to {bound} more, which decides")
             }
-            (_, Bias::Adds) => format!("{value}, up to {bound} ours, which decides"),
+            (_, Bias::Adds) => format!("{value}, measurement error up to {bound}, which decides"),
             (_, bias @ Bias::Both) => {
                 let [low, high] = figure.limits(bias).map(|end| unit.value_words(end));
                 format!("{value}; {low} to {high} within the measurement error, which decides")

@@ -46,7 +46,7 @@ fn threshold_measured(threshold: &ThresholdResult) -> String {
         (_, Some(value)) => {
             let ours = threshold.generator.map(|bound| value_in(threshold.unit, bound));
             let ours = match threshold.unit {
-                Unit::Time => ours.map(|bound| format!(" (up to {bound} ours)")),
+                Unit::Time => ours.map(|bound| format!(" (error: up to {bound})")),
                 _ => ours.map(|bound| format!(" (up to {bound} more without the generator)")),
             };
             let value = value_in(threshold.unit, value);

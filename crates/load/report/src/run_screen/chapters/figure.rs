@@ -14,10 +14,7 @@ pub(super) fn footnotes<'a>(groups: impl Iterator<Item = &'a Group> + Clone) -> 
     let reasons = of_times.chain(groups.flat_map(|group| group.refused_rates.values()));
     let reasons: Vec<_> = reasons.copied().collect();
     let notes = [
-        (
-            Refusal::Generator,
-            "!: measurement error above 5 %, listed below its table.",
-        ),
+        (Refusal::Generator, "!: measurement error above 5 %, listed below its table."),
         (Refusal::Censored, "?: requests without an end may make it longer."),
     ];
     notes.iter().filter(|(why, _)| reasons.contains(why)).map(|(_, note)| *note).collect()
