@@ -157,7 +157,7 @@ fn heading(summary: &RunSummary, stages: &[&Group]) -> String {
         (fewest.is_some_and(|n| n < Middle::LEAST), "(a to b): min, max".to_owned()),
         (partial, ">=: lower limit, n is too small".to_owned()),
         (!pareto(summary).is_empty(), "*: Pareto-optimal".to_owned()),
-        (shows_limits(stages, metric), "(-x): up to x may be Plimsoll's".to_owned()),
+        (shows_limits(stages, metric), "(-x): measurement error".to_owned()),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| part.0).map(|part| part.1).collect();
     parts.join("; ")
