@@ -81,7 +81,7 @@ pub(crate) enum Command {
     Report(report::Flags),
     /// Explain a finding by its code: what it proves, and what to do
     Rule(rule::Flags),
-    /// What a load needs in hosts, ports, files, network and money
+    /// Estimate hosts, ports, files, network and money that a load needs
     Fleet(fleet::Flags),
     /// Check this host for anything that would distort a measurement
     #[command(after_help = doctor::AFTER)]

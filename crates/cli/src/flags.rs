@@ -38,7 +38,7 @@ pub(crate) struct OutputFlags {
     /// Do not write results.jsonl, which has one line per request
     #[arg(long)]
     no_jsonl: bool,
-    /// Write results.jsonl.zst instead, compressed by zstd: a sixth of the size where rows are many
+    /// Write results.jsonl.zst instead, compressed by zstd: a sixth of the size with many rows
     #[arg(long, conflicts_with = "no_jsonl")]
     zstd: bool,
 }
@@ -47,7 +47,7 @@ pub(crate) struct OutputFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct FolderFlags {
-    /// Folder in which each result has its own, named by time and name
+    /// Parent folder of the results; each has its own, named by time and name
     #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
     out: PathBuf,
     /// Do not write report.html, the page with charts
@@ -73,7 +73,7 @@ pub(crate) struct RunFlags {
     /// says so
     #[arg(long)]
     allow_invalid: bool,
-    /// Leave out warnings and notes by their codes, like PL204 (repeatable, comma-separated);
+    /// Suppress warnings and notes by their codes, like PL204 (repeatable, comma-separated);
     /// `plimsoll rule` lists them
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = ignored)]
     ignore: Vec<u16>,
@@ -116,7 +116,7 @@ fn ignored(text: &str) -> Result<u16, String> {
 
 /// Error for an unknown rule, with the correct name.
 pub(crate) fn unknown_rule(text: &str) -> String {
-    format!("there is no rule `{text}`: expected a code such as PL204 (`plimsoll rule` lists them)")
+    format!("unknown rule `{text}`: expected a code such as PL204 (`plimsoll rule` lists them)")
 }
 
 /// Reads `NAME=PID`, `NAME=:PORT` or `NAME=URL`.
@@ -277,8 +277,8 @@ impl RunFlags {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Metrics")]
 pub(crate) struct ServeFlags {
-    /// Serve metrics for Prometheus at http://ADDR:PORT/metrics while the load goes on [address if
-    /// none is given: 127.0.0.1:9797]
+    /// Serve metrics for Prometheus at http://ADDR:PORT/metrics during the load [default address:
+    /// 127.0.0.1:9797]
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen_address)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = DEFAULT_ADDRESS)]
     serve_metrics: Option<SocketAddr>,
@@ -303,8 +303,8 @@ pub(crate) struct ExportFlags {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Metrics")]
 pub(crate) struct PushFlags {
-    /// Push the results to this Pushgateway, as metrics.prom has them; if that fails, a warning
-    /// says so, and the exit code stays that of the results
+    /// Push the results to this Pushgateway, as in metrics.prom. A failed push is a warning and
+    /// does not change the exit code
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) push_metrics: Option<PushTarget>,
 }

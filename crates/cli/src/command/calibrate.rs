@@ -24,8 +24,8 @@ pub(crate) struct Flags {
     /// Run only these tests, like T4,T6 [default: all but T18]
     #[arg(long, value_name = "TESTS", value_delimiter = ',', value_parser = parse_test)]
     only: Vec<Experiment>,
-    /// Run longer tests and more of them, T18 included, and print a line for each; with --show
-    /// print the lines
+    /// Run more and longer tests, including T18, and print a line for each; with --show print the
+    /// lines
     #[arg(long)]
     full: bool,
     /// Duration of the soak test (T18) in minutes; T18 runs with --full or --only T18

@@ -20,7 +20,7 @@ const AFTER: &str = include_str!("compare.txt").trim_ascii_end();
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// Folders of the old runs; a folder with a single run in it stands for that run
+    /// Folders of the old runs, or a folder that contains a single run
     #[arg(required = true, value_name = "BASE", value_hint = ValueHint::DirPath)]
     base: Vec<PathBuf>,
     /// Folders of the new runs
@@ -96,17 +96,20 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     steps.step("comparing");
     let comparison = compare(&base, &new, &options).map_err(compare_error)?;
     drop(steps);
+    let passes = flags.rules.inconclusive == Inconclusive::Pass;
+    flags.output.write(&comparison, passes)?;
+    let files = flags.output.files(&flags.output.store(&comparison)?);
     match show {
-        Show::Full => console::print(&comparison.text(console::full_style(WIDTH).width))?,
+        Show::Full => {
+            console::print(&comparison.text(console::full_style(WIDTH).width))?;
+            console::print_line(&format!("\n{}", files.join("\n")))?;
+        }
         Show::Screen | Show::Json | Show::Nothing => {
             let mut screen = comparison.screen();
-            flags.output.files().for_each(|line| screen.file(&line));
+            files.iter().for_each(|line| screen.file(line));
             console::print_screen(&screen)?;
         }
     }
-    let passes = flags.rules.inconclusive == Inconclusive::Pass;
-    flags.output.write(&comparison, passes)?;
-    flags.output.store(&comparison)?;
     Ok(exit(&comparison, passes))
 }
 
@@ -143,14 +146,12 @@ impl Rules {
 }
 
 impl Output {
-    /// A line about the files that are written.
-    fn files(&self) -> impl Iterator<Item = String> {
-        let paths: Vec<_> = [&self.markdown, &self.junit, &self.json]
-            .into_iter()
-            .flatten()
-            .map(|path| path.display().to_string())
-            .collect();
-        (!paths.is_empty()).then(|| format!("files: {}", paths.join(", "))).into_iter()
+    /// Lines about the folder and the other files that are written.
+    fn files(&self, folder: &Path) -> Vec<String> {
+        let files = [&self.markdown, &self.junit, &self.json].into_iter().flatten();
+        let files: Vec<_> = files.map(|path| path.display().to_string()).collect();
+        let others = (!files.is_empty()).then(|| format!("also: {}", files.join(", ")));
+        std::iter::once(format!("files: {}", folder.display())).chain(others).collect()
     }
 
     fn write(&self, comparison: &Comparison, inconclusive_passes: bool) -> Result<()> {
@@ -168,8 +169,8 @@ impl Output {
 }
 
 impl Output {
-    /// Writes the folder of the comparison.
-    fn store(&self, comparison: &Comparison) -> Result<()> {
+    /// Writes the folder of the comparison; returns its path.
+    fn store(&self, comparison: &Comparison) -> Result<PathBuf> {
         let options = self.folder.options(None);
         let mut folder = RunDir::create(&options, &utc_compact(unix_nanos()), "compare")?;
         folder.keep();
@@ -177,8 +178,7 @@ impl Output {
         folder.write(file::COMPARISON, json.as_bytes())?;
         folder.write(file::TEXT, comparison.text(WIDTH).as_bytes())?;
         folder.write_page(|| plimsoll_page::comparison_page(comparison))?;
-        console::print_line(&format!("\nfiles: {}", folder.path().display()))?;
-        Ok(())
+        Ok(folder.path().to_owned())
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Flags {
     json: bool,
 }
 
-/// What a host of the fleet has.
+/// Resources of a host of the fleet.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Hosts of the fleet")]
 struct HostFlags {
@@ -68,7 +68,7 @@ struct HostFlags {
     /// Memory in GiB [default: this host's]
     #[arg(long, value_name = "GIB", value_parser = parse_rate)]
     memory: Option<f64>,
-    /// Network in Mbit/s [default: this host's, or 10,000 where it does not say]
+    /// Network in Mbit/s [default: this host's, or 10,000 if unknown]
     #[arg(long, value_name = "MBIT", value_parser = parse_rate)]
     link: Option<f64>,
     /// Files that a process may open [default: this host's limit]
@@ -80,7 +80,7 @@ struct HostFlags {
     /// Addresses of the target: each pair of addresses has all ports
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_rate)]
     targets: f64,
-    /// Addresses of a host to send from, as `bind` lists them
+    /// Source addresses of a host, as in `bind`
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_rate)]
     bind: f64,
 }

@@ -221,7 +221,7 @@ fn move_upstreams(
     };
     let upstream = upstreams
         .get_mut(name)
-        .ok_or_else(|| format!("there is no upstream `{name}`, only: {names}"))?;
+        .ok_or_else(|| format!("unknown upstream `{name}`; the gateway has: {names}"))?;
     upstream.addresses = vec![address.to_owned()];
     Ok(())
 }

@@ -50,7 +50,7 @@ pub(crate) struct Flags {
     request: Request,
     #[command(flatten)]
     start: StartFlags,
-    /// Write the files of each run to a new folder in this one [default: no files, only the screen]
+    /// Write the files of each run to a new folder in this one [default: no files]
     #[arg(long, value_name = "DIR", help_heading = "Output", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -69,7 +69,7 @@ pub(crate) struct Request {
     #[arg(short = 'X', short_alias = 'm', long, value_name = "NAME")]
     method: Option<String>,
     /// Request body, or `@FILE` for the content of a file, `@-` for standard input [default: none].
-    /// What is not UTF-8 is sent byte by byte
+    /// Non-UTF-8 content is sent as is
     #[arg(short, long, value_name = "TEXT")]
     body: Option<String>,
     /// User and password of basic authentication

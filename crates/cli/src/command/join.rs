@@ -46,14 +46,13 @@ pub(crate) struct Flags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Log")]
 struct Rules {
-    /// A column and what it means, like `id=request_id` or `total=took:ms`; `total=` for none
-    /// (repeatable)
+    /// Meaning of a column, like `id=request_id` or `total=took:ms`; `total=` for none (repeatable)
     #[arg(long = "map", value_name = "FIELD=COLUMN", value_delimiter = ',', value_parser = parse_mapping)]
     map: Vec<Mapping>,
     /// Take the columns of a known log, instead of recognising it
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
     preset: Option<String>,
-    /// Whose log it is [default: the gateway's; the mock's is an upstream's]
+    /// Component that wrote the log [default: the gateway; the mock's log is an upstream's]
     #[arg(long, value_enum)]
     log_of: Option<Place>,
     /// How long to wait for rows that the log does not have yet, because the gateway still writes
@@ -63,7 +62,7 @@ struct Rules {
     /// Match by this recorded header of the answers, instead of the id that was sent
     #[arg(long, value_name = "HEADER")]
     id_header: Option<String>,
-    /// Of a run with several targets, the one whose log it is
+    /// In a run with several targets, the target that wrote the log
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
     /// The share of requests that the log may lose, like 0.01%
@@ -76,11 +75,11 @@ struct Rules {
 #[command(next_help_heading = "Output")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 struct Output {
-    /// Print join.json instead of the text; it is written to the run's folder anyway
+    /// Print join.json instead of the text; the file is written to the run's folder in any case
     #[arg(long)]
     json: bool,
-    /// Also write joined.jsonl to the run's folder: a line for each request, with what became of it
-    /// and the parts of its time
+    /// Also write joined.jsonl to the run's folder: a line for each request, with its match and the
+    /// parts of its time
     #[arg(long)]
     rows: bool,
     /// No progress on stderr

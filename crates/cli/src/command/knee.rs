@@ -58,7 +58,7 @@ pub(crate) struct Flags {
     progress: ProgressFlags,
 }
 
-/// What is searched.
+/// Subject of the search.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Search")]
 struct SearchFlags {
@@ -80,11 +80,10 @@ struct SearchFlags {
     /// The highest load that is tried [default: no limit]
     #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     to: Option<f64>,
-    /// Search the number of virtual users, each of which waits for its response, instead of the
-    /// rate of arrivals
+    /// Search the number of virtual users, who each wait for a response, instead of the rate
     #[arg(long)]
     users: bool,
-    /// Step between the loads that are tried: half of it is the error at each end of the result
+    /// Step between the loads that are tried; the result has half of it as error at each end
     #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_share)]
     precision: f64,
     /// Time for each target [default: 5m, or 180 answers if that is more]
@@ -94,10 +93,10 @@ struct SearchFlags {
     #[arg(short = 'd', long, alias = "duration", value_name = "TIME", value_parser = parse_time)]
     #[arg(default_value = "30s")]
     confirm: Nanos,
-    /// The load that it must carry: exit code 1 if it does not
+    /// Required load: exit code 1 if the capacity is lower
     #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     at_least: Option<f64>,
-    /// The upstream itself, which is tried at the load that each target missed. Options as for
+    /// The upstream itself, which is tried at each load that a target missed; options as for
     /// --target
     #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
     direct: Option<TargetFlag>,

@@ -81,7 +81,7 @@ struct Request {
     osl: u32,
     /// Prompts from a file, one at random for each request: plain lines, JSON lines or lists
     /// (`prompt`, `text`, `messages`, `turns`, or a batch's `body`), `ShareGPT`, or CSV with a
-    /// column `prompt`. Of a dialogue, the first message of the user
+    /// column `prompt`. Only the first message of the user is taken from a dialogue
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prompts: Option<PathBuf>,
     /// Send each prompt of --prompts once, in the order of the file, and end after the last one
@@ -90,10 +90,10 @@ struct Request {
     /// Leave out entries of --prompts that cannot be read, instead of refusing the file
     #[arg(long, requires = "prompts")]
     skip_broken: bool,
-    /// Refuse a file of --prompts with members that are not sent, instead of naming them
+    /// Reject a file of --prompts with unsupported members, instead of listing them
     #[arg(long, requires = "prompts")]
     strict: bool,
-    /// Ask for whole answers in place of streams; there is no TTFT then
+    /// Ask for whole answers instead of streams; without TTFT then
     #[arg(long)]
     no_stream: bool,
 }

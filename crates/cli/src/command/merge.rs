@@ -30,7 +30,7 @@ const AFTER: &str = include_str!("merge.txt").trim_ascii_end();
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// Folders of shards, or folders that hold them
+    /// Folders of shards, or folders that contain them
     #[arg(required = true, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     folders: Vec<PathBuf>,
     /// The run has N shards: refuse shards of another run
@@ -246,7 +246,7 @@ fn unreadable(folder: &Path, error: io::Error) -> Error {
         return Error::from(error).context(format!("cannot read {name}"));
     }
     UsageError(format!(
-        "there is no folder {name}; give the folder of a run, which holds shard-00000-of-..., or those of its shards"
+        "no folder {name}: give the folder of a run, which contains shard-00000-of-..., or the folders of its shards"
     ))
     .into()
 }

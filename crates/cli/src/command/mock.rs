@@ -29,7 +29,7 @@ pub(crate) struct Flags {
     /// Configuration file, YAML or JSON: models, latencies, faults [default: built in]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Folder of answers that a service gave: each file, like `azure.sse`, `whole.json` or
+    /// Folder of recorded answers: each file, like `azure.sse`, `whole.json` or
     /// `overloaded.503.json`, is a model of that name, which answers with its bytes
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     answers: Option<PathBuf>,

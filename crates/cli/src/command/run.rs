@@ -45,18 +45,18 @@ pub(crate) struct Flags {
     thresholds: ThresholdFlags,
     #[command(flatten)]
     start: StartFlags,
-    /// First look at a target: about ten requests for each scenario, one after another, in place of
-    /// the profile's load and its thresholds. Says whether each scenario was answered; exit code 1
-    /// if one was not
+    /// First look at a target: about ten requests for each scenario, one after another, instead of
+    /// the profile's load and its thresholds. Reports whether each scenario was answered; exit code
+    /// 1 if not
     #[arg(long, conflicts_with_all = ["stages", "max-requests"])]
     smoke: bool,
-    /// Send one request of each scenario and print it with its answer, in place of the load
+    /// Send one request of each scenario and print it with its answer, instead of the load
     #[arg(long, conflicts_with_all = ["stages", "max-requests", "smoke"])]
     once: bool,
     /// With --once: print all headers, and bodies to their end
     #[arg(long, short = 'v', requires = "once")]
     verbose: bool,
-    /// Do not ask before load goes to another machine
+    /// Skip the confirmation before loading another host
     #[arg(long, short = 'y')]
     yes: bool,
     #[command(flatten)]

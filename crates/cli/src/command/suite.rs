@@ -93,13 +93,13 @@ pub(crate) enum SuiteCommand {
 pub(crate) struct Flags {
     /// URL of your gateway [default: the reference gateway is started]. With `tiers` repeatable,
     /// each with a name; and if needed with its `key` (name of a variable), `model` and `watch`
-    /// (its process on this host: `:8080` by port, or `pid:4711`; `store` that of its store), and
-    /// for the report the size of its `image` and its `startup`
+    /// (its process on this host: `:8080` by port, or `pid:4711`; `store` for its store's process),
+    /// and for the report the size of its `image` and its `startup`
     #[arg(long = "target", value_name = "[NAME=]URL[,OPTION=VALUE]...", help_heading = "Target")]
     #[arg(value_parser = parse_named_or_not, value_hint = ValueHint::Url)]
     targets: Vec<TargetFlag>,
-    /// With `agents`, `baseline`, `layers` and `tiers`: the upstream itself, which the targets are
-    /// measured against; options as for --target
+    /// With `agents`, `baseline`, `layers` and `tiers`: the upstream itself, as reference; options
+    /// as for --target
     #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
     #[arg(help_heading = "Target")]
     direct: Option<TargetFlag>,
@@ -134,15 +134,15 @@ pub(crate) struct Flags {
     /// [default: 2s, with --short 300ms]
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Load")]
     warmup: Option<Nanos>,
-    /// With `policy`: your gateway was started just now, so that its first run of each profile is a
-    /// cold one, and is shown beside the second
+    /// With `policy`: your gateway has just started, so the first run of each profile is a cold
+    /// one, and is shown beside the second
     #[arg(long, help_heading = "Load")]
     just_started: bool,
     /// Number of clients of each measurement; `agents` has none [default: the suite's]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CLIENTS)))]
     #[arg(help_heading = "Load")]
     concurrency: Option<u32>,
-    /// Threads of the load, of `quick` those of the moderate one; the extreme one has twice as many
+    /// Threads of the load; for `quick` of the moderate load, and the extreme one has twice as many
     /// [default: one for each core of the load]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     #[arg(help_heading = "Load")]
@@ -171,7 +171,7 @@ pub(crate) struct Flags {
     #[arg(long = "note", value_name = "KEY=VALUE", value_parser = parse_note)]
     #[arg(help_heading = "Output")]
     notes: Vec<(String, String)>,
-    /// Folder in which each suite creates its own, named by time and name
+    /// Parent folder of the results; each suite has its own, named by time and name
     #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
     #[arg(help_heading = "Output")]
     out: PathBuf,

@@ -28,7 +28,7 @@ pub(crate) struct Flags {
     /// Profile file, or name of a built-in profile [default: short streamed chats]
     #[arg(value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(profiles))]
     profile: Option<String>,
-    /// The upstream itself, which the targets are measured against; options as for --target
+    /// The upstream itself, as reference; options as for --target
     #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
     direct: Option<TargetFlag>,
     /// A target: its name, its URL, and if needed its `key` (name of a variable), `model`,

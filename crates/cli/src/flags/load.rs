@@ -23,10 +23,10 @@ pub(crate) struct LoadFlags {
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = parse_rate)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) rate: Vec<f64>,
-    /// Measurement time of each level, without the warm-up
+    /// Measurement time of each level, excluding warm-up
     #[arg(short, long, alias = "for", value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Nanos>,
-    /// Warm-up before the first level, which is not counted; 0 for none
+    /// Warm-up before the first level; 0 for none
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) warmup: Option<Nanos>,
 }

@@ -19,8 +19,8 @@ use crate::session::Launch;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Several processes")]
 pub(crate) struct StartFlags {
-    /// Divide the run among N processes of this host, which begin together, and merge what they
-    /// measured: each may have as many open files as one alone
+    /// Divide the run among N processes of this host, which start together, and merge their
+    /// results; the open-file limit applies to each process separately
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1024))]
     #[arg(conflicts_with_all = ["shard", "start_at", "launch", "serve_metrics"])]
     pub(crate) processes: Option<u64>,
@@ -44,7 +44,7 @@ pub(crate) struct StartFlags {
     launch: Option<String>,
 }
 
-/// What a shard does when another one ends early.
+/// Reaction of a shard when another one ends early.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OnLoss {
     GoOn,

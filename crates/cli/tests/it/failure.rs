@@ -60,13 +60,18 @@ fn a_run_without_a_completed_request_does_not_pass() {
     assert!(fixture.summary().results.accounting().balanced());
 }
 
-/// It answers neither the probe nor the load: each user waits for the request of its warm-up.
+/// It answers neither the probe nor the load: each user, or each slot of `max_in_flight`, waits for
+/// a request of the warm-up.
 #[test]
 fn a_target_that_hangs_fails_its_run() {
     let fixture = Fixture::with("other_models: {faults: [{fault: hang, share: 1.0}]}");
-    for (stages, failed) in [("w4:500ms,4:500ms", "4 of 4"), ("@10:1s", "10 of 10")] {
-        let args = ["minimal", "--stages", stages, "--set", "drain=2s", "--no-probe"];
-        let output = fixture.run(&[&args[..], &["--out", &failed[..2]]].concat()).expect(1);
+    let cases =
+        [("w4:500ms,4:500ms", "4 of 4"), ("@10:1s", "10 of 10"), ("w@10:1s,@10:1s", "7 of 7")];
+    for (stages, failed) in cases {
+        let slots = if stages.starts_with("w@") { "max_in_flight=7" } else { "max_in_flight=50" };
+        let args = ["minimal", "--stages", stages, "--set", "drain=2s", "--set", slots];
+        let more = ["--no-probe", "--out", &failed[..2]];
+        let output = fixture.run(&[&args[..], &more[..]].concat()).expect(1);
         let verdict = output.expect_screen();
         let expected = format!("FAIL: {failed} requests (100%) failed: no response (PL201");
         assert!(verdict.starts_with(&expected), "{verdict}");

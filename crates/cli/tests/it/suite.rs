@@ -138,7 +138,7 @@ fn a_mixed_day_has_every_kind_and_its_counts_are_those_of_the_mock() {
     let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "A mixed day, memory: 400/s in all",
-        "What each kind adds: each target against the upstream",
+        "Overhead by kind: each target against the upstream",
         "approvals have no direct way",
     ] {
         assert!(text.contains(part), "{part} is not in:\n{}", output.stdout);
@@ -314,8 +314,7 @@ fn several_targets_get_the_same_requests_as_what_is_behind_them() {
     lines.for_each(drop);
     let output = ProcessOutput::from(child.wait_with_output().unwrap()).expect(130);
     let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in
-        ["What each tier adds: each target against the upstream", "128/128: no cost is given"]
+    for part in ["Overhead by tier: each target against the upstream", "128/128: no cost is given"]
     {
         assert!(text.contains(part), "{part} is not in {}", output.stdout);
     }

@@ -8,8 +8,8 @@ use crate::figure::QUANTILES;
 use crate::result::{Difference, Kind, Versus};
 
 /// `plimsoll_added_seconds` and `plimsoll_shift_seconds` by target, reference, figure and quantile;
-/// `bound` is `value`, or `low` or `high`: the ends of the interval with what may be the
-/// generator's. What is refused is left out; of an invalid comparison, all of it.
+/// `bound` is `value`, or `low` or `high`: the ends of the interval including the measurement
+/// error. Refused figures are left out, and all figures of an invalid comparison.
 pub fn prometheus(versus: &Versus) -> String {
     let mut out = Exposition::new(&BTreeMap::new());
     if versus.invalid.is_empty() {

@@ -64,9 +64,9 @@ fn blocks(versus: &Versus) -> String {
         (blocks.complete, "complete"),
         (blocks.planned.saturating_sub(blocks.recorded), "not begun or not kept"),
         (blocks.refused_as_expected, "refused as expected"),
-        (blocks.alone, "more with each target alone"),
+        (blocks.alone, "unpaired with each target alone"),
     ];
-    let recorded = (blocks.recorded > 0).then(|| format::count(blocks.recorded) + " blocks");
+    let recorded = (blocks.recorded > 0).then(|| format::count(blocks.recorded) + " paired blocks");
     let mut parts: Vec<_> = recorded.into_iter().collect();
     let known = all.into_iter().filter(|(count, _)| *count > 0);
     parts.extend(known.map(|(count, what)| format!("{} {what}", format::count(count))));

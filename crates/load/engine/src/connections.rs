@@ -19,12 +19,12 @@ use crate::worker_share::WorkerShare;
 /// Most connections that a worker opens to a target before the run.
 const MAX_AHEAD: usize = 256;
 
-/// One pool of connections per target: those of one virtual user, or those that a worker's
-/// conversations share.
+/// One pool of connections per target, owned by one virtual user or shared by a worker's
+/// conversations.
 #[derive(Debug)]
 pub(crate) struct ConnectionSet {
     targets: Vec<Pool>,
-    /// Servers that are no targets, by their origins: redirects lead there.
+    /// Servers that are not targets, by origin: redirects lead there.
     elsewhere: RefCell<BTreeMap<String, Rc<Pool>>>,
     limits: PoolLimits,
 }

@@ -118,7 +118,7 @@ async fn ask(
     mut discovery: ToolDiscovery,
 ) -> Result<ToolDiscovery, String> {
     let connectors = run.connectors().map_err(|error| error.to_string())?;
-    let connector = connectors.into_iter().next().ok_or("there is no target")?;
+    let connector = connectors.into_iter().next().ok_or("the plan has no target")?;
     let client = SingleClient::over(connector, MonotonicClock::start());
     let route = run.route(ScenarioId(u16::try_from(scenario).unwrap_or(0)), TargetId(0));
     while let Some(message) = discovery.request() {

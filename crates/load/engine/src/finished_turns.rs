@@ -24,7 +24,7 @@ pub(crate) struct TurnExtras {
 impl TurnExtras {
     fn is_empty(&self) -> bool {
         let Self { gaps, late_reads, parts, row } = self;
-        // The memory of gaps is used again even if there are none.
+        // Reuses the allocation even when there are no gaps.
         let has_time = gaps.capacity() > 0 || !late_reads.is_empty() || parts.is_some();
         !has_time && row.is_empty()
     }

@@ -156,7 +156,7 @@ pub(crate) struct Peaks {
 const COUNTED_ABOVE: u64 = 10;
 
 impl Peaks {
-    /// Raises the peaks to what is in use now.
+    /// Raises the peaks to the current use.
     pub(crate) fn update(&mut self) {
         let open = kernel::open_descriptors();
         self.descriptors = self.descriptors.max(open);

@@ -75,8 +75,8 @@ async fn acquire_permit(source: &ArrivalSource, at: Moment) -> Option<InFlightPe
     permit
 }
 
-/// How late an arrival was dropped, if the generator may be the reason that there was no slot: it
-/// released several arrivals at once, after a time in which it released none.
+/// How late an arrival was dropped, if the generator may have caused the lack of a slot by
+/// releasing several arrivals at once after a pause.
 fn dropped_by_us(worker: &Worker, at: Moment) -> Nanos {
     let late = worker.clock.latest().since(at);
     if late > BEAT { late } else { Nanos::ZERO }

@@ -8,7 +8,7 @@ use plimsoll_measure::{
 };
 use plimsoll_schedule::PairSchedule;
 
-/// Takes the blocks of a comparison as they come; called on the thread that carries out the run.
+/// Receives the blocks of a comparison as they complete; called on the thread that runs the load.
 pub trait BlockSink: Send {
     /// Takes blocks, in the order in which they ended.
     ///
@@ -69,7 +69,7 @@ impl BlockOutput {
     }
 }
 
-/// Puts together the turns of the blocks that one worker carries out.
+/// Assembles the blocks of one worker from their turns.
 #[derive(Debug)]
 pub(crate) struct PairCollector {
     schedule: PairSchedule,
@@ -131,8 +131,8 @@ impl PairCollector {
         std::mem::take(&mut self.ended)
     }
 
-    /// All blocks that are left, at the end of the run: they lack a turn. Those of later turns are
-    /// no loss of their own: the turn before did not complete, or the run was over.
+    /// All remaining blocks at the end of the run, each without some turn. Blocks of later turns
+    /// are left out: the turn before did not complete, or the run was over.
     pub(crate) fn take_all(&mut self) -> Vec<Block> {
         let left = self.open.drain().map(|(_, block)| block);
         self.ended.extend(left.filter(|block| block.turn == 0));

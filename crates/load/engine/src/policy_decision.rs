@@ -16,7 +16,7 @@ pub(crate) struct DecisionClassifier {
     longest_text: usize,
 }
 
-/// Matches the responses that stand for one policy decision.
+/// Matches the responses that express one policy decision.
 #[derive(Debug)]
 struct ResponseMatcher {
     policy_decision: PolicyDecision,

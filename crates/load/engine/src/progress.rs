@@ -24,9 +24,9 @@ pub struct Progress<'a> {
     pub in_flight: u64,
     /// Counts of the last interval, by stage, scenario and target.
     pub cells: &'a Snapshot,
-    /// Counts since the start by stage, scenario and target, without those of the last interval.
+    /// Counts since the start by stage, scenario and target, without the last interval.
     pub before: &'a Snapshot,
-    /// Counts and times by second, with those of the last interval.
+    /// Counts and times by second, including the last interval.
     pub series: &'a TimeSeries,
     /// The watched processes.
     pub processes: Vec<ProcessNow>,

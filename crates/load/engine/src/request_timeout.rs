@@ -46,10 +46,10 @@ impl LazyTimeout {
         Self { alarm, knows_task: false }
     }
 
-    /// Runs `work` until it is done or `limit` has passed, which gives `None`.
+    /// Runs `work` until it is done, or returns `None` when `limit` has passed.
     ///
-    /// The limit of a call must not be earlier than that of the call before: the alarm may then
-    /// fire too late. With the one time limit of a plan this holds.
+    /// The limit of a call must not be earlier than the limit of the previous call: the alarm may
+    /// then fire too late. With the one time limit of a plan this holds.
     // No `async fn`: its future would hold the arguments twice.
     pub(crate) fn run<F: Future>(
         &mut self,

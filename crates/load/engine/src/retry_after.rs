@@ -19,9 +19,8 @@ fn decimal(asked: &str, unit: f64) -> Option<Nanos> {
     Some(Nanos::new(nanos.min(f64::from(u32::MAX) * 1e9) as u64))
 }
 
-/// Seconds, or until a date. The date is that of the target's clock, and so is the `Date` of the
-/// response: their difference holds whatever this host's clock says. Without a `Date` a date is
-/// not honoured.
+/// Seconds, or until a date. The date and the `Date` of the response both use the target's clock,
+/// so their difference is independent of this host's clock. A date without a `Date` is ignored.
 fn wait(asked: &str, date: Option<&str>) -> Option<Nanos> {
     let asked = asked.trim();
     decimal(asked, 1e9).or_else(|| {

@@ -53,7 +53,7 @@ impl Route {
         proxy: Option<&ProxyUrl>,
     ) -> Result<Self, EngineError> {
         let is_part = scenario.agent.as_ref().is_some_and(AgentRole::is_part);
-        // The target's protocol is that of its models.
+        // The protocol of a target applies to its models only.
         let dialect = target.protocol.filter(|_| !is_part).unwrap_or(scenario.protocol);
         let options = EncoderOptions {
             model: model_of(scenario, target).to_owned(),

@@ -247,7 +247,7 @@ impl SerialServer {
         })
     }
 
-    /// Stops the server between two moments, after those of the call before.
+    /// Stops the server between two moments, which must follow the moments of the previous call.
     pub(crate) fn stall(&self, from: Moment, to: Moment) {
         self.stalls.borrow_mut().push_back((from, to));
     }
@@ -363,8 +363,8 @@ impl Simulation {
         })
     }
 
-    /// Stops the worker between two moments, after those of the call before: whatever it waits for
-    /// in that time wakes it at the end. The target goes on.
+    /// Stops the worker between two moments, which must follow the moments of the previous call.
+    /// Events in that time wake it at the end. The target continues.
     pub(crate) fn pause(&self, from: Moment, to: Moment) {
         self.pauses.borrow_mut().push_back((from, to));
     }
@@ -392,7 +392,7 @@ impl Simulation {
         is_past
     }
 
-    /// Moves the time to the next deadline; false if there is none.
+    /// Moves the time to the next deadline; false if no deadline is left.
     pub(crate) fn advance(&self) -> bool {
         let Some(next) = self.deadlines.earliest() else { return false };
         self.looks.sleeps(self.now.get(), None);

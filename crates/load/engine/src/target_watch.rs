@@ -58,9 +58,9 @@ impl TargetWatch {
         Self(vec![Failing::default(); targets])
     }
 
-    /// Counts the requests to a target that ended in a second, and those of them that got no good
-    /// answer. Gives whether it is to be taken out. Seconds without an end count for nothing:
-    /// targets may take turns.
+    /// Counts the requests to a target that ended in a second, and how many of them got no good
+    /// answer. Returns whether the target is to be taken out. Seconds without completions are
+    /// ignored, because targets may take turns.
     pub(crate) fn is_failing(&mut self, target: usize, ended: u64, failed: u64) -> bool {
         let Some(failing) = self.0.get_mut(target) else { return false };
         if ended == 0 {

@@ -1,8 +1,8 @@
 //! Tasks that are used for one job after another.
 //!
-//! The state of a job may be some kilobytes: that of a conversation is. A new task for each job
-//! would copy that much to the heap every time, which took a seventh of the processor at 50,000
-//! arrivals per second.
+//! The state of a job, such as a conversation, may be some kilobytes. A new task for each job would
+//! copy it to the heap every time, which took a seventh of the processor at 50,000 arrivals per
+//! second.
 
 use std::cell::RefCell;
 use std::future::poll_fn;

@@ -263,7 +263,7 @@ impl OpenTurn {
         }
     }
 
-    /// The request for a second attempt, or why there is none.
+    /// The request for a second attempt, or why it is not repeated.
     fn encode_again<'w>(
         &mut self,
         worker: &'w Worker,

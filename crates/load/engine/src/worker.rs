@@ -60,7 +60,7 @@ pub(crate) struct Worker {
     /// Tasks of agents that have begun and not ended.
     pub(crate) open_tasks: Cell<u64>,
     connectors: Vec<Rc<Connector>>,
-    /// To servers that are no targets, by their origins.
+    /// Connectors to servers that are not targets, by origin.
     elsewhere: RefCell<BTreeMap<String, Rc<Connector>>>,
     /// Number of targets.
     targets: u16,
@@ -245,9 +245,9 @@ impl Worker {
         moment.min(self.end.get())
     }
 
-    /// The moment from which no turn is started of a conversation that may go on until `end`. A
-    /// task of an agent that the end of the run cuts goes on in the drain time: the longest tasks
-    /// would be missing otherwise. That holds if the run ends as planned.
+    /// The moment from which a conversation that may go on until `end` starts no turn. If the run
+    /// ends as planned, a task of an agent continues in the drain time: the longest tasks would be
+    /// missing otherwise.
     #[inline]
     pub(crate) fn last_start(&self, end: Moment, is_task: bool) -> Moment {
         let last = self.end_by(end);
@@ -406,8 +406,8 @@ impl Worker {
         self.rows.borrow_mut().send();
     }
 
-    /// Sends the rows so far to the writer, and from now on waits where it is slow: there is no
-    /// load to delay any more.
+    /// Sends the rows so far to the writer, and from now on waits if it is slow, because no load is
+    /// left to delay.
     pub(crate) fn flush_rows(&self) {
         self.rows.borrow_mut().flush();
     }

@@ -35,7 +35,7 @@ impl CauseTally {
         }
     }
 
-    /// Adds those of another worker.
+    /// Adds the statistics of another worker.
     pub(crate) fn merge(&mut self, other: Self) {
         self.count += other.count;
         for (target, message) in other.first {

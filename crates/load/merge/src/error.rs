@@ -27,7 +27,7 @@ pub enum MergeError {
     },
     /// No folder was given.
     #[error(
-        "there is no shard to merge: give the folders shard-KKKKK-of-NNNNN, or the folder that holds them"
+        "no shards to merge: give the folders shard-KKKKK-of-NNNNN, or the folder that contains them"
     )]
     Nothing,
     /// Two shards are not parts of the same run.

@@ -59,7 +59,7 @@ pub(crate) fn merge(
     }
 }
 
-/// What is known of the workers; and of the rows, where `whole` says that all shards ended.
+/// Health of the workers; and of the rows, if `whole` (all shards ended).
 fn workers_and_rows(all: &Healths<'_>, whole: bool) -> InstrumentHealth {
     InstrumentHealth {
         workers: all.0.iter().map(|health| health.workers).sum(),

@@ -12,7 +12,7 @@ use crate::shard::Shard;
 use crate::shard_set::ShardSet;
 use crate::{exemplars, health, metadata, server_parts, verdict};
 
-/// What the whole is judged by.
+/// Limits for the merged result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Judges<'a> {
     /// The limits of the plan.
@@ -73,11 +73,10 @@ fn unsent(place: Stripe, stages: &[StageInfo], counts: Option<&Counts>) -> Vec<(
 }
 
 impl ShardSet {
-    /// Adds all shards up. The counts of one shard at a time are in memory, beside the sum.
+    /// Adds all shards up. Only the counts of one shard are in memory at a time, beside the sum.
     ///
-    /// Shards that are missing, cut off or late make the whole invalid, unless the judges accept
-    /// that much: its thresholds are not judged, and the figures are those of the shards that are
-    /// known.
+    /// Shards that are missing, cut off or late make the result invalid, unless the judges accept
+    /// the loss: its thresholds are not judged, and the figures cover the known shards only.
     ///
     /// # Errors
     /// A file of a shard is damaged or cannot be read.
@@ -162,7 +161,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// A shard, if its folder is there, with what it counted, if anything; `time` heads the report.
+    /// A shard with its counts, if its folder and its counts were found; `time` heads the report.
     pub(crate) fn new(
         place: Stripe,
         shard: Option<&Shard>,

@@ -40,7 +40,7 @@ fn sums<'s>(of_shards: impl Iterator<Item = &'s BTreeMap<String, u64>>) -> BTree
     sums
 }
 
-/// The shard whose clock and machine stand for the whole: the first that ended.
+/// The shard whose clock and machine represent the whole: the first that ended.
 pub(crate) fn base(set: &ShardSet) -> Option<&Shard> {
     let ended = set.shards.iter().find(|shard| shard.summary.is_some());
     ended.or_else(|| set.shards.first())
@@ -84,7 +84,7 @@ pub(crate) fn cut(metadata: &mut RunMetadata, counted_s: f64) {
     }
 }
 
-/// Notes that all shards have, then those of single shards with their place.
+/// Notes that all shards share, then notes of single shards with their name.
 fn notes(set: &ShardSet) -> Vec<String> {
     let all: Vec<_> =
         set.shards.iter().map(|shard| (shard.name(), &shard.metadata().notes)).collect();

@@ -66,12 +66,12 @@ struct PlanFile {
 }
 
 impl Shard {
-    /// Reads the folder of a shard, whether or not the shard ended. Files that are damaged do not
-    /// count, and are named.
+    /// Reads the folder of a shard, whether or not the shard ended. Damaged files are not counted,
+    /// but named.
     ///
     /// # Errors
-    /// [`MergeError::NotAShard`] if there is no plan of a shard in it, [`MergeError::Read`] if one
-    /// of its files cannot be read.
+    /// [`MergeError::NotAShard`] if it has no plan of a shard, [`MergeError::Read`] if one of its
+    /// files cannot be read.
     pub fn read(folder: &Path) -> Result<Self, MergeError> {
         let refuse = |why: String| MergeError::NotAShard { folder: folder.to_owned(), why };
         let Some(bytes) = contents(&folder.join("plan.json"))? else {

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Distribution;
 use crate::limit::widened;
 
-/// The generator may have added this share of a figure before its value alone carries no statement.
+/// A measurement error above this share of a figure refuses its value; only its limits are
+/// reported.
 pub const REFUSED_SHARE: f64 = 0.05;
-/// What the generator added to a single time is left out of the bounds where it is less than this
-/// share of the time.
+/// Measurement errors below this share of a single time are ignored in the bounds.
 const UNRECORDED_SHARE: f64 = 1.0 / LEAST_ONE_IN as f64;
 /// The share of a figure from which on its bound is printed beside it.
 pub const PRINTED_SHARE: f64 = 0.01;
@@ -23,10 +23,10 @@ pub const PRINTED_SHARE: f64 = 0.01;
 /// (T2). The bound is printed all the same.
 pub const RESOLUTION_MS: f64 = 0.05;
 
-/// A figure, and how far it can be trusted.
+/// A figure with its measurement error.
 ///
-/// In JSON it is a plain number, or an object with all of it if its value alone carries no
-/// statement.
+/// In JSON it is a plain number, or an object with the bound and the reason if the value is
+/// refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredFigure", into = "StoredFigure")]
 pub struct BoundedFigure {
@@ -34,10 +34,10 @@ pub struct BoundedFigure {
     pub value: f64,
     /// How much of it the generator itself may have added (or, of a rate, taken away).
     pub bound: f64,
-    /// Of a rate: its 95 % interval, where that is wider than 5 %. Of gaps around late reads: from
-    /// the value to the most that they may be.
+    /// The 95 % interval of a rate, if it is wider than 5 %; for gaps around late reads, the range
+    /// from the value to the longest possible one.
     pub interval: Option<[f64; 2]>,
-    /// Why its value alone carries no statement, if so: only its limits do.
+    /// Why the value is refused, if it is; only its limits are valid then.
     pub refused: Option<Refusal>,
 }
 
@@ -66,7 +66,7 @@ impl From<StoredFigure> for BoundedFigure {
     }
 }
 
-/// What the generator can do to a figure.
+/// Direction in which the generator can change a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bias {
     /// Only add to it: a time since a start.
@@ -78,7 +78,7 @@ pub enum Bias {
 }
 
 named_enum! {
-    /// Why the value of a figure alone carries no statement.
+    /// Why the value of a figure is refused.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Refusal {
@@ -93,7 +93,7 @@ impl Refusal {
     /// The reason in a sentence.
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Generator => "more than 5 % of it may be the generator's",
+            Self::Generator => "its measurement error exceeds 5 %",
             Self::Censored => "too many requests had no end, and may have been longer",
         }
     }
@@ -110,8 +110,8 @@ impl BoundedFigure {
         (self.value - self.bound).max(0.0)
     }
 
-    /// The value, if it carries a statement alone. What is printed is the value with its limits;
-    /// what is judged is [`BoundedFigure::limits`].
+    /// The value, unless it is refused. Reports print the value with its limits; judgements use
+    /// [`BoundedFigure::limits`].
     pub fn sound(&self) -> Option<f64> {
         self.refused.is_none().then_some(self.value)
     }
@@ -134,7 +134,7 @@ impl BoundedFigure {
         Self { interval, ..self }
     }
 
-    /// Whether all of it may be the generator's: then nothing is known of it.
+    /// Whether the measurement error covers the whole value, so nothing is known.
     pub fn may_be_all_ours(&self) -> bool {
         self.bound > 0.0 && self.bound >= self.value.abs() * (1.0 - UNRECORDED_SHARE)
     }
@@ -145,16 +145,16 @@ impl BoundedFigure {
     }
 }
 
-/// Whether a figure carries no statement because of the generator: its bound, and what is not in
-/// it, are larger than 5 % of it, and larger than half of its 95 % interval.
+/// Refuses a figure whose measurement error exceeds 5 % of it, half of its 95 % interval and the
+/// resolution.
 pub(crate) fn by_generator(value: f64, bound: f64, half_interval: f64) -> Option<Refusal> {
     let allowed = (value.abs() * REFUSED_SHARE).max(half_interval).max(RESOLUTION_MS);
     (bound > 0.0 && bound + value.abs() * UNRECORDED_SHARE > allowed).then_some(Refusal::Generator)
 }
 
-/// Whether quantile `q` carries no statement because `unfinished` requests without an end may all
-/// be longer than `times`: then it is quantile `q'` of `times`, which may lie beyond the longest,
-/// or differ from the figure by more than 5 % and beyond its interval.
+/// Refuses quantile `q` if the `unfinished` requests, all of which may be longer than `times`,
+/// could move it: it is then quantile `q'` of `times`, which may lie beyond the longest, or differ
+/// from the figure by more than 5 % and by more than its interval.
 pub(crate) fn by_censoring(
     times: &Distribution,
     q: f64,
@@ -189,13 +189,13 @@ pub(crate) struct HalfInterval {
 }
 
 impl HalfInterval {
-    /// Of the interval from `low` to `high` around `value`.
+    /// An interval from `low` to `high` around `value`.
     pub(crate) fn new(value: f64, low: f64, high: f64) -> Self {
         Self { half: ((high - low) / 2.0).min(value - low), above: high - value }
     }
 
-    /// Of quantile `q` if the values were independent: the smallest that it can be. For percentiles
-    /// without an interval of their own.
+    /// The smallest interval that quantile `q` can have: values are assumed to be independent. Used
+    /// for percentiles without an interval of their own.
     pub(crate) fn independent(times: &Distribution, q: f64) -> Self {
         let (low, high) = independent_shares(q, times.count());
         Self::new(millis_at(times, q), millis_at(times, low), millis_at(times, high))

@@ -27,7 +27,7 @@ pub use unit::Unit;
 
 /// Shares that fall with every request without a good answer.
 const SHARES_OF_ANSWERS: [&str; 3] = ["success_rate", "good_share", "block_rate"];
-/// Shares of what was decided, which are no lower for requests without an answer.
+/// Shares of decided requests; unanswered requests do not lower them.
 const SHARES_OF_DECISIONS: [&str; 2] = ["policy_correctness", "resumption_rate"];
 /// Shares that rise with every request that fails, is refused for the load, or is never sent.
 const SHARES_OF_FAILURES: [&str; 7] = [
@@ -83,7 +83,7 @@ impl Figure {
         }
     }
 
-    /// What the generator itself can do to it.
+    /// Direction in which the generator can change it.
     pub const fn bias(self) -> Bias {
         match self {
             Self::Distribution(metric) if metric.is_gap() => Bias::Both,

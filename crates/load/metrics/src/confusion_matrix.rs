@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// The name of the column of requests without a response.
 pub const UNANSWERED: &str = "unanswered";
 
-/// Requests by the name of the expected policy decision, then by that of the actual one or
-/// [`UNANSWERED`]. Pairs without requests are left out.
+/// Requests by the name of the expected policy decision, then by the actual one or [`UNANSWERED`].
+/// Pairs without requests are left out.
 pub type Matrix = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// Requests by expected and actual policy decision; those without an expected one are left out.
@@ -21,7 +21,7 @@ pub struct ConfusionMatrix {
 }
 
 impl ConfusionMatrix {
-    /// Counts a request; `None` as the actual policy decision stands for no response.
+    /// Counts a request; `None` as the actual policy decision means unanswered.
     #[inline]
     pub fn count(&mut self, expected: Option<PolicyDecision>, actual: Option<PolicyDecision>) {
         if let Some(expected) = expected {
@@ -36,8 +36,7 @@ impl ConfusionMatrix {
         }
     }
 
-    /// The requests with this expected and this actual policy decision; `None` stands for no
-    /// response.
+    /// The requests with this expected and this actual policy decision; `None` means unanswered.
     fn count_of(&self, expected: PolicyDecision, actual: Option<PolicyDecision>) -> u64 {
         self.counts[expected as usize][column(actual)]
     }

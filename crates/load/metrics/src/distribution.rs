@@ -143,15 +143,15 @@ impl Distribution {
         self.buckets.filled().for_each(|(bucket, count)| visit(bucket, count));
     }
 
-    /// Calls `visit` with the upper edge in nanoseconds and the count of every bucket that holds
-    /// values, ascending. Of the last one it is the largest value.
+    /// Calls `visit` with the upper edge in nanoseconds and the count of every non-empty bucket,
+    /// ascending. The last bucket is reported with the largest value instead of its edge.
     pub(crate) fn for_each_value(&self, visit: &mut dyn FnMut(u64, u64)) {
         self.for_each_bucket(&mut |bucket, n| visit(upper_edge(bucket).min(self.max), n));
     }
 
     /// The number of values in each class: up to each of the ascending `limits`, in nanoseconds,
-    /// and above the last. A value counts as the upper edge of its bucket (0.1 % at most), whatever
-    /// the others are, so that the counts of parts add up to those of the whole.
+    /// and above the last. A value counts as the upper edge of its bucket (at most 0.1 % above it),
+    /// independent of the other values, so the counts of parts add up to the counts of the whole.
     pub fn classes<const N: usize>(&self, limits: &[u64; N]) -> ([u64; N], u64) {
         let (mut counts, mut above) = ([0; N], 0);
         self.for_each_bucket(&mut |bucket, n| {
@@ -227,8 +227,8 @@ pub(crate) struct ExactFigures {
     pub(crate) max: u64,
 }
 
-/// Checks what the head of an encoded histogram claims, before memory is reserved for it: its
-/// resolution is that of every histogram of ours, and its counters are no more than that has.
+/// Checks the head of an encoded histogram before memory is reserved: it must have the resolution
+/// of our histograms and no more counters than they have.
 fn check_claims(bytes: &[u8]) -> Result<(), &'static str> {
     /// V2 encoding: cookie, length of the counters, offset, digits, lowest, highest, ratio.
     const HEAD: usize = 40;

@@ -19,7 +19,7 @@ pub struct Edges {
     pub(crate) entered: u64,
     /// In flight when the stage ended.
     pub(crate) left: u64,
-    /// Of `entered`, those that completed in the stage.
+    /// Part of `entered` that completed in the stage.
     pub(crate) entered_completed: u64,
     /// Open model: sent in the stage, and due in an earlier one.
     pub(crate) late: u64,

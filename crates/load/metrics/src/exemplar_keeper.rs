@@ -1,10 +1,10 @@
-//! Keeps single requests of a run whole, so that they can be shown one by one: the slowest, and
-//! random ones.
+//! Keeps single requests of a run whole, so that they can be shown one by one: the slowest, and a
+//! random sample.
 //!
-//! It decides when a request is over, from what is known of it then. Each list keeps the requests
-//! with the largest keys; what has a smaller key than all of them costs one comparison. The key of
-//! the random ones is a random number that follows from the run's seed and the request, so that the
-//! choice depends neither on the number of workers nor on the order in which requests end.
+//! The choice is made when a request ends. Each list keeps the requests with the largest keys;
+//! rejecting a smaller key costs one comparison. Random requests are drawn by a hash of the run's
+//! seed and the request, so the choice depends neither on the number of workers nor on the order in
+//! which requests end.
 
 use plimsoll_measure::{IdSeed, Moment, Nanos, Sample, Seed};
 use schemars::JsonSchema;
@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {
-    /// Among the 20 with the longest response time. Of a request that was in flight at the end of
-    /// the run: the time up to then.
+    /// Among the 20 with the longest response time, or time until the end of the run for requests
+    /// that were still in flight.
     ResponseTime,
     /// Among the 10 streams with the longest time to first token.
     Ttft,
@@ -105,8 +105,8 @@ impl ExemplarKeeper {
         }
     }
 
-    /// Looks at a request that is over; `gaps` are those of its stream. Requests of a warm-up and
-    /// those never sent are left out.
+    /// Considers a finished request; `gaps` are the gaps of its stream. Requests of a warm-up and
+    /// requests that were never sent are ignored.
     #[inline]
     pub fn offer(&mut self, sample: &Sample, gaps: &[Nanos], now: Moment) {
         let line = &sample.timeline;

@@ -49,7 +49,7 @@ pub struct ExemplarRequest {
     pub stream: bool,
     /// Whether the connection had been used before.
     pub reused: bool,
-    /// HTTP status; 0 if there was no response.
+    /// HTTP status; 0 without a response.
     pub status: u16,
     /// How it ended, in the words of `results.jsonl`.
     pub outcome: String,
@@ -102,10 +102,10 @@ pub struct ExemplarRequest {
     /// The most that the generator itself may have added to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_ms: Option<f64>,
-    /// Of a request in flight at the end of the run: from its dispatch until then.
+    /// Requests in flight at the end of the run: time from dispatch until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_ms: Option<f64>,
-    /// What the target says of its own time in a response header.
+    /// The target's own time, from a response header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_time_ms: Option<f64>,
     /// The longest time by which a read lagged the kernel's time stamp.
@@ -211,7 +211,7 @@ fn request(of: &Exemplar, metadata: &RunMetadata) -> ExemplarRequest {
     }
 }
 
-/// What the generator may have added to the response time, where that is enough to matter.
+/// The measurement error of the response time, if it is large enough to matter.
 fn added(sample: &Sample) -> Option<Nanos> {
     let without = sample.timeline_without_generator().response_time()?;
     let with = sample.timeline.response_time().filter(|_| sample.generator_matters())?;

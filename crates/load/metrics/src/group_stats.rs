@@ -28,7 +28,7 @@ pub struct GroupKey {
     pub scenario: ScenarioId,
     /// Its target.
     pub target: TargetId,
-    /// What it asks a tool server or an agent for.
+    /// The operation that it requests from a tool server or an agent.
     pub operation: Option<Operation>,
 }
 
@@ -71,8 +71,7 @@ pub struct GroupStats {
 }
 
 impl GroupStats {
-    /// Records one request. `gaps` are those of its stream, and `late_reads` those of its reads
-    /// that came late.
+    /// Records one request with the gaps and the late reads of its stream.
     pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
         self.counters.count(sample);
         self.counters.judge(sample);

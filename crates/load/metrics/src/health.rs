@@ -96,7 +96,7 @@ pub struct DisturbedWindow {
     pub length_s: f64,
     /// Number of workers that did not look at their sockets for a part of it.
     pub workers: u32,
-    /// What is known of its causes, in words; empty where nothing is.
+    /// Its known causes, in words.
     pub causes: Vec<String>,
 }
 
@@ -106,8 +106,8 @@ pub struct DisturbedWindow {
 pub struct InstrumentHealth {
     /// Arrivals that the schedule of the open stages planned.
     pub planned_arrivals: Option<u64>,
-    /// Of `planned_arrivals`, those that the generator did not keep from being dispatched while
-    /// their stage lasted: dispatched in time, or held up by the limit on requests in flight.
+    /// Part of `planned_arrivals` that the generator did not delay past their stage: dispatched in
+    /// time, or held up by the limit on requests in flight.
     pub achieved_arrivals: Option<u64>,
     /// How much earlier a generator that is never late would have dispatched the arrivals: from the
     /// intended start, or from the moment at which it would have had a slot of `max_in_flight`.
@@ -121,7 +121,7 @@ pub struct InstrumentHealth {
     pub kernel_timestamps: Option<bool>,
     /// Reads of responses.
     pub reads: Option<u64>,
-    /// Of `reads`, those without a time stamp of the kernel: they are stamped when they happen.
+    /// Part of `reads` without a kernel time stamp; stamped in user space instead.
     pub unstamped_reads: Option<u64>,
     /// Windows in which workers did not look at their sockets, in the order of time: the longest
     /// ones of the run.
@@ -147,7 +147,7 @@ pub struct InstrumentHealth {
     /// Local ports in use or in TIME-WAIT at once: an upper bound for this host while that is below
     /// three quarters of them, else those taken by connections to one address.
     pub ports_peak: Option<u64>,
-    /// The calibration of this host; `None` if there was none.
+    /// The calibration of this host, if it was calibrated.
     pub calibration: Option<CalibrationQuote>,
     /// Wall time of the load, in seconds.
     pub wall_s: Option<f64>,
@@ -177,7 +177,7 @@ pub struct InstrumentHealth {
     /// Connections that were opened before the run, ahead of the first open stage.
     #[serde(default)]
     pub connections_before_run: Option<u64>,
-    /// Of these, the attempts that failed; the load shows why.
+    /// Part of these that failed; the load shows why.
     #[serde(default)]
     pub connections_before_run_failed: Option<u64>,
     /// Requests that were the first on a connection that was idle.
@@ -209,7 +209,7 @@ pub struct InstrumentHealth {
     /// Rows left out by sampling while the disk or the CPU was too slow for all rows. The rows of a
     /// conversation are kept if its id, as a fraction of the range of ids, is below the current
     /// share; rows with an unexpected end are kept with 64 times that share. `weight` in a row is
-    /// the number of rows that it stands for.
+    /// the number of rows that it represents.
     pub sink_left_out: Option<u64>,
     /// The smallest share that sampling kept, as one conversation in N; 1 if no row was left out.
     /// Conversations with an id below it are complete.

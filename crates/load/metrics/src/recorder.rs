@@ -23,7 +23,7 @@ pub struct Recorder {
     ended: Option<Moment>,
     /// The requests that a warm-up left in flight, and whether they are good. They are few.
     of_warmup: Vec<(Sample, bool)>,
-    /// What makes a request a good one.
+    /// The bounds of a good request.
     goodput: Option<RequestBounds>,
     /// The key of each of `cells`. A worker uses few in an interval, so that a search from the
     /// newest on is faster than a map.
@@ -86,8 +86,8 @@ impl Recorder {
         self.cell(key).counters.scheduled += 1;
     }
 
-    /// Records the outcome of a request, with the gaps of its stream and those of its reads that
-    /// came late. The gaps count only if the request completed.
+    /// Records the outcome of a request, with the gaps and the late reads of its stream. The gaps
+    /// count only if the request completed.
     pub fn record(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
         let key = GroupKey::for_sample(sample);
         let timeline = &sample.timeline;

@@ -1,4 +1,4 @@
-//! The measured results of a run: groups of requests, rolled up from what was counted.
+//! The measured results of a run: groups of requests, rolled up from counters and distributions.
 
 pub(crate) mod distribution_summary;
 mod group;
@@ -25,7 +25,7 @@ use crate::run_metadata::{LoadModel, StageInfo};
 use crate::scope::Scope;
 use crate::server_parts::PartsTally;
 
-/// The measured results of a run. All groups but those of warm-up stages leave warm-up out.
+/// The measured results of a run. Only the groups of warm-up stages include warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
     /// The whole run without warm-up.
@@ -176,12 +176,12 @@ fn open(moments: f64, seconds: f64, stats: &GroupStats) -> (f64, f64) {
     (moments.min(steady) - half, moments.max(steady) + half)
 }
 
-/// A figure whose value alone carries no statement: only its limits do.
+/// A figure whose value is refused; only its limits are valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LimitedFigure {
     /// Its stage.
     pub stage: String,
-    /// What it measures, like `TTFT`.
+    /// Title of its metric, like `TTFT`.
     pub title: &'static str,
     /// Which figure of that, like `p99`; empty for a rate.
     pub label: &'static str,
@@ -199,16 +199,16 @@ const COUNTED_RATES: [(&str, &str); 2] =
     [("achieved_rate", "sent/s"), ("throughput", "completed/s")];
 
 impl Results {
-    /// The figures of the measured stages whose value alone carries no statement. The largest value
-    /// of the requests that ended is always what it is, and left out.
+    /// The refused figures of the measured stages. The maximum of the completed requests is exact,
+    /// and so left out.
     pub fn limited_figures(&self) -> Vec<LimitedFigure> {
         self.limited(|label, figure| {
             figure.refused.filter(|why| label != "max" || *why != Refusal::Censored)
         })
     }
 
-    /// The figures of the measured stages of which more than 5 % may be the generator's, also where
-    /// their own interval is wider still.
+    /// The figures of the measured stages with a measurement error above 5 %, even if their
+    /// confidence interval is wider still.
     pub fn figures_of_generator(&self) -> Vec<LimitedFigure> {
         self.limited(|_, figure| is_of_generator(figure).then_some(Refusal::Generator))
     }
@@ -288,9 +288,8 @@ impl LostRate {
     }
 }
 
-/// The standard deviation of the service times over the mean length of a cycle. Of the think times
-/// only the mean counts: so the spread is rather too small. At most 1, that of cycles that end at
-/// random.
+/// The standard deviation of the service times over the mean length of a cycle; slightly too small,
+/// because think times count by their mean only. At most 1, the value of cycles that end at random.
 fn spread(stats: &GroupStats, user_seconds: f64) -> f64 {
     let cycles = stats.counters().dispatched_in_stage as f64;
     let deviation = stats
@@ -371,8 +370,8 @@ impl MissingRates {
 pub struct ServerTiming {
     /// Completed requests whose header has parts that may be true.
     pub responses: u64,
-    /// Completed requests whose header has parts that cannot be true: times that are no numbers,
-    /// names that are none, or more together than the time to the first byte.
+    /// Completed requests whose header has invalid parts: malformed times or names, or a sum above
+    /// the time to the first byte.
     #[serde(default)]
     pub refused: u64,
     /// Sum of the times to the first byte of `responses`, in milliseconds: the whole of these
@@ -383,8 +382,7 @@ pub struct ServerTiming {
 }
 
 impl ServerTiming {
-    /// The figures of what was counted; `names` are those of the run, in the order of their
-    /// numbers.
+    /// Summarizes a tally; `names` are the names of the run's parts, in the order of their numbers.
     fn from_tally(tally: &PartsTally, names: &[String]) -> Result<Self, MetricsError> {
         let mut parts = BTreeMap::new();
         for (number, times) in tally.times.iter().enumerate() {
@@ -414,8 +412,8 @@ impl ServerTiming {
         self.parts.iter().map(move |(name, times)| (name.as_str(), times.raw_sum() / responses))
     }
 
-    /// What the parts leave of the mean time to the first byte, in milliseconds: the network, and
-    /// what the target does not name.
+    /// The mean time to the first byte minus all parts, in milliseconds: the network, and time that
+    /// the target does not report.
     pub fn rest_ms(&self) -> f64 {
         let parts: f64 = self.means_ms().map(|(_, mean)| mean).sum();
         self.mean_ttfb_ms().unwrap_or_default() - parts

@@ -42,15 +42,14 @@ pub struct RunInfo {
     pub build: String,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// What tells it from other runs with the same seed; `--run-id` reproduces the ids of its
-    /// requests.
+    /// Distinguishes runs with the same seed; `--run-id` reproduces the ids of its requests.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run_id: String,
-    /// Of a shard: the launch that started it, as its launcher named it.
+    /// Id of the launch that started this shard, as named by its launcher.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub launch: String,
-    /// Hash of what it sends and when: the same for runs that may be compared, whatever their
-    /// target, key, seed and names.
+    /// Hash of the requests and their schedule: equal for comparable runs, whatever their target,
+    /// key, seed and names.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub plan_hash: String,
     /// The part of the run that this process carried, `k/n` with k from 0.
@@ -99,8 +98,8 @@ pub struct StageInfo {
     /// Time in which new requests were started, in seconds: planned in a plan, actual in a summary.
     /// Where a number of requests ended the load of virtual users, it lasts until the last answer.
     pub duration_s: f64,
-    /// Open model: arrivals that its schedule plans, those of all shards; left out where the
-    /// number of requests is limited, or targets are compared.
+    /// Open model: arrivals in the schedule, over all shards; left out if the number of requests is
+    /// limited, or targets are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<u64>,
     /// Closed model: virtual users, on average over the stage.
@@ -123,20 +122,19 @@ pub struct TargetInfo {
     pub url: String,
     /// Model asked for; empty for plain HTTP.
     pub model: String,
-    /// Of a comparison: whether it reaches the upstream without the gateway.
+    /// In a comparison: whether it reaches the upstream without the gateway.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
     /// The target's `Server` header, if it sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// What it said when requests to it did not complete: the first message of the most frequent
-    /// kind.
+    /// Message of its most frequent kind of incomplete request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Connections by address, where the target's name has several addresses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub addresses: BTreeMap<String, u64>,
-    /// Connections by what their TLS handshakes agreed on, like `TLS 1.3, ALPN h2`; empty without
+    /// Connections by the result of their TLS handshake, like `TLS 1.3, ALPN h2`; empty without
     /// TLS.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tls: BTreeMap<String, u64>,
@@ -168,7 +166,7 @@ pub struct RunMetadata {
     pub stages: Vec<StageInfo>,
     /// Names of its scenarios, in the order of their ids.
     pub scenarios: Vec<String>,
-    /// Expectations of the scenarios, in the same order; empty if there are none.
+    /// Expectations of the scenarios, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Expectation>,
     /// Names of the scenarios whose requests no cache should be able to answer: every prompt is
@@ -185,7 +183,7 @@ pub struct RunMetadata {
     /// Whether most requests may fail (`allow_failures`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_failures: bool,
-    /// What makes a request a good one, if the profile states it: `ttft<500ms & tpot<50ms`.
+    /// Bounds of a good request, if the profile has any: `ttft<500ms & tpot<50ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<String>,
     /// Names of the parts of their time that targets state in headers, in the order of their
@@ -218,7 +216,7 @@ pub struct RunMetadata {
     /// The members of files of prompts that were not sent: `image_url (1) of prompts.jsonl`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsent: Vec<String>,
-    /// What was done to the input before it was sent, and what the probe found.
+    /// Changes made to the input before sending, and the findings of the probe.
     #[serde(default)]
     pub notes: Vec<String>,
 }

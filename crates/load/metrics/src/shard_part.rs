@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What became of a shard.
+/// How a shard ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ShardState {
@@ -16,7 +16,7 @@ pub enum ShardState {
     Partial,
     /// It was ready only after the common start, and sent nothing.
     Late,
-    /// Nothing of it was found.
+    /// None of its files were found.
     #[default]
     Missing,
 }
@@ -46,10 +46,10 @@ pub struct Interruption {
 pub struct ShardPart {
     /// Which part of the run, `k/n` with k from 0.
     pub shard: String,
-    /// What became of it.
+    /// How it ended.
     pub state: ShardState,
-    /// Start of its load after that of the first shard, in seconds, by the wall clocks of their
-    /// hosts; what a launcher found them to differ by is taken off.
+    /// Start of its load after the first shard's, in seconds, by the wall clocks of their hosts,
+    /// corrected by the clock difference that a launcher measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_s: Option<f64>,
     /// By how much its host's clock may differ from the launcher's after that, in seconds; left out
@@ -76,9 +76,9 @@ pub struct ShardPart {
     pub counted_all: bool,
     /// Requests that its schedule asked for, outside of warm-up.
     pub scheduled: u64,
-    /// Of these, the ones that completed.
+    /// Part of these that completed.
     pub completed: u64,
-    /// Of these, the ones without a good answer.
+    /// Part of these without a good answer.
     pub unexpected: u64,
     /// Median of the time that heads the report, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

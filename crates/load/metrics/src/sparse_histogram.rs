@@ -15,7 +15,7 @@ use crate::distribution::{Distribution, MAX_BUCKET};
 pub(crate) struct SparseHistogram(Vec<u8>);
 
 impl SparseHistogram {
-    /// Of buckets in ascending order.
+    /// Buckets in ascending order.
     #[cfg(test)]
     pub(crate) fn from_counts(counts: impl IntoIterator<Item = (u32, u32)>) -> Self {
         let mut writer = SparseWriter::default();
@@ -71,7 +71,7 @@ impl SparseHistogram {
     }
 }
 
-/// Reads stored bytes. Those that are no histogram are refused.
+/// Reads stored bytes; rejects invalid histograms.
 impl TryFrom<Vec<u8>> for SparseHistogram {
     type Error = &'static str;
 

@@ -1,10 +1,11 @@
-//! What a stage used of the machine, and what there was: the evidence of what limited its load.
+//! Resources of the host that a stage used: the evidence for its bottleneck.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a measured stage used of this host. Every figure is the difference between a reading at
-/// the start of the stage and one at its end. What the kernel does not tell is left out.
+/// Resources of this host that a measured stage used. Every figure is the difference between a
+/// reading at the start of the stage and one at its end. Figures that the kernel does not provide
+/// are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageResources {
     /// Name of the stage.
@@ -28,8 +29,7 @@ pub struct ProcessLoad {
     pub name: String,
     /// Its process id; 0 on another host.
     pub pid: u32,
-    /// Of a process on another host: the page of metrics that its figures come from, and the
-    /// metric.
+    /// For a process on another host: the metrics page of its figures, and the metric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
     /// Where it stands in the run.
@@ -92,7 +92,7 @@ pub struct QuotaLoad {
     pub cpus: f64,
     /// Periods in which the group had something to run.
     pub periods: u64,
-    /// Of these, the ones in which the quota stopped it.
+    /// Part of these in which the quota throttled it.
     pub throttled_periods: u64,
     /// For how long, in seconds, summed over CPUs.
     pub throttled_s: f64,

@@ -84,7 +84,7 @@ impl Starts {
         }
     }
 
-    /// Adds those of another worker.
+    /// Adds the starts of another worker.
     pub(crate) fn merge(&mut self, other: &Self) {
         other.due.iter().for_each(|(second, n)| self.due.add(second, n));
         other.sent.iter().for_each(|(second, n)| self.sent.add(second, n));

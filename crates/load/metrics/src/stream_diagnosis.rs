@@ -15,14 +15,14 @@ const INTACT_BUT_ONE_IN: u64 = 10;
 /// From this share on, streams that were read late give the word: one in four.
 const READ_LATE_ONE_IN: u64 = 4;
 
-/// A stream stood still where its longest gap is at least so long, and so many times the mean of
-/// its others. Of gaps with an exponential distribution one in 20,000 is as long.
+/// A stream stalled if its longest gap has at least this length, and this multiple of the mean of
+/// the others. With an exponential distribution, one gap in 20,000 is as long.
 const LEAST_PAUSE: Nanos = Nanos::from_millis(200);
 const PAUSE_TIMES: u64 = 10;
 /// Other gaps that there must be.
 const OTHER_GAPS: u64 = 3;
 
-/// What is counted of the streams of a group. All of it adds up over workers and stages.
+/// Counts of the streams of a group; they add up over workers and stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StreamTally {
     shapes: [u64; StreamShape::ALL.len()],
@@ -32,8 +32,7 @@ pub(crate) struct StreamTally {
     no_end: u64,
     no_finish_reason: u64,
     fewer_tokens: u64,
-    /// Of merged streams, without the last read, which brings what is left: content
-    /// events, and the reads that brought them.
+    /// Content events and reads of merged streams, without the last read, which flushes the rest.
     held_events: u64,
     held_reads: u64,
     /// The same streams without the first read: content events, and the time in which they were
@@ -205,15 +204,15 @@ pub enum StreamWord {
     Unknown,
 }
 
-/// How the streams of a group came: streamed answers that began, by what was found.
+/// Delivery of the streams of a group: streamed answers that began, by diagnosis.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamDiagnosis {
     /// The diagnosis: a bad end if 1 % of the streams have one, else how the events came.
     pub word: StreamWord,
     /// Streams that began, with the head of a success.
     pub begun: u64,
-    /// Of these, the whole ones with at least four content events. Each is one of `intact`,
-    /// `merged`, `buffered_whole`, `stalled` and `read_late`.
+    /// Complete streams with at least four content events. Each is counted once: `intact`,
+    /// `merged`, `buffered_whole`, `stalled` or `read_late`.
     pub judged: u64,
     /// Nearly every event came by itself.
     pub intact: u64,
@@ -271,7 +270,7 @@ impl StreamDiagnosis {
             (self.no_end, StreamWord::NoEnd),
             (self.cut, StreamWord::Cut),
         ];
-        // Of equals the last.
+        // The last of equals.
         let (count, word) = ends.into_iter().max_by_key(|(count, _)| *count)?;
         (count > 0 && count * BAD_ENDS_ONE_IN >= self.begun).then_some(word)
     }

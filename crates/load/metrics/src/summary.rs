@@ -47,13 +47,13 @@ pub struct RunSummary {
     /// CPU time and memory of the watched processes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessUse>,
-    /// What each measured stage used of this host: evidence for `plimsoll why`.
+    /// Resources of this host that each measured stage used: evidence for `plimsoll why`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<StageResources>,
-    /// What changed during the run.
+    /// Changes during the run.
     #[serde(default)]
     pub time_facts: TimeFacts,
-    /// What limited the load; `None` for a run of an earlier version, or one that left no summary.
+    /// The bottleneck; `None` for a run of an earlier version, or without a summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
     /// Plimsoll's measurements of itself.
@@ -93,7 +93,7 @@ impl RunSummary {
     }
 }
 
-/// What a run is worth as a whole; of several that apply, the first one.
+/// The result of a run as a whole. If several apply, the first one counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunJudgement {
     /// The user ended it early.

@@ -62,7 +62,7 @@ impl TaskTime {
     fn measure(self, task: &TaskSample) -> Option<(Nanos, Nanos)> {
         match self {
             Self::FirstToken => Some((task.first_token?, task.first_token_generator)),
-            // All but the first token are those of a whole task.
+            // All times except the first token require a complete task.
             _ if task.end != TaskEnd::Done => None,
             Self::Chat => Some(task.part(TaskPart::Chat)),
             Self::Tools => (task.counts.tool_calls > 0).then(|| task.part(TaskPart::Tools)),
@@ -94,7 +94,7 @@ struct TaskTimes {
     is_disturbed: bool,
 }
 
-/// Counts of tasks, by how they ended, and of what happened in them.
+/// Counts of tasks, by how they ended, and of their steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskTotals {
     /// Tasks whose first request was due, outside of warm-up: `done + bound + failed +
@@ -113,13 +113,13 @@ pub struct TaskTotals {
     pub steps: u64,
     /// Results of tools, in all tasks.
     pub tool_calls: u64,
-    /// Of `tool_calls`, results that say `isError`. They are fed back to the model.
+    /// Part of `tool_calls` with `isError` in the result, which the model receives.
     pub tool_errors: u64,
     /// Approvals that were asked for, in all tasks.
     pub approvals: u64,
-    /// Of `approvals`, the calls that were approved.
+    /// Part of `approvals` that were approved.
     pub approved: u64,
-    /// Of `approvals`, the calls that were rejected.
+    /// Part of `approvals` that were rejected.
     pub rejected: u64,
 }
 
@@ -208,7 +208,7 @@ impl TaskStats {
             let Some(values) = values else { continue };
             let mut summary = DistributionSummary::from_distribution(&values.measured)?;
             let least = values.is_disturbed.then(|| values.without.clone());
-            // As the time of a request that has no end, that of a task which was cut is longer.
+            // A task that was cut takes longer, like a request without an end.
             let like = Metric::ResponseTime;
             let ends = Ends { least, most: None };
             summary.add_bounds(like, &values.measured, &ends, self.cut(time))?;
@@ -252,7 +252,7 @@ impl TaskTally {
         }
     }
 
-    /// What a summary holds of them: one group for each scenario and target with a task.
+    /// Summarizes the tasks: one group for each scenario and target with a task.
     ///
     /// # Errors
     /// [`MetricsError::EncodeHistogram`] if a histogram holds more counts than 63 bits.
@@ -294,7 +294,7 @@ pub struct TaskGroup {
     pub warmup: u64,
     /// Counts.
     pub totals: TaskTotals,
-    /// Tasks that failed, by what the request was for: `chat`, `tools` or `approvals`.
+    /// Failed tasks, by the purpose of the failed request: `chat`, `tools` or `approvals`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_in: BTreeMap<String, u64>,
     /// Answers of the model in a task that is done; `None` if none is.

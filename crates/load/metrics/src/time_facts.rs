@@ -1,4 +1,4 @@
-//! What changed during a run: the moments that a summary without its timeline could not name.
+//! Changes during a run: moments that a summary without its timeline could not report.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub(crate) use silence::TENTHS;
 /// The key of requests that timed out, beside error classes and statuses.
 pub const TIMED_OUT: &str = "timed_out";
 
-/// What changed during a run, in seconds from the start of its load.
+/// Changes during a run, in seconds from the start of its load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TimeFacts {
@@ -115,7 +115,7 @@ pub struct Silence {
     pub in_flight: u64,
 }
 
-/// What is known of the requests to a target beside the timeline.
+/// Evidence about the requests to a target, beside the timeline.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moments {
     /// Those that ended, by tenth of a second; none where intervals are longer than a second.

@@ -53,7 +53,7 @@ pub struct TimeSeries {
 }
 
 impl TimeSeries {
-    /// Of a run that began at `origin`.
+    /// An empty series of a run that began at `origin`.
     pub fn new(origin: Moment) -> Self {
         Self { origin, ..Self::default() }
     }
@@ -87,7 +87,7 @@ impl TimeSeries {
         Nanos::new(u64::from(self.intervals()) * (SECOND << self.doublings))
     }
 
-    /// Adds those of another shard, which has a clock of its own: both are aligned by their starts.
+    /// Adds the series of another shard, which has its own clock: both are aligned by their starts.
     pub fn merge(&mut self, other: &Self) {
         while self.doublings < other.doublings {
             self.coarsen();
@@ -180,7 +180,7 @@ impl TimeSeries {
         Nanos::new(SECOND << self.doublings)
     }
 
-    /// What happened in an interval, by stage and target.
+    /// The slices of an interval, by stage and target.
     fn of_interval(&self, index: usize) -> impl Iterator<Item = (StageId, TargetId, &Slice)> {
         let index = u32::try_from(index).unwrap_or(u32::MAX);
         let first = (index, StageId(0), TargetId(0));

@@ -1,4 +1,4 @@
-//! What happened when in a run, as `timeline.json` holds it.
+//! Time series of a run, as in `timeline.json`.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::health::Lag;
 /// Version of the layout of `timeline.json`.
 pub const SCHEMA: &str = "plimsoll.timeline/1";
 
-/// What happened when in a run: intervals of equal length, one after the other, without gaps.
+/// Time series of a run: consecutive intervals of equal length, without gaps.
 ///
-/// An interval is a second. A run of more than 600 s has intervals of 2 s, beyond 1,200 s of 4 s,
-/// and so on: at most 600 of them.
+/// An interval is 1 s long. Runs of more than 600 s have intervals of 2 s, beyond 1,200 s of 4 s,
+/// and so on: at most 600 intervals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunTimeline {
     /// Version of the layout: `plimsoll.timeline/1`.
@@ -60,8 +60,8 @@ pub struct TimelineInterval {
     pub length_s: f64,
     /// Requests in flight at its end, by target, in the order of `targets`.
     pub in_flight: Vec<u64>,
-    /// How much earlier a generator that is never late would have dispatched the arrivals that
-    /// ended in it; left out if there was none.
+    /// By how much the generator delayed the arrivals that ended in it; left out without such
+    /// arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing_lag_ms: Option<Lag>,
     /// Seconds of it in which Plimsoll was paused: of the windows that
@@ -71,7 +71,7 @@ pub struct TimelineInterval {
     /// CPU time divided by time of each watched process, and of Plimsoll itself.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cores: BTreeMap<String, f64>,
-    /// What happened in it, by stage and target; those without any request are left out.
+    /// Results by stage and target; groups without requests are left out.
     pub groups: Vec<TimelineGroup>,
 }
 

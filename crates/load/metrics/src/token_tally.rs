@@ -49,7 +49,7 @@ impl TokenTally {
         }
     }
 
-    /// Adds those of another group.
+    /// Adds the tokens of another group.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.input.merge(&other.input);
         self.output.merge(&other.output);
@@ -72,10 +72,10 @@ pub struct TokenFigures {
     /// Output tokens of each request, reasoning included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<ValueSummary>,
-    /// Output tokens of each request without its reasoning; left out if there was none.
+    /// Output tokens of each request without its reasoning; left out if no request has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_tokens: Option<ValueSummary>,
-    /// Output tokens that each request spent on reasoning; left out if there was none.
+    /// Output tokens that each request spent on reasoning; left out if no request has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<ValueSummary>,
     /// Output tokens per second of one user, `1 / tpot` of each request.
@@ -109,9 +109,9 @@ impl TokenFigures {
     }
 }
 
-/// The distribution of a number that each request has. Its percentiles are those of the requests
-/// that were measured (nearest rank), and no estimate of others: any number of requests has them.
-/// Lengths up to 2,048 tokens are exact; above, percentiles are within 0.1 %.
+/// The distribution of a number that each request has. Percentiles describe the measured requests
+/// (nearest rank) and do not estimate others, so any number of requests is enough. Lengths up to
+/// 2,048 tokens are exact; above, percentiles are within 0.1 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ValueSummary {
     /// Requests.
@@ -135,7 +135,7 @@ pub struct ValueSummary {
 }
 
 impl ValueSummary {
-    /// `None` without values. `unit`: what stands for 1.
+    /// `None` without values. `unit`: the recorded value of 1.
     fn new(values: &Distribution, unit: u64) -> Option<Self> {
         let (min, max) = values.min().zip(values.max())?;
         let number = |value: Nanos| value.as_u64() as f64 / unit as f64;

@@ -18,7 +18,7 @@ struct Moved {
     /// The same values without the generator's part. For gaps there may be more of them, and these
     /// are the least that they can be.
     without: Distribution,
-    /// Of gaps, the most that they can be.
+    /// Upper limits, for gaps.
     most: Distribution,
 }
 
@@ -83,7 +83,7 @@ impl MovedValues {
         }
     }
 
-    /// The gaps around late reads, as they were measured and at both ends of what they may be.
+    /// Records the gaps around late reads, as measured and at both limits.
     fn gaps(&mut self, gaps: &[Nanos], late_reads: &[LateRead]) {
         let values = self.values(Metric::Itl);
         for window in ReadWindow::all(gaps, late_reads) {
@@ -158,16 +158,16 @@ fn span(sample: &Sample, measured: Nanos, span: Span) -> Nanos {
     if first > last { measured + by } else { measured.saturating_sub(by) }
 }
 
-/// Late reads that follow each other, between two reads in time or the ends of the stream.
+/// Consecutive late reads, between two reads in time or the ends of the stream.
 ///
 /// Bounds of the gaps of a stream around late reads.
 ///
 /// A late read gives its events one time stamp, although they may have arrived at any time since
 /// the worker last polled. From the last event that was read in time to the next one, a *window*,
 /// only its length `W` and its number of gaps `m` are certain. At least one gap is longer than `x`
-/// if `W > m x`, and at most `k` gaps are while `k x < W`. These counts equal those of one gap of
-/// `W / m` beside empty ones, and of gaps of `W`, `W / 2`, ... `W / m`, so percentiles of all gaps
-/// lie between the percentiles of these two.
+/// if `W > m x`, and at most `k` gaps are while `k x < W`. These counts equal the counts of one gap
+/// of `W / m` beside empty ones, and of gaps of `W`, `W / 2`, ... `W / m`, so percentiles of all
+/// gaps lie between the percentiles of these two.
 #[derive(Debug, PartialEq, Eq)]
 struct ReadWindow<'g> {
     /// The measured gaps in it.

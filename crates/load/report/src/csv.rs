@@ -20,11 +20,11 @@ pub fn csv(summary: &RunSummary) -> Result<String, ReportError> {
     table(&summary.results.cells)
 }
 
-/// The stages of the summary as CSV, with the same columns: percentiles of whole stages, which
-/// nobody can make from those of their scenarios.
+/// The stages of the summary as CSV, with the same columns. Percentiles of whole stages cannot be
+/// derived from the percentiles of their scenarios.
 ///
 /// # Errors
-/// Those of [`csv()`].
+/// As for [`csv()`].
 pub fn stages_csv(summary: &RunSummary) -> Result<String, ReportError> {
     table(&summary.results.by_stage)
 }
@@ -121,7 +121,7 @@ fn policy_decisions(cell: &Group) -> String {
 /// spreadsheets would take for a formula.
 fn label(text: Option<&str>) -> String {
     let text = one_line(text.unwrap_or_default());
-    // A stage like `@100:10s` is no function's name.
+    // A stage like `@100:10s` is not a formula.
     let is_stage = text.strip_prefix('@').is_some_and(|rest| rest.starts_with(char::is_numeric));
     let is_formula = text.starts_with(['=', '+', '-', '@']) && !is_stage;
     if is_formula { format!("'{text}") } else { text }

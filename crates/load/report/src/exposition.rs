@@ -6,10 +6,10 @@ use std::fmt::{Display, Write as _};
 
 use crate::escape::escape_label;
 
-/// The labels of a line, without those of the page.
+/// The labels of a line, without the labels of the page.
 pub type Labels<'a> = Vec<(&'static str, Cow<'a, str>)>;
 
-/// What the values of a family mean.
+/// Type of a metric family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Never falls while the process lives; its name ends with `_total`.

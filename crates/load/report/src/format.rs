@@ -13,7 +13,7 @@ use plimsoll_rules::number::{groups, unit};
 /// Stands for a value that is not known.
 pub const DASH: &str = "-";
 
-/// A value by a function of this module, or [`DASH`] where there is none.
+/// Formats a value, or [`DASH`] if it is missing.
 pub fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| DASH.to_owned(), format)
 }
@@ -84,13 +84,13 @@ pub fn difference(millis: f64, low: f64, high: f64) -> String {
     if millis > 0.0 && !is_zero { format!("+{text}") } else { text }
 }
 
-/// [`time`] from milliseconds, or `-` where there is none.
+/// [`time`] from milliseconds, or `-` if it is missing.
 pub fn time_or_dash(millis: Option<f64>) -> String {
     or_dash(millis, time)
 }
 
-/// A time with its limits, or `-` where there is none: `96us (-12us)` where at least 1 % of it may
-/// be the generator's, `>= 96us` where requests without an end may be longer.
+/// A time with its limits, or `-` if it is missing: `96us (-12us)` with a measurement error of at
+/// least 1 %, `>= 96us` if requests without an end may be longer.
 pub fn limited_time(figure: Option<BoundedFigure>) -> String {
     or_dash(figure, |figure| {
         // No more of it than it is.
@@ -127,9 +127,9 @@ pub fn percentile(times: &DistributionSummary, quantile: &Quantile) -> String {
     limit.map_or_else(|| limited_time(figure), |limit| format!(">= {}", time(limit)))
 }
 
-/// A rate with its limit, or `-` where there is none: `1,200 (+60)` where the generator may have
-/// held back at least 1 % more, `>= 1,200` where that is as much as the rate itself, and
-/// `1,200 [1,050, 1,340]` where the number of answers leaves more than 5 % open.
+/// A rate with its limit, or `-` if it is missing: `1,200 (+60)` if the generator may have held
+/// back at least 1 % more, `>= 1,200` if that is as much as the rate itself, and `1,200 [1,050,
+/// 1,340]` if the number of answers leaves more than 5 % open.
 pub fn limited_rate(figure: Option<BoundedFigure>) -> String {
     or_dash(figure, |figure| {
         let [value, bound] = [figure.value, figure.bound].map(digits);
@@ -145,14 +145,13 @@ pub fn limited_rate(figure: Option<BoundedFigure>) -> String {
     })
 }
 
-/// The time of a figure, or `-` where there is none, in tables that say the limits elsewhere. It is
-/// marked `!` if more than 5 % of it may be the generator's, `?` if requests without an end may be
-/// longer.
+/// The time of a figure, or `-` if it is missing, for tables that report the limits elsewhere.
+/// Marked `!` if its measurement error exceeds 5 %, `?` if requests without an end may be longer.
 pub fn figure(figure: Option<BoundedFigure>) -> String {
     or_dash(figure, |figure| format!("{}{}", time(figure.value), figure_mark(&figure)))
 }
 
-/// The mark behind a figure whose value alone carries no statement; else nothing.
+/// The mark behind a refused figure.
 const fn figure_mark(figure: &BoundedFigure) -> &'static str {
     match figure.refused {
         Some(Refusal::Generator) => "!",
@@ -161,19 +160,19 @@ const fn figure_mark(figure: &BoundedFigure) -> &'static str {
     }
 }
 
-/// The time of a figure, or `-` where there is none, as [`with_share`] has it.
+/// The time of a figure as in [`with_share`], or `-` if it is missing.
 pub fn time_with_share(figure: Option<BoundedFigure>) -> String {
     or_dash(figure, |figure| with_share(time(figure.value), &figure, "-"))
 }
 
-/// A rate per second, or `-` where there is none, as [`with_share`] has it.
+/// A rate per second as in [`with_share`], or `-` if it is missing.
 pub fn rate_with_share(figure: Option<BoundedFigure>) -> String {
     or_dash(figure, |figure| with_share(digits(figure.value), &figure, "+"))
 }
 
-/// The value of a figure with the share of it that may be the generator's behind it, if the value
-/// alone carries no statement: `535us (-21%)`, or with the sign `+` of a rate `52,100/s (+9%)`. If
-/// requests without an end may make it larger, or it may be twice as much, `>= 535us`.
+/// A value, followed by its relative measurement error if it is refused: `535us (-21%)`, or with
+/// the sign `+` for a rate `52,100/s (+9%)`. If requests without an end may increase it, or it may
+/// be twice as large, `>= 535us`.
 pub fn with_share(value: String, figure: &BoundedFigure, sign: &str) -> String {
     let is_doubled = sign == "+" && figure.bound >= figure.value;
     match figure.refused {
@@ -191,12 +190,12 @@ pub(crate) fn has_limit(cell: &str) -> bool {
     cell.starts_with(">= ") || (cell.ends_with("%)") && cell.contains(" ("))
 }
 
-/// A rate per second as [`digits`] has it, or `n/a` where there is no time to divide by.
+/// A rate per second as in [`digits`], or `n/a` without a time to divide by.
 pub fn rate(per_second: Option<f64>) -> String {
     per_second.map_or_else(|| "n/a".to_owned(), digits)
 }
 
-/// [`rate`] of a figure, with its mark if its value alone carries no statement.
+/// [`rate`] of a figure, marked if it is refused.
 pub fn rate_figure(figure: Option<BoundedFigure>) -> String {
     let mark = figure.as_ref().map_or("", figure_mark);
     format!("{}{mark}", rate(figure.map(|figure| figure.value)))
@@ -268,9 +267,9 @@ pub fn cut(text: &str, width: usize) -> String {
     if width > 0 { short + CUT } else { short }
 }
 
-/// At most `most` lines of at most `width` characters, broken at spaces. Of a longer text the last
-/// words are left out, and [`CUT`] stands for them. Only a word that is wider than the page is cut;
-/// without a limit, as in a file, nothing is.
+/// At most `most` lines of at most `width` characters, broken at spaces. If the text is longer, its
+/// last words are replaced by [`CUT`]. Only a word that is wider than the page is cut; without a
+/// limit, as in a file, nothing is.
 pub fn wrap_at_most(text: &str, width: usize, most: usize) -> Vec<String> {
     if most == usize::MAX {
         return wrap(text, width);

@@ -33,9 +33,9 @@ pub struct Levels {
     pub models: Vec<String>,
     /// The last line of the screen.
     pub verdict: String,
-    /// The thresholds with what was measured, and the findings, as the screen has them.
+    /// The thresholds with their measured values, and the findings, as on the screen.
     pub findings: Vec<String>,
-    /// What makes a request a good one.
+    /// The bounds of a good request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<String>,
     /// Input tokens that each request asked for, on average.
@@ -133,7 +133,7 @@ pub struct TimeFigures {
     pub min: f64,
     /// Largest value.
     pub max: f64,
-    /// Up to so much of the median may be the generator's.
+    /// The measurement error of the median.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<f64>,
     /// The figures that unfinished requests may make larger.
@@ -214,8 +214,8 @@ pub fn is_sweep(summary: &RunSummary) -> bool {
         && ["", "@"].iter().any(|sign| stages.iter().all(|stage| is_plain(stage, sign)))
 }
 
-/// The name of a stage; of a sweep that of its load: `8:30s` is 8 users, `@2:30s` 2 requests per
-/// second.
+/// The name of a stage; in a sweep the name of its load: `8:30s` is 8 users, `@2:30s` 2 requests
+/// per second.
 pub fn level_name(summary: &RunSummary, stage: &str) -> String {
     let shape = stage.split(':').next().unwrap_or_default();
     match shape.strip_prefix('@') {

@@ -92,8 +92,7 @@ fn of_figure<'a>(found: &Figure<'a>) -> Labels<'a> {
     labels
 }
 
-/// Counts by what went wrong, or was answered. A family of JSON-RPC or of policies is left out
-/// where there is none.
+/// Counts by error or status. Families for JSON-RPC or policies are left out if the run has none.
 fn errors(out: &mut Exposition, cells: &[Group]) {
     let lines = cells.iter().flat_map(|cell| {
         ErrorClass::ALL.into_iter().filter_map(move |class| {

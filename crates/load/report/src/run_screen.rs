@@ -70,7 +70,7 @@ fn facts(screen: &mut Screen, summary: &RunSummary) {
     }
 }
 
-/// What a file says below the facts: the figures of the whole run.
+/// Figures of the whole run, below the facts of a file.
 fn details(summary: &RunSummary) -> Vec<String> {
     let figures = headline::figures(summary);
     std::iter::once(figures).chain(bottleneck(summary, false)).collect()
@@ -103,7 +103,7 @@ pub fn run_requests(summary: &RunSummary) -> String {
     requests(&summary.results.total) + &good.unwrap_or_default()
 }
 
-/// What was measured: the run, where its load went, and how much of it.
+/// Title: the run, its targets, and its load.
 fn title(summary: &RunSummary) -> String {
     let metadata = &summary.metadata;
     let target = match metadata.targets.as_slice() {

@@ -1,10 +1,10 @@
-//! The end of a command: what a terminal of 80 x 24 can hold, with the verdict as its last line.
+//! The end of a command: fits on a terminal of 80 x 24, with the verdict as its last line.
 //!
-//! Each kind of result says what belongs on its screen, the most important first; how much of it
-//! is shown is decided here, for all of them. What is left out is counted: `3 more in report.txt`.
-//! Texts may come from targets: control characters are written out, and colours are our own alone.
+//! Each kind of result lists its parts by importance; this module decides for all of them how much
+//! is shown. The rest is counted: `3 more in report.txt`. Texts may come from targets, so control
+//! characters are escaped; only our own colours reach the terminal.
 //!
-//! It is the one document of a result: its file, its page and its Markdown are made from it, too.
+//! This is the one document of a result: its file, its page and its Markdown are made from it, too.
 
 mod item;
 mod markdown;
@@ -22,8 +22,8 @@ use crate::format::{wrap, wrap_at_most};
 use crate::screen::section::escaped;
 use crate::table::{Layout, Table};
 
-/// Lines of a screen that is not printed on a terminal, and the fewest of one that is: those of a
-/// terminal of 24 without the one of its prompt.
+/// Lines of a screen that is not printed on a terminal, and the minimum on a terminal: 24 lines,
+/// one of them for the prompt.
 pub const LINES: usize = 23;
 
 /// Columns of a screen that is not printed on a terminal.
@@ -35,7 +35,7 @@ const FACT_LINES: usize = 2;
 /// Before the path of a folder that was written.
 const FILES: &str = "files: ";
 
-/// Of so many lines of a screen one may point something out.
+/// One finding is allowed for this number of lines of a screen.
 const LINES_OF_ONE: usize = 7;
 
 /// How a text is laid out.
@@ -67,7 +67,7 @@ impl Default for Style {
 pub enum Rest {
     /// In the report.txt of this folder.
     Folder(String),
-    /// Nothing was written: the flag `--full` prints it.
+    /// No file was written: the flag `--full` prints the rest.
     Flag,
 }
 
@@ -85,7 +85,7 @@ impl Rest {
 pub struct Rows {
     /// The table.
     pub table: Table,
-    /// What a row is, in the plural: `stages`.
+    /// The plural of a row: `stages`.
     pub unit: &'static str,
     /// The rows by importance; those that are not named follow in their order.
     pub first: Vec<usize>,
@@ -95,7 +95,7 @@ pub struct Rows {
     pub least: usize,
     /// Whether columns that do not fit are left out, instead of following below.
     pub drops_columns: bool,
-    /// So many columns at the end are left out where there is no room for all.
+    /// This number of columns at the end is left out if they do not fit.
     pub spare_columns: usize,
     /// How the names of rows begin that must not be used: a terminal has a dash for their marked
     /// figures.
@@ -107,7 +107,7 @@ pub struct Rows {
 /// Its figures are many times too slow; the notes and reports say more.
 pub const DEBUG_BUILD: &str = "; DEBUG BUILD";
 
-/// What the title of a debug build says of its figures; empty for other builds.
+/// The remark on a debug build in the title; empty for other builds.
 pub fn debug_build(environment: &Environment) -> &'static str {
     match environment.versions.get("build").map(String::as_str) {
         Some("debug") => DEBUG_BUILD,
@@ -128,7 +128,7 @@ pub struct Screen {
     next: Vec<String>,
     /// Chapters that a file has, and no screen.
     chapters: Vec<Chapter>,
-    /// What of these a screen counts, and what they are in the plural.
+    /// Number of these that a screen counts, and their name in the plural.
     more: Option<(usize, &'static str)>,
     files: Vec<String>,
     verdict: Option<Item>,
@@ -172,7 +172,7 @@ impl Screen {
         }
     }
 
-    /// Adds findings with what to do about them. The first `least` of them are never left out.
+    /// Adds findings with their advice. The first `least` of them are never left out.
     pub fn findings(&mut self, items: Vec<Item>, least: usize) {
         if !items.is_empty() {
             self.sections.push(Section::findings(items, least));
@@ -191,7 +191,7 @@ impl Screen {
         self.details.extend(sentences.into_iter().map(|sentence| one_line(&sentence)));
     }
 
-    /// Adds a chapter to what only a file has, if there is anything in it.
+    /// Adds a chapter, unless it is empty; only a file shows it.
     pub fn chapter(&mut self, chapter: Chapter) {
         if !chapter.parts().is_empty() {
             self.chapters.push(chapter);
@@ -233,7 +233,7 @@ impl Screen {
         self.verdict = Some(Item::marked(tone, text));
     }
 
-    /// What it consists of above the things that stand out, in its order, nothing left out.
+    /// All parts above the findings, in order.
     pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         self.sections.iter().map(Section::part)
     }
@@ -248,7 +248,7 @@ impl Screen {
         &self.facts
     }
 
-    /// What only a file has, by chapter.
+    /// The chapters that only a file shows.
     pub fn chapters(&self) -> &[Chapter] {
         &self.chapters
     }
@@ -258,7 +258,7 @@ impl Screen {
         self.verdict.as_ref()
     }
 
-    /// This screen with another below it. Of their verdicts the worse one stands.
+    /// This screen with another below it. The worse verdict counts.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.sections.extend(other.sections);
@@ -335,7 +335,7 @@ impl Screen {
         }
     }
 
-    /// Of each section all that may be shown.
+    /// The parts of each section that may be shown.
     fn shown(&self, width: usize) -> Vec<Shown> {
         self.sections.iter().map(|one| Shown::everything(one, width, &self.rest)).collect()
     }
@@ -414,7 +414,7 @@ fn hanging(text: &str, width: usize, most: usize) -> Vec<String> {
 /// Before each line below a heading.
 const INDENT: &str = "  ";
 
-/// A sentence below a heading or a table; its further lines show that they go on. Nothing is cut.
+/// A sentence below a heading or a table, with indented continuation lines. Nothing is cut.
 fn indented(text: &str, width: usize) -> Vec<Line> {
     let lines = wrap(text, width.saturating_sub(2 * INDENT.len())).into_iter().enumerate();
     lines
@@ -512,12 +512,12 @@ impl Chapter {
         sentences.into_iter().for_each(|sentence| self.text(sentence.as_ref()));
     }
 
-    /// What it is about.
+    /// Its heading.
     pub fn heading(&self) -> &str {
         &self.heading
     }
 
-    /// What it consists of.
+    /// Its parts.
     pub fn parts(&self) -> &[ChapterPart] {
         &self.parts
     }
@@ -560,7 +560,7 @@ fn list(items: &[(String, String)], width: usize) -> Vec<Line> {
 /// A part of a screen.
 #[derive(Clone, Debug)]
 pub enum Part<'s> {
-    /// What was measured.
+    /// The run or comparison.
     Title(&'s str),
     /// Sentences with their judgements below a heading, which may be empty.
     Judged {
@@ -571,7 +571,7 @@ pub enum Part<'s> {
     },
     /// A table below a line that says what it shows, which may be empty.
     Table {
-        /// That line.
+        /// The heading.
         heading: &'s str,
         /// The table without columns in which nothing stands.
         table: Table,

@@ -1,10 +1,10 @@
 //! Tables with aligned columns, for people to read.
 //!
 //! One small type and no library: a page of ours is as wide as its reader wants. The first column
-//! holds names, all others hold figures and are right-aligned. Where a table is too wide, first a
-//! long name stands on a line of its own, above its figures; then the columns that do not fit
-//! follow in a second table below. Nothing is broken within a word. `comfy-table` and `tabled` wrap
-//! or truncate every column alike.
+//! contains names, all others contain figures and are right-aligned. If a table is too wide, long
+//! names move to a line of their own, above their figures; then the columns that do not fit follow
+//! in a second table below. Words are never broken. `comfy-table` and `tabled` wrap or truncate
+//! every column alike.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub struct Layout {
     pub drops_dashes: bool,
     /// Whether columns that do not fit are left out, instead of following below.
     pub drops_columns: bool,
-    /// So many columns at the end are left out where there is no room for all.
+    /// This number of columns at the end is left out if they do not fit.
     pub spare_columns: usize,
 }
 

@@ -41,7 +41,7 @@ pub struct CountsView<'a> {
     pub tasks: &'a TaskTally,
 }
 
-/// The bytes of `counts.bin`; `version` is that of the tool.
+/// The bytes of `counts.bin`; `version` is the version of the tool.
 ///
 /// # Errors
 /// [`RunFileError::Counts`], which counts of this tool do not cause.

@@ -10,9 +10,9 @@ use plimsoll_metrics::{IntervalHistogram, TimeRecord};
 
 /// The log of a run. Stages that share an interval have a line each.
 ///
-/// The tag is the name of the metric, like `response_time`; behind it comes the name of the target
-/// where there are several, like `response_time.direct`, and in front of it `warmup.` for requests
-/// of warm-up stages. What a tag cannot hold is written as `_`.
+/// The tag is the name of the metric, like `response_time`. With several targets the name of the
+/// target follows, like `response_time.direct`; requests of warm-up stages have the prefix
+/// `warmup.`. Characters that are not allowed in a tag are replaced by `_`.
 pub fn interval_log(record: &TimeRecord) -> String {
     let started = record.timeline.started_unix_ns;
     // Readers add this time to the start of every interval.

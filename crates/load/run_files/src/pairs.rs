@@ -50,7 +50,8 @@ const fn halvings(one_in: u32) -> u8 {
 }
 
 /// Whether the blocks that begin in the same second as this one are kept, if one second in two to
-/// the power of `halvings` is: seconds of a low rate are among those of every higher one.
+/// the power of `halvings` is. The seconds of a lower rate are a subset of the seconds of a higher
+/// one.
 fn keeps(seed: u64, start: Nanos, halvings: u8) -> bool {
     let second = start.as_u64() / 1_000_000_000;
     let rank = Seed(seed).rng("seconds of pairs", second).next_u64();

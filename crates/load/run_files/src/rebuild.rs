@@ -26,13 +26,13 @@ pub struct Rebuilt {
     pub record: TimeRecord,
 }
 
-/// Sums up the rows of a run that left no summary. `metadata` comes from the run's `plan.json`.
+/// Sums up the rows of a run without a summary. `metadata` comes from the run's `plan.json`.
 ///
-/// The last line may be cut, as a killed process leaves it. Other lines that cannot be read are
+/// The last line may be cut, because a killed process leaves it so. Other unreadable lines are
 /// counted in the notes. Instrument health is unknown, so the summary is never valid.
 ///
 /// # Errors
-/// [`RunFileError::UnknownName`] if the metadata is that of another run.
+/// [`RunFileError::UnknownName`] if the metadata belongs to another run.
 pub fn rebuild<L: AsRef<[u8]>>(
     lines: impl IntoIterator<Item = L>,
     mut metadata: RunMetadata,
@@ -74,7 +74,7 @@ struct RowCounter {
     /// End of the last turn.
     last: Moment,
     read: u64,
-    /// Turns that the rows stand for.
+    /// Turns that the rows represent.
     turns: u64,
     unreadable: u64,
     /// Whether the last line was unreadable.

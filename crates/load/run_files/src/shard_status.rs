@@ -18,7 +18,7 @@ pub struct ShardStatus {
     /// The launch that started it, as its launcher named it; empty if it did not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub launch: String,
-    /// What became of it: `done`, `late`, or `partial` after a signal.
+    /// How it ended: `done`, `late`, or `partial` after a signal.
     pub state: ShardState,
     /// The signal that ended its load early, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub struct ShardStatus {
     /// The common start that it was given, in nanoseconds since 1970 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at_unix_ns: Option<u64>,
-    /// What its host's clock is ahead of the launcher's, in nanoseconds, where that was measured.
+    /// Difference of its host's clock to the launcher's, in nanoseconds, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset_ns: Option<i64>,
     /// By how much that may be wrong.
@@ -49,7 +49,7 @@ pub struct FileDigest {
 }
 
 impl FileDigest {
-    /// That of a file.
+    /// Reads a file.
     ///
     /// # Errors
     /// It cannot be read.

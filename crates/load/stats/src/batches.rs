@@ -68,7 +68,7 @@ impl BatchVariance {
     /// [`NoIntervalReason::TooFewBatches`].
     pub fn of_residuals(residuals: &[f64], sizes: &[f64]) -> Result<Self, NoIntervalReason> {
         let effective = effective_batches(sizes);
-        // NaN if there are no values.
+        // NaN without values.
         if effective.is_nan() || effective < f64::from(BATCHES_NEEDED) {
             return Err(NoIntervalReason::TooFewBatches);
         }

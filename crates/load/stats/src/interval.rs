@@ -1,4 +1,4 @@
-//! Intervals, estimates, and why there is none.
+//! Intervals, estimates, and reasons for a missing interval.
 
 /// Batches that an interval needs in every stage, if they are of equal size; unequal ones count for
 /// less. With fewer, the variance between batches is hardly known: at 7 degrees of freedom

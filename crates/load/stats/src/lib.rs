@@ -1,20 +1,20 @@
 //! Statistics of measured times: intervals of one run, paired differences, tests and their power.
 //!
 //! - [`batches`]: the variance of a figure from batches in their order in time
-//! - [`woodruff`]: a quantile of values with its interval; of paired differences, what is *added*
+//! - [`woodruff`]: a quantile of values with its interval; of paired differences, the *overhead*
 //! - [`shift`]: the difference of the same quantile of two targets
 //! - [`descriptive`]: mean, median, variance and spread of few values
 //! - [`ratio`]: ratios of sums, such as CPU time per request
-//! - [`sign_test`]: failures and refusals that only one side of a pair has
+//! - [`sign_test`]: failures and refusals of only one side of a pair
 //! - [`multiple`]: several comparisons at once
-//! - [`looks`]: intervals that hold at every look, for measurements that end when they are decided
+//! - [`looks`]: intervals that stay valid with early stopping
 //! - [`rounds`]: several rounds of a measurement
 //! - [`runs`]: groups of runs, old and new
-//! - [`power`]: what could have been seen
-//! - [`normal`], [`student_t`], [`tails`]: the textbook
+//! - [`power`]: smallest detectable differences
+//! - [`normal`], [`student_t`], [`tails`]: textbook distributions
 //!
-//! Values are numbers without a unit; their order in time comes from the caller. Nothing here knows
-//! files, sockets or clocks. `docs/statistics.md` explains the methods for readers.
+//! Values are numbers without a unit; their order in time comes from the caller. This crate does
+//! not use files, sockets or clocks. `docs/statistics.md` explains the methods for readers.
 
 pub mod batches;
 pub mod descriptive;

@@ -92,8 +92,8 @@ impl Change {
         }
     }
 
-    /// Whether both sides have runs enough for a spread of their own (Welch, 1947); else it is that
-    /// of the runs of both sides together.
+    /// Whether both sides have enough runs to estimate their own spread (Welch, 1947); otherwise
+    /// the spread is pooled.
     pub fn is_welch(&self) -> bool {
         self.base_runs.min(self.new_runs) >= RUNS_FOR_WELCH
     }

@@ -14,9 +14,9 @@ use crate::quantile::{nearest_rank, rank, samples_needed};
 /// Values of the same batch on both targets. They may differ in number, and may be infinite.
 #[derive(Clone, Debug, Default)]
 pub struct BatchPair {
-    /// Of the target.
+    /// The target's values.
     pub target: Vec<f64>,
-    /// Of the reference.
+    /// The reference's values.
     pub reference: Vec<f64>,
 }
 
@@ -64,8 +64,8 @@ impl Shift {
         Self { stages, target, reference, looks: Looks::Once }
     }
 
-    /// The same values, looked at so often. For [`Looks::Always`] batches must be of one length;
-    /// those of all stages are then one sequence.
+    /// The same values with another stopping rule. For [`Looks::Always`] batches must have one
+    /// length; the batches of all stages then form one sequence.
     #[must_use]
     pub fn looked_at(mut self, looks: Looks) -> Self {
         if looks == Looks::Always {
@@ -80,8 +80,8 @@ impl Shift {
         self.target.len().min(self.reference.len())
     }
 
-    /// Quantile `q` of the target less that of the reference; `None` if either has fewer than
-    /// [`samples_needed`] values.
+    /// Quantile `q` of the target minus quantile `q` of the reference; `None` if either has fewer
+    /// than [`samples_needed`] values.
     pub fn value(&self, q: f64) -> Option<f64> {
         let enough = self.pairs() as u64 >= samples_needed(q);
         let value = nearest_rank(&self.target, q)? - nearest_rank(&self.reference, q)?;
@@ -91,7 +91,7 @@ impl Shift {
     /// The difference of quantile `q` with its interval.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why the interval is missing.
     pub fn estimate(&self, q: f64) -> Result<Estimate, NoIntervalReason> {
         let value = self.value(q).ok_or(NoIntervalReason::TooFewSamples)?;
         let at_value = self.test(q, value)?;

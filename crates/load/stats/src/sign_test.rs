@@ -63,9 +63,9 @@ pub fn sign_p(positive: u64, negative: u64, looks: Looks) -> f64 {
     }
 }
 
-/// A p value that holds at every look: one over the likelihood of the signs with an unknown share,
-/// of which every value is as likely, against one half. That ratio is a martingale if the share is
-/// one half, and exceeds 1/p with probability p at most (Ville, 1939; Robbins, 1970).
+/// A p value that is valid at every look: the inverse of a likelihood ratio, the signs under a
+/// share with a uniform prior against a share of one half. If the share is one half the ratio is a
+/// martingale, and exceeds 1/p with probability p at most (Ville, 1939; Robbins, 1970).
 fn always_valid(positive: u64, negative: u64) -> f64 {
     let (k, n) = (positive as f64, (positive + negative) as f64);
     // (n + 1) * n! / (k! (n - k)!) / 2^n

@@ -34,8 +34,8 @@ impl Batched {
         Self { stages, ascending, looks: Looks::Once }
     }
 
-    /// The same values, looked at so often. For [`Looks::Always`] batches must be of one length;
-    /// those of all stages are then one sequence.
+    /// The same values with another stopping rule. For [`Looks::Always`] batches must have one
+    /// length; the batches of all stages then form one sequence.
     #[must_use]
     pub fn looked_at(mut self, looks: Looks) -> Self {
         if looks == Looks::Always {
@@ -67,7 +67,7 @@ impl Batched {
     /// The quantile `q` with its interval.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why the interval is missing.
     pub fn estimate(&self, q: f64) -> Result<Estimate, NoIntervalReason> {
         let value = self.value(q).ok_or(NoIntervalReason::TooFewSamples)?;
         if self.looks == Looks::Always {

@@ -21,7 +21,7 @@ pub fn beside(reports: &[(String, Report)]) -> Result<Vec<Section>, SuiteError> 
     };
     if let Some((name, other)) = reports.iter().find(|(_, report)| report.suite != first.suite) {
         return Err(SuiteError::Usage(format!(
-            "{name} is the result of `{}`, and the first that of `{}`: give results of one suite",
+            "{name} is the result of `{}`, but the first is the result of `{}`: give results of one suite",
             other.suite, first.suite
         )));
     }

@@ -430,7 +430,7 @@ impl SuiteRunner<'_> {
         report.sizing = sizes.map(|table| Section::new(sizing, table));
         report.skipped.extend(not_sized);
         if !self.tried_routes.rows.is_empty() {
-            let tried = Section::new("What the target has", self.tried_routes).before_load();
+            let tried = Section::new("Routes of the target", self.tried_routes).before_load();
             report.sections.insert(0, tried);
         }
         add_absent(&self.absent, &mut report.sections);

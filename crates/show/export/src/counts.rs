@@ -1,4 +1,4 @@
-//! What is kept of the snapshots: counters, and counts of times in fixed classes.
+//! State kept from the snapshots: counters, and counts of times in fixed classes.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ impl Times {
     }
 }
 
-/// What lines of a scenario are about.
+/// Labels of a scenario's lines.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cell {
     pub(crate) scenario: String,
@@ -73,7 +73,7 @@ pub(crate) struct CellCounts {
     pub(crate) times: [Times; TIMES.len()],
 }
 
-/// What lines of a target are about: its name, and whether it is a warm-up.
+/// Labels of a target's lines: its name, and whether it is a warm-up.
 pub(crate) type OfTarget = (String, bool);
 
 /// All counts of one run, or of several.

@@ -1,11 +1,11 @@
 //! Metrics where teams look: snapshots in; a page for Prometheus out, served or pushed.
 //!
-//! - [`LiveMetrics`]: what a run has done so far, kept from its snapshots, once a second
+//! - [`LiveMetrics`]: progress of a run, updated from its snapshots once a second
 //! - [`MetricsServer`]: serves that at `/metrics`, on a thread of its own
-//! - [`PushTarget`]: where the figures of a run that is over are pushed to
+//! - [`PushTarget`]: receives the figures of a finished run
 //!
-//! Nothing here is on the path of a request: the monitor of a run hands snapshots over, as it does
-//! to the live view. Live families begin with `plimsoll_live_`, so that they never mix with those
+//! No code here is on the path of a request: the monitor of a run hands snapshots over, as it does
+//! to the live view. Live families begin with `plimsoll_live_`, so they never mix with the families
 //! of finished runs (`docs/adr/0072`).
 
 mod counts;

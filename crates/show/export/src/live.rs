@@ -1,4 +1,4 @@
-//! What a process has done so far, for whoever asks.
+//! Progress of a process, for scrapers.
 
 mod page;
 
@@ -9,7 +9,7 @@ use plimsoll_metrics::{Judgement, RunMetadata, Snapshot, ThresholdResult};
 
 use crate::counts::Counts;
 
-/// What happened in the last interval, about a second.
+/// The last interval, about a second long.
 #[derive(Debug)]
 pub struct Update<'a> {
     /// Time since the run's start.
@@ -28,7 +28,7 @@ pub struct Update<'a> {
     pub own_cpu: Option<Nanos>,
 }
 
-/// What a process uses.
+/// Resources of a process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessNow {
     /// Its name.
@@ -39,7 +39,7 @@ pub struct ProcessNow {
     pub rss_bytes: Option<u64>,
 }
 
-/// What the verdict is, or would be if the run ended now.
+/// The verdict, or the verdict so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Whether Plimsoll kept up.
@@ -56,17 +56,17 @@ impl Verdict {
     }
 }
 
-/// What is known of the runs of this process; clones share it. Once a second a run hands its
-/// snapshot over; a page is written only when somebody asks, and once for each snapshot.
+/// State of the runs of this process; clones share it. Once a second a run hands its snapshot over.
+/// A page is written on request only, once for each snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct LiveMetrics(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     run: RunMetadata,
-    /// Of runs of this process that are over.
+    /// Finished runs of this process.
     before: Counts,
-    /// Of the present run.
+    /// The current run.
     now: Counts,
     /// Runs that began.
     runs: u64,
@@ -145,7 +145,7 @@ impl LiveMetrics {
         state.own_cpu = update.own_cpu.max(state.own_cpu);
     }
 
-    /// What the verdict would be.
+    /// Sets the verdict so far.
     pub fn judge(&self, verdict: Verdict) {
         self.change().verdict = Some(verdict);
     }
@@ -161,7 +161,7 @@ impl LiveMetrics {
         (state.verdict, state.over) = (Some(verdict), true);
     }
 
-    /// The page, and whether it is that of a run, search or suite that is over.
+    /// The page, and whether its run, search or suite is over.
     pub fn page(&self) -> (Arc<str>, bool) {
         let mut state = self.lock();
         let page = state.written.take().unwrap_or_else(|| page::write(&state).into());
@@ -185,7 +185,7 @@ const MOST_PARTS: usize = 100;
 /// The name of all further parts.
 const OTHER: &str = "other";
 
-/// What a command of many runs found.
+/// Result of a command with many runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conclusion {
     /// In a word, by its exit code: `pass`, `fail`, `inconclusive` or `interrupted`.
@@ -201,7 +201,7 @@ pub struct LiveKnee {
     pub target: String,
     /// How well it is known, as `knee.json` has it.
     pub kind: &'static str,
-    /// What the load is counted in: `requests_per_second` or `virtual_users`.
+    /// Unit of the load: `requests_per_second` or `virtual_users`.
     pub unit: &'static str,
     /// The lower and the upper end, as far as they are known.
     pub load: [Option<f64>; 2],

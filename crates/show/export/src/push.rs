@@ -155,10 +155,10 @@ enum PutError {
     /// The connection, or a setting of it.
     #[error("{0}")]
     Io(String),
-    /// There was no answer in time.
+    /// The answer did not arrive in time.
     #[error("no answer within {} s", WHOLE.as_secs())]
     TimedOut,
-    /// The answer is no success.
+    /// The answer has an error status.
     #[error("status {0}{1}")]
     Status(u16, String),
 }

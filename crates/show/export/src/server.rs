@@ -104,7 +104,7 @@ async fn accept(listener: &TcpListener, page: &Page) {
                 drop(slot);
             });
         }
-        // Also where there is no file descriptor left.
+        // Also pauses when file descriptors run out.
         sleep(PAUSE).await;
     }
 }
@@ -116,7 +116,7 @@ async fn exchange(stream: TcpStream, page: Page) {
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
-    // What a scraper does wrong is no concern of the run.
+    // Errors of a scraper do not concern the run.
     let _ = server.keep_alive(false).serve_connection(TokioIo::new(stream), answer).await;
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn with_code(text: &str) -> Markup {
 pub(crate) fn notation() -> Markup {
     html! {
         b { "-" } ": too few values for it (fewer than 10 beyond a percentile). "
-        b { "(-12us)" } ": so much of it may be Plimsoll's own. "
+        b { "(-12us)" } ": measurement error. "
         b { ">=" } ": at least: requests without an end may make a time longer, and Plimsoll may have held a rate back."
     }
 }

@@ -146,7 +146,7 @@ impl Fleet {
             ),
             (
                 debug_build,
-                "! the costs are those of a debug build, many times a release build's".into(),
+                "! the costs are measured with a debug build, many times a release build's".into(),
             ),
             (true, format!("{first}: the limit moves with {remedy}")),
         ];

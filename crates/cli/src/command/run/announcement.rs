@@ -61,7 +61,7 @@ fn requests(plan: &Plan) -> String {
         (Some(most), _) => format!("at most {most} requests"),
         (None, None) => format!("about {conversations:.0} requests"),
         (None, Some(users)) if open > 0.0 => {
-            format!("about {conversations:.0} requests and those of up to {users} users")
+            format!("about {conversations:.0} requests, plus the requests of up to {users} users")
         }
         (None, Some(1)) => "one user, with as many requests as there are answers".to_owned(),
         (None, Some(users)) => {

@@ -1,4 +1,4 @@
-//! The table of times: those of each target, what it adds, and the shift of its tail.
+//! The table of times: each target's own, its overhead, and the shift of its tail.
 
 use plimsoll_metrics::{BoundedFigure, Refusal};
 use plimsoll_report::format;
@@ -21,8 +21,8 @@ pub(super) fn table(versus: &Versus) -> Table {
     table
 }
 
-/// The figures of the table: the headline, and what else the targets have. Of response and service
-/// time only the one that stands for the whole request.
+/// The figures of the table: the headline, and others that the targets have. Response and service
+/// time exclude each other: only the one for the whole request is shown.
 fn shown(versus: &Versus) -> Vec<Figure> {
     let other = match versus.whole {
         Figure::ServiceTime => Figure::ResponseTime,
@@ -71,7 +71,7 @@ fn limited(target: &TargetResult, figure: Figure) -> [Option<BoundedFigure>; 2] 
     )
 }
 
-/// What a target adds at the median, and the shift of its tail, each with its limits.
+/// The overhead of a target at the median, and the shift of its tail, each with its limits.
 pub(super) fn added(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 2] {
     let tail = versus.tail().unwrap_or("p99");
     [(Kind::Added, "p50"), (Kind::Shift, tail)].map(|(kind, quantile)| {

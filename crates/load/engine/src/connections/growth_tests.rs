@@ -319,9 +319,9 @@ fn a_target_that_is_slower_than_expected_gets_its_connections_soon() {
     }
 }
 
-/// The best pool's times lie between the measured ones and those without the pool's own waits, but
-/// for the 0.1 ms that opening a connection takes a request; where a connection was free there is
-/// no doubt.
+/// The best pool's times lie between the measured ones and those without the pool's own waits,
+/// except for the 0.1 ms that opening a connection costs a request. If a connection was free, the
+/// times are exact.
 #[test]
 fn what_the_pool_adds_is_bounded() {
     for case in rarely_slow(0).iter().chain(&rarely_slow(1)) {

@@ -148,7 +148,7 @@ pub(super) fn container_of(pid: u32) -> Vec<u32> {
     procs.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 0).collect()
 }
 
-/// Whether a group is that of a container: its last part has a container's id.
+/// Whether a group belongs to a container: its last part has a container's id.
 fn is_container(path: &str) -> bool {
     let last = path.rsplit('/').next().unwrap_or_default();
     let digits = last.split(|c: char| !c.is_ascii_hexdigit());

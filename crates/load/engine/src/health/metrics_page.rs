@@ -39,7 +39,7 @@ impl FromStr for MetricsPage {
                 part.split_once('=').ok_or_else(|| error("has a part without `=`"))?;
             if name == "cpus" {
                 let cpus = value.parse().ok().filter(|cpus: &f64| cpus.is_finite() && *cpus > 0.0);
-                page.cpus = Some(cpus.ok_or_else(|| error("has a number of CPUs that is none"))?);
+                page.cpus = Some(cpus.ok_or_else(|| error("has an invalid number of CPUs"))?);
             } else {
                 page.labels.push((name.to_owned(), value.to_owned()));
             }
@@ -126,7 +126,7 @@ impl MetricsPage {
         let total = totals.map(|sample| sample.value).reduce(|a, b| a + b);
         let quotas = chosen.named("container_spec_cpu_quota").count() as f64;
         let quota = chosen.sum("container_spec_cpu_quota");
-        // The sum of the periods is that of one, as often as there are quotas.
+        // The sum of the periods is one period times the number of quotas.
         let allowed = quota
             .zip(chosen.sum("container_spec_cpu_period"))
             .map(|(quota, period)| quota * quotas / period);
@@ -193,7 +193,7 @@ impl<'a> ChosenSamples<'a> {
         self.samples.iter().filter(move |sample| sample.name == name && sample.has(labels))
     }
 
-    /// `None` if there is none.
+    /// `None` without samples.
     fn sum(&self, name: &'static str) -> Option<f64> {
         self.named(name).map(|sample| sample.value).reduce(|a, b| a + b)
     }

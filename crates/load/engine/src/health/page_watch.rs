@@ -17,7 +17,7 @@ use super::metrics_page::{CpuMetric, MetricsPage, PageReading};
 const PERIOD: Duration = Duration::from_secs(1);
 /// Time for a page.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of a page; that of a host with many containers has a few megabytes.
+/// Maximum bytes of a page; a host with many containers has a page of a few megabytes.
 const MOST_BYTES: usize = 32 << 20;
 /// Readings must cover this share of a stage.
 const COVERED: f64 = 0.5;

@@ -45,12 +45,12 @@ impl ProcessStat {
         })
     }
 
-    /// Its CPU time and that of the children it waited for.
+    /// CPU time of the process and of the children it waited for.
     fn total(&self) -> Nanos {
         self.cpu + self.waited_for
     }
 
-    /// Whether it is still there; its number may be that of another one.
+    /// Whether the process still exists; its id may have been reused.
     fn is_alive(&self, pid: u32, now: &BTreeMap<u32, Self>) -> bool {
         now.get(&pid).is_some_and(|stat| stat.started == self.started)
     }
@@ -172,8 +172,8 @@ impl ProcessTree {
     }
 }
 
-/// The children of a process: those of each of its threads, from `/proc/PID/task/TID/children`.
-/// Kernels without that file (`CONFIG_PROC_CHILDREN`) have the parent in each process's `stat`.
+/// The children of all threads of a process, from `/proc/PID/task/TID/children`. Kernels without
+/// that file (`CONFIG_PROC_CHILDREN`) have the parent in each process's `stat`.
 fn children(pid: u32) -> Vec<u32> {
     let tasks = process(pid).and_then(|process| process.tasks().ok()).into_iter().flatten();
     let lists: Vec<_> = tasks.flatten().filter_map(|task| task.children().ok()).collect();

@@ -99,7 +99,7 @@ impl Harness {
         Self::of_plan(plan(profile), target)
     }
 
-    /// A worker with the whole load of a plan: of a shard, with that of the shard.
+    /// A worker with the whole load of a plan, or of a shard.
     pub(crate) fn of_plan(plan: Plan, target: ScriptedTarget) -> Self {
         let part = WorkerShare::new(plan.shard, 0, 1, plan.limits.max_in_flight);
         let simulation = Simulation::new(target);

@@ -74,9 +74,9 @@ impl RowBatcher {
         });
     }
 
-    /// Sends the collected samples, and from now on waits while the channel is full: for the end of
-    /// a run, when there is no load to delay, and requests that were never sent come by the
-    /// million.
+    /// Sends the collected samples, and from now on waits while the channel is full. Used at the
+    /// end of a run, which has no load to delay, and may have millions of requests that were never
+    /// sent.
     pub(crate) fn flush(&mut self) {
         self.block_when_full = true;
         self.send_with(|sender, batch| sender.send(batch).err().map(|lost| lost.0));

@@ -37,7 +37,7 @@ struct CurrentRead {
     first_earlier_by: Nanos,
     /// The same for its last byte.
     last_earlier_by: Nanos,
-    /// Whether its last bytes are those of a content event.
+    /// Whether it ends with a content event.
     ends_with_content: bool,
     /// Whether it ends within an event.
     ends_within_event: bool,
@@ -171,8 +171,8 @@ impl TurnMeasurement {
         }
     }
 
-    /// The time stamp is that of the read's last bytes. Earlier bytes may have arrived at any time
-    /// since the worker last looked.
+    /// The time stamp belongs to the read's last bytes. Earlier bytes may have arrived at any time
+    /// since the worker last polled.
     fn late_read(&mut self) {
         let CurrentRead { content, first_output, first_earlier_by, last_earlier_by, .. } =
             self.read;
@@ -238,8 +238,8 @@ impl TurnMeasurement {
     }
 }
 
-/// The time of a read by the kernel's stamp, or without it where bytes would have arrived before
-/// their request was dispatched: then the kernel's wall clock is another than that of this process.
+/// The time of a read by the kernel's stamp. The stamp is ignored if bytes would have arrived
+/// before their request was dispatched: the kernel's wall clock then differs from this process's.
 fn possible(rx_time: RxTime, dispatched: Option<Moment>) -> RxTime {
     match rx_time.read_lag {
         Some(lag) if dispatched.is_some_and(|dispatched| rx_time.at < dispatched) => {

@@ -80,7 +80,7 @@ impl OpenTurn {
     }
 }
 
-/// A code as results have it; those of JSON-RPC itself have five digits.
+/// A code clamped to the range of the results; JSON-RPC's own codes have five digits.
 fn in_range(code: i64) -> i32 {
     i32::try_from(code).unwrap_or(if code < 0 { i32::MIN } else { i32::MAX })
 }

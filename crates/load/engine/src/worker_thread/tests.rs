@@ -44,8 +44,8 @@ fn every_second_of_a_rate_has_its_arrivals() {
     }
 }
 
-/// Handshakes that take four seconds hold no arrival up for more than the first one of them, and
-/// are no lateness of the generator.
+/// Handshakes that take four seconds delay an arrival by no more than the first of them, and do not
+/// count as lateness of the generator.
 #[test]
 fn unanswered_handshakes_do_not_close_the_open_model() {
     let mut target = ScriptedTarget::always(respond_after(10));

@@ -31,7 +31,7 @@ macro_rules! counters {
         }
 
         impl Counters {
-            /// Adds those of another group.
+            /// Adds the counters of another group.
             pub const fn merge(&mut self, other: &Self) {
                 $(self.$name += other.$name;)+
             }
@@ -57,24 +57,24 @@ counters! {
     in_flight(Requests): "Still unanswered when the drain time was over.";
     never_sent(Requests): "Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.";
     arrivals_planned(Requests): "Arrivals that the schedule of an open stage planned: the first turn of each conversation.";
-    arrivals_in_stage(Requests): "Of `arrivals_planned`, those dispatched while their stage lasted.";
-    arrivals_late_by_generator(Requests): "Of `arrivals_planned`, those not dispatched while their stage lasted, although a generator that is never late would have dispatched them. The others that are missing waited for a connection or for a free slot of `max_in_flight`, or were dropped for want of one.";
+    arrivals_in_stage(Requests): "Part of `arrivals_planned`: dispatched while their stage lasted.";
+    arrivals_late_by_generator(Requests): "Part of `arrivals_planned`: not dispatched while their stage lasted because the generator was late. Other missing arrivals waited for a connection or for a free slot of `max_in_flight`, or were dropped because no slot was free.";
     dispatched_in_stage(Requests): "Requests dispatched while the stage lasted.";
     completed_in_stage(Requests): "Requests completed while the stage lasted, whichever stage they were scheduled in; responses of the drain time belong to no stage.";
     output_tokens_reported_in_stage(Tokens): "Output tokens of `completed_in_stage`, where the target reported them.";
     output_tokens_estimated_in_stage(Tokens): "Output tokens of `completed_in_stage`, where content events were counted instead.";
-    completed_without_tokens(Requests): "Of `completed_in_stage`, those of which no output tokens are known: token rates leave them out.";
+    completed_without_tokens(Requests): "Part of `completed_in_stage`: unknown number of output tokens. Token rates exclude them.";
     prompt_tokens_reported(Tokens): "Input tokens of completed requests, as the target reported them.";
     prompt_tokens_estimated(Tokens): "Input tokens of completed requests, estimated where the target reported none.";
     output_tokens_reported(Tokens): "Output tokens of completed requests, as the target reported them.";
     output_tokens_estimated(Tokens): "Output tokens of completed requests, counted as content events where the target reported none.";
-    cached_tokens(Tokens): "Of the reported input tokens, those read from the target's prompt cache.";
-    reasoning_tokens(Tokens): "Of the reported output tokens, those spent on reasoning.";
+    cached_tokens(Tokens): "Reported input tokens that were read from the target's prompt cache.";
+    reasoning_tokens(Tokens): "Reported output tokens that were spent on reasoning.";
     content_events(Events): "Content-bearing stream events received.";
-    events_together(Events): "Of `content_events`, those that came in one read with the event before them: the gap between the two is not in `itl`.";
-    events_together_late(Events): "Of `events_together`, those that may have come together only because the generator read late: at most the lateness of the read divided by the mean time between the events of the stream.";
+    events_together(Events): "Part of `content_events`: received in the same read as the previous event. `itl` excludes the gap between the two.";
+    events_together_late(Events): "Part of `events_together`: possibly received together only because the generator read late. Upper bound: the lateness of the read divided by the mean time between the events of the stream.";
     usage_refused(Requests): "Answers that report token counts which cannot be true: no whole numbers, or more tokens than were asked for and than their bytes could carry. Such a count is taken as not reported.";
-    tool_errors(Requests): "Of `completed`, calls of tools whose result says `isError`, and messages to agents whose task ended as failed or rejected.";
+    tool_errors(Requests): "Part of `completed`: tool calls whose result has `isError`, and messages to agents whose task failed or was rejected.";
     notifications(Events): "Messages that tool servers and agents sent before their answers: progress, updates of tasks.";
     bytes_out(Bytes): "Bytes of requests, heads included.";
     bytes_in(Bytes): "Bytes of responses, heads included, after TLS.";
@@ -83,8 +83,8 @@ counters! {
     connections_ahead(Connections): "Requests that were the first on a connection that was idle: opened before the run, or for a request that another connection served first.";
     connection_waits(Requests): "Requests that had to wait for a connection; `connection_wait` is the time.";
     retries(Requests): "Requests that were sent again, because the target had not worked on them: it had closed their idle connection, or refused their stream. Their times count from the first start.";
-    handshakes_full(Connections): "Of the connections opened, those whose TLS handshake was a full one.";
-    handshakes_resumed(Connections): "Of the connections opened, those whose TLS handshake resumed an earlier session.";
+    handshakes_full(Connections): "Opened connections with a full TLS handshake.";
+    handshakes_resumed(Connections): "Opened connections whose TLS handshake resumed an earlier session.";
     send_stalls(Requests): "HTTP/2 requests that had to wait for the target's flow-control windows or its limit of concurrent streams; `send_stall` is the time.";
     receive_stalls(Requests): "HTTP/2 responses that the generator read so late that its own flow-control window may have held the target up.";
     cache_hits(Requests): "Responses whose headers say that a cache answered, whatever their outcome.";
@@ -96,12 +96,12 @@ counters! {
     allowed(Requests): "Completed requests that the target let through: policy decision `allow` or `redact`.";
     blocked(Requests): "Requests that the target blocked: policy decision `block`, expected or not.";
     judged(Requests): "Requests with an expected policy decision that were answered.";
-    as_expected(Requests): "Of `judged`, those whose policy decision is the expected one.";
+    as_expected(Requests): "Part of `judged`: the policy decision is the expected one.";
     goodput_judged(Requests): "Requests judged by the `goodput` of the profile: all but the cancelled ones; 0 where it states none.";
-    good(Requests): "Of `goodput_judged`, those with a good answer that kept every bound of `goodput`.";
+    good(Requests): "Part of `goodput_judged`: a good answer within every bound of `goodput`.";
     good_in_stage(Requests): "Good requests whose answer ended while the stage lasted, whichever stage they were scheduled in.";
-    affected(Requests): "Requests in flight while the target worked off the arrivals that a pause of the generator had held back. The time that they spent in such intervals may be the generator's.";
-    good_but_for_generator(Requests): "Of `goodput_judged`, those that are not `good`, and would be without what the generator itself may have added to their times.";
+    affected(Requests): "Requests in flight while the target worked off the arrivals that a pause of the generator had held back. The measurement error includes the time that they spent in such intervals.";
+    good_but_for_generator(Requests): "Part of `goodput_judged`: not `good`, but possibly only because of the measurement error of their times.";
     unexpected(Requests): "Requests without a good answer: with another policy decision than the expected one or, if none is expected or none came, without success (`cancelled` left out).";
 }
 
@@ -130,7 +130,7 @@ impl Counters {
         self.badly_answered() - self.refused()
     }
 
-    /// Of [`Counters::failures`], those with an answer.
+    /// Part of [`Counters::failures`] that was answered.
     const fn badly_answered(&self) -> u64 {
         self.failures().saturating_sub(self.failed + self.timed_out)
     }
@@ -145,7 +145,7 @@ impl Counters {
         self.ended() - self.cancelled
     }
 
-    /// Of [`Counters::answered`], those without a good answer.
+    /// Part of [`Counters::answered`] without a good answer.
     pub const fn failures(&self) -> u64 {
         self.unexpected.saturating_sub(self.in_flight + self.never_sent)
     }

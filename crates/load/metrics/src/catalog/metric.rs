@@ -41,14 +41,14 @@ impl Population {
     }
 }
 
-/// What is special about a metric.
+/// Special properties of a metric.
 #[derive(Clone, Copy)]
 enum Trait {
     /// Its percentiles get an interval.
     Interval,
     /// It is a time between two events of an answer.
     Gap,
-    /// What the generator may have added to it is not asked.
+    /// Its measurement error is not bounded.
     Unbounded,
     /// Only streams have a value.
     Stream,
@@ -89,7 +89,7 @@ macro_rules! metrics {
                 match self { $(Self::$variant => $definition,)+ }
             }
 
-            /// What is special about it.
+            /// Its special properties.
             const fn traits(self) -> &'static [Trait] {
                 match self { $(Self::$variant => &[$(Trait::$trait),*],)+ }
             }

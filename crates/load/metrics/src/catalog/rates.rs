@@ -90,7 +90,7 @@ rates! {
         "`never_sent / scheduled`."
         => |b| b.share(b.counters.never_sent);
     error_rate = "error_rate"(Share):
-        "`unexpected / scheduled`: the share of planned requests without a good answer. That is refused, failed, timed out, in flight at the end, never sent, or another policy decision than the expected one. A refusal that the scenario expects is a good answer."
+        "`unexpected / scheduled`: the share of planned requests without a good answer. Counted: refused, failed, timed out, in flight at the end, never sent, or with an unexpected policy decision. A refusal that the scenario expects is a good answer."
         => |b| b.share(b.counters.unexpected);
     error_rate_excluding_rejected = "error_rate_excluding_rejected"(Share):
         "`(failed + timed_out + in_flight + never_sent) / scheduled`: the share of planned requests without a well-formed response, where refusals (4xx) are part of the plan."

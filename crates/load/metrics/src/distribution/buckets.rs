@@ -5,7 +5,7 @@
 const UNIT_BITS: u32 = super::LOWEST.ilog2();
 /// Buckets per power of two: 3 digits need 1,024.
 const SUB_BITS: u32 = 10;
-/// The list grows by this number of buckets, those of one power of two.
+/// The list grows by this number of buckets: one power of two.
 const STEP: usize = 1 << SUB_BITS;
 
 /// The number of values in each bucket of an HDR histogram ("High Dynamic Range": buckets of equal

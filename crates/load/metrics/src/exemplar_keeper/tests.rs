@@ -4,7 +4,7 @@ use plimsoll_measure::{ConversationKey, GapSummary, Outcome, Timeline};
 
 use super::*;
 
-/// Of the number of a request, its time to first token and its gap.
+/// A sort key: from the number of a request, its time to first token and its gap.
 type Key = fn(&(u64, u64, u64)) -> u64;
 
 fn at(us: u64) -> Moment {
@@ -111,7 +111,8 @@ fn every_request_has_the_same_chance_to_be_a_random_one() {
             counts[usize::try_from(n).unwrap()] += 1;
         }
     }
-    // Of k out of n, each cell has the variance p (1 - p), and all add up to a fixed number.
+    // For k draws out of n, each cell has the variance p (1 - p), and the cells add up to a fixed
+    // number.
     let variance = 1_200.0 * (1.0 / 3.0) * (2.0 / 3.0) * 60.0 / 59.0;
     let sum: f64 = counts.iter().map(|n| (f64::from(*n) - 400.0).powi(2) / variance).sum();
     assert!((20.0..110.0).contains(&sum), "{sum}: {counts:?}");

@@ -76,7 +76,7 @@ fn late(summary: &RunSummary, stage: &Group) -> Option<Finding> {
     })
 }
 
-/// A median of which all may be the generator's.
+/// A median that the measurement error covers entirely.
 fn unknown_median(summary: &RunSummary, stage: &Group, metric: Metric) -> Option<Finding> {
     let figure = stage.distribution(metric)?.figure(&QUANTILES[0])?;
     figure.may_be_all_ours().then(|| {
@@ -85,7 +85,7 @@ fn unknown_median(summary: &RunSummary, stage: &Group, metric: Metric) -> Option
     })
 }
 
-/// The headline figure of which the largest share may be the generator's.
+/// The headline figure with the largest relative measurement error.
 fn measurement_error(summary: &RunSummary) -> Option<Finding> {
     let headline = summary.metadata.headline_time().title();
     let ours = summary.results.figures_of_generator();
@@ -126,7 +126,7 @@ fn error_of(
         .with_some("cause", cause(&summary.health))
 }
 
-/// What held the generator up, as far as is known.
+/// The known cause of the generator's delay.
 fn cause(health: &InstrumentHealth) -> Option<String> {
     let windows = &health.disturbed_windows;
     let paused: f64 = windows.iter().map(|window| window.length_s).sum();

@@ -184,7 +184,7 @@ pub fn words_of_failure(kind: &str, has_models: bool) -> (String, &'static str) 
     }
 }
 
-/// What to do about a status.
+/// The advice for a status.
 const fn action_of_status(status: Option<u16>, has_models: bool) -> &'static str {
     match status {
         Some(401 | 403) if !has_models => "send credentials with -H, or expect the status",
@@ -198,7 +198,7 @@ const fn action_of_status(status: Option<u16>, has_models: bool) -> &'static str
     }
 }
 
-/// What to do about an error class, as the guide on troubleshooting has it.
+/// The advice for an error class, as in the troubleshooting guide.
 const fn action_of_class(class: ErrorClass) -> &'static str {
     match class {
         ErrorClass::ConnectRefused => "start the target, or correct its URL",

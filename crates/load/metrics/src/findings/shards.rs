@@ -57,7 +57,7 @@ fn incomplete(summary: &RunSummary) -> Option<Finding> {
     })
 }
 
-/// What became of a shard, in words.
+/// How a shard ended, in words.
 fn describe(part: &ShardPart) -> String {
     let what = match (part.state, part.interrupted, part.counted_s) {
         _ if !part.damaged.is_empty() => format!("has damaged files ({})", part.damaged.join(", ")),
@@ -82,7 +82,7 @@ fn apart(summary: &RunSummary) -> Option<Finding> {
     let starts = summary.shards.iter().filter(|part| part.start_s.is_some());
     let spread = starts.clone().filter_map(|part| part.start_s).fold(0.0, f64::max);
     let load_s: f64 = summary.metadata.stages.iter().map(|stage| stage.duration_s).sum();
-    // Of two clocks each may be off.
+    // Both clocks contribute their uncertainty to a difference.
     let uncertainty = starts.map(|part| part.clock_uncertainty_s.map(|own| 2.0 * own));
     let uncertainty = uncertainty.collect::<Option<Vec<f64>>>();
     let uncertainty = uncertainty.map(|all| all.into_iter().fold(0.0, f64::max));
@@ -103,7 +103,7 @@ fn of_shard(part: &ShardPart, figure: &str) -> Finding {
 /// A figure of a shard: its name, its value, and how it is printed.
 type Figure<'f> = (&'f str, &'f dyn Fn(&ShardPart) -> Option<f64>, fn(f64) -> String);
 
-/// What is unlike in a shard. Of two shards it is unknown which one is odd.
+/// Differences between a shard and the others. With two shards, the odd one cannot be determined.
 fn unlike(part: &ShardPart, all: &[&ShardPart]) -> Vec<Finding> {
     let figures: [Figure<'_>; 3] = [
         ("p50", &|part| part.p50_ms, time),

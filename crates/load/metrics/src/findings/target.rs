@@ -6,6 +6,7 @@ use plimsoll_rules::{Finding, Level};
 
 use super::outcomes::{self, words_of_failure};
 use super::{by_target, measured, share_of, stage_name};
+use crate::catalog::Counters;
 use crate::results::Group;
 use crate::run_metadata::{RunEnd, TargetInfo};
 use crate::summary::RunSummary;
@@ -74,8 +75,8 @@ impl Seen<'_> {
             .map(|message| message.trim_end_matches(['.', '!']))
     }
 
-    /// With the time of the failures of these kinds, where it is not the whole load. What has ended
-    /// needs no other action than to find out why.
+    /// Adds the time span of the failures of these kinds, unless they span the whole load. For
+    /// failures that have ended, the only advice is to find the cause.
     pub(super) fn with_span(&self, finding: Finding, kinds: impl Fn(&str) -> bool) -> Finding {
         let (since, until) = self.summary.time_facts.span(self.name, kinds);
         let has_ended = until.is_some() && finding.values.contains_key("action");
@@ -89,11 +90,13 @@ impl Seen<'_> {
         if has_ended { finding.with("action", AT_THAT_TIME) } else { finding }
     }
 
-    /// The measured requests; those of the warm-up if a target that hangs let none begin.
+    /// The measured requests, or the warm-up's if the target hung before a measured request was
+    /// sent: the requests of the warm-up then hold all slots.
     fn load(&self) -> &Group {
+        let was_sent = |counters: &Counters| counters.scheduled > counters.never_sent;
         let mut stages = self.summary.results.by_stage.iter();
-        let held = stages.find(|stage| stage.warmup && stage.counters.scheduled > 0);
-        held.filter(|_| self.name.is_none() && self.group.counters.scheduled == 0)
+        let held = stages.find(|stage| stage.warmup && was_sent(&stage.counters));
+        held.filter(|_| self.name.is_none() && !was_sent(&self.group.counters))
             .unwrap_or(self.group)
     }
 

@@ -57,9 +57,9 @@ impl Bound {
         Self { comparison, value }
     }
 
-    /// At least this share of requests keeps other limits, as of an objective like
-    /// `ttft<500ms : 99%`. It is kept by the interval of the share with every miss, and broken by
-    /// that without those misses that may be the generator's: `decides([with.low, without.high])`.
+    /// At least this share of requests meets other limits, as in `ttft<500ms : 99%`. PASS if the
+    /// interval of the share meets it with every miss counted; FAIL if it misses without the misses
+    /// that measurement error may explain: `decides([with.low, without.high])`.
     pub const fn least_share(share: f64) -> Self {
         Self::new(Comparison::AtLeast, share)
     }

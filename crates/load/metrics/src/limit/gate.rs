@@ -13,8 +13,8 @@ use crate::results::Group;
 use crate::scope::Scope;
 use crate::summary::RunSummary;
 
-/// CPU time per request of a watched process. It is no figure of the catalog, because it is about a
-/// process and not about requests.
+/// CPU time per request of a watched process. The catalog does not list it, because it describes a
+/// process, not requests.
 const CPU: &str = "cpu";
 
 /// How much worse a figure may get.
@@ -175,7 +175,7 @@ fn parse_margin(text: &str, unit: Unit) -> Result<Margin, String> {
         (_, Some(_), true) => "it is a share, and may be 0: its margin is in percentage points",
         (_, Some(Some(_)), false) => "its margin is 100 % or more",
         (None, None, _) => "its margin has no unit",
-        _ => "its margin is no number above 0",
+        _ => "its margin is not a number above 0",
     };
     Err(cause.to_owned())
 }

@@ -84,7 +84,7 @@ impl Limit {
     ///
     /// # Errors
     /// [`MetricsError::UnknownMetric`], [`MetricsError::Scope`] and [`MetricsError::Limit`], each
-    /// with what to write instead.
+    /// with advice on what to write instead.
     pub fn parse(metric: &str, expression: &str) -> Result<Self, MetricsError> {
         let subject = Subject::parse(metric)?;
         subject.limit(expression).map_err(|cause| MetricsError::Limit {
@@ -116,7 +116,7 @@ impl Subject {
             None => (expression, None),
         };
         let (left, comparison, right) =
-            split(first).ok_or("there is no comparison (<, <=, >, >=, ==) in it")?;
+            split(first).ok_or("it has no comparison (<, <=, >, >=, ==)")?;
         let aggregate = self.aggregate(left)?;
         let (figure, scope) = (self.figure, self.scope.clone());
         let bound = Bound::new(comparison, self.value(aggregate, right)?);

@@ -122,9 +122,9 @@ pub struct ThresholdResult {
     pub metric: String,
     /// The rest of the limit: aggregate, comparison and value.
     pub expression: String,
-    /// The measured value, times in milliseconds; `null` where there is none. A percentile that was
-    /// judged without one has too few values, all of them on the same side of the bound, or a lower
-    /// percentile beyond it.
+    /// The measured value, times in milliseconds; `null` if there is no value. A percentile that
+    /// was judged without one has too few values, all of them on the same side of the bound, or a
+    /// lower percentile beyond it.
     pub measured: Option<f64>,
     /// How much of it the generator may have added (of a rate: held back), where it is at least
     /// 1 % of it.
@@ -134,7 +134,7 @@ pub struct ThresholdResult {
     pub unit: Unit,
     /// The judgement.
     pub judgement: Judgement,
-    /// Of a band: the level that was reached, if it is known.
+    /// The level reached, for a band.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<BandLevel>,
 }
@@ -150,8 +150,8 @@ impl ThresholdResult {
         self.expression.contains('|')
     }
 
-    /// What a judgement without a measured value rests on: too few values for the percentile, all
-    /// of them on one side of the bound, or a lower percentile beyond it.
+    /// Why a judgement without a measured value is valid: too few values for the percentile, but
+    /// all of them on one side of the bound, or a lower percentile beyond it.
     pub const fn of_every_value(&self) -> Option<&'static str> {
         match (&self.judgement, self.measured) {
             (Judgement::Pass, None) => Some("every value keeps it"),
@@ -234,10 +234,10 @@ impl Limit {
             (_, Bias::Takes) => {
                 format!("{value}; without the generator up to {bound} more, which decides")
             }
-            (_, Bias::Adds) => format!("{value}, up to {bound} ours, which decides"),
+            (_, Bias::Adds) => format!("{value}, measurement error up to {bound}, which decides"),
             (_, bias @ Bias::Both) => {
                 let [low, high] = figure.limits(bias).map(|end| unit.value_words(end));
-                format!("{value}, {low} to {high} without what may be ours, which decides")
+                format!("{value}; {low} to {high} within the measurement error, which decides")
             }
         }
     }

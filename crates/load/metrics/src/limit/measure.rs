@@ -11,7 +11,7 @@ use crate::results::{DistributionSummary, Group, Results};
 use crate::scope::Scope;
 
 impl Limit {
-    /// The figure, or why there is none.
+    /// The figure, or why it is missing.
     pub(super) fn measure(&self, results: &Results) -> Result<BoundedFigure, String> {
         measure(self.figure, self.aggregate, &self.scope, results)
     }
@@ -43,7 +43,7 @@ impl Limit {
     }
 }
 
-/// One number of a part of a run with its bound, or why there is none.
+/// One number of a part of a run with its bound, or why it is missing.
 pub(super) fn measure(
     figure: Figure,
     aggregate: Aggregate,

@@ -17,11 +17,11 @@ use crate::distribution::{Distribution, ExactFigures};
 use crate::error::MetricsError;
 use crate::quantile::{QUANTILES, Quantile};
 
-/// A distribution of times, in milliseconds. A percentile is `null` if there are too few samples
-/// for it: fewer than 10 beyond it.
-// A figure may be one that must not be used (docs/adr/0007). So the figures are private: `figure`,
-// `mean_figure` and so on say whether they may be; what starts with `raw_` does not. This is no
-// documentation comment, as the JSON Schema shows those.
+/// A distribution of times, in milliseconds. A percentile is `null` if fewer than 10 samples lie
+/// beyond it.
+// Some figures must not be used (docs/adr/0007), so they are private: `figure`, `mean_figure` and
+// so on check that, `raw_...` do not. Not a documentation comment, because the JSON Schema would
+// show it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DistributionSummary {
     /// Number of values.
@@ -51,8 +51,8 @@ pub struct DistributionSummary {
     /// Why a percentile that is given has no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci_note: Option<String>,
-    /// What the generator itself may have added to a figure, in milliseconds, by figure: `mean`,
-    /// `min`, `max`, or a percentile like `p99`. Figures to which it added nothing are left out.
+    /// Measurement error in milliseconds, by figure: `mean`, `min`, `max`, or a percentile like
+    /// `p99`. Figures without an error are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bound_ms: BTreeMap<String, f64>,
     /// The most that a figure of gaps may be, where the generator read late.
@@ -78,16 +78,16 @@ pub struct DistributionSummary {
     pub prolonged_histogram: Option<String>,
 }
 
-/// The values of a distribution at both ends of what they may be without the generator, as far as
-/// they differ from the measured ones.
+/// Both limits of a distribution without the generator, if they differ from the measured values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ends {
     pub(crate) least: Option<Distribution>,
-    /// Of gaps; other times lie as far above as below, or are never longer.
+    /// Upper limit, for gaps. Other times have symmetric limits, or the measured value as the upper
+    /// limit.
     pub(crate) most: Option<Distribution>,
 }
 
-/// The median of any number of values, with what its number leaves open.
+/// The median of any number of values, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Middle {
     /// The median.
@@ -290,8 +290,8 @@ impl DistributionSummary {
     }
 
     /// The bounds of mean, smallest and largest value. `unknown`: an unfinished request may be
-    /// longer than all others without any bound, so that one of them opens the mean like the
-    /// maximum. Of a part of a request, the unfinished are taken to be as long as the longest.
+    /// longer than all others, so a single one opens the upper bound of mean and maximum. For a
+    /// part of a request, unfinished ones are assumed to be as long as the longest.
     fn add_exact_bounds(&mut self, whole: &Distribution, ends: &Ends, unknown: Option<Refusal>) {
         let (unfinished, all) = (self.unfinished as f64, (self.count + self.unfinished) as f64);
         let half = mean_half_interval(whole);
@@ -332,13 +332,13 @@ impl DistributionSummary {
         }
     }
 
-    /// The confidence interval of a percentile; `None` if there is none.
+    /// The confidence interval of a percentile, if it has one.
     pub fn interval(&self, quantile: &Quantile) -> Option<&Interval> {
         self.ci.get(quantile.key)
     }
 
-    /// These times and those of other requests as one distribution of `metric`. It has no
-    /// intervals, so that its figures are judged by the narrowest that they could have.
+    /// Merges these times and those of other requests into one distribution of `metric`. It has no
+    /// intervals, so its figures are judged by the narrowest possible ones.
     ///
     /// # Errors
     /// [`MetricsError::DecodeHistogram`] if a histogram was damaged.
@@ -369,7 +369,7 @@ impl DistributionSummary {
         let least = nanos(max.without_generator());
         let exact = ExactFigures {
             sum: nanos(self.mean_figure().without_generator() * self.count as f64).into(),
-            // Each bound is that of its own figure: the smallest value may have more of it.
+            // Each bound applies to its own figure: the smallest value may have a larger one.
             min: nanos(self.min_figure().without_generator()).min(least),
             max: least,
         };
@@ -380,7 +380,7 @@ impl DistributionSummary {
         })
     }
 
-    /// Adds an interval to every percentile that is given, or the reason why there is none.
+    /// Adds an interval, or the reason why it is missing, to every reported percentile.
     pub(super) fn add_intervals(
         &mut self,
         interval: impl Fn(f64) -> Result<Interval, NoIntervalReason>,

@@ -56,8 +56,8 @@ pub struct Group {
     /// Responses by HTTP status.
     #[serde(deserialize_with = "numeric_keys")]
     pub statuses: BTreeMap<u16, u64>,
-    /// Errors of JSON-RPC by code, whatever the status of the response; those of a success are
-    /// `rpc_error` in `errors`.
+    /// JSON-RPC errors by code, whatever the HTTP status. Errors in successful responses also count
+    /// as `rpc_error` in `errors`.
     #[serde(
         default,
         skip_serializing_if = "BTreeMap::is_empty",
@@ -74,9 +74,8 @@ pub struct Group {
     /// How its streams came; `None` if none began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamDiagnosis>,
-    /// The parts of its time that the target states in its headers (`Server-Timing`, and
-    /// those of `response_headers.overhead`); `None` if it names
-    /// none.
+    /// The parts of its time that the target reports in headers (`Server-Timing`, and
+    /// `response_headers.overhead`), if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_timing: Option<ServerTiming>,
     /// Tokens of its completed requests; `None` if none are known.

@@ -43,7 +43,7 @@ impl Results {
 struct Rollup<'a> {
     metadata: &'a RunMetadata,
     snapshot: &'a Snapshot,
-    /// What the generator took of the rates of each stage.
+    /// Rate lost to the generator, by stage.
     lost: BTreeMap<StageId, LostRate>,
 }
 

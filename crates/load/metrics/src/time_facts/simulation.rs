@@ -125,7 +125,7 @@ fn simulated(model: Model, random: &mut Random) -> Vec<(f64, f64)> {
     }
 }
 
-/// What the product says of such a run.
+/// The findings of the product for such a run.
 fn facts(model: Model, random: &mut Random) -> TimeFacts {
     let requests = simulated(model, random);
     let end = requests.iter().map(|(_, end)| *end).fold(0.0, f64::max).ceil() as usize + 1;

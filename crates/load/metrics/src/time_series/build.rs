@@ -21,14 +21,14 @@ use crate::timeline::{
     RunTimeline, SCHEMA, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes, bins,
 };
 
-/// What happened when in a run: for `timeline.json`, and for `histograms.hlog`.
+/// Time series of a run, for `timeline.json` and `histograms.hlog`.
 #[derive(Clone, Debug, Default)]
 pub struct TimeRecord {
     /// Counts and figures.
     pub timeline: RunTimeline,
     /// Every distribution of an interval to full resolution, in the order of time.
     pub histograms: Vec<IntervalHistogram>,
-    /// What changed during the run.
+    /// Changes during the run.
     pub facts: TimeFacts,
 }
 
@@ -153,7 +153,7 @@ fn go_on(in_flight: &mut [u64], target: TargetId, slice: &Slice) {
     }
 }
 
-/// The intervals with what is known of all of their requests together.
+/// The intervals, with the figures of all their requests together.
 fn empty_intervals(
     series: &TimeSeries,
     disturbed: &[DisturbedWindow],
@@ -188,7 +188,7 @@ fn overlap(window: &DisturbedWindow, from: f64, to: f64) -> f64 {
     ((window.start_s + window.length_s).min(to) - window.start_s.max(from)).max(0.0)
 }
 
-/// Judges the figures of an interval by the rules of those of a run.
+/// Summarizes an interval by the rules of a run.
 fn summarize(
     metric: Metric,
     times: &Times,

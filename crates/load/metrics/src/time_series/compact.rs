@@ -39,7 +39,7 @@ impl CompactDistribution {
     }
 }
 
-/// Adds `other` to what there is.
+/// Adds `other` to `mine`.
 pub(super) fn add(mine: &mut Option<CompactDistribution>, other: Option<&CompactDistribution>) {
     match (mine, other) {
         (_, None) => {}

@@ -1,9 +1,9 @@
 //! `load_test_latency_ms` and `load_test_requests_total`: names that dashboards of other load tests
-//! know, in milliseconds and with three statuses.
+//! use, in milliseconds and with three statuses.
 //!
-//! Where scenarios have categories, there is one set of lines for each, with the category as
-//! `test_type`, and none for the whole run: sums over the label are then the whole run. A label
-//! `test_type` of the run stands for all of it instead.
+//! If scenarios have categories, each category has one set of lines, with the category as
+//! `test_type`. The whole run then has none, so sums over the label are correct. A label
+//! `test_type` of the run replaces all categories.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What only the file of a run has: a chapter for each.
+//! The chapters that only the file of a run has.
 
 mod about;
 mod accounting;
@@ -74,7 +74,7 @@ fn groups(screen: &mut Screen, summary: &RunSummary) {
     screen.chapter(marks(summary, &shown));
 }
 
-/// What the marks in the tables mean, if there are any.
+/// Explains the marks in the tables, if there are any.
 fn marks(summary: &RunSummary, shown: &[(&str, Vec<Labelled<'_>>)]) -> Chapter {
     let groups = shown.iter().flat_map(|(_, groups)| groups.iter().map(|(_, group)| *group));
     let mut chapter = Chapter::new("Marks");
@@ -87,7 +87,7 @@ fn marks(summary: &RunSummary, shown: &[(&str, Vec<Labelled<'_>>)]) -> Chapter {
     chapter.texts(figure::footnotes(groups));
     if !summary.results.figures_of_generator().is_empty() {
         chapter.text(
-            "(-12us), (+60): so much of a time may be ours, and so much more a rate be without us.",
+            "(-12us): measurement error of a time. (+60): the rate may be that much higher without Plimsoll.",
         );
     }
     chapter

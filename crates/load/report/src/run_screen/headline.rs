@@ -4,12 +4,12 @@ use plimsoll_metrics::{Counters, Group, Metric, QUANTILES, RunSummary};
 
 use crate::format;
 
-/// What a file has beside [`requests`] and [`goodput`]: rates, the main times and tokens, with
-/// their limits.
+/// Figures that a file lists beside [`requests`] and [`goodput`]: rates, the main times and tokens,
+/// with their limits.
 pub(super) fn figures(summary: &RunSummary) -> String {
     let total = &summary.results.total;
     if total.counters.scheduled == 0 {
-        return "Nothing was scheduled outside of warm-up.".to_owned();
+        return "No requests were scheduled outside of warm-up.".to_owned();
     }
     let mut sentences = Vec::from_iter((total.duration_s > 0.0).then(|| rates(total)));
     sentences.extend(match summary.metadata.headline_time() {

@@ -25,7 +25,7 @@ const HEAD: [&str; 20] = [
     "", "n", "sent/s", "done/s", "ok", "good", "tokens/s", "per user", "TTFT", "TTFOT", "TPOT",
     "ISL", "OSL", "service", "p50", "p90", "p95", "p99", "max", "ITL",
 ];
-/// Columns at the end for which a terminal need not have room, beside those of streams.
+/// Columns at the end that a narrow terminal may omit, beside the columns of streams.
 const SPARE: usize = 5;
 
 pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
@@ -112,7 +112,7 @@ fn is_few(group: &Group, metric: Metric) -> bool {
 fn completed(stage: &Group) -> String {
     let throughput = stage.named_rate("throughput");
     let values = stage.named_rate("achieved_rate").zip(throughput);
-    // What failed is in the column of its own.
+    // Failures have their own column.
     let ok = stage.counters.ok_share().unwrap_or(1.0);
     let differs = values.is_some_and(|(sent, done)| done.value < sent.value * ok * (1.0 - DIFFERS));
     if differs { format::limited_rate(throughput) } else { String::new() }
@@ -157,7 +157,7 @@ fn heading(summary: &RunSummary, stages: &[&Group]) -> String {
         (fewest.is_some_and(|n| n < Middle::LEAST), "(a to b): min, max".to_owned()),
         (partial, ">=: lower limit, n is too small".to_owned()),
         (!pareto(summary).is_empty(), "*: Pareto-optimal".to_owned()),
-        (shows_limits(stages, metric), "(-x): up to x may be Plimsoll's".to_owned()),
+        (shows_limits(stages, metric), "(-x): measurement error".to_owned()),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| part.0).map(|part| part.1).collect();
     parts.join("; ")
@@ -181,8 +181,8 @@ fn median(times: &DistributionSummary) -> String {
     }
 }
 
-/// The maximum stands for the percentiles where no stage has requests enough for one, and the 90th
-/// percentile for the 95th: all of them do not fit into a line of 80 columns.
+/// The maximum replaces the percentiles if no stage has enough requests for one, and the 90th
+/// percentile replaces the 95th: all of them do not fit into a line of 80 columns.
 fn row(name: String, group: &Group, metric: Metric, shown: &Shown) -> [String; HEAD.len()] {
     let of = |metric: Metric, text: &dyn Fn(&DistributionSummary) -> String| {
         group.distribution(metric).map_or_else(String::new, text)

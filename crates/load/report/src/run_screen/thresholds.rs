@@ -23,7 +23,7 @@ pub(super) fn unit(limits: &[ThresholdResult]) -> &'static str {
     }
 }
 
-/// The limits of a run with what was measured, those that are broken first.
+/// The limits of a run with their measured values, failed limits first.
 pub fn run_bounds(summary: &RunSummary) -> Vec<Item> {
     let mut found: Vec<_> = summary.thresholds.iter().map(threshold).collect();
     found.sort_by_key(|item| std::cmp::Reverse(item.tone()));
@@ -46,7 +46,7 @@ fn threshold_measured(threshold: &ThresholdResult) -> String {
         (_, Some(value)) => {
             let ours = threshold.generator.map(|bound| value_in(threshold.unit, bound));
             let ours = match threshold.unit {
-                Unit::Time => ours.map(|bound| format!(" (up to {bound} ours)")),
+                Unit::Time => ours.map(|bound| format!(" (error: up to {bound})")),
                 _ => ours.map(|bound| format!(" (up to {bound} more without the generator)")),
             };
             let value = value_in(threshold.unit, value);

@@ -5,7 +5,7 @@ use crate::color::Color;
 use crate::escape::one_line;
 use crate::format::{wrap, wrap_at_most};
 
-/// What a word says of the result.
+/// Meaning of a word for the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tone {
     /// As it should be.
@@ -36,7 +36,7 @@ pub struct Item {
     fix: Option<String>,
 }
 
-/// `3 more warnings`: of so many that have no room; some that are none make them findings.
+/// `3 more warnings` for items that do not fit; `findings` if not all of them are warnings.
 pub fn count_of_more(items: &[Item]) -> String {
     let what = if items.iter().all(|item| item.tone != Tone::Good) { "warning" } else { "finding" };
     let end = if items.len() == 1 { "" } else { "s" };
@@ -68,7 +68,7 @@ impl Item {
         self
     }
 
-    /// The same with what to do about it.
+    /// Adds advice to the item.
     #[must_use]
     pub fn fix(mut self, fix: &str) -> Self {
         self.fix = (!fix.is_empty()).then(|| format!("fix: {}", one_line(fix)));
@@ -90,7 +90,7 @@ impl Item {
         self.text.strip_prefix(&self.word).unwrap_or(&self.text)
     }
 
-    /// What to do about it: `fix: ...`.
+    /// The advice: `fix: ...`.
     pub fn advice(&self) -> Option<&str> {
         self.fix.as_deref()
     }

@@ -40,7 +40,7 @@ fn list(items: &[Item]) -> String {
     items.iter().take(MOST_ROWS).map(sentence).collect::<Vec<_>>().join("\n")
 }
 
-/// A sentence, its word in bold, with what to do about it.
+/// A sentence with its word in bold, and its advice.
 fn sentence(item: &Item) -> String {
     let word = match item.word() {
         "" => String::new(),

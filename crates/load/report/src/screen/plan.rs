@@ -14,7 +14,7 @@ const PARTS_BELOW: usize = 4;
 pub(super) struct Plan {
     /// Empty lines between the parts; those further up are the last to go.
     pub(super) blanks: usize,
-    /// Of each section.
+    /// For each section, the part that is shown.
     pub(super) shown: Vec<Shown>,
     /// Things that are pointed out.
     pub(super) stands_out: usize,
@@ -114,7 +114,7 @@ impl Shown {
         }
     }
 
-    /// Two rows go at once if the room of the first is that of the line that says so.
+    /// Removing a first row needs a line that reports it, so two rows must go at once.
     const fn rows_at_once(&self) -> usize {
         if self.needs_line && self.count == self.all { 2 } else { 1 }
     }

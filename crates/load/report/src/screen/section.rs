@@ -26,10 +26,10 @@ pub(super) struct Section {
     most: usize,
 }
 
-/// What a part consists of.
+/// Content of a part.
 #[derive(Clone, Debug)]
 enum Body {
-    /// Nothing but its heading.
+    /// Only its heading.
     Title,
     /// The sentence that stands last on a screen, and first in a file.
     Verdict(Item),
@@ -176,7 +176,7 @@ pub(super) fn escaped(table: &Table) -> Table {
     Table { head: cells(&table.head), rows: table.rows.iter().map(|row| cells(row)).collect() }
 }
 
-/// Rows that must not be used have no figure whose value alone carries no statement.
+/// Replaces refused figures in unusable rows by a dash.
 fn hide_limited(table: &mut Table, unusable: &[&str]) {
     let figures = table
         .rows

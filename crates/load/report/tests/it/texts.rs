@@ -98,7 +98,7 @@ fn a_run_without_a_single_request_is_still_a_report() {
     let nothing = Recorder::new(Vec::new()).take();
     let summary =
         RunSummary::build(metadata(), InstrumentHealth::default(), &nothing, &[]).unwrap();
-    assert!(plain(&summary).contains("Nothing was scheduled outside of warm-up."));
+    assert!(plain(&summary).contains("No requests were scheduled outside of warm-up."));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn figures_are_printed_with_their_limits_wherever_they_are() {
     for part in [
         "p99 1.02s (-873ms), max >= 150ms",
         "total: Response time p90 1.70ms, p95 1.84ms, p99 873ms",
-        "!: more than 5 % of it may be ours",
+        "!: measurement error above 5 %",
         "?: requests without an end may make it longer.",
     ] {
         assert!(report.contains(part), "{part}: {report}");

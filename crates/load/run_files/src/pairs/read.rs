@@ -60,7 +60,7 @@ pub fn read_pairs(from: &mut impl Read) -> Result<Pairs, RunFileError> {
     let blocks: Option<Vec<_>> =
         records.map(|bytes| block(&mut Bytes(bytes), targets, &classes)).collect();
     let mut blocks =
-        blocks.ok_or_else(|| RunFileError::Pairs("it has a record that is no block".to_owned()))?;
+        blocks.ok_or_else(|| RunFileError::Pairs("it has an invalid record".to_owned()))?;
     let halvings = blocks.iter().map(|(_, halvings)| *halvings).max().unwrap_or(0);
     blocks.retain(|(block, _)| keeps(header.seed, block.start, halvings));
     let mut blocks: Vec<_> = blocks.into_iter().map(|(block, _)| block).collect();

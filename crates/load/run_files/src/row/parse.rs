@@ -49,7 +49,7 @@ impl ParsedRow {
     /// The sample of the row, without the single gaps and the conversation's number.
     ///
     /// # Errors
-    /// [`RunFileError::UnknownName`] if the metadata is that of another run.
+    /// [`RunFileError::UnknownName`] if the metadata belongs to another run.
     pub fn sample(&self, metadata: &RunMetadata) -> Result<Sample, RunFileError> {
         let stages = metadata.stages.iter().map(|stage| stage.name.as_str());
         let scenarios = metadata.scenarios.iter().map(String::as_str);

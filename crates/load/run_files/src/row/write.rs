@@ -273,7 +273,7 @@ fn server(object: &mut JsonObject<'_>, sample: &Sample, context: &RowContext<'_>
     object.members(key!("response_headers"), context.headers, |members, text| members.quoted(text));
 }
 
-/// A JSON object under construction. Keys are those of [`key!`].
+/// A JSON object under construction, with keys by [`key!`].
 struct JsonObject<'a> {
     /// Its first position in `out`.
     start: usize,

@@ -28,8 +28,7 @@ const LEAST_BOUNDS: usize = 2;
 const REPEAT: &str = "repeat on an idle host, or with --duration and --passes";
 
 /// Meaning of the marks on figures that prove nothing alone.
-const LIMITS: &str =
-    "(-N%) of a time may be the generator's, (+N%) of a rate it may have held back";
+const LIMITS: &str = "(-N%): measurement error of a time; (+N%): the rate may be that much higher";
 
 pub(super) fn from_report(report: &Report, rest: Rest) -> Screen {
     let mut screen = Screen::new(rest);

@@ -30,7 +30,7 @@ pub(super) fn section(what: &str, compared: &[ComparisonResult]) -> Option<Secti
         }
     }
     let against = if behind == DIRECT { "the upstream" } else { behind };
-    let title = format!("What each {what} adds: each target against {against}");
+    let title = format!("Overhead by {what}: each target against {against}");
     (!compared.is_empty()).then(|| Section::new(title, table))
 }
 

@@ -169,7 +169,7 @@ fn of_target(
     let Some(first) = kinds.first() else { return Ok(None) };
     runner.probe_limits(&first.request("burst", target))?;
     runner.skip("mock log", OWN_ONLY);
-    runner.section = "What each kind adds";
+    runner.section = "Overhead by kind";
     let direct = direct_of(runner, target);
     let both = match &direct {
         Some(direct) => answered(runner, &with_direct_way(&kinds), direct)?,

@@ -48,7 +48,7 @@ const PARTS: [(&str, &[Part]); 5] = [
 pub fn layer_part(text: &str) -> Result<&'static str, String> {
     let names = PARTS.map(|(name, _)| name);
     names.into_iter().find(|name| *name == text).ok_or_else(|| {
-        format!("there is no part `{text}`; write one or more of {}", names.join(", "))
+        format!("unknown part `{text}`: expected one or more of {}", names.join(", "))
     })
 }
 

@@ -101,7 +101,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
 }
 
 /// The title of the table of differences.
-const ADDED: &str = "What each tier adds";
+const ADDED: &str = "Overhead by tier";
 
 /// Rate of all targets together, as a share of the lowest throughput in the closed loop: the
 /// overhead then applies to requests that do not wait for each other.
@@ -250,7 +250,7 @@ fn overview(tiers: &[TierResult], budget: Option<Nanos>) -> Section {
         ("Bottleneck, closed loop", |tier| BOTTLENECK.1(&tier.ceiling)),
     ];
     let table = columns::table(&columns, tiers);
-    let section = Section::new("Raw path, every tier: what it carries and where it breaks", table);
+    let section = Section::new("Raw path, every tier: capacity and limits", table);
     let Some(budget) = budget else { return section.note("capacity: see --knee-budget") };
     section.note(format!("capacity: {}, at most {budget}", knee::OBJECTIVE))
 }

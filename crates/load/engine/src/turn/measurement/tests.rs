@@ -174,7 +174,7 @@ fn the_events_of_a_late_read_may_have_come_earlier() {
     let own = sample.generator;
     assert_eq!(sample.timeline.first_token, Some(at(220)));
     assert_eq!([own.first_byte, own.first_token, own.first_output_token], [ms(200); 3]);
-    // The last bytes are those of the end, not of the last content.
+    // The stream ends with its end marker, not with content.
     assert_eq!((own.last_token, own.finished), (ms(200), Nanos::ZERO));
 
     // Reasoning first: the output began with the last event, whose bytes are the read's last.

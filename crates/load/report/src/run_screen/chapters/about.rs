@@ -1,4 +1,4 @@
-//! What was run: its targets, when, with which seed, and how it ended.
+//! Facts of a run: its targets, start, seed, and end.
 
 use plimsoll_metrics::{RunEnd, RunMetadata, RunSummary, TargetInfo};
 

@@ -14,17 +14,13 @@ pub(super) fn footnotes<'a>(groups: impl Iterator<Item = &'a Group> + Clone) -> 
     let reasons = of_times.chain(groups.flat_map(|group| group.refused_rates.values()));
     let reasons: Vec<_> = reasons.copied().collect();
     let notes = [
-        (
-            Refusal::Generator,
-            "!: more than 5 % of it may be ours, the generator's; below its table is how much.",
-        ),
+        (Refusal::Generator, "!: measurement error above 5 %, listed below its table."),
         (Refusal::Censored, "?: requests without an end may make it longer."),
     ];
     notes.iter().filter(|(why, _)| reasons.contains(why)).map(|(_, note)| *note).collect()
 }
 
-/// What the generator may have added to the groups' figures: to each that is marked, and to those
-/// of the main times of which it is at least 1 %.
+/// Lists measurement errors: for each marked figure, and for the main times from 1 %.
 pub(super) fn add_bounds(chapter: &mut Chapter, groups: &[Labelled<'_>]) {
     let mut lines = Vec::new();
     for (label, group) in groups {
@@ -37,7 +33,7 @@ pub(super) fn add_bounds(chapter: &mut Chapter, groups: &[Labelled<'_>]) {
         }
     }
     if !lines.is_empty() {
-        chapter.text("Up to so much of this may be ours, the generator's:");
+        chapter.text("Measurement error, at most:");
         chapter.texts(lines);
     }
 }

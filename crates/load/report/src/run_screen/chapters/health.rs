@@ -51,7 +51,7 @@ fn cause(summary: &RunSummary, share: f64) -> String {
     format!("{}{effect}", format::share(share))
 }
 
-/// A percentile of fewer values than it takes is none.
+/// Shows `-` for a percentile of too few values.
 fn lag_words(lag: Lag, has_p99: bool) -> String {
     let [mean, p50, p99, max] = [lag.mean, lag.p50, lag.p99, lag.max].map(format::time);
     let p99 = if has_p99 { &p99 } else { format::DASH };
@@ -63,7 +63,7 @@ fn arrivals(health: &InstrumentHealth) -> Option<String> {
     Some(format!("{} of {} planned", format::count(achieved), format::count(planned)))
 }
 
-/// What happened, not what was asked for.
+/// The clock that was used, which may not be the requested one.
 fn clock(health: &InstrumentHealth, kernel: bool) -> String {
     let clock = if kernel { "the kernel's time stamps" } else { "the user-space clock" };
     let Some((reads, unstamped)) = health.reads.zip(health.unstamped_reads) else {

@@ -39,7 +39,7 @@ pub(in crate::run_screen) fn sentence(total: &Group) -> String {
     )
 }
 
-/// A row for each expected policy decision of each category, or of each scenario if there are no
+/// A row for each expected policy decision of each category, or of each scenario without
 /// categories.
 fn matrix(summary: &RunSummary) -> Table {
     let groups: Vec<_> = match summary.results.by_category.as_slice() {

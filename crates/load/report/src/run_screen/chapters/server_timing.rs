@@ -50,14 +50,14 @@ fn add_parts(table: &mut Table, label: &str, group: &Group) {
     }
 }
 
-/// `of 12.3ms to the first byte, on average: gateway 2.10ms, upstream 9.00ms, network and rest
+/// `Mean time to the first byte 12.3ms: gateway 2.10ms, upstream 9.00ms, network and rest
 /// 1.20ms`.
 fn sentence(timing: &ServerTiming) -> Option<String> {
     let whole = timing.mean_ttfb_ms()?;
     let parts = timing.means_ms().map(|(name, mean)| format!("{name} {}", format::time(mean)));
     let parts: Vec<_> = parts.collect();
     Some(format!(
-        "Of {} to the first byte, on average: {}, network and rest {} ({} responses).",
+        "Mean time to the first byte {}: {}, network and rest {} ({} responses).",
         format::time(whole),
         parts.join(", "),
         format::time(timing.rest_ms()),

@@ -35,7 +35,7 @@ pub(in crate::run_screen) fn label(group: &TaskGroup) -> String {
     }
 }
 
-/// What happened in the tasks.
+/// Counts of the tasks in a sentence.
 fn sentence(group: &TaskGroup) -> String {
     let totals = &group.totals;
     let counts = [totals.steps, totals.tool_calls, totals.tool_errors].map(format::count);

@@ -65,7 +65,7 @@ fn row(group: &Group, metric: Metric, times: &DistributionSummary) -> Vec<String
     cells
 }
 
-/// Whether all streams of several events came in one piece: then there is no time between tokens.
+/// Whether all streams of several events arrived in one piece, without time between tokens.
 fn came_in_one_piece(group: &Group) -> bool {
     let streams = group.distribution(Metric::Ttft).map_or(0, |times| times.count);
     streams > 0

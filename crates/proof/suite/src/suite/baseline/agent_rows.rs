@@ -105,7 +105,7 @@ pub(super) fn websocket(
 ) -> Result<Option<Measurement>, SuiteError> {
     let what = target.label("/ws/chat");
     if target.http2 {
-        runner.skip(&what, "handshakes of WebSockets are those of HTTP/1.1: leave --http2 out");
+        runner.skip(&what, "WebSocket handshakes use HTTP/1.1: leave --http2 out");
         return Ok(None);
     }
     if !runner.answers(&what, websocket_request(target))? {

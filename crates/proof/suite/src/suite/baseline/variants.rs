@@ -76,5 +76,5 @@ fn added_section(all: &[(&str, ComparisonResult)]) -> Section {
             ]);
         }
     }
-    Section::new("What keys and rate limits add", table)
+    Section::new("Overhead of keys and rate limits", table)
 }

@@ -42,7 +42,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     let costs = table("Layer", all);
     runner.report.sections.extend([
         of_layers(&layers),
-        Section::new("What each layer adds: alone to the bare gateway, then all", costs),
+        Section::new("Overhead by layer: alone over the bare gateway, then all", costs),
     ]);
     let (bare, full) = (layers.alone.first(), layers.alone.last());
     runner
@@ -100,7 +100,7 @@ fn as_it_is(
     target: &SuiteTarget,
     clients: u32,
 ) -> Result<(), SuiteError> {
-    runner.section = "What each layer adds";
+    runner.section = "Overhead by layer";
     runner.skip_section(OWN_ONLY);
     let request = get("target as it is, GET /", target, "/");
     runner.section = "The target as it is";
@@ -235,7 +235,7 @@ fn stack_added(added: &ComparisonResult) -> Section {
             added.tail_cell(target),
         ]);
     }
-    Section::new("What the gateway adds to the upstream", table)
+    Section::new("Overhead of the gateway over the upstream", table)
 }
 
 /// A gateway of the user's and its upstream, whose process is the provider's of both.

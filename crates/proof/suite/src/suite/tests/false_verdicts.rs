@@ -216,7 +216,7 @@ fn every_section_says_why_the_target_has_no_figure_in_it() {
             &[
                 "Functional checks",
                 "The target as it is",
-                "What each layer adds",
+                "Overhead by layer",
                 "Full stack",
                 "cache hits",
                 "cache misses",
@@ -229,7 +229,7 @@ fn every_section_says_why_the_target_has_no_figure_in_it() {
         ),
         (Suite::Policy, &["By rate, topology and mode"]),
         (Suite::Quick, &["GET /metrics"]),
-        (Suite::Tiers, &["Raw path, every tier", "What each tier adds", "What each feature adds"]),
+        (Suite::Tiers, &["Raw path, every tier", "Overhead by tier", "Overhead by feature"]),
     ];
     for (suite, titles) in documents {
         let report = run(suite, &mut PlannedHost::with(all_404), true).unwrap();
@@ -520,7 +520,7 @@ fn kinds_of_a_mixed_day_that_a_target_does_not_have_are_left_out_and_named() {
     let rates: Vec<_> = report.measurements.iter().filter_map(|result| result.rate).collect();
     assert_eq!(rates, [40.0, 10.0]);
     assert!(
-        text.contains("What each kind adds: not measured, because it needs the upstream"),
+        text.contains("Overhead by kind: not measured, because it needs the upstream"),
         "{text}"
     );
     assert_never_passes(&report, "no tools and no agents");

@@ -102,7 +102,7 @@ fn what_a_gateway_adds_to_each_tier_comes_out_and_is_said() {
         let said = format!("{}: response time of gateway: +", tier.label);
         assert!(text.contains(&said), "{said} is not in\n{text}");
     }
-    assert!(text.contains("What each tier adds: each target against the upstream"), "{text}");
+    assert!(text.contains("Overhead by tier: each target against the upstream"), "{text}");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn several_targets_have_a_row_each_against_the_same_direct_one() {
         let of_fast = |line: &str| line.contains(&said) && line.contains("] against fast.");
         assert!(text.lines().any(of_fast), "{text}");
     }
-    let added = report.sections.iter().find(|found| found.title.starts_with("What each tier"));
+    let added = report.sections.iter().find(|found| found.title.starts_with("Overhead by tier"));
     let rows: Vec<_> = added.unwrap().table.rows.iter().map(|row| &row[..2]).collect();
     assert_eq!((rows.len(), &*rows[0][1], &*rows[1][1]), (12, "fast", "slower"));
     // Each target has its own sweep, under its own name.
@@ -214,7 +214,7 @@ fn without_what_is_behind_them_targets_are_compared_with_the_first_and_one_with_
     let report = run(Suite::Tiers, &[("slower", 300)], &["fast", "slower"], false).unwrap();
     assert_eq!(report.comparisons[0].reference(), "fast");
     assert_added(&report.comparisons[0], "slower", 300.0);
-    assert!(report.text(200).contains("What each tier adds: each target against fast"));
+    assert!(report.text(200).contains("Overhead by tier: each target against fast"));
 
     let report = run(Suite::Tiers, &[], &["one"], false).unwrap();
     assert_eq!(report.comparisons, []);

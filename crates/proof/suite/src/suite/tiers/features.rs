@@ -14,7 +14,7 @@ pub(super) fn features(
     runner: &mut SuiteRunner<'_>,
     provider: Option<&Provider>,
 ) -> Result<Option<Section>, SuiteError> {
-    runner.section = "What each feature adds";
+    runner.section = "Overhead by feature";
     if !runner.measures_own() {
         return Ok(None);
     }
@@ -25,6 +25,6 @@ pub(super) fn features(
         Measurement::builtin(label, target, "perf-550-nonstream", &["headers.x-tenant-id=load"])
     });
     let table = table("Feature on the raw path", [&variants]);
-    let title = "What each feature adds to the raw path (550/150, not streamed)";
+    let title = "Overhead by feature over the raw path (550/150, not streamed)";
     Ok(Some(Section::new(title, table)))
 }
