@@ -21,6 +21,7 @@ mod gate;
 mod gateway;
 mod host;
 mod http;
+mod import;
 mod input_files;
 mod interrupt;
 mod join;
