@@ -22,6 +22,7 @@ mod progress;
 mod run_result;
 mod session;
 mod signal;
+mod traffic_screen;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,7 @@ use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ExportFlags, LlmFlags, LoadFlags, OutputFlags, ProgressFlags, RunFlags, StartFlags,
+    TrafficFlags,
 };
 use crate::processes::run_plan;
 use crate::session::Session;
@@ -29,6 +30,8 @@ pub(crate) struct Flags {
     keys: LlmFlags,
     #[command(flatten)]
     request: Request,
+    #[command(flatten)]
+    traffic: TrafficFlags,
     #[command(flatten)]
     start: StartFlags,
     /// Print the profile and send nothing
@@ -74,22 +77,18 @@ struct Request {
     /// Standard deviation of the most output tokens: --osl is their mean
     #[arg(long, value_name = "TOKENS")]
     osl_stddev: Option<u32>,
-    /// Most output tokens of each request
+    /// Most output tokens of each request, unless its record has a limit
     #[arg(long, alias = "max-tokens", value_name = "TOKENS", default_value_t = 150)]
     #[arg(alias = "max-completion-tokens")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     osl: u32,
-    /// Prompts from a file, one at random for each request: plain lines, JSON lines or lists
-    /// (`prompt`, `text`, `messages`, `turns`, or a batch's `body`), `ShareGPT`, or CSV with a
-    /// column `prompt`. Of a dialogue, the first message of the user
+    /// Recorded traffic or prompts, in a format that `plimsoll import` reads: a random session for
+    /// each conversation, whole. Prompts get no marker unless --bust
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prompts: Option<PathBuf>,
-    /// Send each prompt of --prompts once, in the order of the file, and end after the last one
+    /// Send each session of --prompts once, in the order of the file, and end after the last one
     #[arg(long, requires = "prompts")]
     in_order: bool,
-    /// Leave out entries of --prompts that cannot be read, instead of refusing the file
-    #[arg(long, requires = "prompts")]
-    skip_broken: bool,
     /// Refuse a file of --prompts with members that are not sent, instead of naming them
     #[arg(long, requires = "prompts")]
     strict: bool,

@@ -40,6 +40,7 @@ mod processes;
 mod profile;
 mod profiles;
 mod reach;
+mod replay;
 mod report;
 mod row_facts;
 mod run;

@@ -1,17 +1,16 @@
 //! Rows to requests, by the table of the format; sessions, times and counts.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{self, Write};
+use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::draft::Draft;
-use crate::format::{Choice, Format, Rule, find};
+use crate::format::{Choice, Format, OWN, Rule, find, has_version};
 use crate::lines::Place;
 use crate::messages::{bytes_of, from_turn, place_images};
-use crate::record::{Dialect, Header, Origin, Request, VERSION};
+use crate::record::{After, Dialect, Header, Line, Origin, Request, VERSION};
 use crate::summary::Summary;
 use crate::value::{is_empty, text};
 
@@ -26,10 +25,11 @@ const DATES_FROM: f64 = 1e11;
 pub(crate) struct Converter<'o> {
     format: &'static Format,
     file: String,
-    output: &'o mut dyn Write,
+    emit: &'o mut dyn FnMut(Line) -> io::Result<()>,
     pub(crate) failed: Option<io::Error>,
     summary: Summary,
     zero: Option<f64>,
+    first: f64,
     last: f64,
     sessions: HashMap<String, Session>,
     ids: HashSet<String>,
@@ -58,13 +58,17 @@ impl Session {
         }
         request.wait_ms = request.wait_ms.or_else(|| wait.map(microseconds));
         if request.continues.is_none() {
-            request.after = Some(vec![self.last_id.clone()]);
+            request.after = Some(vec![After::Id(self.last_id.clone())]);
         }
     }
 }
 
 impl<'o> Converter<'o> {
-    pub(crate) fn new(choice: &Choice, file: String, output: &'o mut dyn Write) -> Self {
+    pub(crate) fn new(
+        choice: &Choice,
+        file: String,
+        emit: &'o mut dyn FnMut(Line) -> io::Result<()>,
+    ) -> Self {
         let summary = Summary {
             format: format!("{} ({})", choice.format.name, choice.format.title),
             why: choice.why.clone(),
@@ -74,11 +78,12 @@ impl<'o> Converter<'o> {
         Self {
             format: choice.format,
             file,
-            output,
+            emit,
             failed: None,
             summary,
             zero: None,
-            last: 0.0,
+            first: f64::INFINITY,
+            last: f64::NEG_INFINITY,
             sessions: HashMap::new(),
             ids: HashSet::new(),
             trees: HashMap::new(),
@@ -140,12 +145,9 @@ impl<'o> Converter<'o> {
                 Ok(()) => {}
             }
         }
-        self.summary.span_ms = self.zero.map(|zero| self.last - zero);
+        self.summary.span_ms = self.zero.map(|_| self.last - self.first);
         let of_sessions = self.sessions.values().filter(|session| session.requests > 0);
         self.summary.sessions += of_sessions.count() as u64;
-        if let Err(error) = self.output.flush() {
-            self.failed = Some(error);
-        }
         Ok(self.summary.clone())
     }
 
@@ -153,6 +155,9 @@ impl<'o> Converter<'o> {
         if row.is_null() {
             self.leave_out("lines", "no HTTP request");
             return Ok(());
+        }
+        if self.format.name == OWN {
+            return self.add_canonical(row);
         }
         let mut draft = Draft::default();
         if row.is_array() {
@@ -391,18 +396,17 @@ impl<'o> Converter<'o> {
         if number == 1 {
             self.write_header();
         }
-        self.write_line(&request);
-        request.id
+        let id = request.id.clone();
+        self.write_line(Line::Request(Box::new(request)));
+        id
     }
 
-    /// Time since the first request of the file.
+    /// Time since the first request of the file; negative for one that the file has later.
     fn since_zero(&mut self, start: f64) -> f64 {
         let zero = *self.zero.get_or_insert(start);
+        self.first = self.first.min(start);
         self.last = self.last.max(start);
-        if start < zero {
-            self.leave_out("times before the first request", "taken as zero");
-        }
-        microseconds((start - zero).max(0.0))
+        microseconds(start - zero)
     }
 
     fn count(&mut self, request: &Request, bytes: Option<usize>) {
@@ -429,14 +433,45 @@ impl<'o> Converter<'o> {
             },
             t0: date.map(|date| humantime::format_rfc3339_millis(date).to_string()),
         };
-        self.write_line(&header);
+        self.write_line(Line::Header(header));
     }
 
-    fn write_line(&mut self, line: &impl Serialize) {
+    fn write_line(&mut self, line: Line) {
         if self.failed.is_none() {
-            let written = serde_json::to_writer(&mut self.output, line).map_err(io::Error::from);
-            self.failed = written.and_then(|()| self.output.write_all(b"\n")).err();
+            self.failed = (self.emit)(line).err();
         }
+    }
+
+    /// A line of a file that is canonical already.
+    fn add_canonical(&mut self, row: Value) -> Result<(), String> {
+        if has_version(&row) {
+            let header: Header = serde_json::from_value(row).map_err(|error| error.to_string())?;
+            if header.plimsoll_traffic != VERSION {
+                let version = header.plimsoll_traffic;
+                return Err(format!("is of version {version}; this Plimsoll reads {VERSION}"));
+            }
+            self.write_line(Line::Header(header));
+            return Ok(());
+        }
+        let request: Request = serde_json::from_value(row).map_err(|error| error.to_string())?;
+        if let Some(unknown) = request.parents().find(|id| !self.ids.contains(*id)) {
+            return Err(format!("names `{unknown}`, which is not the id of an earlier line"));
+        }
+        if request.id.is_empty() || !self.ids.insert(request.id.clone()) {
+            return Err(format!("the id `{}` is empty or not unique", request.id));
+        }
+        let name = request.session.clone().unwrap_or_else(|| request.id.clone());
+        let session = self.sessions.entry(name).or_default();
+        session.requests += 1;
+        let start = *session.start.get_or_insert_with(|| request.session_at_ms.unwrap_or(0.0));
+        self.summary.most_turns = self.summary.most_turns.max(session.requests);
+        if let Some(at) = request.at_ms.or_else(|| request.session_at_ms.map(|_| 0.0)) {
+            self.since_zero(start + at);
+        }
+        let bytes = request.messages.as_ref().map(|all| all.iter().map(bytes_of).sum());
+        self.count(&request, bytes);
+        self.write_line(Line::Request(Box::new(request)));
+        Ok(())
     }
 }
 

@@ -4,6 +4,9 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+/// The name of the canonical format.
+pub(crate) const OWN: &str = "plimsoll";
+
 /// How many rows decide.
 pub(crate) const SAMPLE: usize = 100;
 
@@ -222,4 +225,9 @@ impl Format {
             _ => {}
         }
     }
+}
+
+/// Whether a row is the first line of a canonical file.
+pub(crate) fn has_version(row: &Value) -> bool {
+    row.get("plimsoll_traffic").is_some()
 }

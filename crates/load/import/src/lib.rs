@@ -12,15 +12,17 @@ mod source;
 mod summary;
 mod value;
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-pub use record::{Blocks, Dialect, Header, Origin, Recorded, Request, VERSION, schema};
+pub use record::{
+    After, Blocks, Dialect, Header, Line, Origin, Recorded, Request, VERSION, Wait, schema,
+};
 pub use summary::{Summary, Tokens};
 
 use convert::Converter;
-use format::Choice;
+use format::{Choice, OWN, has_version};
 use source::{Shape, Source};
 
 /// How to import.
@@ -77,9 +79,29 @@ pub fn import(
     options: &Options,
     output: &mut dyn Write,
 ) -> Result<Summary, ImportError> {
+    let file = plimsoll_input::open(path);
+    let file = file.map_err(|error| ImportError::Read(path.display().to_string(), error))?;
+    let summary = read(path, file, options, &mut |line| {
+        serde_json::to_writer(&mut *output, &line)?;
+        output.write_all(b"\n")
+    })?;
+    output.flush().map_err(ImportError::Write)?;
+    Ok(summary)
+}
+
+/// Reads the requests of a file, or of what is in its place, line by line of the canonical form.
+///
+/// # Errors
+/// As [`import`].
+pub fn read(
+    path: &Path,
+    input: impl Read + 'static,
+    options: &Options,
+    emit: &mut dyn FnMut(Line) -> io::Result<()>,
+) -> Result<Summary, ImportError> {
     let file = path.display().to_string();
     let unreadable = |error| ImportError::Read(file.clone(), error);
-    let mut source = Source::open(path).map_err(unreadable)?;
+    let mut source = Source::new(input).map_err(unreadable)?;
     let mut shape = source.shape();
     let choice = choose(&source, &mut shape, options.format.as_deref());
     let choice = choice.map_err(|why| ImportError::Refused(file.clone(), why))?;
@@ -87,7 +109,7 @@ pub fn import(
         source = source.limited();
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut converter = Converter::new(&choice, name, output);
+    let mut converter = Converter::new(&choice, name, emit);
     let mut problem = None;
     source
         .read(shape, &mut |place, row| {
@@ -120,6 +142,15 @@ pub fn import(
     Ok(summary)
 }
 
+/// Whether a file is of a known format with signs of its own.
+pub fn is_traffic(path: &Path) -> bool {
+    let source = plimsoll_input::open(path).and_then(Source::new);
+    source.is_ok_and(|source| {
+        let mut shape = source.shape();
+        shape != Shape::Plain && choose(&source, &mut shape, None).is_ok()
+    })
+}
+
 /// The format, by its name or by the first rows.
 fn choose(source: &Source, shape: &mut Shape, name: Option<&str>) -> Result<Choice, String> {
     let choice = match name {
@@ -140,6 +171,11 @@ fn choose(source: &Source, shape: &mut Shape, name: Option<&str>) -> Result<Choi
 }
 
 fn by_rows(rows: &[serde_json::Value]) -> Result<Choice, String> {
+    // Its requests have members of other formats.
+    if let Some(format) = format::named(OWN).filter(|_| rows.first().is_some_and(has_version)) {
+        let why = "its first line has plimsoll_traffic".to_owned();
+        return Ok(Choice { format, why, also: Vec::new() });
+    }
     format::recognise(rows).ok_or_else(|| {
         let names: Vec<_> = formats().map(|(name, _)| name).collect();
         let first = rows.first().and_then(serde_json::Value::as_object);

@@ -29,8 +29,10 @@ pub struct Origin {
     /// Name of the format.
     pub format: String,
     /// Names of the files, without folders.
+    #[serde(default)]
     pub files: Vec<String>,
     /// Version of Plimsoll that wrote the file.
+    #[serde(default)]
     pub tool: String,
 }
 
@@ -58,7 +60,7 @@ pub struct Request {
     /// The unit that is started, repeated and counted as one; absent: this request alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Start of the session since the file's zero; on its first line only.
+    /// Start of the session since the file's zero, before which it may lie; on its first line only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_at_ms: Option<f64>,
     /// Recorded send time since the start of the session.
@@ -70,10 +72,13 @@ pub struct Request {
     pub continues: Option<String>,
     /// Requests that must have ended before; by default the one in `continues`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<Vec<String>>,
+    pub after: Option<Vec<After>>,
     /// Think or tool time after the last of `after`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<f64>,
+    /// The agent of the session that sends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Selects path and body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Dialect>,
@@ -121,6 +126,48 @@ pub struct Request {
     pub recorded: Option<Recorded>,
 }
 
+impl Request {
+    /// The ids of earlier requests that it names.
+    pub fn parents(&self) -> impl Iterator<Item = &str> {
+        let after = self.after.iter().flatten().map(After::id);
+        self.continues.as_deref().into_iter().chain(after)
+    }
+}
+
+impl After {
+    /// The request.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Id(id) | Self::Wait(Wait { id, .. }) => id,
+        }
+    }
+}
+
+/// A request that must have ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum After {
+    /// By its id; the wait is `wait_ms` of the request.
+    Id(String),
+    /// With a wait of its own.
+    Wait(Wait),
+}
+
+/// A request that must have ended, and the time to wait then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_field_names, reason = "a name of the file")]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    /// The request.
+    pub id: String,
+    /// Think or tool time after it.
+    #[serde(default)]
+    pub wait_ms: f64,
+    /// What the wait is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what: Option<String>,
+}
+
 /// Prefix blocks of a prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -146,14 +193,17 @@ pub struct Recorded {
     pub ttft_ms: Option<f64>,
 }
 
-/// JSON Schema of the lines: a header or a request.
+/// A line of the file.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Line {
+    /// The first one.
+    Header(Header),
+    /// Every other one.
+    Request(Box<Request>),
+}
+
+/// JSON Schema of the lines.
 pub fn schema() -> Value {
-    #[derive(JsonSchema)]
-    #[serde(untagged)]
-    #[expect(dead_code, reason = "only its schema is used")]
-    enum Line {
-        Header(Header),
-        Request(Box<Request>),
-    }
     schemars::schema_for!(Line).to_value()
 }

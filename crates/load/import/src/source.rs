@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Cursor, Read};
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use plimsoll_input::MOST;
@@ -59,14 +58,13 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let mut file = BufReader::new(plimsoll_input::open(path)?);
+    pub(crate) fn new(input: impl Read + 'static) -> io::Result<Self> {
+        let mut file = BufReader::new(input);
         let magic = file.fill_buf()?;
-        if magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-            return Err(io::Error::other("it is compressed with zstd: unpack it (zstd -d)"));
-        }
         let mut rest: Box<dyn Read> = if magic.starts_with(&[0x1f, 0x8b]) {
             Box::new(MultiGzDecoder::new(file))
+        } else if magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+            Box::new(zstd::Decoder::with_buffer(file)?)
         } else {
             Box::new(file)
         };

@@ -1,14 +1,17 @@
 //! A conversation: an ordered instance of a scenario.
 
+mod played;
+
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    ConversationKey, Nanos, ScenarioId, Seed, TargetId, TaskCounts, TaskEnd, TaskPart,
+    ConversationKey, Moment, Nanos, ScenarioId, Seed, TargetId, TaskCounts, TaskEnd, TaskPart,
 };
 use plimsoll_protocol::{
-    HttpContent, Message, PlainAnswer, RequestContent, Role, Text, ToolCall, ToolResult, Turn, rpc,
-    rpc as protocol,
+    HttpContent, Message, PlainAnswer, RecordedRequest, RequestContent, Role, Text, ToolCall,
+    ToolResult, Turn, rpc, rpc as protocol,
 };
+use serde_json::Value;
 
 use crate::agent::{Answer, Task, name_calls};
 use crate::http_request::{HttpRequest, HttpTemplates};
@@ -19,6 +22,8 @@ use crate::scenario::{RequestKind, Scenario};
 use crate::session::{RpcEnd, Session, Texts};
 use crate::synthetic_text::WORD_BYTES;
 use crate::template::PlaceholderValues;
+use crate::trace::{Body, Record};
+use played::Played;
 
 /// Tokens of a canned answer, unless the scenario asks for fewer.
 const CANNED_TOKENS: u32 = 64;
@@ -49,12 +54,14 @@ const CANNED_TOKENS: u32 = 64;
 /// scenario's steps, the deletion of the session. What an answer gives (session, cursor, task) is
 /// part of later requests; see [`Conversation::note_answer`].
 ///
-/// **A row of a trace** is one turn of the chosen scenario, without its system prompt, prefix and
-/// content. The prompt has the row's input tokens (at least 1). The row's output tokens (at least
-/// 1, since no provider accepts 0) limit the answer. With cached blocks, every 512 tokens of the
-/// prompt are the text of one block, the same wherever its id occurs. In `bust` mode such a prompt
-/// begins with the marker of the run instead of its own, which would prevent the sharing that the
-/// trace recorded.
+/// **A recorded session** is played turn by turn, each when what it waited for has ended and the
+/// recorded wait is over. A recorded body is sent as it was; the replies that it repeats are the
+/// target's or the recorded ones. A request of lengths alone is a turn of the chosen scenario,
+/// without its system prompt, prefix and content. The prompt has the recorded input tokens (at
+/// least 1). The output tokens (at least 1, since no provider accepts 0) limit the answer. With
+/// cached blocks, every 512 tokens of the prompt are the text of one block, the same wherever its
+/// id occurs. In `bust` mode such a prompt begins with the marker of the run instead of its own,
+/// which would prevent the sharing that the trace recorded.
 ///
 /// **In a comparison** the conversations of a block, one on each target, have the same content.
 /// Only their ids differ, and the markers made of them. See [`crate::Workload::for_targets`].
@@ -67,8 +74,10 @@ pub struct Conversation {
     /// Seed of all random choices of this conversation.
     seed: Seed,
     target: TargetId,
-    /// The row of the trace that gives the lengths, if any.
+    /// Its place in a list of prompts that are sent in order.
     row: Option<u64>,
+    /// The recorded session that it plays.
+    played: Option<Played>,
     turn: u16,
     /// With a tool server or an agent.
     session: Option<Box<dyn Session>>,
@@ -103,14 +112,27 @@ impl Conversation {
         let (content, target) = workload.content_of(key);
         let seed = Seed(workload.seed.rng("conversation", content.0).next_u64());
         let id = conversation_id(workload.ids, key);
-        let row = row.filter(|row| workload.row(Some(*row)).is_some() || workload.is_ordered());
+        let played = workload.session(&workload.scenarios[scenario.index()], row, seed);
+        let played = played.map(|(trace, session)| Played::new(trace, session));
         let request = CurrentRequest::Released;
         let turn = 0;
         let own = &workload.scenarios[scenario.index()];
         let session = own.session().map(|plan| plan.begin(seed, own.turns));
         let task = own.agent.is_some().then(|| Box::new(Task::new()));
-        let mut conversation =
-            Self { workload, scenario, key, id, seed, target, row, turn, session, request, task };
+        let mut conversation = Self {
+            workload,
+            scenario,
+            key,
+            id,
+            seed,
+            target,
+            row,
+            played,
+            turn,
+            session,
+            request,
+            task,
+        };
         conversation.request = conversation.independent_request();
         conversation
     }
@@ -161,12 +183,49 @@ impl Conversation {
 
     /// The id of the current turn's request, see [`request_id`].
     pub fn request_id(&self) -> RequestId {
-        request_id(self.id, self.turn)
+        request_id(self.id, self.index())
     }
 
-    /// Position of the current turn, from 0.
-    pub const fn index(&self) -> u16 {
-        self.turn
+    /// Position of the current turn, from 0; in all branches of a recorded session.
+    pub fn index(&self) -> u16 {
+        let played = self.played.as_ref().and_then(|played| played.position(self.turn));
+        played.unwrap_or(self.turn)
+    }
+
+    /// The branches of a recorded session beside this one, which are played at the same time.
+    pub fn branches(&self) -> Vec<Self> {
+        let others = self.played.iter().flat_map(Played::others);
+        let others = others.map(|played| Self {
+            workload: Arc::clone(&self.workload),
+            played: Some(played),
+            session: None,
+            request: CurrentRequest::Released,
+            task: None,
+            ..*self
+        });
+        others.collect()
+    }
+
+    /// Whether it is one of the branches beside the first.
+    pub fn is_branch(&self) -> bool {
+        self.played.as_ref().is_some_and(|played| !played.is_first())
+    }
+
+    /// Whether all branches of a recorded session have ended well; `true` for others.
+    pub fn is_whole(&self) -> bool {
+        self.played.as_ref().is_none_or(Played::is_whole)
+    }
+
+    /// Ends a branch of a recorded session: what waits for its other turns is not sent.
+    pub fn end_branch(&mut self) {
+        if let Some(played) = &mut self.played {
+            played.end_rest();
+        }
+    }
+
+    /// The turns of a branch of a recorded session; 0 for any other conversation.
+    pub fn recorded_turns(&self) -> u16 {
+        self.played.as_ref().map_or(0, Played::turns)
     }
 
     /// Number of turns; `None` where the answers decide it.
@@ -176,7 +235,7 @@ impl Conversation {
 
     /// The number of turns, unless the answers decide it.
     fn planned_turns(&self) -> u16 {
-        if self.workload.row(self.row).is_some() { 1 } else { self.spec().turns }
+        self.played.as_ref().map_or_else(|| self.spec().turns, Played::turns)
     }
 
     /// Whether the current turn ends the session of a task that has ended: it is no part of it.
@@ -217,7 +276,15 @@ impl Conversation {
             return Some(Turn { content: request.content(), stream: false, max_tokens: None });
         }
         let scenario = self.spec();
+        let body = self.record().and_then(|record| record.body.as_ref());
+        let recorded = match body {
+            Some(Body::Request { request, .. }) => Some(&**request),
+            _ => None,
+        };
         let content = match (&self.request, &scenario.kind) {
+            (CurrentRequest::Chat { messages, .. }, _) if let Some(request) = recorded => {
+                RequestContent::Recorded { request, messages }
+            }
             (CurrentRequest::Chat { system, messages }, _) => {
                 RequestContent::Chat { system: system.as_ref(), messages }
             }
@@ -231,10 +298,15 @@ impl Conversation {
             (CurrentRequest::Rpc(request), _) => RequestContent::Rpc(request),
             (CurrentRequest::Http(None) | CurrentRequest::Released, _) => return None,
         };
-        let limit = self.workload.row(self.row).map(|row| row.output_tokens.max(1));
+        let limit = match (recorded, self.record()) {
+            (Some(request), _) => request.limit().and_then(|limit| u32::try_from(limit).ok()),
+            (None, record) => {
+                record.and_then(|record| record.output_tokens).map(|most| most.max(1))
+            }
+        };
         let stream = match &self.request {
             CurrentRequest::Rpc(request) => request.streams(),
-            _ => scenario.stream,
+            _ => recorded.and_then(RecordedRequest::streams).unwrap_or(scenario.stream),
         };
         Some(Turn {
             content,
@@ -280,7 +352,10 @@ impl Conversation {
         if self.is_over() {
             return;
         }
-        if matches!(self.request, CurrentRequest::Chat { .. }) {
+        if self.played.is_some() {
+            // Made when it is due: until then other branches may reply.
+            self.request = CurrentRequest::Released;
+        } else if matches!(self.request, CurrentRequest::Chat { .. }) {
             self.continue_chat(answer, tool_calls);
         } else {
             self.request = self.independent_request();
@@ -342,23 +417,52 @@ impl Conversation {
         &self.workload.scenarios[self.scenario.index()]
     }
 
+    /// The recorded request of the current turn.
+    fn record(&self) -> Option<&Record> {
+        self.played.as_ref()?.record(self.index())
+    }
+
+    /// Whether the current turn asks for a stream, where its record says so.
+    pub fn streams(&self) -> Option<bool> {
+        match &self.record()?.body {
+            Some(Body::Request { request, .. }) => request.streams(),
+            _ => None,
+        }
+    }
+
+    /// Notes the end of the current turn of a recorded session, before the conversation moves on.
+    pub fn note_end(&mut self, at: Moment, answer: &str, tool_calls: &[ToolCall]) {
+        if let Some(played) = &mut self.played {
+            let said = !answer.is_empty() || !tool_calls.is_empty();
+            let tool_calls = tool_calls.to_vec();
+            let reply = Message { tool_calls, ..Message::new(Role::Assistant, answer.into()) };
+            played.end_turn(at, Some(reply).filter(|_| said));
+        }
+    }
+
+    /// Waits until all has ended that the current turn waits for, in a conversation that began at
+    /// `began` and whose last turn ended at `ended`. Gives the time at which it is due, or `None`
+    /// if it never is.
+    pub async fn due(&mut self, began: Moment, ended: Moment) -> Option<Moment> {
+        let Some(played) = &self.played else { return Some(ended + self.think_time()) };
+        let due = played.due(self.index(), began).await?;
+        self.restore_text();
+        Some(due)
+    }
+
     /// The user's text in the current turn.
     fn user_text(&self) -> PromptPart<'_> {
-        match self.workload.row(self.row) {
-            None => {
-                let listed = self.row.and_then(|row| self.workload.ordered_prompt(row));
-                listed.map_or_else(|| self.spec().user_text(self.seed, self.turn), PromptPart::Text)
-            }
-            Some(row) => {
-                let tokens = row.input_tokens.max(1);
-                match (row.text, row.hash_ids) {
-                    (Some(text), _) => PromptPart::Text(text),
-                    (None, []) => PromptPart::Words(self.seed.rng("line", 0), tokens),
-                    (None, ids) => {
-                        PromptPart::Blocks(ids, BlockSizes { tokens, block: row.block_tokens })
-                    }
-                }
-            }
+        let Some((played, record)) = self.played.as_ref().zip(self.record()) else {
+            let listed = self.row.and_then(|row| self.workload.ordered_prompt(row));
+            return listed
+                .map_or_else(|| self.spec().user_text(self.seed, self.turn), PromptPart::Text);
+        };
+        let row = played.trace().row_of(record);
+        let tokens = row.input_tokens.max(1);
+        match (&record.body, row.hash_ids) {
+            (Some(Body::Text(text)), _) => PromptPart::Text(text),
+            (_, []) => PromptPart::Words(self.seed.rng("line", self.index().into()), tokens),
+            (_, ids) => PromptPart::Blocks(ids, BlockSizes { tokens, block: row.block_tokens }),
         }
     }
 
@@ -368,13 +472,55 @@ impl Conversation {
             (0, 1) => self.id,
             _ => turn_id(workload.ids, self.key, turn),
         };
-        let preamble = self.spec().preamble(self.seed, workload.run_marker(self.target), marker);
-        let plays_trace = self.workload.row(self.row).is_some();
-        if plays_trace { Preamble { prefix: None, ..preamble } } else { preamble }
+        let own = self.record().is_some_and(|record| record.body.is_some());
+        let run_marker = workload.run_marker(self.target);
+        let preamble = self.spec().preamble(self.seed, run_marker, marker, own);
+        if self.played.is_some() { Preamble { prefix: None, ..preamble } } else { preamble }
+    }
+
+    /// The request of the current turn as it was recorded, unless only a text or lengths are known.
+    fn recorded_request(&self) -> Option<CurrentRequest> {
+        match self.record()?.body.as_ref()? {
+            Body::Text(_) => None,
+            Body::Http(content) => Some(CurrentRequest::Http(Some(HttpContent::clone(content)))),
+            Body::Request { .. } => {
+                Some(CurrentRequest::Chat { system: None, messages: self.recorded_messages() })
+            }
+        }
+    }
+
+    fn recorded_messages(&self) -> Vec<Message> {
+        let played = self.played.as_ref();
+        let mut all = played.map_or_else(Vec::new, |played| played.messages(self.index()));
+        if let Some((first, marker)) = all.first_mut().zip(self.preamble(0).marker) {
+            self.mark(first, marker);
+        }
+        all
+    }
+
+    /// Puts the marker in front of the first text of recorded messages.
+    fn mark(&self, first: &mut Message, marker: ConversationId) {
+        let json = first.recorded.as_deref().map(|messages| format!("[{messages}]"));
+        let json = json.and_then(|json| serde_json::from_str::<Value>(&json).ok());
+        let Some(mut messages) = json else { return };
+        let content = &mut messages[0]["content"];
+        let text = match content {
+            Value::Array(parts) => parts.iter_mut().find_map(|part| part.get_mut("text")),
+            content => Some(content),
+        };
+        let Some(Value::String(text)) = text else { return };
+        let own = Arc::from(text.as_str());
+        let preamble = Preamble { marker: Some(marker), ..Preamble::default() };
+        *text = self.workload.prompts.build(&preamble, &PromptPart::Text(&own)).to_string();
+        let messages = messages.to_string();
+        first.recorded = Some(messages[1..messages.len() - 1].into());
     }
 
     /// The request of a turn that does not repeat earlier turns.
     fn independent_request(&self) -> CurrentRequest {
+        if let Some(request) = self.recorded_request() {
+            return request;
+        }
         match &self.spec().kind {
             RequestKind::Chat | RequestKind::Message => self.first_chat_request(),
             RequestKind::Embed => CurrentRequest::Embed(self.independent_text()),
@@ -390,8 +536,7 @@ impl Conversation {
         let prompts = &self.workload.prompts;
         let preamble = self.preamble(0);
         let is_message = matches!(self.spec().kind, RequestKind::Message);
-        let system =
-            self.spec().system().filter(|_| self.workload.row(self.row).is_none() && !is_message);
+        let system = self.spec().system().filter(|_| self.played.is_none() && !is_message);
         let (system, text) = match system {
             Some(system) => {
                 let text = prompts.build(&Preamble::default(), &self.user_text());

@@ -36,14 +36,9 @@ pub enum WorkloadError {
         /// The error of the system.
         source: io::Error,
     },
-    /// Rows of a trace that cannot be read.
-    #[error("{}{}", OnePerLine(problems), MoreLines(*more, problems.first()))]
-    Trace {
-        /// The first problems, in the order of the lines.
-        problems: Vec<TraceProblem>,
-        /// Number of further problems.
-        more: u64,
-    },
+    /// Recorded traffic that cannot be imported or played; it says why.
+    #[error("{0}")]
+    Import(String),
     /// A trace that cannot be played as requested.
     #[error("{}: {fault}", file.display())]
     Window {
@@ -85,14 +80,14 @@ pub enum ScenarioFault {
     /// The list is empty: write at least one text.
     #[error("the list is empty: write at least one text")]
     NoTexts,
-    /// The file of prompts cannot be used; it says why.
-    #[error("{} {why}", file.display())]
-    Prompts {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
+    /// The file of traffic cannot be sent; it says why.
+    #[error("{0}")]
+    Traffic(String),
+    /// Recorded requests are for other protocols.
+    #[error(
+        "has requests for {0}, and the scenario sends {1}: write their `protocol`, or import a file for each protocol"
+    )]
+    Dialects(String, &'static str),
     /// Prompts are in order only where each conversation has one of the only scenario.
     #[error(
         "`order: file` is for a single scenario with conversations of one turn: leave out the others and `turns`, or write `order: random`"
@@ -191,79 +186,6 @@ pub enum TemplateFault {
     },
 }
 
-/// One thing that is wrong with one line of a trace.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}, line {line}: {fault}", file.display())]
-pub struct TraceProblem {
-    /// The file.
-    pub file: PathBuf,
-    /// The line, counted from 1.
-    pub line: u64,
-    /// The fault.
-    pub fault: TraceFault,
-}
-
-/// Why a line of a trace cannot be read. The message ends with the fix.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TraceFault {
-    /// The first line does not name the columns.
-    #[error("the header is `{found}`: expected `{}` (or is this `format: mooncake`?)", expected.join(","))]
-    Header {
-        /// The first line.
-        found: String,
-        /// The columns.
-        expected: [&'static str; 3],
-    },
-    /// A line with more or fewer columns than the header.
-    #[error("{found} columns: expected {expected}, as in the header")]
-    Columns {
-        /// Columns of the line.
-        found: usize,
-        /// Columns of the header.
-        expected: usize,
-    },
-    /// A time that cannot be read.
-    #[error("{column} `{text}` is not a time: write it like `{form}`")]
-    Time {
-        /// Name of the column.
-        column: &'static str,
-        /// The text in the file.
-        text: String,
-        /// A time.
-        form: &'static str,
-    },
-    /// A number of tokens that cannot be read.
-    #[error("{column} `{text}` is not a number of tokens: write a whole number up to {MAX_TOKENS}")]
-    Tokens {
-        /// Name of the column or key.
-        column: &'static str,
-        /// The text in the file.
-        text: String,
-    },
-    /// A line that is not the expected JSON object.
-    #[error(
-        "{0}: expected {{\"timestamp\": MS, \"input_length\": N, \"output_length\": N}}, and \"hash_ids\": [N, ...] if prompts share text, or \"text_input\" in place of \"input_length\""
-    )]
-    Json(String),
-    /// The ids do not cover the input.
-    #[error(
-        "no size of blocks explains the hash_ids of all rows (one has {found} ids for an input_length of {input}): write `block_size` of the trace"
-    )]
-    Blocks {
-        /// Number of ids.
-        found: usize,
-        /// Input tokens.
-        input: u32,
-    },
-    /// A line that is too long for a trace; nothing after it is read.
-    #[error("longer than 1 MiB: is this a trace?")]
-    LongLine,
-    /// Bytes that are not text.
-    #[error("not UTF-8 text: is this a trace?")]
-    NotText,
-}
-
 /// Why a trace cannot be played as requested. The message ends with the fix.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -282,11 +204,11 @@ pub enum WindowFault {
         to: Nanos,
     },
     /// The file has no rows at all.
-    #[error("the trace has no rows: is this the right file?")]
+    #[error("the trace has no requests: is this the right file?")]
     NoRows,
-    /// No row lies in the window.
+    /// No session starts in the window.
     #[error(
-        "no row lies in the window from {from}: the recording lasts {length}, so write an earlier `from` or a later `to`"
+        "no session starts in the window from {from}: the recording lasts {length}, so write an earlier `from` or a later `to`"
     )]
     Outside {
         /// Start of the window.
@@ -304,18 +226,5 @@ impl<T: fmt::Display> fmt::Display for OnePerLine<'_, T> {
             let separator = if line == 0 { "" } else { "\n" };
             write!(f, "{separator}{problem}")
         })
-    }
-}
-
-struct MoreLines<'a>(u64, Option<&'a TraceProblem>);
-
-impl fmt::Display for MoreLines<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self(0, _) | Self(_, None) => Ok(()),
-            Self(more, Some(first)) => {
-                write!(f, "\n{}: {more} more lines cannot be read", first.file.display())
-            }
-        }
     }
 }

@@ -8,13 +8,13 @@ use crate::id::ConversationId;
 use crate::mix::ScenarioMix;
 use crate::prompt_builder::PromptBuilder;
 use crate::scenario::Scenario;
-use crate::trace::{Trace, TraceRow};
+use crate::trace::Trace;
 
 /// Everything that the conversations of a run share.
 #[derive(Debug)]
 pub(crate) struct PreparedWorkload {
     pub(crate) scenarios: Vec<Scenario>,
-    pub(crate) trace: Option<Trace>,
+    pub(crate) trace: Option<Arc<Trace>>,
     pub(crate) prompts: PromptBuilder,
     pub(crate) mix: ScenarioMix,
     pub(crate) seed: Seed,
@@ -28,9 +28,24 @@ pub(crate) struct PreparedWorkload {
 }
 
 impl PreparedWorkload {
-    /// A row of the trace, if there is a trace and it has that row.
-    pub(crate) fn row(&self, row: Option<u64>) -> Option<TraceRow<'_>> {
-        self.trace.as_ref()?.row(row?)
+    /// The recorded session of a conversation: of the trace, or of the scenario's file.
+    pub(crate) fn session(
+        &self,
+        scenario: &Scenario,
+        row: Option<u64>,
+        conversation: Seed,
+    ) -> Option<(Arc<Trace>, usize)> {
+        let row = row.and_then(|row| usize::try_from(row).ok());
+        let own = self.trace.as_ref().zip(row).filter(|(trace, row)| *row < trace.len());
+        if let Some((trace, row)) = own {
+            return Some((Arc::clone(trace), row));
+        }
+        let (trace, ordered) = scenario.recorded()?;
+        let row = row.filter(|row| ordered && *row < trace.len()).unwrap_or_else(|| {
+            let choice = conversation.rng("session", 0).below(trace.len() as u64);
+            usize::try_from(choice).unwrap_or_default()
+        });
+        Some((Arc::clone(trace), row))
     }
 
     /// The prompts that are to be sent in order, each once; only where there is one scenario.
@@ -38,14 +53,21 @@ impl PreparedWorkload {
         self.scenarios.first()?.ordered_prompts()
     }
 
-    /// Whether prompts are to be sent in order.
-    pub(crate) fn is_ordered(&self) -> bool {
-        self.ordered_prompts().is_some()
+    /// The number of these prompts, or of recorded sessions of which the same is true.
+    pub(crate) fn ordered_count(&self) -> Option<u64> {
+        let prompts = self.ordered_prompts().map(<[_]>::len);
+        prompts.or_else(|| self.ordered_sessions().map(Trace::len)).map(|count| count as u64)
     }
 
-    /// The number of these prompts.
-    pub(crate) fn ordered_count(&self) -> Option<u64> {
-        self.ordered_prompts().map(|prompts| prompts.len() as u64)
+    fn ordered_sessions(&self) -> Option<&Trace> {
+        let (trace, ordered) = self.scenarios.first()?.recorded()?;
+        Some(&**trace).filter(|_| ordered)
+    }
+
+    /// The requests of one of them.
+    pub(crate) fn ordered_turns(&self, row: u64) -> u64 {
+        let row = usize::try_from(row).unwrap_or(usize::MAX);
+        self.ordered_sessions().map_or(1, |trace| u64::from(trace.turns(row)))
     }
 
     /// One of these prompts.

@@ -12,12 +12,12 @@ use crate::error::{MAX_ARGUMENT_BYTES, MAX_TOKENS, ScenarioFault, ScenarioProble
 use crate::http_request::HttpRequest;
 use crate::id::ConversationId;
 use crate::prompt_builder::{Preamble, PromptPart};
-use crate::prompts_file::PromptsRead;
 use crate::session::{A2aPlan, McpPlan, SessionPlan};
 use crate::spec::{
     AgentRole, ByteRange, CacheMode, Content, DurationSpec, LengthSpec, McpMethod, McpSpec,
     McpStep, PrefixPool, PromptOrder, ScenarioSpec, SystemPrompt,
 };
+use crate::trace::{Trace, TraceSpec};
 
 /// A scenario, checked and ready for conversations.
 #[derive(Debug)]
@@ -33,7 +33,9 @@ pub(crate) struct Scenario {
     pub(crate) agent: Option<Box<AgentRules>>,
     content: TextSource,
     system: Option<TextSource>,
-    bust: bool,
+    cache_mode: CacheMode,
+    /// Whether its texts are those of a user's file.
+    own_texts: bool,
     prefixes: Option<PrefixPool>,
     think: Option<DurationSpec>,
     /// Seed of what all conversations of the scenario share.
@@ -62,6 +64,11 @@ enum TextSource {
     Pool(Arc<[Arc<str>]>),
     /// Each once, in this order.
     Ordered(Arc<[Arc<str>]>),
+    /// Recorded sessions; `ordered`: each once.
+    Recorded {
+        trace: Arc<Trace>,
+        ordered: bool,
+    },
     Script(Arc<[Arc<str>]>),
     Sized(LengthSpec),
 }
@@ -75,12 +82,16 @@ impl Scenario {
         specs: &[ScenarioSpec],
         index: usize,
         seed: Seed,
+        trace: Option<&Trace>,
     ) -> Result<Self, Vec<ScenarioProblem>> {
         let spec = &specs[index];
         let mut check = ScenarioCheck { spec, alone: specs.len() == 1, problems: Vec::new() };
         let agent = check.agent(AgentRules::new(specs, index));
         let kind = check.kind();
         let content = check.content(kind.as_ref());
+        if let Some(trace) = trace {
+            check.dialects(trace, "protocol");
+        }
         let system = check.system();
         check.numbers();
         let (Some(kind), true) = (kind, check.problems.is_empty()) else {
@@ -96,7 +107,8 @@ impl Scenario {
             agent: agent.map(Box::new),
             content,
             system,
-            bust: spec.cache_mode == CacheMode::Bust,
+            cache_mode: spec.cache_mode,
+            own_texts: matches!(spec.content, Content::File { .. }),
             prefixes: spec.prefix_pool,
             think: spec.think_time,
             seed,
@@ -120,16 +132,14 @@ impl Scenario {
         conversation: Seed,
         run_marker: ConversationId,
         marker: ConversationId,
+        own_text: bool,
     ) -> Preamble {
+        let bust = self.cache_mode.busts(own_text || self.own_texts);
         let prefix = self.prefixes.map(|pool| {
             let choice = conversation.rng("prefix", 0).below(u64::from(pool.count));
             (self.seed.rng("prefix text", choice), pool.approx_tokens)
         });
-        Preamble {
-            prefix,
-            run_marker: self.bust.then_some(run_marker),
-            marker: self.bust.then_some(marker),
-        }
+        Preamble { prefix, run_marker: bust.then_some(run_marker), marker: bust.then_some(marker) }
     }
 
     /// The system prompt, the same in every conversation.
@@ -146,6 +156,14 @@ impl Scenario {
     pub(crate) fn ordered_prompts(&self) -> Option<&[Arc<str>]> {
         match &self.content {
             TextSource::Ordered(prompts) => Some(prompts),
+            _ => None,
+        }
+    }
+
+    /// The recorded sessions, and whether each is played once, in order.
+    pub(crate) fn recorded(&self) -> Option<(&Arc<Trace>, bool)> {
+        match &self.content {
+            TextSource::Recorded { trace, ordered } => Some((trace, *ordered)),
             _ => None,
         }
     }
@@ -174,6 +192,8 @@ impl TextSource {
                 let choice = rng.below(texts.len() as u64);
                 PromptPart::Text(&texts[usize::try_from(choice).unwrap_or_default()])
             }
+            // Conversations play a session of it.
+            Self::Recorded { .. } => PromptPart::Words(rng, 1),
             // There is a text for every turn, which was checked.
             Self::Script(texts) => PromptPart::Text(&texts[usize::from(turn)]),
             Self::Sized(length) => {
@@ -251,17 +271,7 @@ impl ScenarioCheck<'_> {
                 }
                 TextSource::Pool(shared(prompts))
             }
-            Content::File { file, order, skip_broken, strict, prompts } => {
-                let read = prompts.get(file, self.spec.protocol, *skip_broken);
-                if let Some(unsent) = prompts.unsent().filter(|_| *strict) {
-                    let why = format!(
-                        "has members that are not sent: {unsent}; remove them, or omit `strict: true` (--strict)"
-                    );
-                    let file = file.clone();
-                    self.report("content.file", ScenarioFault::Prompts { file, why });
-                }
-                self.file(file, *order, read)
-            }
+            Content::File { .. } => self.file(),
             Content::Scripted { script } => {
                 let (lines, turns) = (script.len(), self.spec.turns);
                 if lines < usize::from(turns) && needed {
@@ -281,19 +291,52 @@ impl ScenarioCheck<'_> {
         }
     }
 
-    fn file(&mut self, file: &Path, order: PromptOrder, read: PromptsRead) -> TextSource {
-        let prompts = read.unwrap_or_else(|why| {
-            self.report("content.file", ScenarioFault::Prompts { file: file.to_owned(), why });
-            Arc::default()
-        });
-        match order {
-            PromptOrder::Random => TextSource::Pool(prompts),
-            PromptOrder::File => {
-                if !self.alone || self.spec.turns != 1 {
-                    self.report("content.order", ScenarioFault::OrderedPrompts);
-                }
-                TextSource::Ordered(prompts)
+    /// The traffic of a file: bare prompts are texts like others, for any protocol.
+    fn file(&mut self) -> TextSource {
+        let Content::File { file, format, order, time_scale, replies, skip_broken, strict, read } =
+            self.spec.content.clone()
+        else {
+            return TextSource::Fixed(Arc::default());
+        };
+        let spec = TraceSpec { format, time_scale, replies, skip_broken, ..TraceSpec::new(file) };
+        let ordered = order == PromptOrder::File;
+        if ordered && (!self.alone || self.spec.turns != 1) {
+            self.report("content.order", ScenarioFault::OrderedPrompts);
+        }
+        let trace = match read.get(|| Trace::load(&spec, Path::new(""))) {
+            Ok(trace) => trace,
+            Err(why) => {
+                self.report("content.file", ScenarioFault::Traffic(why));
+                return TextSource::Fixed(Arc::default());
             }
+        };
+        let unused = &trace.summary().unused;
+        if strict && !unused.is_empty() {
+            let unused: Vec<_> = unused.iter().map(|(name, n)| format!("{name} ({n})")).collect();
+            let why = format!(
+                "{} has members that are not sent: {}; remove them, or omit `strict: true` (--strict)",
+                spec.file.display(),
+                unused.join(", ")
+            );
+            self.report("content.file", ScenarioFault::Traffic(why));
+        }
+        self.dialects(&trace, "content.file");
+        match trace.texts() {
+            Some(texts) if ordered => TextSource::Ordered(texts),
+            Some(texts) => TextSource::Pool(texts),
+            None => TextSource::Recorded { trace, ordered },
+        }
+    }
+
+    /// Bodies are for one protocol, which must be that of the scenario.
+    pub(crate) fn dialects(&mut self, trace: &Trace, field: &'static str) {
+        let found = trace.dialects();
+        if found.iter().any(|(dialect, _)| *dialect != self.spec.protocol) {
+            let found =
+                found.iter().map(|(dialect, count)| format!("{} ({count})", dialect.name()));
+            let found = found.collect::<Vec<_>>().join(", ");
+            let own = self.spec.protocol.name();
+            self.report(field, ScenarioFault::Dialects(found, own));
         }
     }
 

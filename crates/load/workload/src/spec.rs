@@ -9,7 +9,8 @@ mod system;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use a2a::{A2aAction, A2aSpec, A2aStep};
 pub use agent::{AgentRole, AgentSpec, ApproveSpec, ToolProtocol, part_names, with_parts};
@@ -25,19 +26,32 @@ use serde_json::Value;
 pub use status_set::{StatusSet, StatusSetError};
 pub use system::SystemPrompt;
 
-use crate::prompts_file::FilePrompts;
+use crate::trace::{ReplySource, Trace, TrafficFile};
 
 /// Whether prompts may hit caches between here and the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
+    /// `bust` for synthetic text and prompts of the profile; prompts of files stay as they are.
+    #[default]
+    Auto,
     /// A unique id before every conversation (after a shared prefix, if there is one) and in
     /// `x-request-id`, and an id of the run before text that conversations share. The ids differ
     /// from run to run, so that no run finds what an earlier one left in a cache.
-    #[default]
     Bust,
     /// Prompts repeat as the content repeats them.
     Allow,
+}
+
+impl CacheMode {
+    /// Whether a text gets an id; `own`: it is one of the user's files.
+    pub const fn busts(self, own: bool) -> bool {
+        match self {
+            Self::Auto => !own,
+            Self::Bust => true,
+            Self::Allow => false,
+        }
+    }
 }
 
 /// Where the user's side of the dialogue comes from.
@@ -49,16 +63,25 @@ pub enum Content {
         /// The list.
         prompts: Vec<String>,
     },
-    /// The prompts of a file: plain lines, JSON (lines, lists or documents) with `prompt`, `text`
-    /// or `messages`, also of `ShareGPT` and batches, or CSV with a column `prompt`. Of a dialogue
-    /// the first message of the user is sent. The run names the members that are not sent.
+    /// Recorded traffic: prompts, conversations, batches, logs, or a canonical file, in any format
+    /// that `plimsoll import` reads. A session is sent whole, each request as recorded; the run
+    /// names the members that are not sent.
     File {
         /// The file, relative to the profile.
         file: PathBuf,
-        /// Which prompt is next.
+        /// Its format, as `plimsoll import --as` names it. Left out: it is recognised.
+        #[serde(default)]
+        format: Option<String>,
+        /// Which session is next.
         #[serde(default)]
         order: PromptOrder,
-        /// Whether entries without a prompt are left out. Otherwise they are an error.
+        /// Speed of recorded waits: 10 waits a tenth.
+        #[serde(default = "crate::trace::one")]
+        time_scale: f64,
+        /// The replies that later prompts repeat.
+        #[serde(default)]
+        replies: ReplySource,
+        /// Whether broken rows are left out. Otherwise they are an error.
         #[serde(default)]
         skip_broken: bool,
         /// Whether a file with members that are not sent is refused.
@@ -66,7 +89,7 @@ pub enum Content {
         strict: bool,
         /// What the file has: read once for all copies of the scenario.
         #[serde(skip)]
-        prompts: FilePrompts,
+        read: TrafficFile,
     },
     /// A fixed dialogue: turn `i` says `script[i]`. There must be a line for every turn.
     Scripted {
@@ -81,15 +104,15 @@ pub enum Content {
     },
 }
 
-/// Which prompt of a file is next.
+/// Which session of a file is next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptOrder {
-    /// A random one for every turn.
+    /// A random one; of a file of bare prompts, a random prompt for every turn.
     #[default]
     Random,
     /// Each once, in the order of the file; the run ends after the last one. A warm-up sends random
-    /// ones. For a single scenario, with conversations of one turn.
+    /// ones. For a single scenario, without `turns`.
     File,
 }
 
@@ -248,71 +271,17 @@ impl ScenarioSpec {
     }
 }
 
-/// The members of files of prompts that are not sent, with their counts, by file; only of scenarios
-/// that were checked, which reads the files.
-pub fn unsent_members(scenarios: &[ScenarioSpec]) -> Vec<String> {
+/// The files of traffic of scenarios, as far as they were read, which a check does.
+pub fn traffic_files(scenarios: &[ScenarioSpec]) -> Vec<(&Path, &Arc<Trace>)> {
     let mut found: Vec<_> = scenarios
         .iter()
         .filter_map(|scenario: &ScenarioSpec| {
-            let Content::File { file, prompts, .. } = &scenario.content else { return None };
-            Some(format!("{} of {}", prompts.unsent()?, file.file_name()?.display()))
+            let Content::File { file, read, .. } = &scenario.content else { return None };
+            Some((file.as_path(), read.trace()?))
         })
         .collect();
-    found.dedup();
+    found.dedup_by_key(|(file, _)| *file);
     found
-}
-
-/// File format of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TraceFormat {
-    /// CSV with `TIMESTAMP,ContextTokens,GeneratedTokens` (Azure LLM inference trace 2023).
-    Azure,
-    /// JSON lines with `timestamp` (ms), `input_length` or the prompt itself as `text_input`,
-    /// `output_length` and, where prompts share text, `hash_ids` (Mooncake).
-    Mooncake,
-    /// The same with times in seconds, and 16 tokens for each of the `hash_ids` (Qwen-Bailian usage
-    /// traces).
-    Bailian,
-    /// CSV with `Timestamp` (seconds), `Request tokens` and `Response tokens` (`BurstGPT`).
-    Burstgpt,
-}
-
-impl TraceFormat {
-    /// Whether prompts may share text, by ids of their blocks.
-    pub const fn has_blocks(self) -> bool {
-        matches!(self, Self::Mooncake | Self::Bailian)
-    }
-}
-
-/// A trace that gives arrival times, input and output lengths, and shared prefixes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TraceSpec {
-    /// The file, relative to the profile.
-    pub file: PathBuf,
-    /// Its format.
-    pub format: TraceFormat,
-    /// Tokens that one of the `hash_ids` stands for. Left out: it follows from the rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub block_size: Option<u32>,
-    /// Playing speed relative to the recording: 10 plays ten minutes in one.
-    #[serde(default = "one")]
-    pub time_scale: f64,
-    /// Start of the window, counted from the first row of the recording and before scaling.
-    #[serde(default)]
-    #[schemars(with = "Option<String>", extend("format" = "duration"))]
-    pub from: Option<Nanos>,
-    /// End of the window (exclusive), counted from the first row of the recording and before
-    /// scaling. Left out: the end of the file.
-    #[serde(default)]
-    #[schemars(with = "Option<String>", extend("format" = "duration"))]
-    pub to: Option<Nanos>,
-}
-
-const fn one() -> f64 {
-    1.0
 }
 
 /// The standard normal distribution's 95th percentile.

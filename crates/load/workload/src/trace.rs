@@ -1,79 +1,307 @@
-//! Traces of recorded traffic: arrival times, lengths and shared prefixes.
+//! Recorded traffic: sessions of requests with their times, as bodies, texts or lengths alone.
 
 mod blocks;
-mod mooncake;
-mod timestamp;
+mod sessions;
 
-use std::io::{self, BufRead, BufReader, Read as _};
+use std::io::Read;
 use std::ops::Range;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
+use plimsoll_import::{Options, Summary};
 use plimsoll_measure::Nanos;
+use plimsoll_protocol::{Dialect, HttpContent, RecordedRequest};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sessions::{Session, Sessions};
 
-use crate::error::{MAX_TOKENS, TraceFault, TraceProblem, WindowFault, WorkloadError};
-use crate::spec::{TraceFormat, TraceSpec};
-use crate::trace::mooncake::Unit;
+use crate::error::{WindowFault, WorkloadError};
+
+/// The replies that later prompts of a recorded conversation repeat. A reply that calls tools is
+/// always the recorded one, to which the recorded results belong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplySource {
+    /// Those of the target; recorded ones where it gave none.
+    #[default]
+    Live,
+    /// The recorded ones, so that prefixes stay as they were; the target's where none is recorded.
+    Recorded,
+}
+
+/// A file of traffic as read, or why it cannot be sent. Copies share it: a profile is checked
+/// before its load begins, and a search or several rounds send it again and again.
+#[derive(Clone, Debug, Default)]
+pub struct TrafficFile(Arc<OnceLock<Result<Arc<Trace>, String>>>);
+
+impl TrafficFile {
+    /// Reads it, the first time.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    pub fn get(
+        &self,
+        read: impl FnOnce() -> Result<Trace, WorkloadError>,
+    ) -> Result<Arc<Trace>, String> {
+        self.0.get_or_init(|| read().map(Arc::new).map_err(|error| error.to_string())).clone()
+    }
+
+    /// The traffic, once it is read.
+    pub fn trace(&self) -> Option<&Arc<Trace>> {
+        self.0.get()?.as_ref().ok()
+    }
+}
+
+/// It follows from the file, which is compared.
+impl PartialEq for TrafficFile {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+/// Recorded traffic that is played at its times: bodies, texts, or lengths and shared prefixes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceSpec {
+    /// The file, relative to the profile.
+    pub file: PathBuf,
+    /// Its format, as `plimsoll import --as` names it. Left out: it is recognised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// Tokens that one of the `hash_ids` stands for. Left out: it follows from the rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub block_size: Option<u32>,
+    /// Playing speed relative to the recording: 10 plays ten minutes in one.
+    #[serde(default = "one")]
+    pub time_scale: f64,
+    /// The replies that later prompts repeat.
+    #[serde(default)]
+    pub replies: ReplySource,
+    /// Whether broken rows are left out. Otherwise they are an error.
+    #[serde(default)]
+    pub skip_broken: bool,
+    /// Start of the window, counted from the first session of the recording and before scaling.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("format" = "duration"))]
+    pub from: Option<Nanos>,
+    /// End of the window (exclusive), counted from the first session of the recording and before
+    /// scaling. Left out: the end of the file.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("format" = "duration"))]
+    pub to: Option<Nanos>,
+    /// What the file has: read once for all copies of the plan.
+    #[serde(skip)]
+    pub read: TrafficFile,
+}
+
+impl TraceSpec {
+    /// The whole file, as it was recorded.
+    pub fn new(file: PathBuf) -> Self {
+        Self {
+            file,
+            format: None,
+            block_size: None,
+            time_scale: 1.0,
+            replies: ReplySource::default(),
+            skip_broken: false,
+            from: None,
+            to: None,
+            read: TrafficFile::default(),
+        }
+    }
+}
+
+pub(crate) const fn one() -> f64 {
+    1.0
+}
 
 /// A window of a recording, on the time axis on which it is played.
 #[derive(Clone, Debug)]
 pub struct Trace {
     offsets: Arc<[Nanos]>,
-    recording: Recording,
+    sessions: Arc<[Session]>,
+    /// The ids of all rows, one row after another.
+    ids: Arc<[u64]>,
+    /// Tokens that an id stands for.
+    block_tokens: u32,
+    summary: Arc<Summary>,
+    scale: f64,
+    replies: ReplySource,
 }
 
 impl Trace {
     /// Reads a file; a relative path starts at `base`.
     ///
     /// # Errors
-    /// The file cannot be read, lines of it are not in the format, or no row lies in the window.
+    /// The file cannot be read or imported, cannot be played as it was recorded, or no session
+    /// starts in the window.
     pub fn load(spec: &TraceSpec, base: &Path) -> Result<Self, WorkloadError> {
         let file = base.join(&spec.file);
         let spec = TraceSpec { file, ..spec.clone() };
-        let reader = plimsoll_input::open(&spec.file)
+        let input = plimsoll_input::open(&spec.file)
             .map_err(|source| WorkloadError::Read { file: spec.file.clone(), source })?;
-        Self::parse(&spec, BufReader::new(reader))
+        Self::parse(&spec, input)
     }
 
-    /// Reads the text of a trace; `spec.file` is only used in errors.
+    /// Reads a recording; `spec.file` is only used in errors.
     ///
-    /// Times are relative to the earliest row. Rows in `from..to` are kept, and played at `(time -
-    /// from) / time_scale`. Rows are sorted by time; rows of the same time keep the order of the
-    /// file. Byte order marks, carriage returns and blank lines are ignored.
+    /// Times are relative to the earliest session. Sessions that start in `from..to` are kept, and
+    /// played at `(time - from) / time_scale`. They are sorted by time; those of the same time keep
+    /// the order of the file.
     ///
     /// # Errors
     /// As [`Trace::load`].
-    pub fn parse(spec: &TraceSpec, reader: impl BufRead) -> Result<Self, WorkloadError> {
+    pub fn parse(spec: &TraceSpec, input: impl Read + 'static) -> Result<Self, WorkloadError> {
         let refuse = |fault| WorkloadError::Window { file: spec.file.clone(), fault };
         Window::check(spec).map_err(refuse)?;
-        let mut recording = Recording::read(spec, reader)?;
-        let window = Window::new(spec, &recording.records).map_err(refuse)?;
-        recording.records.retain(|record| window.contains(record));
-        if recording.records.is_empty() {
+        let options = Options { format: spec.format.clone(), skip_broken: spec.skip_broken };
+        let mut sessions = Sessions::new(spec.block_size);
+        let summary = plimsoll_import::read(&spec.file, input, &options, &mut |line| {
+            sessions.add(line).map_err(std::io::Error::other)
+        });
+        let summary = summary.map_err(|error| WorkloadError::Import(error.to_string()))?;
+        let block_tokens = sessions
+            .complete_blocks()
+            .map_err(|why| WorkloadError::Import(format!("{}: {why}", spec.file.display())))?;
+        let Sessions { mut all, ids, .. } = sessions;
+        all.iter_mut().for_each(Session::divide);
+        all.sort_by_key(|session| session.at);
+        let window = Window::new(spec, &all).map_err(refuse)?;
+        all.retain(|session| window.contains(session));
+        if all.is_empty() {
             return Err(refuse(window.outside()));
         }
-        let offsets = recording.records.iter().map(|record| window.offset(record.at)).collect();
-        Ok(Self { offsets, recording })
+        Ok(Self {
+            offsets: all.iter().map(|session| window.offset(session.at)).collect(),
+            sessions: all.into(),
+            ids: ids.into(),
+            block_tokens,
+            summary: Arc::new(summary),
+            scale: spec.time_scale,
+            replies: spec.replies,
+        })
     }
 
-    /// When each row is played, from the start of the window, in ascending order.
+    /// When each session is played, from the start of the window, in ascending order.
     pub fn offsets(&self) -> Arc<[Nanos]> {
         Arc::clone(&self.offsets)
     }
 
-    /// The request of a row, by its position in [`Trace::offsets`].
+    /// What was imported, and what was left out.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// The first request of a session, by its position in [`Trace::offsets`].
     pub fn row(&self, row: u64) -> Option<TraceRow<'_>> {
-        self.recording.row(usize::try_from(row).ok()?)
+        self.record(usize::try_from(row).ok()?, 0).map(|record| self.row_of(record))
+    }
+
+    /// The number of sessions, and of the requests of one.
+    pub(crate) fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    pub(crate) fn turns(&self, session: usize) -> u16 {
+        self.sessions.get(session).map_or(0, |session| count(session.records.len()))
+    }
+
+    /// The number of branches of a session that are played at the same time.
+    pub(crate) fn branches(&self, session: usize) -> usize {
+        self.sessions.get(session).map_or(0, |session| session.branches.len().max(1))
+    }
+
+    /// The number of turns of a branch.
+    pub(crate) fn branch_turns(&self, session: usize, branch: usize) -> u16 {
+        let own = self.sessions.get(session).and_then(|session| session.branches.get(branch));
+        own.map_or_else(|| self.turns(session), |turns| count(turns.len()))
+    }
+
+    /// The position in the session of a turn of a branch.
+    pub(crate) fn branch_turn(&self, session: usize, branch: usize, turn: u16) -> Option<u16> {
+        let branches = &self.sessions.get(session)?.branches;
+        if branches.is_empty() {
+            return Some(turn);
+        }
+        branches.get(branch)?.get(usize::from(turn)).copied()
+    }
+
+    pub(crate) fn record(&self, session: usize, turn: u16) -> Option<&Record> {
+        self.sessions.get(session)?.records.get(usize::from(turn))
+    }
+
+    pub(crate) fn row_of(&self, record: &Record) -> TraceRow<'_> {
+        TraceRow {
+            input_tokens: record.input_tokens,
+            output_tokens: record.output_tokens.unwrap_or(0),
+            hash_ids: &self.ids[record.hash_ids.clone()],
+            block_tokens: self.block_tokens,
+        }
+    }
+
+    /// A recorded time at the speed of the play.
+    pub(crate) fn scaled(&self, time: Nanos) -> Nanos {
+        scaled(time.as_u64(), self.scale)
+    }
+
+    pub(crate) const fn uses_recorded_replies(&self) -> bool {
+        matches!(self.replies, ReplySource::Recorded)
+    }
+
+    /// The texts, if every session is a text for a protocol of the user's choice and nothing else.
+    pub(crate) fn texts(&self) -> Option<Arc<[Arc<str>]>> {
+        let texts = self.sessions.iter().map(|session| match session.records.as_slice() {
+            [Record { body: Some(Body::Text(text)), .. }] => Some(Arc::clone(text)),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// The protocols of its bodies, with the number of their requests.
+    pub fn dialects(&self) -> Vec<(Dialect, u64)> {
+        let bodies = self.records().filter_map(|record| record.body.as_ref()?.dialect());
+        let mut counts: Vec<(Dialect, u64)> = Vec::new();
+        for dialect in bodies {
+            match counts.iter_mut().find(|(known, _)| *known == dialect) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((dialect, 1)),
+            }
+        }
+        counts
+    }
+
+    /// Whether every request to a model names its model.
+    pub fn names_models(&self) -> bool {
+        self.records().all(|record| match &record.body {
+            Some(Body::Request { request, .. }) => request.model.is_some(),
+            Some(Body::Http(_)) => true,
+            Some(Body::Text(_)) | None => false,
+        })
+    }
+
+    /// Whether prompts share text, by ids of their blocks.
+    pub fn has_blocks(&self) -> bool {
+        !self.ids.is_empty()
+    }
+
+    /// Whether requests are bodies or texts of the user, not lengths.
+    pub fn has_texts(&self) -> bool {
+        self.records().any(|record| record.body.is_some())
+    }
+
+    fn records(&self) -> impl Iterator<Item = &Record> {
+        self.sessions.iter().flat_map(|session| &session.records)
     }
 }
 
 /// A part of the recorded time, in nanoseconds, and the speed at which it is played.
 struct Window {
-    /// Recorded time of the first row.
-    origin: u64,
+    /// Recorded time of the first session.
+    origin: i64,
     from: u64,
     to: u64,
-    /// From the first row to just after the last.
+    /// From the first session to just after the last.
     length: u64,
     scale: f64,
 }
@@ -90,30 +318,24 @@ impl Window {
         }
     }
 
-    /// Records must be in the order of time.
-    fn new(spec: &TraceSpec, records: &[TraceRecord]) -> Result<Self, WindowFault> {
-        let (Some(first), Some(last)) = (records.first(), records.last()) else {
+    /// Sessions must be in the order of time.
+    fn new(spec: &TraceSpec, sessions: &[Session]) -> Result<Self, WindowFault> {
+        let (Some(first), Some(last)) = (sessions.first(), sessions.last()) else {
             return Err(WindowFault::NoRows);
         };
-        let length = last.at - first.at + 1;
+        let length = last.at.abs_diff(first.at) + 1;
         let from = spec.from.unwrap_or_default().as_u64();
         let to = spec.to.map_or_else(|| length.max(from), Nanos::as_u64);
         Ok(Self { origin: first.at, from, to, length, scale: spec.time_scale })
     }
 
-    const fn contains(&self, record: &TraceRecord) -> bool {
-        let time = record.at - self.origin;
+    const fn contains(&self, session: &Session) -> bool {
+        let time = session.at.abs_diff(self.origin);
         self.from <= time && time < self.to
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "saturates at 584 years"
-    )]
-    fn offset(&self, at: u64) -> Nanos {
-        let recorded = at - self.origin - self.from;
-        Nanos::new((recorded as f64 / self.scale).round() as u64)
+    fn offset(&self, at: i64) -> Nanos {
+        scaled(at.abs_diff(self.origin) - self.from, self.scale)
     }
 
     const fn outside(&self) -> WindowFault {
@@ -121,63 +343,75 @@ impl Window {
     }
 }
 
-/// The longest line that is read, in bytes. A row with 2 million tokens of cached blocks fits.
-const MAX_LINE: u64 = 1 << 20;
-
-/// The non-blank lines of a text, without line ends and byte order mark.
-#[derive(Debug)]
-pub(crate) struct LineReader<R> {
-    reader: R,
-    buffer: Vec<u8>,
-    number: u64,
-    at_end: bool,
+/// A number of turns, which was checked.
+fn count(turns: usize) -> u16 {
+    u16::try_from(turns).unwrap_or(u16::MAX)
 }
 
-impl<R: BufRead> LineReader<R> {
-    pub(crate) const fn new(reader: R) -> Self {
-        Self { reader, buffer: Vec::new(), number: 0, at_end: false }
-    }
-
-    /// The next line and its number, from 1.
-    pub(crate) fn next(&mut self) -> io::Result<Option<(u64, Result<&str, TraceFault>)>> {
-        while !self.at_end {
-            self.buffer.clear();
-            let read = (&mut self.reader).take(MAX_LINE + 1).read_until(b'\n', &mut self.buffer)?;
-            self.number += 1;
-            // A file with such a line is not a trace: the rest is not read.
-            let long = self.buffer.len() as u64 > MAX_LINE;
-            self.at_end = read == 0 || long;
-            if long {
-                return Ok(Some((self.number, Err(TraceFault::LongLine))));
-            }
-            if !self.buffer.trim_ascii().is_empty() {
-                return Ok(Some((self.number, self.text())));
-            }
-        }
-        Ok(None)
-    }
-
-    fn text(&self) -> Result<&str, TraceFault> {
-        let text = str::from_utf8(&self.buffer).map_err(|_| TraceFault::NotText)?;
-        let text = if self.number == 1 { text.trim_start_matches('\u{feff}') } else { text };
-        Ok(text.trim_ascii())
-    }
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates at 584 years"
+)]
+fn scaled(nanos: u64, scale: f64) -> Nanos {
+    Nanos::new((nanos as f64 / scale).round() as u64)
 }
 
-/// One row of a trace file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TraceRecord {
-    /// Recorded time in nanoseconds, on the file's own axis.
-    pub(crate) at: u64,
+/// A request of a trace. Most have lengths alone: what others have beside them is boxed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
     pub(crate) input_tokens: u32,
-    pub(crate) output_tokens: u32,
+    pub(crate) output_tokens: Option<u32>,
     /// The positions of its ids in the list of all ids.
     pub(crate) hash_ids: Range<usize>,
-    /// The prompt, where the file has it.
-    pub(crate) text: Option<Arc<str>>,
+    /// Only of requests after the first of a session.
+    pub(crate) link: Option<Box<Link>>,
+    pub(crate) body: Option<Body>,
 }
 
-/// One request of a trace.
+/// What a request waits for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Link {
+    /// The request whose prompt and reply come first.
+    pub(crate) continues: Option<u16>,
+    /// Requests that must have ended, each with the time to wait then.
+    pub(crate) after: Vec<(u16, Nanos)>,
+    /// Where no wait was recorded: its time since the start of the session.
+    pub(crate) at: Option<Nanos>,
+}
+
+/// The content of a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    /// A text, for any protocol.
+    Text(Arc<str>),
+    /// A request to a model.
+    Request {
+        dialect: Dialect,
+        request: Box<RecordedRequest>,
+        /// New messages, as JSON with commas between them; empty if the prompt is another member.
+        messages: Arc<str>,
+        /// The recorded reply, likewise.
+        reply: Option<Arc<str>>,
+        /// Whether the reply calls tools, whose recorded results belong to it.
+        calls_tools: bool,
+    },
+    /// Plain HTTP.
+    Http(Box<HttpContent>),
+}
+
+impl Body {
+    /// The protocol that it is for, if it is for one alone.
+    pub(crate) const fn dialect(&self) -> Option<Dialect> {
+        match self {
+            Self::Text(_) => None,
+            Self::Request { dialect, .. } => Some(*dialect),
+            Self::Http(_) => Some(Dialect::Http),
+        }
+    }
+}
+
+/// Lengths of a request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRow<'a> {
     /// Tokens of the prompt; of a text about as many.
@@ -189,273 +423,4 @@ pub struct TraceRow<'a> {
     pub hash_ids: &'a [u64],
     /// Tokens of such a block, at most 512.
     pub block_tokens: u32,
-    /// The prompt, where the trace has it.
-    pub text: Option<&'a Arc<str>>,
-}
-
-/// Checks a number of tokens; `text` is what the file has in `column`.
-pub(crate) fn check_tokens(
-    column: &'static str,
-    text: &str,
-    count: Option<u64>,
-) -> Result<u32, TraceFault> {
-    let count = count.and_then(|count| u32::try_from(count).ok());
-    count
-        .filter(|count| *count <= MAX_TOKENS)
-        .ok_or_else(|| TraceFault::Tokens { column, text: text.to_owned() })
-}
-
-/// Tokens that one of the ids stands for in the Qwen-Bailian traces.
-const BAILIAN_BLOCK: u32 = 16;
-
-/// Problems that are reported one by one; the others are counted.
-const MAX_REPORTED: usize = 20;
-
-/// All rows of a trace file, sorted by time.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Recording {
-    pub(crate) records: Vec<TraceRecord>,
-    /// The ids of all rows, one row after another.
-    pub(crate) ids: Vec<u64>,
-    /// Tokens that an id stands for.
-    block_tokens: u32,
-    /// Of a format with a header.
-    table: Option<Table>,
-}
-
-impl Recording {
-    /// # Errors
-    /// The text cannot be read, or lines of it are not in the format.
-    pub(crate) fn read(spec: &TraceSpec, reader: impl BufRead) -> Result<Self, WorkloadError> {
-        let mut recording = Self::default();
-        let mut problems = Problems::default();
-        let mut lines = LineReader::new(reader);
-        let mut header = !spec.format.has_blocks();
-        let mut last = 0;
-        while let Some((line, text)) = lines
-            .next()
-            .map_err(|source| WorkloadError::Read { file: spec.file.clone(), source })?
-        {
-            last = line;
-            let result = match text {
-                Err(fault) => Err(fault),
-                Ok(text) if std::mem::take(&mut header) => recording.header(spec.format, text),
-                Ok(text) => recording.push(spec.format, text),
-            };
-            if let Err(fault) = result {
-                problems.add(spec, line, fault);
-            }
-        }
-        problems.into_result()?;
-        let size = match (spec.block_size, spec.format) {
-            (Some(size), _) => Ok(Some(size)),
-            (None, TraceFormat::Bailian) => Ok(Some(BAILIAN_BLOCK)),
-            (None, _) => blocks::size(&recording.records),
-        };
-        let mut unclear = Problems::default();
-        let size = size.unwrap_or_else(|fault| {
-            unclear.add(spec, last, fault);
-            None
-        });
-        unclear.into_result()?;
-        if let Some(size) = size {
-            let Self { records, ids, .. } = &mut recording;
-            recording.block_tokens = blocks::complete(records, ids, size);
-        }
-        recording.records.sort_by_key(|record| record.at);
-        Ok(recording)
-    }
-
-    /// Reads the first line of a table.
-    fn header(&mut self, format: TraceFormat, text: &str) -> Result<(), TraceFault> {
-        let format = if format == TraceFormat::Burstgpt { &BURSTGPT } else { &AZURE };
-        self.table = Some(Table::new(format, text)?);
-        Ok(())
-    }
-
-    fn push(&mut self, format: TraceFormat, text: &str) -> Result<(), TraceFault> {
-        let record = match format {
-            TraceFormat::Mooncake => {
-                mooncake::parse_record(text, Unit::Milliseconds, &mut self.ids)
-            }
-            TraceFormat::Bailian => mooncake::parse_record(text, Unit::Seconds, &mut self.ids),
-            TraceFormat::Azure | TraceFormat::Burstgpt => match &self.table {
-                Some(table) => table.parse(text),
-                None => return Ok(()),
-            },
-        }?;
-        self.records.push(record);
-        Ok(())
-    }
-
-    pub(crate) fn row(&self, row: usize) -> Option<TraceRow<'_>> {
-        let record = self.records.get(row)?;
-        Some(TraceRow {
-            input_tokens: record.input_tokens,
-            output_tokens: record.output_tokens,
-            hash_ids: &self.ids[record.hash_ids.clone()],
-            block_tokens: self.block_tokens,
-            text: record.text.as_ref(),
-        })
-    }
-}
-
-#[derive(Default)]
-struct Problems {
-    reported: Vec<TraceProblem>,
-    more: u64,
-}
-
-impl Problems {
-    fn add(&mut self, spec: &TraceSpec, line: u64, fault: TraceFault) {
-        if self.reported.len() < MAX_REPORTED {
-            self.reported.push(TraceProblem { file: spec.file.clone(), line, fault });
-        } else {
-            self.more += 1;
-        }
-    }
-
-    fn into_result(self) -> Result<(), WorkloadError> {
-        let Self { reported: problems, more } = self;
-        if problems.is_empty() { Ok(()) } else { Err(WorkloadError::Trace { problems, more }) }
-    }
-}
-
-/// How a table is written.
-///
-/// Traces of Azure and `BurstGPT` are CSV tables. Further columns are ignored, and rows may be in
-/// any order.
-#[derive(Debug)]
-pub(crate) struct TableFormat {
-    /// The columns of time, input and output.
-    columns: [&'static str; 3],
-    /// How a time is written: an example.
-    time_form: &'static str,
-    /// Nanoseconds of a time.
-    time: fn(&str) -> Option<u64>,
-    tokens: fn(&str) -> Option<u64>,
-}
-
-/// The Azure LLM inference trace of 2023.
-pub(crate) const AZURE: TableFormat = TableFormat {
-    columns: ["TIMESTAMP", "ContextTokens", "GeneratedTokens"],
-    time_form: "2023-11-16 18:15:46.6805900",
-    time: timestamp::parse,
-    tokens: digits,
-};
-
-/// `BurstGPT`, whose times are seconds.
-pub(crate) const BURSTGPT: TableFormat = TableFormat {
-    columns: ["Timestamp", "Request tokens", "Response tokens"],
-    time_form: "5.25",
-    time: |text| {
-        number(text).filter(|seconds| *seconds < 1.8e10).map(|seconds| whole(seconds * 1e9))
-    },
-    tokens: |text| number(text).map(whole),
-};
-
-/// A table whose header has been read.
-#[derive(Clone, Debug)]
-pub(crate) struct Table {
-    format: &'static TableFormat,
-    /// Where the columns of the format are.
-    places: [usize; 3],
-    /// Number of all columns.
-    columns: usize,
-}
-
-impl Table {
-    /// Reads the first line.
-    pub(crate) fn new(format: &'static TableFormat, text: &str) -> Result<Self, TraceFault> {
-        let names = cells(text);
-        let places = format
-            .columns
-            .map(|wanted| names.iter().position(|name| name.eq_ignore_ascii_case(wanted)));
-        let [Some(time), Some(input), Some(output)] = places else {
-            return Err(TraceFault::Header { found: shortened(text), expected: format.columns });
-        };
-        Ok(Self { format, places: [time, input, output], columns: names.len() })
-    }
-
-    /// Reads any other line.
-    pub(crate) fn parse(&self, text: &str) -> Result<TraceRecord, TraceFault> {
-        let cells = cells(text);
-        // A model's name or a kind of log has no comma.
-        if cells.len() != self.columns {
-            return Err(TraceFault::Columns { found: cells.len(), expected: self.columns });
-        }
-        let TableFormat { columns: [time_column, input_column, output_column], .. } = *self.format;
-        let [time, input, output] = self.places.map(|place| cells[place]);
-        let at = (self.format.time)(time).ok_or_else(|| TraceFault::Time {
-            column: time_column,
-            text: shortened(time),
-            form: self.format.time_form,
-        })?;
-        let tokens = self.format.tokens;
-        Ok(TraceRecord {
-            at,
-            input_tokens: check_tokens(input_column, &shortened(input), tokens(input))?,
-            output_tokens: check_tokens(output_column, &shortened(output), tokens(output))?,
-            hash_ids: 0..0,
-            text: None,
-        })
-    }
-}
-
-fn cells(text: &str) -> Vec<&str> {
-    text.split(',').map(|cell| cell.trim().trim_matches('"')).collect()
-}
-
-/// Only digits: `u64::from_str` would accept a plus sign.
-fn digits(text: &str) -> Option<u64> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
-}
-
-fn number(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
-const fn whole(number: f64) -> u64 {
-    number.round() as u64
-}
-
-/// The start of an invalid text, for an error message.
-fn shortened(text: &str) -> String {
-    text.chars().take(60).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(bytes: &[u8]) -> Vec<(u64, Result<String, TraceFault>)> {
-        let mut lines = LineReader::new(bytes);
-        let mut all = Vec::new();
-        while let Some((number, text)) = lines.next().unwrap() {
-            all.push((number, text.map(str::to_owned)));
-        }
-        all
-    }
-
-    #[test]
-    fn lines_have_no_line_ends_and_blank_lines_are_skipped() {
-        let line = |number, text: &str| (number, Ok(text.to_owned()));
-        for (bytes, lines) in [
-            (&b""[..], vec![]),
-            (b"a\nb", vec![line(1, "a"), line(2, "b")]),
-            (b"a\r\n\r\nb\r\n", vec![line(1, "a"), line(3, "b")]),
-            (b"\xEF\xBB\xBFa\n \n", vec![line(1, "a")]),
-            (b"\xFF\nb", vec![(1, Err(TraceFault::NotText)), line(2, "b")]),
-        ] {
-            assert_eq!(read(bytes), lines);
-        }
-    }
-
-    #[test]
-    fn nothing_is_read_after_a_line_that_is_too_long() {
-        let mut bytes = vec![b'x'; 3 << 20];
-        bytes.extend(b"\nb\n");
-        assert_eq!(read(&bytes), [(1, Err(TraceFault::LongLine))]);
-    }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_measure::{ConversationKey, IdSeed, ScenarioId, Seed, TargetId};
+use plimsoll_measure::{ConversationKey, IdSeed, ScenarioId, Seed, Stripe, TargetId};
 
 use crate::conversation::Conversation;
 use crate::error::{ScenarioFault, ScenarioProblem, WorkloadError};
@@ -33,12 +33,12 @@ impl Workload {
     /// All problems of the scenarios, or the problem of the tokenizer.
     pub fn new(
         scenarios: &[ScenarioSpec],
-        trace: Option<Trace>,
+        trace: Option<Arc<Trace>>,
         tokenizer: Option<&Path>,
         seed: Seed,
         ids: IdSeed,
     ) -> Result<Self, WorkloadError> {
-        let checked = check(scenarios, seed).map_err(WorkloadError::Scenarios)?;
+        let checked = check(scenarios, seed, trace.as_deref()).map_err(WorkloadError::Scenarios)?;
         let (counter, words) = match tokenizer {
             Some(file) => TokenCounter::load(file)?,
             None => (TokenCounter::default(), all_words().collect()),
@@ -81,9 +81,34 @@ impl Workload {
         Conversation::new(Arc::clone(&self.0), scenario, key, row)
     }
 
-    /// The number of prompts that are to be sent in order, each once; `None` if none are.
+    /// The number of sessions or prompts that are to be sent in order, each once; `None` if none
+    /// are.
     pub fn ordered_prompts(&self) -> Option<u64> {
         self.0.ordered_count()
+    }
+
+    /// The requests of those in this part of a run.
+    pub fn ordered_requests(&self, part: Stripe) -> Option<u64> {
+        let step = usize::try_from(part.count()).unwrap_or(usize::MAX);
+        let sessions = (part.index()..self.ordered_prompts()?).step_by(step);
+        Some(sessions.map(|session| self.0.ordered_turns(session)).sum())
+    }
+
+    /// The requests of sessions of the trace; `None` where each has one, or none is played.
+    pub fn trace_requests(&self, sessions: impl Iterator<Item = u64>) -> Option<u64> {
+        let trace = self.0.trace.as_ref()?;
+        let (mut count, mut requests) = (0, 0);
+        for session in sessions.filter_map(|session| usize::try_from(session).ok()) {
+            count += 1;
+            requests += u64::from(trace.turns(session));
+        }
+        (requests > count).then_some(requests)
+    }
+
+    /// Whether requests are sent as they were recorded, each with a head of its own.
+    pub fn plays_records(&self) -> bool {
+        let files = self.0.scenarios.iter().filter_map(|scenario| scenario.recorded());
+        self.0.trace.iter().chain(files.map(|(trace, _)| trace)).any(|trace| trace.has_texts())
     }
 
     /// The scenario of a conversation, computed without the conversation.
@@ -93,12 +118,16 @@ impl Workload {
     }
 }
 
-fn check(specs: &[ScenarioSpec], seed: Seed) -> Result<Vec<Scenario>, Vec<ScenarioProblem>> {
+fn check(
+    specs: &[ScenarioSpec],
+    seed: Seed,
+    trace: Option<&Trace>,
+) -> Result<Vec<Scenario>, Vec<ScenarioProblem>> {
     let mut scenarios = Vec::new();
     let mut problems = check_mix(specs);
     for index in 0..specs.len() {
         let scenario_seed = Seed(seed.rng("scenario", index as u64).next_u64());
-        match Scenario::new(specs, index, scenario_seed) {
+        match Scenario::new(specs, index, scenario_seed, trace) {
             Ok(scenario) => scenarios.push(scenario),
             Err(found) => problems.extend(found),
         }

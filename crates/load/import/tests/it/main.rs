@@ -38,7 +38,8 @@ fn import_text(text: &[u8], skip_broken: bool) -> Result<(Summary, Vec<Value>), 
 /// File, format, sessions, requests, stated input and output tokens, some of what is not used.
 type Row = (&'static str, &'static str, u64, u64, u64, u64, &'static [(&'static str, u64)]);
 
-const ROWS: [Row; 30] = [
+const ROWS: [Row; 31] = [
+    ("canonical.jsonl", "plimsoll", 5, 9, 1224, 86, &[]),
     ("sharegpt.json", "sharegpt", 3, 4, 0, 0, &[("conversations (without a user's turn)", 1)]),
     ("sharegpt_variants.jsonl", "sharegpt", 5, 7, 0, 0, &[]),
     ("messages_openai.jsonl", "messages", 5, 5, 0, 0, &[]),
@@ -249,25 +250,45 @@ fn containers_change_nothing() {
     let two: Vec<_> = text.lines().map(|line| format!("[{line}]")).collect();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&plain).unwrap();
-    for bytes in [list.into(), crlf.into(), two.join("\n \n").into(), gzip.finish().unwrap()] {
+    for (container, bytes) in [
+        ("a list", list.into()),
+        ("BOM and CRLF", crlf.into()),
+        ("several lists", two.join("\n \n").into()),
+        ("concatenated documents", text.replace('\n', " ").into()),
+        ("gzip", gzip.finish().unwrap()),
+        ("zstd", zstd::encode_all(&*plain, 1).unwrap()),
+    ] {
         let (_, lines) = import_text(&bytes, false).unwrap();
-        assert_eq!(lines, expected);
+        assert_eq!(lines, expected, "{container}");
     }
 }
 
 #[test]
 fn other_files_are_refused_and_not_sent_as_prompts() {
-    for (file, why) in [
-        ("envoy.log", "looks like a log"),
-        ("canonical.jsonl", "canonical already"),
-        ("aiperf_dag.jsonl", "neither text nor image"),
-    ] {
+    for (file, why) in
+        [("envoy.log", "looks like a log"), ("aiperf_dag.jsonl", "neither text nor image")]
+    {
         let error = import_with(&sample(file), &Options::default()).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains(why), "{file}: {error}");
     }
     let (_, lines) = import_text(b"[INST] a [/INST]\n{{question}} b\n", false).unwrap();
     let contents: Vec<_> = lines.iter().map(|line| &line["messages"][0]["content"]).collect();
     assert_eq!(contents, ["[INST] a [/INST]", "{{question}} b"]);
+}
+
+#[test]
+fn a_canonical_file_names_only_earlier_lines_and_known_members() {
+    let header = r#"{"plimsoll_traffic": 1, "source": {"format": "hand"}}"#;
+    for (line, part) in [
+        (r#"{"id": "a", "mesages": []}"#, "line 2: unknown field `mesages`"),
+        (r#"{"id": "a", "continues": "b"}"#, "names `b`, which is not the id of an earlier line"),
+        (r#"{"messages": []}"#, "the id `` is empty or not unique"),
+        (r#"{"plimsoll_traffic": 9, "source": {"format": "x"}}"#, "is of version 9"),
+    ] {
+        let text = format!("{header}\n{line}\n");
+        let error = import_text(text.as_bytes(), false).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
 }
 
 #[test]
