@@ -22,7 +22,7 @@ use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
 use serde_json::{Map, Value};
 pub(crate) use shards::{Part, StartFlags};
-pub(crate) use traffic::TrafficFlags;
+pub(crate) use traffic::{ReadFlags, TrafficFlags};
 
 use crate::console::Show;
 use crate::exit::UsageError;

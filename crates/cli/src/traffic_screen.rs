@@ -1,63 +1,43 @@
-//! What a file of recorded traffic has, as text.
-
-use std::fmt::Write as _;
+//! The contents of a file of recorded traffic, as text.
 
 use plimsoll_import::{Summary, Tokens};
 use plimsoll_report::format::count;
 
-/// What recorded traffic has, and every member of it that is not used.
+/// The contents of recorded traffic, and every unused member.
 pub(crate) fn traffic_screen(summary: &Summary) -> String {
-    let mut text = String::new();
-    let mut row = |name: &str, value: String| {
-        let _ = writeln!(text, "{name:<14} {value}");
-    };
-    row("format", format!("{}: {}", summary.format, summary.why));
-    if !summary.also.is_empty() {
-        row("fits as well", format!("--as {}", summary.also.join(", --as ")));
+    let Summary { format, why, also, sessions, requests, most_turns, unused, .. } = summary;
+    let span = summary.span_ms.map(|ms| format!("{:.3} s", ms / 1e3));
+    let mut rows = vec![
+        ("format", format!("{format}: {why}")),
+        ("sessions", count(*sessions)),
+        ("requests", format!("{} (at most {} in a session)", count(*requests), count(*most_turns))),
+        ("input tokens", tokens(summary.in_tokens)),
+        ("output tokens", tokens(summary.out_tokens)),
+        ("time span", span.unwrap_or_else(|| "no times".to_owned())),
+    ];
+    if !also.is_empty() {
+        rows.insert(1, ("fits as well", format!("--as {}", also.join(", --as "))));
     }
-    row("sessions", count(summary.sessions));
-    let turns = format!(" (at most {} in a session)", count(summary.most_turns));
-    row("requests", count(summary.requests) + &turns);
-    row("input tokens", tokens(summary.in_tokens));
-    row("output tokens", tokens(summary.out_tokens));
-    row(
-        "time span",
-        summary.span_ms.map_or_else(|| "no times".to_owned(), |ms| format!("{:.3} s", ms / 1e3)),
-    );
     if summary.failed > 0 {
-        row("failed", format!("{} with status 400 or higher; kept", count(summary.failed)));
-    }
-    if !summary.hosts.is_empty() {
-        let hosts = summary.hosts.iter().map(|(host, requests)| format!("{host} ({requests})"));
-        row("hosts", hosts.collect::<Vec<_>>().join(", "));
+        rows.push(("failed", format!("{} with status 400 or higher; sent", count(summary.failed))));
     }
     if summary.skipped > 0 {
         let first = summary.skipped_first.join("; ");
-        row("broken", format!("{} skipped: {first}", count(summary.skipped)));
+        rows.push(("broken", format!("{} skipped: {first}", count(summary.skipped))));
     }
-    if summary.unused.is_empty() {
-        row("not used", "nothing: every member is in the file".to_owned());
+    if unused.is_empty() {
+        rows.push(("not used", "nothing: every member is in the file".to_owned()));
     }
-    for (index, (member, times)) in summary.unused.iter().enumerate() {
-        row(if index == 0 { "not used" } else { "" }, format!("{:>7} {member}", count(*times)));
-    }
-    text
+    let names = ["not used"].into_iter().chain(std::iter::repeat(""));
+    let unused = unused.iter().map(|(member, times)| format!("{:>7} {member}", count(*times)));
+    rows.extend(names.zip(unused));
+    rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect()
 }
 
-/// Stated tokens, and an estimate with its mark.
-fn tokens(tokens: Tokens) -> String {
-    let Tokens { stated, estimated, unknown } = tokens;
-    let mut text = match (stated, estimated) {
-        (0, 0) if unknown > 0 => return "not recorded".to_owned(),
-        (stated, 0) => count(stated),
-        (stated, estimated) => format!(
-            "~{} (of which {} are estimated, 4 bytes of text each)",
-            count(stated + estimated),
-            count(estimated)
-        ),
-    };
-    if unknown > 0 {
-        let _ = write!(text, "; not recorded for {} requests", count(unknown));
+fn tokens(Tokens { stated, unknown }: Tokens) -> String {
+    match (stated, unknown) {
+        (0, 1..) => "not recorded".to_owned(),
+        (_, 0) => count(stated),
+        _ => format!("{}; not recorded for {} requests", count(stated), count(unknown)),
     }
-    text
 }

@@ -192,7 +192,7 @@ pub(crate) async fn run_session(
     start: &mut ConversationStart,
 ) -> ConversationEnd {
     let ConversationStart { intended, end, is_open, .. } = *start;
-    let branches = conversation.branches().into_iter().map(|mut branch| {
+    let branches = conversation.split_branches().into_iter().map(|mut branch| {
         let (worker, connections) = (Rc::clone(worker), Rc::clone(connections));
         spawn_local(async move {
             let mut timeout = LazyTimeout::new(&worker.clock);

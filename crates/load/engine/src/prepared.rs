@@ -364,7 +364,7 @@ fn trace_requests(plan: &Plan, schedule: &Schedule, workload: &Workload) -> Opti
     let played = schedule.arrivals(plan.shard).filter(|arrival| {
         stages.get(arrival.stage.index()).is_some_and(|stage| stage.load == Load::Trace)
     });
-    workload.trace_requests(played.map(|arrival| arrival.index))
+    workload.trace_requests(played.map(|arrival| arrival.index).collect())
 }
 
 /// Refuses a shard that has arrivals and no slot.

@@ -1,85 +1,96 @@
-//! The table of formats, and which one a file is.
+//! The table of formats, and the choice of the format of a file.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use regex::Regex;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// The name of the canonical format.
-pub(crate) const OWN: &str = "plimsoll";
+use crate::draft::{list, text};
 
-/// How many rows decide.
+/// Number of rows by which a format is recognised.
 pub(crate) const SAMPLE: usize = 100;
 
-static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| parse(include_str!("formats.txt")));
+/// Plimsoll's own format.
+pub(crate) const OWN: &str = "plimsoll";
 
-/// A format: how it is recognised, and what becomes of its members.
-#[derive(Debug, Default)]
+static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| parse(include_str!("formats.yaml")));
+/// The APIs, by the members of a request.
+static DIALECTS: LazyLock<Vec<Format>> = LazyLock::new(|| parse(include_str!("dialects.yaml")));
+
+/// A test checks that the tables are valid.
+fn parse(table: &str) -> Vec<Format> {
+    serde_saphyr::from_str(table).unwrap_or_default()
+}
+
+/// How a format is recognised, and how its members are converted.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Format {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
+    pub(crate) name: String,
+    pub(crate) title: String,
     /// Alternatives, each a list of members.
-    signs: Vec<Vec<&'static str>>,
-    /// The members on the way to the list of rows.
-    pub(crate) rows: Vec<&'static str>,
-    pub(crate) text: &'static str,
+    has: Vec<Vec<String>>,
+    /// The members that lead to the list of rows.
+    rows: Vec<String>,
+    /// Pattern of a record, for formats of text.
+    #[serde(deserialize_with = "pattern")]
+    line: Option<Regex>,
+    /// Whether a line that does not match continues the record before.
+    pub(crate) several: bool,
     /// A member, then the values that make a row a request.
-    pub(crate) only: Vec<String>,
+    only: Vec<String>,
     pub(crate) sort: bool,
-    pub(crate) dialect: &'static str,
-    pub(crate) refuse: &'static str,
-    members: Vec<Member>,
+    pub(crate) dialect: Option<String>,
+    pub(crate) refuse: Option<String>,
+    /// Texts in place of truncated content.
+    pub(crate) cut: Vec<String>,
+    members: BTreeMap<String, String>,
 }
 
-#[derive(Debug)]
-struct Member {
-    path: String,
-    rule: Rule,
-}
-
-/// What becomes of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rule {
-    Use {
-        target: &'static str,
-        argument: &'static str,
-    },
-    LeaveOut(&'static str),
-    /// Members of this one have rules.
+/// How a member is handled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule<'f> {
+    /// Converted: the conversion, and the path of the result.
+    Use(&'f str, &'f str),
+    /// Counted as unused, with the reason.
+    LeaveOut(&'f str),
+    /// Some of its own members have rules.
     Descend,
     Unknown,
 }
 
 impl Format {
-    /// What becomes of a member, and whether `*` says so.
-    pub(crate) fn rule(&self, path: &str) -> Rule {
-        if let Some(member) = self.members.iter().find(|member| member.path == path) {
-            return member.rule;
+    /// The rule of a member, or the rule for `*`.
+    pub(crate) fn rule(&self, path: &str) -> Rule<'_> {
+        let is_inside =
+            |inner: &String| inner.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+        let rule = match self.members.get(path) {
+            None if self.members.keys().any(is_inside) => return Rule::Descend,
+            None => self.members.get("*"),
+            own => own,
+        };
+        match rule.map(|rule| rule.split_once(' ').unwrap_or((rule, ""))) {
+            None => Rule::Unknown,
+            Some(("-", reason)) => Rule::LeaveOut(reason),
+            Some((conversion, target)) => Rule::Use(conversion, target),
         }
-        if self.members.iter().any(|member| is_inside(&member.path, path)) {
-            return Rule::Descend;
-        }
-        let rest = self.members.iter().find(|member| member.path == "*");
-        rest.map_or(Rule::Unknown, |member| member.rule)
     }
 
-    /// The members that have this target, with its argument.
-    pub(crate) fn members_for(&self, wanted: &str) -> impl Iterator<Item = (&str, &'static str)> {
-        self.members.iter().filter_map(move |member| match member.rule {
-            Rule::Use { target, argument } if target == wanted => Some((&*member.path, argument)),
-            _ => None,
-        })
+    /// The kind of a row that is not a request.
+    pub(crate) fn other_kind(&self, row: &Value) -> Option<String> {
+        let [member, kinds @ ..] = self.only.as_slice() else { return None };
+        let kind = find(row, member, &|_| true).map(text).unwrap_or_default();
+        let name = || format!("rows whose {member} is `{kind}` (not requests)");
+        (!kinds.contains(&kind)).then(name)
     }
 
-    /// The signs that the row has.
-    fn signs_in(&self, row: &Value) -> Option<&[&'static str]> {
-        let mut all = self.signs.iter();
-        let found = all.find(|signs| {
-            signs.iter().all(|sign| match sign.strip_prefix('!') {
-                Some(absent) => find(row, absent).is_none(),
-                None => find(row, &unescape(sign)).is_some(),
-            })
-        });
-        found.map(Vec::as_slice)
+    /// The signs of a row that belongs to the format.
+    fn signs_in(&self, row: &Value) -> Option<String> {
+        let mut alternatives = self.has.iter();
+        let signs = alternatives.find(|signs| signs.iter().all(|sign| has(row, sign)))?;
+        Some(signs.join(", "))
     }
 
     /// The rows inside a value of the file.
@@ -90,62 +101,96 @@ impl Format {
                 break;
             }
             let inner = values.iter_mut().filter_map(|value| value.get_mut(step)).map(Value::take);
-            values = inner
-                .flat_map(|value| match value {
-                    Value::Array(rows) => rows,
-                    other => vec![other],
-                })
-                .collect();
+            values = inner.flat_map(list).collect();
         }
-        values.iter_mut().for_each(flatten_attributes);
+        for row in &mut values {
+            if let Some(pairs @ Value::Array(_)) = row.get_mut("attributes") {
+                *pairs = attributes(pairs);
+            }
+        }
         values
+    }
+
+    pub(crate) const fn is_text(&self) -> bool {
+        self.line.is_some()
+    }
+
+    /// Whether a line begins a record.
+    pub(crate) fn begins(&self, line: &str) -> bool {
+        self.line.as_ref().is_some_and(|pattern| pattern.is_match(line))
+    }
+
+    /// The members of a record of text; `Null` for any other line, which is common in logs.
+    pub(crate) fn parse(&self, record: &str) -> Value {
+        let found = self.line.as_ref().and_then(|line| Some((line, line.captures(record)?)));
+        let Some((pattern, found)) = found else { return Value::Null };
+        let named = pattern.capture_names().flatten();
+        let members = named.filter_map(|name| Some((name, found.name(name)?.as_str())));
+        let members = members.filter(|(_, text)| *text != "-");
+        members.map(|(name, text)| (name.to_owned(), unescaped(text))).collect()
     }
 }
 
-fn is_inside(path: &str, of: &str) -> bool {
-    path.strip_prefix(of).is_some_and(|rest| rest.starts_with('.'))
+fn pattern<'de, D: Deserializer<'de>>(table: D) -> Result<Option<Regex>, D::Error> {
+    let pattern = String::deserialize(table)?;
+    Regex::new(&pattern).map(Some).map_err(serde::de::Error::custom)
 }
 
-/// `[{"key": K, "value": {"stringValue": V}}]` of OTLP becomes `{K: V}`.
-fn flatten_attributes(row: &mut Value) {
-    let Some(Value::Array(list)) = row.get_mut("attributes") else { return };
-    let entries = list.iter_mut().filter_map(|entry| {
-        Some((entry.get("key")?.as_str()?.to_owned(), any_value(entry.get_mut("value")?)))
-    });
-    row["attributes"] = Value::Object(entries.collect());
+/// Undoes `\xNN`, the escape of access logs.
+fn unescaped(text: &str) -> Value {
+    let mut parts = text.split("\\x");
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let byte = part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.extend(byte);
+        bytes.extend_from_slice(&part.as_bytes()[if byte.is_some() { 2 } else { 0 }..]);
+    }
+    String::from_utf8_lossy(&bytes).into()
+}
+
+/// `[{"key": K, "value": {"stringValue": V}}]` of OTLP as `{K: V}`.
+fn attributes(pairs: &mut Value) -> Value {
+    let pairs = pairs.as_array_mut().into_iter().flatten();
+    pairs.map(|pair| (text(&pair["key"]), any_value(&mut pair["value"]))).collect()
 }
 
 fn any_value(value: &mut Value) -> Value {
-    let Some((kind, inner)) = value.as_object_mut().and_then(|object| object.iter_mut().next())
-    else {
-        return Value::Null;
-    };
-    match kind.as_str() {
-        "arrayValue" => match inner.get_mut("values") {
-            Some(Value::Array(list)) => list.iter_mut().map(any_value).collect(),
-            _ => Value::Array(Vec::new()),
+    let kind = value.as_object_mut().and_then(|kinds| kinds.iter_mut().next());
+    match kind {
+        None => Value::Null,
+        Some((kind, inner)) => match kind.as_str() {
+            "arrayValue" => list(inner["values"].take()).iter_mut().map(any_value).collect(),
+            "kvlistValue" => attributes(&mut inner["values"]),
+            "intValue" => text(inner).parse::<i64>().map_or_else(|_| inner.take(), Value::from),
+            _ => inner.take(),
         },
-        "kvlistValue" => {
-            let mut row = serde_json::json!({ "attributes": inner["values"].take() });
-            flatten_attributes(&mut row);
-            row["attributes"].take()
-        }
-        "intValue" => match inner.as_str().and_then(|text| text.parse::<i64>().ok()) {
-            Some(number) => number.into(),
-            None => inner.take(),
-        },
-        _ => inner.take(),
     }
 }
 
-/// The member at a path; names may have dots.
-pub(crate) fn find<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+/// Whether a row has a member: `PATH`, `!PATH` for an absent one, or `PATH~END` for a text with this
+/// end.
+fn has(row: &Value, sign: &str) -> bool {
+    let (path, end) = sign.split_once('~').unwrap_or((sign, ""));
+    let fits = |value: &Value| end.is_empty() || text(value).ends_with(end);
+    match path.strip_prefix('!') {
+        Some(absent) => find(row, absent, &fits).is_none(),
+        None => find(row, path, &fits).is_some(),
+    }
+}
+
+/// The first fitting member at a path. Names may contain dots, and `*` is every element.
+fn find<'v>(value: &'v Value, path: &str, fits: &dyn Fn(&Value) -> bool) -> Option<&'v Value> {
     let element = path.parse::<usize>().ok().and_then(|index| value.get(index));
     if let Some(found) = element.or_else(|| value.get(path)) {
-        return Some(found).filter(|value| !value.is_null());
+        return Some(found).filter(|value| !value.is_null() && fits(value));
     }
-    let mut dots = path.match_indices('.');
-    dots.find_map(|(at, _)| find(find(value, &path[..at])?, &path[at + 1..]))
+    path.match_indices('.').find_map(|(at, _)| {
+        let (first, rest) = (&path[..at], &path[at + 1..]);
+        match (first, value) {
+            ("*", Value::Array(list)) => list.iter().find_map(|one| find(one, rest, fits)),
+            _ => find(find(value, first, &|_| true)?, rest, fits),
+        }
+    })
 }
 
 /// All formats.
@@ -158,7 +203,21 @@ pub(crate) fn named(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
-/// The format that was chosen, why, and the others that fit as well.
+/// The format of text to which most lines belong, or that the first line begins.
+pub(crate) fn of_lines(lines: &[&str]) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| {
+        let begins = lines.iter().filter(|line| format.begins(line)).count();
+        begins * 2 > lines.len() || format.several && begins > 0
+    })
+}
+
+/// The API of a request.
+pub(crate) fn dialect(request: &Value) -> Option<&'static str> {
+    let mut dialects = DIALECTS.iter();
+    dialects.find(|dialect| dialect.signs_in(request).is_some()).map(|dialect| &*dialect.name)
+}
+
+/// The chosen format, why it was chosen, and the others that fit as well.
 #[derive(Debug)]
 pub(crate) struct Choice {
     pub(crate) format: &'static Format,
@@ -166,68 +225,21 @@ pub(crate) struct Choice {
     pub(crate) also: Vec<&'static str>,
 }
 
-/// The format that most of the first rows have.
+/// The format of most of the first rows.
 pub(crate) fn recognise(sample: &[Value]) -> Option<Choice> {
     let fits = FORMATS.iter().map(|format| {
         let rows = sample.iter().flat_map(|value| format.rows_of(value.clone()));
         let rows: Vec<_> = rows.take(SAMPLE).collect();
         let signs: Vec<_> = rows.iter().filter_map(|row| format.signs_in(row)).collect();
         let share = signs.len() as f64 / rows.len().max(1) as f64;
-        // What is refused is refused wherever it is seen.
-        let share = if format.refuse.is_empty() || share == 0.0 { share } else { 1.0 };
-        (format, share, signs.first().map_or_else(String::new, |signs| signs.join(", ")))
+        // A format that cannot be sent is refused even if few rows have it.
+        let share = if format.refuse.is_none() || share == 0.0 { share } else { 1.0 };
+        (share, format, signs)
     });
-    let mut fits: Vec<_> = fits.filter(|(_, share, _)| *share > 0.0).collect();
-    fits.sort_by(|(_, one, _), (_, other, _)| other.total_cmp(one));
-    let (format, share, signs) = fits.first()?;
-    let also = fits[1..].iter().filter(|(_, other, _)| other >= share);
-    let why = format!("{} % of the first rows have {}", (share * 100.0).round(), unescape(signs));
-    Some(Choice { format, why, also: also.map(|(format, ..)| format.name).collect() })
-}
-
-fn unescape(text: &str) -> String {
-    text.replace("\\u0020", " ")
-}
-
-fn parse(table: &'static str) -> Vec<Format> {
-    let mut formats: Vec<Format> = Vec::new();
-    for line in table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
-        if first == "format" {
-            let (name, title) = rest.split_once(": ").unwrap_or((rest, rest));
-            formats.push(Format { name, title, ..Format::default() });
-        } else if let Some(format) = formats.last_mut() {
-            format.read_line(first, rest);
-        }
-    }
-    formats
-}
-
-impl Format {
-    fn read_line(&mut self, first: &'static str, rest: &'static str) {
-        match (first, rest.split_once(' ')) {
-            (_, Some(("=", target))) => {
-                let (target, argument) = target.split_once(' ').unwrap_or((target, ""));
-                let rule = Rule::Use { target, argument };
-                self.members.push(Member { path: unescape(first), rule });
-            }
-            (_, Some(("-", reason))) => {
-                let rule = Rule::LeaveOut(reason);
-                self.members.push(Member { path: unescape(first), rule });
-            }
-            ("has", _) => self.signs.push(rest.split(' ').collect()),
-            ("rows", _) => self.rows = rest.split('.').collect(),
-            ("text", _) => self.text = rest,
-            ("only", _) => self.only = rest.split(' ').map(unescape).collect(),
-            ("sort", _) => self.sort = true,
-            ("dialect", _) => self.dialect = rest,
-            ("refuse", _) => self.refuse = rest,
-            _ => {}
-        }
-    }
-}
-
-/// Whether a row is the first line of a canonical file.
-pub(crate) fn has_version(row: &Value) -> bool {
-    row.get("plimsoll_traffic").is_some()
+    let mut fits: Vec<_> = fits.filter(|(share, ..)| *share > 0.0).collect();
+    fits.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+    let (share, format, signs) = fits.first()?;
+    let also = fits[1..].iter().filter(|(other, ..)| other >= share);
+    let why = format!("{} % of the first rows have {}", (share * 100.0).round(), signs.first()?);
+    Some(Choice { format, why, also: also.map(|(_, format, _)| &*format.name).collect() })
 }

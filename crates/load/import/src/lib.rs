@@ -1,187 +1,156 @@
-//! Converts recorded traffic to one canonical file, row by row, and counts every member that is
-//! left out. Each format is a table of members in `formats.txt`, read by one converter.
+//! Converts recorded traffic to one canonical file, row by row, and counts every unused member.
+//! Each format is a table of members in `formats.yaml`, which one converter reads.
 
 mod convert;
 mod draft;
 mod format;
-mod lines;
-mod log;
 mod messages;
 mod record;
 mod source;
 mod summary;
-mod value;
 
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-pub use record::{
-    After, Blocks, Dialect, Header, Line, Origin, Recorded, Request, VERSION, Wait, schema,
-};
+use convert::{Converter, Emit};
+use format::{Choice, OWN};
+pub use record::{After, Blocks, Header, Line, Request, VERSION, schema};
+use serde_json::{Value, json};
+use source::{Form, Source};
 pub use summary::{Summary, Tokens};
-
-use convert::Converter;
-use format::{Choice, OWN, has_version};
-use source::{Shape, Source};
 
 /// How to import.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Name of the format; `None` recognises it.
     pub format: Option<String>,
-    /// Skip rows that are broken, and count them.
+    /// Skip and count broken rows.
     pub skip_broken: bool,
 }
 
 /// Why a file cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The input cannot be read.
-    #[error("cannot read {0}: {1}")]
-    Read(String, io::Error),
+    /// The input cannot be read, has an unknown format, a broken row, or nothing to send.
+    #[error("{0}")]
+    Input(String),
     /// The output cannot be written.
     #[error("cannot write the requests: {0}")]
     Write(io::Error),
-    /// No format fits, or the one that fits has no requests to send.
-    #[error("{0}: {1}")]
-    Refused(String, String),
-    /// A row is broken.
-    #[error("{file}: {place}: {problem}; correct it, or leave such rows out with --skip-broken")]
-    Row {
-        /// Name of the file.
-        file: String,
-        /// Line or row.
-        place: String,
-        /// The member, and what is wrong with it.
-        problem: String,
-    },
-}
-
-impl ImportError {
-    /// Whether the input is at fault.
-    pub const fn is_usage(&self) -> bool {
-        !matches!(self, Self::Write(_))
-    }
 }
 
 /// Names of the formats, with their titles.
 pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
-    format::all().iter().map(|format| (format.name, format.title))
+    format::all().iter().map(|format| (&*format.name, &*format.title))
 }
 
-/// Converts a file; what is written is canonical.
+/// Converts a file to a canonical file.
 ///
 /// # Errors
-/// The file cannot be read, is of no known format, has a broken row, or has no request.
+/// The file cannot be read, has an unknown format, a broken row, or nothing to send.
 pub fn import(
     path: &Path,
     options: &Options,
     output: &mut dyn Write,
 ) -> Result<Summary, ImportError> {
-    let file = plimsoll_input::open(path);
-    let file = file.map_err(|error| ImportError::Read(path.display().to_string(), error))?;
+    let file = plimsoll_input::open(path)
+        .map_err(|error| ImportError::Input(format!("cannot read {}: {error}", path.display())))?;
+    let mut written = Ok(());
     let summary = read(path, file, options, &mut |line| {
-        serde_json::to_writer(&mut *output, &line)?;
-        output.write_all(b"\n")
+        if written.is_ok() {
+            written = serde_json::to_writer(&mut *output, &line)
+                .map_err(io::Error::from)
+                .and_then(|()| output.write_all(b"\n"));
+        }
+        Ok(())
     })?;
-    output.flush().map_err(ImportError::Write)?;
+    written.and_then(|()| output.flush()).map_err(ImportError::Write)?;
     Ok(summary)
 }
 
-/// Reads the requests of a file, or of what is in its place, line by line of the canonical form.
+/// Reads the requests of a file, as lines of a canonical file. The path is only a name.
 ///
 /// # Errors
-/// As [`import`].
+/// The same as [`import`].
 pub fn read(
     path: &Path,
     input: impl Read + 'static,
     options: &Options,
-    emit: &mut dyn FnMut(Line) -> io::Result<()>,
+    emit: &mut Emit<'_>,
 ) -> Result<Summary, ImportError> {
-    let file = path.display().to_string();
-    let unreadable = |error| ImportError::Read(file.clone(), error);
-    let mut source = Source::new(input).map_err(unreadable)?;
-    let mut shape = source.shape();
-    let choice = choose(&source, &mut shape, options.format.as_deref());
-    let choice = choice.map_err(|why| ImportError::Refused(file.clone(), why))?;
-    if choice.format.sort {
-        source = source.limited();
-    }
+    let file = path.display();
+    let refuse = |why: String| ImportError::Input(format!("{file}: {why}"));
+    let unreadable = |error| ImportError::Input(format!("cannot read {file}: {error}"));
+    let source = Source::new(input).map_err(unreadable)?;
+    let (form, choice) = choose(&source, options.format.as_deref()).map_err(refuse)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut converter = Converter::new(&choice, name, emit);
+    let source = if choice.format.sort { source.limited() } else { source };
+    if choice.format.name != OWN {
+        let tool = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
+        let source = json!({ "format": choice.format.name, "files": [name], "tool": tool });
+        let source = source.as_object().cloned().unwrap_or_default();
+        emit(Line::Header(Header { plimsoll_traffic: VERSION, source })).map_err(refuse)?;
+    }
+    let mut converter = Converter::new(choice, emit);
     let mut problem = None;
-    source
-        .read(shape, &mut |place, row| {
-            let Err(why) = row.and_then(|row| converter.add(place, row)) else {
-                return ControlFlow::Continue(());
-            };
-            if !options.skip_broken {
-                problem = Some((place, why));
-                return ControlFlow::Break(());
-            }
-            converter.skip(format!("{place}: {why}"));
-            ControlFlow::Continue(())
-        })
-        .map_err(unreadable)?;
-    if let Some((place, problem)) = problem {
-        return Err(ImportError::Row { file, place: place.to_string(), problem });
+    let read = source.read(form, &mut |(unit, number), row| {
+        let Err(why) = row.and_then(|row| converter.add(row)) else {
+            return ControlFlow::Continue(());
+        };
+        let why = format!("{unit} {number}: {why}");
+        if options.skip_broken {
+            converter.skip(why);
+            return ControlFlow::Continue(());
+        }
+        problem = Some(format!("{why}; correct it, or leave such rows out with --skip-broken"));
+        ControlFlow::Break(())
+    });
+    read.map_err(unreadable)?;
+    if let Some(problem) = problem {
+        return Err(refuse(problem));
     }
-    let summary = converter.finish(options.skip_broken);
-    let summary = summary.map_err(|problem| ImportError::Refused(file.clone(), problem))?;
-    if let Some(error) = converter.failed.take() {
-        return Err(ImportError::Write(error));
-    }
+    let summary = converter.finish().map_err(refuse)?;
     if summary.requests == 0 {
         let rows = summary.unused.iter().filter(|(name, _)| name.contains(" ("));
         let rows: Vec<_> = rows.map(|(name, count)| format!("{count} {name}")).collect();
         let (format, rows) = (&summary.format, rows.join(", "));
         let why = format!("has no request to send, read as {format}: {rows}; choose with --as");
-        return Err(ImportError::Refused(file, why));
+        return Err(refuse(why));
     }
     Ok(summary)
 }
 
-/// Whether a file is of a known format with signs of its own.
-pub fn is_traffic(path: &Path) -> bool {
-    let source = plimsoll_input::open(path).and_then(Source::new);
-    source.is_ok_and(|source| {
-        let mut shape = source.shape();
-        shape != Shape::Plain && choose(&source, &mut shape, None).is_ok()
-    })
-}
-
-/// The format, by its name or by the first rows.
-fn choose(source: &Source, shape: &mut Shape, name: Option<&str>) -> Result<Choice, String> {
-    let choice = match name {
-        Some(name) => {
+/// The form and the format, by its name or by the first rows.
+fn choose(source: &Source, name: Option<&str>) -> Result<(Form, Choice), String> {
+    let form = source.form();
+    let chosen = |format, why: &str| Choice { format, why: why.to_owned(), also: Vec::new() };
+    let (form, choice) = match (name, form) {
+        (Some(name), _) => {
             let format = format::named(name).ok_or_else(|| format!("unknown format `{name}`"))?;
-            *shape = Shape::of_text(format.text).unwrap_or(*shape);
-            Choice { format, why: "chosen with --as".to_owned(), also: Vec::new() }
+            let form = if format.is_text() { Form::Text(format) } else { form };
+            (form, chosen(format, "chosen with --as"))
         }
-        None => match shape.text_format() {
-            Some(choice) => choice,
-            None => by_rows(&source.sample(*shape))?,
-        },
+        (None, Form::Text(format)) => (form, chosen(format, "by the form of its lines")),
+        (None, _) => (form, by_rows(&source.sample(form))?),
     };
-    match choice.format.refuse {
-        "" => Ok(choice),
-        fix => Err(fix.to_owned()),
+    match &choice.format.refuse {
+        None => Ok((form, choice)),
+        Some(fix) => Err(fix.clone()),
     }
 }
 
-fn by_rows(rows: &[serde_json::Value]) -> Result<Choice, String> {
-    // Its requests have members of other formats.
-    if let Some(format) = format::named(OWN).filter(|_| rows.first().is_some_and(has_version)) {
-        let why = "its first line has plimsoll_traffic".to_owned();
-        return Ok(Choice { format, why, also: Vec::new() });
-    }
-    format::recognise(rows).ok_or_else(|| {
+fn by_rows(rows: &[Value]) -> Result<Choice, String> {
+    let first = rows.first().ok_or("has no request to send")?;
+    // A canonical request may have members of other formats.
+    let own = first.get("plimsoll_traffic").is_some();
+    format::recognise(if own { &rows[..1] } else { rows }).ok_or_else(|| {
         let names: Vec<_> = formats().map(|(name, _)| name).collect();
-        let first = rows.first().and_then(serde_json::Value::as_object);
-        let members: Vec<_> = first.into_iter().flat_map(|row| row.keys()).take(8).collect();
+        let members = first.as_object().into_iter().flat_map(|row| row.keys());
+        let members: Vec<_> = members.take(8).map(String::as_str).collect();
         format!(
-            "is of no known format (members of the first row: {members:?}); name it with --as: {}",
+            "unknown format (members of the first row: {}); choose one with --as: {}",
+            members.join(", "),
             names.join(", ")
         )
     })

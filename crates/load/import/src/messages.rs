@@ -1,19 +1,20 @@
-//! Messages: dialogues, replies, parts of `OpenTelemetry`, images; and names of secrets.
+//! Messages of dialogues, replies, spans and images, in the form of OpenAI's chat API.
 
 use serde_json::{Value, json};
 
-use crate::value::{text, unpacked};
+use crate::draft::{text, unpacked};
 
-/// Texts in a text, a list of texts, or lists of `{name, contents}`.
-pub(crate) fn texts(value: &Value) -> Result<Vec<String>, String> {
+/// Texts of a text, a list of texts, or lists of `{name, contents}`.
+pub(crate) fn texts(value: Value) -> Result<Vec<Value>, String> {
     match value {
-        Value::String(text) => Ok(vec![text.clone()]),
+        Value::String(_) => Ok(vec![value]),
         Value::Array(list) => {
-            let lists: Result<Vec<_>, _> = list.iter().map(texts).collect();
-            Ok(lists?.concat())
+            Ok(list.into_iter().map(texts).collect::<Result<Vec<_>, _>>()?.concat())
         }
-        Value::Object(named) if named.contains_key("contents") => texts(&named["contents"]),
-        _ => Err(format!("is {value}, not text")),
+        Value::Object(mut named) if named.contains_key("contents") => {
+            texts(named["contents"].take())
+        }
+        other => Err(format!("is {other:.60}, not text")),
     }
 }
 
@@ -25,132 +26,126 @@ pub(crate) fn image(value: &Value) -> Value {
     json!({ "type": "image_url", "image_url": { "url": url } })
 }
 
-/// The messages of a recorded reply, in the forms that logs keep.
-pub(crate) fn reply(value: Value) -> Option<Vec<Value>> {
+/// The messages of a recorded reply: a text, a response, a message, or a list of messages.
+pub(crate) fn reply(value: Value) -> Option<Value> {
+    let is_message = |value: &Value| value.get("role").is_some();
     match value {
-        Value::String(text) if !text.is_empty() => {
-            Some(vec![json!({ "role": "assistant", "content": text })])
-        }
-        Value::Object(mut object) => {
-            if let Some(message) =
-                object.get("choices").and_then(|choices| choices[0].get("message"))
-            {
-                return Some(vec![message.clone()]);
-            }
-            object.remove("role").map(|role| {
-                object.insert("role".to_owned(), role);
-                vec![Value::Object(object)]
-            })
-        }
-        Value::Array(list)
-            if list.iter().all(|one| one.get("role").is_some()) && !list.is_empty() =>
-        {
-            Some(list)
-        }
+        Value::String(text) => Some(json!([{ "role": "assistant", "content": text }])),
+        Value::Object(_) if is_message(&value) => Some(json!([value])),
+        Value::Object(_) => Some(json!([value["choices"][0].get("message")?])),
+        Value::Array(list) if list.iter().all(is_message) => Some(list.into()),
         _ => None,
     }
 }
 
-/// A turn of a dialogue in any of its forms, as messages.
-pub(crate) fn from_turn(turn: &Value, dropped: &mut Vec<String>) -> Result<Vec<Value>, String> {
-    const USED: [&str; 6] = ["from", "value", "role", "content", "human", "assistant"];
-    let turn = unpacked(turn.clone());
-    let Value::Object(members) = &turn else {
-        return Err(format!("a turn is {turn}, not an object"));
+/// The messages of a turn of a dialogue. The members in `dropped` have no place in them.
+pub(crate) fn from_turn(turn: Value, dropped: &mut Vec<String>) -> Result<Vec<Value>, String> {
+    const USED: [&str; 4] = ["from", "value", "role", "content"];
+    let mut turn = unpacked(turn);
+    if let (Some(human), Some(assistant)) = (turn.get("human"), turn.get("assistant")) {
+        return Ok(vec![
+            json!({ "role": "user", "content": human }),
+            json!({ "role": "assistant", "content": assistant }),
+        ]);
+    }
+    let Some(members) = turn.as_object() else {
+        return Err(format!("a turn is {turn:.60}, not an object"));
     };
-    if !members.contains_key("role") {
-        let others = members.keys().filter(|name| !USED.contains(&name.as_str()));
-        dropped.extend(others.map(|name| format!("{name} (of a turn)")));
-    }
-    if let (Some(human), Some(assistant)) = (members.get("human"), members.get("assistant")) {
-        let user = json!({ "role": "user", "content": human });
-        return Ok(vec![user, json!({ "role": "assistant", "content": assistant })]);
-    }
-    let role = members.get("from").or_else(|| members.get("role")).map(text).unwrap_or_default();
-    let content = members.get("value").or_else(|| members.get("content")).unwrap_or(&Value::Null);
-    let role = match role.as_str() {
+    let is_message = members.contains_key("role");
+    let others = members.keys().filter(|name| !is_message && !USED.contains(&&***name));
+    dropped.extend(others.map(|name| format!("{name} (of a turn)")));
+    let name = if is_message { "role" } else { "from" };
+    let role = match turn[name].as_str().unwrap_or_default() {
         "human" | "user" => "user",
         "gpt" | "assistant" | "chatgpt" | "bing" | "model" => "assistant",
-        "system" => "system",
-        "developer" => "developer",
+        role @ ("system" | "developer" | "tool") => role,
         "function_call" => {
-            let call = unpacked(content.clone());
-            let arguments = call.get("arguments").map(text).unwrap_or_default();
-            let function = json!({ "name": call["name"], "arguments": arguments });
+            let call = unpacked(turn["value"].take());
+            let function = json!({ "name": call["name"], "arguments": text(&call["arguments"]) });
             let call = json!({ "id": "call", "type": "function", "function": function });
-            let message = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
-            return Ok(vec![message]);
+            return Ok(vec![json!({ "role": "assistant", "content": null, "tool_calls": [call] })]);
         }
-        "observation" | "tool" if members.contains_key("from") => {
-            return Ok(vec![json!({ "role": "tool", "tool_call_id": "call", "content": content })]);
-        }
-        "tool" => "tool",
+        "observation" => "tool",
         other => return Err(format!("a turn is of `{other}`; expected human, gpt or system")),
     };
-    if members.contains_key("role") {
-        let mut turn = turn;
+    let mut message = json!({ "role": role, "content": turn["value"] });
+    if is_message {
         turn["role"] = role.into();
-        return Ok(vec![turn]);
+        message = turn
+    } else if role == "tool" {
+        message["tool_call_id"] = "call".into()
     }
-    Ok(vec![json!({ "role": role, "content": content })])
+    Ok(vec![message])
 }
 
-/// `<image>` marks in the first user's text become the images beside the dialogue.
+/// Puts images in place of the `<image>` marks of the first user's text.
 pub(crate) fn place_images(messages: &mut [Value], images: Vec<Value>) {
     let first = messages.iter_mut().find(|one| one["role"] == "user");
     let Some(message) = first.filter(|_| !images.is_empty()) else { return };
     let words = text(&message["content"]);
     let (mut parts, mut images) = (Vec::new(), images.into_iter());
     for (index, piece) in words.split("<image>").enumerate() {
-        if index > 0 {
-            parts.extend(images.next());
-        }
+        parts.extend(images.by_ref().take(usize::from(index > 0)));
+        let piece = piece.trim_start_matches('\n');
         if !piece.trim().is_empty() {
-            parts.push(json!({ "type": "text", "text": piece.trim_start_matches('\n') }));
+            parts.push(json!({ "type": "text", "text": piece }));
         }
     }
-    parts.extend(images);
-    message["content"] = parts.into();
+    message["content"] = parts.into_iter().chain(images).collect();
 }
 
-/// Messages of parts (`OpenTelemetry`) as those of OpenAI's chat.
+/// Splits a dialogue into prompts and replies. Messages without a user's or a tool's turn are left
+/// out.
+pub(crate) fn exchanges(messages: Vec<Value>) -> Vec<(Vec<Value>, Option<Value>)> {
+    let is_question = |message: &Value| message["role"] == "user" || message["role"] == "tool";
+    let (mut all, mut open) = (Vec::new(), Vec::new());
+    for message in messages {
+        if message["role"] == "assistant" && open.iter().any(is_question) {
+            all.push((std::mem::take(&mut open), Some(message)));
+        } else {
+            open.push(message);
+        }
+    }
+    if open.iter().any(is_question) {
+        all.push((open, None));
+    }
+    all
+}
+
+/// Messages that consist of parts (`OpenTelemetry`).
 pub(crate) fn from_parts(value: Value, dropped: &mut Vec<String>) -> Vec<Value> {
     let Value::Array(list) = value else { return Vec::new() };
     // System instructions are parts without a message around them.
     let bare = list.first().is_some_and(|one| one.get("parts").is_none());
     let list = if bare { vec![json!({ "role": "system", "parts": list })] } else { list };
     let mut messages = Vec::new();
-    for message in &list {
+    for message in list {
         let (mut content, mut calls) = (Vec::new(), Vec::new());
         let parts = message["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
         if parts.is_empty() {
             dropped.push("messages without parts (their content was not recorded)".to_owned());
         }
         for part in parts {
-            let kind = text(&part["type"]);
-            match kind.as_str() {
+            let either = |one: &str, other: &str| text(part.get(one).unwrap_or(&part[other]));
+            match text(&part["type"]).as_str() {
                 "text" => content.push(json!({ "type": "text", "text": part["content"] })),
                 "uri" => content.push(image(&part["uri"])),
                 "blob" => {
                     let kind = part["mime_type"].as_str().unwrap_or("image/png");
-                    let data = part.get("content").or_else(|| part.get("data"));
-                    let data = data.map(text).unwrap_or_default();
-                    content.push(image(&json!(format!("data:{kind};base64,{data}"))));
+                    let url = format!("data:{kind};base64,{}", either("content", "data"));
+                    content.push(image(&url.into()));
                 }
-                "tool_call" => {
-                    let function =
-                        json!({ "name": part["name"], "arguments": text(&part["arguments"]) });
-                    calls.push(
-                        json!({ "id": part["id"], "type": "function", "function": function }),
-                    );
-                }
-                "tool_call_response" => {
-                    let result = part.get("response").or_else(|| part.get("result"));
-                    let result = result.map(text).unwrap_or_default();
-                    let id = &part["id"];
-                    messages.push(json!({ "role": "tool", "tool_call_id": id, "content": result }));
-                }
-                _ => dropped.push(format!("parts of type {kind}")),
+                "tool_call" => calls.push(json!({
+                    "id": part["id"],
+                    "type": "function",
+                    "function": { "name": part["name"], "arguments": text(&part["arguments"]) },
+                })),
+                "tool_call_response" => messages.push(json!({
+                    "role": "tool",
+                    "tool_call_id": part["id"],
+                    "content": either("response", "result"),
+                })),
+                kind => dropped.push(format!("parts of type {kind}")),
             }
         }
         let content = match content.as_slice() {
@@ -166,40 +161,4 @@ pub(crate) fn from_parts(value: Value, dropped: &mut Vec<String>) -> Vec<Value> 
         messages.push(whole);
     }
     messages
-}
-
-/// Whether a header, parameter or member of this name is a credential.
-pub(crate) fn has_secret_name(name: &str) -> bool {
-    const NAMES: [&str; 12] = [
-        "authorization",
-        "cookie",
-        "api-key",
-        "apikey",
-        "access-token",
-        "auth-token",
-        "secret",
-        "password",
-        "signature",
-        "x-goog-api-key",
-        "session-token",
-        "security-token",
-    ];
-    let name = name.to_ascii_lowercase().replace('_', "-");
-    ["key", "token", "sig", "auth", "code"].contains(&name.as_str())
-        || NAMES.iter().any(|secret| name.contains(secret))
-}
-
-/// Bytes of text, for an estimate of tokens; images count nothing.
-pub(crate) fn bytes_of(value: &Value) -> usize {
-    const NOT_TEXT: [&str; 4] = ["role", "type", "id", "data"];
-    match value {
-        Value::String(text) if text.starts_with("data:") => 0,
-        Value::String(text) => text.len(),
-        Value::Array(list) => list.iter().map(bytes_of).sum(),
-        Value::Object(map) => {
-            let plain = map.iter().filter(|(name, _)| !NOT_TEXT.contains(&name.as_str()));
-            plain.map(|(_, value)| bytes_of(value)).sum()
-        }
-        _ => 0,
-    }
 }

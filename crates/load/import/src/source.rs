@@ -1,54 +1,34 @@
-//! Rows of a file, whatever they are packed in: lines, JSON, CSV, logs; gzip, BOM, CRLF.
+//! Rows of a file: lines of JSON, JSON documents, CSV or text, also compressed.
 
 use std::fmt;
-use std::io::{self, BufRead as _, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::ops::ControlFlow;
 
 use flate2::read::MultiGzDecoder;
 use plimsoll_input::MOST;
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize as _;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::format::{self, Choice};
-use crate::lines::{Place, Sink, read_lines};
+use crate::format::{self, Format, SAMPLE};
 
+/// Bytes by which the form and the format are recognised.
 const HEAD: u64 = 1 << 20;
 
-/// How rows are packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+/// Unit and number of a row: `line 3`.
+pub(crate) type Place = (&'static str, u64);
+
+/// Receives rows, or why one cannot be read.
+pub(crate) type Sink<'s> = dyn FnMut(Place, Result<Value, String>) -> ControlFlow<()> + 's;
+
+/// How the file separates its rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
     JsonLines,
     Json,
     Csv(u8),
-    Combined,
-    Targets,
-    OtherLog,
-    Plain,
-}
-
-impl Shape {
-    /// The shape of a format of text.
-    pub(crate) fn of_text(name: &str) -> Option<Self> {
-        match name {
-            "combined" => Some(Self::Combined),
-            "targets" => Some(Self::Targets),
-            "other-log" => Some(Self::OtherLog),
-            "plain" => Some(Self::Plain),
-            _ => None,
-        }
-    }
-
-    /// The format of text that has this shape.
-    pub(crate) fn text_format(self) -> Option<Choice> {
-        let format =
-            format::all().iter().find(|format| Self::of_text(format.text) == Some(self))?;
-        let why = match self {
-            Self::Combined => "lines have a time in brackets and a quoted request",
-            Self::Targets => "it begins with a method and a URL",
-            _ => "the first line is neither JSON, CSV with known columns, nor a log",
-        };
-        Some(Choice { format, why: why.to_owned(), also: Vec::new() })
-    }
+    Text(&'static Format),
 }
 
 /// An opened file: its first part, and the rest.
@@ -76,104 +56,65 @@ impl Source {
         Ok(Self { head, rest })
     }
 
-    /// How the rows are packed, by the first part.
-    pub(crate) fn shape(&self) -> Shape {
+    /// The form of the file, by its first part.
+    pub(crate) fn form(&self) -> Form {
         let text = String::from_utf8_lossy(&self.head);
-        let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let lines = &lines[..lines.len().min(format::SAMPLE)];
-        let start = text.trim_start().as_bytes();
-        let second = start.get(1..).and_then(|rest| rest.iter().find(|b| !b.is_ascii_whitespace()));
-        match (start.first(), second) {
-            (Some(b'{'), Some(b'"' | b'}')) => {
-                let whole = lines.iter().any(|line| line.starts_with('{') && is_json(line));
-                return if whole { Shape::JsonLines } else { Shape::Json };
-            }
-            (Some(b'['), Some(b'{' | b'[' | b']' | b'"')) => {
-                let mut lists = lines.iter().filter(|line| line.starts_with('['));
-                let whole = lists.next().is_some_and(|line| is_dialogue(line));
-                return if whole { Shape::JsonLines } else { Shape::Json };
-            }
-            _ => {}
+        let lines: Vec<_> =
+            text.lines().filter(|line| !line.trim().is_empty()).take(SAMPLE).collect();
+        let start: String = text.split_whitespace().take(2).collect();
+        if ["{\"", "{}", "[{", "[[", "[]", "[\""].iter().any(|json| start.starts_with(json)) {
+            let mut whole = lines.iter().filter(|line| is_row(line));
+            return if whole.next().is_some() { Form::JsonLines } else { Form::Json };
         }
-        if lines.iter().filter(|line| crate::log::combined(line).is_some()).count() * 2
-            > lines.len()
-        {
-            return Shape::Combined;
-        }
-        if lines.iter().find(|line| !line.starts_with('#')).is_some_and(|line| is_target(line)) {
-            return Shape::Targets;
-        }
-        if let Some(delimiter) = lines.first().and_then(|line| delimiter(line)) {
-            return Shape::Csv(delimiter);
-        }
-        let strange = lines.iter().filter(|line| is_log_or_table(line)).count();
-        if strange * 2 > lines.len() { Shape::OtherLog } else { Shape::Plain }
+        let delimiter = lines.first().and_then(|line| delimiter(line));
+        let text = || format::of_lines(&lines).map_or(Form::JsonLines, Form::Text);
+        delimiter.map_or_else(text, Form::Csv)
     }
 
     /// The first rows.
-    pub(crate) fn sample(&self, shape: Shape) -> Vec<Value> {
+    pub(crate) fn sample(&self, form: Form) -> Vec<Value> {
         let mut rows = Vec::new();
         let head = Self { head: self.head.clone(), rest: Box::new(io::empty()) };
-        // The first part ends anywhere: an error there says nothing.
-        let _ = head.read(shape, &mut |_, row| {
+        // The first part may end within a row, so errors are ignored.
+        let _ = head.read(form, &mut |_, row| {
             rows.extend(row);
-            if rows.len() < format::SAMPLE {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
+            if rows.len() < SAMPLE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         rows
     }
 
-    /// The file up to the size that may be held in memory; more of it reads as broken.
+    /// Ends the file at the maximum size to keep in memory; a longer one is broken there.
     pub(crate) fn limited(self) -> Self {
         Self { head: self.head, rest: Box::new(self.rest.take(MOST)) }
     }
 
-    /// Gives every row to the sink, until it has enough.
-    pub(crate) fn read(self, shape: Shape, sink: &mut Sink<'_>) -> io::Result<()> {
+    /// Sends every row to the sink, until it breaks.
+    pub(crate) fn read(self, form: Form, sink: &mut Sink<'_>) -> io::Result<()> {
         let reader = BufReader::new(Cursor::new(self.head).chain(self.rest));
-        match shape {
-            Shape::Json => read_json(reader, sink),
-            Shape::Csv(delimiter) => read_csv(reader, delimiter, sink),
-            Shape::Targets => crate::log::read_targets(reader, sink),
-            Shape::JsonLines => read_lines(reader, &mut |place, line| {
-                sink(place, line.and_then(|line| json_line(&line)))
+        match form {
+            Form::Json => read_json(reader, sink),
+            Form::Csv(delimiter) => read_csv(reader, delimiter, sink),
+            Form::JsonLines => read_lines(reader, &mut |place, line| {
+                sink(
+                    place,
+                    line.and_then(|line| {
+                        serde_json::from_str(&line).map_err(|error| broken(&error))
+                    }),
+                )
             }),
-            Shape::Combined => read_lines(reader, &mut |place, line| {
-                // Noise on the port is common in logs, and nothing that was to be sent.
-                sink(place, line.map(|line| crate::log::combined(&line).unwrap_or(Value::Null)))
-            }),
-            Shape::OtherLog | Shape::Plain => read_lines(reader, &mut |place, line| {
-                sink(place, line.map(|line| serde_json::json!({ "prompt": line })))
-            }),
+            Form::Text(format) => read_text(reader, format, sink),
         }
     }
 }
 
-fn json_line(line: &str) -> Result<Value, String> {
-    serde_json::from_str(line).map_err(|error| format!("is not valid JSON ({error})"))
+fn broken(error: &serde_json::Error) -> String {
+    format!("is not valid JSON ({error})")
 }
 
-fn is_json(line: &str) -> bool {
-    serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok()
-}
-
-fn is_dialogue(line: &str) -> bool {
-    serde_json::from_str::<Value>(line).is_ok_and(|list| list[0].get("role").is_some())
-}
-
-/// Lines that nobody would send as prompts.
-fn is_log_or_table(line: &str) -> bool {
-    let numbers = line.split(',').filter(|field| field.trim().parse::<f64>().is_ok()).count();
-    line.contains(" HTTP/") && line.contains('"') || numbers > 2
-}
-
-fn is_target(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    let method = words.next().is_some_and(|word| word.bytes().all(|b| b.is_ascii_uppercase()));
-    method && words.next().is_some_and(|url| url.starts_with("http")) && words.next().is_none()
+/// Whether a line is a whole row: an object, or a dialogue as a list of messages.
+fn is_row(line: &str) -> bool {
+    let is_object = line.starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok();
+    is_object || serde_json::from_str::<Value>(line).is_ok_and(|list| list[0].get("role").is_some())
 }
 
 /// The delimiter of a first line that names the columns of a format.
@@ -181,53 +122,89 @@ fn delimiter(line: &str) -> Option<u8> {
     [b',', b';', b'\t'].into_iter().find(|delimiter| {
         let names = line.split(char::from(*delimiter)).map(|name| name.trim().trim_matches('"'));
         let row: Map<_, _> = names.map(|name| (name.to_owned(), Value::from("x"))).collect();
-        format::recognise(&[Value::Object(row)]).is_some()
+        format::recognise(&[row.into()]).is_some()
     })
 }
 
-fn read_csv(reader: impl Read, delimiter: u8, sink: &mut Sink<'_>) -> io::Result<()> {
-    let mut csv = csv::ReaderBuilder::new();
-    let mut csv = csv.delimiter(delimiter).flexible(true).from_reader(reader);
-    let names = csv.headers()?.clone();
-    for record in csv.records() {
-        let row = match record {
-            Ok(record) => {
-                let line = record.position().map_or(0, csv::Position::line);
-                let members = names.iter().zip(&record).filter(|(_, value)| !value.is_empty());
-                let members = members.map(|(name, value)| (name.trim().to_owned(), value.into()));
-                let row = if record.len() == names.len() {
-                    Ok(Value::Object(members.collect()))
-                } else {
-                    Err(format!("has {} columns of {}", record.len(), names.len()))
-                };
-                sink(Place::Line(line), row)
-            }
-            Err(error) if error.is_io_error() => return Err(error.into()),
-            Err(error) => {
-                let line = error.position().map_or(0, csv::Position::line);
-                sink(Place::Line(line), Err(error.to_string()))
-            }
-        };
-        if row.is_break() {
+/// Sends lines without their ends, and skips empty ones.
+fn read_lines(
+    mut reader: impl BufRead,
+    sink: &mut dyn FnMut(Place, Result<String, String>) -> ControlFlow<()>,
+) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    for number in 1.. {
+        bytes.clear();
+        if reader.by_ref().take(MOST).read_until(b'\n', &mut bytes)? == 0 {
+            break;
+        }
+        if bytes.len() as u64 == MOST {
+            let why = format!("line {number} has more than {} MiB", MOST >> 20);
+            return Err(io::Error::other(why));
+        }
+        let line = str::from_utf8(&bytes).map_err(|_| "is not UTF-8".to_owned());
+        let line = line.map(|line| line.trim_end_matches(['\n', '\r']).to_owned());
+        let is_empty = line.as_ref().is_ok_and(|line| line.trim().is_empty());
+        if !is_empty && sink(("line", number), line).is_break() {
             break;
         }
     }
     Ok(())
 }
 
-/// Documents in a row; the elements of a list are rows of their own.
+/// Reads records of text. In a list of targets, a line that does not begin a record continues the one before.
+fn read_text(reader: impl BufRead, format: &Format, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut open: Option<(Place, String)> = None;
+    read_lines(reader, &mut |place, line| {
+        let line = match line {
+            Ok(line) => line,
+            Err(why) => return sink(place, Err(why)),
+        };
+        if format.several && !format.begins(&line) {
+            if let Some((_, record)) = open.as_mut().filter(|_| !line.starts_with('#')) {
+                *record = format!("{record}\n{line}");
+            }
+            return ControlFlow::Continue(());
+        }
+        let before = open.replace((place, line));
+        before.map_or(ControlFlow::Continue(()), |(place, record)| {
+            sink(place, Ok(format.parse(&record)))
+        })
+    })?;
+    if let Some((place, record)) = open {
+        let _ = sink(place, Ok(format.parse(&record)));
+    }
+    Ok(())
+}
+
+fn read_csv(reader: impl Read, delimiter: u8, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut csv = csv::ReaderBuilder::new();
+    let mut csv = csv.delimiter(delimiter).trim(csv::Trim::Headers).from_reader(reader);
+    let names = csv.headers()?.clone();
+    for record in csv.records() {
+        let (position, row) = match &record {
+            Ok(record) => (record.position(), Ok(names.iter().zip(record).collect())),
+            Err(error) if error.is_io_error() => return Err(io::Error::other(error.to_string())),
+            Err(error) => (error.position(), Err(error.to_string())),
+        };
+        if sink(("line", position.map_or(0, csv::Position::line)), row).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Reads JSON documents. The elements of a list are rows.
 fn read_json(reader: impl Read, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut json = serde_json::Deserializer::from_reader(reader);
     let mut rows = Rows { sink, count: 0, stopped: false };
     while json.end().is_err() {
-        match rows.by_ref().deserialize(&mut json) {
+        match (&mut rows).deserialize(&mut json) {
             Ok(()) => {}
             Err(_) if rows.stopped => break,
             Err(error) if error.is_io() => return Err(error.into()),
             Err(error) => {
-                // No row can be found behind broken JSON.
-                let place = Place::Line(error.line() as u64);
-                let _ = (rows.sink)(place, Err(format!("is not valid JSON ({error})")));
+                // Broken JSON hides where the next row begins.
+                let _ = (rows.sink)(("line", error.line() as u64), Err(broken(&error)));
                 break;
             }
         }
@@ -241,21 +218,15 @@ struct Rows<'r, 's> {
     stopped: bool,
 }
 
-struct RowsRef<'a, 'r, 's>(&'a mut Rows<'r, 's>);
-
-impl<'r, 's> Rows<'r, 's> {
-    fn by_ref(&mut self) -> RowsRef<'_, 'r, 's> {
-        RowsRef(self)
-    }
-
-    fn give<E: serde::de::Error>(&mut self, row: Value) -> Result<(), E> {
+impl Rows<'_, '_> {
+    fn send<E: serde::de::Error>(&mut self, row: Value) -> Result<(), E> {
         self.count += 1;
-        self.stopped = (self.sink)(Place::Row(self.count), Ok(row)).is_break();
+        self.stopped = (self.sink)(("row", self.count), Ok(row)).is_break();
         if self.stopped { Err(E::custom("enough")) } else { Ok(()) }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for RowsRef<'_, '_, '_> {
+impl<'de> DeserializeSeed<'de> for &mut Rows<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
@@ -263,7 +234,7 @@ impl<'de> DeserializeSeed<'de> for RowsRef<'_, '_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for RowsRef<'_, '_, '_> {
+impl<'de> Visitor<'de> for &mut Rows<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -272,16 +243,12 @@ impl<'de> Visitor<'de> for RowsRef<'_, '_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         while let Some(row) = list.next_element()? {
-            self.0.give(row)?;
+            self.send(row)?;
         }
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let mut row = Map::new();
-        while let Some((name, value)) = members.next_entry()? {
-            row.insert(name, value);
-        }
-        self.0.give(Value::Object(row))
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<(), A::Error> {
+        self.send(Value::Object(Map::deserialize(MapAccessDeserializer::new(members))?))
     }
 }

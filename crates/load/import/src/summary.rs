@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What was imported, and what was left out.
+/// Counts of an import, and its unused members.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Name and title of the format.
@@ -25,8 +25,6 @@ pub struct Summary {
     pub span_ms: Option<f64>,
     /// Requests whose recorded status is 400 or higher.
     pub failed: u64,
-    /// Hosts of the URLs, with their counts.
-    pub hosts: BTreeMap<String, u64>,
     /// Members and rows that are not used, with reason and count.
     pub unused: BTreeMap<String, u64>,
     /// Rows that were skipped as broken.
@@ -35,23 +33,26 @@ pub struct Summary {
     pub skipped_first: Vec<String>,
 }
 
+impl Summary {
+    /// The unused members with their counts; empty if every member is used.
+    pub fn unused_members(&self) -> String {
+        let unused = self.unused.iter().map(|(name, count)| format!("{name} ({count})"));
+        unused.collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// Tokens of all requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// As the file states them.
+    /// The sum.
     pub stated: u64,
-    /// Four bytes of text for each, where the file states none.
-    pub estimated: u64,
-    /// Requests of which neither is known.
+    /// Requests whose number is unknown.
     pub unknown: u64,
 }
 
 impl Tokens {
-    pub(crate) fn add(&mut self, stated: Option<u64>, bytes: Option<usize>) {
-        match (stated, bytes) {
-            (Some(stated), _) => self.stated += stated,
-            (None, Some(bytes)) => self.estimated += (bytes as u64).div_ceil(4),
-            (None, None) => self.unknown += 1,
-        }
+    pub(crate) fn add(&mut self, tokens: Option<u64>) {
+        self.stated += tokens.unwrap_or(0);
+        self.unknown += u64::from(tokens.is_none());
     }
 }

@@ -279,10 +279,8 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
 /// The members of recorded traffic that are not sent, by file.
 fn unsent(plan: &Plan) -> Vec<String> {
     let files = plan.traffic_files().into_iter().filter_map(|(file, trace)| {
-        let unused = trace.summary().unused.iter();
-        let unused: Vec<_> = unused.map(|(name, count)| format!("{name} ({count})")).collect();
-        Some(format!("{} of {}", unused.join(", "), file.file_name()?.display()))
-            .filter(|_| !unused.is_empty())
+        let unused = Some(trace.summary().unused_members()).filter(|unused| !unused.is_empty())?;
+        Some(format!("{unused} of {}", file.file_name()?.display()))
     });
     files.collect()
 }

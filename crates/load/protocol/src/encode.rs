@@ -221,18 +221,16 @@ impl Encoder {
         messages: &[Message],
     ) {
         let EncoderOptions { model, parameters, .. } = &self.options;
-        let model = Some(model).filter(|model| !model.is_empty()).or(request.model.as_ref());
+        let recorded = request.model.as_ref().unwrap_or(model);
+        let model = if model.is_empty() { recorded } else { model };
         let mut members = request.members.as_ref().clone();
         for (name, value) in parameters {
             members.entry(name).or_insert_with(|| value.clone());
         }
-        if let Some(model) = model {
-            members.insert("model".to_owned(), model.as_str().into());
-        }
-        out.extend_from_slice(Value::Object(members).to_string().as_bytes());
-        // The brace: what follows is written behind the members.
-        out.pop();
-        let start = out.len();
+        members.insert("model".to_owned(), model.as_str().into());
+        let members = Value::Object(members).to_string();
+        // Further members follow in place of the brace.
+        out.extend_from_slice(members.trim_end_matches('}').as_bytes());
         if let Some(template) = self.template() {
             if !messages.is_empty() {
                 push_dialogue(out, template, None, messages);
@@ -243,10 +241,6 @@ impl Encoder {
             if turn.stream && request.streams().is_none() {
                 push(out, self.stream);
             }
-        }
-        // Of an object without members, the first comma is too many.
-        if out.get(start - 1) == Some(&b'{') && out.len() > start {
-            out.remove(start);
         }
         out.push(b'}');
     }

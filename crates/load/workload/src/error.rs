@@ -6,21 +6,21 @@ use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
 
-/// The most tokens of one text. More would be tens of megabytes in every request.
+/// Maximum number of tokens in a text. More would be tens of megabytes in every request.
 pub const MAX_TOKENS: u32 = 10_000_000;
 
-/// The most bytes of one argument.
+/// Maximum size of an argument in bytes.
 pub const MAX_ARGUMENT_BYTES: u32 = 16 << 20;
 
 /// Why a workload cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// Scenarios that cannot be played, with all their problems.
+    /// Invalid scenarios, with all their problems.
     #[error("{}", OnePerLine(.0))]
     Scenarios(Vec<ScenarioProblem>),
-    /// A tokenizer that cannot be used: give another `tokenizer.json`, or leave it out, so
-    /// that every word counts as one token.
+    /// An unusable tokenizer: give another `tokenizer.json`, or omit it to count every word as one
+    /// token.
     #[error("{}: the tokenizer {cause}: give a `tokenizer.json` of another model, or leave `tokenizer` out (every word then counts as one token)", file.display())]
     Tokenizer {
         /// The file.
@@ -28,7 +28,7 @@ pub enum WorkloadError {
         /// The cause.
         cause: String,
     },
-    /// A file that cannot be read: check its path and permissions.
+    /// An unreadable file: check its path and permissions.
     #[error("{}: cannot be read ({source}): check the path and the permissions", file.display())]
     Read {
         /// The file.
@@ -36,10 +36,10 @@ pub enum WorkloadError {
         /// The error of the system.
         source: io::Error,
     },
-    /// Recorded traffic that cannot be imported or played; it says why.
+    /// Recorded traffic that cannot be imported or replayed, with the reason.
     #[error("{0}")]
     Import(String),
-    /// A trace that cannot be played as requested.
+    /// A trace whose window or speed is invalid.
     #[error("{}: {fault}", file.display())]
     Window {
         /// The file.
@@ -49,7 +49,7 @@ pub enum WorkloadError {
     },
 }
 
-/// One thing that is wrong with one scenario.
+/// A problem of a scenario.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("scenario `{scenario}`, `{field}`: {fault}")]
 pub struct ScenarioProblem {
@@ -65,7 +65,7 @@ pub struct ScenarioProblem {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioFault {
-    /// There is no scenario, or there are too many: write between 1 and 65,535.
+    /// The number of scenarios is 0 or too high: write between 1 and 65,535.
     #[error("there are {0} scenarios: write between 1 and 65535")]
     Number(usize),
     /// The weight is negative or not finite: write a number from 0 up.
@@ -74,13 +74,13 @@ pub enum ScenarioFault {
     /// No scenario has a weight: give at least one.
     #[error("no scenario has a weight above 0: give at least one")]
     NoWeight,
-    /// The conversation has no turn: ask for at least one.
+    /// The conversation lacks turns: ask for at least one.
     #[error("there are no turns: ask for at least 1")]
     NoTurns,
     /// The list is empty: write at least one text.
     #[error("the list is empty: write at least one text")]
     NoTexts,
-    /// The file of traffic cannot be sent; it says why.
+    /// Recorded traffic that cannot be replayed, with the reason.
     #[error("{0}")]
     Traffic(String),
     /// Recorded requests are for other protocols.
@@ -88,7 +88,7 @@ pub enum ScenarioFault {
         "has requests for {0}, and the scenario sends {1}: write their `protocol`, or import a file for each protocol"
     )]
     Dialects(String, &'static str),
-    /// Prompts are in order only where each conversation has one of the only scenario.
+    /// Ordered prompts require a single scenario and one prompt per conversation.
     #[error(
         "`order: file` is for a single scenario with conversations of one turn: leave out the others and `turns`, or write `order: random`"
     )]
@@ -111,10 +111,10 @@ pub enum ScenarioFault {
         /// The reason.
         cause: String,
     },
-    /// A body and a file of one: leave one out.
+    /// Both a body and a body file: omit one.
     #[error("there is a `body` as well: leave one of the two out")]
     TwoBodies,
-    /// A distribution of lengths that is none; the message says how to write one.
+    /// An invalid distribution of lengths; the message contains the fix.
     #[error("{0}")]
     Length(&'static str),
     /// The text would have no tokens, or more than a request can carry.
@@ -133,15 +133,15 @@ pub enum ScenarioFault {
         "the protocol `{0}` has no steps: write `{0}` with at least one of `steps` that has a weight above 0"
     )]
     NoSteps(&'static str),
-    /// A step lacks the name of what it is about.
+    /// A step lacks the name of its tool, prompt or resource.
     #[error(
         "the step does not say what it is about: write `name` with the tool, the prompt or the URI of the resource"
     )]
     NoStepName,
-    /// A step has a key that its method does not have.
+    /// A step has a key that its method does not support.
     #[error("steps of this method have no `{0}`: leave it out, or change the `method`")]
     StepKey(&'static str),
-    /// A method that the revision does not have.
+    /// A method that the revision does not support.
     #[error("revision {0} does not have this method: leave the step out, or change the `revision`")]
     StepOfOtherRevision(&'static str),
     /// No length can be drawn, or it is too long for a request.
@@ -203,7 +203,7 @@ pub enum WindowFault {
         /// Its end.
         to: Nanos,
     },
-    /// The file has no rows at all.
+    /// The file is empty.
     #[error("the trace has no requests: is this the right file?")]
     NoRows,
     /// No session starts in the window.

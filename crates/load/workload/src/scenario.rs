@@ -1,4 +1,4 @@
-//! A scenario, checked and ready for conversations.
+//! A validated scenario.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,27 +27,27 @@ pub(crate) struct Scenario {
     pub(crate) stream: bool,
     pub(crate) max_tokens: Option<u32>,
     output_tokens: Option<LengthSpec>,
-    /// What every tool call is answered with.
+    /// The result of every tool call.
     pub(crate) tool_result: Arc<str>,
-    /// Only of an agent: boxed, as all scenarios lie side by side.
+    /// The rules of an agent, boxed to keep scenarios small.
     pub(crate) agent: Option<Box<AgentRules>>,
     content: TextSource,
     system: Option<TextSource>,
     cache_mode: CacheMode,
-    /// Whether its texts are those of a user's file.
+    /// Whether its texts come from a user's file.
     own_texts: bool,
     prefixes: Option<PrefixPool>,
     think: Option<DurationSpec>,
-    /// Seed of what all conversations of the scenario share.
+    /// Seed of the texts that all conversations of the scenario share.
     seed: Seed,
 }
 
 /// The kind of request that a turn sends.
 #[derive(Debug)]
 pub(crate) enum RequestKind {
-    /// A dialogue: every answer becomes part of the next request.
+    /// A dialogue: every response becomes part of the next request.
     Chat,
-    /// One message after another: the target keeps the dialogue, and the answers are not needed.
+    /// Single messages: the target keeps the dialogue, so responses are dropped.
     Message,
     /// Embeddings of a text; turns are independent.
     Embed,
@@ -62,8 +62,6 @@ pub(crate) enum RequestKind {
 enum TextSource {
     Fixed(Arc<str>),
     Pool(Arc<[Arc<str>]>),
-    /// Each once, in this order.
-    Ordered(Arc<[Arc<str>]>),
     /// Recorded sessions; `ordered`: each once.
     Recorded {
         trace: Arc<Trace>,
@@ -77,7 +75,7 @@ impl Scenario {
     /// The scenario at `index`.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems of the scenario.
     pub(crate) fn new(
         specs: &[ScenarioSpec],
         index: usize,
@@ -115,7 +113,7 @@ impl Scenario {
         })
     }
 
-    /// What its conversations with a tool server or an agent share.
+    /// The plan of its conversations with a tool server or an agent.
     pub(crate) const fn session(&self) -> Option<&SessionPlan> {
         match &self.kind {
             RequestKind::Rpc(plan) => Some(plan),
@@ -152,14 +150,6 @@ impl Scenario {
         self.content.part(turn, conversation.rng("line", u64::from(turn)))
     }
 
-    /// The prompts that are to be sent in order, each once.
-    pub(crate) fn ordered_prompts(&self) -> Option<&[Arc<str>]> {
-        match &self.content {
-            TextSource::Ordered(prompts) => Some(prompts),
-            _ => None,
-        }
-    }
-
     /// The recorded sessions, and whether each is played once, in order.
     pub(crate) fn recorded(&self) -> Option<(&Arc<Trace>, bool)> {
         match &self.content {
@@ -168,7 +158,7 @@ impl Scenario {
         }
     }
 
-    /// The most output tokens of a turn.
+    /// The output token limit of a turn.
     pub(crate) fn output_limit(&self, conversation: Seed, turn: u16) -> Option<u32> {
         let drawn = self.output_tokens.as_ref();
         let drawn = drawn.map(|length| length.sample(&mut conversation.rng("output", turn.into())));
@@ -188,13 +178,13 @@ impl TextSource {
     fn part(&self, turn: u16, mut rng: Rng) -> PromptPart<'_> {
         match self {
             Self::Fixed(text) => PromptPart::Text(text),
-            Self::Pool(texts) | Self::Ordered(texts) => {
+            Self::Pool(texts) => {
                 let choice = rng.below(texts.len() as u64);
                 PromptPart::Text(&texts[usize::try_from(choice).unwrap_or_default()])
             }
-            // Conversations play a session of it.
+            // Conversations replay a session instead.
             Self::Recorded { .. } => PromptPart::Words(rng, 1),
-            // There is a text for every turn, which was checked.
+            // The check requires a text for every turn.
             Self::Script(texts) => PromptPart::Text(&texts[usize::from(turn)]),
             Self::Sized(length) => {
                 let tokens = length.sample(&mut rng);
@@ -206,7 +196,7 @@ impl TextSource {
 
 pub(crate) struct ScenarioCheck<'a> {
     pub(crate) spec: &'a ScenarioSpec,
-    /// Whether it is the only one.
+    /// Whether the plan has no other scenario.
     alone: bool,
     problems: Vec<ScenarioProblem>,
 }
@@ -291,14 +281,15 @@ impl ScenarioCheck<'_> {
         }
     }
 
-    /// The traffic of a file: bare prompts are texts like others, for any protocol.
+    /// The content of a file. Bare prompts suit any protocol.
     fn file(&mut self) -> TextSource {
         let Content::File { file, format, order, time_scale, replies, skip_broken, strict, read } =
             self.spec.content.clone()
         else {
             return TextSource::Fixed(Arc::default());
         };
-        let spec = TraceSpec { format, time_scale, replies, skip_broken, ..TraceSpec::new(file) };
+        let spec =
+            TraceSpec { file, format, time_scale, replies, skip_broken, ..TraceSpec::default() };
         let ordered = order == PromptOrder::File;
         if ordered && (!self.alone || self.spec.turns != 1) {
             self.report("content.order", ScenarioFault::OrderedPrompts);
@@ -310,25 +301,22 @@ impl ScenarioCheck<'_> {
                 return TextSource::Fixed(Arc::default());
             }
         };
-        let unused = &trace.summary().unused;
+        let unused = trace.summary().unused_members();
         if strict && !unused.is_empty() {
-            let unused: Vec<_> = unused.iter().map(|(name, n)| format!("{name} ({n})")).collect();
+            let file = spec.file.display();
             let why = format!(
-                "{} has members that are not sent: {}; remove them, or omit `strict: true` (--strict)",
-                spec.file.display(),
-                unused.join(", ")
+                "{file} has members that are not sent: {unused}; remove them, or omit `strict: true` (--strict)"
             );
             self.report("content.file", ScenarioFault::Traffic(why));
         }
         self.dialects(&trace, "content.file");
         match trace.texts() {
-            Some(texts) if ordered => TextSource::Ordered(texts),
-            Some(texts) => TextSource::Pool(texts),
-            None => TextSource::Recorded { trace, ordered },
+            Some(texts) if !ordered => TextSource::Pool(texts),
+            _ => TextSource::Recorded { trace, ordered },
         }
     }
 
-    /// Bodies are for one protocol, which must be that of the scenario.
+    /// Reports recorded bodies of protocols other than the scenario's.
     pub(crate) fn dialects(&mut self, trace: &Trace, field: &'static str) {
         let found = trace.dialects();
         if found.iter().any(|(dialect, _)| *dialect != self.spec.protocol) {
@@ -397,8 +385,8 @@ impl ScenarioCheck<'_> {
     fn tool_server(&mut self) -> Option<SessionPlan> {
         let spec: Option<&McpSpec> = self.spec.mcp.as_ref();
         let steps = spec.map_or(&[][..], |spec| &spec.steps);
-        // Of an agent's part the model chooses the calls.
-        // And a scenario without steps leaves them to the server.
+        // The model chooses the calls of an agent's part. And a scenario without steps leaves them
+        // to the server.
         let is_part = self.spec.agent.as_ref().is_some_and(AgentRole::is_part);
         if !is_part && (spec.is_none() || !steps.is_empty()) {
             self.weights("mcp", steps.iter().map(|step| step.weight));

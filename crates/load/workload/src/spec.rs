@@ -28,23 +28,23 @@ pub use system::SystemPrompt;
 
 use crate::trace::{ReplySource, Trace, TrafficFile};
 
-/// Whether prompts may hit caches between here and the model.
+/// Whether prompts may hit caches on the way to the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
-    /// `bust` for synthetic text and prompts of the profile; prompts of files stay as they are.
+    /// `bust` for synthetic text and prompts of the profile; prompts of files stay unchanged.
     #[default]
     Auto,
     /// A unique id before every conversation (after a shared prefix, if there is one) and in
     /// `x-request-id`, and an id of the run before text that conversations share. The ids differ
-    /// from run to run, so that no run finds what an earlier one left in a cache.
+    /// between runs, so cache entries of earlier runs are useless.
     Bust,
-    /// Prompts repeat as the content repeats them.
+    /// Prompts repeat if the content repeats them.
     Allow,
 }
 
 impl CacheMode {
-    /// Whether a text gets an id; `own`: it is one of the user's files.
+    /// Whether texts get an id. `own` means that the text is from a user's file.
     pub const fn busts(self, own: bool) -> bool {
         match self {
             Self::Auto => !own,
@@ -54,7 +54,7 @@ impl CacheMode {
     }
 }
 
-/// Where the user's side of the dialogue comes from.
+/// Source of the user's side of the dialogue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Content {
@@ -64,30 +64,30 @@ pub enum Content {
         prompts: Vec<String>,
     },
     /// Recorded traffic: prompts, conversations, batches, logs, or a canonical file, in any format
-    /// that `plimsoll import` reads. A session is sent whole, each request as recorded; the run
-    /// names the members that are not sent.
+    /// that `plimsoll import` reads. Sessions are replayed completely, each request as recorded;
+    /// the run lists members that are not sent.
     File {
         /// The file, relative to the profile.
         file: PathBuf,
-        /// Its format, as `plimsoll import --as` names it. Left out: it is recognised.
+        /// Format, one of `plimsoll import --as`. Omitted: recognised.
         #[serde(default)]
         format: Option<String>,
-        /// Which session is next.
+        /// Order of the sessions.
         #[serde(default)]
         order: PromptOrder,
-        /// Speed of recorded waits: 10 waits a tenth.
-        #[serde(default = "crate::trace::one")]
-        time_scale: f64,
-        /// The replies that later prompts repeat.
+        /// Speed of recorded waits: 10 divides them by ten.
+        #[serde(default)]
+        time_scale: Option<f64>,
+        /// Replies that later prompts repeat.
         #[serde(default)]
         replies: ReplySource,
-        /// Whether broken rows are left out. Otherwise they are an error.
+        /// Skip broken rows instead of rejecting the file.
         #[serde(default)]
         skip_broken: bool,
-        /// Whether a file with members that are not sent is refused.
+        /// Reject a file with members that are not sent.
         #[serde(default)]
         strict: bool,
-        /// What the file has: read once for all copies of the scenario.
+        /// The file's content, read once for all copies of the scenario.
         #[serde(skip)]
         read: TrafficFile,
     },
@@ -104,15 +104,16 @@ pub enum Content {
     },
 }
 
-/// Which session of a file is next.
+/// Order of the sessions of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptOrder {
-    /// A random one; of a file of bare prompts, a random prompt for every turn.
+    /// A random session for each conversation. From a file of bare prompts: a random prompt for
+    /// every turn.
     #[default]
     Random,
-    /// Each once, in the order of the file; the run ends after the last one. A warm-up sends random
-    /// ones. For a single scenario, without `turns`.
+    /// Each session once, in the order of the file; the run ends after the last one. A warm-up
+    /// sends random sessions. Requires a single scenario without `turns`.
     File,
 }
 
@@ -130,7 +131,7 @@ pub struct PrefixPool {
 ///
 /// - `{{uuid}}`: an id of the request, the same everywhere in it; in the first turn the
 ///   conversation's id
-/// - `{{seq}}`: the number of the conversation; in the open model that of its arrival, from 0
+/// - `{{seq}}`: the number of the conversation; in the open model the number of its arrival, from 0
 /// - `{{turn}}`: the turn, from 0
 /// - `{{random N}}`: a random whole number from 0 to N-1, a new one for every placeholder
 /// - `{{prompt}}`: the text of the content, percent-encoded in the path, on one line in a header,
@@ -151,12 +152,11 @@ pub struct HttpSpec {
     /// Body.
     #[serde(default)]
     pub body: String,
-    /// A file that is sent as the body, byte by byte, relative to the profile. Nothing in it is
-    /// replaced.
+    /// File to send as the body, relative to the profile. Its placeholders are not replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_file: Option<PathBuf>,
-    /// Statuses of answers that are measured as good ones: `200, 304, 404`, `2xx`, `any`, or a
-    /// list. Left out: 2xx and 304.
+    /// Status codes counted as success: `200, 304, 404`, `2xx`, `any`, or a list. Left out: 2xx and
+    /// 304.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<StatusSet>,
 }
@@ -198,18 +198,18 @@ pub struct ScenarioSpec {
     pub system: Option<SystemPrompt>,
     /// The user's side.
     pub content: Content,
-    /// Most output tokens per turn.
+    /// Maximum output tokens per turn.
     pub max_tokens: Option<u32>,
     /// The same, drawn for each turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<LengthSpec>,
     /// The name of the output token limit in `openai-chat`.
     pub max_tokens_field: TokenLimit,
-    /// What every tool call of the model is answered with.
+    /// The result of every tool call of the model.
     pub tool_result: String,
     /// Pause before every turn but the first, and of a virtual user before the next conversation.
     pub think_time: Option<DurationSpec>,
-    /// Headers of every request, added to those of the profile.
+    /// Headers of every request, in addition to the profile's headers.
     pub headers: BTreeMap<String, String>,
     /// Cache busting.
     pub cache_mode: CacheMode,
@@ -271,7 +271,7 @@ impl ScenarioSpec {
     }
 }
 
-/// The files of traffic of scenarios, as far as they were read, which a check does.
+/// The files of recorded traffic in the scenarios that the check has read.
 pub fn traffic_files(scenarios: &[ScenarioSpec]) -> Vec<(&Path, &Arc<Trace>)> {
     let mut found: Vec<_> = scenarios
         .iter()

@@ -1,4 +1,4 @@
-//! Recorded traffic: sessions of requests with their times, as bodies, texts or lengths alone.
+//! Recorded traffic: sessions of requests with their times, as bodies, texts or lengths.
 
 mod blocks;
 mod sessions;
@@ -17,28 +17,28 @@ use sessions::{Session, Sessions};
 
 use crate::error::{WindowFault, WorkloadError};
 
-/// The replies that later prompts of a recorded conversation repeat. A reply that calls tools is
-/// always the recorded one, to which the recorded results belong.
+/// Replies that later prompts of a recorded conversation repeat. A reply with tool calls is always
+/// the recorded one, because the recorded results belong to its calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplySource {
-    /// Those of the target; recorded ones where it gave none.
+    /// The target's replies, or the recorded ones if the target sent none.
     #[default]
     Live,
-    /// The recorded ones, so that prefixes stay as they were; the target's where none is recorded.
+    /// The recorded replies, to keep the recorded prefixes, or the target's if none is recorded.
     Recorded,
 }
 
-/// A file of traffic as read, or why it cannot be sent. Copies share it: a profile is checked
-/// before its load begins, and a search or several rounds send it again and again.
+/// The content of a file of recorded traffic, or its problem. All copies share it, because checks,
+/// searches and rounds need the same file.
 #[derive(Clone, Debug, Default)]
 pub struct TrafficFile(Arc<OnceLock<Result<Arc<Trace>, String>>>);
 
 impl TrafficFile {
-    /// Reads it, the first time.
+    /// Reads the file, the first time.
     ///
     /// # Errors
-    /// Why it cannot be sent.
+    /// The file cannot be replayed.
     pub fn get(
         &self,
         read: impl FnOnce() -> Result<Trace, WorkloadError>,
@@ -46,39 +46,39 @@ impl TrafficFile {
         self.0.get_or_init(|| read().map(Arc::new).map_err(|error| error.to_string())).clone()
     }
 
-    /// The traffic, once it is read.
+    /// The content, if it has been read.
     pub fn trace(&self) -> Option<&Arc<Trace>> {
         self.0.get()?.as_ref().ok()
     }
 }
 
-/// It follows from the file, which is compared.
+/// The content depends on the name of the file, which is compared.
 impl PartialEq for TrafficFile {
     fn eq(&self, _other: &Self) -> bool {
         true
     }
 }
 
-/// Recorded traffic that is played at its times: bodies, texts, or lengths and shared prefixes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Recorded traffic to replay at its recorded times: bodies, texts, or lengths and shared prefixes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSpec {
     /// The file, relative to the profile.
     pub file: PathBuf,
-    /// Its format, as `plimsoll import --as` names it. Left out: it is recognised.
+    /// Format, one of `plimsoll import --as`. Omitted: recognised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// Tokens that one of the `hash_ids` stands for. Left out: it follows from the rows.
+    /// Tokens per block of `hash_ids`. Omitted: inferred from the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub block_size: Option<u32>,
     /// Playing speed relative to the recording: 10 plays ten minutes in one.
-    #[serde(default = "one")]
-    pub time_scale: f64,
-    /// The replies that later prompts repeat.
+    #[serde(default)]
+    pub time_scale: Option<f64>,
+    /// Replies that later prompts repeat.
     #[serde(default)]
     pub replies: ReplySource,
-    /// Whether broken rows are left out. Otherwise they are an error.
+    /// Skip broken rows instead of rejecting the file.
     #[serde(default)]
     pub skip_broken: bool,
     /// Start of the window, counted from the first session of the recording and before scaling.
@@ -86,34 +86,19 @@ pub struct TraceSpec {
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub from: Option<Nanos>,
     /// End of the window (exclusive), counted from the first session of the recording and before
-    /// scaling. Left out: the end of the file.
+    /// scaling. Omitted: the end of the file.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub to: Option<Nanos>,
-    /// What the file has: read once for all copies of the plan.
+    /// The file's content, read once for all copies of the plan.
     #[serde(skip)]
     pub read: TrafficFile,
 }
 
 impl TraceSpec {
-    /// The whole file, as it was recorded.
-    pub fn new(file: PathBuf) -> Self {
-        Self {
-            file,
-            format: None,
-            block_size: None,
-            time_scale: 1.0,
-            replies: ReplySource::default(),
-            skip_broken: false,
-            from: None,
-            to: None,
-            read: TrafficFile::default(),
-        }
+    fn speed(&self) -> f64 {
+        self.time_scale.unwrap_or(1.0)
     }
-}
-
-pub(crate) const fn one() -> f64 {
-    1.0
 }
 
 /// A window of a recording, on the time axis on which it is played.
@@ -123,7 +108,7 @@ pub struct Trace {
     sessions: Arc<[Session]>,
     /// The ids of all rows, one row after another.
     ids: Arc<[u64]>,
-    /// Tokens that an id stands for.
+    /// Tokens per block.
     block_tokens: u32,
     summary: Arc<Summary>,
     scale: f64,
@@ -134,8 +119,7 @@ impl Trace {
     /// Reads a file; a relative path starts at `base`.
     ///
     /// # Errors
-    /// The file cannot be read or imported, cannot be played as it was recorded, or no session
-    /// starts in the window.
+    /// The file cannot be read, imported or replayed, or no session starts in the window.
     pub fn load(spec: &TraceSpec, base: &Path) -> Result<Self, WorkloadError> {
         let file = base.join(&spec.file);
         let spec = TraceSpec { file, ..spec.clone() };
@@ -147,25 +131,23 @@ impl Trace {
     /// Reads a recording; `spec.file` is only used in errors.
     ///
     /// Times are relative to the earliest session. Sessions that start in `from..to` are kept, and
-    /// played at `(time - from) / time_scale`. They are sorted by time; those of the same time keep
-    /// the order of the file.
+    /// played at `(time - from) / time_scale`. They are sorted by time, and by their order in the
+    /// file.
     ///
     /// # Errors
-    /// As [`Trace::load`].
+    /// The same as [`Trace::load`].
     pub fn parse(spec: &TraceSpec, input: impl Read + 'static) -> Result<Self, WorkloadError> {
         let refuse = |fault| WorkloadError::Window { file: spec.file.clone(), fault };
         Window::check(spec).map_err(refuse)?;
         let options = Options { format: spec.format.clone(), skip_broken: spec.skip_broken };
         let mut sessions = Sessions::new(spec.block_size);
-        let summary = plimsoll_import::read(&spec.file, input, &options, &mut |line| {
-            sessions.add(line).map_err(std::io::Error::other)
-        });
+        let summary =
+            plimsoll_import::read(&spec.file, input, &options, &mut |line| sessions.add(line));
         let summary = summary.map_err(|error| WorkloadError::Import(error.to_string()))?;
         let block_tokens = sessions
             .complete_blocks()
             .map_err(|why| WorkloadError::Import(format!("{}: {why}", spec.file.display())))?;
         let Sessions { mut all, ids, .. } = sessions;
-        all.iter_mut().for_each(Session::divide);
         all.sort_by_key(|session| session.at);
         let window = Window::new(spec, &all).map_err(refuse)?;
         all.retain(|session| window.contains(session));
@@ -178,7 +160,7 @@ impl Trace {
             ids: ids.into(),
             block_tokens,
             summary: Arc::new(summary),
-            scale: spec.time_scale,
+            scale: spec.speed(),
             replies: spec.replies,
         })
     }
@@ -188,7 +170,7 @@ impl Trace {
         Arc::clone(&self.offsets)
     }
 
-    /// What was imported, and what was left out.
+    /// The counts of the import.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -198,7 +180,7 @@ impl Trace {
         self.record(usize::try_from(row).ok()?, 0).map(|record| self.row_of(record))
     }
 
-    /// The number of sessions, and of the requests of one.
+    /// The number of sessions.
     pub(crate) fn len(&self) -> usize {
         self.sessions.len()
     }
@@ -207,24 +189,15 @@ impl Trace {
         self.sessions.get(session).map_or(0, |session| count(session.records.len()))
     }
 
-    /// The number of branches of a session that are played at the same time.
-    pub(crate) fn branches(&self, session: usize) -> usize {
-        self.sessions.get(session).map_or(0, |session| session.branches.len().max(1))
+    /// The number of requests of these sessions.
+    pub(crate) fn requests(&self, sessions: impl IntoIterator<Item = u64>) -> u64 {
+        let turns = |session| u64::from(self.turns(usize::try_from(session).unwrap_or(usize::MAX)));
+        sessions.into_iter().map(turns).sum()
     }
 
-    /// The number of turns of a branch.
-    pub(crate) fn branch_turns(&self, session: usize, branch: usize) -> u16 {
-        let own = self.sessions.get(session).and_then(|session| session.branches.get(branch));
-        own.map_or_else(|| self.turns(session), |turns| count(turns.len()))
-    }
-
-    /// The position in the session of a turn of a branch.
-    pub(crate) fn branch_turn(&self, session: usize, branch: usize, turn: u16) -> Option<u16> {
-        let branches = &self.sessions.get(session)?.branches;
-        if branches.is_empty() {
-            return Some(turn);
-        }
-        branches.get(branch)?.get(usize::from(turn)).copied()
+    /// The turns of a session, divided into branches that run at the same time.
+    pub(crate) fn branches(&self, session: usize) -> Vec<Vec<u16>> {
+        self.sessions.get(session).map_or_else(Vec::new, Session::branches)
     }
 
     pub(crate) fn record(&self, session: usize, turn: u16) -> Option<&Record> {
@@ -240,7 +213,7 @@ impl Trace {
         }
     }
 
-    /// A recorded time at the speed of the play.
+    /// Scales a recorded time to the replay speed.
     pub(crate) fn scaled(&self, time: Nanos) -> Nanos {
         scaled(time.as_u64(), self.scale)
     }
@@ -249,7 +222,7 @@ impl Trace {
         matches!(self.replies, ReplySource::Recorded)
     }
 
-    /// The texts, if every session is a text for a protocol of the user's choice and nothing else.
+    /// The texts, if every session is a bare text.
     pub(crate) fn texts(&self) -> Option<Arc<[Arc<str>]>> {
         let texts = self.sessions.iter().map(|session| match session.records.as_slice() {
             [Record { body: Some(Body::Text(text)), .. }] => Some(Arc::clone(text)),
@@ -258,7 +231,7 @@ impl Trace {
         texts.collect()
     }
 
-    /// The protocols of its bodies, with the number of their requests.
+    /// The protocols of the recorded bodies, with the number of requests.
     pub fn dialects(&self) -> Vec<(Dialect, u64)> {
         let bodies = self.records().filter_map(|record| record.body.as_ref()?.dialect());
         let mut counts: Vec<(Dialect, u64)> = Vec::new();
@@ -280,12 +253,12 @@ impl Trace {
         })
     }
 
-    /// Whether prompts share text, by ids of their blocks.
+    /// Whether prompts share blocks.
     pub fn has_blocks(&self) -> bool {
         !self.ids.is_empty()
     }
 
-    /// Whether requests are bodies or texts of the user, not lengths.
+    /// Whether requests have recorded bodies or texts, not only lengths.
     pub fn has_texts(&self) -> bool {
         self.records().any(|record| record.body.is_some())
     }
@@ -295,7 +268,7 @@ impl Trace {
     }
 }
 
-/// A part of the recorded time, in nanoseconds, and the speed at which it is played.
+/// A part of the recorded time, in nanoseconds, and the replay speed.
 struct Window {
     /// Recorded time of the first session.
     origin: i64,
@@ -308,7 +281,7 @@ struct Window {
 
 impl Window {
     fn check(spec: &TraceSpec) -> Result<(), WindowFault> {
-        let (from, scale) = (spec.from.unwrap_or_default(), spec.time_scale);
+        let (from, scale) = (spec.from.unwrap_or_default(), spec.speed());
         if !scale.is_finite() || scale <= 0.0 {
             return Err(WindowFault::Scale(scale));
         }
@@ -318,7 +291,7 @@ impl Window {
         }
     }
 
-    /// Sessions must be in the order of time.
+    /// Sessions must be sorted by time.
     fn new(spec: &TraceSpec, sessions: &[Session]) -> Result<Self, WindowFault> {
         let (Some(first), Some(last)) = (sessions.first(), sessions.last()) else {
             return Err(WindowFault::NoRows);
@@ -326,7 +299,7 @@ impl Window {
         let length = last.at.abs_diff(first.at) + 1;
         let from = spec.from.unwrap_or_default().as_u64();
         let to = spec.to.map_or_else(|| length.max(from), Nanos::as_u64);
-        Ok(Self { origin: first.at, from, to, length, scale: spec.time_scale })
+        Ok(Self { origin: first.at, from, to, length, scale: spec.speed() })
     }
 
     const fn contains(&self, session: &Session) -> bool {
@@ -343,7 +316,7 @@ impl Window {
     }
 }
 
-/// A number of turns, which was checked.
+/// Converts a number of turns that was checked before.
 fn count(turns: usize) -> u16 {
     u16::try_from(turns).unwrap_or(u16::MAX)
 }
@@ -357,26 +330,26 @@ fn scaled(nanos: u64, scale: f64) -> Nanos {
     Nanos::new((nanos as f64 / scale).round() as u64)
 }
 
-/// A request of a trace. Most have lengths alone: what others have beside them is boxed.
+/// A recorded request. Most have only lengths; further members are boxed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) input_tokens: u32,
     pub(crate) output_tokens: Option<u32>,
     /// The positions of its ids in the list of all ids.
     pub(crate) hash_ids: Range<usize>,
-    /// Only of requests after the first of a session.
+    /// The order in the session; `None` for its first request.
     pub(crate) link: Option<Box<Link>>,
     pub(crate) body: Option<Body>,
 }
 
-/// What a request waits for.
+/// The requests and waits before a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Link {
     /// The request whose prompt and reply come first.
     pub(crate) continues: Option<u16>,
     /// Requests that must have ended, each with the time to wait then.
     pub(crate) after: Vec<(u16, Nanos)>,
-    /// Where no wait was recorded: its time since the start of the session.
+    /// Time since the start of the session, if no wait was recorded.
     pub(crate) at: Option<Nanos>,
 }
 
@@ -391,9 +364,9 @@ pub(crate) enum Body {
         request: Box<RecordedRequest>,
         /// New messages, as JSON with commas between them; empty if the prompt is another member.
         messages: Arc<str>,
-        /// The recorded reply, likewise.
+        /// The recorded reply, in the same form.
         reply: Option<Arc<str>>,
-        /// Whether the reply calls tools, whose recorded results belong to it.
+        /// Whether the reply calls tools.
         calls_tools: bool,
     },
     /// Plain HTTP.
@@ -401,7 +374,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// The protocol that it is for, if it is for one alone.
+    /// The protocol; `None` for a text, which suits any protocol.
     pub(crate) const fn dialect(&self) -> Option<Dialect> {
         match self {
             Self::Text(_) => None,
@@ -414,12 +387,11 @@ impl Body {
 /// Lengths of a request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRow<'a> {
-    /// Tokens of the prompt; of a text about as many.
+    /// Tokens of the prompt, estimated for a text.
     pub input_tokens: u32,
-    /// Tokens of the model's answer.
+    /// Tokens of the model's response.
     pub output_tokens: u32,
-    /// One id for every block of the prompt; equal ids stand for equal text. Empty if the trace
-    /// has none.
+    /// An id for every block of the prompt, or empty. Equal ids mean equal text.
     pub hash_ids: &'a [u64],
     /// Tokens of such a block, at most 512.
     pub block_tokens: u32,

@@ -147,9 +147,8 @@ fn keys(flags: &Flags, models: &[String]) -> Result<Map<String, Value>> {
             set("protocol", recorded.into());
             protocol = Some(recorded.to_owned());
         }
-    } else if !flags.traffic.is_empty() {
-        let why = "--as, --speed, --replies, --skip-broken and --bust need --prompts FILE";
-        return Err(UsageError(why.to_owned()).into());
+    } else {
+        flags.traffic.reject_without_file("give --prompts FILE")?;
     }
     if protocol.as_deref() != Some("openai-embeddings") {
         set("stream", (!no_stream).into());

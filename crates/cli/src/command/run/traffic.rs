@@ -1,57 +1,51 @@
-//! The profile that plays recorded traffic, made of its file.
+//! The profile that plays a file of recorded traffic.
 
 use std::path::Path;
 
 use anyhow::Result;
-use plimsoll_import::is_traffic;
+use plimsoll_import::Options;
 use plimsoll_profile::Profile;
-
 use plimsoll_runner::folder::file;
 use plimsoll_workload::{Trace, TraceSpec};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::Flags;
 use crate::exit::UsageError;
 use crate::flags::{TrafficFlags, command_line_profile, literal};
 
-/// The profile for a file of recorded traffic; `None` for the name of a profile.
+/// The profile for a file of recorded traffic; `None` for a profile or the folder of a run.
 pub(super) fn profile(flags: &Flags) -> Result<Option<Profile>> {
     let named = Path::new(&flags.profile);
-    let extension = named.extension().and_then(|extension| extension.to_str());
-    let is_profile = matches!(extension, Some("yaml" | "yml"))
-        || named.file_name().is_some_and(|name| name == file::PLAN)
-        || !named.is_file();
-    if is_profile || !flags.traffic.has_format() && !is_traffic(named) {
-        if flags.traffic.is_empty() {
-            return Ok(None);
-        }
-        let why = "--as, --speed, --replies, --skip-broken and --bust are for recorded traffic";
-        return Err(UsageError(format!("{why}: {} is a profile", flags.profile)).into());
+    let extension = named.extension().map(|extension| extension.to_string_lossy());
+    let is_profile = extension.is_none_or(|extension| extension == "yaml" || extension == "yml");
+    if is_profile || named.ends_with(file::PLAN) || !named.is_file() {
+        let fix = format!("{} is a profile", flags.profile);
+        flags.traffic.reject_without_file(&fix)?;
+        return Ok(None);
     }
     let trace = read(named, &flags.traffic)?;
     let mut recording = flags.traffic.keys();
     let path = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
     recording.insert("file".to_owned(), literal(&path.to_string_lossy()));
     let stem = named.file_name().unwrap_or_default().to_string_lossy();
-    let stem = stem.split('.').next().unwrap_or_default();
-    let name = stem.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+    let stem = stem.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or("traffic");
     let protocol = protocol(&trace).unwrap_or("openai-chat");
     let mut keys = json!({
-        "name": if name.is_empty() { "traffic" } else { &name },
+        "name": stem.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-"),
         "protocol": protocol,
-        // Bodies say it themselves.
+        // Recorded bodies specify it.
         "stream": trace.dialects().is_empty(),
         "cache_mode": flags.traffic.cache_mode(),
     });
-    let load = if flags.load.concurrency.is_empty() && flags.load.rate.is_empty() {
-        recording.remove("order");
-        json!({ "trace": recording, "stages": "trace", "content": prompts(Map::new()) })
+    if flags.load.concurrency.is_empty() && flags.load.rate.is_empty() {
+        keys["trace"] = recording.into();
+        keys["stages"] = "trace".into();
+        keys["content"] = json!({ "mode": "sized", "approx_input_tokens": 1 });
     } else {
+        recording.insert("mode".to_owned(), "file".into());
         recording.insert("order".to_owned(), "file".into());
-        json!({ "content": prompts(recording), "stages": "1:1h" })
-    };
-    for (key, value) in load.as_object().into_iter().flatten() {
-        keys[key] = value.clone();
+        keys["content"] = recording.into();
+        keys["stages"] = "1:1h".into();
     }
     if protocol == "http" {
         keys["http"] = json!({});
@@ -59,19 +53,11 @@ pub(super) fn profile(flags: &Flags) -> Result<Option<Profile>> {
     Ok(Some(command_line_profile(keys.as_object().cloned().unwrap_or_default())))
 }
 
-/// The content of a scenario that sends a file, or that needs none.
-fn prompts(mut file: Map<String, Value>) -> Value {
-    if file.is_empty() {
-        return json!({ "mode": "sized", "approx_input_tokens": 1 });
-    }
-    file.insert("mode".to_owned(), "file".into());
-    Value::Object(file)
-}
-
 /// Reads a file of recorded traffic.
 pub(in crate::command) fn read(file: &Path, flags: &TrafficFlags) -> Result<Trace, UsageError> {
-    let mut spec = TraceSpec::new(file.to_owned());
-    (spec.format, spec.skip_broken) = flags.reading();
+    let Options { format, skip_broken } = flags.read.options();
+    let file = file.to_owned();
+    let spec = TraceSpec { file, format, skip_broken, ..TraceSpec::default() };
     Trace::load(&spec, Path::new("")).map_err(|error| UsageError(error.to_string()))
 }
 

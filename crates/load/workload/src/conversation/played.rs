@@ -1,4 +1,4 @@
-//! A recorded session as it is played: its branches share what has ended and what was replied.
+//! The replay of a recorded session. Its branches share the ends and replies of turns.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -11,13 +11,15 @@ use plimsoll_protocol::Message;
 
 use crate::trace::{Body, Record, Trace};
 
-/// One branch of a session. Dropping it ends the turns that it has not had: others may wait for
-/// them.
+/// A branch of a session. Dropping it ends its remaining turns, because others may wait for them.
 #[derive(Debug)]
 pub(super) struct Played {
     session: Rc<PlayedSession>,
-    branch: usize,
-    /// The turns of this branch that have ended.
+    /// The positions of its turns in the session.
+    turns: Vec<u16>,
+    /// The turns of the other branches, until these are started.
+    others: Vec<Vec<u16>>,
+    /// The number of ended turns.
     done: u16,
 }
 
@@ -41,26 +43,31 @@ enum TurnEnd {
     #[default]
     Open,
     At(Moment),
-    /// It failed, or was never sent.
+    /// The turn failed, or is never sent.
     Never,
 }
 
 impl Played {
     pub(super) fn new(trace: Arc<Trace>, session: usize) -> Self {
-        let turns = vec![PlayedTurn::default(); usize::from(trace.turns(session))];
-        let (turns, waiting) = (RefCell::new(turns), RefCell::default());
-        let session = PlayedSession { trace, session, turns, waiting };
-        Self { session: Rc::new(session), branch: 0, done: 0 }
+        let ended = vec![PlayedTurn::default(); usize::from(trace.turns(session))];
+        let mut branches = trace.branches(session).into_iter();
+        let (turns, others) = (branches.next().unwrap_or_default(), branches.collect());
+        let (ended, waiting) = (RefCell::new(ended), RefCell::default());
+        let session = Rc::new(PlayedSession { trace, session, turns: ended, waiting });
+        Self { session, turns, others, done: 0 }
     }
 
-    /// The branches beside the first.
-    pub(super) fn others(&self) -> impl Iterator<Item = Self> {
-        let branches = self.trace().branches(self.session.session);
-        (1..branches).map(|branch| Self { session: Rc::clone(&self.session), branch, done: 0 })
+    /// Splits off the other branches.
+    pub(super) fn take_others(&mut self) -> impl Iterator<Item = Self> {
+        let session = Rc::clone(&self.session);
+        std::mem::take(&mut self.others).into_iter().map(move |turns| {
+            let session = Rc::clone(&session);
+            Self { session, turns, others: Vec::new(), done: 0 }
+        })
     }
 
-    pub(super) const fn is_first(&self) -> bool {
-        self.branch == 0
+    pub(super) fn is_first(&self) -> bool {
+        self.position(0) == Some(0)
     }
 
     pub(super) fn trace(&self) -> &Trace {
@@ -69,12 +76,12 @@ impl Played {
 
     /// The number of turns of the branch.
     pub(super) fn turns(&self) -> u16 {
-        self.trace().branch_turns(self.session.session, self.branch)
+        u16::try_from(self.turns.len()).unwrap_or(u16::MAX)
     }
 
     /// The position of a turn of the branch in the session.
     pub(super) fn position(&self, turn: u16) -> Option<u16> {
-        self.trace().branch_turn(self.session.session, self.branch, turn)
+        self.turns.get(usize::from(turn)).copied()
     }
 
     /// A turn of the session.
@@ -95,20 +102,20 @@ impl Played {
         self.done += 1;
     }
 
-    /// Ends the turns that the branch has not had.
+    /// Ends the remaining turns of the branch.
     pub(super) fn end_rest(&mut self) {
         for _ in self.done..self.turns() {
             self.end_as(TurnEnd::Never, None);
         }
     }
 
-    /// Whether every turn of the session has ended well.
+    /// Whether every turn of the session has succeeded.
     pub(super) fn is_whole(&self) -> bool {
         self.session.turns.borrow().iter().all(|turn| matches!(turn.end, TurnEnd::At(_)))
     }
 
-    /// When a turn is due, in a session that began at `began`: once all that it waited for has
-    /// ended. `None` if it never does.
+    /// Waits for the turns before a turn, in a session that began at `began`. Returns the due time,
+    /// or `None` if the turn is never sent.
     pub(super) async fn due(&self, position: u16, began: Moment) -> Option<Moment> {
         poll_fn(|context| {
             self.due_now(position, began).map_or_else(
@@ -139,8 +146,7 @@ impl Played {
         Ok(Some(due))
     }
 
-    /// The messages of a turn: of the requests that it continues, from the first one on, with their
-    /// replies.
+    /// The messages of a turn: all earlier messages and replies that it continues, then its own.
     pub(super) fn messages(&self, position: u16) -> Vec<Message> {
         let (mut all, mut next) = (Vec::new(), Some(position));
         let turns = self.session.turns.borrow();
@@ -170,5 +176,5 @@ impl Drop for Played {
     }
 }
 
-/// A turn that this one waits for has not ended.
+/// A turn before this one has not ended.
 struct Waits;

@@ -17,9 +17,9 @@ const Z95: f64 = 1.644_853_626_951_472_2;
 /// A length in tokens: a number, or a distribution from which one is drawn each time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LengthSpec {
-    /// Always the same.
+    /// A fixed length.
     Fixed(u32),
-    /// Drawn each time.
+    /// A random length for each use.
     Drawn(Box<LengthDistribution>),
 }
 
@@ -42,10 +42,10 @@ pub struct LengthDistribution {
     /// Lengths and how often each is drawn, relative to the others.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub histogram: BTreeMap<String, f64>,
-    /// The least.
+    /// Minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<u32>,
-    /// The most.
+    /// Maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
 }
@@ -63,7 +63,7 @@ pub struct LognormalLength {
 }
 
 impl LengthSpec {
-    /// What is wrong with it, and how to write it.
+    /// The problem of the distribution, with the fix.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         let Self::Drawn(drawn) = self else { return None };
         let LengthDistribution { mean, stddev, lognormal, histogram, min, max } = &**drawn;
@@ -102,7 +102,7 @@ impl LengthSpec {
         }
     }
 
-    /// A length; of an invalid distribution the least.
+    /// Draws a length; an invalid distribution yields the minimum.
     pub(crate) fn sample(&self, rng: &mut Rng) -> u32 {
         let drawn = match self {
             Self::Fixed(length) => return *length,

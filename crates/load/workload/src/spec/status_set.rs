@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The statuses of final answers. Codes from 600 on are none of HTTP, but some servers send them.
+/// Statuses of final responses. HTTP ends at 599, but some servers send higher codes.
 const LEAST: u16 = 200;
 const MOST: u16 = 999;
 
@@ -15,7 +15,7 @@ const MOST: u16 = 999;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusSet(Vec<(u16, u16)>);
 
-/// A text that names no status.
+/// A text without a valid status.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no status; write statuses from 200 to 999, like `200,304,404`, `2xx`, `200-299` or `any`"
@@ -23,12 +23,12 @@ pub struct StatusSet(Vec<(u16, u16)>);
 pub struct StatusSetError(String);
 
 impl StatusSet {
-    /// Whether a status is in it.
+    /// Whether it contains a status.
     pub fn has(&self, status: u16) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&status))
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

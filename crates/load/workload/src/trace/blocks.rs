@@ -1,7 +1,7 @@
-//! The blocks of a trace whose prompts share text: of what size they are, and ids for all of them.
+//! The blocks of a trace whose prompts share text: their size, and their ids.
 //!
 //! Text is made in blocks of at most [`CACHE_BLOCK`] tokens. A larger block of a trace becomes
-//! several, and what no id covers gets ids of its own.
+//! several, and the rest of a prompt gets unique ids.
 
 use super::Record;
 use crate::synthetic_text::CACHE_BLOCK;
@@ -9,10 +9,10 @@ use crate::synthetic_text::CACHE_BLOCK;
 /// Sizes that servers use, the most frequent first.
 const USUAL: [u32; 10] = [512, 16, 32, 64, 128, 256, 1_024, 2_048, 4_096, 8];
 
-/// Tokens of a block, by the rows that have ids. `stated`: the size that the format has.
+/// Infers the tokens per block from the rows with ids. `stated` is the size of the format.
 ///
 /// # Errors
-/// No size explains the ids of all rows.
+/// No size matches the ids of all rows.
 pub(super) fn size<'r>(
     records: impl Iterator<Item = &'r Record>,
     stated: u32,
@@ -20,14 +20,14 @@ pub(super) fn size<'r>(
     let rows = records.filter(|record| !record.hash_ids.is_empty());
     let rows: Vec<_> = rows.map(|row| (row.hash_ids.len(), row.input_tokens)).collect();
     let sizes = [stated].into_iter().chain(USUAL).filter(|size| *size > 0);
-    // An id for every block, the last of which may be cut; else for whole blocks alone.
+    // Either every block has an id, even a partial last one, or only complete blocks do.
     let usual = sizes
         .clone()
         .find(|size| rows.iter().all(|(ids, input)| *ids == input.div_ceil(*size) as usize));
     let usual = usual.or_else(|| {
         sizes.clone().find(|size| rows.iter().all(|(ids, input)| *ids == (input / size) as usize))
     });
-    // Some have fewer: what no id covers is shared with no other row.
+    // Rows may have fewer ids. The rest of such a prompt is unique.
     let too_many = rows.iter().find(|(ids, input)| *ids > input.div_ceil(stated.max(1)) as usize);
     match (usual, too_many) {
         (Some(size), _) => Ok(size),
@@ -39,8 +39,7 @@ pub(super) fn size<'r>(
     }
 }
 
-/// Gives every row an id for each of its blocks, and the ids in a list; returns the tokens of a
-/// block of text.
+/// Completes the ids of every row, and returns the tokens per block of text.
 pub(super) fn complete<'r>(
     records: impl Iterator<Item = &'r mut Record>,
     ids: &mut Vec<u64>,
@@ -50,7 +49,7 @@ pub(super) fn complete<'r>(
     let parts = u64::from(size.div_ceil(most));
     let part = size.div_ceil(u32::try_from(parts).unwrap_or(1)).max(1);
     let known = std::mem::take(ids);
-    // A row without ids shares nothing, and needs none.
+    // A row without ids needs none, because it shares no text.
     let sharing = (0u64..).zip(records).filter(|(_, record)| !record.hash_ids.is_empty());
     for (row, record) in sharing {
         let own = &known[record.hash_ids.clone()];
@@ -60,7 +59,7 @@ pub(super) fn complete<'r>(
             (0..parts).map(move |index| if parts == 1 { *id } else { spread(*id, index) })
         });
         ids.extend(of_blocks.take(needed));
-        // Text that no other row has.
+        // Unique text.
         let missing = (0u64..).take(needed - (ids.len() - start));
         ids.extend(missing.map(|index| spread(!row, index ^ (1 << 63))));
         record.hash_ids = start..ids.len();
@@ -68,7 +67,7 @@ pub(super) fn complete<'r>(
     part
 }
 
-/// A number that no id of a trace is likely to be (`SplitMix64`).
+/// Derives a number that is unlikely to be an id of the trace (`SplitMix64`).
 const fn spread(id: u64, index: u64) -> u64 {
     let mut mixed = id.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

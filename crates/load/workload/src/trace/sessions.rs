@@ -1,11 +1,11 @@
-//! Requests of the canonical form, gathered to sessions.
+//! Gathers canonical requests into sessions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use plimsoll_import::{After, Dialect as RecordedDialect, Line, Request};
+use plimsoll_import::{Line, Request};
 use plimsoll_measure::Nanos;
 use plimsoll_protocol::{Dialect, HttpContent, RecordedRequest};
 use serde_json::{Map, Value};
@@ -14,19 +14,18 @@ use super::blocks;
 use super::{Body, Link, Record};
 use crate::error::MAX_TOKENS;
 
-/// What one user does, in order.
+/// The requests of one user, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Session {
     /// Recorded start in nanoseconds, on the file's own axis.
     pub(crate) at: i64,
     pub(crate) records: Vec<Record>,
-    /// Turns that follow one another, where some are played at the same time; else empty.
-    pub(crate) branches: Vec<Vec<u16>>,
 }
 
 impl Session {
-    /// Puts every turn behind the last one of a branch that it waits for, or on a new branch.
-    pub(super) fn divide(&mut self) {
+    /// Divides the turns into branches that are played at the same time. A turn continues a branch
+    /// if it waits for the last turn of that branch.
+    pub(super) fn branches(&self) -> Vec<Vec<u16>> {
         let mut branches: Vec<Vec<u16>> = Vec::new();
         for (turn, record) in (0..).zip(&self.records) {
             let after = record.link.as_ref().map_or(&[][..], |link| &link.after);
@@ -39,9 +38,7 @@ impl Session {
                 None => branches.push(vec![turn]),
             }
         }
-        if branches.len() > 1 {
-            self.branches = branches;
-        }
+        branches
     }
 }
 
@@ -50,12 +47,11 @@ impl Session {
 pub(crate) struct Sessions {
     pub(crate) all: Vec<Session>,
     pub(crate) ids: Vec<u64>,
-    /// Tokens of a block: as asked for, else as the file says.
+    /// Tokens per block from the profile, which has priority, and from the file.
     block_size: Option<u32>,
     recorded_size: Option<u32>,
     by_name: HashMap<String, usize>,
-    /// Requests that others of their session may name: place in it, and model, API and body, which
-    /// are inherited.
+    /// Requests that later requests of their session may name, with the inherited members.
     named: HashMap<String, Named>,
 }
 
@@ -63,7 +59,7 @@ pub(crate) struct Sessions {
 struct Named {
     session: usize,
     turn: u16,
-    dialect: Option<RecordedDialect>,
+    dialect: Option<Dialect>,
     request: RecordedRequest,
 }
 
@@ -72,7 +68,7 @@ impl Sessions {
         Self { block_size, ..Self::default() }
     }
 
-    /// Adds a line; `Err` has why it cannot be played.
+    /// Adds a line; `Err` contains the problem.
     pub(crate) fn add(&mut self, line: Line) -> Result<(), String> {
         let Line::Request(request) = line else { return Ok(()) };
         let id = request.id.clone();
@@ -102,14 +98,14 @@ impl Sessions {
         let output = request.out_tokens.map(tokens).transpose()?;
         let (start, blocks) = (self.ids.len(), request.blocks.take());
         let body = body(request, dialect, recorded)?;
-        // A text says itself what it shares.
+        // Texts need no ids, because equal texts share blocks anyway.
         if let Some(blocks) = blocks.filter(|_| body.is_none()) {
             self.ids.extend(&blocks.ids);
             self.recorded_size = self.recorded_size.or_else(|| u32::try_from(blocks.size).ok());
         }
         let hash_ids = start..self.ids.len();
         let input_tokens = match &body {
-            // About four bytes are a token.
+            // A token has about four bytes.
             Some(Body::Text(text)) => u32::try_from(text.len().div_ceil(4)).unwrap_or(MAX_TOKENS),
             _ => input,
         };
@@ -118,25 +114,20 @@ impl Sessions {
         Ok(())
     }
 
-    /// What a request waits for: what it names, or else the one that it continues.
+    /// The requests to wait for: the named ones, or else the continued one.
     fn link(&self, request: &Request, session: usize) -> Result<Link, String> {
         let continues =
             request.continues.as_deref().map(|id| self.place(id, session)).transpose()?;
-        let wait = nanos(request.wait_ms);
-        let after = match &request.after {
-            None => continues.map(|turn| (turn, wait)).into_iter().collect(),
-            Some(after) => after
-                .iter()
-                .map(|one| match one {
-                    After::Id(id) => Ok((self.place(id, session)?, wait)),
-                    After::Wait(one) => {
-                        Ok((self.place(&one.id, session)?, nanos(Some(one.wait_ms))))
-                    }
-                })
-                .collect::<Result<_, String>>()?,
-        };
-        let has_wait = request.wait_ms.is_some()
-            || request.after.iter().flatten().any(|one| matches!(one, After::Wait(_)));
+        let own = || continues.map(|turn| (turn, nanos(request.wait_ms)));
+        let mut has_wait = request.wait_ms.is_some();
+        let mut after: Vec<_> = Vec::new();
+        for one in request.after.iter().flatten() {
+            has_wait |= one.wait_ms.is_some();
+            after.push((self.place(&one.id, session)?, nanos(one.wait_ms)));
+        }
+        if request.after.is_none() {
+            after.extend(own());
+        }
         let at = request.at_ms.filter(|_| !has_wait).map(|at| nanos(Some(at)));
         Ok(Link { continues, after, at })
     }
@@ -149,7 +140,7 @@ impl Sessions {
         }
     }
 
-    /// Gives every row ids for its whole prompt; returns the tokens of a block.
+    /// Completes the ids of every row, and returns the tokens per block.
     pub(crate) fn complete_blocks(&mut self) -> Result<u32, String> {
         let records = self.all.iter().flat_map(|session| &session.records);
         let size = match (self.block_size, self.recorded_size) {
@@ -162,8 +153,7 @@ impl Sessions {
     }
 }
 
-/// Model, headers and members of the request that it continues, replaced by its own; `null`
-/// removes a member.
+/// Merges the members of a request into the inherited ones; `null` removes a member.
 fn inherit(mut recorded: RecordedRequest, request: &mut Request) -> RecordedRequest {
     recorded.model = request.model.take().or(recorded.model);
     if !request.body.is_empty() {
@@ -181,7 +171,7 @@ fn inherit(mut recorded: RecordedRequest, request: &mut Request) -> RecordedRequ
 
 fn body(
     request: Request,
-    dialect: Option<RecordedDialect>,
+    dialect: Option<Dialect>,
     recorded: RecordedRequest,
 ) -> Result<Option<Body>, String> {
     let Some(dialect) = dialect else {
@@ -191,28 +181,21 @@ fn body(
             Ok(None)
         };
     };
-    let dialect = match dialect {
-        RecordedDialect::OpenaiChat => Dialect::OpenaiChat,
-        RecordedDialect::OpenaiResponses => Dialect::OpenaiResponses,
-        RecordedDialect::OpenaiCompletions => Dialect::OpenaiCompletions,
-        RecordedDialect::OpenaiEmbeddings => Dialect::OpenaiEmbeddings,
-        RecordedDialect::AnthropicMessages => Dialect::AnthropicMessages,
-        RecordedDialect::Gemini => {
-            return Err("is for Gemini's API, which Plimsoll cannot send: remove it".to_owned());
-        }
-        RecordedDialect::Http => {
-            let body = match (request.body_text, request.body_b64) {
-                (Some(text), _) => text.into_bytes(),
-                (None, Some(coded)) => BASE64_STANDARD
-                    .decode(coded)
-                    .map_err(|_| "has a `body_b64` that is not base64".to_owned())?,
-                (None, None) => Vec::new(),
-            };
-            let method = request.method.unwrap_or_else(|| "GET".to_owned());
-            let (path, headers) = (request.path.unwrap_or_default(), recorded.headers);
-            return Ok(Some(Body::Http(Box::new(HttpContent { method, path, headers, body }))));
-        }
-    };
+    if dialect == Dialect::Http {
+        let body = match (request.body_text, request.body_b64) {
+            (Some(text), _) => text.into_bytes(),
+            (None, Some(coded)) => BASE64_STANDARD
+                .decode(coded)
+                .map_err(|_| "has a `body_b64` that is not base64".to_owned())?,
+            (None, None) => Vec::new(),
+        };
+        let method = request.method.unwrap_or_else(|| "GET".to_owned());
+        let (path, headers) = (request.path.unwrap_or_default(), recorded.headers);
+        return Ok(Some(Body::Http(Box::new(HttpContent { method, path, headers, body }))));
+    }
+    if !dialect.has_model() {
+        return Err(format!("is for `{}`, which cannot be replayed", dialect.name()));
+    }
     let messages = request.messages.unwrap_or_default();
     let is_alone = request.continues.is_none() && request.reply.is_none();
     if let ([message], true, None) = (messages.as_slice(), is_alone, &recorded.model)
@@ -237,7 +220,7 @@ fn body(
     }))
 }
 
-/// The text of a message of the user that has nothing else.
+/// The text of a user message without other members.
 fn plain_text(message: &Value) -> Option<&str> {
     let members = message.as_object()?;
     let is_plain = members.len() == 2 && message["role"] == "user";

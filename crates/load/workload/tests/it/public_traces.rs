@@ -11,7 +11,8 @@ use crate::support::{common, last_text, scenario, tokens, traced};
 fn trace(file: &str, format: &str, time_scale: f64, to: Option<Nanos>) -> Trace {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let format = Some(format.to_owned());
-    let spec = TraceSpec { format, time_scale, to, ..TraceSpec::new(file.into()) };
+    let (file, time_scale) = (file.into(), Some(time_scale));
+    let spec = TraceSpec { file, format, time_scale, to, ..TraceSpec::default() };
     Trace::load(&spec, &folder).unwrap()
 }
 

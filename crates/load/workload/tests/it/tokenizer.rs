@@ -92,7 +92,7 @@ fn rows_of_a_trace_are_of_their_size_and_keep_their_shared_blocks() {
     let file = byte_level(&folder);
     let lines = r#"{"timestamp": 0, "input_length": 1300, "output_length": 9, "hash_ids": [7, 8, 9]}
         {"timestamp": 5, "input_length": 1024, "output_length": 9, "hash_ids": [7, 10]}"#;
-    let trace = Trace::parse(&TraceSpec::new("t".into()), lines.as_bytes()).unwrap();
+    let trace = Trace::parse(&TraceSpec::default(), lines.as_bytes()).unwrap();
     let trace = Arc::new(trace);
     let workload =
         Workload::new(&[scenario()], Some(trace), Some(&file), Seed(1), IdSeed::default()).unwrap();

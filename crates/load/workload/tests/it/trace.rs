@@ -16,7 +16,7 @@ use crate::support::{chat, common, last_text, scenario, tokens, traced};
 const HEADER: &str = "TIMESTAMP,ContextTokens,GeneratedTokens";
 
 fn spec(format: &str) -> TraceSpec {
-    TraceSpec { format: Some(format.to_owned()), ..TraceSpec::new("some.trace".into()) }
+    TraceSpec { file: "some.trace".into(), format: Some(format.to_owned()), ..TraceSpec::default() }
 }
 
 /// A trace of this text.
@@ -97,7 +97,7 @@ fn a_window_is_cut_out_in_recorded_time_and_then_sped_up() {
         ("between two rows", Some(Nanos::from_millis(9_500)), secs(20), 1.0, 11, 10, 500, 9_500),
         ("beyond the end", secs(50), secs(90), 1.0, 51, 10, 0, 9_000),
     ] {
-        let spec = TraceSpec { from, to, time_scale, ..spec("azure") };
+        let spec = TraceSpec { from, to, time_scale: Some(time_scale), ..spec("azure") };
         let trace = parse(&spec, text.as_bytes()).unwrap();
         let seen = offsets(&trace);
         assert_eq!((lengths(&trace)[0].0, seen.len()), (first, count), "{sentence}");
@@ -110,9 +110,12 @@ fn windows_that_cannot_be_played_are_refused() {
     let secs = |secs| Some(Nanos::from_secs(secs));
     let base = spec("azure");
     for (spec, part) in [
-        (TraceSpec { time_scale: 0.0, ..base.clone() }, "time_scale 0 cannot be played"),
-        (TraceSpec { time_scale: -2.0, ..base.clone() }, "time_scale -2 cannot be played"),
-        (TraceSpec { time_scale: f64::NAN, ..base.clone() }, "time_scale NaN cannot be played"),
+        (TraceSpec { time_scale: Some(0.0), ..base.clone() }, "time_scale 0 cannot be played"),
+        (TraceSpec { time_scale: Some(-2.0), ..base.clone() }, "time_scale -2 cannot be played"),
+        (
+            TraceSpec { time_scale: Some(f64::NAN), ..base.clone() },
+            "time_scale NaN cannot be played",
+        ),
         (
             TraceSpec { from: secs(5), to: secs(5), ..base.clone() },
             "the window from 5s to 5s is empty",
@@ -134,8 +137,8 @@ fn windows_that_cannot_be_played_are_refused() {
 fn bad_lines_are_reported_with_number_cause_and_fix() {
     let good = "2023-01-01 00:00:00,1,1";
     for (row, part) in [
-        ("2023-01-01 00:00:00,1", "has 2 columns of 3"),
-        ("2023-01-01 00:00:00,1,1,1", "has 4 columns of 3"),
+        ("2023-01-01 00:00:00,1", "found record with 2 fields"),
+        ("2023-01-01 00:00:00,1,1,1", "found record with 4 fields"),
         ("yesterday,1,1", "`TIMESTAMP` is \"yesterday\", not a time"),
         ("2023-02-30 00:00:00,1,1", "`TIMESTAMP` is \"2023-02-30 00:00:00\", not a time"),
         ("2023-01-01 00:00:00,a,1", "`ContextTokens` is \"a\", not a count"),
