@@ -71,19 +71,16 @@ pub(crate) async fn run_conversation(
     timeout: &mut LazyTimeout,
     start: &mut ConversationStart,
 ) -> ConversationEnd {
-    let ConversationStart { mut intended, end, is_open, .. } = *start;
-    let began = intended;
+    let ConversationStart { intended: began, end, is_open, .. } = *start;
     let mut channel = WebSocketChannel::default();
-    match first_turn(worker, conversation, &mut channel, start).await {
-        Ok(at) => intended = at,
-        Err(at) => {
-            give_up(worker, conversation, 0, at);
-            return ConversationEnd::before_turn(at);
-        }
-    }
+    let mut due = first_turn(worker, conversation, &mut channel, start).await;
+    let mut task = due.ok().and_then(|at| OpenTask::begin(worker, conversation, at));
     let mut taken = 0;
-    let mut task = OpenTask::begin(worker, conversation, intended);
     let conversation_end = loop {
+        let intended = match due {
+            Ok(at) => at,
+            Err(at) => break ConversationEnd::before_turn(at),
+        };
         let mut turn = OpenTurn::new(worker, intended);
         turn.schedule(conversation);
         taken += 1;
@@ -96,7 +93,7 @@ pub(crate) async fn run_conversation(
         }
         // The block drops its locals, which would otherwise occupy memory while the next turn
         // waits.
-        intended = {
+        let ended = {
             let mut turn_end = if turn.is_over_websocket() {
                 turn.converse(conversation, &mut channel, timeout, start.permit.as_ref()).await
             } else {
@@ -124,18 +121,15 @@ pub(crate) async fn run_conversation(
             }
             at
         };
-        match next_turn(worker, conversation, &mut channel, began, intended, end).await {
-            Ok(at) => intended = at,
-            Err(at) => break ConversationEnd::before_turn(at),
-        }
+        due = next_turn(worker, conversation, &mut channel, began, ended, end).await;
     };
     give_up(worker, conversation, taken, conversation_end.at);
     channel.close(worker);
     conversation_end
 }
 
-/// Takes the requests that a recorded session will not send, so that no other sends them: a load of
-/// whole sessions ends when all are taken.
+/// Takes the requests that a recorded session does not send, because a load of whole sessions ends
+/// when all requests are taken.
 fn give_up(worker: &Worker, conversation: &mut Conversation, taken: u16, at: Moment) {
     conversation.end_branch();
     let turns = if worker.run.whole_sessions { conversation.recorded_turns() } else { 0 };
@@ -144,8 +138,8 @@ fn give_up(worker: &Worker, conversation: &mut Conversation, taken: u16, at: Mom
     }
 }
 
-/// Waits until the first turn of a branch is due, or takes that of a conversation. `Err` has when
-/// it would have been, if it is not sent.
+/// Waits until the first turn of a branch is due, or takes the first turn of a conversation. If the
+/// turn is not sent, `Err` contains its due time.
 async fn first_turn(
     worker: &Rc<Worker>,
     conversation: &mut Conversation,
@@ -164,7 +158,7 @@ async fn first_turn(
     Ok(intended)
 }
 
-/// Waits until the next turn is due. `Err` has when it would have been, if it is not sent.
+/// Waits until the next turn is due. If the turn is not sent, `Err` contains its due time.
 async fn next_turn(
     worker: &Rc<Worker>,
     conversation: &mut Conversation,
@@ -183,7 +177,7 @@ async fn next_turn(
     if is_late || !worker.take_request(intended) { Err(intended) } else { Ok(intended) }
 }
 
-/// Runs a conversation, and the branches of a recorded session beside it. All have one start.
+/// Runs a conversation together with the other branches of a recorded session.
 pub(crate) async fn run_session(
     worker: &Rc<Worker>,
     conversation: &mut Conversation,
@@ -203,11 +197,7 @@ pub(crate) async fn run_session(
     let branches: Vec<_> = branches.collect();
     let mut last = pin!(run_conversation(worker, conversation, connections, timeout, start)).await;
     for branch in branches {
-        if let Ok(other) = branch.await
-            && other.at > last.at
-        {
-            last = other;
-        }
+        last = branch.await.ok().filter(|other| other.at > last.at).unwrap_or(last);
     }
     last
 }

@@ -9,9 +9,6 @@ use crate::format::{Format, dialect};
 use crate::messages::{from_parts, image, reply, texts};
 use crate::record::Request;
 
-/// Members with a body of plain HTTP.
-const BODIES: [&str; 2] = ["body_text", "body_b64"];
-
 /// The members of a request, and some that [`Draft::finish`] replaces: times, texts and images.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
@@ -174,7 +171,11 @@ impl Draft {
         } else if name.starts_with(':') || OWN.split(' ').any(|own| own == name) {
             self.dropped.push(format!("header {name} (written anew for each request)"));
         } else {
-            self.row["headers"][name] = list(value).iter().map(text).collect();
+            let mut values = list(self.row["headers"][&name].take());
+            values.extend(list(value).iter().map(|value| text(value).into()));
+            values.retain(|value| !value.is_null());
+            values.dedup();
+            self.row["headers"][name] = values.into();
         }
     }
 
@@ -204,7 +205,9 @@ impl Draft {
         let method = self.take_text("method").unwrap_or_else(|| "GET".to_owned());
         if self.row["dialect"] != "http" {
             self.take("path");
-        } else if matches!(&*method, "POST" | "PUT" | "PATCH") && !self.has_any(&BODIES) {
+        } else if matches!(&*method, "POST" | "PUT" | "PATCH")
+            && !self.has_any(&["body_text", "body_b64"])
+        {
             self.dropped.push(format!("requests (a {method} without a recorded body)"));
             return Ok(None);
         } else {

@@ -136,11 +136,9 @@ impl Limits {
 #[serde(deny_unknown_fields)]
 pub struct BudgetPlan {
     /// Input and output tokens together.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub tokens: Option<u64>,
     /// Money, in the currency of the prices.
-    #[serde(default)]
     #[schemars(range(min = 0))]
     pub cost: Option<f64>,
     /// Price of a million input tokens.
@@ -158,7 +156,6 @@ pub struct BudgetPlan {
 #[serde(deny_unknown_fields)]
 pub struct TlsPlan {
     /// Trusted roots instead of the system's, PEM.
-    #[serde(default)]
     pub ca_file: Option<PathBuf>,
     /// The client's certificate chain, PEM, for targets that request one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -331,7 +331,7 @@ impl ScenarioCheck<'_> {
     fn system(&mut self) -> Option<TextSource> {
         Some(match self.spec.system.as_ref()? {
             SystemPrompt::Text(text) => TextSource::Fixed(text.as_str().into()),
-            SystemPrompt::ApproxTokens(tokens) => {
+            SystemPrompt::Synthetic { approx_tokens: tokens } => {
                 self.tokens("system.approx_tokens", *tokens);
                 TextSource::Sized(LengthSpec::Fixed(*tokens))
             }

@@ -23,6 +23,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 pub use status_set::{StatusSet, StatusSetError};
 pub use system::SystemPrompt;
 
@@ -70,13 +71,11 @@ pub enum Content {
         /// The file, relative to the profile.
         file: PathBuf,
         /// Format, one of `plimsoll import --as`. Omitted: recognised.
-        #[serde(default)]
         format: Option<String>,
         /// Order of the sessions.
         #[serde(default)]
         order: PromptOrder,
         /// Speed of recorded waits: 10 divides them by ten.
-        #[serde(default)]
         time_scale: Option<f64>,
         /// Replies that later prompts repeat.
         #[serde(default)]
@@ -137,6 +136,7 @@ pub struct PrefixPool {
 /// - `{{prompt}}`: the text of the content, percent-encoded in the path, on one line in a header,
 ///   and escaped as part of a JSON string in a body that begins with `{` or `[`
 /// - `{{open}}`: two opening braces, for texts that contain them
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpSpec {
@@ -153,11 +153,9 @@ pub struct HttpSpec {
     #[serde(default)]
     pub body: String,
     /// File to send as the body, relative to the profile. Its placeholders are not replaced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_file: Option<PathBuf>,
     /// Status codes counted as success: `200, 304, 404`, `2xx`, `any`, or a list. Left out: 2xx and
     /// 304.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<StatusSet>,
 }
 
@@ -171,10 +169,8 @@ fn get() -> String {
 pub struct WebSocketSpec {
     /// Path and query of the handshake. Left out: `/ws/chat` below the target's path, in the place
     /// of its `/v1`.
-    #[serde(default)]
     pub path: Option<String>,
     /// The subprotocol that the handshake asks for (`Sec-WebSocket-Protocol`).
-    #[serde(default)]
     pub subprotocol: Option<String>,
 }
 
@@ -442,16 +438,12 @@ impl From<ExpectedDecision> for PolicyDecision {
 #[serde(deny_unknown_fields)]
 pub struct PolicyDecisionSpec {
     /// Matches a refusal by a rule.
-    #[serde(default)]
     pub block: Option<ResponseMatch>,
     /// Matches a response with parts removed.
-    #[serde(default)]
     pub redact: Option<ResponseMatch>,
     /// Matches a refusal for the request rate.
-    #[serde(default)]
     pub rate_limited: Option<ResponseMatch>,
     /// Matches a response that was allowed.
-    #[serde(default)]
     pub allow: Option<ResponseMatch>,
 }
 
@@ -481,7 +473,6 @@ pub struct ResponseMatch {
     pub header: BTreeMap<String, String>,
     /// This text in the body, compared byte by byte, with escapes and white space. Left out: any
     /// body.
-    #[serde(default)]
     pub body_contains: Option<String>,
 }
 

@@ -73,7 +73,6 @@ pub struct TraceSpec {
     #[schemars(range(min = 1))]
     pub block_size: Option<u32>,
     /// Playing speed relative to the recording: 10 plays ten minutes in one.
-    #[serde(default)]
     pub time_scale: Option<f64>,
     /// Replies that later prompts repeat.
     #[serde(default)]
@@ -82,12 +81,10 @@ pub struct TraceSpec {
     #[serde(default)]
     pub skip_broken: bool,
     /// Start of the window, counted from the first session of the recording and before scaling.
-    #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub from: Option<Nanos>,
     /// End of the window (exclusive), counted from the first session of the recording and before
     /// scaling. Omitted: the end of the file.
-    #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub to: Option<Nanos>,
     /// The file's content, read once for all copies of the plan.

@@ -7,6 +7,7 @@ use plimsoll_protocol::Dialect;
 use plimsoll_protocol::rpc::mcp::Revision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{Content, DurationSpec, HttpSpec, McpSpec, PolicyDecisionSpec, ScenarioSpec};
 
@@ -25,6 +26,7 @@ pub enum ToolProtocol {
 /// An agent: the model's responses decide the next request. Plimsoll calls each requested tool at
 /// the target, one after another, and adds its result to the next request to the model. The task
 /// ends with the first response without tool calls.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSpec {
@@ -34,10 +36,8 @@ pub struct AgentSpec {
     /// Revision of MCP. Omitted: Plimsoll asks the server before the load, and uses calls without a
     /// session (2026-07-28) if it does not respond. It also asks for the tools to offer to the
     /// model if `parameters.tools` is empty.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
     /// Path of tool calls at the target. Omitted: `/v1/mcp/tools/call`, or `/mcp` for `tools: mcp`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_path: Option<String>,
     /// Maximum number of model responses in a task. If the last one calls tools, the task ends
     /// without the calls.
@@ -45,7 +45,6 @@ pub struct AgentSpec {
     #[schemars(range(min = 1, max = 100))]
     pub max_steps: u16,
     /// Tool calls that require a human's approval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approve: Option<ApproveSpec>,
 }
 

@@ -5,6 +5,7 @@ use plimsoll_protocol::rpc::mcp::Revision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 /// The sessions of the `mcp` protocol. A conversation is a session: the handshake, a step for each
 /// of the scenario's `turns`, and the deletion. Revision 2026-07-28 has only the steps.
@@ -31,6 +32,7 @@ pub struct McpSpec {
 }
 
 /// A step of a session.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpStep {
@@ -41,13 +43,11 @@ pub struct McpStep {
     #[schemars(range(min = 0))]
     pub weight: f64,
     /// The tool, the prompt, or the URI of the resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Arguments of a tool or prompt.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub arguments: Map<String, Value>,
     /// Length of a synthetic text, drawn for each call, that is added to the arguments of a tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument_bytes: Option<ByteRange>,
     /// Name of the argument with that text.
     #[serde(default = "text")]
@@ -56,7 +56,6 @@ pub struct McpStep {
     #[serde(default)]
     pub progress: bool,
     /// Cancel a tool call after this time, and notify the server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub cancel_after: Option<Nanos>,
 }

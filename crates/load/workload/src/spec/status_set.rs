@@ -5,14 +5,15 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error as _, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
+use serde_with::SerializeDisplay;
 
 /// Statuses of final responses. HTTP ends at 599, but some servers send higher codes.
 const LEAST: u16 = 200;
 const MOST: u16 = 999;
 
 /// A set of statuses. In files and flags: `200, 304, 404`, `2xx`, `200-299`, `any`, or a list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, SerializeDisplay)]
 pub struct StatusSet(Vec<(u16, u16)>);
 
 /// A text without a valid status.
@@ -85,12 +86,6 @@ impl fmt::Display for StatusSet {
             }
         }
         Ok(())
-    }
-}
-
-impl Serialize for StatusSet {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -118,17 +118,14 @@ impl Sessions {
     fn link(&self, request: &Request, session: usize) -> Result<Link, String> {
         let continues =
             request.continues.as_deref().map(|id| self.place(id, session)).transpose()?;
-        let own = || continues.map(|turn| (turn, nanos(request.wait_ms)));
-        let mut has_wait = request.wait_ms.is_some();
-        let mut after: Vec<_> = Vec::new();
-        for one in request.after.iter().flatten() {
-            has_wait |= one.wait_ms.is_some();
-            after.push((self.place(&one.id, session)?, nanos(one.wait_ms)));
-        }
-        if request.after.is_none() {
-            after.extend(own());
-        }
+        let own = continues.filter(|_| request.after.is_none());
+        let own = own.map(|turn| Ok((turn, request.wait_ms))).into_iter();
+        let named = request.after.iter().flatten();
+        let named = named.map(|one| Ok((self.place(&one.id, session)?, one.wait_ms)));
+        let after: Vec<_> = own.chain(named).collect::<Result<_, String>>()?;
+        let has_wait = after.iter().any(|(_, wait)| wait.is_some());
         let at = request.at_ms.filter(|_| !has_wait).map(|at| nanos(Some(at)));
+        let after = after.into_iter().map(|(turn, wait)| (turn, nanos(wait))).collect();
         Ok(Link { continues, after, at })
     }
 

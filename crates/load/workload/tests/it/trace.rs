@@ -253,7 +253,7 @@ fn a_row_sets_the_lengths_of_one_turn() {
     let trace = azure(&["2023-01-01 00:00:00,374,44", "2023-01-01 00:00:01,0,0"]).unwrap();
     let spec = ScenarioSpec {
         turns: 5,
-        system: Some(SystemPrompt::ApproxTokens(100)),
+        system: Some(SystemPrompt::Synthetic { approx_tokens: 100 }),
         prefix_pool: Some(PrefixPool { count: 2, approx_tokens: 100 }),
         cache_mode: CacheMode::Bust,
         ..scenario()
