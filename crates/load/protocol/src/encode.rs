@@ -230,7 +230,7 @@ impl Encoder {
         members.insert("model".to_owned(), model.as_str().into());
         let members = Value::Object(members).to_string();
         // Further members follow in place of the brace.
-        out.extend_from_slice(members.trim_end_matches('}').as_bytes());
+        out.extend_from_slice(members.strip_suffix('}').unwrap_or(&members).as_bytes());
         if let Some(template) = self.template() {
             if !messages.is_empty() {
                 push_dialogue(out, template, None, messages);

@@ -34,8 +34,13 @@ fn durations_are_texts_or_distributions() {
 #[test]
 fn system_prompts_are_texts_or_lengths() {
     agree::<SystemPrompt>(
-        &[json!("Be kind."), json!({"text": "Be kind."}), json!({"approx_tokens": 2000})],
-        &[json!(2000), json!({"approx_tokens": "many"}), json!({"tokens": 5})],
+        &[json!("Be kind."), json!({"approx_tokens": 2000})],
+        &[
+            json!(2000),
+            json!({"approx_tokens": "many"}),
+            json!({"tokens": 5}),
+            json!({"text": "x"}),
+        ],
     );
 }
 
