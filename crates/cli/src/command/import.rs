@@ -39,12 +39,12 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 
 /// Creates the file only if the import succeeds.
 fn import_to(flags: &Flags, out: &Path) -> Result<Summary> {
-    let failed = || format!("cannot write {}", out.display());
+    let failed = format!("cannot write {}", out.display());
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or_else(|| Path::new("."));
-    let mut new = tempfile::NamedTempFile::new_in(folder).with_context(failed)?;
+    let new = tempfile::NamedTempFile::new_in(folder.unwrap_or_else(|| Path::new(".")));
+    let mut new = new.context(failed.clone())?;
     let summary = convert(flags, &mut BufWriter::new(&mut new))?;
-    new.persist(out).with_context(failed)?;
+    new.persist(out).context(failed)?;
     Ok(summary)
 }
 

@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::draft::{Draft, is_empty, object};
+use crate::draft::Draft;
 use crate::format::{Choice, Format, OWN, Rule};
 use crate::messages::{exchanges, from_turn, place_images};
 use crate::record::{After, Header, Line, Request, VERSION};
 use crate::summary::Summary;
+use crate::value::{is_empty, object};
 
 /// Maximum number of broken rows to describe.
 const NAMED: usize = 3;

@@ -7,7 +7,7 @@ use regex::Regex;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::draft::{list, text};
+use crate::value::{list, text};
 
 /// Number of rows by which a format is recognised.
 pub(crate) const SAMPLE: usize = 100;
@@ -64,10 +64,10 @@ pub(crate) enum Rule<'f> {
 impl Format {
     /// The rule of a member, or the rule for `*`.
     pub(crate) fn rule(&self, path: &str) -> Rule<'_> {
-        let is_inside =
-            |inner: &String| inner.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
         let rule = match self.members.get(path) {
-            None if self.members.keys().any(is_inside) => return Rule::Descend,
+            None if self.members.keys().any(|inner| is_inside(inner, path)) => {
+                return Rule::Descend;
+            }
             None => self.members.get("*"),
             own => own,
         };
@@ -82,8 +82,7 @@ impl Format {
     pub(crate) fn other_kind(&self, row: &Value) -> Option<String> {
         let [member, kinds @ ..] = self.only.as_slice() else { return None };
         let kind = find(row, member, &|_| true).map(text).unwrap_or_default();
-        let name = || format!("rows whose {member} is `{kind}` (not requests)");
-        (!kinds.contains(&kind)).then(name)
+        (!kinds.contains(&kind)).then(|| format!("rows whose {member} is `{kind}` (not requests)"))
     }
 
     /// The signs of a row that belongs to the format.
@@ -131,6 +130,10 @@ impl Format {
     }
 }
 
+fn is_inside(path: &str, of: &str) -> bool {
+    path.strip_prefix(of).is_some_and(|rest| rest.starts_with('.'))
+}
+
 fn pattern<'de, D: Deserializer<'de>>(table: D) -> Result<Option<Regex>, D::Error> {
     let pattern = String::deserialize(table)?;
     Regex::new(&pattern).map(Some).map_err(serde::de::Error::custom)
@@ -167,15 +170,13 @@ fn any_value(value: &mut Value) -> Value {
     }
 }
 
-/// Whether a row has a member: `PATH`, `!PATH` for an absent one, or `PATH~END` for a text with this
-/// end.
+/// Whether a row has a member: `PATH`, `!PATH` for an absent one, or `PATH~END` for a text with
+/// this end.
 fn has(row: &Value, sign: &str) -> bool {
     let (path, end) = sign.split_once('~').unwrap_or((sign, ""));
-    let fits = |value: &Value| end.is_empty() || text(value).ends_with(end);
-    match path.strip_prefix('!') {
-        Some(absent) => find(row, absent, &fits).is_none(),
-        None => find(row, path, &fits).is_some(),
-    }
+    let (path, is_wanted) = path.strip_prefix('!').map_or((path, true), |path| (path, false));
+    let fits = find(row, path, &|value| end.is_empty() || text(value).ends_with(end));
+    fits.is_some() == is_wanted
 }
 
 /// The first fitting member at a path. Names may contain dots, and `*` is every element.
@@ -223,6 +224,12 @@ pub(crate) struct Choice {
     pub(crate) format: &'static Format,
     pub(crate) why: String,
     pub(crate) also: Vec<&'static str>,
+}
+
+impl Choice {
+    pub(crate) fn new(format: &'static Format, why: &str) -> Self {
+        Self { format, why: why.to_owned(), also: Vec::new() }
+    }
 }
 
 /// The format of most of the first rows.

@@ -8,6 +8,7 @@ mod messages;
 mod record;
 mod source;
 mod summary;
+mod value;
 
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
@@ -123,16 +124,14 @@ pub fn read(
 
 /// The form and the format, by its name or by the first rows.
 fn choose(source: &Source, name: Option<&str>) -> Result<(Form, Choice), String> {
-    let form = source.form();
-    let chosen = |format, why: &str| Choice { format, why: why.to_owned(), also: Vec::new() };
-    let (form, choice) = match (name, form) {
-        (Some(name), _) => {
+    let (form, choice) = match (name, source.form()) {
+        (Some(name), form) => {
             let format = format::named(name).ok_or_else(|| format!("unknown format `{name}`"))?;
             let form = if format.is_text() { Form::Text(format) } else { form };
-            (form, chosen(format, "chosen with --as"))
+            (form, Choice::new(format, "chosen with --as"))
         }
-        (None, Form::Text(format)) => (form, chosen(format, "by the form of its lines")),
-        (None, _) => (form, by_rows(&source.sample(form))?),
+        (None, form @ Form::Text(format)) => (form, Choice::new(format, "by its lines")),
+        (None, form) => (form, by_rows(&source.sample(form))?),
     };
     match &choice.format.refuse {
         None => Ok((form, choice)),

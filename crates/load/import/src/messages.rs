@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::draft::{text, unpacked};
+use crate::value::{text, unpacked};
 
 /// Texts of a text, a list of texts, or lists of `{name, contents}`.
 pub(crate) fn texts(value: Value) -> Result<Vec<Value>, String> {
@@ -26,9 +26,16 @@ pub(crate) fn image(value: &Value) -> Value {
     json!({ "type": "image_url", "image_url": { "url": url } })
 }
 
+fn is_message(value: &Value) -> bool {
+    value.get("role").is_some()
+}
+
+fn is_question(message: &Value) -> bool {
+    message["role"] == "user" || message["role"] == "tool"
+}
+
 /// The messages of a recorded reply: a text, a response, a message, or a list of messages.
 pub(crate) fn reply(value: Value) -> Option<Value> {
-    let is_message = |value: &Value| value.get("role").is_some();
     match value {
         Value::String(text) => Some(json!([{ "role": "assistant", "content": text }])),
         Value::Object(_) if is_message(&value) => Some(json!([value])),
@@ -97,7 +104,6 @@ pub(crate) fn place_images(messages: &mut [Value], images: Vec<Value>) {
 /// Splits a dialogue into prompts and replies. Messages without a user's or a tool's turn are left
 /// out.
 pub(crate) fn exchanges(messages: Vec<Value>) -> Vec<(Vec<Value>, Option<Value>)> {
-    let is_question = |message: &Value| message["role"] == "user" || message["role"] == "tool";
     let (mut all, mut open) = (Vec::new(), Vec::new());
     for message in messages {
         if message["role"] == "assistant" && open.iter().any(is_question) {
@@ -126,14 +132,13 @@ pub(crate) fn from_parts(value: Value, dropped: &mut Vec<String>) -> Vec<Value> 
             dropped.push("messages without parts (their content was not recorded)".to_owned());
         }
         for part in parts {
-            let either = |one: &str, other: &str| text(part.get(one).unwrap_or(&part[other]));
             match text(&part["type"]).as_str() {
                 "text" => content.push(json!({ "type": "text", "text": part["content"] })),
                 "uri" => content.push(image(&part["uri"])),
                 "blob" => {
                     let kind = part["mime_type"].as_str().unwrap_or("image/png");
-                    let url = format!("data:{kind};base64,{}", either("content", "data"));
-                    content.push(image(&url.into()));
+                    let data = text(part.get("content").unwrap_or(&part["data"]));
+                    content.push(image(&format!("data:{kind};base64,{data}").into()));
                 }
                 "tool_call" => calls.push(json!({
                     "id": part["id"],
@@ -143,7 +148,7 @@ pub(crate) fn from_parts(value: Value, dropped: &mut Vec<String>) -> Vec<Value> 
                 "tool_call_response" => messages.push(json!({
                     "role": "tool",
                     "tool_call_id": part["id"],
-                    "content": either("response", "result"),
+                    "content": text(part.get("response").unwrap_or(&part["result"])),
                 })),
                 kind => dropped.push(format!("parts of type {kind}")),
             }

@@ -67,8 +67,10 @@ impl Source {
             return if whole.next().is_some() { Form::JsonLines } else { Form::Json };
         }
         let delimiter = lines.first().and_then(|line| delimiter(line));
-        let text = || format::of_lines(&lines).map_or(Form::JsonLines, Form::Text);
-        delimiter.map_or_else(text, Form::Csv)
+        match delimiter {
+            Some(delimiter) => Form::Csv(delimiter),
+            None => format::of_lines(&lines).map_or(Form::JsonLines, Form::Text),
+        }
     }
 
     /// The first rows.
@@ -95,16 +97,15 @@ impl Source {
             Form::Json => read_json(reader, sink),
             Form::Csv(delimiter) => read_csv(reader, delimiter, sink),
             Form::JsonLines => read_lines(reader, &mut |place, line| {
-                sink(
-                    place,
-                    line.and_then(|line| {
-                        serde_json::from_str(&line).map_err(|error| broken(&error))
-                    }),
-                )
+                sink(place, line.and_then(|line| parse(&line)))
             }),
             Form::Text(format) => read_text(reader, format, sink),
         }
     }
+}
+
+fn parse(line: &str) -> Result<Value, String> {
+    serde_json::from_str(line).map_err(|error| broken(&error))
 }
 
 fn broken(error: &serde_json::Error) -> String {
@@ -151,7 +152,7 @@ fn read_lines(
     Ok(())
 }
 
-/// Reads records of text. In a list of targets, a line that does not begin a record continues the one before.
+/// Reads records of text. A record may have several lines: one that begins it, and others.
 fn read_text(reader: impl BufRead, format: &Format, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut open: Option<(Place, String)> = None;
     read_lines(reader, &mut |place, line| {

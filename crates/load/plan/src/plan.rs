@@ -9,7 +9,7 @@ use std::sync::Arc;
 use plimsoll_measure::{IdSeed, Nanos, RequestBounds, RunId, Seed, Stripe};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Stages};
-use plimsoll_workload::{Content, ScenarioSpec, Trace, TraceSpec, WorkloadError, traffic_files};
+use plimsoll_workload::{Content, ScenarioSpec, Trace, TraceSpec, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -390,10 +390,13 @@ impl Plan {
 
     /// The files of recorded traffic that the run sends, which were read when it was resolved.
     pub fn traffic_files(&self) -> Vec<(&Path, Arc<Trace>)> {
-        let files = traffic_files(&self.scenarios);
-        let mut files: Vec<_> =
-            files.into_iter().map(|(file, trace)| (file, Arc::clone(trace))).collect();
-        files.extend(self.trace.as_ref().map(|spec| &*spec.file).zip(self.traffic()));
+        let contents = self.scenarios.iter().filter_map(|scenario| match &scenario.content {
+            Content::File { file, read, .. } => Some((file.as_path(), Arc::clone(read.trace()?))),
+            _ => None,
+        });
+        let trace = self.trace.as_ref().map(|spec| &*spec.file).zip(self.traffic());
+        let mut files: Vec<_> = contents.chain(trace).collect();
+        files.dedup_by_key(|(file, _)| *file);
         files
     }
 

@@ -85,7 +85,7 @@ pub enum ScenarioFault {
     Traffic(String),
     /// Recorded requests are for other protocols.
     #[error(
-        "has requests for {0}, and the scenario sends {1}: write their `protocol`, or import a file for each protocol"
+        "has requests for {0}, but the scenario sends {1}: set `protocol`, or use a file per protocol"
     )]
     Dialects(String, &'static str),
     /// Ordered prompts require a single scenario and one prompt per conversation.

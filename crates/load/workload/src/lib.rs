@@ -42,7 +42,7 @@ pub use spec::{
     DurationSpec, ExpectedDecision, HttpSpec, LengthDistribution, LengthSpec, LognormalLength,
     McpMethod, McpSpec, McpStep, PolicyDecisionSpec, PrefixPool, PromptOrder, ResponseMatch,
     ScenarioSpec, StatusSet, StatusSetError, SystemPrompt, ToolProtocol, WebSocketSpec, part_names,
-    traffic_files, with_parts,
+    with_parts,
 };
 pub use trace::{ReplySource, Trace, TraceRow, TraceSpec, TrafficFile};
 pub use workload::Workload;

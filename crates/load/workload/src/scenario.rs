@@ -319,10 +319,9 @@ impl ScenarioCheck<'_> {
     /// Reports recorded bodies of protocols other than the scenario's.
     pub(crate) fn dialects(&mut self, trace: &Trace, field: &'static str) {
         let found = trace.dialects();
-        if found.iter().any(|(dialect, _)| *dialect != self.spec.protocol) {
-            let found =
-                found.iter().map(|(dialect, count)| format!("{} ({count})", dialect.name()));
-            let found = found.collect::<Vec<_>>().join(", ");
+        if found.iter().any(|dialect| *dialect != self.spec.protocol) {
+            let found: Vec<_> = found.iter().map(|dialect| dialect.name()).collect();
+            let found = found.join(", ");
             let own = self.spec.protocol.name();
             self.report(field, ScenarioFault::Dialects(found, own));
         }

@@ -9,8 +9,7 @@ mod system;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 pub use a2a::{A2aAction, A2aSpec, A2aStep};
 pub use agent::{AgentRole, AgentSpec, ApproveSpec, ToolProtocol, part_names, with_parts};
@@ -27,7 +26,7 @@ use serde_with::skip_serializing_none;
 pub use status_set::{StatusSet, StatusSetError};
 pub use system::SystemPrompt;
 
-use crate::trace::{ReplySource, Trace, TrafficFile};
+use crate::trace::{ReplySource, TrafficFile};
 
 /// Whether prompts may hit caches on the way to the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -265,19 +264,6 @@ impl ScenarioSpec {
             agent: None,
         }
     }
-}
-
-/// The files of recorded traffic in the scenarios that the check has read.
-pub fn traffic_files(scenarios: &[ScenarioSpec]) -> Vec<(&Path, &Arc<Trace>)> {
-    let mut found: Vec<_> = scenarios
-        .iter()
-        .filter_map(|scenario: &ScenarioSpec| {
-            let Content::File { file, read, .. } = &scenario.content else { return None };
-            Some((file.as_path(), read.trace()?))
-        })
-        .collect();
-    found.dedup_by_key(|(file, _)| *file);
-    found
 }
 
 /// The standard normal distribution's 95th percentile.

@@ -188,8 +188,8 @@ impl Trace {
 
     /// The number of requests of these sessions.
     pub(crate) fn requests(&self, sessions: impl IntoIterator<Item = u64>) -> u64 {
-        let turns = |session| u64::from(self.turns(usize::try_from(session).unwrap_or(usize::MAX)));
-        sessions.into_iter().map(turns).sum()
+        let sessions = sessions.into_iter().filter_map(|session| usize::try_from(session).ok());
+        sessions.map(|session| u64::from(self.turns(session))).sum()
     }
 
     /// The turns of a session, divided into branches that run at the same time.
@@ -228,17 +228,15 @@ impl Trace {
         texts.collect()
     }
 
-    /// The protocols of the recorded bodies, with the number of requests.
-    pub fn dialects(&self) -> Vec<(Dialect, u64)> {
-        let bodies = self.records().filter_map(|record| record.body.as_ref()?.dialect());
-        let mut counts: Vec<(Dialect, u64)> = Vec::new();
-        for dialect in bodies {
-            match counts.iter_mut().find(|(known, _)| *known == dialect) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((dialect, 1)),
+    /// The protocols of the recorded bodies.
+    pub fn dialects(&self) -> Vec<Dialect> {
+        let mut found = Vec::new();
+        for dialect in self.records().filter_map(|record| record.body.as_ref()?.dialect()) {
+            if !found.contains(&dialect) {
+                found.push(dialect);
             }
         }
-        counts
+        found
     }
 
     /// Whether every request to a model names its model.

@@ -63,5 +63,5 @@ pub(in crate::command) fn read(file: &Path, flags: &TrafficFlags) -> Result<Trac
 
 /// The protocol of the first recorded body.
 pub(in crate::command) fn protocol(trace: &Trace) -> Option<&'static str> {
-    trace.dialects().first().map(|(dialect, _)| dialect.name())
+    trace.dialects().first().map(|dialect| dialect.name())
 }

@@ -1,6 +1,7 @@
 //! Translates a stream of messages to a stream of chat completion chunks.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::stream_settings::{Progress, StreamSettings};
 use super::{finish_reason, missing_id};
@@ -264,22 +265,20 @@ struct Choice<'a> {
     finish_reason: Option<&'a str>,
 }
 
+#[skip_serializing_none]
 #[derive(Default, Serialize)]
 struct Delta<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     tool_calls: Option<[ToolDelta<'a>; 1]>,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct ToolDelta<'a> {
     index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     kind: Option<&'a str>,
     function: FunctionCallDelta<'a>,
 }
