@@ -10,6 +10,7 @@ pub(crate) mod fleet;
 pub(crate) mod gateway;
 mod help;
 pub(crate) mod http;
+pub(crate) mod import;
 pub(crate) mod join;
 pub(crate) mod knee;
 pub(crate) mod llm;
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     Why(why::Flags),
     /// Match a run with the gateway's own log: what is missing, twice or different
     Join(join::Flags),
+    /// Convert recorded traffic to one canonical file, and list every member left out
+    Import(import::Flags),
     /// Check published figures: can they be true?
     Audit(audit::Flags),
     /// Add the shards of a run up to one result

@@ -3,6 +3,7 @@
 mod keys;
 mod load;
 mod shards;
+mod traffic;
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
 use serde_json::{Map, Value};
 pub(crate) use shards::{Part, StartFlags};
+pub(crate) use traffic::{ReadFlags, TrafficFlags};
 
 use crate::console::Show;
 use crate::exit::UsageError;

@@ -22,6 +22,7 @@ mod progress;
 mod run_result;
 mod session;
 mod signal;
+mod traffic_screen;
 
 use std::process::ExitCode;
 
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         Command::Profile(command) => command::profile::run(command),
         Command::Compare(flags) => command::compare::run(flags),
         Command::Merge(flags) => command::merge::run(flags),
+        Command::Import(flags) => command::import::run(flags),
         Command::Audit(flags) => command::audit::run(flags),
         Command::Why(flags) => command::why::run(flags),
         Command::Join(flags) => command::join::run(flags),

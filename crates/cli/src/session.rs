@@ -29,6 +29,7 @@ use crate::fd_limit::FdLimit;
 use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
 use crate::run_result::{RunResult, rest};
 use crate::signal::{self, RunSignal};
+use crate::traffic_screen::traffic_screen;
 
 /// In place of the folder, where a command writes one only when it is asked to.
 pub(crate) const NO_FILES: &str = "files: none (--out DIR keeps them)";
@@ -224,8 +225,9 @@ impl Session {
         drop(steps);
         let mut runner = watch(runner, &options.watch)?.target_is(target).stop_without_success();
         self.warn_about_fd_limit(runner.prepared().plan());
-        for parts in &runner.prepared().plan().unsent {
-            self.status.warn(&format!("not sent: {parts}"));
+        for (file, trace) in runner.prepared().plan().traffic_files() {
+            let screen = traffic_screen(trace.summary());
+            self.status.info(&format!("{}\n{}", file.display(), screen.trim_end()));
         }
         let hash = plan_hash(&serde_json::to_value(runner.prepared().plan())?);
         let metadata = runner.metadata_mut();

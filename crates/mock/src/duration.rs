@@ -3,10 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::Deserialize;
+use serde_with::SerializeDisplay;
 
 /// A duration in nanoseconds, written with its unit: `350us`, `1.5s`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, SerializeDisplay,
+)]
 #[serde(try_from = "Written")]
 pub struct HumanDuration(u64);
 
@@ -75,12 +78,6 @@ impl fmt::Display for HumanDuration {
             Some((unit, size)) => write!(f, "{}{unit}", self.0 / size),
             None => f.write_str("0s"),
         }
-    }
-}
-
-impl Serialize for HumanDuration {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

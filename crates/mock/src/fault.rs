@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::duration::HumanDuration;
 use crate::timed_plan::StreamEnd;
@@ -12,7 +13,7 @@ use crate::timed_plan::StreamEnd;
 /// `truncate@5`, `reset@5`, `stall@5:500ms`, `reset`, `hang`.
 ///
 /// `@5` replaces the event after output token 5, or the last event if the output has fewer tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
 pub enum Fault {
     /// An error status in place of the response, in the dialect's shape.
     Status {
@@ -153,19 +154,6 @@ impl fmt::Display for Fault {
             Self::Reset => f.write_str("reset"),
             Self::Hang => f.write_str("hang"),
         }
-    }
-}
-
-impl Serialize for Fault {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Fault {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -12,11 +12,13 @@ class RunFlags(TypedDict, total=False):
     allow_failures: bool
     allow_invalid: bool
     arrivals: str | float | Path
+    as: str | float | Path
     bands: Any
     bind: Any
     budget: Any
     budget_cost: str | float | Path
     budget_tokens: str | float | Path
+    bust: bool
     ca_file: str | float | Path
     cache_mode: Any
     category: Any
@@ -71,6 +73,7 @@ class RunFlags(TypedDict, total=False):
     push_metrics: str | float | Path
     rate: str | float | Sequence[float]
     redirects: Any
+    replies: str | float | Path
     requests_per_connection: Any
     response_headers: Any
     resumption: bool
@@ -83,7 +86,9 @@ class RunFlags(TypedDict, total=False):
     serve_metrics_linger: str | float | Path
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
+    skip_broken: bool
     smoke: bool
+    speed: str | float | Path
     spin: Any
     stages: str | Sequence[str]
     start_at: str | float | Path
@@ -165,8 +170,10 @@ class LlmFlags(TypedDict, total=False):
     allow_failures: bool
     allow_invalid: bool
     arrivals: str | float | Path
+    as: str | float | Path
     budget_cost: str | float | Path
     budget_tokens: str | float | Path
+    bust: bool
     ca_file: str | float | Path
     cert: str | float | Path
     cert_key: str | float | Path
@@ -197,6 +204,7 @@ class LlmFlags(TypedDict, total=False):
     protocol: str | float | Path
     proxy: str | float | Path
     push_metrics: str | float | Path
+    replies: str | float | Path
     resumption: bool
     run_id: str | float | Path
     seed: str | float | Path
@@ -205,6 +213,7 @@ class LlmFlags(TypedDict, total=False):
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
     skip_broken: bool
+    speed: str | float | Path
     start_at: str | float | Path
     start_timeout: str | float | Path
     stream: bool

@@ -11,6 +11,7 @@ use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ExportFlags, LlmFlags, LoadFlags, OutputFlags, ProgressFlags, RunFlags, StartFlags,
+    TrafficFlags,
 };
 use crate::processes::run_plan;
 use crate::session::Session;
@@ -29,6 +30,8 @@ pub(crate) struct Flags {
     keys: LlmFlags,
     #[command(flatten)]
     request: Request,
+    #[command(flatten)]
+    traffic: TrafficFlags,
     #[command(flatten)]
     start: StartFlags,
     /// Print the profile and send nothing
@@ -74,7 +77,7 @@ struct Request {
     /// Standard deviation of the most output tokens: --osl is their mean
     #[arg(long, value_name = "TOKENS")]
     osl_stddev: Option<u32>,
-    /// Most output tokens of each request
+    /// Most output tokens of each request, unless its record has a limit
     #[arg(long, alias = "max-tokens", value_name = "TOKENS", default_value_t = 150)]
     #[arg(alias = "max-completion-tokens")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -84,13 +87,10 @@ struct Request {
     /// column `prompt`. Only the first message of the user is taken from a dialogue
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prompts: Option<PathBuf>,
-    /// Send each prompt of --prompts once, in the order of the file, and end after the last one
+    /// Send each session of --prompts once, in the order of the file, and end after the last one
     #[arg(long, requires = "prompts")]
     in_order: bool,
-    /// Leave out entries of --prompts that cannot be read, instead of refusing the file
-    #[arg(long, requires = "prompts")]
-    skip_broken: bool,
-    /// Reject a file of --prompts with unsupported members, instead of listing them
+    /// Refuse a file of --prompts with members that are not sent, instead of naming them
     #[arg(long, requires = "prompts")]
     strict: bool,
     /// Ask for whole answers instead of streams; without TTFT then

@@ -3,6 +3,7 @@
 mod announcement;
 mod once;
 mod smoke;
+pub(super) mod traffic;
 
 use std::path::Path;
 
@@ -20,7 +21,7 @@ use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ExportFlags, LoadFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags,
-    TargetFlags, ThresholdFlags,
+    TargetFlags, ThresholdFlags, TrafficFlags,
 };
 use crate::processes::run_plan;
 use crate::progress::Ui;
@@ -32,7 +33,8 @@ const AFTER: &str = include_str!("run.txt").trim_ascii_end();
 #[command(after_help = AFTER)]
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(crate) struct Flags {
-    /// Profile file, name of a built-in profile (`plimsoll profile list`), or folder of a run
+    /// Profile file, name of a built-in profile (`plimsoll profile list`), folder of a run, or
+    /// recorded traffic in a format that `plimsoll import` reads
     #[arg(value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(profiles))]
     profile: String,
     #[command(flatten)]
@@ -43,6 +45,8 @@ pub(crate) struct Flags {
     settings: ProfileFlags,
     #[command(flatten)]
     thresholds: ThresholdFlags,
+    #[command(flatten)]
+    traffic: TrafficFlags,
     #[command(flatten)]
     start: StartFlags,
     /// First look at a target: about ten requests for each scenario, one after another, instead of
@@ -71,7 +75,10 @@ pub(crate) struct Flags {
 
 /// Runs the profile.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let profile = Profile::open(&profile_of(&flags.profile)?)?;
+    let profile = match traffic::profile(flags)? {
+        Some(profile) => profile,
+        None => Profile::open(&profile_of(&flags.profile)?)?,
+    };
     let part = flags.start.part(flags.settings.get("shard"))?;
     let overrides = flags.thresholds.add_to(flags.target.add_to(flags.settings.overrides()));
     let mut overrides = flags.export.labels.add_to(part.of(overrides));

@@ -139,11 +139,7 @@ fn a_file_of_prompts_is_sent_and_a_broken_one_refused() {
     let args = ["llm", &url, "-m", "m", "-c", "1", "--prompts", "chats.jsonl"];
     let args = [&args[..], &LOAD[..]].concat();
     let output = fixture.plimsoll(&args).expect(2);
-    assert!(
-        output.stderr.contains("1 of 2 entries have no prompt for openai-chat (line 2)"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("chats.jsonl: line 2: is not valid JSON"), "{}", output.stderr);
     assert_eq!(fixture.mock.stats().requests, 0);
     fixture.plimsoll(&[&args[..], &["--skip-broken"]].concat()).expect(0);
     assert!(fixture.mock.stats().requests > 1);
@@ -153,23 +149,26 @@ fn a_file_of_prompts_is_sent_and_a_broken_one_refused() {
 fn the_parts_of_a_prompt_that_are_not_sent_are_named_and_refused_if_strict() {
     let fixture = Fixture::with("{log: memory, log_text: true}");
     let url = fixture.target();
-    let rows = r#"[{"role": "user", "content": "0 a"}, {"role": "assistant", "content": "A0"}]
-[{"role": "system", "content": "S"}, {"role": "user", "content": [{"type": "text", "text": "1 b"}, {"type": "image_url"}]}]
-{"prompt": "2 c", "output_length": 9}"#;
+    let rows = r#"{"prompt": "0 a", "priority": 1}
+{"prompt": "1 b", "priority": 2, "origin": "x"}
+{"prompt": "2 c", "output_tokens": 9}"#;
     fs::write(fixture.folder.path().join("m.jsonl"), rows).unwrap();
     let args = ["llm", &url, "-m", "m", "-c", "1", "-d", "1m", "--warmup", "0", "--in-order"];
     let more = ["--prompts", "m.jsonl", "--set", "cache_mode=allow", "--no-probe"];
     let args = [&args[..], &more].concat();
     let output = fixture.plimsoll(&args).expect(0);
-    let named = "image_url (1), messages after the first user turn (1), output_length (1), \
-                 system (1) of m.jsonl";
+    let named = "origin (1), priority (2) of m.jsonl";
     let screen = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(screen.contains(named), "{}", output.stdout);
-    assert!(output.stderr.contains(named), "{}", output.stderr);
+    for row in
+        ["sessions       3", "not used             1 origin", "                     2 priority"]
+    {
+        assert!(output.stderr.lines().any(|line| line == row), "{row}:\n{}", output.stderr);
+    }
     assert_eq!(sent(&fixture), [0, 1, 2]);
     let output = fixture.plimsoll(&[&args[..], &["--strict"]].concat()).expect(2);
     assert!(
-        output.stderr.contains("output_length (1), system (1); remove them"),
+        output.stderr.contains("not sent: origin (1), priority (2); remove them"),
         "{}",
         output.stderr
     );

@@ -127,10 +127,8 @@ pub struct TargetFacts {
     /// Resident memory at the end, in bytes.
     pub memory_bytes: Option<u64>,
     /// Size of the image in bytes, as stated by the user.
-    #[serde(default)]
     pub image_bytes: Option<u64>,
     /// Startup time, as stated by the user.
-    #[serde(default)]
     pub startup: Option<Nanos>,
     /// Times that the target reports in its response headers.
     pub stated: Option<Stated>,

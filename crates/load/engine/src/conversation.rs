@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use plimsoll_measure::{Moment, Nanos};
 use plimsoll_workload::Conversation;
+use tokio::task::spawn_local;
 
 use crate::connections::ConnectionSet;
 use crate::in_flight_limit::InFlightPermit;
@@ -22,6 +23,8 @@ pub(crate) struct ConversationStart {
     intended: Moment,
     /// No turn is started here or later.
     end: Moment,
+    /// Whether every turn needs a permit.
+    is_open: bool,
     /// Open model: the permit of the first turn.
     permit: Option<InFlightPermit>,
 }
@@ -29,12 +32,12 @@ pub(crate) struct ConversationStart {
 impl ConversationStart {
     /// For a virtual user that became free at `intended`, and that is active until `end`.
     pub(crate) const fn closed(intended: Moment, end: Moment) -> Self {
-        Self { intended, end, permit: None }
+        Self { intended, end, is_open: false, permit: None }
     }
 
     /// For an arrival of the open model, with the permit of its first turn.
     pub(crate) const fn open(intended: Moment, end: Moment, permit: InFlightPermit) -> Self {
-        Self { intended, end, permit: Some(permit) }
+        Self { intended, end, is_open: true, permit: Some(permit) }
     }
 }
 
@@ -68,37 +71,38 @@ pub(crate) async fn run_conversation(
     timeout: &mut LazyTimeout,
     start: &mut ConversationStart,
 ) -> ConversationEnd {
-    let ConversationStart { mut intended, end, ref mut permit } = *start;
-    let open_model = permit.is_some();
-    // The pacer has taken the first request of an arrival.
-    if !open_model && !worker.take_request(intended) {
-        return ConversationEnd::before_turn(intended);
-    }
-    worker.stats().conversation_started();
+    let ConversationStart { intended: began, end, is_open, .. } = *start;
     let mut channel = WebSocketChannel::default();
-    let mut task = OpenTask::begin(worker, conversation, intended);
+    let mut due = first_turn(worker, conversation, &mut channel, start).await;
+    let mut task = due.ok().and_then(|at| OpenTask::begin(worker, conversation, at));
+    let mut taken = 0;
     let conversation_end = loop {
+        let intended = match due {
+            Ok(at) => at,
+            Err(at) => break ConversationEnd::before_turn(at),
+        };
         let mut turn = OpenTurn::new(worker, intended);
         turn.schedule(conversation);
-        if open_model && permit.is_none() {
+        taken += 1;
+        if is_open && start.permit.is_none() {
             let source = worker.source_of(worker.target_of(conversation.key()));
-            *permit = source.limit.acquire_by_policy(intended).await;
-            if permit.is_none() {
+            start.permit = source.limit.acquire_by_policy(intended).await;
+            if start.permit.is_none() {
                 break ConversationEnd::before_turn(intended);
             }
         }
         // The block drops its locals, which would otherwise occupy memory while the next turn
         // waits.
-        intended = {
+        let ended = {
             let mut turn_end = if turn.is_over_websocket() {
-                turn.converse(conversation, &mut channel, timeout, permit.as_ref()).await
+                turn.converse(conversation, &mut channel, timeout, start.permit.as_ref()).await
             } else {
                 // Pinned where it is made: awaited as it is, it would be moved first.
-                pin!(turn.execute(conversation, connections, timeout, permit.as_ref())).await
+                pin!(turn.execute(conversation, connections, timeout, start.permit.as_ref())).await
             };
             add_to(task.as_deref_mut(), conversation, &mut turn, &turn_end);
             drop(turn);
-            if let Some(permit) = permit.take() {
+            if let Some(permit) = start.permit.take() {
                 permit.release(turn_end.without_generator);
             }
             let TurnEnd { at, sent, retry_after, .. } = turn_end;
@@ -111,23 +115,91 @@ pub(crate) async fn run_conversation(
             if !goes_on {
                 break conversation_end;
             }
-            advance(conversation, task.as_deref_mut(), turn_end);
+            advance(worker, conversation, task.as_deref_mut(), turn_end);
             if conversation.is_over() {
-                worker.stats().conversation_finished();
                 break conversation_end;
             }
-            at + conversation.think_time()
+            at
         };
-        if intended < worker.last_start(end, task.is_some()) {
-            channel.sleep_until(worker, intended).await;
-        }
-        // The run may have been interrupted meanwhile.
-        if intended >= worker.last_start(end, task.is_some()) || !worker.take_request(intended) {
-            break ConversationEnd::before_turn(intended);
-        }
+        due = next_turn(worker, conversation, &mut channel, began, ended, end).await;
     };
+    give_up(worker, conversation, taken, conversation_end.at);
     channel.close(worker);
     conversation_end
+}
+
+/// Takes the requests that a recorded session does not send, because a load of whole sessions ends
+/// when all requests are taken.
+fn give_up(worker: &Worker, conversation: &mut Conversation, taken: u16, at: Moment) {
+    conversation.end_branch();
+    let turns = if worker.run.whole_sessions { conversation.recorded_turns() } else { 0 };
+    for _ in taken..turns {
+        worker.take_request(at);
+    }
+}
+
+/// Waits until the first turn of a branch is due, or takes the first turn of a conversation. If the
+/// turn is not sent, `Err` contains its due time.
+async fn first_turn(
+    worker: &Rc<Worker>,
+    conversation: &mut Conversation,
+    channel: &mut WebSocketChannel,
+    start: &ConversationStart,
+) -> Result<Moment, Moment> {
+    let ConversationStart { intended, end, is_open, .. } = *start;
+    if conversation.is_branch() {
+        return next_turn(worker, conversation, channel, intended, intended, end).await;
+    }
+    // The pacer has taken the first request of an arrival.
+    if !is_open && !worker.take_request(intended) {
+        return Err(intended);
+    }
+    worker.stats().conversation_started();
+    Ok(intended)
+}
+
+/// Waits until the next turn is due. If the turn is not sent, `Err` contains its due time.
+async fn next_turn(
+    worker: &Rc<Worker>,
+    conversation: &mut Conversation,
+    channel: &mut WebSocketChannel,
+    began: Moment,
+    ended: Moment,
+    end: Moment,
+) -> Result<Moment, Moment> {
+    let is_task = conversation.task_part().is_some();
+    let intended = conversation.due(began, ended).await.ok_or(ended)?;
+    if intended < worker.last_start(end, is_task) {
+        channel.sleep_until(worker, intended).await;
+    }
+    // The run may have been interrupted meanwhile.
+    let is_late = intended >= worker.last_start(end, is_task);
+    if is_late || !worker.take_request(intended) { Err(intended) } else { Ok(intended) }
+}
+
+/// Runs a conversation together with the other branches of a recorded session.
+pub(crate) async fn run_session(
+    worker: &Rc<Worker>,
+    conversation: &mut Conversation,
+    connections: &Rc<ConnectionSet>,
+    timeout: &mut LazyTimeout,
+    start: &mut ConversationStart,
+) -> ConversationEnd {
+    let ConversationStart { intended, end, is_open, .. } = *start;
+    let branches = conversation.split_branches().into_iter().map(|mut branch| {
+        let (worker, connections) = (Rc::clone(worker), Rc::clone(connections));
+        spawn_local(async move {
+            let mut timeout = LazyTimeout::new(&worker.clock);
+            let mut start = ConversationStart { intended, end, is_open, permit: None };
+            run_conversation(&worker, &mut branch, &connections, &mut timeout, &mut start).await
+        })
+    });
+    let branches: Vec<_> = branches.collect();
+    let mut last = pin!(run_conversation(worker, conversation, connections, timeout, start)).await;
+    for branch in branches {
+        last = branch.await.ok().filter(|other| other.at > last.at).unwrap_or(last);
+    }
+    last
 }
 
 /// Adds a turn to the task that it is part of, if any.
@@ -144,14 +216,23 @@ fn add_to(
 }
 
 /// Moves on from a turn that completed; its answer may be that of a tool or an approval.
-fn advance(conversation: &mut Conversation, task: Option<&mut OpenTask>, turn: TurnEnd) {
+fn advance(
+    worker: &Worker,
+    conversation: &mut Conversation,
+    task: Option<&mut OpenTask>,
+    turn: TurnEnd,
+) {
     let part = conversation.task_part();
+    conversation.note_end(turn.at, &turn.reply, &turn.tool_calls);
     match turn.answer {
         None => conversation.advance_with(&turn.reply, turn.tool_calls),
         Some(answer) => conversation.advance_by(*answer),
     }
     if let Some(task) = task {
         task.advanced(conversation, part);
+    }
+    if conversation.is_over() && conversation.is_whole() {
+        worker.stats().conversation_finished();
     }
 }
 

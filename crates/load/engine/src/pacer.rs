@@ -8,7 +8,7 @@ use plimsoll_schedule::Arrival;
 use plimsoll_transport::BEAT;
 
 use crate::arrival_source::ArrivalSource;
-use crate::conversation::{ConversationStart, run_conversation};
+use crate::conversation::{ConversationStart, run_session};
 use crate::in_flight_limit::InFlightPermit;
 use crate::request_timeout::LazyTimeout;
 use crate::task_pool::TaskPool;
@@ -91,7 +91,7 @@ async fn run_arrival(worker: Rc<Worker>, arrival: Arrival, mut start: Conversati
     let timeouts = &worker.buffers.timeouts;
     let mut timeout = timeouts.acquire_or(|| LazyTimeout::new(&worker.clock));
     let connections = Rc::clone(&worker.connections);
-    run_conversation(&worker, &mut conversation, &connections, &mut timeout, &mut start).await;
+    run_session(&worker, &mut conversation, &connections, &mut timeout, &mut start).await;
     timeouts.release(timeout);
 }
 

@@ -16,7 +16,7 @@ use plimsoll_transport::{
     ClientCertificate, ConnectTo, Connector, Endpoint, Failure, InvalidHost, Proxy, ProxyProtocol,
     Reach, SocketOptions, TlsClientConfig, TlsSettings, with_own_session_cache,
 };
-use plimsoll_workload::{Trace, Workload};
+use plimsoll_workload::Workload;
 
 use crate::aftermath::Disturbances;
 use crate::error::EngineError;
@@ -50,6 +50,8 @@ pub(crate) struct PreparedRun {
     request_budget: Option<RequestBudget>,
     /// The prompts that were taken of a list, where they are sent in order.
     next_prompt: Option<AtomicU64>,
+    /// Whether the load ends after each recorded session was played once.
+    pub(crate) whole_sessions: bool,
     /// Spent part of the run's budget, if it is limited.
     pub(crate) spending: Option<Spending>,
     /// By target: whether its streams say why the model stopped. The probe learns it, or the first
@@ -62,6 +64,9 @@ pub(crate) struct PreparedRun {
     /// not at all. Written by the thread that follows the run, read by workers at their ticks.
     taken_out: Vec<AtomicU64>,
 }
+
+/// How long the last session of a trace may go on: the load ends when all have had their requests.
+const LONGEST_SESSION: Nanos = Nanos::from_secs(3_600);
 
 impl PreparedRun {
     /// Lengthens closed stages so that each user gets the answers that the plan asks for. A stage
@@ -92,8 +97,8 @@ impl PreparedRun {
         plan.run_id.get_or_insert_with(RunId::random);
         let ids = plan.id_seed();
         let trace = plan.read_trace()?;
-        let offsets = trace.as_ref().map(Trace::offsets);
-        let schedule = Schedule::new(&plan.stages, plan.arrivals, plan.seed, offsets.clone())?;
+        let offsets = trace.as_ref().map(|trace| trace.offsets());
+        let mut schedule = Schedule::new(&plan.stages, plan.arrivals, plan.seed, offsets.clone())?;
         let pairs = pairs(&plan, &schedule, offsets.as_ref());
         check_slots(&plan, &schedule)?;
         let tokenizer = plan.tokenizer.as_deref();
@@ -109,12 +114,17 @@ impl PreparedRun {
         for target in &plan.targets {
             for scenario in &plan.scenarios {
                 let max_body = plan.limits.max_body;
-                routes.push(Route::new(scenario, target, max_body, plain_proxy(&plan))?);
+                let proxy = plain_proxy(&plan);
+                let plays_records = workload.plays_records();
+                routes.push(Route::new(scenario, target, max_body, proxy, plays_records)?);
             }
         }
         let prompts = workload.ordered_prompts();
-        let limits = [plan.limits.max_requests, prompts];
-        let requests = limits.into_iter().flatten().min().map(|most| plan.shard.share(most));
+        let played = trace_requests(&plan, &schedule, &workload);
+        if played.is_some() {
+            schedule.extend(LONGEST_SESSION);
+        }
+        let requests = requests(&plan, &workload, played);
         let next_prompt = prompts.map(|_| AtomicU64::new(0));
         let request_budget = requests.map(RequestBudget::new);
         let spending = Spending::new(&plan.limits, |all| plan.shard.share(all));
@@ -135,6 +145,7 @@ impl PreparedRun {
             tls,
             routes,
             request_budget,
+            whole_sessions: next_prompt.is_some() || played.is_some(),
             next_prompt,
             spending,
             finish_reasons,
@@ -333,6 +344,27 @@ fn pairs(plan: &Plan, schedule: &Schedule, offsets: Option<&Arc<[Nanos]>>) -> Op
     let targets = u16::try_from(plan.targets.len()).unwrap_or(u16::MAX);
     let spec = plan.versus.as_ref()?.pairs(targets);
     Some(PairSchedule::new(schedule, plan.arrivals, plan.seed, offsets, &spec))
+}
+
+/// The most requests that this part of a run may send.
+fn requests(plan: &Plan, workload: &Workload, played: Option<u64>) -> Option<u64> {
+    let most = plan.limits.max_requests.map(|most| plan.shard.share(most));
+    [most, workload.ordered_requests(plan.shard), played].into_iter().flatten().min()
+}
+
+/// The requests of the sessions of a trace that this part of a run plays, where it plays whole ones
+/// and nothing else.
+fn trace_requests(plan: &Plan, schedule: &Schedule, workload: &Workload) -> Option<u64> {
+    let mut measured = plan.stages.0.iter().filter(|stage| !stage.warmup);
+    let whole = measured.all(|stage| stage.load == Load::Trace && stage.duration.is_none());
+    if !whole || plan.versus.is_some() {
+        return None;
+    }
+    let stages = schedule.stages();
+    let played = schedule.arrivals(plan.shard).filter(|arrival| {
+        stages.get(arrival.stage.index()).is_some_and(|stage| stage.load == Load::Trace)
+    });
+    workload.trace_requests(played.map(|arrival| arrival.index).collect())
 }
 
 /// Refuses a shard that has arrivals and no slot.

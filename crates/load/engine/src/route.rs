@@ -45,12 +45,13 @@ pub(crate) fn model_of<'p>(scenario: &'p ScenarioSpec, target: &'p Target) -> &'
 
 impl Route {
     /// Prepares a route. Responses are read up to `max_body` bytes. `proxy`: one that reads plain
-    /// requests.
+    /// requests. `plays_records`: requests may be recorded ones.
     pub(crate) fn new(
         scenario: &ScenarioSpec,
         target: &Target,
         max_body: u64,
         proxy: Option<&ProxyUrl>,
+        plays_records: bool,
     ) -> Result<Self, EngineError> {
         let is_part = scenario.agent.as_ref().is_some_and(AgentRole::is_part);
         // The protocol of a target applies to its models only.
@@ -71,7 +72,7 @@ impl Route {
             head: None,
             stream: scenario.stream && !dialect.is_rpc() || websocket.is_some(),
             decoding: DecoderOptions {
-                keep_text: scenario.turns > 1 && websocket.is_none()
+                keep_text: (scenario.turns > 1 || plays_records) && websocket.is_none()
                     || matches!(scenario.agent, Some(AgentRole::Agent(_))),
                 max_body_bytes: max_body,
                 // An event may be as large as an answer: pictures come in one.
@@ -86,9 +87,11 @@ impl Route {
             proxy: proxy.map(PlainProxy::of),
             statuses: scenario.http.as_ref().and_then(|http| http.expect.clone()),
         };
-        route.head = route
-            .prepared_head(scenario)
-            .map_err(|cause| EngineError::Head { scenario: scenario.name.clone(), cause })?;
+        if !plays_records {
+            route.head = route
+                .prepared_head(scenario)
+                .map_err(|cause| EngineError::Head { scenario: scenario.name.clone(), cause })?;
+        }
         Ok(route)
     }
 

@@ -148,7 +148,8 @@ impl OpenTurn {
         sample.turn = conversation.index();
         sample.operation = operation;
         sample.position = worker.position(conversation.key(), intended);
-        sample.stream = route.streams() || operation == Some(Operation::SendStreamingMessage);
+        sample.stream = conversation.streams().unwrap_or_else(|| route.streams())
+            || operation == Some(Operation::SendStreamingMessage);
         sample.warmup = worker.is_warmup(stage);
         sample.expected = route.decisions.expected;
         worker.count_scheduled(sample);
@@ -569,7 +570,7 @@ impl ResponseHandler for OpenTurn {
         if worker.run.headers.records() {
             self.headers = worker.run.headers.recorded(head);
         }
-        let Sample { scenario, target, .. } = measurement.sample;
+        let Sample { scenario, target, stream, .. } = measurement.sample;
         worker.stats().note_server(target, head);
         let (route, buffers) = (worker.run.route(scenario, target), &worker.buffers);
         // Not before now: while a request waits for its response, others use the decoder, whose
@@ -579,6 +580,7 @@ impl ResponseHandler for OpenTurn {
         if let Some(rpc) = rpc {
             rpc.head(head, decoder);
         }
+        decoder.expect_stream(stream);
         decoder.head(head.status, head.content_type());
         if let Some(expected) = route.expects(head.status) {
             decoder.status_is_expected(head.status, expected);

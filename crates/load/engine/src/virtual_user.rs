@@ -10,7 +10,7 @@ use plimsoll_schedule::{ActiveWindow, TargetWindow};
 use tokio::task::spawn_local;
 
 use crate::connections::ConnectionSet;
-use crate::conversation::{ConversationStart, run_conversation};
+use crate::conversation::{ConversationStart, run_session};
 use crate::request_timeout::LazyTimeout;
 use crate::worker::{NextPrompt, Worker};
 
@@ -129,7 +129,7 @@ fn overlap(active: &ActiveWindow, window: &TargetWindow) -> Option<TargetWindow>
 async fn run_iteration(
     worker: &Rc<Worker>,
     key: ConversationKey,
-    connections: &ConnectionSet,
+    connections: &Rc<ConnectionSet>,
     timeout: &mut LazyTimeout,
     from: Moment,
     to: Moment,
@@ -143,8 +143,7 @@ async fn run_iteration(
     };
     let mut conversation = worker.run.workload.conversation(key, row);
     // Pinned where it is made: awaited as it is, its kilobytes would be moved first.
-    let end =
-        pin!(run_conversation(worker, &mut conversation, connections, timeout, &mut start)).await;
+    let end = pin!(run_session(worker, &mut conversation, connections, timeout, &mut start)).await;
     let wait = match end.retry_after {
         Some(asked) => {
             let wait = worker.end_by(end.at + asked).since(end.at);

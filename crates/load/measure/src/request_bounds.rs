@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::outcome::Outcome;
 use crate::sample::Sample;
@@ -14,7 +14,7 @@ use crate::timeline::Timeline;
 ///
 /// The bounds are separated by `,`, `&` or spaces. Notations of other tools are accepted:
 /// `ttft:500` for `ttft<500ms`, and their names of times, such as `time_to_first_token`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
 pub struct RequestBounds(Vec<TimeBound>);
 
 /// A bound on a time of one request.
@@ -156,18 +156,6 @@ impl fmt::Display for RequestBounds {
             write!(f, "{and}{}<{bound}", time.name())?;
         }
         Ok(())
-    }
-}
-
-impl Serialize for RequestBounds {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for RequestBounds {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde_with::SerializeDisplay;
 
 use crate::rng::{Rng, Seed};
 
@@ -13,7 +13,7 @@ use crate::rng::{Rng, Seed};
 /// The seed determines the behaviour of a run: arrivals, lengths, prompts. The run id determines
 /// everything that must never repeat in another run: the ids of requests, and the text that keeps
 /// prompts out of caches.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct RunId(String);
 
 /// The error for an invalid run id.
@@ -50,12 +50,6 @@ impl FromStr for RunId {
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-impl Serialize for RunId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
     }
 }
 

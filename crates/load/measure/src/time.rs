@@ -7,12 +7,25 @@ use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 /// A duration in nanoseconds: 0 to 584 years.
 ///
 /// Arithmetic saturates, because a measuring instrument must not panic on a strange clock reading.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    SerializeDisplay,
+    DeserializeFromStr,
+)]
 pub struct Nanos(u64);
 
 impl Nanos {
@@ -179,20 +192,6 @@ fn nanos_in(text: &str) -> Option<Nanos> {
         (rest, seen) = (tail, true);
     }
     (seen && total < u64::MAX as f64).then(|| Nanos::from_secs_f64(total / 1e9))
-}
-
-/// Serializes as the text of [`fmt::Display`], so that files stay readable.
-impl Serialize for Nanos {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Nanos {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
 }
 
 /// A point on the run's clock: nanoseconds since the clock's epoch.

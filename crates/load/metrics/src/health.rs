@@ -172,22 +172,16 @@ pub struct InstrumentHealth {
     /// Requests over a connection that was used before.
     pub connections_reused: Option<u64>,
     /// Whether the profile closes connections after a number of requests.
-    #[serde(default)]
     pub planned_reconnects: Option<bool>,
     /// Connections that were opened before the run, ahead of the first open stage.
-    #[serde(default)]
     pub connections_before_run: Option<u64>,
     /// Part of these that failed; the load shows why.
-    #[serde(default)]
     pub connections_before_run_failed: Option<u64>,
     /// Requests that were the first on a connection that was idle.
-    #[serde(default)]
     pub connections_ahead: Option<u64>,
     /// Requests that were sent again, because the target had closed their connection.
-    #[serde(default)]
     pub retries: Option<u64>,
     /// The median time for which the connections of these had been idle.
-    #[serde(default)]
     pub retried_after_p50_ms: Option<f64>,
     /// Full TLS handshakes.
     pub handshakes_full: Option<u64>,

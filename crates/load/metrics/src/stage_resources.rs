@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Resources of this host that a measured stage used. Every figure is the difference between a
 /// reading at the start of the stage and one at its end. Figures that the kernel does not provide
@@ -21,6 +22,7 @@ pub struct StageResources {
 }
 
 /// A process and its descendants in a stage.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessLoad {
@@ -30,7 +32,6 @@ pub struct ProcessLoad {
     /// Its process id; 0 on another host.
     pub pid: u32,
     /// For a process on another host: the metrics page of its figures, and the metric.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
     /// Where it stands in the run.
     pub place: ProcessPlace,
@@ -39,19 +40,15 @@ pub struct ProcessLoad {
     /// Time for which its threads were ready to run and waited for a CPU, divided by time: a sum
     /// over threads. The time for which a CPU quota stopped them is part of it. Threads that ended
     /// meanwhile are missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<f64>,
     /// Its busiest threads, the busiest first, at most 16.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadLoad>,
     /// CPUs that it may run on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
     /// The narrowest CPU quota of its control group and of those above it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaLoad>,
     /// Share of the time in which a task of its control group waited for a CPU (`cpu.pressure`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pressure: Option<f64>,
     /// Whether it ended before the stage did, or its page of metrics told nothing of most of the
     /// stage; the figures are then missing.

@@ -7,6 +7,7 @@
 use plimsoll_measure::{ErrorClass, GapSummary, Nanos, Outcome, Sample, StreamShape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// From this share on, streams with a bad end give the word: one in a hundred.
 const BAD_ENDS_ONE_IN: u64 = 100;
@@ -205,6 +206,7 @@ pub enum StreamWord {
 }
 
 /// Delivery of the streams of a group: streamed answers that began, by diagnosis.
+#[skip_serializing_none]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamDiagnosis {
     /// The diagnosis: a bad end if 1 % of the streams have one, else how the events came.
@@ -240,19 +242,15 @@ pub struct StreamDiagnosis {
     /// gateway ended it cannot be told from a whole one.
     pub finish_reasons_given: bool,
     /// Mean number of content events of a read in merged streams.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events_per_read: Option<f64>,
     /// The time over which the events of one such read were sent, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_ms: Option<f64>,
     /// Stood still once for at least 200 ms and ten times as long as their other gaps are.
     #[serde(default)]
     pub paused: u64,
     /// The mean of these longest gaps, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_ms: Option<f64>,
     /// The longest of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_pause_ms: Option<f64>,
 }
 

@@ -3,6 +3,7 @@
 use plimsoll_measure::{Nanos, Outcome, Sample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::distribution::Distribution;
 
@@ -64,22 +65,18 @@ fn record(lengths: &mut Distribution, tokens: u32) {
 }
 
 /// Tokens of the completed requests of a group: those whose number is known.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenFigures {
     /// Input tokens of each request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<ValueSummary>,
     /// Output tokens of each request, reasoning included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<ValueSummary>,
     /// Output tokens of each request without its reasoning; left out if no request has any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_tokens: Option<ValueSummary>,
     /// Output tokens that each request spent on reasoning; left out if no request has any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<ValueSummary>,
     /// Output tokens per second of one user, `1 / tpot` of each request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_s_per_user: Option<ValueSummary>,
 }
 

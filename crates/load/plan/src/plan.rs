@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plimsoll_measure::{IdSeed, Nanos, RequestBounds, RunId, Seed, Stripe};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Stages};
-use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceSpec, WorkloadError};
+use plimsoll_workload::{Content, ScenarioSpec, Trace, TraceSpec, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -135,11 +136,9 @@ impl Limits {
 #[serde(deny_unknown_fields)]
 pub struct BudgetPlan {
     /// Input and output tokens together.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub tokens: Option<u64>,
     /// Money, in the currency of the prices.
-    #[serde(default)]
     #[schemars(range(min = 0))]
     pub cost: Option<f64>,
     /// Price of a million input tokens.
@@ -157,7 +156,6 @@ pub struct BudgetPlan {
 #[serde(deny_unknown_fields)]
 pub struct TlsPlan {
     /// Trusted roots instead of the system's, PEM.
-    #[serde(default)]
     pub ca_file: Option<PathBuf>,
     /// The client's certificate chain, PEM, for targets that request one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -366,10 +364,10 @@ impl Plan {
     /// Whether conversations share text that begins with the run id: a pool of prefixes, or the
     /// blocks of a trace. Shards with different run ids would not share it.
     pub fn shares_text_of_the_run(&self) -> bool {
-        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format.has_blocks());
+        let blocks = self.has_blocks();
         self.scenarios
             .iter()
-            .filter(|scenario| scenario.cache_mode == CacheMode::Bust)
+            .filter(|scenario| scenario.cache_mode.busts(false))
             .any(|scenario| blocks || scenario.prefix_pool.is_some())
     }
 
@@ -377,23 +375,46 @@ impl Plan {
     /// prompts of a trace with shared blocks repeat as recorded, and a plain request is unique only
     /// with a unique placeholder.
     pub fn busts_caches(&self, scenario: &ScenarioSpec) -> bool {
-        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format.has_blocks());
         let is_unique = match &scenario.http {
             Some(http) if scenario.protocol == Dialect::Http => {
                 has_unique_placeholder(&http.path) || has_unique_placeholder(&http.body)
             }
             // Lists and pings are the same in every session.
             _ if scenario.protocol == Dialect::Mcp => false,
-            _ => !blocks,
+            _ => !self.has_blocks(),
         };
-        scenario.cache_mode == CacheMode::Bust && is_unique
+        let file = matches!(scenario.content, Content::File { .. });
+        let own_texts = file || self.traffic().is_some_and(|trace| trace.has_texts());
+        scenario.cache_mode.busts(own_texts) && is_unique
+    }
+
+    /// The files of recorded traffic that the run sends, which were read when it was resolved.
+    pub fn traffic_files(&self) -> Vec<(&Path, Arc<Trace>)> {
+        let contents = self.scenarios.iter().filter_map(|scenario| match &scenario.content {
+            Content::File { file, read, .. } => Some((file.as_path(), Arc::clone(read.trace()?))),
+            _ => None,
+        });
+        let trace = self.trace.as_ref().map(|spec| &*spec.file).zip(self.traffic());
+        let mut files: Vec<_> = contents.chain(trace).collect();
+        files.dedup_by_key(|(file, _)| *file);
+        files
+    }
+
+    /// The trace, if there is one that can be read.
+    fn traffic(&self) -> Option<Arc<Trace>> {
+        self.read_trace().ok().flatten()
+    }
+
+    /// Whether the prompts of the trace share blocks.
+    fn has_blocks(&self) -> bool {
+        self.traffic().is_some_and(|trace| trace.has_blocks())
     }
 
     /// Reads the trace, from a file or built in.
     ///
     /// # Errors
     /// The same as [`Trace::load`].
-    pub fn read_trace(&self) -> Result<Option<Trace>, WorkloadError> {
+    pub fn read_trace(&self) -> Result<Option<Arc<Trace>>, WorkloadError> {
         self.trace.as_ref().map(trace_file::read_trace).transpose()
     }
 }

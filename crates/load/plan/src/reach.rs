@@ -5,19 +5,19 @@ use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use serde_with::{SerializeDisplay, skip_serializing_none};
 
 /// Ways to reach the targets.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReachPlan {
     /// Redirected connections for some hosts and ports; the first match applies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub connect_to: Vec<ConnectTo>,
     /// Unix socket to connect to instead of TCP.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub unix_socket: Option<PathBuf>,
     /// Proxy to use.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<ProxyUrl>,
 }
 
@@ -29,7 +29,7 @@ impl ReachPlan {
 }
 
 /// Redirects connections from `HOST1:PORT1` to `HOST2:PORT2`. An empty part means any, or the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, SerializeDisplay)]
 pub struct ConnectTo {
     /// Matching host.
     pub host: Option<String>,
@@ -107,12 +107,6 @@ impl fmt::Display for ConnectTo {
     }
 }
 
-impl Serialize for ConnectTo {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 /// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyScheme {
@@ -124,7 +118,7 @@ pub enum ProxyScheme {
 
 /// A proxy, such as `http://proxy.example:3128` or `socks5://127.0.0.1:1080`. Its credentials are
 /// hidden.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, SerializeDisplay)]
 pub struct ProxyUrl {
     /// Protocol of the proxy.
     pub scheme: ProxyScheme,
@@ -208,12 +202,6 @@ impl fmt::Display for ProxyUrl {
 impl fmt::Debug for ProxyUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-impl Serialize for ProxyUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

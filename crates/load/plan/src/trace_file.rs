@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use plimsoll_workload::{Trace, TraceSpec, WorkloadError};
 
@@ -34,7 +35,11 @@ pub fn is_builtin(path: &Path) -> bool {
 ///
 /// # Errors
 /// The same as [`Trace::load`].
-pub fn read_trace(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
+pub fn read_trace(spec: &TraceSpec) -> Result<Arc<Trace>, WorkloadError> {
+    spec.read.get(|| read(spec)).map_err(WorkloadError::Import)
+}
+
+fn read(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
     let Some(path) = builtin_path(&spec.file) else { return Trace::load(spec, Path::new("")) };
     let Some(file) = FILES.iter().find(|file| file.path == path) else {
         let source = io::ErrorKind::NotFound.into();

@@ -10,7 +10,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde_with::SerializeDisplay;
 
 use crate::secret::redacted_path;
 
@@ -44,7 +44,7 @@ impl Scheme {
 /// A base URL: scheme, host, port, an optional path prefix, and an optional query that is added to
 /// every request (`?api-version=2024-06-01`). It never has credentials before the host, or a
 /// fragment. Query values that may be credentials are hidden when it is shown.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct TargetUrl {
     scheme: Scheme,
     host: String,
@@ -125,12 +125,6 @@ impl fmt::Display for TargetUrl {
 impl fmt::Debug for TargetUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-impl Serialize for TargetUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

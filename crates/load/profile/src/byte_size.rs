@@ -8,10 +8,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
+use serde_with::SerializeDisplay;
 
 /// A number of bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, SerializeDisplay)]
 pub struct ByteSize(u64);
 
 /// Unit names and their size in bytes: IEC (powers of 1024) and SI (powers of 1000).
@@ -76,12 +77,6 @@ impl FromStr for ByteSize {
         } else {
             Err(ParseSizeError)
         }
-    }
-}
-
-impl Serialize for ByteSize {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

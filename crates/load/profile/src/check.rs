@@ -9,7 +9,7 @@ use std::path::Path;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Gate, Limit};
-use plimsoll_workload::{WindowFault, WorkloadError};
+use plimsoll_workload::Content;
 
 use crate::error::{Fault, Problem, Problems};
 use crate::layers::LayeredValues;
@@ -53,16 +53,12 @@ pub(crate) struct ProfileCheck<'a> {
 /// Prefix of a placeholder key that has not been replaced yet.
 const PLACEHOLDER: &str = "REPLACE_";
 
-/// Maximum number of invalid trace lines shown one by one. They are mostly invalid in the same way.
-const SHOWN_ROWS: usize = 3;
-
 impl ProfileCheck<'_> {
     /// The targets' URLs, or all problems, including earlier ones.
     pub(crate) fn targets_or_problems(mut self) -> Result<CheckedTargets, Problems> {
         self.check_name();
         let targets = self.check_targets();
         self.check_key();
-        self.check_model();
         self.check_stages();
         self.check_limits();
         self.check_trace();
@@ -73,6 +69,7 @@ impl ProfileCheck<'_> {
         self.check_all_headers();
         self.check_response_headers();
         self.check_scenarios();
+        self.check_model();
         self.check_judgeable(targets.as_ref().map(|targets| &targets.main));
         let problems = self.found.into_problems();
         targets.filter(|_| problems.is_empty()).ok_or(problems)
@@ -126,7 +123,17 @@ impl ProfileCheck<'_> {
             .iter()
             .filter(|scenario| scenario.behaviour.protocol.has_model())
             .all(|scenario| scenario.model.as_deref().is_some_and(|own| !own.is_empty()));
-        if self.uses_llm() && !of_all && !of_each && !of_scenarios {
+        let trace =
+            self.file.trace.as_ref().and_then(|trace| plimsoll_plan::read_trace(trace).ok());
+        let files = self.file.scenarios.iter().map(|scenario| match &scenario.behaviour.content {
+            Some(Content::File { read, .. }) => {
+                read.trace().is_some_and(|file| file.names_models())
+            }
+            _ => false,
+        });
+        let of_records =
+            trace.is_some_and(|trace| trace.names_models()) || files.min() == Some(true);
+        if self.uses_llm() && !of_all && !of_each && !of_scenarios && !of_records {
             let fix = "write the name of a model of the target, or give --model NAME";
             self.report(top("model"), "is missing", fix);
         }
@@ -186,36 +193,9 @@ impl ProfileCheck<'_> {
 
     /// Reads the trace in the same way as the run, so that its problems are found early.
     fn check_trace(&mut self) {
-        let Some(trace) = &self.file.trace else { return };
-        let path = top("trace").key("file");
-        match plimsoll_plan::read_trace(trace) {
-            Ok(_) => {}
-            Err(WorkloadError::Read { file, source }) => {
-                self.report_unreadable(path, &file, &source);
-            }
-            Err(WorkloadError::Window { fault, .. }) => {
-                let key = match fault {
-                    WindowFault::Scale(_) => "time_scale",
-                    WindowFault::EmptyWindow { .. } => "to",
-                    WindowFault::Outside { .. } => "from",
-                    _ => "file",
-                };
-                self.report_fault(top("trace").key(key), Fault::from_error(&fault));
-            }
-            Err(WorkloadError::Trace { problems, more }) => {
-                for row in problems.iter().take(SHOWN_ROWS) {
-                    self.report_fault(path.clone(), Fault::from_error(row));
-                }
-                let more = more + problems.len().saturating_sub(SHOWN_ROWS) as u64;
-                if more > 0 {
-                    self.report(
-                        path,
-                        format!("{more} more lines cannot be read"),
-                        "see the lines above",
-                    );
-                }
-            }
-            Err(error) => self.report_fault(path, Fault::from_error(&error)),
+        let read = self.file.trace.as_ref().map(plimsoll_plan::read_trace);
+        if let Some(Err(error)) = read {
+            self.report_fault(top("trace"), Fault::from_error(&error));
         }
     }
 

@@ -3,7 +3,7 @@
 mod targets;
 
 use plimsoll_measure::{RunId, Seed, Stripe};
-use plimsoll_workload::{unsent_members, with_parts};
+use plimsoll_workload::with_parts;
 use serde::Deserialize as _;
 
 use crate::check::{CheckedTargets, ProfileCheck, Purpose};
@@ -245,7 +245,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
     for (metric, bands) in file.bands {
         thresholds.entry(metric).or_default().extend(bands);
     }
-    Plan {
+    let mut plan = Plan {
         name: file.name.unwrap_or_else(|| profile.name().to_owned()),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: Seed(file.seed),
@@ -253,7 +253,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         shard: run.shard,
         stages: file.stages.unwrap_or_default(),
         arrivals: file.arrivals,
-        unsent: unsent_members(&scenarios),
+        unsent: Vec::new(),
         scenarios,
         trace: file.trace,
         tokenizer: file.tokenizer,
@@ -271,7 +271,18 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         gate: file.gate,
         labels: file.labels,
         notes,
-    }
+    };
+    plan.unsent = unsent(&plan);
+    plan
+}
+
+/// The members of recorded traffic that are not sent, by file.
+fn unsent(plan: &Plan) -> Vec<String> {
+    let files = plan.traffic_files().into_iter().filter_map(|(file, trace)| {
+        let unused = Some(trace.summary().unused_members()).filter(|unused| !unused.is_empty())?;
+        Some(format!("{unused} of {}", file.file_name()?.display()))
+    });
+    files.collect()
 }
 
 const fn http(file: &ProfileFile) -> HttpPlan {

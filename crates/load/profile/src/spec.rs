@@ -310,26 +310,20 @@ pub struct TargetFile {
     #[serde(default)]
     pub role: RoleFile,
     /// API key. Default: the profile's.
-    #[serde(default)]
     pub key: Option<String>,
     /// Name of the model. Default: the profile's.
-    #[serde(default)]
     pub model: Option<String>,
     /// Wire format of every scenario. Default: the scenarios' own.
-    #[serde(default)]
     pub protocol: Option<Dialect>,
     /// Headers of its requests, added to the profile's.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// Its process on this host, whose CPU and memory use is reported: `pid:4711`, or `:8080` by
     /// its listening port.
-    #[serde(default)]
     pub watch: Option<String>,
     /// Size of its container image or package, such as `85MB`, shown next to the results.
-    #[serde(default)]
     pub image: Option<ByteSize>,
     /// Startup time, such as `1.2s`, shown next to the results.
-    #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub startup: Option<Nanos>,
 }

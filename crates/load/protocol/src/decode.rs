@@ -150,6 +150,11 @@ impl Decoder {
         }
     }
 
+    /// Sets whether the next response is a stream, for requests that differ in this.
+    pub fn expect_stream(&mut self, stream: bool) {
+        self.stream = stream && self.dialect.terminator().is_some();
+    }
+
     /// Whether it has decoded nothing since it was created or reset.
     const fn is_fresh(&self) -> bool {
         matches!(self.body, BodyKind::AwaitingHead) && self.received == 0 && !self.state.is_over()

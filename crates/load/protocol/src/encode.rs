@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::turn::{Message, RequestContent, Role, Text, Turn};
+use crate::turn::{Message, RecordedRequest, RequestContent, Role, Text, Turn};
 use crate::{Dialect, ProtocolError, json_writer};
 use json_template::JsonTemplate;
 use schemars::JsonSchema;
@@ -50,6 +50,8 @@ pub struct EncoderOptions {
 pub struct Encoder {
     dialect: Dialect,
     token_limit: TokenLimit,
+    /// For recorded requests, whose own members come first.
+    options: EncoderOptions,
     /// The start of the JSON object, up to and including the parameters.
     opening: Vec<u8>,
     /// The end of a streamed request.
@@ -80,7 +82,13 @@ impl Encoder {
             Dialect::Websocket => message_opening(options),
             _ => opening(options),
         };
-        let mut encoder = Self { dialect, token_limit: options.token_limit, opening, stream: "" };
+        let mut encoder = Self {
+            dialect,
+            token_limit: options.token_limit,
+            options: options.clone(),
+            opening,
+            stream: "",
+        };
         encoder.stream = match encoder.template() {
             Some(_) if options.parameters.contains_key(STREAM_OPTIONS) => JsonTemplate::STREAM_ONLY,
             Some(template) => template.stream,
@@ -185,6 +193,9 @@ impl Encoder {
                 }
                 out.push(b'}');
             }
+            (RequestContent::Recorded { request, messages }, _) if self.dialect.has_model() => {
+                self.push_recorded(out, turn, request, messages);
+            }
             (RequestContent::Embed { inputs }, _) if self.dialect == Dialect::OpenaiEmbeddings => {
                 out.extend_from_slice(&self.opening);
                 push_inputs(out, inputs);
@@ -199,6 +210,39 @@ impl Encoder {
             (content, _) => return Err(self.unsupported(content)),
         }
         Ok(())
+    }
+
+    /// A recorded request, with what it lacks.
+    fn push_recorded(
+        &self,
+        out: &mut Vec<u8>,
+        turn: &Turn<'_>,
+        request: &RecordedRequest,
+        messages: &[Message],
+    ) {
+        let EncoderOptions { model, parameters, .. } = &self.options;
+        let recorded = request.model.as_ref().unwrap_or(model);
+        let model = if model.is_empty() { recorded } else { model };
+        let mut members = request.members.as_ref().clone();
+        for (name, value) in parameters {
+            members.entry(name).or_insert_with(|| value.clone());
+        }
+        members.insert("model".to_owned(), model.as_str().into());
+        let members = Value::Object(members).to_string();
+        // Further members follow in place of the brace.
+        out.extend_from_slice(members.strip_suffix('}').unwrap_or(&members).as_bytes());
+        if let Some(template) = self.template() {
+            if !messages.is_empty() {
+                push_dialogue(out, template, None, messages);
+            }
+            if request.limit().is_none() {
+                push_limits(out, template, turn);
+            }
+            if turn.stream && request.streams().is_none() {
+                push(out, self.stream);
+            }
+        }
+        out.push(b'}');
     }
 
     const fn template(&self) -> Option<&'static JsonTemplate> {
@@ -223,7 +267,7 @@ impl Encoder {
 
     const fn unsupported(&self, content: RequestContent<'_>) -> ProtocolError {
         let content = match content {
-            RequestContent::Chat { .. } => "a dialogue",
+            RequestContent::Chat { .. } | RequestContent::Recorded { .. } => "a dialogue",
             RequestContent::Embed { .. } => "a list of texts to embed",
             RequestContent::Http(_) => "a plain HTTP request",
             RequestContent::Rpc(_) => "a message to a tool server or an agent",
@@ -293,7 +337,10 @@ fn push_dialogue(
         push_message(out, template, "system", text);
     }
     for message in messages {
-        if message.tool_calls.is_empty() && message.tool_results.is_empty() {
+        if let Some(recorded) = &message.recorded {
+            push(out, recorded);
+            out.push(b',');
+        } else if message.tool_calls.is_empty() && message.tool_results.is_empty() {
             push_message(out, template, role(message.role), &message.text);
         } else {
             tool_use::push(out, template, message);

@@ -23,4 +23,6 @@ pub use decode::{
 pub use dialect::Dialect;
 pub use encode::{Encoder, EncoderOptions, TokenLimit};
 pub use error::ProtocolError;
-pub use turn::{HttpContent, Message, RequestContent, Role, Text, ToolCall, ToolResult, Turn};
+pub use turn::{
+    HttpContent, Message, RecordedRequest, RequestContent, Role, Text, ToolCall, ToolResult, Turn,
+};

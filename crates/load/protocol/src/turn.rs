@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 
 use crate::rpc;
 pub use crate::text::Text;
@@ -58,12 +59,45 @@ pub struct Message {
     pub tool_calls: Vec<ToolCall>,
     /// The user's results of the calls in the previous message, which precede the text.
     pub tool_results: Vec<ToolResult>,
+    /// Recorded messages as JSON, one or several with commas between them, which are sent as they
+    /// are in place of all else.
+    pub recorded: Option<Arc<str>>,
 }
 
 impl Message {
     /// Creates a message without tools.
     pub const fn new(role: Role, text: Text) -> Self {
-        Self { role, text, tool_calls: Vec::new(), tool_results: Vec::new() }
+        Self { role, text, tool_calls: Vec::new(), tool_results: Vec::new(), recorded: None }
+    }
+
+    /// Messages as they were recorded.
+    pub fn recorded(json: Arc<str>) -> Self {
+        Self { recorded: Some(json), ..Self::new(Role::User, Text::new()) }
+    }
+}
+
+/// The members of a recorded request beside its messages. Those of the encoder are added where the
+/// record has none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordedRequest {
+    /// The model, unless the encoder has one.
+    pub model: Option<String>,
+    /// All others, as recorded.
+    pub members: Arc<Map<String, Value>>,
+    /// Headers of this request only.
+    pub headers: Vec<(String, String)>,
+}
+
+impl RecordedRequest {
+    /// Whether it asks for a stream, if it says so.
+    pub fn streams(&self) -> Option<bool> {
+        self.members.get("stream")?.as_bool()
+    }
+
+    /// Its output token limit.
+    pub fn limit(&self) -> Option<u64> {
+        const NAMES: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+        NAMES.iter().find_map(|name| self.members.get(*name)?.as_u64())
     }
 }
 
@@ -88,6 +122,13 @@ pub enum RequestContent<'a> {
         /// The system prompt.
         system: Option<&'a Text>,
         /// The dialogue so far, the newest message last.
+        messages: &'a [Message],
+    },
+    /// A request to a model as it was recorded.
+    Recorded {
+        /// All but its messages.
+        request: &'a RecordedRequest,
+        /// The dialogue so far; none where the prompt is another member.
         messages: &'a [Message],
     },
     /// Texts to embed.
@@ -118,6 +159,7 @@ impl Turn<'_> {
         match self.content {
             RequestContent::Http(content) => Cow::Borrowed(&content.headers),
             RequestContent::Rpc(request) => Cow::Owned(request.headers()),
+            RequestContent::Recorded { request, .. } => Cow::Borrowed(&request.headers),
             RequestContent::Chat { .. } | RequestContent::Embed { .. } => Cow::Borrowed(&[]),
         }
     }

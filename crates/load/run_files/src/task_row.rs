@@ -9,10 +9,12 @@ use plimsoll_measure::{
 };
 use plimsoll_metrics::{RunMetadata, TaskTally};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::row::{ParsedRow, parse_row, row_time};
 
 /// One task. Times are in milliseconds; the three parts add up to `loop_ms`.
+#[skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 struct TaskRow<'a> {
     /// Id of the conversation: the same as in the rows of its turns.
@@ -31,7 +33,7 @@ struct TaskRow<'a> {
     #[serde(borrow)]
     ended: Cow<'a, str>,
     /// Purpose of the request in which the task failed.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow, default)]
     failed_in: Option<Cow<'a, str>>,
     steps: u16,
     tool_calls: u16,
@@ -39,7 +41,6 @@ struct TaskRow<'a> {
     approvals: u16,
     approved: u16,
     rejected: u16,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     first_token_ms: Option<f64>,
     chat_ms: f64,
     tools_ms: f64,

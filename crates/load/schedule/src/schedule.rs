@@ -43,6 +43,13 @@ impl Schedule {
         self.table.plans()
     }
 
+    /// Prolongs the last stage, so that recorded sessions begun in it can end.
+    pub fn extend(&mut self, by: Nanos) {
+        if let Some(table) = Arc::get_mut(&mut self.table) {
+            table.extend(by);
+        }
+    }
+
     /// Time from the run's start to the end of the last stage.
     pub fn duration(&self) -> Nanos {
         self.stages().last().map_or(Nanos::ZERO, |last| last.end)

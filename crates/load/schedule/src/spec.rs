@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use plimsoll_measure::Nanos;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::error::{ScheduleError, StageFault, StageProblem};
 use crate::limits::{MAX_DURATION, MAX_RATE, MAX_STAGES, MAX_USERS};
@@ -98,7 +99,7 @@ fn rate_fault(from: f64, to: f64) -> Option<StageFault> {
 /// [`Stages::from_str`].
 ///
 /// [`Stages::from_str`]: std::str::FromStr::from_str
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, SerializeDisplay, DeserializeFromStr)]
 pub struct Stages(pub Vec<StageSpec>);
 
 impl Stages {
@@ -142,20 +143,6 @@ impl fmt::Display for Stages {
             let separator = if position == 0 { "" } else { "," };
             write!(f, "{separator}{stage}")
         })
-    }
-}
-
-/// Serializes as the text of [`fmt::Display`].
-impl Serialize for Stages {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Stages {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -60,6 +60,12 @@ impl StageTable {
         Self { arrivals: arrivals.collect(), counts: vec![OnceLock::new(); plans.len()], plans }
     }
 
+    pub(crate) fn extend(&mut self, by: Nanos) {
+        if let Some(last) = self.plans.last_mut() {
+            last.end += by;
+        }
+    }
+
     pub(crate) fn plans(&self) -> &[StagePlan] {
         &self.plans
     }

@@ -1,6 +1,6 @@
-//! Agents: conversations whose requests the answers decide.
+//! Agents: conversations in which each response decides the next request.
 //!
-//! - `rules`: a scenario's agent, checked and ready
+//! - `rules`: the validated agent of a scenario
 //! - `requests`: the requests to tools and for approvals
 //! - `task`: the loop of one conversation
 

@@ -1,14 +1,17 @@
 //! A conversation: an ordered instance of a scenario.
 
+mod played;
+
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    ConversationKey, Nanos, ScenarioId, Seed, TargetId, TaskCounts, TaskEnd, TaskPart,
+    ConversationKey, Moment, Nanos, ScenarioId, Seed, TargetId, TaskCounts, TaskEnd, TaskPart,
 };
 use plimsoll_protocol::{
-    HttpContent, Message, PlainAnswer, RequestContent, Role, Text, ToolCall, ToolResult, Turn, rpc,
-    rpc as protocol,
+    HttpContent, Message, PlainAnswer, RecordedRequest, RequestContent, Role, Text, ToolCall,
+    ToolResult, Turn, rpc, rpc as protocol,
 };
+use serde_json::Value;
 
 use crate::agent::{Answer, Task, name_calls};
 use crate::http_request::{HttpRequest, HttpTemplates};
@@ -19,45 +22,46 @@ use crate::scenario::{RequestKind, Scenario};
 use crate::session::{RpcEnd, Session, Texts};
 use crate::synthetic_text::WORD_BYTES;
 use crate::template::PlaceholderValues;
+use crate::trace::{Body, Record};
+use played::Played;
 
 /// Tokens of a canned answer, unless the scenario asks for fewer.
 const CANNED_TOKENS: u32 = 64;
 
-/// A conversation: turns in order, each a request and its answer. A pure function of spec, seed,
-/// run id, key and the answers. The run id decides only its ids and markers.
+/// A conversation: turns in order, each a request and its response. It depends only on spec, seed,
+/// run id, key and the responses. The run id determines only ids and markers.
 ///
-/// **Content.** A chat grows turn by turn: every request repeats the earlier prompts and answers.
-/// Over a WebSocket a turn is its prompt alone, without a system prompt: the target keeps the rest.
-/// Embeddings and plain HTTP requests are independent, and have no system prompt.
+/// **Content.** A chat grows turn by turn: every request repeats the earlier prompts and responses.
+/// Over a WebSocket, a turn sends only its prompt, without a system prompt, because the target
+/// keeps the dialogue. Embeddings and plain HTTP requests are independent, without a system prompt.
 ///
-/// **Tool calls** of an answer are kept with it. Every call gets the scenario's result, and the
-/// next prompt follows at once: a provider refuses a call without a result.
+/// **Tool calls** stay in the dialogue. The next prompt answers each call with the scenario's
+/// result, because providers reject a call without a result.
 ///
-/// **An agent's answers decide** how its conversation goes on: it has one prompt, and its turns are
-/// the requests to the model, to the tools that the model calls, and for approvals. See
-/// [`AgentSpec`](crate::AgentSpec).
+/// **An agent's responses decide** how its conversation continues. It has one prompt; its turns are
+/// requests to the model, calls of tools and approvals. See [`AgentSpec`](crate::AgentSpec).
 ///
-/// **Before the first text** comes the shared prefix, if there is a pool of them, and then in
-/// `bust` mode the marker: five words that stand for the first 40 bits of the id, and `---`. The
-/// first text is the system prompt if there is one, else the first prompt; in independent requests,
-/// every prompt is a first text. The tokens of the marker count as part of a text of given size; a
-/// text shorter than the marker gets a shorter one. In `bust` mode a shared prefix begins with a
-/// marker of its own, which is the same in the whole run: what an earlier run left in a cache does
-/// not help this one.
+/// **The first text** begins with the shared prefix, if any, and in `bust` mode with the marker:
+/// five words that encode the first 40 bits of the id, and `---`. The first text is the system
+/// prompt or else the first prompt; in independent requests, every prompt is a first text. Tokens
+/// of the marker count towards the size of the text, and a text shorter than the marker gets a
+/// shorter one. In `bust` mode a shared prefix begins with its own marker, the same in the whole
+/// run, so that entries of an earlier run in a cache are useless.
 ///
-/// **With a tool server or an agent** the turns are messages of the protocol: the handshake, the
-/// scenario's steps, the deletion of the session. What an answer gives (session, cursor, task) is
-/// part of later requests; see [`Conversation::note_answer`].
+/// **With a tool server or an agent**, the turns are messages of the protocol: handshake, steps and
+/// deletion of the session. Later requests contain the session, cursor or task of a response; see
+/// [`Conversation::note_answer`].
 ///
-/// **A row of a trace** is one turn of the chosen scenario, without its system prompt, prefix and
-/// content. The prompt has the row's input tokens (at least 1). The row's output tokens (at least
-/// 1, since no provider accepts 0) limit the answer. With cached blocks, every 512 tokens of the
-/// prompt are the text of one block, the same wherever its id occurs. In `bust` mode such a prompt
-/// begins with the marker of the run instead of its own, which would prevent the sharing that the
-/// trace recorded.
+/// **A recorded session** sends each turn after the turns that it waits for have ended and the
+/// recorded wait is over. A recorded body is sent unchanged, with the target's replies or the
+/// recorded ones. A request of lengths alone is a turn of the scenario without its system prompt,
+/// prefix and content: the prompt has the recorded input tokens, and the output tokens limit the
+/// response (both at least 1, because providers reject 0). Equal ids of cached blocks produce equal
+/// text. In `bust` mode such a prompt begins with the marker of the run, because its own marker
+/// would prevent the recorded sharing.
 ///
-/// **In a comparison** the conversations of a block, one on each target, have the same content.
-/// Only their ids differ, and the markers made of them. See [`crate::Workload::for_targets`].
+/// **In a comparison**, the conversations of a block, one on each target, have the same content.
+/// Only their ids and markers differ. See [`crate::Workload::for_targets`].
 #[derive(Debug)]
 pub struct Conversation {
     workload: Arc<PreparedWorkload>,
@@ -67,14 +71,14 @@ pub struct Conversation {
     /// Seed of all random choices of this conversation.
     seed: Seed,
     target: TargetId,
-    /// The row of the trace that gives the lengths, if any.
-    row: Option<u64>,
+    /// The recorded session, if it replays one.
+    played: Option<Played>,
     turn: u16,
     /// With a tool server or an agent.
     session: Option<Box<dyn Session>>,
-    /// Of an agent loop: the dialogue, also while it calls tools.
+    /// The current request. For an agent it is the dialogue, even during tool calls.
     request: CurrentRequest,
-    /// Only of an agent; boxed, so that all others stay small.
+    /// The task of an agent, boxed to keep other conversations small.
     task: Option<Box<Task>>,
 }
 
@@ -89,7 +93,7 @@ enum CurrentRequest {
     /// `None` for the scenario's fixed request.
     Http(Option<HttpContent>),
     Rpc(Box<protocol::Request>),
-    /// Released: there is no further request.
+    /// Released to save memory.
     Released,
 }
 
@@ -103,24 +107,35 @@ impl Conversation {
         let (content, target) = workload.content_of(key);
         let seed = Seed(workload.seed.rng("conversation", content.0).next_u64());
         let id = conversation_id(workload.ids, key);
-        let row = row.filter(|row| workload.row(Some(*row)).is_some() || workload.is_ordered());
-        let request = CurrentRequest::Released;
-        let turn = 0;
+        let played = workload.session(&workload.scenarios[scenario.index()], row, seed);
+        let played = played.map(|(trace, session)| Played::new(trace, session));
+        let (turn, request) = (0, CurrentRequest::Released);
         let own = &workload.scenarios[scenario.index()];
         let session = own.session().map(|plan| plan.begin(seed, own.turns));
         let task = own.agent.is_some().then(|| Box::new(Task::new()));
-        let mut conversation =
-            Self { workload, scenario, key, id, seed, target, row, turn, session, request, task };
+        let mut conversation = Self {
+            workload,
+            scenario,
+            key,
+            id,
+            seed,
+            target,
+            played,
+            turn,
+            session,
+            request,
+            task,
+        };
         conversation.request = conversation.independent_request();
         conversation
     }
 
-    /// The scenario it is an instance of.
+    /// The scenario of the conversation.
     pub const fn scenario(&self) -> ScenarioId {
         self.scenario
     }
 
-    /// The scenario to which its current turn is counted: its own, or that of an agent's part.
+    /// The scenario that counts the current turn: its own, or an agent's part.
     #[inline]
     pub fn scenario_of_turn(&self) -> ScenarioId {
         match &self.task {
@@ -133,17 +148,17 @@ impl Conversation {
         self.spec().agent.as_ref().map_or(self.scenario, |rules| rules.scenario_of(part))
     }
 
-    /// What the current turn of an agent is for; `None` for any other conversation.
+    /// The purpose of an agent's current turn; `None` for any other conversation.
     pub fn task_part(&self) -> Option<TaskPart> {
         self.task.as_ref().map(|task| task.part())
     }
 
-    /// What was counted so far in the task of an agent; nothing for any other conversation.
+    /// The counts of an agent's task so far; zero for any other conversation.
     pub fn task_counts(&self) -> TaskCounts {
         self.task.as_ref().map_or_else(TaskCounts::default, |task| task.counts())
     }
 
-    /// How the answers ended the task of an agent; `None` before that, and for any other
+    /// How the responses ended an agent's task; `None` before the end, and for any other
     /// conversation.
     pub fn task_end(&self) -> Option<TaskEnd> {
         self.task.as_ref()?.end()
@@ -161,25 +176,63 @@ impl Conversation {
 
     /// The id of the current turn's request, see [`request_id`].
     pub fn request_id(&self) -> RequestId {
-        request_id(self.id, self.turn)
+        request_id(self.id, self.index())
     }
 
-    /// Position of the current turn, from 0.
-    pub const fn index(&self) -> u16 {
-        self.turn
+    /// Position of the current turn, from 0, counted across all branches of a recorded session.
+    pub fn index(&self) -> u16 {
+        let played = self.played.as_ref().and_then(|played| played.position(self.turn));
+        played.unwrap_or(self.turn)
     }
 
-    /// Number of turns; `None` where the answers decide it.
+    /// Splits off the branches of a recorded session that are played at the same time as this one.
+    pub fn split_branches(&mut self) -> Vec<Self> {
+        let others: Vec<_> = self.played.iter_mut().flat_map(Played::take_others).collect();
+        let others = others.into_iter().map(|played| Self {
+            workload: Arc::clone(&self.workload),
+            played: Some(played),
+            session: None,
+            request: CurrentRequest::Released,
+            task: None,
+            ..*self
+        });
+        others.collect()
+    }
+
+    /// Whether it is a branch other than the first.
+    pub fn is_branch(&self) -> bool {
+        self.played.as_ref().is_some_and(|played| !played.is_first())
+    }
+
+    /// Whether all branches of a recorded session have ended well; `true` for others.
+    pub fn is_whole(&self) -> bool {
+        self.played.as_ref().is_none_or(Played::is_whole)
+    }
+
+    /// Ends a branch of a recorded session. Turns that wait for its remaining turns are not sent.
+    pub fn end_branch(&mut self) {
+        if let Some(played) = &mut self.played {
+            played.end_rest();
+        }
+    }
+
+    /// The turns of a branch of a recorded session; 0 for any other conversation.
+    pub fn recorded_turns(&self) -> u16 {
+        self.played.as_ref().map_or(0, Played::turns)
+    }
+
+    /// Number of turns; `None` if the responses decide it.
     pub fn turns(&self) -> Option<u16> {
         self.task.is_none().then(|| self.planned_turns())
     }
 
-    /// The number of turns, unless the answers decide it.
+    /// Number of turns, unless the responses decide it.
     fn planned_turns(&self) -> u16 {
-        if self.workload.row(self.row).is_some() { 1 } else { self.spec().turns }
+        self.played.as_ref().map_or_else(|| self.spec().turns, Played::turns)
     }
 
-    /// Whether the current turn ends the session of a task that has ended: it is no part of it.
+    /// Whether the current turn ends the session after the end of the task, of which it is not a
+    /// part.
     pub fn task_is_closing(&self) -> bool {
         self.task.as_ref().is_some_and(|task| task.is_closing())
     }
@@ -193,12 +246,12 @@ impl Conversation {
         }
     }
 
-    /// How long its user thinks after it, before another conversation.
+    /// The user's think time before the next conversation.
     pub fn think_time_after(&self) -> Nanos {
         self.spec().think_time(self.seed, u16::MAX)
     }
 
-    /// The pause before the current turn; none before the first.
+    /// The think time before the current turn; zero before the first.
     pub fn think_time(&self) -> Nanos {
         match &self.task {
             None if !self.has_pause() => Nanos::ZERO,
@@ -217,7 +270,15 @@ impl Conversation {
             return Some(Turn { content: request.content(), stream: false, max_tokens: None });
         }
         let scenario = self.spec();
+        let body = self.record().and_then(|record| record.body.as_ref());
+        let recorded = match body {
+            Some(Body::Request { request, .. }) => Some(&**request),
+            _ => None,
+        };
         let content = match (&self.request, &scenario.kind) {
+            (CurrentRequest::Chat { messages, .. }, _) if let Some(request) = recorded => {
+                RequestContent::Recorded { request, messages }
+            }
             (CurrentRequest::Chat { system, messages }, _) => {
                 RequestContent::Chat { system: system.as_ref(), messages }
             }
@@ -231,10 +292,15 @@ impl Conversation {
             (CurrentRequest::Rpc(request), _) => RequestContent::Rpc(request),
             (CurrentRequest::Http(None) | CurrentRequest::Released, _) => return None,
         };
-        let limit = self.workload.row(self.row).map(|row| row.output_tokens.max(1));
+        let limit = match (recorded, self.record()) {
+            (Some(request), _) => request.limit().and_then(|limit| u32::try_from(limit).ok()),
+            (None, record) => {
+                record.and_then(|record| record.output_tokens).map(|most| most.max(1))
+            }
+        };
         let stream = match &self.request {
             CurrentRequest::Rpc(request) => request.streams(),
-            _ => scenario.stream,
+            _ => recorded.and_then(RecordedRequest::streams).unwrap_or(scenario.stream),
         };
         Some(Turn {
             content,
@@ -243,9 +309,8 @@ impl Conversation {
         })
     }
 
-    /// Frees the text of the last turn, where it can be made again. To be called when its request
-    /// has been encoded: the wait for the response may be long. No turn of an agent is known to be
-    /// the last one.
+    /// Frees the text of the last turn, if it can be restored. Call it after encoding the request,
+    /// because the response may take long. An agent never knows its last turn.
     pub fn release_text(&mut self) {
         let made_of_answers = matches!(self.request, CurrentRequest::Chat { .. }) && self.turn > 0;
         let is_rpc = matches!(self.request, CurrentRequest::Rpc(_));
@@ -255,20 +320,20 @@ impl Conversation {
         }
     }
 
-    /// Makes a [released](Self::release_text) text again, to encode the same request once more.
+    /// Restores a [released](Self::release_text) text, to encode the same request again.
     pub fn restore_text(&mut self) {
         if matches!(self.request, CurrentRequest::Released) && !self.is_over() {
             self.request = self.independent_request();
         }
     }
 
-    /// Moves on to the next turn. The model's answer becomes part of a chat; an empty one is left
-    /// out, since no provider accepts it in a request.
+    /// Moves on to the next turn. The model's response becomes part of a chat, unless it is empty,
+    /// because providers reject empty messages.
     pub fn advance(&mut self, answer: Option<&str>) {
         self.advance_with(answer.unwrap_or_default(), Vec::new());
     }
 
-    /// The same with the tools that the answer calls.
+    /// The same for a response with tool calls.
     pub fn advance_with(&mut self, answer: &str, tool_calls: Vec<ToolCall>) {
         if self.is_over() || self.advance_session() {
             return;
@@ -280,15 +345,18 @@ impl Conversation {
         if self.is_over() {
             return;
         }
-        if matches!(self.request, CurrentRequest::Chat { .. }) {
+        if self.played.is_some() {
+            // Restored when it is due, because other branches may reply until then.
+            self.request = CurrentRequest::Released;
+        } else if matches!(self.request, CurrentRequest::Chat { .. }) {
             self.continue_chat(answer, tool_calls);
         } else {
             self.request = self.independent_request();
         }
     }
 
-    /// Moves an agent on from a request that was not one to the model. An answer that its current
-    /// request cannot have ends the task as failed. Does nothing in any other conversation.
+    /// Moves an agent on after a request to a tool or for an approval. An unexpected response fails
+    /// the task. Any other conversation stays unchanged.
     pub fn advance_by(&mut self, answer: PlainAnswer) {
         if self.is_over() || self.task.is_none() {
             return;
@@ -331,7 +399,7 @@ impl Conversation {
         messages.push(Message { tool_results, ..Message::new(Role::User, text) });
     }
 
-    /// What stands in for the model's answer to the turn before.
+    /// A canned response in place of the model's response to the turn before.
     fn canned_answer(&self) -> Text {
         let limit = self.spec().max_tokens.unwrap_or(CANNED_TOKENS).clamp(1, CANNED_TOKENS);
         let words = PromptPart::Words(self.seed.rng("canned answer", self.turn.into()), limit);
@@ -342,23 +410,55 @@ impl Conversation {
         &self.workload.scenarios[self.scenario.index()]
     }
 
+    /// The recorded request of the current turn.
+    fn record(&self) -> Option<&Record> {
+        self.played.as_ref()?.record(self.index())
+    }
+
+    /// Whether the current turn has recorded content other than a bare prompt.
+    fn is_recorded(&self) -> bool {
+        self.record().is_some_and(|record| !matches!(record.body, Some(Body::Text(_))))
+    }
+
+    /// Whether the recorded request asks for a stream; `None` if it does not specify it.
+    pub fn streams(&self) -> Option<bool> {
+        match &self.record()?.body {
+            Some(Body::Request { request, .. }) => request.streams(),
+            _ => None,
+        }
+    }
+
+    /// Records the end of the current turn of a recorded session, before the conversation moves on.
+    pub fn note_end(&mut self, at: Moment, answer: &str, tool_calls: &[ToolCall]) {
+        if let Some(played) = &mut self.played {
+            let said = !answer.is_empty() || !tool_calls.is_empty();
+            let tool_calls = tool_calls.to_vec();
+            let reply = Message { tool_calls, ..Message::new(Role::Assistant, answer.into()) };
+            played.end_turn(at, Some(reply).filter(|_| said));
+        }
+    }
+
+    /// Waits for the turns that must end before the current turn. The conversation began at
+    /// `began`, and its last turn ended at `ended`. Returns the due time, or `None` if the turn is
+    /// never sent.
+    pub async fn due(&mut self, began: Moment, ended: Moment) -> Option<Moment> {
+        let Some(played) = &self.played else { return Some(ended + self.think_time()) };
+        let due = played.due(self.index(), began).await?;
+        self.restore_text();
+        Some(due)
+    }
+
     /// The user's text in the current turn.
     fn user_text(&self) -> PromptPart<'_> {
-        match self.workload.row(self.row) {
-            None => {
-                let listed = self.row.and_then(|row| self.workload.ordered_prompt(row));
-                listed.map_or_else(|| self.spec().user_text(self.seed, self.turn), PromptPart::Text)
-            }
-            Some(row) => {
-                let tokens = row.input_tokens.max(1);
-                match (row.text, row.hash_ids) {
-                    (Some(text), _) => PromptPart::Text(text),
-                    (None, []) => PromptPart::Words(self.seed.rng("line", 0), tokens),
-                    (None, ids) => {
-                        PromptPart::Blocks(ids, BlockSizes { tokens, block: row.block_tokens })
-                    }
-                }
-            }
+        let Some((played, record)) = self.played.as_ref().zip(self.record()) else {
+            return self.spec().user_text(self.seed, self.turn);
+        };
+        let row = played.trace().row_of(record);
+        let tokens = row.input_tokens.max(1);
+        match (&record.body, row.hash_ids) {
+            (Some(Body::Text(text)), _) => PromptPart::Text(text),
+            (_, []) => PromptPart::Words(self.seed.rng("line", self.index().into()), tokens),
+            (_, ids) => PromptPart::Blocks(ids, BlockSizes { tokens, block: row.block_tokens }),
         }
     }
 
@@ -368,13 +468,50 @@ impl Conversation {
             (0, 1) => self.id,
             _ => turn_id(workload.ids, self.key, turn),
         };
-        let preamble = self.spec().preamble(self.seed, workload.run_marker(self.target), marker);
-        let plays_trace = self.workload.row(self.row).is_some();
-        if plays_trace { Preamble { prefix: None, ..preamble } } else { preamble }
+        let own = self.record().is_some_and(|record| record.body.is_some());
+        let run_marker = workload.run_marker(self.target);
+        let preamble = self.spec().preamble(self.seed, run_marker, marker, own);
+        if self.is_recorded() { Preamble { prefix: None, ..preamble } } else { preamble }
+    }
+
+    /// The recorded request of the current turn, unless the record has only a text or lengths.
+    fn recorded_request(&self) -> Option<CurrentRequest> {
+        match self.record()?.body.as_ref()? {
+            Body::Text(_) => None,
+            Body::Http(content) => Some(CurrentRequest::Http(Some(HttpContent::clone(content)))),
+            Body::Request { .. } => {
+                Some(CurrentRequest::Chat { system: None, messages: self.recorded_messages() })
+            }
+        }
+    }
+
+    fn recorded_messages(&self) -> Vec<Message> {
+        let played = self.played.as_ref();
+        let mut all = played.map_or_else(Vec::new, |played| played.messages(self.index()));
+        if let Some((first, marker)) = all.first_mut().zip(self.preamble(0).marker) {
+            self.mark(first, marker);
+        }
+        all
+    }
+
+    /// Puts the marker in front of the first text of recorded messages.
+    fn mark(&self, first: &mut Message, marker: ConversationId) {
+        const STARTS: [&str; 2] = ["\"content\":\"", "\"text\":\""];
+        let Some(json) = first.recorded.as_deref() else { return };
+        let ends = STARTS.iter().filter_map(|start| Some(json.find(start)? + start.len()));
+        if let Some((before, text)) = ends.min().map(|at| json.split_at(at)) {
+            let preamble = Preamble { marker: Some(marker), ..Preamble::default() };
+            let marker = self.workload.prompts.build(&preamble, &PromptPart::Text(&"".into()));
+            let marker = Value::from(marker.to_string()).to_string();
+            first.recorded = Some(format!("{before}{}{text}", marker.trim_matches('"')).into());
+        }
     }
 
     /// The request of a turn that does not repeat earlier turns.
     fn independent_request(&self) -> CurrentRequest {
+        if let Some(request) = self.recorded_request() {
+            return request;
+        }
         match &self.spec().kind {
             RequestKind::Chat | RequestKind::Message => self.first_chat_request(),
             RequestKind::Embed => CurrentRequest::Embed(self.independent_text()),
@@ -390,8 +527,7 @@ impl Conversation {
         let prompts = &self.workload.prompts;
         let preamble = self.preamble(0);
         let is_message = matches!(self.spec().kind, RequestKind::Message);
-        let system =
-            self.spec().system().filter(|_| self.workload.row(self.row).is_none() && !is_message);
+        let system = self.spec().system().filter(|_| !self.is_recorded() && !is_message);
         let (system, text) = match system {
             Some(system) => {
                 let text = prompts.build(&Preamble::default(), &self.user_text());
@@ -417,15 +553,15 @@ impl Conversation {
         })
     }
 
-    /// The conversation's id in the first turn, a different one in each later turn.
+    /// The conversation's id in the first turn, and a different id in each later turn.
     fn turn_id(&self) -> ConversationId {
         turn_id(self.workload.ids, self.key, self.turn)
     }
 }
 
 impl Conversation {
-    /// The answer that the current turn's message to a tool server or an agent expects; `None` for
-    /// other turns, and when the message was [released](Self::release_text).
+    /// The response that the current message to a tool server or an agent expects; `None` for other
+    /// turns and if the message was [released](Self::release_text).
     pub fn expectation(&self) -> Option<rpc::Expectation> {
         let message = match (&self.request, &self.task) {
             (CurrentRequest::Rpc(message), _) => &**message,
@@ -435,15 +571,15 @@ impl Conversation {
         Some(message.expectation())
     }
 
-    /// After what time the scenario gives up the current turn.
+    /// The time after which the scenario cancels the current turn.
     pub fn cancel_after(&self) -> Option<Nanos> {
         self.session.as_ref()?.cancel_after()
     }
 
-    /// Takes note of how the current turn's message to a tool server or an agent ended. Whether the
-    /// conversation goes on: an error of JSON-RPC does not end a session, and one that cannot go on
-    /// has its deletion left; after that it has ended early. The task of an agent goes on after a
-    /// success. To be called before [`Conversation::advance_with`].
+    /// Records the outcome of the current message to a tool server or an agent. Returns whether the
+    /// conversation continues: a JSON-RPC error does not end a session, and a session that cannot
+    /// continue is still deleted, then ends early. An agent's task continues after a success. Call
+    /// it before [`Conversation::advance_with`].
     pub fn note_answer(&mut self, end: RpcEnd) -> bool {
         if let Some(session) = &mut self.session {
             return session.note(end);
@@ -453,12 +589,12 @@ impl Conversation {
         end.is_completed() || task.is_closing()
     }
 
-    /// The pause before the current turn of a conversation with a tool server or an agent.
+    /// The think time before the current turn with a tool server or an agent.
     fn has_pause(&self) -> bool {
         self.session.as_ref().is_none_or(|session| session.is_thinking())
     }
 
-    /// Moves such a conversation on; `false` if it is another one.
+    /// Moves a conversation with a tool server or an agent on; `false` for any other one.
     fn advance_session(&mut self) -> bool {
         let Some(session) = &mut self.session else { return false };
         session.advance();
@@ -490,7 +626,7 @@ impl Texts for Conversation {
             _ => self.workload.prompts.build(&preamble, &words).to_string(),
         };
         text.truncate(text.floor_char_boundary(bytes));
-        // With a tokenizer, words may have fewer bytes than by the estimate.
+        // With a tokenizer, words may be shorter than estimated.
         text.extend(std::iter::repeat_n(' ', bytes - text.len()));
         text
     }

@@ -6,21 +6,21 @@ use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
 
-/// The most tokens of one text. More would be tens of megabytes in every request.
+/// Maximum number of tokens in a text. More would be tens of megabytes in every request.
 pub const MAX_TOKENS: u32 = 10_000_000;
 
-/// The most bytes of one argument.
+/// Maximum size of an argument in bytes.
 pub const MAX_ARGUMENT_BYTES: u32 = 16 << 20;
 
 /// Why a workload cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// Scenarios that cannot be played, with all their problems.
+    /// Invalid scenarios, with all their problems.
     #[error("{}", OnePerLine(.0))]
     Scenarios(Vec<ScenarioProblem>),
-    /// A tokenizer that cannot be used: give another `tokenizer.json`, or leave it out, so
-    /// that every word counts as one token.
+    /// An unusable tokenizer: give another `tokenizer.json`, or omit it to count every word as one
+    /// token.
     #[error("{}: the tokenizer {cause}: give a `tokenizer.json` of another model, or leave `tokenizer` out (every word then counts as one token)", file.display())]
     Tokenizer {
         /// The file.
@@ -28,7 +28,7 @@ pub enum WorkloadError {
         /// The cause.
         cause: String,
     },
-    /// A file that cannot be read: check its path and permissions.
+    /// An unreadable file: check its path and permissions.
     #[error("{}: cannot be read ({source}): check the path and the permissions", file.display())]
     Read {
         /// The file.
@@ -36,15 +36,10 @@ pub enum WorkloadError {
         /// The error of the system.
         source: io::Error,
     },
-    /// Rows of a trace that cannot be read.
-    #[error("{}{}", OnePerLine(problems), MoreLines(*more, problems.first()))]
-    Trace {
-        /// The first problems, in the order of the lines.
-        problems: Vec<TraceProblem>,
-        /// Number of further problems.
-        more: u64,
-    },
-    /// A trace that cannot be played as requested.
+    /// Recorded traffic that cannot be imported or replayed, with the reason.
+    #[error("{0}")]
+    Import(String),
+    /// A trace whose window or speed is invalid.
     #[error("{}: {fault}", file.display())]
     Window {
         /// The file.
@@ -54,7 +49,7 @@ pub enum WorkloadError {
     },
 }
 
-/// One thing that is wrong with one scenario.
+/// A problem of a scenario.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("scenario `{scenario}`, `{field}`: {fault}")]
 pub struct ScenarioProblem {
@@ -70,7 +65,7 @@ pub struct ScenarioProblem {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioFault {
-    /// There is no scenario, or there are too many: write between 1 and 65,535.
+    /// The number of scenarios is 0 or too high: write between 1 and 65,535.
     #[error("there are {0} scenarios: write between 1 and 65535")]
     Number(usize),
     /// The weight is negative or not finite: write a number from 0 up.
@@ -79,21 +74,21 @@ pub enum ScenarioFault {
     /// No scenario has a weight: give at least one.
     #[error("no scenario has a weight above 0: give at least one")]
     NoWeight,
-    /// The conversation has no turn: ask for at least one.
+    /// The conversation lacks turns: ask for at least one.
     #[error("there are no turns: ask for at least 1")]
     NoTurns,
     /// The list is empty: write at least one text.
     #[error("the list is empty: write at least one text")]
     NoTexts,
-    /// The file of prompts cannot be used; it says why.
-    #[error("{} {why}", file.display())]
-    Prompts {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Prompts are in order only where each conversation has one of the only scenario.
+    /// Recorded traffic that cannot be replayed, with the reason.
+    #[error("{0}")]
+    Traffic(String),
+    /// Recorded requests are for other protocols.
+    #[error(
+        "has requests for {0}, but the scenario sends {1}: set `protocol`, or use a file per protocol"
+    )]
+    Dialects(String, &'static str),
+    /// Ordered prompts require a single scenario and one prompt per conversation.
     #[error(
         "`order: file` is for a single scenario with conversations of one turn: leave out the others and `turns`, or write `order: random`"
     )]
@@ -116,10 +111,10 @@ pub enum ScenarioFault {
         /// The reason.
         cause: String,
     },
-    /// A body and a file of one: leave one out.
+    /// Both a body and a body file: omit one.
     #[error("there is a `body` as well: leave one of the two out")]
     TwoBodies,
-    /// A distribution of lengths that is none; the message says how to write one.
+    /// An invalid distribution of lengths; the message contains the fix.
     #[error("{0}")]
     Length(&'static str),
     /// The text would have no tokens, or more than a request can carry.
@@ -138,15 +133,15 @@ pub enum ScenarioFault {
         "the protocol `{0}` has no steps: write `{0}` with at least one of `steps` that has a weight above 0"
     )]
     NoSteps(&'static str),
-    /// A step lacks the name of what it is about.
+    /// A step lacks the name of its tool, prompt or resource.
     #[error(
         "the step does not say what it is about: write `name` with the tool, the prompt or the URI of the resource"
     )]
     NoStepName,
-    /// A step has a key that its method does not have.
+    /// A step has a key that its method does not support.
     #[error("steps of this method have no `{0}`: leave it out, or change the `method`")]
     StepKey(&'static str),
-    /// A method that the revision does not have.
+    /// A method that the revision does not support.
     #[error("revision {0} does not have this method: leave the step out, or change the `revision`")]
     StepOfOtherRevision(&'static str),
     /// No length can be drawn, or it is too long for a request.
@@ -191,79 +186,6 @@ pub enum TemplateFault {
     },
 }
 
-/// One thing that is wrong with one line of a trace.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}, line {line}: {fault}", file.display())]
-pub struct TraceProblem {
-    /// The file.
-    pub file: PathBuf,
-    /// The line, counted from 1.
-    pub line: u64,
-    /// The fault.
-    pub fault: TraceFault,
-}
-
-/// Why a line of a trace cannot be read. The message ends with the fix.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TraceFault {
-    /// The first line does not name the columns.
-    #[error("the header is `{found}`: expected `{}` (or is this `format: mooncake`?)", expected.join(","))]
-    Header {
-        /// The first line.
-        found: String,
-        /// The columns.
-        expected: [&'static str; 3],
-    },
-    /// A line with more or fewer columns than the header.
-    #[error("{found} columns: expected {expected}, as in the header")]
-    Columns {
-        /// Columns of the line.
-        found: usize,
-        /// Columns of the header.
-        expected: usize,
-    },
-    /// A time that cannot be read.
-    #[error("{column} `{text}` is not a time: write it like `{form}`")]
-    Time {
-        /// Name of the column.
-        column: &'static str,
-        /// The text in the file.
-        text: String,
-        /// A time.
-        form: &'static str,
-    },
-    /// A number of tokens that cannot be read.
-    #[error("{column} `{text}` is not a number of tokens: write a whole number up to {MAX_TOKENS}")]
-    Tokens {
-        /// Name of the column or key.
-        column: &'static str,
-        /// The text in the file.
-        text: String,
-    },
-    /// A line that is not the expected JSON object.
-    #[error(
-        "{0}: expected {{\"timestamp\": MS, \"input_length\": N, \"output_length\": N}}, and \"hash_ids\": [N, ...] if prompts share text, or \"text_input\" in place of \"input_length\""
-    )]
-    Json(String),
-    /// The ids do not cover the input.
-    #[error(
-        "no size of blocks explains the hash_ids of all rows (one has {found} ids for an input_length of {input}): write `block_size` of the trace"
-    )]
-    Blocks {
-        /// Number of ids.
-        found: usize,
-        /// Input tokens.
-        input: u32,
-    },
-    /// A line that is too long for a trace; nothing after it is read.
-    #[error("longer than 1 MiB: is this a trace?")]
-    LongLine,
-    /// Bytes that are not text.
-    #[error("not UTF-8 text: is this a trace?")]
-    NotText,
-}
-
 /// Why a trace cannot be played as requested. The message ends with the fix.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -281,12 +203,12 @@ pub enum WindowFault {
         /// Its end.
         to: Nanos,
     },
-    /// The file has no rows at all.
-    #[error("the trace has no rows: is this the right file?")]
+    /// The file is empty.
+    #[error("the trace has no requests: is this the right file?")]
     NoRows,
-    /// No row lies in the window.
+    /// No session starts in the window.
     #[error(
-        "no row lies in the window from {from}: the recording lasts {length}, so write an earlier `from` or a later `to`"
+        "no session starts in the window from {from}: the recording lasts {length}, so write an earlier `from` or a later `to`"
     )]
     Outside {
         /// Start of the window.
@@ -304,18 +226,5 @@ impl<T: fmt::Display> fmt::Display for OnePerLine<'_, T> {
             let separator = if line == 0 { "" } else { "\n" };
             write!(f, "{separator}{problem}")
         })
-    }
-}
-
-struct MoreLines<'a>(u64, Option<&'a TraceProblem>);
-
-impl fmt::Display for MoreLines<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self(0, _) | Self(_, None) => Ok(()),
-            Self(more, Some(first)) => {
-                write!(f, "\n{}: {more} more lines cannot be read", first.file.display())
-            }
-        }
     }
 }

@@ -11,9 +11,9 @@ use crate::template::{PlaceholderValues, PromptEncoding, Template};
 /// The request of the `http` protocol.
 #[derive(Debug)]
 pub(crate) enum HttpRequest {
-    /// Always the same.
+    /// A fixed request.
     Fixed(HttpContent),
-    /// With placeholders.
+    /// A request with placeholders.
     Filled(HttpTemplates),
 }
 
@@ -83,7 +83,7 @@ impl HttpRequest {
         })
     }
 
-    /// Whether a placeholder asks for the content.
+    /// Whether a placeholder inserts the content.
     pub(crate) fn has_prompt(&self) -> bool {
         match self {
             Self::Fixed(_) => false,

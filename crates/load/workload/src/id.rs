@@ -132,8 +132,7 @@ pub(crate) fn run_marker(ids: IdSeed, target: TargetId) -> ConversationId {
     ConversationId::from_bits(rng.next_u64(), rng.next_u64())
 }
 
-/// An id that differs from turn to turn: the conversation's in its first turn, another one in each
-/// later turn.
+/// The conversation's id in its first turn, and a different id in each later turn.
 pub(crate) fn turn_id(ids: IdSeed, key: ConversationKey, turn: u16) -> ConversationId {
     if turn == 0 {
         return conversation_id(ids, key);

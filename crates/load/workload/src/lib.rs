@@ -23,7 +23,6 @@ pub mod id;
 mod mix;
 mod prepared;
 mod prompt_builder;
-mod prompts_file;
 mod scenario;
 mod session;
 pub mod spec;
@@ -34,20 +33,16 @@ pub mod trace;
 pub mod workload;
 
 pub use conversation::Conversation;
-pub use error::{
-    ScenarioFault, ScenarioProblem, TemplateFault, TraceFault, TraceProblem, WindowFault,
-    WorkloadError,
-};
+pub use error::{ScenarioFault, ScenarioProblem, TemplateFault, WindowFault, WorkloadError};
 pub use id::{ConversationId, RequestId, conversation_id, id_rank, request_id};
 pub use prompt_builder::marked_id;
-pub use prompts_file::FilePrompts;
 pub use session::{DiscoveryAnswer, RpcEnd, ToolDiscovery, offered_to_model};
 pub use spec::{
     A2aAction, A2aSpec, A2aStep, AgentRole, AgentSpec, ApproveSpec, ByteRange, CacheMode, Content,
     DurationSpec, ExpectedDecision, HttpSpec, LengthDistribution, LengthSpec, LognormalLength,
     McpMethod, McpSpec, McpStep, PolicyDecisionSpec, PrefixPool, PromptOrder, ResponseMatch,
-    ScenarioSpec, StatusSet, StatusSetError, SystemPrompt, ToolProtocol, TraceFormat, TraceSpec,
-    WebSocketSpec, part_names, unsent_members, with_parts,
+    ScenarioSpec, StatusSet, StatusSetError, SystemPrompt, ToolProtocol, WebSocketSpec, part_names,
+    with_parts,
 };
-pub use trace::{Trace, TraceRow};
+pub use trace::{ReplySource, Trace, TraceRow, TraceSpec, TrafficFile};
 pub use workload::Workload;

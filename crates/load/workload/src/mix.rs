@@ -21,7 +21,7 @@ impl ScenarioMix {
         Self { sums: sums.collect() }
     }
 
-    /// Chooses by the first number of `rng`, which is not made where there is no choice.
+    /// Chooses by the first number of `rng`, which is created only if a choice exists.
     pub(crate) fn pick(&self, rng: impl FnOnce() -> Rng) -> ScenarioId {
         let (total, last) = match self.sums.as_slice() {
             [] => return ScenarioId::default(),

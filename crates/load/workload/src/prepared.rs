@@ -1,4 +1,4 @@
-//! A workload as it is prepared once and shared by all conversations.
+//! A workload that all conversations share.
 
 use std::sync::Arc;
 
@@ -8,58 +8,59 @@ use crate::id::ConversationId;
 use crate::mix::ScenarioMix;
 use crate::prompt_builder::PromptBuilder;
 use crate::scenario::Scenario;
-use crate::trace::{Trace, TraceRow};
+use crate::trace::Trace;
 
 /// Everything that the conversations of a run share.
 #[derive(Debug)]
 pub(crate) struct PreparedWorkload {
     pub(crate) scenarios: Vec<Scenario>,
-    pub(crate) trace: Option<Trace>,
+    pub(crate) trace: Option<Arc<Trace>>,
     pub(crate) prompts: PromptBuilder,
     pub(crate) mix: ScenarioMix,
     pub(crate) seed: Seed,
     pub(crate) ids: IdSeed,
-    /// By target, one at least: precedes text that its conversations share, in `bust` mode.
+    /// By target, at least one: the marker in front of shared text, in `bust` mode.
     pub(crate) run_markers: Vec<ConversationId>,
-    /// Targets of a comparison, whose conversations have the same content; else 1.
+    /// Number of targets in a comparison, whose conversations have the same content; else 1.
     pub(crate) targets: u16,
-    /// Whether the model's answers are replaced by texts of our own.
+    /// Whether canned texts replace the model's responses.
     pub(crate) canned: bool,
 }
 
 impl PreparedWorkload {
-    /// A row of the trace, if there is a trace and it has that row.
-    pub(crate) fn row(&self, row: Option<u64>) -> Option<TraceRow<'_>> {
-        self.trace.as_ref()?.row(row?)
+    /// The recorded session of a conversation, from the trace or from the scenario's file.
+    pub(crate) fn session(
+        &self,
+        scenario: &Scenario,
+        row: Option<u64>,
+        conversation: Seed,
+    ) -> Option<(Arc<Trace>, usize)> {
+        let row = row.and_then(|row| usize::try_from(row).ok());
+        let own = self.trace.as_ref().zip(row).filter(|(trace, row)| *row < trace.len());
+        if let Some((trace, row)) = own {
+            return Some((Arc::clone(trace), row));
+        }
+        let (trace, ordered) = scenario.recorded()?;
+        let row = row.filter(|row| ordered && *row < trace.len()).unwrap_or_else(|| {
+            let choice = conversation.rng("session", 0).below(trace.len() as u64);
+            usize::try_from(choice).unwrap_or_default()
+        });
+        Some((Arc::clone(trace), row))
     }
 
-    /// The prompts that are to be sent in order, each once; only where there is one scenario.
-    fn ordered_prompts(&self) -> Option<&[Arc<str>]> {
-        self.scenarios.first()?.ordered_prompts()
+    /// The sessions to send once each, in order. They require a single scenario.
+    pub(crate) fn ordered_sessions(&self) -> Option<&Trace> {
+        let (trace, ordered) = self.scenarios.first()?.recorded()?;
+        Some(&**trace).filter(|_| ordered)
     }
 
-    /// Whether prompts are to be sent in order.
-    pub(crate) fn is_ordered(&self) -> bool {
-        self.ordered_prompts().is_some()
-    }
-
-    /// The number of these prompts.
-    pub(crate) fn ordered_count(&self) -> Option<u64> {
-        self.ordered_prompts().map(|prompts| prompts.len() as u64)
-    }
-
-    /// One of these prompts.
-    pub(crate) fn ordered_prompt(&self, row: u64) -> Option<&Arc<str>> {
-        self.ordered_prompts()?.get(usize::try_from(row).ok()?)
-    }
-
-    /// The conversation whose content this one has, and its target.
+    /// The conversation that determines the content, and the target.
     #[inline]
     pub(crate) const fn content_of(&self, key: ConversationKey) -> (ConversationKey, TargetId) {
         key.block(self.targets)
     }
 
-    /// What precedes the text that the conversations of a target share.
+    /// The marker in front of text that the conversations of a target share.
     pub(crate) fn run_marker(&self, target: TargetId) -> ConversationId {
         let first = self.run_markers[0];
         self.run_markers.get(target.index()).copied().unwrap_or(first)

@@ -9,8 +9,7 @@ use crate::id::ConversationId;
 use crate::synthetic_text::{CACHE_BLOCK, MARKER_END, TextGenerator, WORD_BYTES, all_words};
 use crate::token_counter::TokenCounter;
 
-/// Words of the marker that makes a prompt unique. They stand for 40 bits of an id, and are a token
-/// each.
+/// Words of the marker that makes a prompt unique. They encode 40 bits of an id in one token each.
 const MARKER_WORDS: usize = 5;
 
 /// Builds the prompts of all conversations.
@@ -27,8 +26,8 @@ pub(crate) struct Preamble {
     /// A prefix that other conversations share, with its length in tokens. It comes first, so that
     /// caches can recognise it.
     pub(crate) prefix: Option<(Rng, u32)>,
-    /// The id at the start of shared text, the same in the whole run: its conversations share the
-    /// text with one another, and not with those of earlier runs.
+    /// The id at the start of shared text. It is the same in the whole run, so conversations share
+    /// the text only within the run.
     pub(crate) run_marker: Option<ConversationId>,
     /// The id that makes the rest unique.
     pub(crate) marker: Option<ConversationId>,
@@ -83,7 +82,7 @@ impl PromptBuilder {
                         self.generator.push(rng.clone(), before, &mut text);
                         self.generator.push_last(rng.clone(), &mut text);
                     }
-                    // The space behind the marker.
+                    // The space after the marker.
                     None => drop(text.plain_end().pop()),
                 }
             }

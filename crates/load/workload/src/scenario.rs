@@ -1,4 +1,4 @@
-//! A scenario, checked and ready for conversations.
+//! A validated scenario.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::error::{MAX_ARGUMENT_BYTES, MAX_TOKENS, ScenarioFault, ScenarioProble
 use crate::http_request::HttpRequest;
 use crate::id::ConversationId;
 use crate::prompt_builder::{Preamble, PromptPart};
-use crate::prompts_file::PromptsRead;
 use crate::session::{A2aPlan, McpPlan, SessionPlan};
 use crate::spec::{
     AgentRole, ByteRange, CacheMode, Content, DurationSpec, LengthSpec, McpMethod, McpSpec,
     McpStep, PrefixPool, PromptOrder, ScenarioSpec, SystemPrompt,
 };
+use crate::trace::{Trace, TraceSpec};
 
 /// A scenario, checked and ready for conversations.
 #[derive(Debug)]
@@ -27,25 +27,27 @@ pub(crate) struct Scenario {
     pub(crate) stream: bool,
     pub(crate) max_tokens: Option<u32>,
     output_tokens: Option<LengthSpec>,
-    /// What every tool call is answered with.
+    /// The result of every tool call.
     pub(crate) tool_result: Arc<str>,
-    /// Only of an agent: boxed, as all scenarios lie side by side.
+    /// The rules of an agent, boxed to keep scenarios small.
     pub(crate) agent: Option<Box<AgentRules>>,
     content: TextSource,
     system: Option<TextSource>,
-    bust: bool,
+    cache_mode: CacheMode,
+    /// Whether its texts come from a user's file.
+    own_texts: bool,
     prefixes: Option<PrefixPool>,
     think: Option<DurationSpec>,
-    /// Seed of what all conversations of the scenario share.
+    /// Seed of the texts that all conversations of the scenario share.
     seed: Seed,
 }
 
 /// The kind of request that a turn sends.
 #[derive(Debug)]
 pub(crate) enum RequestKind {
-    /// A dialogue: every answer becomes part of the next request.
+    /// A dialogue: every response becomes part of the next request.
     Chat,
-    /// One message after another: the target keeps the dialogue, and the answers are not needed.
+    /// Single messages: the target keeps the dialogue, so responses are dropped.
     Message,
     /// Embeddings of a text; turns are independent.
     Embed,
@@ -60,8 +62,11 @@ pub(crate) enum RequestKind {
 enum TextSource {
     Fixed(Arc<str>),
     Pool(Arc<[Arc<str>]>),
-    /// Each once, in this order.
-    Ordered(Arc<[Arc<str>]>),
+    /// Recorded sessions; `ordered`: each once.
+    Recorded {
+        trace: Arc<Trace>,
+        ordered: bool,
+    },
     Script(Arc<[Arc<str>]>),
     Sized(LengthSpec),
 }
@@ -70,17 +75,21 @@ impl Scenario {
     /// The scenario at `index`.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems of the scenario.
     pub(crate) fn new(
         specs: &[ScenarioSpec],
         index: usize,
         seed: Seed,
+        trace: Option<&Trace>,
     ) -> Result<Self, Vec<ScenarioProblem>> {
         let spec = &specs[index];
         let mut check = ScenarioCheck { spec, alone: specs.len() == 1, problems: Vec::new() };
         let agent = check.agent(AgentRules::new(specs, index));
         let kind = check.kind();
         let content = check.content(kind.as_ref());
+        if let Some(trace) = trace {
+            check.dialects(trace, "protocol");
+        }
         let system = check.system();
         check.numbers();
         let (Some(kind), true) = (kind, check.problems.is_empty()) else {
@@ -96,14 +105,15 @@ impl Scenario {
             agent: agent.map(Box::new),
             content,
             system,
-            bust: spec.cache_mode == CacheMode::Bust,
+            cache_mode: spec.cache_mode,
+            own_texts: matches!(spec.content, Content::File { .. }),
             prefixes: spec.prefix_pool,
             think: spec.think_time,
             seed,
         })
     }
 
-    /// What its conversations with a tool server or an agent share.
+    /// The plan of its conversations with a tool server or an agent.
     pub(crate) const fn session(&self) -> Option<&SessionPlan> {
         match &self.kind {
             RequestKind::Rpc(plan) => Some(plan),
@@ -120,16 +130,14 @@ impl Scenario {
         conversation: Seed,
         run_marker: ConversationId,
         marker: ConversationId,
+        own_text: bool,
     ) -> Preamble {
+        let bust = self.cache_mode.busts(own_text || self.own_texts);
         let prefix = self.prefixes.map(|pool| {
             let choice = conversation.rng("prefix", 0).below(u64::from(pool.count));
             (self.seed.rng("prefix text", choice), pool.approx_tokens)
         });
-        Preamble {
-            prefix,
-            run_marker: self.bust.then_some(run_marker),
-            marker: self.bust.then_some(marker),
-        }
+        Preamble { prefix, run_marker: bust.then_some(run_marker), marker: bust.then_some(marker) }
     }
 
     /// The system prompt, the same in every conversation.
@@ -142,15 +150,15 @@ impl Scenario {
         self.content.part(turn, conversation.rng("line", u64::from(turn)))
     }
 
-    /// The prompts that are to be sent in order, each once.
-    pub(crate) fn ordered_prompts(&self) -> Option<&[Arc<str>]> {
+    /// The recorded sessions, and whether each is played once, in order.
+    pub(crate) fn recorded(&self) -> Option<(&Arc<Trace>, bool)> {
         match &self.content {
-            TextSource::Ordered(prompts) => Some(prompts),
+            TextSource::Recorded { trace, ordered } => Some((trace, *ordered)),
             _ => None,
         }
     }
 
-    /// The most output tokens of a turn.
+    /// The output token limit of a turn.
     pub(crate) fn output_limit(&self, conversation: Seed, turn: u16) -> Option<u32> {
         let drawn = self.output_tokens.as_ref();
         let drawn = drawn.map(|length| length.sample(&mut conversation.rng("output", turn.into())));
@@ -170,11 +178,13 @@ impl TextSource {
     fn part(&self, turn: u16, mut rng: Rng) -> PromptPart<'_> {
         match self {
             Self::Fixed(text) => PromptPart::Text(text),
-            Self::Pool(texts) | Self::Ordered(texts) => {
+            Self::Pool(texts) => {
                 let choice = rng.below(texts.len() as u64);
                 PromptPart::Text(&texts[usize::try_from(choice).unwrap_or_default()])
             }
-            // There is a text for every turn, which was checked.
+            // Conversations replay a session instead.
+            Self::Recorded { .. } => PromptPart::Words(rng, 1),
+            // The check requires a text for every turn.
             Self::Script(texts) => PromptPart::Text(&texts[usize::from(turn)]),
             Self::Sized(length) => {
                 let tokens = length.sample(&mut rng);
@@ -186,7 +196,7 @@ impl TextSource {
 
 pub(crate) struct ScenarioCheck<'a> {
     pub(crate) spec: &'a ScenarioSpec,
-    /// Whether it is the only one.
+    /// Whether the plan has no other scenario.
     alone: bool,
     problems: Vec<ScenarioProblem>,
 }
@@ -251,17 +261,7 @@ impl ScenarioCheck<'_> {
                 }
                 TextSource::Pool(shared(prompts))
             }
-            Content::File { file, order, skip_broken, strict, prompts } => {
-                let read = prompts.get(file, self.spec.protocol, *skip_broken);
-                if let Some(unsent) = prompts.unsent().filter(|_| *strict) {
-                    let why = format!(
-                        "has members that are not sent: {unsent}; remove them, or omit `strict: true` (--strict)"
-                    );
-                    let file = file.clone();
-                    self.report("content.file", ScenarioFault::Prompts { file, why });
-                }
-                self.file(file, *order, read)
-            }
+            Content::File { .. } => self.file(),
             Content::Scripted { script } => {
                 let (lines, turns) = (script.len(), self.spec.turns);
                 if lines < usize::from(turns) && needed {
@@ -281,26 +281,56 @@ impl ScenarioCheck<'_> {
         }
     }
 
-    fn file(&mut self, file: &Path, order: PromptOrder, read: PromptsRead) -> TextSource {
-        let prompts = read.unwrap_or_else(|why| {
-            self.report("content.file", ScenarioFault::Prompts { file: file.to_owned(), why });
-            Arc::default()
-        });
-        match order {
-            PromptOrder::Random => TextSource::Pool(prompts),
-            PromptOrder::File => {
-                if !self.alone || self.spec.turns != 1 {
-                    self.report("content.order", ScenarioFault::OrderedPrompts);
-                }
-                TextSource::Ordered(prompts)
+    /// The content of a file. Bare prompts suit any protocol.
+    fn file(&mut self) -> TextSource {
+        let Content::File { file, format, order, time_scale, replies, skip_broken, strict, read } =
+            self.spec.content.clone()
+        else {
+            return TextSource::Fixed(Arc::default());
+        };
+        let spec =
+            TraceSpec { file, format, time_scale, replies, skip_broken, ..TraceSpec::default() };
+        let ordered = order == PromptOrder::File;
+        if ordered && (!self.alone || self.spec.turns != 1) {
+            self.report("content.order", ScenarioFault::OrderedPrompts);
+        }
+        let trace = match read.get(|| Trace::load(&spec, Path::new(""))) {
+            Ok(trace) => trace,
+            Err(why) => {
+                self.report("content.file", ScenarioFault::Traffic(why));
+                return TextSource::Fixed(Arc::default());
             }
+        };
+        let unused = trace.summary().unused_members();
+        if strict && !unused.is_empty() {
+            let file = spec.file.display();
+            let why = format!(
+                "{file} has members that are not sent: {unused}; remove them, or omit `strict: true` (--strict)"
+            );
+            self.report("content.file", ScenarioFault::Traffic(why));
+        }
+        self.dialects(&trace, "content.file");
+        match trace.texts() {
+            Some(texts) if !ordered => TextSource::Pool(texts),
+            _ => TextSource::Recorded { trace, ordered },
+        }
+    }
+
+    /// Reports recorded bodies of protocols other than the scenario's.
+    pub(crate) fn dialects(&mut self, trace: &Trace, field: &'static str) {
+        let found = trace.dialects();
+        if found.iter().any(|dialect| *dialect != self.spec.protocol) {
+            let found: Vec<_> = found.iter().map(|dialect| dialect.name()).collect();
+            let found = found.join(", ");
+            let own = self.spec.protocol.name();
+            self.report(field, ScenarioFault::Dialects(found, own));
         }
     }
 
     fn system(&mut self) -> Option<TextSource> {
         Some(match self.spec.system.as_ref()? {
             SystemPrompt::Text(text) => TextSource::Fixed(text.as_str().into()),
-            SystemPrompt::ApproxTokens(tokens) => {
+            SystemPrompt::Synthetic { approx_tokens: tokens } => {
                 self.tokens("system.approx_tokens", *tokens);
                 TextSource::Sized(LengthSpec::Fixed(*tokens))
             }
@@ -354,8 +384,8 @@ impl ScenarioCheck<'_> {
     fn tool_server(&mut self) -> Option<SessionPlan> {
         let spec: Option<&McpSpec> = self.spec.mcp.as_ref();
         let steps = spec.map_or(&[][..], |spec| &spec.steps);
-        // Of an agent's part the model chooses the calls.
-        // And a scenario without steps leaves them to the server.
+        // The model chooses the calls of an agent's part. And a scenario without steps leaves them
+        // to the server.
         let is_part = self.spec.agent.as_ref().is_some_and(AgentRole::is_part);
         if !is_part && (spec.is_none() || !steps.is_empty()) {
             self.weights("mcp", steps.iter().map(|step| step.weight));

@@ -1,5 +1,4 @@
-//! Conversations with tool servers and agents: which message comes next follows from the scenario's
-//! steps and from the answers.
+//! Conversations with tool servers and agents. The steps and the responses decide the next message.
 
 mod a2a;
 mod discovery;
@@ -18,29 +17,29 @@ pub use discovery::{DiscoveryAnswer, ToolDiscovery, offered_to_model};
 pub(crate) use mcp::McpPlan;
 use mcp::McpSession;
 
-/// How a message to a tool server or an agent ended.
+/// The outcome of a message to a tool server or an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RpcEnd {
     /// The outcome.
     pub outcome: Outcome,
     /// HTTP status; 0 for no response.
     pub status: u16,
-    /// The session that the response's head names.
+    /// The session in the head of the response.
     pub session: Option<String>,
     /// The code of a JSON-RPC error, whatever the status.
     pub code: Option<i64>,
-    /// What the answer says.
+    /// The content of the response.
     pub answer: rpc::Answer,
 }
 
 impl RpcEnd {
-    /// Whether the answer is a success.
+    /// Whether the response is a success.
     pub(crate) fn is_completed(&self) -> bool {
         self.outcome == Outcome::Completed
     }
 }
 
-/// What the conversations of a scenario share.
+/// The plan that the conversations of a scenario share.
 #[derive(Debug)]
 pub(crate) enum SessionPlan {
     /// With a tool server.
@@ -49,27 +48,27 @@ pub(crate) enum SessionPlan {
     A2a(Arc<A2aPlan>),
 }
 
-/// The texts of a message, which the conversation makes.
+/// Sources of the texts in messages.
 pub(crate) trait Texts {
     /// The user's text in a step.
     fn message(&self, step: u16) -> plimsoll_protocol::Text;
-    /// A synthetic text of so many bytes.
+    /// A synthetic text of this size in bytes.
     fn sized(&self, bytes: u32) -> String;
-    /// An id that no other message has.
+    /// A unique id.
     fn message_id(&self) -> String;
 }
 
-/// A conversation with a tool server or an agent, so far.
+/// The state of a conversation with a tool server or an agent.
 pub(crate) trait Session: Debug + Send {
     /// The current message; `None` after the last one.
     fn request(&self, texts: &dyn Texts) -> Option<rpc::Request>;
 
-    /// After what time the current message is given up.
+    /// The time after which the current message is cancelled.
     fn cancel_after(&self) -> Option<Nanos> {
         None
     }
 
-    /// Takes note of how the current message ended. Whether the conversation goes on.
+    /// Records the outcome of the current message. Returns whether the conversation continues.
     fn note(&mut self, end: RpcEnd) -> bool;
 
     /// Moves on to the next message.
@@ -78,13 +77,13 @@ pub(crate) trait Session: Debug + Send {
     /// Whether the last message has been sent.
     fn is_over(&self) -> bool;
 
-    /// Whether the user thinks before the current message: before every step but the first, and
-    /// not before what belongs to a step or to the protocol.
+    /// Whether the user thinks before the current message. The user thinks before every step except
+    /// the first, but not before further messages of a step or of the protocol.
     fn is_thinking(&self) -> bool;
 }
 
 impl SessionPlan {
-    /// The beginning of a conversation of so many steps.
+    /// Starts a conversation with this number of steps.
     pub(crate) fn begin(&self, seed: Seed, steps: u16) -> Box<dyn Session> {
         match self {
             Self::Mcp(plan) => Box::new(McpSession::begin(plan, seed, steps)),

@@ -22,25 +22,39 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 pub use status_set::{StatusSet, StatusSetError};
 pub use system::SystemPrompt;
 
-use crate::prompts_file::FilePrompts;
+use crate::trace::{ReplySource, TrafficFile};
 
-/// Whether prompts may hit caches between here and the model.
+/// Whether prompts may hit caches on the way to the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
+    /// `bust` for synthetic text and prompts of the profile; prompts of files stay unchanged.
+    #[default]
+    Auto,
     /// A unique id before every conversation (after a shared prefix, if there is one) and in
     /// `x-request-id`, and an id of the run before text that conversations share. The ids differ
-    /// from run to run, so that no run finds what an earlier one left in a cache.
-    #[default]
+    /// between runs, so cache entries of earlier runs are useless.
     Bust,
-    /// Prompts repeat as the content repeats them.
+    /// Prompts repeat if the content repeats them.
     Allow,
 }
 
-/// Where the user's side of the dialogue comes from.
+impl CacheMode {
+    /// Whether texts get an id. `own` means that the text is from a user's file.
+    pub const fn busts(self, own: bool) -> bool {
+        match self {
+            Self::Auto => !own,
+            Self::Bust => true,
+            Self::Allow => false,
+        }
+    }
+}
+
+/// Source of the user's side of the dialogue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Content {
@@ -49,24 +63,31 @@ pub enum Content {
         /// The list.
         prompts: Vec<String>,
     },
-    /// The prompts of a file: plain lines, JSON (lines, lists or documents) with `prompt`, `text`
-    /// or `messages`, also of `ShareGPT` and batches, or CSV with a column `prompt`. Of a dialogue
-    /// the first message of the user is sent. The run names the members that are not sent.
+    /// Recorded traffic: prompts, conversations, batches, logs, or a canonical file, in any format
+    /// that `plimsoll import` reads. Sessions are replayed completely, each request as recorded;
+    /// the run lists members that are not sent.
     File {
         /// The file, relative to the profile.
         file: PathBuf,
-        /// Which prompt is next.
+        /// Format, one of `plimsoll import --as`. Omitted: recognised.
+        format: Option<String>,
+        /// Order of the sessions.
         #[serde(default)]
         order: PromptOrder,
-        /// Whether entries without a prompt are left out. Otherwise they are an error.
+        /// Speed of recorded waits: 10 divides them by ten.
+        time_scale: Option<f64>,
+        /// Replies that later prompts repeat.
+        #[serde(default)]
+        replies: ReplySource,
+        /// Skip broken rows instead of rejecting the file.
         #[serde(default)]
         skip_broken: bool,
-        /// Whether a file with members that are not sent is refused.
+        /// Reject a file with members that are not sent.
         #[serde(default)]
         strict: bool,
-        /// What the file has: read once for all copies of the scenario.
+        /// The file's content, read once for all copies of the scenario.
         #[serde(skip)]
-        prompts: FilePrompts,
+        read: TrafficFile,
     },
     /// A fixed dialogue: turn `i` says `script[i]`. There must be a line for every turn.
     Scripted {
@@ -81,15 +102,16 @@ pub enum Content {
     },
 }
 
-/// Which prompt of a file is next.
+/// Order of the sessions of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptOrder {
-    /// A random one for every turn.
+    /// A random session for each conversation. From a file of bare prompts: a random prompt for
+    /// every turn.
     #[default]
     Random,
-    /// Each once, in the order of the file; the run ends after the last one. A warm-up sends random
-    /// ones. For a single scenario, with conversations of one turn.
+    /// Each session once, in the order of the file; the run ends after the last one. A warm-up
+    /// sends random sessions. Requires a single scenario without `turns`.
     File,
 }
 
@@ -107,12 +129,13 @@ pub struct PrefixPool {
 ///
 /// - `{{uuid}}`: an id of the request, the same everywhere in it; in the first turn the
 ///   conversation's id
-/// - `{{seq}}`: the number of the conversation; in the open model that of its arrival, from 0
+/// - `{{seq}}`: the number of the conversation; in the open model the number of its arrival, from 0
 /// - `{{turn}}`: the turn, from 0
 /// - `{{random N}}`: a random whole number from 0 to N-1, a new one for every placeholder
 /// - `{{prompt}}`: the text of the content, percent-encoded in the path, on one line in a header,
 ///   and escaped as part of a JSON string in a body that begins with `{` or `[`
 /// - `{{open}}`: two opening braces, for texts that contain them
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpSpec {
@@ -128,13 +151,10 @@ pub struct HttpSpec {
     /// Body.
     #[serde(default)]
     pub body: String,
-    /// A file that is sent as the body, byte by byte, relative to the profile. Nothing in it is
-    /// replaced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// File to send as the body, relative to the profile. Its placeholders are not replaced.
     pub body_file: Option<PathBuf>,
-    /// Statuses of answers that are measured as good ones: `200, 304, 404`, `2xx`, `any`, or a
-    /// list. Left out: 2xx and 304.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Status codes counted as success: `200, 304, 404`, `2xx`, `any`, or a list. Left out: 2xx and
+    /// 304.
     pub expect: Option<StatusSet>,
 }
 
@@ -148,10 +168,8 @@ fn get() -> String {
 pub struct WebSocketSpec {
     /// Path and query of the handshake. Left out: `/ws/chat` below the target's path, in the place
     /// of its `/v1`.
-    #[serde(default)]
     pub path: Option<String>,
     /// The subprotocol that the handshake asks for (`Sec-WebSocket-Protocol`).
-    #[serde(default)]
     pub subprotocol: Option<String>,
 }
 
@@ -175,18 +193,18 @@ pub struct ScenarioSpec {
     pub system: Option<SystemPrompt>,
     /// The user's side.
     pub content: Content,
-    /// Most output tokens per turn.
+    /// Maximum output tokens per turn.
     pub max_tokens: Option<u32>,
     /// The same, drawn for each turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<LengthSpec>,
     /// The name of the output token limit in `openai-chat`.
     pub max_tokens_field: TokenLimit,
-    /// What every tool call of the model is answered with.
+    /// The result of every tool call of the model.
     pub tool_result: String,
     /// Pause before every turn but the first, and of a virtual user before the next conversation.
     pub think_time: Option<DurationSpec>,
-    /// Headers of every request, added to those of the profile.
+    /// Headers of every request, in addition to the profile's headers.
     pub headers: BTreeMap<String, String>,
     /// Cache busting.
     pub cache_mode: CacheMode,
@@ -246,73 +264,6 @@ impl ScenarioSpec {
             agent: None,
         }
     }
-}
-
-/// The members of files of prompts that are not sent, with their counts, by file; only of scenarios
-/// that were checked, which reads the files.
-pub fn unsent_members(scenarios: &[ScenarioSpec]) -> Vec<String> {
-    let mut found: Vec<_> = scenarios
-        .iter()
-        .filter_map(|scenario: &ScenarioSpec| {
-            let Content::File { file, prompts, .. } = &scenario.content else { return None };
-            Some(format!("{} of {}", prompts.unsent()?, file.file_name()?.display()))
-        })
-        .collect();
-    found.dedup();
-    found
-}
-
-/// File format of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TraceFormat {
-    /// CSV with `TIMESTAMP,ContextTokens,GeneratedTokens` (Azure LLM inference trace 2023).
-    Azure,
-    /// JSON lines with `timestamp` (ms), `input_length` or the prompt itself as `text_input`,
-    /// `output_length` and, where prompts share text, `hash_ids` (Mooncake).
-    Mooncake,
-    /// The same with times in seconds, and 16 tokens for each of the `hash_ids` (Qwen-Bailian usage
-    /// traces).
-    Bailian,
-    /// CSV with `Timestamp` (seconds), `Request tokens` and `Response tokens` (`BurstGPT`).
-    Burstgpt,
-}
-
-impl TraceFormat {
-    /// Whether prompts may share text, by ids of their blocks.
-    pub const fn has_blocks(self) -> bool {
-        matches!(self, Self::Mooncake | Self::Bailian)
-    }
-}
-
-/// A trace that gives arrival times, input and output lengths, and shared prefixes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TraceSpec {
-    /// The file, relative to the profile.
-    pub file: PathBuf,
-    /// Its format.
-    pub format: TraceFormat,
-    /// Tokens that one of the `hash_ids` stands for. Left out: it follows from the rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub block_size: Option<u32>,
-    /// Playing speed relative to the recording: 10 plays ten minutes in one.
-    #[serde(default = "one")]
-    pub time_scale: f64,
-    /// Start of the window, counted from the first row of the recording and before scaling.
-    #[serde(default)]
-    #[schemars(with = "Option<String>", extend("format" = "duration"))]
-    pub from: Option<Nanos>,
-    /// End of the window (exclusive), counted from the first row of the recording and before
-    /// scaling. Left out: the end of the file.
-    #[serde(default)]
-    #[schemars(with = "Option<String>", extend("format" = "duration"))]
-    pub to: Option<Nanos>,
-}
-
-const fn one() -> f64 {
-    1.0
 }
 
 /// The standard normal distribution's 95th percentile.
@@ -473,16 +424,12 @@ impl From<ExpectedDecision> for PolicyDecision {
 #[serde(deny_unknown_fields)]
 pub struct PolicyDecisionSpec {
     /// Matches a refusal by a rule.
-    #[serde(default)]
     pub block: Option<ResponseMatch>,
     /// Matches a response with parts removed.
-    #[serde(default)]
     pub redact: Option<ResponseMatch>,
     /// Matches a refusal for the request rate.
-    #[serde(default)]
     pub rate_limited: Option<ResponseMatch>,
     /// Matches a response that was allowed.
-    #[serde(default)]
     pub allow: Option<ResponseMatch>,
 }
 
@@ -512,7 +459,6 @@ pub struct ResponseMatch {
     pub header: BTreeMap<String, String>,
     /// This text in the body, compared byte by byte, with escapes and white space. Left out: any
     /// body.
-    #[serde(default)]
     pub body_contains: Option<String>,
 }
 

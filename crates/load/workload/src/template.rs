@@ -37,7 +37,7 @@ pub(crate) struct PlaceholderValues<'a> {
 /// placeholders need none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PromptEncoding {
-    /// Percent-encoded, but for the unreserved characters of RFC 3986.
+    /// Percent-encoded, except unreserved characters (RFC 3986).
     Path,
     /// On one line.
     Header,
@@ -105,12 +105,12 @@ impl Template {
         Ok(Self(segments))
     }
 
-    /// Whether there is no placeholder.
+    /// Whether the text has only fixed parts.
     pub(crate) fn is_fixed(&self) -> bool {
         self.0.iter().all(|segment| matches!(segment, Segment::Literal(_)))
     }
 
-    /// Whether a placeholder asks for the content.
+    /// Whether a placeholder inserts the content.
     pub(crate) fn has_prompt(&self) -> bool {
         self.0.contains(&Segment::Prompt)
     }

@@ -15,7 +15,7 @@ pub(crate) enum TokenCounter {
     /// One token for every word.
     #[default]
     Estimate,
-    /// As a tokenizer counts.
+    /// The count of a tokenizer.
     Tokenizer(Box<MeasuredTokenizer>),
 }
 
@@ -49,7 +49,7 @@ impl TokenCounter {
 /// With fewer words than this, prompts would hardly differ.
 const MIN_WORDS: usize = 32;
 
-/// A tokenizer, and the words that are one token in it whatever stands before them.
+/// A tokenizer, and the words that are a single token in any context.
 ///
 /// Tokenizing a whole prompt takes longer than sending it. Only such words are used instead, which
 /// is checked when the tokenizer is loaded. The tokens of a text are then
@@ -60,7 +60,7 @@ const MIN_WORDS: usize = 32;
 pub(crate) struct MeasuredTokenizer {
     /// Tokens of the end of a marker.
     marker_end_tokens: usize,
-    /// Tokens at the end of a text beyond those of its words.
+    /// Additional tokens at the end of a text.
     trailing_tokens: usize,
 }
 

@@ -1,9 +1,9 @@
-//! The content of a run: gives each conversation its scenario and its prompts.
+//! The content of a run: the scenario and the prompts of each conversation.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_measure::{ConversationKey, IdSeed, ScenarioId, Seed, TargetId};
+use plimsoll_measure::{ConversationKey, IdSeed, ScenarioId, Seed, Stripe, TargetId};
 
 use crate::conversation::Conversation;
 use crate::error::{ScenarioFault, ScenarioProblem, WorkloadError};
@@ -17,8 +17,8 @@ use crate::synthetic_text::all_words;
 use crate::token_counter::TokenCounter;
 use crate::trace::Trace;
 
-/// The content of a run: a pure function of spec, seed, run id and conversation key. Cheap to clone
-/// and share.
+/// The content of a run. It depends only on spec, seed, run id and conversation key, and is cheap
+/// to clone.
 #[derive(Clone, Debug)]
 pub struct Workload(Arc<PreparedWorkload>);
 
@@ -26,19 +26,19 @@ impl Workload {
     /// Checks the scenarios and prepares their prompts. Without a tokenizer file, every
     /// word counts as one token.
     ///
-    /// `seed` decides the scenario and the text of every conversation; `ids` decides its id and the
-    /// marker that keeps it out of caches, which must differ from run to run.
+    /// `seed` determines the scenario and the text of every conversation; `ids` determines its id
+    /// and the marker against caches, and must differ between runs.
     ///
     /// # Errors
     /// All problems of the scenarios, or the problem of the tokenizer.
     pub fn new(
         scenarios: &[ScenarioSpec],
-        trace: Option<Trace>,
+        trace: Option<Arc<Trace>>,
         tokenizer: Option<&Path>,
         seed: Seed,
         ids: IdSeed,
     ) -> Result<Self, WorkloadError> {
-        let checked = check(scenarios, seed).map_err(WorkloadError::Scenarios)?;
+        let checked = check(scenarios, seed, trace.as_deref()).map_err(WorkloadError::Scenarios)?;
         let (counter, words) = match tokenizer {
             Some(file) => TokenCounter::load(file)?,
             None => (TokenCounter::default(), all_words().collect()),
@@ -57,9 +57,9 @@ impl Workload {
     }
 
     /// The same content for every target of a comparison: conversations of one block
-    /// ([`ConversationKey::block`]) differ in nothing but their ids, which have equal lengths. With
-    /// `canned`, the answers of the model do not become part of a chat, since those of two targets
-    /// differ; texts of our own take their place.
+    /// ([`ConversationKey::block`]) differ only in their ids, which have equal lengths. With
+    /// `canned`, canned texts replace the model's responses in a chat, because the responses of two
+    /// targets differ.
     #[must_use]
     pub fn for_targets(mut self, targets: u16, canned: bool) -> Self {
         if let Some(prepared) = Arc::get_mut(&mut self.0) {
@@ -71,19 +71,39 @@ impl Workload {
         self
     }
 
-    /// The conversation with this key, at its first turn. With `row` it is one turn with the
-    /// lengths of that row of the trace (see [`Conversation`]), or has that prompt of those that
-    /// are sent in order; a row that is in neither is ignored.
+    /// Starts the conversation with this key. It replays session `row` of the trace or of the file
+    /// that is sent in order; other rows are ignored.
     ///
-    /// The scenario is chosen by weight, from the key alone.
+    /// The key alone determines the scenario, by weight.
     pub fn conversation(&self, key: ConversationKey, row: Option<u64>) -> Conversation {
         let scenario = self.scenario(key);
         Conversation::new(Arc::clone(&self.0), scenario, key, row)
     }
 
-    /// The number of prompts that are to be sent in order, each once; `None` if none are.
+    /// The number of sessions to send once each, in order; `None` without such a file.
     pub fn ordered_prompts(&self) -> Option<u64> {
-        self.0.ordered_count()
+        self.0.ordered_sessions().map(|trace| trace.len() as u64)
+    }
+
+    /// The number of their requests in this part of a run.
+    pub fn ordered_requests(&self, part: Stripe) -> Option<u64> {
+        let step = usize::try_from(part.count()).unwrap_or(usize::MAX);
+        let sessions = (part.index()..self.ordered_prompts()?).step_by(step);
+        self.0.ordered_sessions().map(|trace| trace.requests(sessions))
+    }
+
+    /// The number of requests in these sessions of the trace; `None` if each has one, or without a
+    /// trace.
+    pub fn trace_requests(&self, sessions: Vec<u64>) -> Option<u64> {
+        let (trace, count) = (self.0.trace.as_ref()?, sessions.len() as u64);
+        Some(trace.requests(sessions)).filter(|requests| *requests > count)
+    }
+
+    /// Whether the run replays recorded requests, each with its own head.
+    pub fn plays_records(&self) -> bool {
+        let files = self.0.scenarios.iter().filter_map(|scenario| scenario.recorded());
+        let mut traces = self.0.trace.iter().chain(files.map(|(trace, _)| trace));
+        traces.any(|trace| !trace.dialects().is_empty())
     }
 
     /// The scenario of a conversation, computed without the conversation.
@@ -93,12 +113,16 @@ impl Workload {
     }
 }
 
-fn check(specs: &[ScenarioSpec], seed: Seed) -> Result<Vec<Scenario>, Vec<ScenarioProblem>> {
+fn check(
+    specs: &[ScenarioSpec],
+    seed: Seed,
+    trace: Option<&Trace>,
+) -> Result<Vec<Scenario>, Vec<ScenarioProblem>> {
     let mut scenarios = Vec::new();
     let mut problems = check_mix(specs);
     for index in 0..specs.len() {
         let scenario_seed = Seed(seed.rng("scenario", index as u64).next_u64());
-        match Scenario::new(specs, index, scenario_seed) {
+        match Scenario::new(specs, index, scenario_seed, trace) {
             Ok(scenario) => scenarios.push(scenario),
             Err(found) => problems.extend(found),
         }

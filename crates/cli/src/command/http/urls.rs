@@ -41,13 +41,10 @@ pub(super) struct ListedRequest {
 #[serde(deny_unknown_fields)]
 struct Line {
     url: String,
-    #[serde(default)]
     method: Option<String>,
-    #[serde(default)]
     body: Option<Value>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    #[serde(default)]
     weight: Option<f64>,
 }
 

@@ -11,8 +11,9 @@ use plimsoll_schedule::{StageSpec, Stages};
 use serde_json::{Map, Value, json};
 
 use super::{Flags, Load, Request};
+use crate::command::run::traffic;
 use crate::exit::{TargetError, UsageError};
-use crate::flags::{Part, command_line_profile, literal, with_scheme};
+use crate::flags::{Part, TrafficFlags, command_line_profile, literal, with_scheme};
 
 const USERS: [u32; 4] = [1, 2, 4, 8];
 const INPUT_TOKENS: u32 = 550;
@@ -52,7 +53,7 @@ impl LlmProfile {
         if models.is_empty() && !flags.print_profile {
             models.push(first_model(&with_scheme(&flags.url), &overrides)?);
         }
-        Ok(Self { keys: keys(flags, &models), overrides })
+        Ok(Self { keys: keys(flags, &models)?, overrides })
     }
 
     /// The plan with these stages.
@@ -131,14 +132,25 @@ fn first_model(url: &str, overrides: &Overrides) -> Result<String> {
     })
 }
 
-fn keys(flags: &Flags, models: &[String]) -> Map<String, Value> {
+fn keys(flags: &Flags, models: &[String]) -> Result<Map<String, Value>> {
     let Request { osl, osl_stddev, no_stream, .. } = &flags.request;
     let mut keys = Map::new();
     let mut set = |key: &str, value: Value| drop(keys.insert(key.to_owned(), value));
     set("name", NAME.into());
     set("target", literal(&with_scheme(&flags.url)));
-    set("content", content(&flags.request));
-    if flags.keys.get("protocol") != Some("openai-embeddings") {
+    set("content", content(&flags.request, &flags.traffic));
+    set("cache_mode", flags.traffic.cache_mode().into());
+    let mut protocol = flags.keys.get("protocol").map(str::to_owned);
+    if let Some(file) = &flags.request.prompts {
+        let recorded = traffic::protocol(&traffic::read(file, &flags.traffic)?);
+        if let Some(recorded) = recorded.filter(|_| protocol.is_none()) {
+            set("protocol", recorded.into());
+            protocol = Some(recorded.to_owned());
+        }
+    } else {
+        flags.traffic.reject_without_file("give --prompts FILE")?;
+    }
+    if protocol.as_deref() != Some("openai-embeddings") {
         set("stream", (!no_stream).into());
         set("max_tokens", (*osl).into());
         if osl_stddev.is_some() {
@@ -151,7 +163,7 @@ fn keys(flags: &Flags, models: &[String]) -> Map<String, Value> {
             models.iter().map(|model| json!({"name": literal(model), "model": literal(model)}));
         set("scenarios", scenarios.collect());
     }
-    keys
+    Ok(keys)
 }
 
 /// A length, or a normal distribution of lengths.
@@ -159,7 +171,7 @@ fn length(mean: u32, stddev: Option<u32>) -> Value {
     stddev.map_or_else(|| mean.into(), |stddev| json!({"mean": mean, "stddev": stddev}))
 }
 
-fn content(request: &Request) -> Value {
+fn content(request: &Request, traffic: &TrafficFlags) -> Value {
     match &request.prompts {
         None => {
             let mean = request.isl.unwrap_or(INPUT_TOKENS);
@@ -168,13 +180,12 @@ fn content(request: &Request) -> Value {
         Some(file) => {
             let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
             let order = if request.in_order { "file" } else { "random" };
-            json!({
-                "mode": "file",
-                "file": literal(&file.to_string_lossy()),
-                "order": order,
-                "skip_broken": request.skip_broken,
-                "strict": request.strict,
-            })
+            let mut keys = traffic.keys();
+            keys.insert("mode".to_owned(), "file".into());
+            keys.insert("file".to_owned(), literal(&file.to_string_lossy()));
+            keys.insert("order".to_owned(), order.into());
+            keys.insert("strict".to_owned(), request.strict.into());
+            keys.into()
         }
     }
 }

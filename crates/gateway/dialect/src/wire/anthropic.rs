@@ -2,30 +2,24 @@
 //! reference, "Messages" and "Streaming messages".
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{Content, CowStr, RawJson, lenient};
 
+#[skip_serializing_none]
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Request<'a> {
     #[serde(borrow)]
     pub(crate) model: CowStr<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) system: Option<Content<'a, ContentBlock<'a>>>,
     pub(crate) messages: Vec<Message<'a>>,
     pub(crate) max_tokens: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) temperature: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) top_p: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop_sequences: Option<Vec<CowStr<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stream: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tools: Option<Vec<Tool<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_choice: Option<ToolChoice<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metadata: Option<Metadata<'a>>,
 }
 
@@ -43,23 +37,17 @@ pub(crate) struct Message<'a> {
 }
 
 /// A content block of any type; its members depend on the type.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ContentBlock<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<CowStr<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<ImageSource<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<CowStr<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<CowStr<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) input: Option<RawJson<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_use_id: Option<CowStr<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<Content<'a, ToolResultBlock<'a>>>,
 }
 
@@ -78,15 +66,13 @@ pub(crate) struct ToolResultBlock<'a> {
     pub(crate) text: Option<CowStr<'a>>,
 }
 
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ImageSource<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) media_type: Option<CowStr<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<CowStr<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) url: Option<CowStr<'a>>,
 }
 
@@ -101,13 +87,12 @@ pub(crate) struct Tool<'a> {
     pub(crate) input_schema: Option<RawJson<'a>>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct ToolChoice<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<CowStr<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) disable_parallel_tool_use: Option<bool>,
 }
 

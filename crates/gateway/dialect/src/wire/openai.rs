@@ -2,6 +2,7 @@
 //! reference, "Create chat completion" and "The chat completion chunk object".
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{Content, CowStr, RawJson, lenient};
 
@@ -103,13 +104,12 @@ pub(crate) struct Tool<'a> {
     pub(crate) function: Option<Function<'a>>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Function<'a> {
     #[serde(borrow)]
     pub(crate) name: CowStr<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<CowStr<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parameters: Option<RawJson<'a>>,
 }
 

@@ -9,7 +9,7 @@ use plimsoll_profile::{
 };
 use plimsoll_protocol::{Dialect, Encoder, EncoderOptions};
 use plimsoll_workload::{
-    AgentRole, CacheMode, Content, ExpectedDecision, ScenarioSpec, ToolProtocol, Workload,
+    AgentRole, Content, ExpectedDecision, ScenarioSpec, ToolProtocol, Workload,
 };
 
 fn resolve(name: &str, key: Option<&str>, purpose: Purpose) -> Result<Plan, Problems> {
@@ -208,7 +208,7 @@ fn requests(plan: &Plan, run_id: &str) -> Vec<(String, String)> {
 fn two_runs_of_a_profile_share_no_request_id_and_under_bust_no_prompt() {
     for name in builtin_names() {
         let plan = checked(name);
-        let busts = plan.scenarios.iter().all(|s| s.cache_mode == CacheMode::Bust);
+        let busts = plan.scenarios.iter().all(|s| s.cache_mode.busts(false));
         assert_eq!(busts, !is_policy(name), "{name}: only exact texts of queries may repeat");
         let (first, second) = (requests(&plan, "first"), requests(&plan, "second"));
         assert_eq!(first, requests(&plan, "first"), "{name}: a run id repeats a run exactly");

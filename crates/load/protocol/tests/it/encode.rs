@@ -1,8 +1,8 @@
 //! Expected requests, byte by byte.
 
 use plimsoll_protocol::{
-    Dialect, Encoder, EncoderOptions, HttpContent, Message, ProtocolError, RequestContent, Role,
-    Text, TokenLimit, Turn,
+    Dialect, Encoder, EncoderOptions, HttpContent, Message, ProtocolError, RecordedRequest,
+    RequestContent, Role, Text, TokenLimit, Turn,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -420,5 +420,38 @@ proptest! {
         }
         prop_assert_eq!(&body["messages"], &Value::Array(expected));
         prop_assert_eq!(body.get("max_tokens").and_then(Value::as_u64), max_tokens.map(u64::from));
+    }
+}
+
+#[test]
+fn a_recorded_request_keeps_its_members_and_gets_what_it_lacks() {
+    let options = EncoderOptions {
+        parameters: json!({ "top_p": 0.5, "seed": 1 }).as_object().unwrap().clone(),
+        ..EncoderOptions::default()
+    };
+    let encoder = Encoder::new(Dialect::OpenaiChat, &options).unwrap();
+    let members = json!({ "seed": 9, "zone": { "of": { "tools": [] } } });
+    let mut request = RecordedRequest {
+        model: Some("theirs".to_owned()),
+        members: members.as_object().unwrap().clone().into(),
+        ..RecordedRequest::default()
+    };
+    let one = r#"{"role":"user","content":"a"},{"role":"tool","content":"b"}"#;
+    let messages = [Message::recorded(one.into())];
+    for (limit, expected) in [(None, 64), (Some(20), 20)] {
+        if let Some(limit) = limit {
+            let mut members = members.as_object().unwrap().clone();
+            members.insert("max_tokens".to_owned(), limit.into());
+            request.members = members.into();
+        }
+        let content = RequestContent::Recorded { request: &request, messages: &messages };
+        let turn = Turn { content, stream: true, max_tokens: Some(64) };
+        let sent: Value = serde_json::from_str(&body(&encoder, &turn)).unwrap();
+        let whole = json!({
+            "model": "theirs", "seed": 9, "zone": { "of": { "tools": [] } }, "top_p": 0.5,
+            "messages": [{ "role": "user", "content": "a" }, { "role": "tool", "content": "b" }],
+            "max_tokens": expected, "stream": true, "stream_options": { "include_usage": true },
+        });
+        assert_eq!(sent, whole);
     }
 }

@@ -11,7 +11,7 @@ use super::rules::{AgentRules, ApprovalRules};
 use crate::spec::ToolProtocol;
 use crate::template::percent_encoded;
 
-/// A request of an agent that is not one to the model.
+/// A request of an agent to a tool or for an approval.
 #[derive(Debug)]
 pub(crate) enum PartRequest {
     /// To a REST interface.
@@ -21,7 +21,7 @@ pub(crate) enum PartRequest {
 }
 
 impl PartRequest {
-    /// What it asks, as a turn has it.
+    /// The content of the request.
     pub(crate) const fn content(&self) -> RequestContent<'_> {
         match self {
             Self::Http(request) => RequestContent::Http(request),
@@ -29,7 +29,7 @@ impl PartRequest {
         }
     }
 
-    /// The message to a tool server, if it is one.
+    /// The message, if the request is for a tool server.
     pub(crate) const fn message(&self) -> Option<&Request> {
         match self {
             Self::Http(_) => None,
@@ -41,15 +41,15 @@ impl PartRequest {
 /// The session of a task with a tool server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ToolSession {
-    /// Whether calls can be made.
+    /// Whether the session accepts tool calls.
     pub(super) is_open: bool,
-    /// Its id, if the server gave it one.
+    /// The id from the server, if any.
     pub(super) id: Option<Arc<str>>,
     /// The version that the server chose.
     pub(super) version: Option<Arc<str>>,
 }
 
-/// A message to the tool server. `id` numbers the request.
+/// A message to the tool server, with `id` as its number.
 pub(super) fn message(rules: &AgentRules, session: &ToolSession, ask: Ask, id: u16) -> PartRequest {
     let ToolSession { id: session, version, .. } = session.clone();
     let call = rpc::Call::Mcp(Call { revision: rules.revision, version, session, ask });
@@ -57,7 +57,7 @@ pub(super) fn message(rules: &AgentRules, session: &ToolSession, ask: Ask, id: u
     PartRequest::Rpc(Box::new(Request { path, id: id.into(), call }))
 }
 
-/// The call of a tool. `id` numbers the request.
+/// A tool call. `id` numbers the request.
 pub(super) fn call(
     rules: &AgentRules,
     session: &ToolSession,

@@ -1,4 +1,4 @@
-//! The agent of a scenario, checked and ready for conversations.
+//! The validated agent of a scenario.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::spec::{AgentRole, AgentSpec, ApproveSpec, DurationSpec, ScenarioSpec,
 #[derive(Debug)]
 pub(crate) struct AgentRules {
     pub(crate) tools: ToolProtocol,
-    /// The revision of MCP, and whether its sessions are ended.
+    /// The MCP revision, and whether the agent ends its sessions.
     pub(crate) revision: Revision,
     pub(crate) deletes: bool,
     pub(crate) tool_path: Arc<str>,
@@ -23,7 +23,7 @@ pub(crate) struct AgentRules {
     parts: [ScenarioId; TaskPart::COUNT],
 }
 
-/// Which calls a human decides on, and how.
+/// The calls that need a human's approval, and how the human decides.
 #[derive(Debug)]
 pub(crate) struct ApprovalRules {
     pub(crate) path: String,
@@ -32,15 +32,15 @@ pub(crate) struct ApprovalRules {
     think: DurationSpec,
 }
 
-/// Steps of a task at most: with the most calls of an answer and two requests for each approval,
-/// the requests of a task can still be numbered by 16 bits.
+/// Maximum number of steps in a task. Even with the maximum number of calls and two requests for
+/// each approval, 16 bits can number all requests of a task.
 const MOST_STEPS: u16 = 100;
 
 impl AgentRules {
-    /// The agent of the scenario at `index`, if it is one.
+    /// Validates the agent of the scenario at `index`, if it has one.
     ///
     /// # Errors
-    /// Everything that is wrong with it, by its key.
+    /// All problems of the agent, with their keys.
     pub(crate) fn new(
         specs: &[ScenarioSpec],
         index: usize,
@@ -77,20 +77,20 @@ impl AgentRules {
         }))
     }
 
-    /// The scenario to which the requests of a part are counted.
+    /// The scenario that counts the requests of a part.
     pub(crate) const fn scenario_of(&self, part: TaskPart) -> ScenarioId {
         self.parts[part as usize]
     }
 }
 
 impl ApprovalRules {
-    /// Whether calls of a tool wait for a decision.
+    /// Whether the calls of a tool wait for approval.
     pub(crate) fn concerns(&self, tool: &str) -> bool {
         self.tools.iter().any(|name| name == "*" || name == tool)
     }
 
-    /// Whether the human approves, and after how long: a function of the conversation's seed and
-    /// the turn.
+    /// Whether the human approves, and the time to decide. Both depend only on the conversation's
+    /// seed and the turn.
     pub(crate) fn decide(&self, conversation: Seed, turn: u16) -> (bool, Nanos) {
         let turn = u64::from(turn);
         let approves = conversation.rng("approval", turn).uniform() < self.share;
@@ -116,7 +116,7 @@ fn find_part(specs: &[ScenarioSpec], is_part: impl Fn(&AgentRole) -> bool) -> Op
     u16::try_from(found).ok().map(ScenarioId)
 }
 
-/// A path without a query: that may be a credential, and this path is shown.
+/// Removes the query from a path, because reports show the path and the query may be a credential.
 fn is_path(path: &str) -> bool {
     path.starts_with('/')
         && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'?' && byte != b'#')

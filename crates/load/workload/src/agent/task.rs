@@ -1,4 +1,4 @@
-//! The loop of one conversation: what follows from each answer.
+//! The loop of one conversation. Each response decides the next request.
 
 use std::mem;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::rules::AgentRules;
 use crate::session::RpcEnd;
 use crate::spec::ToolProtocol;
 
-/// The longest dialogue of a task, in bytes of answers, arguments and results: more ends it at the
-/// bound.
+/// Maximum dialogue of a task, in bytes of responses, arguments and results. A longer dialogue ends
+/// the task.
 const MAX_DIALOGUE: usize = 16 << 20;
 
-/// What the model gets as the result of a call that a human rejected.
+/// The result that the model receives for a rejected call.
 const REFUSAL: &str = "The user rejected this tool call.";
 
-/// What an answer says.
+/// The content of a response.
 #[derive(Debug)]
 pub(crate) enum Answer<'a> {
-    /// The model's text, and the tools that it calls.
+    /// The model's text and tool calls.
     Model(&'a str, Vec<ToolCall>),
     /// The result of a tool, or an approval.
     Plain(PlainAnswer),
@@ -34,9 +34,9 @@ pub(crate) struct Task {
     phase: Phase,
     /// The current request, unless it is one to the model.
     request: Option<PartRequest>,
-    /// The pause before the current request.
+    /// The wait before the current request.
     pause: Nanos,
-    /// Results of the calls of the last answer, in their order.
+    /// Results of the last response's calls, in the order of the calls.
     results: Vec<ToolResult>,
     counts: TaskCounts,
     /// Bytes of the dialogue so far.
@@ -44,29 +44,29 @@ pub(crate) struct Task {
     session: ToolSession,
 }
 
-/// What the current request is for.
+/// The purpose of the current request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// To get an answer of the model.
+    /// Ask the model.
     Chat,
-    /// To ask for the approval of a call.
+    /// Ask for the approval of a call.
     Ask,
-    /// To approve or reject it.
+    /// Approve or reject the call.
     Decide { approves: bool },
-    /// To open a session with the tool server.
+    /// Open a session with the tool server.
     Open,
-    /// To say that it is in use.
+    /// Confirm the session.
     Opened,
-    /// To call a tool.
+    /// Call a tool.
     Call,
-    /// To end the session; the task has ended before that.
+    /// End the session, after the task has ended.
     Close(TaskEnd),
-    /// There is no further request.
+    /// The task needs no more requests.
     Over(TaskEnd),
 }
 
 impl Task {
-    /// A task whose first request to the model is yet to be sent.
+    /// Creates a task before its first request to the model.
     pub(crate) fn new() -> Self {
         Self {
             phase: Phase::Chat,
@@ -79,7 +79,7 @@ impl Task {
         }
     }
 
-    /// How it ended, if its answers ended it.
+    /// How the responses ended the task, if they did.
     pub(crate) const fn end(&self) -> Option<TaskEnd> {
         match self.phase {
             Phase::Over(end) | Phase::Close(end) => Some(end),
@@ -87,7 +87,7 @@ impl Task {
         }
     }
 
-    /// Whether there is no further request.
+    /// Whether the task needs no more requests.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over(_))
     }
@@ -97,7 +97,7 @@ impl Task {
         matches!(self.phase, Phase::Close(_))
     }
 
-    /// Takes note of how a message to the tool server ended.
+    /// Records the outcome of a message to the tool server.
     pub(crate) fn note(&mut self, end: &RpcEnd) {
         if self.phase == Phase::Open && end.is_completed() {
             self.session.id = end.session.as_deref().map(Arc::from);
@@ -105,7 +105,7 @@ impl Task {
         }
     }
 
-    /// The part to which the current request belongs; the last one's after the end.
+    /// The part of the current request, or of the last one after the end.
     pub(crate) const fn part(&self) -> TaskPart {
         match self.phase {
             Phase::Chat | Phase::Over(_) => TaskPart::Chat,
@@ -128,7 +128,7 @@ impl Task {
         self.pause
     }
 
-    /// Decides what follows from the answer to the current request. `messages` is the dialogue,
+    /// Chooses the next request from the response to the current one. `messages` is the dialogue,
     /// `turn` the number of the next request.
     pub(crate) fn advance(
         &mut self,
@@ -165,12 +165,12 @@ impl Task {
                 self.result(&text, messages);
                 self.next_call(messages, rules, turn);
             }
-            // The answer is no use, although its request completed.
+            // The request completed, but its response is unusable.
             _ => self.phase = Phase::Over(TaskEnd::Failed),
         }
     }
 
-    /// The model has answered.
+    /// Handles a response of the model.
     fn answered(
         &mut self,
         text: &str,
@@ -188,7 +188,7 @@ impl Task {
                 .iter()
                 .map(|call: &ToolCall| call.name.len() + call.arguments.len())
                 .sum::<usize>();
-        // Of the most calls that are kept there may have been more.
+        // The decoder keeps a maximum number of calls, so the response may contain more.
         let is_bound = self.counts.steps >= rules.max_steps || calls.len() >= MAX_TOOL_CALLS;
         if is_bound || self.is_too_long() {
             return self.finish(TaskEnd::Bound, rules, turn);
@@ -199,7 +199,7 @@ impl Task {
         self.next_call(messages, rules, turn);
     }
 
-    /// An approval was asked for: the human thinks, and then decides.
+    /// Handles the response to a request for approval. The human thinks, then decides.
     fn think(&mut self, id: &str, rules: &AgentRules, seed: Seed, turn: u16) {
         let Some(approvals) = &rules.approvals else { return };
         self.counts.approvals += 1;
@@ -209,7 +209,7 @@ impl Task {
         self.phase = Phase::Decide { approves };
     }
 
-    /// The decision is known to the target, which says in which state the approval is now.
+    /// Handles the response to the decision, which states the new state of the approval.
     fn decided(
         &mut self,
         approves: bool,
@@ -239,7 +239,7 @@ impl Task {
         }
     }
 
-    /// Goes on to the next call of the last answer, or back to the model with all results.
+    /// Continues with the next call of the last response, or sends all results to the model.
     fn next_call(&mut self, messages: &mut Vec<Message>, rules: &AgentRules, turn: u16) {
         if self.is_too_long() {
             return self.finish(TaskEnd::Bound, rules, turn);
@@ -272,7 +272,7 @@ impl Task {
         self.phase = Phase::Call;
     }
 
-    /// Ends the task, and its session if that is wanted.
+    /// Ends the task, and its session if the agent ends sessions.
     fn finish(&mut self, end: TaskEnd, rules: &AgentRules, turn: u16) {
         self.phase = Phase::Over(end);
         if rules.deletes && self.session.id.is_some() {
@@ -286,12 +286,12 @@ impl Task {
     }
 }
 
-/// The call at `index` of the last answer.
+/// The call at `index` in the last response.
 fn current_call(messages: &[Message], index: usize) -> Option<&ToolCall> {
     messages.last()?.tool_calls.get(index)
 }
 
-/// Some servers give calls no id, and the result must name one. `turn` is that of the request with
+/// Adds missing ids to calls, because a result must name its call. `turn` numbers the request with
 /// the results.
 pub(crate) fn name_calls(calls: &mut [ToolCall], turn: u16) {
     for (index, call) in calls.iter_mut().enumerate().filter(|(_, call)| call.id.is_empty()) {

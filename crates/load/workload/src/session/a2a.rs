@@ -10,7 +10,7 @@ use super::{RpcEnd, Session, Texts};
 use crate::mix::ScenarioMix;
 use crate::spec::{A2aAction, A2aSpec};
 
-/// What the conversations of a scenario share.
+/// The plan that the conversations of a scenario share.
 #[derive(Debug)]
 pub(crate) struct A2aPlan {
     version: Version,
@@ -21,7 +21,7 @@ pub(crate) struct A2aPlan {
 }
 
 impl A2aPlan {
-    /// The plan of a spec that has been checked.
+    /// Creates the plan of a validated spec.
     pub(crate) fn new(spec: &A2aSpec) -> Self {
         Self {
             version: spec.version,
@@ -33,7 +33,7 @@ impl A2aPlan {
     }
 }
 
-/// What is done with the task of a message that a step had to send first.
+/// The action on the task of a message that a step had to send first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Follow {
     Get,
@@ -42,29 +42,29 @@ enum Follow {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The step's own message, or the one that it needs first.
+    /// The step's own message, or the message that must precede it.
     Step,
     Follow(Follow),
     Over,
 }
 
-/// A conversation with an agent, so far.
+/// The state of a conversation with an agent.
 #[derive(Debug)]
 pub(crate) struct A2aSession {
     plan: Arc<A2aPlan>,
     seed: Seed,
     phase: Phase,
-    /// The current step, from 0, and what it does.
+    /// The current step, from 0, and its action.
     step: u16,
     action: A2aAction,
     steps: u16,
-    /// What comes behind the message of the current step.
+    /// The message after the message of the current step.
     follow: Option<Follow>,
     /// Id of the current message.
     id: u64,
     /// The last task.
     task: Option<String>,
-    /// Whether it waits for a message.
+    /// Whether the task waits for a message.
     asks: bool,
     context: Option<String>,
 }
@@ -135,8 +135,8 @@ impl Session for A2aSession {
         Some(Request { path: Arc::clone(path), id: self.id, call: rpc::Call::A2a(call) })
     }
 
-    /// Takes note of how the current message ended. An error of JSON-RPC answers one message; the
-    /// conversation goes on.
+    /// Records the outcome of the current message. The conversation continues after a JSON-RPC
+    /// error.
     fn note(&mut self, end: RpcEnd) -> bool {
         if !end.is_completed() {
             self.follow = None;

@@ -1,4 +1,4 @@
-//! Asks a tool server for its tools before the load, and makes the steps of sessions of them.
+//! Asks a tool server for its tools before the load, to create the steps of sessions.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use serde_json::{Map, Value, json};
 use super::schema_arguments::arguments;
 use crate::spec::{ByteRange, McpMethod, McpSpec, McpStep};
 
-/// More pages are an endless list.
+/// Maximum number of pages; a longer list may be endless.
 const MOST_PAGES: u64 = 100;
 
 /// The length of drawn texts in arguments.
 const TEXTS: ByteRange = ByteRange { min: 16, max: 64 };
 
-/// Looking around is a tenth of what sessions do.
+/// Share of list requests in the steps of a session: one in ten.
 const SHARE_OF_LISTS: f64 = 0.1;
 
-/// So many of a message's characters are shown.
+/// Maximum number of characters of a message to show.
 const SHOWN: usize = 200;
 
-/// An answer, as it came.
+/// A raw response.
 #[derive(Clone, Copy, Debug)]
 pub struct DiscoveryAnswer<'a> {
     /// HTTP status.
     pub status: u16,
-    /// The session that its head names.
+    /// The session in the head.
     pub session: Option<&'a str>,
     /// Its body: one document, or a stream of events.
     pub body: &'a [u8],
 }
 
-/// One session that asks for the tools.
+/// A session that lists the tools.
 #[derive(Debug)]
 pub struct ToolDiscovery {
     revision: Revision,
@@ -56,7 +56,7 @@ enum Phase {
 }
 
 impl ToolDiscovery {
-    /// A session in this revision, at this path.
+    /// Starts a session in this revision, at this path.
     pub fn new(revision: Revision, path: &str) -> Self {
         Self {
             revision,
@@ -89,14 +89,14 @@ impl ToolDiscovery {
         Some(Request { path: Arc::clone(&self.path), id: self.id, call: rpc::Call::Mcp(call) })
     }
 
-    /// Takes the answer to it.
+    /// Handles the response to the message.
     ///
     /// # Errors
-    /// The server refuses, or does not answer as MCP has it; in words.
+    /// The server rejects the request, or its response violates MCP.
     pub fn note(&mut self, answer: DiscoveryAnswer<'_>) -> Result<(), String> {
         let phase = self.phase;
         if phase == Phase::End {
-            // Servers may refuse to end sessions.
+            // Servers may reject the end of a session.
             self.deletes = (200..300).contains(&answer.status);
             self.phase = Phase::Over;
             return Ok(());
@@ -131,16 +131,16 @@ impl ToolDiscovery {
         Ok(())
     }
 
-    /// Whether the server ends sessions when it is asked to.
+    /// Whether the server ends sessions on request.
     pub const fn deletes(&self) -> bool {
         self.deletes
     }
 
-    /// The steps of sessions: a call of each tool, with arguments that fit its schema, and a look
-    /// at the list. Tools that say they destroy something are left out, unless they are named.
+    /// The steps of sessions: a call of each tool, with arguments that match its schema, and a list
+    /// request. Tools marked as destructive are skipped, unless they are named.
     ///
     /// # Errors
-    /// There is no tool, or one that is named is missing; in words.
+    /// The server has no tools, or lacks a named tool.
     pub fn steps(&self, spec: &McpSpec) -> Result<Vec<McpStep>, String> {
         let known: Vec<_> = self.tools.iter().filter_map(name_of).collect();
         if let Some(missing) = spec.tools.iter().find(|name| !known.contains(&name.as_str())) {
@@ -167,7 +167,7 @@ impl ToolDiscovery {
         Ok(steps)
     }
 
-    /// The tools as a model is offered them.
+    /// The tools in the form that a model expects.
     pub fn offered(&self) -> &[Value] {
         &self.tools
     }
@@ -203,7 +203,7 @@ fn plain(method: McpMethod) -> McpStep {
     }
 }
 
-/// The result in an answer of JSON-RPC: one document, or the event of a stream that has it.
+/// The result in a JSON-RPC response: a document, or an event of a stream.
 fn result(body: &[u8]) -> Result<Value, String> {
     let text = String::from_utf8_lossy(body);
     let documents = std::iter::once(text.as_ref().trim());
@@ -234,7 +234,7 @@ fn shown(body: &[u8]) -> String {
     if line.is_empty() { String::new() } else { format!(": {line}") }
 }
 
-/// Tools of a server as the requests of a protocol offer them to a model.
+/// The tools of a server, in the form of a protocol's requests to a model.
 pub fn offered_to_model(tools: &[Value], dialect: plimsoll_protocol::Dialect) -> Value {
     use plimsoll_protocol::Dialect;
     let offered = tools.iter().filter_map(|tool| {

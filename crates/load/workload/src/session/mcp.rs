@@ -1,4 +1,4 @@
-//! A session with a tool server.
+//! A session with a tool server (MCP).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{RpcEnd, Session, Texts};
 use crate::mix::ScenarioMix;
 use crate::spec::{ByteRange, McpMethod, McpSpec, McpStep};
 
-/// What the sessions of a scenario share.
+/// The plan that the sessions of a scenario share.
 #[derive(Debug)]
 pub(crate) struct McpPlan {
     revision: Revision,
@@ -34,7 +34,7 @@ struct Step {
 }
 
 impl McpPlan {
-    /// The plan of a spec that has been checked.
+    /// Creates the plan of a validated spec.
     pub(crate) fn new(spec: &McpSpec) -> Self {
         Self {
             revision: spec.revision,
@@ -81,26 +81,26 @@ enum Phase {
     Initialize,
     Initialized,
     Step,
-    /// Tells the server that a request is no longer wanted.
+    /// Cancels a request.
     Cancel {
         request: u64,
     },
-    /// Deletes the session. `early`: its steps are not all done.
+    /// Deletes the session; `early` means before its last step.
     End {
         early: bool,
     },
     Over,
 }
 
-/// A session with a tool server, so far.
+/// The state of a session with a tool server.
 #[derive(Debug)]
 pub(crate) struct McpSession {
     plan: Arc<McpPlan>,
     seed: Seed,
     phase: Phase,
-    /// The phase that the answer asks for.
+    /// The phase that the response requires.
     next: Option<Phase>,
-    /// The current step, from 0, and which one of the plan it is.
+    /// The current step, from 0, and its position in the plan.
     step: u16,
     chosen: usize,
     steps: u16,
@@ -108,7 +108,7 @@ pub(crate) struct McpSession {
     id: u64,
     session: Option<Arc<str>>,
     version: Option<Arc<str>>,
-    /// Where the next page of each [`List`] begins.
+    /// The cursor of the next page of each [`List`].
     cursors: [Option<String>; 4],
 }
 
@@ -164,17 +164,17 @@ impl McpSession {
         Ask::List { list, cursor: self.cursors[list as usize].clone() }
     }
 
-    /// Whether a session goes on after a step without success.
+    /// Whether a session continues after a failed step.
     fn goes_on_after(&mut self, end: &RpcEnd) -> bool {
         let has_sessions = self.plan.revision.has_sessions();
         match end.outcome {
             Outcome::Failed(ErrorClass::RpcError) => true,
-            // Errors of JSON-RPC may come with a status of their own; 404 says that the session is
-            // gone, where there are sessions.
+            // A JSON-RPC error may have its own status. With sessions, 404 means that the session
+            // is gone.
             Outcome::Rejected(status) if !has_sessions || status != 404 => {
                 end.code.is_some() || self.end_early(end)
             }
-            // Without sessions, closing the connection is the cancellation.
+            // Without sessions, closing the connection cancels the request.
             Outcome::Cancelled if !has_sessions => true,
             Outcome::Cancelled => {
                 self.next = Some(Phase::Cancel { request: self.id });
@@ -184,8 +184,8 @@ impl McpSession {
         }
     }
 
-    /// Ends a session that cannot go on. Whether that needs another message: a server that has the
-    /// session no longer, or did not answer, gets none.
+    /// Ends a session that cannot continue. Returns whether that needs a message: a server that
+    /// lost the session or did not respond receives none.
     fn end_early(&mut self, end: &RpcEnd) -> bool {
         let tells = self.plan.delete && self.session.is_some() && !matches!(end.status, 0 | 404);
         self.next = tells.then_some(Phase::End { early: true });
@@ -216,9 +216,9 @@ impl Session for McpSession {
         self.current()?.cancel_after
     }
 
-    /// Takes note of how the current message ended. An error that answers one step does not end the
-    /// session; anything else that goes wrong does, and the server is told if it can be. A session
-    /// that ended so does not go on after its deletion either, however that is answered.
+    /// Records the outcome of the current message. A JSON-RPC error of a step does not end the
+    /// session; any other failure does, and deletes the session if possible. A failed session stays
+    /// ended, whatever the response to the deletion.
     fn note(&mut self, end: RpcEnd) -> bool {
         let completed = end.is_completed();
         match self.phase {

@@ -1,20 +1,20 @@
-//! Arguments that fit the input schema of a tool.
+//! Arguments that match the input schema of a tool.
 
 use serde_json::{Map, Number, Value, json};
 
-/// Schemas may refer to themselves.
+/// Maximum depth, because schemas may be recursive.
 const DEEPEST: usize = 8;
 
 /// Arguments of a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GeneratedArguments {
-    /// Those that are the same in every call.
+    /// The arguments that are the same in every call.
     pub(crate) fixed: Map<String, Value>,
-    /// The first that is any text: a drawn one makes each call a different one.
+    /// The first argument that accepts any text. A random text makes each call different.
     pub(crate) text: Option<String>,
 }
 
-/// The required arguments of a schema; others are left out, since a server can do without.
+/// The required arguments of a schema. Optional ones are omitted.
 pub(crate) fn arguments(schema: &Value) -> GeneratedArguments {
     let generator = Generator { root: schema };
     let mut text = None;
@@ -69,7 +69,7 @@ impl Generator<'_> {
         object
     }
 
-    /// What a reference leads to.
+    /// Resolves a reference.
     fn resolved<'s>(&'s self, schema: &'s Value, depth: usize) -> &'s Value {
         let target = schema.get("$ref").and_then(Value::as_str);
         let target = target.and_then(|target| self.root.pointer(target.strip_prefix('#')?));
@@ -117,7 +117,7 @@ impl Generator<'_> {
     }
 }
 
-/// The type of a schema, also of one that names none.
+/// The type of a schema, inferred if the schema does not name it.
 fn kind(schema: &Value) -> &str {
     let name = match schema.get("type") {
         Some(Value::Array(names)) => {
@@ -172,7 +172,7 @@ fn number(schema: &Value, whole: bool) -> Value {
         (None, Some(most)) => most.min(1.0),
         (None, None) => 1.0,
     };
-    // The next multiple from below keeps the most, from above the least.
+    // Rounding down respects the maximum, rounding up the minimum.
     let mut found = (wanted / step).round() * step;
     if least.is_some_and(|least| found < least) {
         found += step;

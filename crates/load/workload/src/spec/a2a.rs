@@ -1,4 +1,4 @@
-//! What a scenario does with an agent.
+//! Conversations of a scenario with an agent.
 
 use plimsoll_protocol::rpc::a2a::Version;
 use schemars::JsonSchema;
@@ -12,42 +12,42 @@ pub struct A2aSpec {
     /// Version of A2A.
     #[serde(default)]
     pub version: Version,
-    /// Path of the agent. Left out: that of the target's URL, or else `/a2a`.
+    /// Path of the agent. Omitted: the path of the target's URL, or else `/a2a`.
     #[serde(default)]
     pub path: String,
     /// Path of the agent's card.
     #[serde(default = "card_path")]
     pub card_path: String,
-    /// What a conversation may do; each of its steps is one of these, chosen by weight.
+    /// Possible steps of a conversation, chosen by weight.
     pub steps: Vec<A2aStep>,
 }
 
-/// What one step of a conversation with an agent does.
+/// A step of a conversation with an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct A2aStep {
-    /// What it does.
+    /// Action.
     pub action: A2aAction,
-    /// How often it is chosen, relative to the weights of the other steps.
+    /// Weight relative to the other steps.
     #[serde(default = "one")]
     #[schemars(range(min = 0))]
     pub weight: f64,
 }
 
-/// What a step does.
+/// Action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum A2aAction {
     /// Sends a message and waits until the task is over.
     Send,
-    /// Sends a message that is answered by a stream.
+    /// Sends a message and reads a stream of responses.
     Stream,
-    /// Sends a message that is answered when the task exists.
+    /// Sends a message that returns as soon as the task exists.
     Submit,
-    /// Asks for the state of the last task. If there is none, a message is sent first, as by
+    /// Asks for the state of the last task. Without a task, it sends a message first, like
     /// `submit`.
     Get,
-    /// Sends a message as by `submit`, and cancels its task.
+    /// Sends a message like `submit`, and cancels its task.
     Cancel,
     /// Gets the agent's card.
     Card,

@@ -1,4 +1,4 @@
-//! Agents: scenarios whose answers decide how they go on.
+//! Agents: scenarios in which responses decide the next request.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use plimsoll_protocol::Dialect;
 use plimsoll_protocol::rpc::mcp::Revision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{Content, DurationSpec, HttpSpec, McpSpec, PolicyDecisionSpec, ScenarioSpec};
 
@@ -14,7 +15,7 @@ use super::{Content, DurationSpec, HttpSpec, McpSpec, PolicyDecisionSpec, Scenar
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolProtocol {
-    /// `POST` with `{"name", "arguments"}`; the answer has the result in `result`.
+    /// `POST` with `{"name", "arguments"}`; the response contains the result in `result`.
     #[default]
     Rest,
     /// `tools/call` of the Model Context Protocol: JSON-RPC over Streamable HTTP. In revisions with
@@ -22,47 +23,44 @@ pub enum ToolProtocol {
     Mcp,
 }
 
-/// An agent: the model's answers decide how a conversation goes on. Each tool that an answer calls
-/// is called at the target, one after the other, and its result becomes part of the next request to
-/// the model. That goes on until an answer calls no tool.
+/// An agent: the model's responses decide the next request. Plimsoll calls each requested tool at
+/// the target, one after another, and adds its result to the next request to the model. The task
+/// ends with the first response without tool calls.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSpec {
-    /// How tools are called.
+    /// Protocol of tool calls.
     #[serde(default)]
     pub tools: ToolProtocol,
-    /// Revision of MCP. Left out: the server is asked before the load; one that does not answer
-    /// gets calls without a session, as 2026-07-28 has them. It is also asked for the tools that
-    /// the model is offered, where `parameters.tools` has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Revision of MCP. Omitted: Plimsoll asks the server before the load, and uses calls without a
+    /// session (2026-07-28) if it does not respond. It also asks for the tools to offer to the
+    /// model if `parameters.tools` is empty.
     pub revision: Option<Revision>,
-    /// Path of tool calls at the target. Left out: `/v1/mcp/tools/call`, or `/mcp` for
-    /// `tools: mcp`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Path of tool calls at the target. Omitted: `/v1/mcp/tools/call`, or `/mcp` for `tools: mcp`.
     pub tool_path: Option<String>,
-    /// Most answers of the model in one task. If the last of them calls tools, these are not
-    /// called, and the task ends at the bound.
+    /// Maximum number of model responses in a task. If the last one calls tools, the task ends
+    /// without the calls.
     #[serde(default = "max_steps")]
     #[schemars(range(min = 1, max = 100))]
     pub max_steps: u16,
-    /// Tool calls that a human approves or rejects first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Tool calls that require a human's approval.
     pub approve: Option<ApproveSpec>,
 }
 
-/// Tool calls that a human approves or rejects first: a `POST` asks for the approval, the human
-/// thinks, and another `POST` to `PATH/ID/approve` or `PATH/ID/reject` decides. Of a rejected call
-/// the model gets the refusal as its result.
+/// Tool calls that require a human's approval: a `POST` asks for the approval, the human thinks,
+/// and another `POST` to `PATH/ID/approve` or `PATH/ID/reject` decides. For a rejected call, the
+/// model receives the rejection as the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveSpec {
-    /// The tools, by name; `"*"` stands for all.
+    /// The tools, by name; `"*"` means all tools.
     pub tools: Vec<String>,
-    /// The share of calls that are approved, 0 to 1.
+    /// Share of approved calls, 0 to 1.
     #[serde(default = "share")]
     #[schemars(range(min = 0, max = 1))]
     pub share: f64,
-    /// How long the human thinks before the decision: a duration, or a distribution of durations.
+    /// Think time before the decision: a duration, or a distribution of durations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think_time: Option<DurationSpec>,
     /// Path of approvals at the target.
@@ -104,21 +102,21 @@ impl AgentSpec {
     }
 }
 
-/// What a scenario has to do with agents.
+/// Role of a scenario in an agent.
 ///
-/// An agent's requests are of different kinds, and their times must never be mixed. So its tool
-/// calls and approvals are scenarios of their own, each with its encoder, its row of results and
-/// its bounds. No conversation belongs to them: their weight is 0.
+/// An agent's requests are of different kinds, and their times must not be mixed. Its tool calls
+/// and approvals are therefore separate scenarios, each with its encoder, results and limits. Their
+/// weight is 0, because conversations belong to the agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentRole {
-    /// It is an agent.
+    /// An agent.
     Agent(AgentSpec),
     /// The tool calls of the agent at this position in the list of scenarios.
     Tools {
         /// The position.
         of: usize,
-        /// How they are called.
+        /// Protocol of the calls.
         protocol: ToolProtocol,
     },
     /// The approvals of the agent at this position.
@@ -140,7 +138,7 @@ pub fn part_names(name: &str) -> [String; 2] {
     ["tools", "approvals"].map(|part| format!("{name}/{part}"))
 }
 
-/// The scenarios, and behind them the parts of every agent among them.
+/// The scenarios, followed by the parts of every agent.
 pub fn with_parts(mut scenarios: Vec<ScenarioSpec>) -> Vec<ScenarioSpec> {
     let mut parts = Vec::new();
     for (of, scenario) in scenarios.iter().enumerate() {
@@ -191,14 +189,14 @@ fn part(agent: &ScenarioSpec, name: String, path: &str, role: AgentRole) -> Scen
     }
 }
 
-/// Requests to a tool server without a session. The model chooses them, so there are no steps.
+/// Requests to a tool server without a session. They need no steps, because the model chooses them.
 fn calls_at(path: &str) -> McpSpec {
     let revision = Revision::V20260728;
     let (tools, steps) = (Vec::new(), Vec::new());
     McpSpec { revision, path: path.to_owned(), delete: false, tools, steps }
 }
 
-/// Requests with a body and an answer in JSON.
+/// Requests with a body and a response in JSON.
 fn post_to(path: &str) -> HttpSpec {
     let headers = BTreeMap::from(
         ["accept", "content-type"]
@@ -215,7 +213,7 @@ fn post_to(path: &str) -> HttpSpec {
 }
 
 impl AgentRole {
-    /// Whether its requests are calls of tools by the Model Context Protocol.
+    /// Whether its requests are tool calls by the Model Context Protocol.
     const fn calls_by_mcp(&self) -> bool {
         matches!(self, Self::Tools { protocol: ToolProtocol::Mcp, .. })
     }

@@ -1,13 +1,11 @@
 //! Lengths in tokens that are fixed or drawn from a distribution.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use plimsoll_measure::Rng;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::error::MAX_TOKENS;
 
@@ -15,38 +13,35 @@ use crate::error::MAX_TOKENS;
 const Z95: f64 = 1.644_853_626_951_472_2;
 
 /// A length in tokens: a number, or a distribution from which one is drawn each time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a number of tokens, or a distribution like `{mean: 550}`")]
 pub enum LengthSpec {
-    /// Always the same.
+    /// A fixed length.
     Fixed(u32),
-    /// Drawn each time.
+    /// A random length for each use.
     Drawn(Box<LengthDistribution>),
 }
 
 /// A distribution of lengths: `{mean, stddev}`, `{lognormal: {median, p95}}`, `{histogram: {"128":
 /// 3, "512": 1}}`, or `{min, max}` alone for an even one. `min` and `max` bound all of them.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LengthDistribution {
     /// Mean of a normal distribution.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub mean: Option<f64>,
     /// Its standard deviation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub stddev: Option<f64>,
     /// Lognormal, given by two of its quantiles.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lognormal: Option<LognormalLength>,
     /// Lengths and how often each is drawn, relative to the others.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub histogram: BTreeMap<String, f64>,
-    /// The least.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Minimum.
     pub min: Option<u32>,
-    /// The most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Maximum.
     pub max: Option<u32>,
 }
 
@@ -63,7 +58,7 @@ pub struct LognormalLength {
 }
 
 impl LengthSpec {
-    /// What is wrong with it, and how to write it.
+    /// The problem of the distribution, with the fix.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         let Self::Drawn(drawn) = self else { return None };
         let LengthDistribution { mean, stddev, lognormal, histogram, min, max } = &**drawn;
@@ -102,7 +97,7 @@ impl LengthSpec {
         }
     }
 
-    /// A length; of an invalid distribution the least.
+    /// Draws a length; an invalid distribution yields the minimum.
     pub(crate) fn sample(&self, rng: &mut Rng) -> u32 {
         let drawn = match self {
             Self::Fixed(length) => return *length,
@@ -142,52 +137,6 @@ fn of_histogram(histogram: &BTreeMap<String, f64>, share: f64) -> f64 {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 fn rounded(length: f64) -> u32 {
     length.round() as u32
-}
-
-impl Serialize for LengthSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Fixed(length) => length.serialize(serializer),
-            Self::Drawn(drawn) => drawn.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for LengthSpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NumberOrMapping)
-    }
-}
-
-struct NumberOrMapping;
-
-impl<'de> Visitor<'de> for NumberOrMapping {
-    type Value = LengthSpec;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number of tokens, or a distribution like `{mean: 550, stddev: 100}`")
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, length: u64) -> Result<LengthSpec, E> {
-        u32::try_from(length).map(LengthSpec::Fixed).map_err(E::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LengthSpec, A::Error> {
-        LengthDistribution::deserialize(MapAccessDeserializer::new(map))
-            .map(|drawn| LengthSpec::Drawn(Box::new(drawn)))
-    }
-}
-
-impl JsonSchema for LengthSpec {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "LengthSpec".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let number = generator.subschema_for::<u32>();
-        let drawn = generator.subschema_for::<LengthDistribution>();
-        json_schema!({ "description": "A number of tokens, or a distribution.", "anyOf": [number, drawn] })
-    }
 }
 
 #[cfg(test)]

@@ -1,73 +1,72 @@
-//! What a scenario does with a tool server.
+//! Sessions of a scenario with a tool server.
 
 use plimsoll_measure::Nanos;
 use plimsoll_protocol::rpc::mcp::Revision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
-/// The sessions of the `mcp` protocol. A conversation is a session: the handshake, as many steps as
-/// the scenario has `turns`, and the deletion. In revision 2026-07-28 it is the steps alone.
+/// The sessions of the `mcp` protocol. A conversation is a session: the handshake, a step for each
+/// of the scenario's `turns`, and the deletion. Revision 2026-07-28 has only the steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpSpec {
     /// Revision of MCP. `2026-07-28` has no sessions.
     #[serde(default)]
     pub revision: Revision,
-    /// Path of the tool server. Left out: that of the target's URL, or else `/mcp`.
+    /// Path of the tool server. Omitted: the path of the target's URL, or else `/mcp`.
     #[serde(default)]
     pub path: String,
-    /// Whether a session is ended by `DELETE` after its last step.
+    /// End each session by `DELETE` after its last step.
     #[serde(default = "yes")]
     pub delete: bool,
-    /// The only tools that are called, where `steps` are left out.
+    /// Tools to call if `steps` are omitted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// What a session may do; each of its steps is one of these, chosen by weight. Left out: the
-    /// server is asked for its tools before the load, and each is called with arguments that fit
-    /// its schema, but for those that say they destroy something.
+    /// Possible steps of a session, chosen by weight. Omitted: Plimsoll asks the server for its
+    /// tools before the load, and calls each with arguments that match its schema, except tools
+    /// marked as destructive.
     #[serde(default)]
     pub steps: Vec<McpStep>,
 }
 
-/// What one step of a session asks.
+/// A step of a session.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpStep {
     /// The method.
     pub method: McpMethod,
-    /// How often it is chosen, relative to the weights of the other steps.
+    /// Weight relative to the other steps.
     #[serde(default = "one")]
     #[schemars(range(min = 0))]
     pub weight: f64,
     /// The tool, the prompt, or the URI of the resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Arguments of a tool or prompt.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub arguments: Map<String, Value>,
-    /// Length of a synthetic text that is a further argument of a tool, drawn for each call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Length of a synthetic text, drawn for each call, that is added to the arguments of a tool.
     pub argument_bytes: Option<ByteRange>,
     /// Name of the argument with that text.
     #[serde(default = "text")]
     pub argument: String,
-    /// Whether a call of a tool asks for notifications of progress.
+    /// Ask for progress notifications in tool calls.
     #[serde(default)]
     pub progress: bool,
-    /// A call of a tool that takes longer is given up, and the server is told so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Cancel a tool call after this time, and notify the server.
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub cancel_after: Option<Nanos>,
 }
 
-/// A method of MCP that a step can ask for.
+/// An MCP method of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum McpMethod {
     /// The next page of tools.
     #[serde(rename = "tools/list")]
     ListTools,
-    /// A call of a tool.
+    /// A tool call.
     #[serde(rename = "tools/call")]
     CallTool,
     /// The next page of resources.
@@ -85,16 +84,16 @@ pub enum McpMethod {
     /// A prompt.
     #[serde(rename = "prompts/get")]
     GetPrompt,
-    /// Is the server there? In revisions with sessions.
+    /// A check of the connection, in revisions with sessions.
     #[serde(rename = "ping")]
     Ping,
-    /// Versions and capabilities. In the revision without sessions.
+    /// Versions and capabilities, in the revision without sessions.
     #[serde(rename = "server/discover")]
     Discover,
 }
 
 impl McpMethod {
-    /// Whether it is about one tool, prompt or resource.
+    /// Whether the method needs the name of a tool, prompt or resource.
     pub const fn has_name(self) -> bool {
         matches!(self, Self::CallTool | Self::ReadResource | Self::GetPrompt)
     }
@@ -104,9 +103,9 @@ impl McpMethod {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ByteRange {
-    /// The least.
+    /// Minimum.
     pub min: u32,
-    /// The most; no less than `min`.
+    /// Maximum, at least `min`.
     pub max: u32,
 }
 

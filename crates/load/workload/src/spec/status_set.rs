@@ -5,17 +5,18 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error as _, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
+use serde_with::SerializeDisplay;
 
-/// The statuses of final answers. Codes from 600 on are none of HTTP, but some servers send them.
+/// Statuses of final responses. HTTP ends at 599, but some servers send higher codes.
 const LEAST: u16 = 200;
 const MOST: u16 = 999;
 
 /// A set of statuses. In files and flags: `200, 304, 404`, `2xx`, `200-299`, `any`, or a list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, SerializeDisplay)]
 pub struct StatusSet(Vec<(u16, u16)>);
 
-/// A text that names no status.
+/// A text without a valid status.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no status; write statuses from 200 to 999, like `200,304,404`, `2xx`, `200-299` or `any`"
@@ -23,12 +24,12 @@ pub struct StatusSet(Vec<(u16, u16)>);
 pub struct StatusSetError(String);
 
 impl StatusSet {
-    /// Whether a status is in it.
+    /// Whether it contains a status.
     pub fn has(&self, status: u16) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&status))
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -85,12 +86,6 @@ impl fmt::Display for StatusSet {
             }
         }
         Ok(())
-    }
-}
-
-impl Serialize for StatusSet {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -127,7 +127,7 @@ fn the_marker_stands_once_before_the_first_text() {
 
 #[test]
 fn a_synthetic_system_prompt_is_of_its_size_and_the_same_everywhere() {
-    let system = Some(SystemPrompt::ApproxTokens(700));
+    let system = Some(SystemPrompt::Synthetic { approx_tokens: 700 });
     for (cache_mode, own) in [(CacheMode::Allow, 0), (CacheMode::Bust, 24)] {
         let spec = ScenarioSpec { system: system.clone(), cache_mode, ..scenario() };
         let prompts: Vec<_> =

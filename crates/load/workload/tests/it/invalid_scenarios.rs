@@ -45,7 +45,7 @@ fn every_fault_is_reported_with_its_key_and_fix() {
         (ScenarioSpec { content: sized(0), ..ok() }, "`content.approx_input_tokens`: 0 tokens"),
         (ScenarioSpec { content: sized(10_000_001), ..ok() }, "10000001 tokens are out of range"),
         (
-            ScenarioSpec { system: Some(SystemPrompt::ApproxTokens(0)), ..ok() },
+            ScenarioSpec { system: Some(SystemPrompt::Synthetic { approx_tokens: 0 }), ..ok() },
             "`system.approx_tokens`: 0 tokens",
         ),
         (

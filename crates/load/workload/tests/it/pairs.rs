@@ -31,6 +31,7 @@ fn text(conversation: &Conversation) -> String {
             format!("{} {:?} {body}", request.path, request.headers)
         }
         RequestContent::Rpc(request) => format!("{request:?}"),
+        RequestContent::Recorded { .. } => unreachable!("nothing is recorded"),
     }
 }
 

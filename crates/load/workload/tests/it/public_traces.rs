@@ -4,14 +4,15 @@
 use std::path::PathBuf;
 
 use plimsoll_measure::{ConversationKey, Nanos};
-use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceFormat, TraceRow, TraceSpec};
+use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceRow, TraceSpec};
 
 use crate::support::{common, last_text, scenario, tokens, traced};
 
-fn trace(file: &str, format: TraceFormat, time_scale: f64, to: Option<Nanos>) -> Trace {
+fn trace(file: &str, format: &str, time_scale: f64, to: Option<Nanos>) -> Trace {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    let spec =
-        TraceSpec { file: file.into(), format, time_scale, from: None, to, block_size: None };
+    let format = Some(format.to_owned());
+    let (file, time_scale) = (file.into(), Some(time_scale));
+    let spec = TraceSpec { file, format, time_scale, to, ..TraceSpec::default() };
     Trace::load(&spec, &folder).unwrap()
 }
 
@@ -32,7 +33,7 @@ fn the_azure_traces_are_read_completely() {
         ("azure_llm_2023_conv_600s.csv", (2_867, 3_287_402, 746_194, 0), 599_971_336_000),
         ("azure_llm_2023_code_300s.csv", (781, 1_673_218, 22_389, 0), 299_957_393_000),
     ] {
-        let trace = trace(file, TraceFormat::Azure, 1.0, None);
+        let trace = trace(file, "azure", 1.0, None);
         assert_eq!(sums(&rows(&trace)), expected, "{file}");
         assert_eq!(trace.offsets().last(), Some(&Nanos::new(length)), "{file}");
     }
@@ -41,7 +42,7 @@ fn the_azure_traces_are_read_completely() {
 #[test]
 fn ten_minutes_of_azure_conversations_are_played_in_one() {
     let to = Some(Nanos::from_secs(600));
-    let trace = trace("azure_llm_2023_conv_600s.csv", TraceFormat::Azure, 10.0, to);
+    let trace = trace("azure_llm_2023_conv_600s.csv", "azure", 10.0, to);
     let offsets = trace.offsets();
     assert_eq!(offsets.len(), 2_867);
     // 18:15:46.6805900, 18:15:50.9951690, and the last row 599.971336 s after the first.
@@ -60,7 +61,7 @@ fn ten_minutes_of_azure_conversations_are_played_in_one() {
 
 #[test]
 fn the_mooncake_trace_keeps_its_shared_prefixes() {
-    let trace = trace("mooncake_conversation_180s.jsonl", TraceFormat::Mooncake, 1.0, None);
+    let trace = trace("mooncake_conversation_180s.jsonl", "mooncake", 1.0, None);
     assert_eq!(sums(&rows(&trace)), (556, 7_698_246, 196_962, 15_312));
     assert_eq!(trace.offsets().last(), Some(&Nanos::from_millis(179_999)));
     let workload = traced(&scenario(), &trace);

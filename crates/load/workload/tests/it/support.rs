@@ -1,6 +1,7 @@
 //! Scenarios and helpers that the tests share.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use plimsoll_measure::{ConversationKey, IdSeed, Seed};
 use plimsoll_protocol::{Dialect, Message, RequestContent, Role, TokenLimit};
@@ -52,7 +53,7 @@ pub(crate) fn workload(scenarios: &[ScenarioSpec]) -> Workload {
 pub(crate) fn traced(scenario: &ScenarioSpec, trace: &Trace) -> Workload {
     Workload::new(
         std::slice::from_ref(scenario),
-        Some(trace.clone()),
+        Some(Arc::new(trace.clone())),
         None,
         Seed(42),
         IdSeed::default(),

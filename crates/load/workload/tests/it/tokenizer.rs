@@ -1,11 +1,10 @@
 //! Prompts sized with a tokenizer file, against that tokenizer.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plimsoll_measure::{ConversationKey, IdSeed, Seed};
-use plimsoll_workload::{
-    CacheMode, PrefixPool, ScenarioSpec, Trace, TraceFormat, TraceSpec, Workload,
-};
+use plimsoll_workload::{CacheMode, PrefixPool, ScenarioSpec, Trace, TraceSpec, Workload};
 use serde_json::json;
 use tempfile::TempDir;
 use tokenizers::models::TrainerWrapper;
@@ -93,16 +92,8 @@ fn rows_of_a_trace_are_of_their_size_and_keep_their_shared_blocks() {
     let file = byte_level(&folder);
     let lines = r#"{"timestamp": 0, "input_length": 1300, "output_length": 9, "hash_ids": [7, 8, 9]}
         {"timestamp": 5, "input_length": 1024, "output_length": 9, "hash_ids": [7, 10]}"#;
-    let format = TraceFormat::Mooncake;
-    let spec = TraceSpec {
-        file: "t".into(),
-        format,
-        time_scale: 1.0,
-        from: None,
-        to: None,
-        block_size: None,
-    };
-    let trace = Trace::parse(&spec, lines.as_bytes()).unwrap();
+    let trace = Trace::parse(&TraceSpec::default(), lines.as_bytes()).unwrap();
+    let trace = Arc::new(trace);
     let workload =
         Workload::new(&[scenario()], Some(trace), Some(&file), Seed(1), IdSeed::default()).unwrap();
     let text = |row| last_text(&workload.conversation(ConversationKey::arrival(row), Some(row)));

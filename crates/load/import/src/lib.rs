@@ -1,0 +1,156 @@
+//! Converts recorded traffic to one canonical file, row by row, and counts every unused member.
+//! Each format is a table of members in `formats.yaml`, which one converter reads.
+
+mod convert;
+mod draft;
+mod format;
+mod messages;
+mod record;
+mod source;
+mod summary;
+mod value;
+
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use convert::{Converter, Emit};
+use format::{Choice, OWN};
+pub use record::{After, Blocks, Header, Line, Request, VERSION, schema};
+use serde_json::{Value, json};
+use source::{Form, Source};
+pub use summary::{Summary, Tokens};
+
+/// How to import.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Name of the format; `None` recognises it.
+    pub format: Option<String>,
+    /// Skip and count broken rows.
+    pub skip_broken: bool,
+}
+
+/// Why a file cannot be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The input cannot be read, has an unknown format, a broken row, or nothing to send.
+    #[error("{0}")]
+    Input(String),
+    /// The output cannot be written.
+    #[error("cannot write the requests: {0}")]
+    Write(io::Error),
+}
+
+/// Names of the formats, with their titles.
+pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
+    format::all().iter().map(|format| (&*format.name, &*format.title))
+}
+
+/// Converts a file to a canonical file.
+///
+/// # Errors
+/// The file cannot be read, has an unknown format, a broken row, or nothing to send.
+pub fn import(
+    path: &Path,
+    options: &Options,
+    output: &mut dyn Write,
+) -> Result<Summary, ImportError> {
+    let file = plimsoll_input::open(path)
+        .map_err(|error| ImportError::Input(format!("cannot read {}: {error}", path.display())))?;
+    let mut written = Ok(());
+    let summary = read(path, file, options, &mut |line| {
+        if written.is_ok() {
+            written = serde_json::to_writer(&mut *output, &line)
+                .map_err(io::Error::from)
+                .and_then(|()| output.write_all(b"\n"));
+        }
+        Ok(())
+    })?;
+    written.and_then(|()| output.flush()).map_err(ImportError::Write)?;
+    Ok(summary)
+}
+
+/// Reads the requests of a file, as lines of a canonical file. The path is only a name.
+///
+/// # Errors
+/// The same as [`import`].
+pub fn read(
+    path: &Path,
+    input: impl Read + 'static,
+    options: &Options,
+    emit: &mut Emit<'_>,
+) -> Result<Summary, ImportError> {
+    let file = path.display();
+    let refuse = |why: String| ImportError::Input(format!("{file}: {why}"));
+    let unreadable = |error| ImportError::Input(format!("cannot read {file}: {error}"));
+    let source = Source::new(input).map_err(unreadable)?;
+    let (form, choice) = choose(&source, options.format.as_deref()).map_err(refuse)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let source = if choice.format.sort { source.limited() } else { source };
+    if choice.format.name != OWN {
+        let tool = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
+        let source = json!({ "format": choice.format.name, "files": [name], "tool": tool });
+        let source = source.as_object().cloned().unwrap_or_default();
+        emit(Line::Header(Header { plimsoll_traffic: VERSION, source })).map_err(refuse)?;
+    }
+    let mut converter = Converter::new(choice, emit);
+    let mut problem = None;
+    let read = source.read(form, &mut |(unit, number), row| {
+        let Err(why) = row.and_then(|row| converter.add(row)) else {
+            return ControlFlow::Continue(());
+        };
+        let why = format!("{unit} {number}: {why}");
+        if options.skip_broken {
+            converter.skip(why);
+            return ControlFlow::Continue(());
+        }
+        problem = Some(format!("{why}; correct it, or leave such rows out with --skip-broken"));
+        ControlFlow::Break(())
+    });
+    read.map_err(unreadable)?;
+    if let Some(problem) = problem {
+        return Err(refuse(problem));
+    }
+    let summary = converter.finish().map_err(refuse)?;
+    if summary.requests == 0 {
+        let rows = summary.unused.iter().filter(|(name, _)| name.contains(" ("));
+        let rows: Vec<_> = rows.map(|(name, count)| format!("{count} {name}")).collect();
+        let (format, rows) = (&summary.format, rows.join(", "));
+        let why = format!("has no request to send, read as {format}: {rows}; choose with --as");
+        return Err(refuse(why));
+    }
+    Ok(summary)
+}
+
+/// The form and the format, by its name or by the first rows.
+fn choose(source: &Source, name: Option<&str>) -> Result<(Form, Choice), String> {
+    let (form, choice) = match (name, source.form()) {
+        (Some(name), form) => {
+            let format = format::named(name).ok_or_else(|| format!("unknown format `{name}`"))?;
+            let form = if format.is_text() { Form::Text(format) } else { form };
+            (form, Choice::new(format, "chosen with --as"))
+        }
+        (None, form @ Form::Text(format)) => (form, Choice::new(format, "by its lines")),
+        (None, form) => (form, by_rows(&source.sample(form))?),
+    };
+    match &choice.format.refuse {
+        None => Ok((form, choice)),
+        Some(fix) => Err(fix.clone()),
+    }
+}
+
+fn by_rows(rows: &[Value]) -> Result<Choice, String> {
+    let first = rows.first().ok_or("has no request to send")?;
+    // A canonical request may have members of other formats.
+    let own = first.get("plimsoll_traffic").is_some();
+    format::recognise(if own { &rows[..1] } else { rows }).ok_or_else(|| {
+        let names: Vec<_> = formats().map(|(name, _)| name).collect();
+        let members = first.as_object().into_iter().flat_map(|row| row.keys());
+        let members: Vec<_> = members.take(8).map(String::as_str).collect();
+        format!(
+            "unknown format (members of the first row: {}); choose one with --as: {}",
+            members.join(", "),
+            names.join(", ")
+        )
+    })
+}

@@ -1,0 +1,307 @@
+//! Imports of files in every format, with counts from the files' own descriptions.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use plimsoll_import::{ImportError, Options, Summary, import, schema};
+use serde_json::{Value, json};
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(name)
+}
+
+fn import_with(path: &Path, options: &Options) -> Result<(Summary, Vec<Value>), ImportError> {
+    let mut out = Vec::new();
+    let summary = import(path, options, &mut out)?;
+    let lines = String::from_utf8(out).unwrap();
+    let mut lines: Vec<Value> = lines.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let schema = jsonschema::validator_for(&schema()).unwrap();
+    for line in &lines {
+        assert!(schema.is_valid(line), "{}: {line}", path.display());
+    }
+    assert_eq!(lines.remove(0)["plimsoll_traffic"], 1);
+    Ok((summary, lines))
+}
+
+fn import_file(path: &Path) -> (Summary, Vec<Value>) {
+    import_with(path, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn import_text(text: &[u8], skip_broken: bool) -> Result<(Summary, Vec<Value>), ImportError> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text).unwrap();
+    import_with(file.path(), &Options { skip_broken, ..Options::default() })
+}
+
+/// File, format, sessions, requests, stated input and output tokens, some of what is not used.
+type Row = (&'static str, &'static str, u64, u64, u64, u64, &'static [(&'static str, u64)]);
+
+const ROWS: [Row; 32] = [
+    ("canonical.jsonl", "plimsoll", 5, 9, 1224, 86, &[]),
+    ("sharegpt.json", "sharegpt", 3, 4, 0, 0, &[("conversations (without a user's turn)", 1)]),
+    ("sharegpt_variants.jsonl", "sharegpt", 5, 7, 0, 0, &[]),
+    ("messages_openai.jsonl", "messages", 5, 5, 0, 0, &[]),
+    ("messages_anthropic.jsonl", "messages", 3, 3, 0, 0, &[]),
+    ("evalscope_multi_turn.jsonl", "dialogue", 5, 7, 0, 0, &[]),
+    ("openai_batch_chat.jsonl", "openai-batch", 4, 4, 0, 0, &[]),
+    ("openai_batch_embeddings.jsonl", "openai-batch", 3, 3, 0, 0, &[]),
+    ("openai_batch_responses.jsonl", "openai-batch", 3, 3, 0, 0, &[]),
+    ("anthropic_batch.json", "anthropic-batch", 3, 3, 0, 0, &[]),
+    ("aiperf_single_turn.jsonl", "aiperf-single-turn", 4, 5, 0, 30, &[]),
+    ("aiperf_multi_turn.jsonl", "aiperf-multi-turn", 3, 6, 0, 12, &[]),
+    ("aiperf_inputs.json", "aiperf-inputs", 2, 3, 0, 0, &[]),
+    ("vllm_custom.jsonl", "prompt", 3, 3, 0, 170, &[]),
+    ("columns.csv", "prompt", 2, 2, 0, 0, &[("other", 2)]),
+    ("plain.txt", "plain", 3, 3, 0, 0, &[]),
+    ("mooncake.jsonl", "mooncake", 5, 5, 5912, 266, &[]),
+    ("azure2023.csv", "azure", 4, 4, 1731, 160, &[]),
+    ("burstgpt.csv", "burstgpt", 3, 4, 2800, 258, &[("Log Type", 4)]),
+    ("bailian.jsonl", "bailian", 3, 5, 269, 50, &[("type", 5), ("turn", 5)]),
+    (
+        "litellm_spend_logs.json",
+        "litellm",
+        5,
+        6,
+        1037,
+        80,
+        &[
+            ("api_key (secret)", 6),
+            ("prompts (truncated by the log: only their lengths are kept)", 1),
+        ],
+    ),
+    ("litellm_spend_logs.csv", "litellm", 3, 4, 82, 19, &[("api_key (secret)", 4)]),
+    (
+        "langfuse_trace.json",
+        "langfuse",
+        1,
+        2,
+        100,
+        17,
+        &[("rows whose type is `TOOL` (not requests)", 1), ("level", 2)],
+    ),
+    ("langfuse_blob.jsonl", "langfuse", 1, 2, 100, 17, &[("parent_observation_id", 2)]),
+    ("otel_genai_spans.jsonl", "otel", 1, 4, 214, 44, &[("attributes.gen_ai.provider.name", 4)]),
+    ("helicone.jsonl", "helicone", 2, 3, 113, 18, &[("provider", 3)]),
+    (
+        "browser.har",
+        "har",
+        1,
+        4,
+        0,
+        0,
+        &[
+            ("header authorization (secret)", 1),
+            ("header cookie (secret)", 1),
+            ("header :method (written anew for each request)", 1),
+        ],
+    ),
+    // A POST without its body cannot be sent, and TLS bytes are no request.
+    (
+        "nginx_combined.log",
+        "combined",
+        2,
+        2,
+        0,
+        0,
+        &[("requests (a POST without a recorded body)", 1), ("lines (not an HTTP request)", 1)],
+    ),
+    ("envoy.log", "envoy", 1, 1, 0, 0, &[("requests (a POST without a recorded body)", 1)]),
+    ("nginx_json.log", "nginx-json", 2, 2, 0, 0, &[("http_x_request_id", 1)]),
+    ("vegeta.jsonl", "vegeta", 2, 2, 0, 0, &[]),
+    ("vegeta.http", "vegeta-http", 2, 2, 0, 0, &[("body_file", 1)]),
+];
+
+#[test]
+fn every_format_is_recognised_and_counted() {
+    for (file, format, sessions, requests, input, output, unused) in ROWS {
+        let (summary, lines) = import_file(&sample(file));
+        assert!(summary.format.starts_with(&format!("{format} (")), "{file}: {}", summary.format);
+        assert_eq!((summary.sessions, summary.requests), (sessions, requests), "{file}");
+        assert_eq!(lines.len() as u64, requests, "{file}");
+        let tokens = (summary.in_tokens.stated, summary.out_tokens.stated);
+        assert_eq!(tokens, (input, output), "{file}");
+        for (name, count) in unused {
+            assert_eq!(summary.unused.get(*name), Some(count), "{file}: {:?}", summary.unused);
+        }
+        if unused.is_empty() {
+            let unused: Vec<_> = summary.unused.keys().filter(|name| !name.contains('(')).collect();
+            assert!(unused.is_empty(), "{file}: {unused:?}");
+        }
+    }
+}
+
+/// The body as it would be sent.
+fn body_of(line: &Value, messages: &str) -> Value {
+    let mut body = line["body"].as_object().cloned().unwrap_or_default();
+    for (name, member) in [("model", "model"), (messages, "messages")] {
+        if let Some(value) = line.get(member) {
+            body.insert(name.to_owned(), value.clone());
+        }
+    }
+    Value::Object(body)
+}
+
+#[test]
+fn bodies_arrive_member_by_member() {
+    for (file, messages, dialect) in [
+        ("openai_batch_chat.jsonl", "messages", "openai-chat"),
+        ("openai_batch_embeddings.jsonl", "input", "openai-embeddings"),
+        ("openai_batch_responses.jsonl", "input", "openai-responses"),
+        ("messages_openai.jsonl", "messages", "openai-chat"),
+    ] {
+        let text = fs::read_to_string(sample(file)).unwrap();
+        let (_, lines) = import_file(&sample(file));
+        for (row, line) in text.lines().zip(&lines) {
+            let row: Value = serde_json::from_str(row).unwrap();
+            let body = row.get("body").unwrap_or(&row);
+            assert_eq!(&body_of(line, messages), body, "{file}");
+            assert_eq!(line["dialect"], dialect, "{file}: {line}");
+        }
+    }
+    let (_, lines) = import_file(&sample("messages_anthropic.jsonl"));
+    assert!(lines.iter().all(|line| line["dialect"] == "anthropic-messages"), "{lines:?}");
+}
+
+#[test]
+fn dialogues_become_turns_with_their_replies() {
+    let (_, lines) = import_file(&sample("sharegpt.json"));
+    let first = json!([{ "role": "user", "content": "Name three kinds of kelp." }]);
+    assert_eq!(lines[0]["messages"], first);
+    assert_eq!(lines[0]["reply"][0]["content"], "Sugar kelp, bull kelp and oarweed.");
+    assert_eq!(lines[1]["continues"], lines[0]["id"]);
+    assert_eq!(lines[1]["messages"].as_array().unwrap().len(), 1);
+    assert_eq!(lines[2]["messages"][0]["role"], "system");
+    let (_, lines) = import_file(&sample("aiperf_multi_turn.jsonl"));
+    assert_eq!(lines[0]["messages"].as_array().unwrap().len(), 2, "the system turn comes first");
+    assert_eq!((&lines[1]["wait_ms"], &lines[1]["out_tokens"]), (&json!(1000.0), &json!(12)));
+}
+
+#[test]
+fn times_are_those_of_the_file_whatever_their_form() {
+    let (summary, lines) = import_file(&sample("azure2023.csv"));
+    assert_eq!(summary.span_ms.map(f64::round), Some(2900.0));
+    assert_eq!(lines[1]["session_at_ms"], 2665.432);
+    // Two zones: 08:00:00.100+02:00 and 06:00:00.350Z.
+    let (_, lines) = import_file(&sample("browser.har"));
+    assert_eq!((&lines[0]["session_at_ms"], &lines[1]["at_ms"]), (&json!(0.0), &json!(250.0)));
+    // The second starts 3 s after the first has ended: 09:00:01.0 to 09:00:04.0.
+    let (_, lines) = import_file(&sample("litellm_spend_logs.json"));
+    assert_eq!(lines[1]["at_ms"], 3900.0);
+    assert_eq!(lines[1]["after"], json!([{ "id": "chatcmpl-1", "wait_ms": 3000.0 }]));
+    assert_eq!(lines[1]["messages"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn spans_become_requests_of_the_chat_api() {
+    let (_, lines) = import_file(&sample("otel_genai_spans.jsonl"));
+    assert_eq!(lines[0]["body"]["tools"][0]["function"]["name"], "tide_table");
+    assert_eq!(lines[0]["messages"][0], json!({ "role": "system", "content": "You plan." }));
+    // The first call of the subagent begins 30 ms after the planner's has ended.
+    assert_eq!(lines[1]["after"], json!([{ "id": lines[0]["id"], "wait_ms": 30.0 }]));
+    assert_eq!(lines[2]["after"][0]["wait_ms"], 500.0);
+    assert_eq!(lines[3]["messages"][3]["tool_call_id"], "c2");
+}
+
+#[test]
+fn secrets_are_in_no_output() {
+    let row = json!({
+        "method": "POST", "url": "http://u:PASS1@h/a?api_key=PASS2&n=1",
+        "header": { "Authorization": ["PASS3"], "X-Api-Key": ["PASS4"], "X-Team": ["dock"] },
+        "body": "e30=",
+    });
+    let (summary, lines) = import_text(row.to_string().as_bytes(), false).unwrap();
+    let line = lines[0].to_string();
+    assert!(!line.contains("PASS") && !format!("{summary:?}").contains("PASS"), "{line}");
+    assert_eq!(summary.unused.get("host h (the target is another)"), Some(&1));
+    assert_eq!((&lines[0]["path"], &lines[0]["body_text"]), (&json!("/a?n=1"), &json!("{}")));
+    assert_eq!(lines[0]["headers"], json!({ "x-team": ["dock"] }));
+    let body = json!({ "messages": [{ "role": "user", "content": "a" }], "api_key": "PASS" });
+    let (_, lines) = import_text(body.to_string().as_bytes(), false).unwrap();
+    assert!(!lines[0].to_string().contains("PASS"));
+}
+
+#[test]
+fn broken_rows_are_named_or_skipped() {
+    let text = b"{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}\n\
+        {\"messages\": [\n\
+        {\"messages\": [{\"role\": \"user\", \"content\": \"\\ud800\"}]}\n\
+        {\"messages\": [{\"role\": \"user\", \"content\": \"b\"}]}\n";
+    let error = import_text(text, false).unwrap_err();
+    assert!(
+        matches!(error, ImportError::Input(_)) && error.to_string().contains("line 2: "),
+        "{error}"
+    );
+    let (summary, lines) = import_text(text, true).unwrap();
+    assert_eq!((summary.skipped, lines.len()), (2, 2), "{summary:?}");
+    let error =
+        import_text(b"{\"input_length\": \"many\", \"timestamp\": 0}\n", false).unwrap_err();
+    assert!(error.to_string().contains("`input_length` is \"many\", not a count"), "{error}");
+    let error = import_text(b"", false).unwrap_err();
+    assert!(
+        matches!(error, ImportError::Input(_)) && error.to_string().contains("no request"),
+        "{error}"
+    );
+}
+
+#[test]
+fn containers_change_nothing() {
+    let plain = fs::read(sample("messages_openai.jsonl")).unwrap();
+    let (_, expected) = import_text(&plain, false).unwrap();
+    let text = String::from_utf8(plain.clone()).unwrap();
+    let list = format!("[{}]", text.trim_end().replace('\n', ",\n"));
+    let crlf = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let two: Vec<_> = text.lines().map(|line| format!("[{line}]")).collect();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&plain).unwrap();
+    for (container, bytes) in [
+        ("a list", list.into()),
+        ("BOM and CRLF", crlf.into()),
+        ("several lists", two.join("\n \n").into()),
+        ("concatenated documents", text.replace('\n', " ").into()),
+        ("gzip", gzip.finish().unwrap()),
+        ("zstd", zstd::encode_all(&*plain, 1).unwrap()),
+    ] {
+        let (_, lines) = import_text(&bytes, false).unwrap();
+        assert_eq!(lines, expected, "{container}");
+    }
+}
+
+#[test]
+fn other_files_are_refused_and_not_sent_as_prompts() {
+    let error = import_with(&sample("aiperf_dag.jsonl"), &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("neither text nor image"), "{error}");
+    for text in ["10.0.0.1 GET /a \"GET /a HTTP/1.1\" 200\n", "1,20,300\n2,30,400\n"] {
+        let error = import_text(text.as_bytes(), false).unwrap_err();
+        assert!(error.to_string().contains("looks like a log"), "{text}: {error}");
+    }
+    let (_, lines) = import_text(b"[INST] a [/INST]\n{{question}} b\n", false).unwrap();
+    let contents: Vec<_> = lines.iter().map(|line| &line["messages"][0]["content"]).collect();
+    assert_eq!(contents, ["[INST] a [/INST]", "{{question}} b"]);
+}
+
+#[test]
+fn a_canonical_file_names_only_earlier_lines_and_known_members() {
+    let header = r#"{"plimsoll_traffic": 1, "source": {"format": "hand"}}"#;
+    for (line, part) in [
+        (r#"{"id": "a", "mesages": []}"#, "line 2: unknown field `mesages`"),
+        (r#"{"id": "a", "continues": "b"}"#, "names `b`, which is not the id of an earlier line"),
+        (r#"{"messages": []}"#, "the id `` is empty or not unique"),
+        (r#"{"plimsoll_traffic": 9, "source": {"format": "x"}}"#, "is of version 9"),
+    ] {
+        let text = format!("{header}\n{line}\n");
+        let error = import_text(text.as_bytes(), false).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn the_schema_in_the_reference_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/traffic.schema.json");
+    let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    expect_test::expect_file![path].assert_eq(&text);
+    let unknown = json!({ "id": "a", "mesages": [] });
+    let schema = jsonschema::validator_for(&schema()).unwrap();
+    assert!(!schema.is_valid(&unknown));
+}
