@@ -82,15 +82,14 @@ struct Request {
     #[arg(alias = "max-completion-tokens")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     osl: u32,
-    /// Prompts from a file, one at random for each request: plain lines, JSON lines or lists
-    /// (`prompt`, `text`, `messages`, `turns`, or a batch's `body`), `ShareGPT`, or CSV with a
-    /// column `prompt`. Only the first message of the user is taken from a dialogue
+    /// Recorded traffic or prompts, in a format that `plimsoll import` reads: a random session for
+    /// each conversation, whole. Prompts get no marker unless --bust
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prompts: Option<PathBuf>,
     /// Send each session of --prompts once, in the order of the file, and end after the last one
     #[arg(long, requires = "prompts")]
     in_order: bool,
-    /// Refuse a file of --prompts with members that are not sent, instead of naming them
+    /// Reject a file of --prompts with unsupported members, instead of listing them
     #[arg(long, requires = "prompts")]
     strict: bool,
     /// Ask for whole answers instead of streams; without TTFT then
