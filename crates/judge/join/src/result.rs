@@ -9,6 +9,7 @@ use crate::map::LogOf;
 pub const SCHEMA: &str = "plimsoll.join/1";
 
 /// A run matched with a log.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Join {
     /// Layout of the file: `plimsoll.join/1`.
@@ -16,7 +17,6 @@ pub struct Join {
     /// Folder of the run.
     pub run: String,
     /// Id of the run from its plan.json; `None` if the folder has no such file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     /// Source of the log, without credentials.
     pub log: String,
@@ -38,7 +38,6 @@ pub struct Join {
     pub times: Vec<GroupTimes>,
     /// Cache results according to the log and the response headers; `None` if the log has no cache
     /// states.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caches: Option<Caches>,
     /// Times that the target reports in its response headers, next to the log's times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,10 +47,8 @@ pub struct Join {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageTimes>,
     /// Resolution of the log's durations in milliseconds: the uncertainty of time differences.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps_ms: Option<f64>,
     /// Reason for missing times.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_refused: Option<String>,
     /// Requests that took longer in the log than for the client.
     pub impossible: u64,
@@ -149,6 +146,7 @@ pub struct Caches {
 
 /// A time that the target reports in its response headers, over the matched requests of one
 /// scenario and outcome, without warm-up. Plimsoll did not measure it.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatedTimes {
     /// Scenario.
@@ -162,16 +160,15 @@ pub struct StatedTimes {
     /// Reported time.
     pub stated: Quantiles,
     /// The log's total of the same requests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Quantiles>,
     /// The log's total minus its upstream time, of the same requests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<Quantiles>,
     /// Time the client waited, over the same requests.
     pub client: Quantiles,
 }
 
 /// Times of the requests of one scenario and outcome, optionally of one cache state.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupTimes {
     /// Scenario.
@@ -180,7 +177,6 @@ pub struct GroupTimes {
     pub outcome: String,
     /// `hit`, `miss` or `bypass` in the log, if the times cover these requests alone. Present in
     /// addition to the whole group if it has hits and others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<String>,
     /// Requests with a time on both sides.
     pub requests: u64,
@@ -190,10 +186,8 @@ pub struct GroupTimes {
     /// reading, TLS. For an upstream's log: everything in front of it.
     pub outside: Quantiles,
     /// The log's total minus its upstream time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<Quantiles>,
     /// The log's upstream time; for an upstream's log, its total.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Quantiles>,
 }
 

@@ -13,6 +13,7 @@ use crate::map::LogOf;
 use crate::run::{Fate, Request, Run, ServerTiming};
 
 /// State of a request, and its times in milliseconds. Unknown values are omitted.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct Row<'r> {
     request_id: &'r str,
@@ -24,26 +25,16 @@ struct Row<'r> {
     /// Rows of the log.
     rows: u32,
     sent_unix_ns: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     client_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     log_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     outside_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     gateway_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     upstream_ms: Option<f64>,
     /// Cache state in the response headers: `hit`, `miss`, `bypass`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cache: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     log_cache: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     log_status: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     log_input_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     log_output_tokens: Option<u32>,
     /// Times that the target reports in the response headers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -19,6 +19,7 @@ use crate::streams::Streams;
 pub const SCHEMA: &str = "plimsoll.versus/2";
 
 /// A comparison of targets that carried out the same requests.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Versus {
     /// Layout of this file: `plimsoll.versus/2`.
@@ -31,17 +32,14 @@ pub struct Versus {
     /// a target beside others is slower than alone.
     pub schedule: String,
     /// Time between two targets of a block, with `spread`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_ns: Option<u64>,
     /// Blocks per second, if the measured stages are open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// Length of the measured stages in seconds, up to the decision if the run ended early.
     pub duration_s: f64,
     /// Present if the run could end as soon as it was decided. Then all intervals and p values are
     /// always-valid: they hold jointly at every moment at which the run could have ended, and are
     /// wider than with a fixed length.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<Stopping>,
     /// Whether generator and targets shared a host.
     pub same_host: bool,
@@ -57,7 +55,6 @@ pub struct Versus {
     /// The differences of each target to the reference, and between any two targets.
     pub differences: Vec<Difference>,
     /// The self-check: the reference compared with itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
     /// Interference between targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -65,7 +62,6 @@ pub struct Versus {
     /// Failures of only one of two targets.
     pub errors: Vec<ErrorDifference>,
     /// Policy decisions, if scenarios expect any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdicts: Option<Verdicts>,
     /// Differences in CPU time per request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,7 +78,6 @@ pub struct Versus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<ThresholdResult>,
     /// Margin by which a target may be worse than the best one, as a share.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
     /// Statements on targets that are worse than the best one by more than the margin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -131,6 +126,7 @@ pub struct BlockCounts {
 }
 
 /// Results of one target.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetResult {
     /// Name of the target.
@@ -151,7 +147,6 @@ pub struct TargetResult {
     /// Number of turns.
     pub turns: u64,
     /// Completed turns per second while the target was loaded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<f64>,
     /// Failed turns: errors, timeouts, unexpected rejections, and turns without an end.
     pub failed: u64,
@@ -161,51 +156,37 @@ pub struct TargetResult {
     /// Times of this target alone.
     pub times: Vec<OwnTimes>,
     /// Share of the policy decisions that were as expected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct: Option<f64>,
     /// Share of the turns on a reused connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<f64>,
     /// 99th percentile of the generator's dispatch lag.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispatch_lag_p99_ns: Option<f64>,
     /// CPU time per request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_request: Option<f64>,
     /// Lower end of its 95 % interval, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_low_ns: Option<f64>,
     /// Upper end of the interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_high_ns: Option<f64>,
     /// Resident memory at the end, in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// Size of the image in bytes, as stated by the user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_bytes: Option<u64>,
     /// Startup time in nanoseconds, as stated by the user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup_ns: Option<u64>,
     /// Times that the target reports in its response headers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<Stated>,
     /// Shapes of its streams, if it sent any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<Streams>,
     /// Differences from the reference found before the load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<Finding>,
     /// Reason for and time of dropping it from the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_out: Option<String>,
     /// Error message of failed turns, from the target or its connection: the first one of the most
     /// frequent kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Present if the target was down: it failed all turns, at least half of them, or every turn
     /// from some time to the end. The comparison then fails.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
 }
 
@@ -225,14 +206,13 @@ pub struct RoundResult {
 }
 
 /// The outage of a target.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outage {
     /// Start of the first failed turn of the outage, since the run's start, if every later turn
     /// failed. Omitted for several rounds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_s: Option<f64>,
     /// Number of failed turns since then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_since: Option<u64>,
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: &str = "plimsoll.why/2";
 
 /// The bottleneck of a run with its evidence.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
     /// Layout of the file: `plimsoll.why/2`.
@@ -19,21 +20,16 @@ pub struct Why {
     /// The bottleneck.
     pub answer: Answer,
     /// Finding on the bottleneck, rules 501 to 507; absent if the load was not at its limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<Finding>,
     /// Load of the deciding stage; `None` without measurements.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
     /// Evidence of each process, in the order in which requests pass them.
     pub observed: Vec<Observed>,
     /// Mean requests in flight by place, by Little's law.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
     /// Reason for a missing split.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_split: Option<NoSplit>,
     /// Parts of the time to first byte that the target reports in its headers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_word: Option<TtfbParts>,
 }
 
@@ -117,6 +113,7 @@ impl Suspect {
 }
 
 /// Load of the deciding stage.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
     /// Name of the stage.
@@ -124,14 +121,12 @@ pub struct Load {
     /// Open or closed.
     pub model: LoadModel,
     /// Virtual users of a closed stage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<f64>,
     /// Requests completed per second.
     pub throughput_per_s: f64,
     /// Requests sent per second.
     pub sent_per_s: f64,
     /// Mean number of requests in flight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<f64>,
     /// Growth of the number of requests in flight over the stage.
     pub backlog: f64,

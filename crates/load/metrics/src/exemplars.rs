@@ -31,6 +31,7 @@ pub struct RunExemplars {
 
 /// One request. Keys that `results.jsonl` has too mean the same there. A time that the request did
 /// not reach is left out.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExemplarRequest {
     /// Why it was kept.
@@ -54,7 +55,6 @@ pub struct ExemplarRequest {
     /// How it ended, in the words of `results.jsonl`.
     pub outcome: String,
     /// Error class, of a failed request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Intended start, in seconds from the start of the load.
     pub intended_s: f64,
@@ -64,57 +64,40 @@ pub struct ExemplarRequest {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub late_by_generator_ms: f64,
     /// Wait for a connection, before the dispatch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_wait_ms: Option<f64>,
     /// Name resolution.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dns_ms: Option<f64>,
     /// TCP handshake.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_ms: Option<f64>,
     /// TLS handshake.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_ms: Option<f64>,
     /// Handshake of a WebSocket.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upgrade_ms: Option<f64>,
     /// Connection ready minus dispatched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connected_ms: Option<f64>,
     /// Last byte of the request in the kernel, minus dispatched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_ms: Option<f64>,
     /// First byte of the response minus dispatched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttfb_ms: Option<f64>,
     /// First content event minus dispatched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<f64>,
     /// Last content event minus dispatched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_token_ms: Option<f64>,
     /// Finished minus dispatched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_time_ms: Option<f64>,
     /// Finished minus intended start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_time_ms: Option<f64>,
     /// The most that the generator itself may have added to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_ms: Option<f64>,
     /// Of a request in flight at the end of the run: from its dispatch until then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_ms: Option<f64>,
     /// What the target says of its own time in a response header.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_time_ms: Option<f64>,
     /// The longest time by which a read lagged the kernel's time stamp.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_lag_ms: Option<f64>,
     /// Content events.
     pub events: u32,
     /// The longest gap between two reads that brought content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_max_ms: Option<f64>,
     /// Arrival of each read that brought content, minus dispatched, to the microsecond. Content
     /// events that shared a read share its time.

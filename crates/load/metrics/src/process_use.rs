@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// CPU time and memory of a process and its descendants (its workers) in a stage, or in the whole
 /// run.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessUse {
     /// Its name, as given by the user.
@@ -12,7 +13,6 @@ pub struct ProcessUse {
     /// Its process id.
     pub pid: u32,
     /// The stage; `None` for the whole run, warm-up and drain included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
     /// Time between the first and the last reading, in seconds.
     pub wall_s: f64,
@@ -22,7 +22,6 @@ pub struct ProcessUse {
     /// `cpu_s / wall_s`.
     pub cores: f64,
     /// CPU time per request dispatched in that time, in microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us_per_request: Option<f64>,
     /// Resident memory at the end, in bytes. Pages that several of the processes share count for
     /// each of them.

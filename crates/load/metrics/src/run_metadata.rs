@@ -86,6 +86,7 @@ pub enum LoadModel {
 }
 
 /// A stage.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageInfo {
     /// Name: its notation, like `@100:60s`, made unique in the run.
@@ -101,20 +102,17 @@ pub struct StageInfo {
     pub duration_s: f64,
     /// Open model: arrivals that its schedule plans, those of all shards; left out where the
     /// number of requests is limited, or targets are compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<u64>,
     /// Closed model: virtual users, on average over the stage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<f64>,
     /// Most requests in flight at once, if watched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_in_flight: Option<u64>,
     /// Mean number of requests in flight over the stage, if watched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_in_flight: Option<f64>,
 }
 
 /// A target.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetInfo {
     /// Name in reports.
@@ -127,11 +125,9 @@ pub struct TargetInfo {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
     /// The target's `Server` header, if it sent one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// What it said when requests to it did not complete: the first message of the most frequent
     /// kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Connections by address, where the target's name has several addresses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -143,19 +139,19 @@ pub struct TargetInfo {
 }
 
 /// The expectation of a scenario.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Expectation {
     /// The expected policy decision on its turns, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub policy_decision: Option<PolicyDecision>,
     /// Label by which scenarios are grouped, like `sql_injection`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
 }
 
 /// Everything that a summary needs besides the measurements. Stored in `plan.json` before the load
 /// starts, so that a summary can be rebuilt from `results.jsonl`.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -180,13 +176,11 @@ pub struct RunMetadata {
     pub labels: BTreeMap<String, String>,
     /// The number of measured requests after which the load ends, if that is limited, of all
     /// shards together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_requests: Option<u64>,
     /// Whether most requests may fail (`allow_failures`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_failures: bool,
     /// What makes a request a good one, if the profile states it: `ttft<500ms & tpot<50ms`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<String>,
     /// Names of the parts of their time that targets state in headers, in the order of their
     /// numbers: the first 8 that
@@ -196,10 +190,8 @@ pub struct RunMetadata {
     /// Its targets, in the order of their ids.
     pub targets: Vec<TargetInfo>,
     /// Input tokens that the load asks for, on average, if every scenario states a length.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens_asked: Option<f64>,
     /// Output tokens that the load asks for, on average, if every scenario sets a limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens_asked: Option<f64>,
     /// Whether the load forbids that responses end before their limit (`ignore_eos`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

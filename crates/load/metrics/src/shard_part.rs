@@ -42,6 +42,7 @@ pub struct Interruption {
 }
 
 /// One shard of a merged run.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardPart {
     /// Which part of the run, `k/n` with k from 0.
@@ -50,17 +51,13 @@ pub struct ShardPart {
     pub state: ShardState,
     /// Start of its load after that of the first shard, in seconds, by the wall clocks of their
     /// hosts; what a launcher found them to differ by is taken off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_s: Option<f64>,
     /// By how much its host's clock may differ from the launcher's after that, in seconds; left out
     /// if nobody compared them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_uncertainty_s: Option<f64>,
     /// How long after the common start it was ready, in seconds, if it was late.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_by_s: Option<f64>,
     /// The signal that ended its load early, if one did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Interruption>,
     /// Which of its files are damaged, and how; what they hold is not counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +66,6 @@ pub struct ShardPart {
     #[serde(default)]
     pub planned_s: f64,
     /// How far its counts go after its start, in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_s: Option<f64>,
     /// Whether these are all of its counts: it carried its load to the end, whatever came later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -81,13 +77,10 @@ pub struct ShardPart {
     /// Of these, the ones without a good answer.
     pub unexpected: u64,
     /// Median of the time that heads the report, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_ms: Option<f64>,
     /// Its 99th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ms: Option<f64>,
     /// Whether the shard by itself is valid; left out if it was cut off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
 }
 

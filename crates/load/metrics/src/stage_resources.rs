@@ -20,6 +20,7 @@ pub struct StageResources {
 }
 
 /// A process and its descendants in a stage.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessLoad {
@@ -30,7 +31,6 @@ pub struct ProcessLoad {
     pub pid: u32,
     /// Of a process on another host: the page of metrics that its figures come from, and the
     /// metric.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
     /// Where it stands in the run.
     pub place: ProcessPlace,
@@ -39,19 +39,15 @@ pub struct ProcessLoad {
     /// Time for which its threads were ready to run and waited for a CPU, divided by time: a sum
     /// over threads. The time for which a CPU quota stopped them is part of it. Threads that ended
     /// meanwhile are missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<f64>,
     /// Its busiest threads, the busiest first, at most 16.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadLoad>,
     /// CPUs that it may run on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
     /// The narrowest CPU quota of its control group and of those above it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaLoad>,
     /// Share of the time in which a task of its control group waited for a CPU (`cpu.pressure`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pressure: Option<f64>,
     /// Whether it ended before the stage did, or its page of metrics told nothing of most of the
     /// stage; the figures are then missing.

@@ -206,6 +206,7 @@ pub enum StreamWord {
 }
 
 /// How the streams of a group came: streamed answers that began, by what was found.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamDiagnosis {
     /// The diagnosis: a bad end if 1 % of the streams have one, else how the events came.
@@ -241,19 +242,15 @@ pub struct StreamDiagnosis {
     /// gateway ended it cannot be told from a whole one.
     pub finish_reasons_given: bool,
     /// Mean number of content events of a read in merged streams.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events_per_read: Option<f64>,
     /// The time over which the events of one such read were sent, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_ms: Option<f64>,
     /// Stood still once for at least 200 ms and ten times as long as their other gaps are.
     #[serde(default)]
     pub paused: u64,
     /// The mean of these longest gaps, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_ms: Option<f64>,
     /// The longest of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_pause_ms: Option<f64>,
 }
 

@@ -49,6 +49,7 @@ pub struct TimeFacts {
 }
 
 /// When failures of one kind occurred.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureSpan {
     /// Name of the target.
@@ -56,10 +57,8 @@ pub struct FailureSpan {
     /// Error class, status, or `timed_out`.
     pub kind: String,
     /// When the first one was sent, if fewer before it than chance explains.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_s: Option<f64>,
     /// When the last one was sent, if fewer after it than chance explains.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_s: Option<f64>,
 }
 

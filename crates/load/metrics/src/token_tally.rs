@@ -64,22 +64,18 @@ fn record(lengths: &mut Distribution, tokens: u32) {
 }
 
 /// Tokens of the completed requests of a group: those whose number is known.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenFigures {
     /// Input tokens of each request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<ValueSummary>,
     /// Output tokens of each request, reasoning included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<ValueSummary>,
     /// Output tokens of each request without its reasoning; left out if there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_tokens: Option<ValueSummary>,
     /// Output tokens that each request spent on reasoning; left out if there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<ValueSummary>,
     /// Output tokens per second of one user, `1 / tpot` of each request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_s_per_user: Option<ValueSummary>,
 }
 

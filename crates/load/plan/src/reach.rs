@@ -8,16 +8,15 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 /// Ways to reach the targets.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReachPlan {
     /// Redirected connections for some hosts and ports; the first match applies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub connect_to: Vec<ConnectTo>,
     /// Unix socket to connect to instead of TCP.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub unix_socket: Option<PathBuf>,
     /// Proxy to use.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<ProxyUrl>,
 }
 

@@ -20,6 +20,7 @@ pub const SCHEMA: &str = "plimsoll.levels/1";
 const NOISE: f64 = 0.01;
 
 /// The figures of a run by level of load, with their intervals. Times are in milliseconds.
+#[serde_with::skip_serializing_none]
 #[expect(clippy::struct_field_names, reason = "names of the file")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Levels {
@@ -36,13 +37,10 @@ pub struct Levels {
     /// The thresholds with what was measured, and the findings, as the screen has them.
     pub findings: Vec<String>,
     /// What makes a request a good one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<String>,
     /// Input tokens that each request asked for, on average.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isl_asked: Option<f64>,
     /// Output tokens that each request asked for, on average.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub osl_asked: Option<f64>,
     /// The levels, in their order.
     pub levels: Vec<LevelFigures>,
@@ -52,44 +50,39 @@ pub struct Levels {
 }
 
 /// The figures of a level.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelFigures {
     /// Name, as the screen has it: `8 users`, `50/s`.
     pub level: String,
     /// Virtual users, where they make the load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<f64>,
     /// Requests per second that were planned, where a rate makes the load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// Length in seconds.
     pub duration_s: f64,
     /// Requests.
     pub requests: u64,
     /// The share of them that succeeded, from 0 to 1.
+    #[serialize_always]
     pub ok: Option<f64>,
     /// Whether no other level is better in throughput or speed per user and at least equal in the
     /// other.
     pub pareto: bool,
     /// Completed requests per second.
+    #[serialize_always]
     pub requests_per_s: Option<RateFigure>,
     /// Output tokens per second of all users.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_s: Option<RateFigure>,
     /// Output tokens per second of one user: 1 / TPOT.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_s_per_user: Option<RateFigure>,
     /// Good requests per second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput_per_s: Option<RateFigure>,
     /// The share of good requests, from 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good: Option<f64>,
     /// Input tokens of a request, on average.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isl: Option<f64>,
     /// Output tokens of a request, on average.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub osl: Option<f64>,
     /// Times by metric, like `ttft_ms`.
     pub times: BTreeMap<String, TimeFigures>,
@@ -108,6 +101,7 @@ pub struct RateFigure {
 
 /// Times of the requests of a level, in milliseconds. A percentile that needs more requests is left
 /// out.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeFigures {
     /// Number of values.
@@ -119,13 +113,10 @@ pub struct TimeFigures {
     /// Upper end of the median's 95 % interval; of fewer than 6 values the largest.
     pub p50_high: f64,
     /// 90th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p90: Option<f64>,
     /// 95th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95: Option<f64>,
     /// 99th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99: Option<f64>,
     /// Mean.
     pub mean: f64,
@@ -134,7 +125,6 @@ pub struct TimeFigures {
     /// Largest value.
     pub max: f64,
     /// Up to so much of the median may be the generator's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<f64>,
     /// The figures that unfinished requests may make larger.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

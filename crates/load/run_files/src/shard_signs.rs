@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A sign to the shards of a launch: `ready.json` in the folder of a shard that waits for the
 /// start; beside the folders `start.json`, when all begin, and `stop.json`, that one ended early
 /// and all stop.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardSign {
     /// Version of the layout: `plimsoll.start/1`.
@@ -16,10 +17,8 @@ pub struct ShardSign {
     /// The time by the clock of the host that reads the file, in nanoseconds since 1970 UTC.
     pub unix_ns: u64,
     /// Offset of this clock ahead of the launcher's, in nanoseconds, if the launcher measured it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset_ns: Option<i64>,
     /// By how much that may be wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_uncertainty_ns: Option<u64>,
 }
 

@@ -9,6 +9,7 @@ use plimsoll_metrics::{Interruption, ShardState};
 use serde::{Deserialize, Serialize};
 
 /// The end of a shard.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ShardStatus {
     /// Version of the layout: `plimsoll.shard/1`.
@@ -21,19 +22,14 @@ pub struct ShardStatus {
     /// What became of it: `done`, `late`, or `partial` after a signal.
     pub state: ShardState,
     /// The signal that ended its load early, if one did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Interruption>,
     /// The common start that it was given, in nanoseconds since 1970 UTC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at_unix_ns: Option<u64>,
     /// What its host's clock is ahead of the launcher's, in nanoseconds, where that was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset_ns: Option<i64>,
     /// By how much that may be wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_uncertainty_ns: Option<u64>,
     /// How long after that it was ready, if it was late, in nanoseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_by_ns: Option<u64>,
     /// Its files by name, as they were when it ended.
     pub files: BTreeMap<String, FileDigest>,
