@@ -26,14 +26,7 @@ const STAGES: &str = "w20:2s,60:8s";
 
 /// Load of `versus`: short requests that the provider answers at once, which leaves only the
 /// overhead. Every prompt is new, so the cache never hits.
-const ADDED: &str = "
-name: demo-added
-model: mock-fast
-stages: w@100:1s,@100:18s
-content: {mode: sized, approx_input_tokens: 128}
-max_tokens: 16
-cache_mode: bust
-";
+const ADDED: &str = include_str!("demo.yaml");
 
 /// Think times of seconds would leave few turns in eight seconds.
 const SETTINGS: [&str; 3] =

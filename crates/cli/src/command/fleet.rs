@@ -13,15 +13,7 @@ use crate::exit::{Exit, UsageError};
 use crate::flags::{parse_rate, parse_time};
 use crate::{console, environment};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll fleet --rate 1000000                       plain requests per second
-  plimsoll fleet --streams 1000000 --price 0.80       chats that are open at once
-  plimsoll fleet --streams 1000000 --cores 32 --memory 64 --link 25000 --targets 8 --bind 2
-
-The costs of a request, of an event of a stream and of an open stream are those that `plimsoll calibrate` measured on this host (T29): calibrate first, and run it on a host like those of the fleet. The limits are this host's, unless flags say what the others have.
-
-A host is planned at 70 % of its cores and its network: beyond that the generator is late. The first limit is the one that asks for the most hosts.";
+const AFTER: &str = include_str!("fleet.txt").trim_ascii_end();
 
 /// The rate of the streams may differ from --rate by this part.
 const CLOSE: f64 = 0.02;

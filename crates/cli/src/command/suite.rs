@@ -30,20 +30,7 @@ use crate::progress::{LiveRuns, StatusOutput, Steps};
 use crate::session::{last_calibration, listens_at};
 use crate::signal::{self, RunSignal};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll suite quick --short
-  plimsoll suite baseline --against runs/20260102T030405Z-suite-baseline/suite.json
-  plimsoll suite policy --target https://gateway.example --key \"$KEY\"
-  plimsoll suite tiers --direct http://127.0.0.1:9000 \\
-      --target a=http://127.0.0.1:8080 --target b=http://127.0.0.1:8081
-  plimsoll suite agents --direct http://127.0.0.1:9000 --target http://127.0.0.1:8080
-
-Without --target a suite starts the reference gateway and a mock provider as separate processes, on separate CPU cores if there are at least two. It creates a folder in --out with suite.json, report.txt, report.html, and the summary of each measurement in measurements/. docs/guides/suites.md says what each suite measures.
-
-With --target a few single requests come first: routes that are absent or costly, and a cache that nothing shows, are left out and named.
-
-Exit codes: 0 pass, 1 a bound is broken or the target fails, 2 wrong usage, 3 the suite could not be run, 4 inconclusive (a measurement must not be used, or a bound could not be judged), 130 interrupted.";
+const AFTER: &str = include_str!("suite.txt").trim_ascii_end();
 
 /// The suites.
 #[derive(Debug, Subcommand)]

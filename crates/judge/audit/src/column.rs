@@ -22,66 +22,26 @@ pub(crate) enum Quantity {
     Duration,
 }
 
-/// Complete headings without units; [`statistic`] parses statistics of a time.
-const HEADINGS: [(&str, Quantity); 44] = [
-    ("rps", Quantity::Rate),
-    ("qps", Quantity::Rate),
-    ("req/s", Quantity::Rate),
-    ("reqs/s", Quantity::Rate),
-    ("req/sec", Quantity::Rate),
+/// Quantities with a fixed name.
+const NAMES: [(&str, Quantity); 10] = [
+    ("min", Quantity::Minimum),
+    ("mean", Quantity::Mean),
+    ("max", Quantity::Maximum),
     ("requests/s", Quantity::Rate),
-    ("requests/sec", Quantity::Rate),
-    ("requests per second", Quantity::Rate),
-    ("achieved rps", Quantity::Rate),
-    ("throughput", Quantity::Rate),
-    ("request throughput", Quantity::Rate),
     ("requests", Quantity::Count),
-    ("reqs", Quantity::Count),
-    ("total requests", Quantity::Count),
-    ("requests sent", Quantity::Count),
-    ("samples", Quantity::Count),
-    ("n", Quantity::Count),
     ("errors", Quantity::Errors),
-    ("failures", Quantity::Errors),
-    ("failed", Quantity::Errors),
-    ("failed requests", Quantity::Errors),
     ("error rate", Quantity::ErrorShare),
-    ("error %", Quantity::ErrorShare),
-    ("failure rate", Quantity::ErrorShare),
-    ("success", Quantity::SuccessShare),
     ("success rate", Quantity::SuccessShare),
-    ("success %", Quantity::SuccessShare),
-    ("ok", Quantity::SuccessShare),
     ("clients", Quantity::Clients),
-    ("concurrent clients", Quantity::Clients),
-    ("users", Quantity::Clients),
-    ("concurrent users", Quantity::Clients),
-    ("virtual users", Quantity::Clients),
-    ("vus", Quantity::Clients),
-    ("concurrency", Quantity::Clients),
-    ("conns", Quantity::Clients),
-    ("connections", Quantity::Clients),
-    ("concurrent connections", Quantity::Clients),
     ("duration", Quantity::Duration),
-    ("test duration", Quantity::Duration),
-    ("fastest", Quantity::Minimum),
-    ("slowest", Quantity::Maximum),
-    ("average", Quantity::Mean),
-    ("median", Quantity::Percentile(0.5)),
 ];
 
+/// Complete headings without units, behind the name of their quantity; [`statistic`] parses statistics
+/// of a time.
+const HEADINGS: &str = include_str!("headings.txt");
+
 /// Names of the time from a request to the end of its response.
-const WHOLE_TIMES: [&str; 9] = [
-    "",
-    "latency",
-    "response time",
-    "response",
-    "request latency",
-    "request time",
-    "e2e",
-    "e2e latency",
-    "end to end latency",
-];
+const WHOLE_TIMES: &str = include_str!("whole_times.txt");
 
 /// A column with a known meaning.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,9 +63,8 @@ impl Column {
 
     fn read(heading: &str) -> Option<Self> {
         let (name, unit) = split_unit(&heading.to_lowercase());
-        let known = HEADINGS.iter().find(|(known, _)| *known == name);
-        let (quantity, of) = match known {
-            Some((_, quantity)) => (*quantity, String::new()),
+        let (quantity, of) = match heading(&name) {
+            Some(quantity) => (quantity, String::new()),
             None => statistic(&name)?,
         };
         // A throughput may count tokens or bytes; only a unit tells.
@@ -116,7 +75,7 @@ impl Column {
 
     /// Whether the column describes whole response times.
     pub(crate) fn is_whole_time(&self) -> bool {
-        WHOLE_TIMES.contains(&self.of.as_str())
+        self.of.is_empty() || WHOLE_TIMES.lines().any(|name| name == self.of)
     }
 }
 
@@ -124,22 +83,25 @@ impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.quantity {
             Quantity::Percentile(share) => write!(f, "p{}", (share * 1e6).round() / 1e4)?,
-            Quantity::Minimum => f.write_str("min")?,
-            Quantity::Mean => f.write_str("mean")?,
-            Quantity::Maximum => f.write_str("max")?,
-            Quantity::Rate => f.write_str("requests/s")?,
-            Quantity::Count => f.write_str("requests")?,
-            Quantity::Errors => f.write_str("errors")?,
-            Quantity::ErrorShare => f.write_str("error rate")?,
-            Quantity::SuccessShare => f.write_str("success rate")?,
-            Quantity::Clients => f.write_str("clients")?,
-            Quantity::Duration => f.write_str("duration")?,
+            named => {
+                let known = NAMES.iter().find(|(_, quantity)| *quantity == named);
+                f.write_str(known.map_or("", |(name, _)| name))?;
+            }
         }
         if !self.of.is_empty() {
             write!(f, " of {}", self.of)?;
         }
         if self.unit.is_empty() { Ok(()) } else { write!(f, " in {}", self.unit) }
     }
+}
+
+/// The quantity of a complete heading.
+fn heading(name: &str) -> Option<Quantity> {
+    let quantity = HEADINGS.lines().find_map(|line| {
+        let (quantity, headings) = line.split_once(": ")?;
+        headings.split(", ").any(|known| known == name).then_some(quantity)
+    })?;
+    NAMES.iter().find(|(known, _)| *known == quantity).map(|(_, quantity)| *quantity)
 }
 
 /// Splits the unit `ms` off `p99 (ms)`, `p99 [ms]`, `p99, ms` and `p99 ms`.

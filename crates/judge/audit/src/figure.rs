@@ -10,38 +10,19 @@ pub(crate) enum Dimension {
 }
 
 /// Units of headings and cells, with dimension and factor to the base unit.
-pub(crate) const UNITS: [(&str, Dimension, f64); 25] = [
-    ("ns", Dimension::Time, 1e-9),
-    ("us", Dimension::Time, 1e-6),
-    ("µs", Dimension::Time, 1e-6),
-    ("μs", Dimension::Time, 1e-6),
-    ("ms", Dimension::Time, 1e-3),
-    ("msec", Dimension::Time, 1e-3),
-    ("milliseconds", Dimension::Time, 1e-3),
-    ("s", Dimension::Time, 1.0),
-    ("sec", Dimension::Time, 1.0),
-    ("seconds", Dimension::Time, 1.0),
-    ("m", Dimension::Time, 60.0),
-    ("min", Dimension::Time, 60.0),
-    ("minutes", Dimension::Time, 60.0),
-    ("h", Dimension::Time, 3600.0),
-    ("/s", Dimension::Rate, 1.0),
-    ("rps", Dimension::Rate, 1.0),
-    ("qps", Dimension::Rate, 1.0),
-    ("req/s", Dimension::Rate, 1.0),
-    ("reqs/s", Dimension::Rate, 1.0),
-    ("req/sec", Dimension::Rate, 1.0),
-    ("requests/s", Dimension::Rate, 1.0),
-    ("requests/sec", Dimension::Rate, 1.0),
-    ("%", Dimension::Share, 0.01),
-    ("percent", Dimension::Share, 0.01),
-    ("", Dimension::Number, 1.0),
-];
+const UNITS: &str = include_str!("units.tsv");
 
 /// The unit with this name.
 pub(crate) fn unit(name: &str) -> Option<(Dimension, f64)> {
-    let found = UNITS.iter().find(|(known, ..)| *known == name)?;
-    Some((found.1, found.2))
+    let mut rows = UNITS.lines().filter_map(|row| row.split_once('\t'));
+    let (dimension, factor) = rows.find(|(known, _)| *known == name)?.1.split_once('\t')?;
+    let dimension = match dimension {
+        "time" => Dimension::Time,
+        "rate" => Dimension::Rate,
+        "share" => Dimension::Share,
+        _ => Dimension::Number,
+    };
+    Some((dimension, factor.parse().ok()?))
 }
 
 /// A printed number; `step` is one unit of its last digit.

@@ -5,19 +5,7 @@ use serde_json::{Map, Value};
 
 /// Keys of a plan that may differ between compared runs: the destination, the seed, names, and
 /// thresholds. Models and protocols of targets are compared separately.
-const FREE: [&str; 11] = [
-    "name",
-    "shard",
-    "tool_version",
-    "seed",
-    "run_id",
-    "targets",
-    "thresholds",
-    "gate",
-    "labels",
-    "notes",
-    "bind",
-];
+const FREE: &str = include_str!("free_keys.txt");
 
 /// Keys whose value is a path, of which only the file name counts.
 const PATHS: [&str; 2] = ["file", "tokenizer"];
@@ -46,7 +34,7 @@ pub(crate) fn fnv(text: &str) -> String {
 /// The plan without the parts that may differ.
 pub(crate) fn comparable(plan: &Value) -> Value {
     let Value::Object(plan) = plan else { return plan.clone() };
-    let kept = plan.iter().filter(|(key, _)| !FREE.contains(&key.as_str()));
+    let kept = plan.iter().filter(|(key, _)| !FREE.lines().any(|free| free == *key));
     let mut kept: Map<_, _> =
         kept.map(|(key, value)| (key.clone(), with_names_of_files(key, value))).collect();
     // Trusted certificates belong to the target.

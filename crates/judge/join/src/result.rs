@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::map::LogOf;
 
@@ -10,7 +9,7 @@ use crate::map::LogOf;
 pub const SCHEMA: &str = "plimsoll.join/1";
 
 /// A run matched with a log.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Join {
     /// Layout of the file: `plimsoll.join/1`.
@@ -147,7 +146,7 @@ pub struct Caches {
 
 /// A time that the target reports in its response headers, over the matched requests of one
 /// scenario and outcome, without warm-up. Plimsoll did not measure it.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatedTimes {
     /// Scenario.
@@ -169,7 +168,7 @@ pub struct StatedTimes {
 }
 
 /// Times of the requests of one scenario and outcome, optionally of one cache state.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupTimes {
     /// Scenario.

@@ -7,14 +7,13 @@ use std::path::Path;
 
 use plimsoll_measure::CacheState;
 use serde::Serialize;
-use serde_with::skip_serializing_none;
 
 use crate::error::JoinError;
 use crate::map::LogOf;
 use crate::run::{Fate, Request, Run, ServerTiming};
 
 /// State of a request, and its times in milliseconds. Unknown values are omitted.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct Row<'r> {
     request_id: &'r str,

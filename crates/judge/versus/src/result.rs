@@ -9,7 +9,6 @@ use plimsoll_stats::Looks;
 use plimsoll_stats::power::detectable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::figure::Figure;
 use crate::role::Role;
@@ -20,7 +19,7 @@ use crate::streams::Streams;
 pub const SCHEMA: &str = "plimsoll.versus/2";
 
 /// A comparison of targets that carried out the same requests.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Versus {
     /// Layout of this file: `plimsoll.versus/2`.
@@ -127,7 +126,7 @@ pub struct BlockCounts {
 }
 
 /// Results of one target.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetResult {
     /// Name of the target.
@@ -207,7 +206,7 @@ pub struct RoundResult {
 }
 
 /// The outage of a target.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outage {
     /// Start of the first failed turn of the outage, since the run's start, if every later turn

@@ -5,13 +5,12 @@ use plimsoll_metrics::{Bottleneck, LoadModel, ProcessLoad};
 use plimsoll_rules::Finding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 /// Layout of `why.json`.
 pub const SCHEMA: &str = "plimsoll.why/2";
 
 /// The bottleneck of a run with its evidence.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
     /// Layout of the file: `plimsoll.why/2`.
@@ -114,7 +113,7 @@ impl Suspect {
 }
 
 /// Load of the deciding stage.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
     /// Name of the stage.

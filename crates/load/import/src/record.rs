@@ -6,7 +6,6 @@ use plimsoll_protocol::Dialect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use serde_with::skip_serializing_none;
 
 /// Version of the file.
 pub const VERSION: u32 = 1;
@@ -23,7 +22,7 @@ pub struct Header {
 }
 
 /// Every other line: one request. It names only ids of earlier lines.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("required" = ["id"]))]
@@ -86,7 +85,7 @@ impl Request {
 }
 
 /// A request that must have ended, and the time to wait after it.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct After {

@@ -3,7 +3,6 @@
 use plimsoll_measure::{Moment, Nanos, Outcome, Sample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::exemplar_keeper::{Chosen, Exemplar, Exemplars};
 use crate::run_metadata::RunMetadata;
@@ -32,7 +31,7 @@ pub struct RunExemplars {
 
 /// One request. Keys that `results.jsonl` has too mean the same there. A time that the request did
 /// not reach is left out.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExemplarRequest {
     /// Why it was kept.

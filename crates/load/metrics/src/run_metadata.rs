@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use plimsoll_measure::{IdSeed, PolicyDecision, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::catalog::Metric;
 use crate::environment::Environment;
@@ -86,7 +85,7 @@ pub enum LoadModel {
 }
 
 /// A stage.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageInfo {
     /// Name: its notation, like `@100:60s`, made unique in the run.
@@ -112,7 +111,7 @@ pub struct StageInfo {
 }
 
 /// A target.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetInfo {
     /// Name in reports.
@@ -138,20 +137,19 @@ pub struct TargetInfo {
 }
 
 /// The expectation of a scenario.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Expectation {
     /// The expected policy decision on its turns, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub policy_decision: Option<PolicyDecision>,
     /// Label by which scenarios are grouped, like `sql_injection`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
 }
 
 /// Everything that a summary needs besides the measurements. Stored in `plan.json` before the load
 /// starts, so that a summary can be rebuilt from `results.jsonl`.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     clippy::struct_excessive_bools,

@@ -4,7 +4,6 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 /// How a shard ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,7 +42,7 @@ pub struct Interruption {
 }
 
 /// One shard of a merged run.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardPart {
     /// Which part of the run, `k/n` with k from 0.

@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 /// Resources of this host that a measured stage used. Every figure is the difference between a
 /// reading at the start of the stage and one at its end. Figures that the kernel does not provide
@@ -22,7 +21,7 @@ pub struct StageResources {
 }
 
 /// A process and its descendants in a stage.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessLoad {

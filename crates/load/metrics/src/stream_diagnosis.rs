@@ -7,7 +7,6 @@
 use plimsoll_measure::{ErrorClass, GapSummary, Nanos, Outcome, Sample, StreamShape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 /// From this share on, streams with a bad end give the word: one in a hundred.
 const BAD_ENDS_ONE_IN: u64 = 100;
@@ -206,7 +205,7 @@ pub enum StreamWord {
 }
 
 /// Delivery of the streams of a group: streamed answers that began, by diagnosis.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamDiagnosis {
     /// The diagnosis: a bad end if 1 % of the streams have one, else how the events came.

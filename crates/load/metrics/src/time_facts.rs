@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::catalog::Metric;
 use crate::run_metadata::{LoadModel, RunEnd, RunMetadata};
@@ -50,7 +49,7 @@ pub struct TimeFacts {
 }
 
 /// When failures of one kind occurred.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureSpan {
     /// Name of the target.

@@ -3,7 +3,6 @@
 use plimsoll_measure::{Nanos, Outcome, Sample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::distribution::Distribution;
 
@@ -65,7 +64,7 @@ fn record(lengths: &mut Distribution, tokens: u32) {
 }
 
 /// Tokens of the completed requests of a group: those whose number is known.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenFigures {
     /// Input tokens of each request.

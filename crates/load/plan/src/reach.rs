@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_with::{SerializeDisplay, skip_serializing_none};
 
 /// Ways to reach the targets.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReachPlan {
     /// Redirected connections for some hosts and ports; the first match applies.

@@ -9,45 +9,15 @@ pub const REDACTED: &str = "<redacted>";
 
 /// Headers whose values are shown. The value of any other user-defined header may be a credential,
 /// whatever its name.
-const SHOWN_HEADERS: [&str; 18] = [
-    "accept",
-    "accept-charset",
-    "accept-encoding",
-    "accept-language",
-    "anthropic-beta",
-    "anthropic-version",
-    "api-version",
-    "cache-control",
-    "content-encoding",
-    "content-language",
-    "content-type",
-    "expect",
-    "host",
-    "openai-beta",
-    "origin",
-    "prefer",
-    "range",
-    "user-agent",
-];
+const SHOWN_HEADERS: &str = include_str!("shown_headers.txt");
 
 /// Query parameters whose values are shown.
-const SHOWN_PARAMETERS: [&str; 10] = [
-    "alt",
-    "api-version",
-    "beta",
-    "format",
-    "limit",
-    "model",
-    "offset",
-    "page",
-    "stream",
-    "version",
-];
+const SHOWN_PARAMETERS: &str = include_str!("shown_parameters.txt");
 
 /// Whether a header's value is shown in outputs, because it is one of the few that never have a
 /// credential.
 pub fn is_shown_header(name: &str) -> bool {
-    SHOWN_HEADERS.contains(&name.to_ascii_lowercase().as_str())
+    SHOWN_HEADERS.lines().any(|shown| name.eq_ignore_ascii_case(shown))
 }
 
 /// Whether the name of a header suggests a credential.
@@ -71,7 +41,7 @@ pub fn secrets_of_query(path: &str) -> impl Iterator<Item = (&str, &str)> {
 fn secret_of_parameter(parameter: &str) -> Option<(&str, &str)> {
     let (name, value) = parameter.split_once('=').unwrap_or(("", parameter));
     let is_placeholder = value.starts_with("{{") && value.ends_with("}}");
-    let is_shown = SHOWN_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
+    let is_shown = SHOWN_PARAMETERS.lines().any(|shown| name.eq_ignore_ascii_case(shown))
         && !looks_like_credential(value);
     (!value.is_empty() && !is_placeholder && !is_shown).then_some((name, value))
 }

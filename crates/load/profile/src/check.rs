@@ -282,7 +282,7 @@ impl ProfileCheck<'_> {
     fn check_labels(&mut self) {
         for name in self.file.labels.keys() {
             let path = top("labels").key(name);
-            if RESERVED_LABELS.contains(&name.as_str()) {
+            if RESERVED_LABELS.lines().any(|reserved| reserved == name) {
                 self.report(path, "is a label that Plimsoll sets", "choose another name");
             } else if !is_label(name) {
                 let fix =
@@ -312,35 +312,9 @@ impl ProfileCheck<'_> {
     }
 }
 
-/// Labels that Plimsoll sets on its Prometheus metrics.
-const RESERVED_LABELS: [&str; 25] = [
-    "stage",
-    "scenario",
-    "target",
-    "warmup",
-    "quantile",
-    "class",
-    "side",
-    "status",
-    "name",
-    "version",
-    "seed",
-    "process",
-    "expected",
-    "policy_decision",
-    "metric",
-    "bounds",
-    "reason",
-    "outcome",
-    "index",
-    "judgement",
-    "le",
-    "run_id",
-    // Labels of a scrape, and of the group of a push.
-    "job",
-    "instance",
-    "run",
-];
+/// Labels that Plimsoll sets on its Prometheus metrics; the last three are those of a scrape, and of
+/// the group of a push.
+const RESERVED_LABELS: &str = include_str!("reserved_labels.txt");
 
 /// Whether Prometheus accepts the label: `[a-zA-Z_][a-zA-Z0-9_]*`, without a leading double
 /// underscore, which is reserved.

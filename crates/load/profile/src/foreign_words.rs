@@ -4,36 +4,17 @@
 use serde_json::{Map, Value};
 
 /// Foreign top-level keys, and ours.
-const KEYS: [(&str, &str); 6] = [
-    ("vk", "key"),
-    ("virtual_key", "key"),
-    ("api_key", "key"),
-    ("base_url", "target"),
-    ("endpoint", "target"),
-    ("models", "model"),
-];
+const KEYS: &str = include_str!("foreign_keys.tsv");
 
 /// Foreign protocol names, and ours.
-const PROTOCOLS: [(&str, &str); 11] = [
-    ("openai", "openai-chat"),
-    ("chat", "openai-chat"),
-    ("chat-completions", "openai-chat"),
-    ("completions", "openai-completions"),
-    ("text-completions", "openai-completions"),
-    ("responses", "openai-responses"),
-    ("embeddings", "openai-embeddings"),
-    ("anthropic", "anthropic-messages"),
-    ("messages", "anthropic-messages"),
-    ("ws", "websocket"),
-    ("https", "http"),
-];
+const PROTOCOLS: &str = include_str!("foreign_protocols.tsv");
 
 /// Translates foreign words of a profile, and returns a note for each.
 pub(crate) fn translate(root: &mut Value) -> Vec<String> {
     let mut notes = Vec::new();
     let Value::Object(profile) = root else { return notes };
     defaults(profile, &mut notes);
-    for (word, ours) in KEYS {
+    for (word, ours) in pairs(KEYS) {
         rename(profile, word, ours, &mut notes);
     }
     protocol(profile, "", &mut notes);
@@ -75,6 +56,11 @@ fn defaults(profile: &mut Map<String, Value>, notes: &mut Vec<String>) {
     );
 }
 
+/// The rows of a table.
+fn pairs(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    table.lines().filter_map(|row| row.split_once('\t'))
+}
+
 fn rename(profile: &mut Map<String, Value>, word: &str, ours: &str, notes: &mut Vec<String>) {
     let is_text = profile.get(word).is_some_and(Value::is_string);
     if is_text
@@ -88,10 +74,10 @@ fn rename(profile: &mut Map<String, Value>, word: &str, ours: &str, notes: &mut 
 
 fn protocol(holder: &mut Map<String, Value>, place: &str, notes: &mut Vec<String>) {
     let Some(Value::String(word)) = holder.get("protocol") else { return };
-    let ours = PROTOCOLS.iter().find(|(known, _)| word.eq_ignore_ascii_case(known));
+    let ours = pairs(PROTOCOLS).find(|(known, _)| word.eq_ignore_ascii_case(known));
     if let Some((known, ours)) = ours {
         notes.push(format!("`{place}protocol: {known}` was read as `{ours}`"));
-        holder.insert("protocol".to_owned(), (*ours).into());
+        holder.insert("protocol".to_owned(), ours.into());
     }
 }
 

@@ -8,7 +8,6 @@ use plimsoll_metrics::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::run_screen::{run_bounds, run_findings, run_verdict};
 use crate::screen::Item;
@@ -21,8 +20,9 @@ pub const SCHEMA: &str = "plimsoll.levels/1";
 const NOISE: f64 = 0.01;
 
 /// The figures of a run by level of load, with their intervals. Times are in milliseconds.
+#[serde_with::skip_serializing_none]
 #[expect(clippy::struct_field_names, reason = "names of the file")]
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Levels {
     /// Version of the layout: `plimsoll.levels/1`.
@@ -51,7 +51,7 @@ pub struct Levels {
 }
 
 /// The figures of a level.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelFigures {
     /// Name, as the screen has it: `8 users`, `50/s`.
@@ -102,7 +102,7 @@ pub struct RateFigure {
 
 /// Times of the requests of a level, in milliseconds. A percentile that needs more requests is left
 /// out.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeFigures {
     /// Number of values.

@@ -2,12 +2,11 @@
 //! time, progress, and stop.
 
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 /// A sign to the shards of a launch: `ready.json` in the folder of a shard that waits for the
 /// start; beside the folders `start.json`, when all begin, and `stop.json`, that one ended early
 /// and all stop.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardSign {
     /// Version of the layout: `plimsoll.start/1`.

@@ -7,10 +7,9 @@ use std::path::Path;
 
 use plimsoll_metrics::{Interruption, ShardState};
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 /// The end of a shard.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ShardStatus {
     /// Version of the layout: `plimsoll.shard/1`.

@@ -9,12 +9,11 @@ use plimsoll_measure::{
 };
 use plimsoll_metrics::{RunMetadata, TaskTally};
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::row::{ParsedRow, parse_row, row_time};
 
 /// One task. Times are in milliseconds; the three parts add up to `loop_ms`.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 struct TaskRow<'a> {
     /// Id of the conversation: the same as in the rows of its turns.

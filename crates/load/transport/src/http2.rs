@@ -61,29 +61,15 @@ impl ErrorCode {
     pub const COMPRESSION_ERROR: Self = Self(0x9);
     /// The peer causes excessive load.
     pub const ENHANCE_YOUR_CALM: Self = Self(0xb);
-
-    const NAMES: [&'static str; 14] = [
-        "NO_ERROR",
-        "PROTOCOL_ERROR",
-        "INTERNAL_ERROR",
-        "FLOW_CONTROL_ERROR",
-        "SETTINGS_TIMEOUT",
-        "STREAM_CLOSED",
-        "FRAME_SIZE_ERROR",
-        "REFUSED_STREAM",
-        "CANCEL",
-        "COMPRESSION_ERROR",
-        "CONNECT_ERROR",
-        "ENHANCE_YOUR_CALM",
-        "INADEQUATE_SECURITY",
-        "HTTP_1_1_REQUIRED",
-    ];
 }
+
+/// Names of the codes, from 0.
+const NAMES: &str = include_str!("http2/error_codes.txt");
 
 /// Formats the name, or the number if it has none.
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match usize::try_from(self.0).ok().and_then(|index| Self::NAMES.get(index)) {
+        match usize::try_from(self.0).ok().and_then(|index| NAMES.lines().nth(index)) {
             Some(name) => f.write_str(name),
             None => write!(f, "error {:#x}", self.0),
         }

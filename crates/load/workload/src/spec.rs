@@ -22,7 +22,6 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use serde_with::skip_serializing_none;
 pub use status_set::{StatusSet, StatusSetError};
 pub use system::SystemPrompt;
 
@@ -135,7 +134,7 @@ pub struct PrefixPool {
 /// - `{{prompt}}`: the text of the content, percent-encoded in the path, on one line in a header,
 ///   and escaped as part of a JSON string in a body that begins with `{` or `[`
 /// - `{{open}}`: two opening braces, for texts that contain them
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpSpec {

@@ -23,7 +23,10 @@ pub(crate) fn document(title: &str, body: &Markup, charts: &[Chart]) -> String {
                 meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (printable(title)) " - Plimsoll" }
-                style { (PreEscaped(style::CSS)) }
+                // Light and dark, on paper, from 320 pixels on. Series use the colours of Okabe and Ito,
+                // which people with colour blindness can distinguish, and lines also differ by their
+                // dashes.
+                style { (PreEscaped(include_str!("style.css"))) }
             }
             body {
                 (body)

@@ -23,7 +23,6 @@ mod knee;
 mod named;
 mod outcome;
 mod scripts;
-mod style;
 mod suite;
 mod table;
 

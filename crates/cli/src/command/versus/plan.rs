@@ -29,19 +29,10 @@ const PRIVATE_RATE: f64 = 100.0;
 const PUBLIC_RATE: f64 = 5.0;
 
 /// Short streamed chats.
-const CHATS: &str = "\
-stream: true
-content: {mode: sized, approx_input_tokens: 128}
-max_tokens: 32
-timeout: 30s
-";
+const CHATS: &str = include_str!("chats.yaml");
 
 /// The target's own path.
-const PLAIN: &str = "\
-protocol: http
-http: {method: GET}
-timeout: 30s
-";
+const PLAIN: &str = include_str!("plain.yaml");
 
 /// Builds the plan.
 pub(super) fn build(flags: &Flags, part: &Part) -> Result<Plan> {

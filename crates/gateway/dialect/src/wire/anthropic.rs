@@ -2,11 +2,10 @@
 //! reference, "Messages" and "Streaming messages".
 
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use super::{Content, CowStr, RawJson, lenient};
 
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Request<'a> {
     #[serde(borrow)]
@@ -37,7 +36,7 @@ pub(crate) struct Message<'a> {
 }
 
 /// A content block of any type; its members depend on the type.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ContentBlock<'a> {
     #[serde(borrow, rename = "type")]
@@ -66,7 +65,7 @@ pub(crate) struct ToolResultBlock<'a> {
     pub(crate) text: Option<CowStr<'a>>,
 }
 
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ImageSource<'a> {
     #[serde(borrow, rename = "type")]
@@ -87,7 +86,7 @@ pub(crate) struct Tool<'a> {
     pub(crate) input_schema: Option<RawJson<'a>>,
 }
 
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct ToolChoice<'a> {
     #[serde(borrow, rename = "type")]

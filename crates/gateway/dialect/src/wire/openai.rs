@@ -2,7 +2,6 @@
 //! reference, "Create chat completion" and "The chat completion chunk object".
 
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use super::{Content, CowStr, RawJson, lenient};
 
@@ -104,7 +103,7 @@ pub(crate) struct Tool<'a> {
     pub(crate) function: Option<Function<'a>>,
 }
 
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Function<'a> {
     #[serde(borrow)]

@@ -18,19 +18,21 @@ use crate::token_tally::TokenFigures;
 
 /// The results of one group of requests: the run, a stage, a scenario, a category, a target, an
 /// operation, or a cell (one stage x scenario x target, and operation where there are any).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// Its stage, if the group belongs to one stage.
+    #[serialize_always]
     pub stage: Option<String>,
     /// Its scenario, if the group belongs to one scenario.
+    #[serialize_always]
     pub scenario: Option<String>,
     /// Its target, if the group belongs to one target.
+    #[serialize_always]
     pub target: Option<String>,
     /// Its category of scenarios, if the group belongs to one category.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
     /// Its operation, if the group belongs to one operation of a tool server or an agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
     /// Whether it belongs to a warm-up stage.
     pub warmup: bool,
@@ -72,14 +74,11 @@ pub struct Group {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub finish_reasons: BTreeMap<String, u64>,
     /// How its streams came; `None` if none began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamDiagnosis>,
     /// The parts of its time that the target reports in headers (`Server-Timing`, and
     /// `response_headers.overhead`), if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_timing: Option<ServerTiming>,
     /// Tokens of its completed requests; `None` if none are known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenFigures>,
     /// Distributions by metric, like `ttft_ms`, in milliseconds; those without a value are left
     /// out.

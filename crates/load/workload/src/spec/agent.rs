@@ -7,7 +7,6 @@ use plimsoll_protocol::Dialect;
 use plimsoll_protocol::rpc::mcp::Revision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use super::{Content, DurationSpec, HttpSpec, McpSpec, PolicyDecisionSpec, ScenarioSpec};
 
@@ -26,7 +25,7 @@ pub enum ToolProtocol {
 /// An agent: the model's responses decide the next request. Plimsoll calls each requested tool at
 /// the target, one after another, and adds its result to the next request to the model. The task
 /// ends with the first response without tool calls.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSpec {

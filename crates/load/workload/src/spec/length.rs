@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use plimsoll_measure::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::error::MAX_TOKENS;
 
@@ -24,7 +23,7 @@ pub enum LengthSpec {
 
 /// A distribution of lengths: `{mean, stddev}`, `{lognormal: {median, p95}}`, `{histogram: {"128":
 /// 3, "512": 1}}`, or `{min, max}` alone for an even one. `min` and `max` bound all of them.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LengthDistribution {

@@ -5,7 +5,6 @@ use plimsoll_protocol::rpc::mcp::Revision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use serde_with::skip_serializing_none;
 
 /// The sessions of the `mcp` protocol. A conversation is a session: the handshake, a step for each
 /// of the scenario's `turns`, and the deletion. Revision 2026-07-28 has only the steps.
@@ -32,7 +31,7 @@ pub struct McpSpec {
 }
 
 /// A step of a session.
-#[skip_serializing_none]
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpStep {

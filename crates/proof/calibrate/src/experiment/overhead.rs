@@ -16,11 +16,7 @@ const PLANTED: f64 = 250.0;
 
 /// Three series in each repeat, request by request in random order: the target, the target with the
 /// overhead, and the target again, which must show no difference.
-const SERIES: &str = "scenarios:
-  - {name: direct, headers: {x-mock-ttft: 500us}}
-  - {name: overhead, headers: {x-mock-ttft: 750us}}
-  - {name: again, headers: {x-mock-ttft: 500us}}
-";
+const SERIES: &str = include_str!("overhead.yaml");
 const DIRECT: ScenarioId = ScenarioId(0);
 const OVERHEAD: ScenarioId = ScenarioId(1);
 const AGAIN: ScenarioId = ScenarioId(2);
