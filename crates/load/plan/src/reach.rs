@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::Serialize;
-use serde_with::{SerializeDisplay, skip_serializing_none};
+use serde_with::SerializeDisplay;
 
 /// Ways to reach the targets.
 #[serde_with::skip_serializing_none]

@@ -22,7 +22,6 @@ const NOISE: f64 = 0.01;
 /// The figures of a run by level of load, with their intervals. Times are in milliseconds.
 #[serde_with::skip_serializing_none]
 #[expect(clippy::struct_field_names, reason = "names of the file")]
-#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Levels {
     /// Version of the layout: `plimsoll.levels/1`.
