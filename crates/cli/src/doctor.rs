@@ -1,11 +1,12 @@
 //! Checks of this host for anything that would distort a measurement. Each check gives a finding
 //! with a severity and a fix.
 
-mod checks;
-mod measured;
+use plimsoll_metrics::Environment;
 
 use crate::environment;
 use crate::fd_limit::FdLimit;
+
+mod measured;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,21 +64,21 @@ pub(crate) fn check_host(fd_limit: Option<FdLimit>) -> Vec<Finding> {
     let machine = environment::read(fd_limit);
     let number = environment::number;
     let seen = [
-        ("open files", checks::fd_limit(fd_limit)),
-        ("local ports", checks::ports(machine.port_range)),
-        ("TIME_WAIT reuse", checks::time_wait(number("/proc/sys/net/ipv4/tcp_tw_reuse"))),
-        ("accept backlog", checks::backlog(number("/proc/sys/net/core/somaxconn"))),
+        ("open files", open_files(fd_limit)),
+        ("local ports", ports(machine.port_range)),
+        ("TIME_WAIT reuse", time_wait(number("/proc/sys/net/ipv4/tcp_tw_reuse"))),
+        ("accept backlog", backlog(number("/proc/sys/net/core/somaxconn"))),
         ("kernel", machine.kernel.clone().map(|version| (Severity::Ok, version))),
-        ("processors", checks::processors(&machine)),
-        ("processor quota", Some(checks::quota(&machine))),
-        ("frequency governor", Some(checks::governor(machine.cpu_governor.as_deref()))),
-        ("load average", checks::load(&machine)),
-        ("CPU steal", checks::steal(machine.steal_share)),
-        ("memory available", checks::memory(environment::memory("MemAvailable"))),
+        ("processors", processors(&machine)),
+        ("processor quota", Some(quota(&machine))),
+        ("frequency governor", Some(governor(machine.cpu_governor.as_deref()))),
+        ("load average", load(&machine)),
+        ("CPU steal", steal(machine.steal_share)),
+        ("memory available", memory(environment::memory("MemAvailable"))),
         ("timer lateness", Some(measured::timer())),
         ("clock", Some(measured::clock(&machine))),
         ("loopback round trip", Some(measured::loopback())),
-        ("build", Some(checks::build(cfg!(debug_assertions)))),
+        ("build", Some(build(cfg!(debug_assertions)))),
     ];
     seen.into_iter().map(|(subject, seen)| Finding::new(subject, seen)).collect()
 }
@@ -97,4 +98,167 @@ fn at_least<T: PartialOrd + Copy>(value: T, good: T, acceptable: T) -> Severity 
 fn at_most<T: PartialOrd + Copy>(value: T, good: T, acceptable: T) -> Severity {
     // The other way round, a number that should be large.
     at_least(std::cmp::Reverse(value), std::cmp::Reverse(good), std::cmp::Reverse(acceptable))
+}
+
+// Checks of the kernel's limits on connections, of the machine, and of its other load.
+
+/// The limit on open files: every connection takes a descriptor.
+fn open_files(limit: Option<FdLimit>) -> Seen {
+    let FdLimit { before, now } = limit?;
+    let raised = if now > before { format!(", raised from {before}") } else { String::new() };
+    Some((at_least(now, 10_000, 1_024), format!("{now}{raised}")))
+}
+
+/// The range of local ports. Every connection to one address takes a port, and keeps it for a
+/// minute after its end.
+fn ports(range: Option<(u16, u16)>) -> Seen {
+    let (first, last) = range?;
+    let count = u32::from(last.saturating_sub(first)) + 1;
+    Some((at_least(count, 28_000, 4_000), format!("{count} ({first}-{last})")))
+}
+
+/// Whether a port in the state `TIME_WAIT` can be used again.
+fn time_wait(reuse: Option<u64>) -> Seen {
+    let (severity, value) = match reuse? {
+        1 => (Severity::Ok, "on"),
+        2 => (Severity::Ok, "on for loopback"),
+        _ => (Severity::Warn, "off"),
+    };
+    Some((severity, value.to_owned()))
+}
+
+/// The number of connections that may wait to be accepted. It matters if the target runs on this
+/// host.
+fn backlog(connections: Option<u64>) -> Seen {
+    let connections = connections?;
+    Some((at_least(connections, 1_024, 0), format!("{connections} connections")))
+}
+
+/// The number of processors that this process may use.
+fn processors(machine: &Environment) -> Seen {
+    let count = machine.cpu_count?;
+    let model = machine.cpu_model.as_deref().unwrap_or("unknown model");
+    let affinity = machine.cpu_affinity.as_deref().unwrap_or("unknown");
+    let value = format!("{count} x {model}; this process may use {affinity}");
+    Some((at_least(usable(machine), 2, 1), value))
+}
+
+fn usable(machine: &Environment) -> u32 {
+    let allowed = machine.cpu_affinity.as_deref().and_then(environment::processor_count);
+    allowed.or(machine.cpu_count).unwrap_or(1)
+}
+
+/// The CPU quota: a control group that has used it up is paused until the next period.
+fn quota(machine: &Environment) -> (Severity, String) {
+    let Some(quota) = machine.cpu_quota else { return (Severity::Ok, "none".to_owned()) };
+    let severity = if quota >= f64::from(usable(machine)) {
+        Severity::Ok
+    } else {
+        at_least(quota, f64::INFINITY, 1.0)
+    };
+    (severity, format!("{quota:.2} processors"))
+}
+
+/// The frequency governor: a processor that slows down or sleeps reacts late.
+fn governor(governor: Option<&str>) -> (Severity, String) {
+    let name = governor.unwrap_or("none, as in most virtual machines");
+    let is_good = governor.is_none_or(|name| name == "performance");
+    (if is_good { Severity::Ok } else { Severity::Warn }, name.to_owned())
+}
+
+/// The load of other programs over the last minute.
+fn load(machine: &Environment) -> Seen {
+    let ((minute, five, fifteen), count) = (machine.load_average?, machine.cpu_count?);
+    let severity = if minute <= f64::from(count) / 2.0 { Severity::Ok } else { Severity::Warn };
+    let value = format!("{minute} {five} {fifteen} (1, 5, 15 minutes) on {count} processors");
+    Some((severity, value))
+}
+
+/// The CPU time that the hypervisor gives to other virtual machines.
+fn steal(share: Option<f64>) -> Seen {
+    let share = share?;
+    Some((at_most(share, 0.01, 0.10), format!("{:.1} % of CPU time", share * 100.0)))
+}
+
+/// The memory that is free or can be freed.
+fn memory(available: Option<u64>) -> Seen {
+    let mib = available? >> 20;
+    Some((at_least(mib, 1_024, 256), format!("{mib} MiB")))
+}
+
+/// Whether this is an optimised build.
+fn build(debug: bool) -> (Severity, String) {
+    let severity = if debug { Severity::Warn } else { Severity::Ok };
+    (severity, env!("PLIMSOLL_BUILD_PROFILE").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(change: impl FnOnce(&mut Environment)) -> Environment {
+        let mut machine = Environment {
+            cpu_count: Some(4),
+            cpu_affinity: Some("0-3".to_owned()),
+            load_average: Some((0.5, 0.5, 0.5)),
+            ..Environment::default()
+        };
+        change(&mut machine);
+        machine
+    }
+
+    #[test]
+    fn machines_have_three_severities() {
+        let pinned = with(|m| m.cpu_affinity = Some("2".to_owned()));
+        for (seen, severity) in [
+            (open_files(Some(FdLimit { before: 1_024, now: 65_536 })), Severity::Ok),
+            (open_files(Some(FdLimit { before: 1_024, now: 4_096 })), Severity::Warn),
+            (open_files(Some(FdLimit { before: 256, now: 256 })), Severity::Bad),
+            (open_files(None), Severity::Warn),
+            (ports(Some((32_768, 60_999))), Severity::Ok),
+            (ports(Some((50_000, 60_000))), Severity::Warn),
+            (ports(Some((60_000, 60_100))), Severity::Bad),
+            (time_wait(Some(2)), Severity::Ok),
+            (time_wait(Some(0)), Severity::Warn),
+            (backlog(Some(4_096)), Severity::Ok),
+            (backlog(Some(128)), Severity::Warn),
+            (processors(&with(|_| {})), Severity::Ok),
+            (processors(&pinned), Severity::Warn),
+            (processors(&Environment::default()), Severity::Warn),
+            (Some(quota(&with(|_| {}))), Severity::Ok),
+            (Some(quota(&with(|m| m.cpu_quota = Some(4.0)))), Severity::Ok),
+            (Some(quota(&with(|m| m.cpu_quota = Some(1.5)))), Severity::Warn),
+            (Some(quota(&with(|m| m.cpu_quota = Some(0.5)))), Severity::Bad),
+            (Some(governor(None)), Severity::Ok),
+            (Some(governor(Some("performance"))), Severity::Ok),
+            (Some(governor(Some("powersave"))), Severity::Warn),
+            (load(&with(|_| {})), Severity::Ok),
+            (load(&with(|m| m.load_average = Some((3.9, 0.0, 0.0)))), Severity::Warn),
+            (steal(Some(0.0)), Severity::Ok),
+            (steal(Some(0.05)), Severity::Warn),
+            (steal(Some(0.2)), Severity::Bad),
+            (memory(Some(8 << 30)), Severity::Ok),
+            (memory(Some(512 << 20)), Severity::Warn),
+            (memory(Some(64 << 20)), Severity::Bad),
+            (Some(build(true)), Severity::Warn),
+        ] {
+            let finding = Finding::new("processors", seen);
+            assert_eq!(finding.severity, severity, "{finding:?}");
+            assert_eq!(finding.fix.is_empty(), severity == Severity::Ok, "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn a_raised_limit_shows_the_old_one() {
+        let (_, value) = open_files(Some(FdLimit { before: 1_024, now: 65_536 })).unwrap();
+        assert_eq!(value, "65536, raised from 1024");
+    }
+
+    #[test]
+    fn every_check_that_can_warn_has_a_fix() {
+        for finding in check_host(None) {
+            let bad = Finding::new(finding.subject, Some((Severity::Bad, String::new())));
+            assert_eq!(bad.fix.is_empty(), finding.subject == "kernel", "{bad:?}");
+        }
+    }
 }

@@ -1,17 +1,16 @@
 //! `plimsoll run`: runs a profile against a target.
 
-mod announcement;
-mod once;
-mod smoke;
-pub(super) mod traffic;
-
 use std::path::Path;
 
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
-use plimsoll_plan::REDACTED;
+use plimsoll_metrics::{DistributionSummary, Group, Metric, RunEnd, RunSummary};
+use plimsoll_plan::{Plan, REDACTED};
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load, show};
+use plimsoll_report::screen::{Rows, Screen, Tone};
+use plimsoll_report::table::Table;
+use plimsoll_report::{format, run_findings, run_requests};
 use plimsoll_runner::Secrets;
 use plimsoll_runner::folder::file;
 
@@ -25,7 +24,11 @@ use crate::flags::{
 };
 use crate::processes::run_plan;
 use crate::progress::Ui;
-use crate::session::{RunOptions, Session};
+use crate::session::{FinishedRun, RunOptions, Session};
+
+mod announcement;
+mod once;
+pub(super) mod traffic;
 
 const AFTER: &str = include_str!("run.txt").trim_ascii_end();
 
@@ -88,10 +91,10 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     overrides = flags.load.add_to(overrides, given, |usual| Ok(load_with(usual)?.stages))?;
     let mut plan = load_with(&overrides)?;
     if flags.smoke {
-        overrides = overrides.with("smoke", "stages", smoke::STAGES);
-        overrides = overrides.with("smoke", "max_requests", smoke::requests(&plan));
+        overrides = overrides.with("smoke", "stages", STAGES);
+        overrides = overrides.with("smoke", "max_requests", requests(&plan));
         plan = load_with(&overrides)?;
-        smoke::prepare(&mut plan);
+        prepare(&mut plan);
     }
     if Secrets::of(&plan).is_missing_one() {
         let why = format!(
@@ -124,10 +127,10 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     let finished = run_plan(&mut session, plan, &options)?;
     if flags.smoke && options.show == Show::Nothing {
-        console::print_screen(&smoke::screen(&finished))?;
+        console::print_screen(&screen(&finished))?;
     }
     session.linger();
-    Ok(if flags.smoke { smoke::exit(&finished.summary) } else { finished.exit })
+    Ok(if flags.smoke { exit(&finished.summary) } else { finished.exit })
 }
 
 /// The profile that is meant: of the folder of a run, or of its plan.json, the profile in it.
@@ -148,6 +151,99 @@ fn profile_of(named: &str) -> Result<String> {
         file::PROFILE
     );
     Err(UsageError(why).into())
+}
+
+// `plimsoll run --smoke`: checks that each scenario is answered. The few requests measure nothing
+// else.
+
+/// One user, who gets time enough for slow answers; `max_requests` ends it.
+const STAGES: &str = "1:10m";
+
+/// Requests for each scenario, on average.
+const EACH: usize = 10;
+
+/// The most scenarios that are shown.
+const MOST: usize = 20;
+
+/// The number of requests that a plan's smoke sends.
+fn requests(plan: &Plan) -> String {
+    (EACH * plan.scenarios.len()).to_string()
+}
+
+/// Gives every scenario its share, and leaves out the bounds, which so few requests cannot show.
+fn prepare(plan: &mut Plan) {
+    for scenario in plan.scenarios.iter_mut().filter(|scenario| scenario.weight > 0.0) {
+        scenario.weight = 1.0;
+    }
+    plan.thresholds.clear();
+}
+
+/// Answers by scenario.
+fn screen(run: &FinishedRun) -> Screen {
+    let summary = &run.summary;
+    let mut screen = Screen::new(run.rest.clone());
+    let metadata = &summary.metadata;
+    let urls: Vec<_> = metadata.targets.iter().map(|target| target.url.as_str()).collect();
+    screen.title(&format!("smoke of {}: {}", metadata.run.name, urls.join(", ")));
+    let mut table = Table::new(["", "answered", "mean time", "mean TTFT"]);
+    for group in &summary.results.by_scenario {
+        table.row(row(group));
+    }
+    screen.rows("", Rows { table, unit: "scenarios", most: MOST, ..Rows::default() });
+    screen.stands_out(run_findings(summary));
+    screen.fact(&run_requests(summary));
+    let (tone, text) = verdict(summary);
+    screen.verdict(tone, &text);
+    screen
+}
+
+/// The outcome: 1 where a scenario was not answered.
+fn exit(summary: &RunSummary) -> Exit {
+    match (summary.metadata.run.ended, verdict(summary).0) {
+        (RunEnd::Interrupted, _) => Exit::Interrupted,
+        (_, Tone::Good) => Exit::Pass,
+        (_, Tone::Bad) => Exit::Fail,
+        (_, Tone::Unsure) => Exit::Inconclusive,
+    }
+}
+
+fn row(group: &Group) -> [String; 4] {
+    let name = group.scenario.clone().unwrap_or_default();
+    let answered = format!("{} of {}", group.counters.ok(), group.counters.scheduled);
+    let [response, ttft] = [Metric::ResponseTime, Metric::Ttft].map(|metric: Metric| {
+        format::limited_time(group.distribution(metric).map(DistributionSummary::mean_figure))
+    });
+    [name, answered, response, ttft]
+}
+
+fn verdict(summary: &RunSummary) -> (Tone, String) {
+    if summary.metadata.run.ended == RunEnd::Interrupted {
+        return (Tone::Unsure, "INTERRUPTED: not all requests were sent".to_owned());
+    }
+    let groups = &summary.results.by_scenario;
+    let broken = groups.iter().filter(|group| group.counters.unexpected > 0);
+    let broken: Vec<_> = broken
+        .map(|group| {
+            let name = group.scenario.as_deref().unwrap_or_default();
+            format!("{name} {} of {}", group.counters.ok(), group.counters.scheduled)
+        })
+        .collect();
+    if !broken.is_empty() {
+        return (Tone::Bad, format!("FAIL: not every request was answered: {}", broken.join(", ")));
+    }
+    let was_tried = |name: &&String| {
+        let own = groups.iter().find(|group| group.scenario.as_ref() == Some(name));
+        own.is_some_and(|group| group.counters.scheduled > 0)
+    };
+    let untried: Vec<_> =
+        summary.metadata.scenarios.iter().filter(|name| !was_tried(name)).cloned().collect();
+    if !untried.is_empty() {
+        let names = untried.join(", ");
+        return (Tone::Unsure, format!("INCONCLUSIVE: no request was sent for {names}"));
+    }
+    let (all, scenarios) = (summary.results.total.counters.scheduled, groups.len());
+    let of = if scenarios == 1 { "the scenario" } else { "each scenario" };
+    (Tone::Good, format!("PASS: {of} was answered, {all} of {all} requests"))
 }
 
 #[cfg(test)]

@@ -36,8 +36,8 @@ const NAMES: [(&str, Quantity); 10] = [
     ("duration", Quantity::Duration),
 ];
 
-/// Complete headings without units, behind the name of their quantity; [`statistic`] parses statistics
-/// of a time.
+/// Complete headings without units, behind the name of their quantity; [`statistic`] parses
+/// statistics of a time.
 const HEADINGS: &str = include_str!("headings.txt");
 
 /// Names of the time from a request to the end of its response.
@@ -63,7 +63,7 @@ impl Column {
 
     fn read(heading: &str) -> Option<Self> {
         let (name, unit) = split_unit(&heading.to_lowercase());
-        let (quantity, of) = match heading(&name) {
+        let (quantity, of) = match quantity_of(&name) {
             Some(quantity) => (quantity, String::new()),
             None => statistic(&name)?,
         };
@@ -96,7 +96,7 @@ impl fmt::Display for Column {
 }
 
 /// The quantity of a complete heading.
-fn heading(name: &str) -> Option<Quantity> {
+fn quantity_of(name: &str) -> Option<Quantity> {
     let quantity = HEADINGS.lines().find_map(|line| {
         let (quantity, headings) = line.split_once(": ")?;
         headings.split(", ").any(|known| known == name).then_some(quantity)

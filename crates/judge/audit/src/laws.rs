@@ -1,8 +1,10 @@
 //! The five laws, each applied to one row.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::column::{Column, Quantity};
 use crate::figure::{Dimension, Figure};
-use crate::finding::{Finding, Level};
 use crate::table::Row;
 
 /// Tolerance factor for true rows: requests may start before the window or end after it, and the
@@ -233,4 +235,29 @@ fn samples(cells: &[Cell<'_>]) -> Vec<String> {
         format!("{} rests on {}; it needs {:.0}", cell.named(), count.named(), 1.0 / (1.0 - share))
     });
     text.into_iter().collect()
+}
+
+// A violated law.
+
+/// A law that a row violates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Finding {
+    /// Line of the row.
+    pub line: usize,
+    /// Whether the figures are impossible, or only unsupported.
+    pub level: Level,
+    /// Name of the law.
+    pub law: &'static str,
+    /// The contradicting figures and the arithmetic.
+    pub text: String,
+}
+
+/// Severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// No measurement can produce these figures together.
+    Impossible,
+    /// The figures may be true, but the samples do not support them.
+    Unsupported,
 }

@@ -7,7 +7,6 @@
 mod column;
 mod error;
 mod figure;
-mod finding;
 mod laws;
 mod table;
 
@@ -18,7 +17,7 @@ use serde::Serialize;
 
 pub use column::Mapping;
 pub use error::AuditError;
-pub use finding::{Finding, Level};
+pub use laws::{Finding, Level};
 
 use column::Column;
 use table::Table;

@@ -1,6 +1,6 @@
 //! A comparison of old and new runs, stored as `comparison.json`.
 
-use plimsoll_metrics::{Level, RunEnd, Verdict};
+use plimsoll_metrics::{DistributionSummary, Level, Metric, RunEnd, Verdict};
 use plimsoll_run_files::{RunFileError, read_stored};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,6 @@ use crate::gates::{self, GateResult};
 use crate::judge::Rule;
 use crate::machine::{self, Difference};
 use crate::stored_run::StoredRun;
-use crate::times::Times;
 use crate::{defaults, simple};
 
 /// Version of the layout of `comparison.json`.
@@ -244,4 +243,32 @@ fn alternating(base: &[StoredRun], new: &[StoredRun]) -> Option<bool> {
     order.sort_by_key(|(run, is_new)| (run.summary.metadata.run.started_unix_ns, *is_new));
     let changes = order.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
     Some(changes >= smaller)
+}
+
+// Times of the compared runs, stored so that a page can draw them without the run folders.
+
+/// Times of all requests of each run, without warm-up, in the headline figure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Times {
+    /// Figure, such as `response_time_ms`.
+    pub metric: String,
+    /// Times of each old run; `null` if it has none.
+    pub base: Vec<Option<DistributionSummary>>,
+    /// Times of each new run.
+    pub new: Vec<Option<DistributionSummary>>,
+}
+
+impl Times {
+    /// Collects the times of comparable runs; `None` if no run has any.
+    pub(crate) fn of(base: &[StoredRun], new: &[StoredRun]) -> Option<Self> {
+        let metric: Metric = base.first()?.summary.metadata.headline_time();
+        let [base, new] = [base, new].map(|runs| {
+            runs.iter()
+                .map(|run| run.summary.results.total.distribution(metric).cloned())
+                .collect::<Vec<_>>()
+        });
+        let times = Self { metric: metric.key().to_owned(), base, new };
+        let any = times.base.iter().chain(&times.new).any(Option::is_some);
+        any.then_some(times)
+    }
 }

@@ -28,12 +28,11 @@ mod screen;
 mod simple;
 mod stored_run;
 mod text;
-mod times;
 
+pub use comparison::Times;
 pub use comparison::{Comparison, Options, RunRef, SCHEMA, compare};
 pub use error::CompareError;
 pub use gates::GateResult;
 pub use judge::Rule;
 pub use plimsoll_metrics::Verdict;
 pub use stored_run::StoredRun;
-pub use times::Times;

@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use plimsoll_measure::CacheState;
+
 use crate::error::{JoinError, quoted};
 use crate::map::{Field, LogOf, Map};
 use crate::matcher::Joiner;
 use crate::preset::{MapChoice, choose};
 use crate::progress::{Progress, Reading};
-use crate::result::{GroupTimes, Join, MatchCounts, SCHEMA, StageTimes, Verdict};
+use crate::result::{Caches, GroupTimes, Join, MatchCounts, SCHEMA, StageTimes, Verdict};
 use crate::run::{Fate, Request, Run, RunChoice, run_id};
-use crate::{caches, check, rows, source, stage_times, stated_times, times};
+use crate::{check, rows, source, stage_times, times};
 
 /// Share of requests outside the period of the log above which the join is inconclusive.
 const UNCOVERED: f64 = 0.01;
@@ -63,8 +65,8 @@ pub fn join(
     let log_of = map.log_of;
     let (times, stages) =
         refused.as_ref().map_or_else(|| both_times(&joiner), |_| Default::default());
-    let caches = caches::caches(joiner.run);
-    let stated = stated_times::stated_times(joiner.run, log_of);
+    let caches = caches(joiner.run);
+    let stated = stage_times::stated_times(joiner.run, log_of);
     let notes = notes(&joiner);
     let verdict = verdict(&joiner, options.allow_lost);
     let Joiner { books, disagreements, examples, .. } = joiner;
@@ -196,4 +198,24 @@ fn notes(joiner: &Joiner<'_, '_>) -> Vec<String> {
         );
     }
     notes
+}
+
+// Cache results according to the log and the response headers.
+
+/// Counts over all matched requests; `None` if the log has no cache states.
+pub(crate) fn caches(run: &Run) -> Option<Caches> {
+    let mut caches = Caches::default();
+    for request in run.requests.iter().filter(|request| request.rows > 0) {
+        match request.log.cache {
+            Some(CacheState::Hit) => caches.hits += 1,
+            Some(CacheState::Miss) => caches.misses += 1,
+            Some(CacheState::Bypass) => caches.bypassed += 1,
+            None => caches.unknown += 1,
+        }
+        let both = request.cache.zip(request.log.cache);
+        let unlike = both
+            .is_some_and(|(header, log)| (header == CacheState::Hit) != (log == CacheState::Hit));
+        caches.unlike_headers += u64::from(unlike);
+    }
+    (caches.hits + caches.misses + caches.bypassed > 0).then_some(caches)
 }

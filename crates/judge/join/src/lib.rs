@@ -14,7 +14,6 @@
 //! Memory grows with the requests of the run, not with the rows of the log, because the log is read
 //! once, row by row. Only durations are compared, so clocks need not agree.
 
-mod caches;
 mod cell;
 mod check;
 mod error;
@@ -22,7 +21,6 @@ mod id;
 mod join;
 mod json_row;
 mod lines;
-mod log_row;
 mod map;
 #[expect(clippy::excessive_nesting, reason = "one walk over rows, read from top to bottom")]
 mod matcher;
@@ -33,7 +31,6 @@ mod rows;
 mod run;
 mod source;
 mod stage_times;
-mod stated_times;
 mod text;
 mod time;
 mod times;

@@ -1,18 +1,21 @@
 //! Judges one round: from blocks to a result.
 
 use plimsoll_measure::{Block, Nanos};
+use plimsoll_metrics::{Bound, Comparison};
+use plimsoll_report::format;
 use plimsoll_rules::{Finding, Level};
 use plimsoll_stats::Looks;
 
 use crate::batching::Batching;
+use crate::claims::FAILURES;
 use crate::comparisons::{headline, whole_time};
 use crate::facts::{Facts, Schedule};
 use crate::pairs::Run;
-use crate::result::{SCHEMA, Stopping, Versus};
+use crate::result::{Kind, SCHEMA, Stopping, TargetResult, Versus};
+use crate::role::Role;
 use crate::threshold::AddedThreshold;
 use crate::{
-    answers, claims, control, cpu, differences, disturbance, errors, findings, margin, policy,
-    targets,
+    answers, claims, control, cpu, differences, disturbance, errors, outage, policy, targets,
 };
 
 /// Judges the targets of a run from its blocks, which may come in any order and exclude the
@@ -100,7 +103,158 @@ pub(crate) fn conclude(versus: &mut Versus, thresholds: &[AddedThreshold]) {
     versus.claims = claims::claims(versus);
     versus.thresholds = AddedThreshold::judge_all(thresholds, versus);
     if let Some(share) = versus.margin {
-        (versus.worse_than_margin, versus.margin_unknown) = margin::worse(versus, share);
+        (versus.worse_than_margin, versus.margin_unknown) = worse(versus, share);
     }
-    versus.findings = findings::findings(versus);
+    versus.findings = findings(versus);
+}
+
+// The findings on a comparison, ordered by urgency.
+
+/// Smallest reported difference between two shares of reused connections.
+const REUSED_DIFFER: f64 = 0.01;
+/// The difference must also exceed this many standard errors, to exclude chance.
+const STANDARD_ERRORS: f64 = 3.0;
+
+/// All findings except single differences: outages, different answers, then the rest by code.
+pub(crate) fn findings(versus: &Versus) -> Vec<Finding> {
+    // The finding on an outage already reports the failures.
+    let is_down = |name: &str| {
+        let target = versus.targets.iter().find(|target| target.name == name);
+        target.is_some_and(|target| target.outage.is_some())
+    };
+    let failures = versus.claims.iter().filter(|claim| claim.holds && claim.about == FAILURES);
+    let failures = failures.filter(|claim| !is_down(&claim.target));
+    let setup = versus.targets.iter().filter(|target| !is_down(&target.name));
+    let setup = setup.flat_map(|target| target.setup.iter().cloned());
+    versus
+        .targets
+        .iter()
+        .filter_map(outage::finding)
+        .chain(versus.other_answers())
+        .chain(failures.map(crate::result::Claim::finding))
+        .chain(control::finding(versus))
+        .chain(setup)
+        .chain(connections(&versus.targets))
+        .chain(disturbance::findings(versus))
+        .collect()
+}
+
+/// The finding on targets with different shares of reused connections.
+fn connections(targets: &[TargetResult]) -> Option<Finding> {
+    // Failures close connections.
+    if targets.iter().any(|target| target.failed as f64 > REUSED_DIFFER * target.turns as f64) {
+        return None;
+    }
+    let mut reused: Vec<(&TargetResult, f64)> =
+        targets.iter().filter_map(|target| Some((target, target.reused?))).collect();
+    let shares: Vec<_> = reused
+        .iter()
+        .map(|(target, share)| format!("{} {}", target.name, format::share(*share)))
+        .collect();
+    reused.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let ((least, low), (most, high)) = (reused.first()?, reused.last()?);
+    let error = (variance(*low, least.turns) + variance(*high, most.turns)).sqrt();
+    (high - low > REUSED_DIFFER.max(STANDARD_ERRORS * error))
+        .then(|| Finding::new(405).with("shares", shares.join(", ")).with("least", &least.name))
+}
+
+/// Variance of a share of this many turns. One success and one failure are added, because a share
+/// of a single turn is not certain (Agresti and Caffo, 2000).
+fn variance(share: f64, turns: u64) -> f64 {
+    let turns = turns as f64;
+    let share = (share * turns + 1.0) / (turns + 2.0);
+    share * (1.0 - share) / (turns + 2.0)
+}
+
+// Judges every target except the best by the margin.
+
+/// Statements on targets that are worse than the best one by more than the margin, and on targets
+/// for which this is unknown. The order of the targets does not matter. The upstream takes no part,
+/// because no target can be as fast.
+pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) {
+    let judged = versus.targets.iter().filter(|target| target.role != Role::Control);
+    let judged: Vec<_> = judged.filter(|target| !target.direct).collect();
+    let medians = judged
+        .iter()
+        .filter_map(|target| Some((&*target.name, target.own(versus.headline)?.p50_between_ns?)));
+    let Some((best, median)) = medians.min_by(|a, b| a.1.1.total_cmp(&b.1.1)) else {
+        return (Vec::new(), vec!["no target has a median".to_owned()]);
+    };
+    let (mut worse, mut unknown) = (Vec::new(), Vec::new());
+    let limit = format::percent(margin);
+    for target in judged.iter().filter(|target| target.name != best) {
+        let name = &target.name;
+        match keeps(
+            |among| against(versus, name, best, among),
+            [median.0, median.1],
+            margin,
+            judged.len() - 1,
+        ) {
+            Some(true) => {}
+            Some(false) => worse.push(format!("{name} is worse than {best} by more than {limit}")),
+            None => unknown.push(format!(
+                "inconclusive whether {name} is worse than {best} by more than {limit}"
+            )),
+        }
+    }
+    if judged.len() < 2 {
+        unknown.push(format!("no target can be compared with {best}"));
+    }
+    (worse, unknown)
+}
+
+/// Whether a target's difference to the best one is within the margin: a share of the best one's
+/// median, which itself is known only within the measurement error.
+fn keeps(
+    added: impl Fn(usize) -> Option<[f64; 2]>,
+    median: [f64; 2],
+    margin: f64,
+    among: usize,
+) -> Option<bool> {
+    let [least, most] = median;
+    let between = added(1)?;
+    let bound = Bound::new(Comparison::AtMost, 0.0);
+    bound.judge(
+        |among| {
+            let [low, high] = added(among).unwrap_or(between);
+            [low - most * margin, high - least * margin]
+        },
+        among,
+    )
+}
+
+/// Limits of the median difference between `name` and `best`, as one of `among` tests.
+fn against(versus: &Versus, name: &str, best: &str, among: usize) -> Option<[f64; 2]> {
+    let headline = versus.headline;
+    let median = |target, reference| {
+        versus.difference(target, reference, headline, Kind::Added, "p50")?.limits_among(among)
+    };
+    median(name, best).or_else(|| median(best, name).map(|[low, high]| [-high, -low]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str, turns: u64, reused: f64) -> TargetResult {
+        TargetResult {
+            name: name.to_owned(),
+            turns,
+            reused: Some(reused),
+            ..TargetResult::default()
+        }
+    }
+
+    #[test]
+    fn shares_that_chance_explains_are_not_named() {
+        // 17 of 21 and 16 of 20 differ by a single connection.
+        assert_eq!(connections(&[target("a", 21, 0.809), target("b", 20, 0.8)]), None);
+        assert_eq!(connections(&[target("a", 1, 1.0), target("b", 1, 0.0)]), None);
+        assert_eq!(connections(&[target("a", 60, 0.9), target("b", 60, 0.8)]), None);
+        // 100 of 1,000 fewer; the standard error is 1.6 %.
+        let found = connections(&[target("a", 1_000, 0.9), target("b", 1_000, 0.8)]).unwrap();
+        assert!(found.text().contains("(a 90.00%, b 80.00%)"), "{}", found.text());
+        assert!(found.fix().contains("keep-alive at b"), "{}", found.fix());
+        assert!(connections(&[target("a", 1_000, 1.0), target("b", 1_000, 0.0)]).is_some());
+    }
 }

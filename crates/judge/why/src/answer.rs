@@ -7,8 +7,8 @@ use plimsoll_rules::Finding;
 
 use crate::load::{Stage, deciding, is_flat, stages};
 use crate::result::{Answer, Observed, SCHEMA, Split, State, Suspect, Why};
-use crate::split::split;
-use crate::{cpu, role, server_timing};
+use crate::split::{split, stated_timing};
+use crate::{cpu, role};
 
 /// Share of failed requests above which the load has a fault rather than a bottleneck.
 const MOSTLY_FAILED: f64 = 0.5;
@@ -43,7 +43,7 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
     let found = case.bottleneck(split.as_ref());
     let answer = found.as_ref().map_or(Answer::None, |(answer, _)| *answer);
     let finding = found.map(|(_, finding)| finding);
-    let own_word = server_timing::of_stage(stage);
+    let own_word = stated_timing(stage);
     Why { answer, finding, load: Some(load), observed, split, no_split, own_word, ..none }
 }
 

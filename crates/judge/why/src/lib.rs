@@ -17,7 +17,6 @@ mod cpu;
 mod load;
 mod result;
 mod role;
-mod server_timing;
 mod split;
 mod text;
 

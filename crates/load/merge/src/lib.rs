@@ -13,10 +13,8 @@ mod health;
 mod merged;
 mod metadata;
 mod rows;
-mod server_parts;
 mod shard;
 mod shard_set;
-mod verdict;
 
 pub use error::MergeError;
 pub use merged::{Judges, Merged};

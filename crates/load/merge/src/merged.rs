@@ -1,16 +1,16 @@
 //! The result of all shards together.
 
-use plimsoll_measure::{Nanos, StageId, Stripe};
+use plimsoll_measure::{NAMED_PARTS, Nanos, StageId, Stripe};
 use plimsoll_metrics::{
-    Limit, Losses, Metric, RunEnd, RunExemplars, RunMetadata, RunSummary, ShardPart, ShardState,
-    Snapshot, StageInfo, TaskTally, TimeRecord, TimeSeries,
+    Judgement, Level, Limit, Losses, Metric, RunEnd, RunExemplars, RunMetadata, RunSummary,
+    ShardPart, ShardState, Snapshot, StageInfo, TaskTally, TimeRecord, TimeSeries,
 };
 use plimsoll_run_files::Counts;
 
 use crate::error::MergeError;
 use crate::shard::Shard;
 use crate::shard_set::ShardSet;
-use crate::{exemplars, health, metadata, server_parts, verdict};
+use crate::{exemplars, health, metadata};
 
 /// Limits for the merged result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,7 +45,7 @@ impl Sum {
     fn add(&mut self, shard: &Shard, counts: Counts) {
         let Counts { mut snapshot, series, tasks, .. } = counts;
         let names = &shard.metadata().server_parts;
-        let numbers = server_parts::number(&mut self.server_parts, names);
+        let numbers = number(&mut self.server_parts, names);
         snapshot.renumber_server_parts(&numbers);
         self.snapshot.merge(snapshot);
         self.tasks.merge(&tasks);
@@ -129,7 +129,7 @@ impl ShardSet {
         if self.was_interrupted() {
             summary.metadata.run.ended = RunEnd::Interrupted;
         }
-        verdict::apply(&mut summary);
+        apply(&mut summary);
         let kept = self.shards.iter().map(Shard::exemplars);
         let kept: Vec<_> = kept.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         Ok(Merged { exemplars: exemplars::merge(kept), record, summary })
@@ -218,5 +218,60 @@ pub(crate) fn align(parts: &mut [Part]) {
     for part in parts {
         let started = part.started_unix_ns;
         part.shown.start_s = started.map(|started| Nanos::new(started - first).as_secs_f64());
+    }
+}
+
+// Judges the whole by the findings about its shards.
+
+/// Findings of shards that did not carry the planned load.
+const SHARDS: [u16; 2] = [109, 110];
+
+/// Applies the rules to all shards. Limits are not judged if the load was not as planned.
+fn apply(summary: &mut RunSummary) {
+    summary.find();
+    let is_of_shards = |code: &u16| SHARDS.contains(code);
+    let why = summary
+        .of_level(Level::Invalid)
+        .find(|finding| is_of_shards(&finding.code))
+        .map(|finding| finding.text().trim_end_matches('.').to_owned());
+    let Some(why) = why else { return };
+    for threshold in &mut summary.thresholds {
+        threshold.judgement = Judgement::Inconclusive(why.clone());
+        threshold.level = None;
+    }
+}
+
+// The names of the parts that targets state in headers. Each shard numbers them as they come.
+
+/// Adds the names of a shard to those that are known, and returns the common number of each of its
+/// own; `None` for those beyond the ones that have a number.
+pub(crate) fn number(known: &mut Vec<String>, names: &[String]) -> Vec<Option<usize>> {
+    names
+        .iter()
+        .map(|name: &String| {
+            let found = known.iter().position(|other| other == name);
+            found.or_else(|| {
+                let free = known.len();
+                (free < NAMED_PARTS).then(|| {
+                    known.push(name.clone());
+                    free
+                })
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_name_has_the_same_number_in_all_shards() {
+        let names = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let mut known = Vec::new();
+        assert_eq!(number(&mut known, &names("db auth")), [Some(0), Some(1)]);
+        assert_eq!(number(&mut known, &names("auth cache db")), [Some(1), Some(2), Some(0)]);
+        let many = number(&mut known, &names("a b c d e f g"));
+        assert_eq!(many, [Some(3), Some(4), Some(5), Some(6), Some(7), None, None]);
     }
 }

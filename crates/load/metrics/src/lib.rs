@@ -33,7 +33,6 @@ mod findings;
 pub mod group_stats;
 pub mod health;
 pub mod limit;
-pub mod process_track;
 pub mod process_use;
 pub mod quantile;
 pub mod recorder;
@@ -75,7 +74,7 @@ pub use limit::{
 pub use plimsoll_rules::{Finding, Level, Rule};
 pub use plimsoll_stats::runs::Worse;
 pub use plimsoll_stats::{NoIntervalReason, samples_needed, samples_that_agree};
-pub use process_track::ProcessTrack;
+pub use process_use::ProcessTrack;
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile};
 pub use recorder::Recorder;

@@ -8,7 +8,6 @@ mod bound;
 mod gate;
 mod grammar;
 mod judge;
-mod measure;
 
 use std::fmt;
 

@@ -312,8 +312,8 @@ impl ProfileCheck<'_> {
     }
 }
 
-/// Labels that Plimsoll sets on its Prometheus metrics; the last three are those of a scrape, and of
-/// the group of a push.
+/// Labels that Plimsoll sets on its Prometheus metrics; the last three are those of a scrape, and
+/// of the group of a push.
 const RESERVED_LABELS: &str = include_str!("reserved_labels.txt");
 
 /// Whether Prometheus accepts the label: `[a-zA-Z_][a-zA-Z0-9_]*`, without a leading double

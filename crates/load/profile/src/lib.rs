@@ -14,7 +14,6 @@
 //!
 //! The crate has no sockets, results or terminal.
 
-mod builtin;
 mod byte_size;
 mod check;
 mod env_vars;
@@ -59,7 +58,6 @@ debug_only! {
     TargetFile: name;
 }
 
-pub use builtin::{names as builtin_names, profile as builtin};
 pub use byte_size::{ByteSize, ParseSizeError};
 pub use check::Purpose;
 pub use env_vars::EnvVars;
@@ -69,4 +67,5 @@ pub use path::{ConfigPath, Step};
 pub use resolve::{load, parse, show};
 pub use schema::schema;
 pub use source::Profile;
+pub use source::{names as builtin_names, profile as builtin};
 pub use spec::{Behaviour, ProfileFile, RoleFile, ScenarioFile, TargetFile, VersusFile};

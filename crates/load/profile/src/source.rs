@@ -8,7 +8,7 @@ use plimsoll_plan::is_builtin;
 
 use crate::error::{Fault, Problem, Problems, ValueSource};
 use crate::path::ConfigPath;
-use crate::{builtin, suggest};
+use crate::suggest;
 
 /// The text of a profile, with its source.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ impl Profile {
     /// # Errors
     /// Neither exists, or the file cannot be read.
     pub fn open(name_or_path: &str) -> Result<Self, Problems> {
-        if let Some(text) = builtin::profile(name_or_path) {
+        if let Some(text) = profile(name_or_path) {
             return Ok(Self {
                 source: ValueSource::File(name_or_path.to_owned()),
                 name: name_or_path.to_owned(),
@@ -91,7 +91,7 @@ pub(crate) const fn is_plain(c: char) -> bool {
 }
 
 fn unreadable(path: &str, error: &io::Error) -> Problems {
-    let names: Vec<_> = builtin::names().collect();
+    let names: Vec<_> = names().collect();
     let fix = if path.contains(['/', '.']) {
         "give the path of a profile, or the name of a built-in one".to_owned()
     } else {
@@ -105,4 +105,44 @@ fn unreadable(path: &str, error: &io::Error) -> Problems {
 pub(crate) fn plain_error(error: &io::Error) -> String {
     let message = error.to_string();
     message.split(" (os error").next().unwrap_or_default().to_lowercase()
+}
+
+// The built-in profiles, to run unchanged or as a starting point.
+
+/// Name and text of a built-in profile.
+type Builtin = (&'static str, &'static str);
+
+macro_rules! shipped {
+    ($($name:literal: $path:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../profiles/", $path)))),+]
+    };
+}
+
+const PROFILES: &[Builtin] = shipped![
+    "realistic": "realistic.yaml",
+    "minimal": "minimal.yaml",
+    "cross-ingress": "cross-ingress.yaml",
+    "perf-128-nonstream": "perf-128-nonstream.yaml",
+    "perf-128-stream": "perf-128-stream.yaml",
+    "perf-550-nonstream": "perf-550-nonstream.yaml",
+    "perf-550-stream": "perf-550-stream.yaml",
+    "perf-hotpath-nonstream": "perf-hotpath-nonstream.yaml",
+    "perf-hotpath-stream": "perf-hotpath-stream.yaml",
+    "policy": "policy.yaml",
+    "policy-llm": "policy-llm.yaml",
+    "mcp-tools": "mcp-tools.yaml",
+    "a2a": "a2a.yaml",
+    "agent-loop": "agent-loop.yaml",
+    "azure-trace": "azure-trace.yaml",
+    "mooncake-trace": "mooncake-trace.yaml",
+];
+
+/// The text of the built-in profile `name`.
+pub fn profile(name: &str) -> Option<&'static str> {
+    PROFILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// Names of the built-in profiles, the most general one first.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PROFILES.iter().map(|(name, _)| *name)
 }

@@ -8,7 +8,6 @@ use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, RATES};
 use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, RunSummary};
 
-use crate::error::ReportError;
 use crate::escape::one_line;
 
 /// The summary's cells as CSV. A figure without a value is an empty field; one that must not be
@@ -135,4 +134,15 @@ fn pairs<K: Display, T>(map: &BTreeMap<K, T>, show: impl Fn(&T) -> String) -> St
 
 fn optional(value: Option<f64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+// Errors of this crate.
+
+/// An error of writing a report.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// A summary could not be written as CSV. Remedy: none; writing to memory does not fail.
+    #[error("the summary cannot be written as CSV: {0}")]
+    Csv(String),
 }

@@ -11,7 +11,6 @@
 
 mod color;
 mod csv;
-mod error;
 mod escape;
 pub mod exposition;
 pub mod format;
@@ -23,8 +22,8 @@ mod shards;
 mod shown_summary;
 pub mod table;
 
+pub use csv::ReportError;
 pub use csv::{csv, stages_csv};
-pub use error::ReportError;
 pub use escape::printable;
 pub use prometheus::prometheus;
 pub use run_screen::{

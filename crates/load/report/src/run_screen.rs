@@ -2,7 +2,6 @@
 //! verdict, which a screen shows; and the chapters of its file.
 
 mod chapters;
-mod findings;
 mod headline;
 mod stages;
 mod thresholds;
@@ -10,9 +9,9 @@ mod verdict;
 
 use plimsoll_metrics::{Level, QUANTILES, RunMetadata, RunSummary, TaskGroup, TaskTime};
 
-pub use findings::{item as finding_item, run_findings, run_notes};
 pub use thresholds::run_bounds;
 pub use verdict::run_verdict;
+pub use verdict::{item as finding_item, run_findings, run_notes};
 
 use crate::format;
 use crate::screen::{Rest, Screen, Style, debug_build};
@@ -28,15 +27,15 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
     let summary = &*shown_summary(summary);
     let mut screen = Screen::new(rest);
     screen.title(&title(summary));
-    let failures = findings::of_levels(summary, &[Level::Fail, Level::Invalid]);
+    let failures = verdict::of_levels(summary, &[Level::Fail, Level::Invalid]);
     let count = failures.len();
     screen.findings(failures, count);
     thresholds::add(&mut screen, summary);
     let of_target = summary.of_level(Level::Warning).filter(|found| found.code / 100 == 2).count();
-    screen.findings(findings::of_levels(summary, &[Level::Warning]), of_target.min(WARNINGS));
+    screen.findings(verdict::of_levels(summary, &[Level::Warning]), of_target.min(WARNINGS));
     stages::add(&mut screen, summary);
-    screen.stands_out(findings::of_levels(summary, &[Level::Note]));
-    screen.stands_out(findings::notes(summary));
+    screen.stands_out(verdict::of_levels(summary, &[Level::Note]));
+    screen.stands_out(verdict::notes(summary));
     facts(&mut screen, summary);
     screen.details(details(summary));
     chapters::add(&mut screen, summary);

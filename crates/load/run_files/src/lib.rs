@@ -21,7 +21,6 @@ pub mod pairs;
 mod rebuild;
 pub mod row;
 mod row_file;
-mod shard_signs;
 mod shard_status;
 mod stored;
 mod task_row;
@@ -33,8 +32,8 @@ pub use interval_log::interval_log;
 pub use rebuild::{Rebuilt, rebuild};
 pub use row::{ParsedRow, RowContext, RowNames, parse_row, row_time, write_row};
 pub use row_file::{RowFormat, RowWriter, find_rows, open_rows};
-pub use shard_signs::{ShardProgress, ShardSign};
 pub use shard_status::{FileDigest, ShardStatus};
+pub use shard_status::{ShardProgress, ShardSign};
 pub use stored::{
     changed_files, changed_since, exemplars_json, read as read_stored, read_exemplars,
     read_shard_progress, read_shard_sign, read_shard_status, read_summary, read_timeline,

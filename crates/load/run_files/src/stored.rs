@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RunFileError;
-use crate::shard_signs::{ShardProgress, ShardSign};
 use crate::shard_status::{FileDigest, ShardStatus};
+use crate::shard_status::{ShardProgress, ShardSign};
 
 macro_rules! files {
     ($($file:literal $type:ident: $layout:expr, $write:ident, $read:ident;)+) => {$(

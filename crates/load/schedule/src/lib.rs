@@ -21,13 +21,12 @@ pub mod rate;
 pub mod schedule;
 pub mod spec;
 pub mod stage_table;
-pub mod virtual_users;
 
 pub use arrivals::{Arrival, ArrivalIter};
 pub use error::{ScheduleError, StageFault, StageProblem};
 pub use pairs::{PairMode, PairOrder, PairSchedule, PairSpec, PairedArrivals, TargetWindow};
 pub use rate::Rate;
+pub use schedule::ActiveWindow;
 pub use schedule::Schedule;
 pub use spec::{Arrivals, Load, StageSpec, Stages};
 pub use stage_table::StagePlan;
-pub use virtual_users::ActiveWindow;

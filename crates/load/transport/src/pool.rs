@@ -2,7 +2,6 @@
 //! finished handshake, whichever comes first. ADR 0009 has the reasons.
 
 mod growth;
-mod idle_race;
 mod inner;
 mod lease;
 

@@ -1,15 +1,17 @@
 //! Alternatives to a direct connection to a server's own address: another destination, a Unix
 //! socket, or a proxy.
 
-mod http_tunnel;
-mod socks;
-
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use plimsoll_measure::ErrorClass;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio_socks::Error;
+use tokio_socks::tcp::Socks5Stream;
 
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
@@ -86,8 +88,8 @@ impl Proxy {
     /// Requests a tunnel to a destination, on a connection to the proxy.
     pub(crate) async fn tunnel(&self, tcp: TcpStream, to: &Endpoint) -> Result<TcpStream, Failure> {
         match self.protocol {
-            ProxyProtocol::Http => http_tunnel::open(tcp, to, self.credentials.as_ref()).await,
-            ProxyProtocol::Socks5 => socks::open(tcp, to, self.credentials.as_ref()).await,
+            ProxyProtocol::Http => open(tcp, to, self.credentials.as_ref()).await,
+            ProxyProtocol::Socks5 => open_socks(tcp, to, self.credentials.as_ref()).await,
         }
     }
 }
@@ -112,6 +114,90 @@ pub(crate) async fn connect_unix(path: &Path) -> Result<TcpStream, Failure> {
 /// The failure of a proxy that opens no tunnel.
 fn refused(detail: String) -> Failure {
     Failure::new(ErrorClass::Proxy, detail)
+}
+
+// A tunnel through an HTTP proxy (RFC 9110, section 9.3.6).
+
+/// Maximum size of the response head.
+const MAX_HEAD: usize = 16 * 1024;
+
+/// Opens a tunnel.
+async fn open(
+    mut tcp: TcpStream,
+    to: &Endpoint,
+    credentials: Option<&(String, String)>,
+) -> Result<TcpStream, Failure> {
+    let mut request = format!("CONNECT {to} HTTP/1.1\r\nhost: {to}\r\n");
+    if let Some((user, password)) = credentials {
+        let basic = BASE64_STANDARD.encode(format!("{user}:{password}"));
+        request.extend(["proxy-authorization: Basic ", &basic, "\r\n"]);
+    }
+    request.push_str("\r\n");
+    tcp.write_all(request.as_bytes()).await.map_err(|error| Failure::connecting(&error))?;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        // Reads byte by byte, because the bytes after the head belong to the tunnel.
+        let byte = tcp.read_u8().await.map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => refused(
+                "the proxy closed instead of opening a tunnel; is it an HTTP proxy?".to_owned(),
+            ),
+            _ => Failure::connecting(&error),
+        })?;
+        head.push(byte);
+        if head.len() > MAX_HEAD {
+            return Err(Failure::new(ErrorClass::HeadTooLarge, "the proxy's answer to CONNECT"));
+        }
+    }
+    judge(&head, to)?;
+    Ok(tcp)
+}
+
+fn judge(head: &[u8], to: &Endpoint) -> Result<(), Failure> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut answer = httparse::Response::new(&mut headers);
+    if answer.parse(head).is_err() {
+        let start: String = String::from_utf8_lossy(head).chars().take(60).collect();
+        return Err(refused(format!(
+            "the proxy answers CONNECT with {start:?}, which is not HTTP; is it an HTTP proxy?"
+        )));
+    }
+    let (status, reason) = (answer.code.unwrap_or(0), answer.reason.unwrap_or_default());
+    match status {
+        200..300 => Ok(()),
+        407 => Err(refused(
+            "the proxy requires credentials (407); write USER:PASSWORD@ before the host of --proxy"
+                .to_owned(),
+        )),
+        _ => Err(refused(format!(
+            "the proxy answers CONNECT {to} with {status} {reason}; check its rules and its log"
+        ))),
+    }
+}
+
+// A tunnel through a SOCKS proxy, version 5 (RFC 1928, RFC 1929).
+
+/// Opens a tunnel; the proxy resolves the name.
+async fn open_socks(
+    tcp: TcpStream,
+    to: &Endpoint,
+    credentials: Option<&(String, String)>,
+) -> Result<TcpStream, Failure> {
+    let place = (to.host(), to.port());
+    let opened = match credentials {
+        None => Socks5Stream::connect_with_socket(tcp, place).await,
+        Some((user, password)) => {
+            Socks5Stream::connect_with_password_and_socket(tcp, place, user, password).await
+        }
+    };
+    opened.map(Socks5Stream::into_inner).map_err(|error| match error {
+        Error::Io(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
+            Failure::connecting(&error)
+        }
+        Error::PasswordAuthFailure(_) => {
+            refused("the proxy rejected the user and password of --proxy".to_owned())
+        }
+        error => refused(format!("no connection to {to} through the SOCKS 5 proxy: {error}")),
+    })
 }
 
 #[cfg(test)]

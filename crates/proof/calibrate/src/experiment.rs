@@ -6,8 +6,6 @@ mod connection_phases;
 mod costs;
 mod delays;
 mod errors;
-mod instrument_limits;
-mod littles_law;
 mod overhead;
 mod planted;
 mod saturation;
@@ -52,7 +50,7 @@ pub struct Experiment {
 /// ones refer to. The missing numbers were of proofs that no host can change, such as merging: they
 /// are in the test suite.
 pub const EXPERIMENTS: [Experiment; 24] = [
-    always("T1", "floor of this host", instrument_limits::t1_null_server),
+    always("T1", "floor of this host", saturation::t1_null_server),
     always("T2", "known delays", delays::t2_constant_delays),
     always("T3", "known distributions", delays::t3_distributions),
     always("T4", "known stall", stalls::t4_stalled_target),
@@ -64,7 +62,7 @@ pub const EXPERIMENTS: [Experiment; 24] = [
     always("T10", "known errors", errors::t10_error_mix),
     always("T11", "known stream", streams::t11_known_stream),
     always("T12", "many streams at once", streams::t12_many_streams),
-    always("T13", "Little's law", littles_law::t13_steady_state),
+    always("T13", "Little's law", accounting::t13_steady_state),
     always("T14", "known overhead", overhead::t14_planted_overhead),
     always("T15", "saturation", saturation::t15_throttled),
     always("T16", "connection phases", connection_phases::t16_connection_phases),

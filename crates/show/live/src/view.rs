@@ -1,17 +1,23 @@
 //! Draws the model, at any size.
 
-mod bottom;
-mod head;
-mod help;
-mod middle;
-mod panel;
-mod targets;
-mod verdict;
+use std::cmp::Reverse;
 
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::{Judgement, Verdict};
+use plimsoll_report::format::count;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Widget as _};
 
+use crate::facts::SoFar;
 use crate::model::{Look, Model};
+use panel::{BAD, BOLD, DIM, GOOD, ODD, clock, cut, lines, panel};
+
+mod bottom;
+mod middle;
+mod panel;
 
 /// Minimum width and height for panels; smaller terminals show lines instead.
 const PANELS: (u16, u16) = (90, 24);
@@ -25,31 +31,31 @@ pub fn draw(model: &Model, look: Look, buf: &mut Buffer) {
         panels(model, look, area, buf);
     }
     if look.help {
-        help::draw(area, buf);
+        draw_help(area, buf);
     }
 }
 
 /// For small terminals: the most important panels, one below the other.
 fn few_panels(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     let [head, verdict, outcomes, times, keys] =
-        rows(area, [2, verdict::HEIGHT, bottom::HEIGHT, u16::MAX, 1]);
-    head::draw(model, look, head, buf);
-    verdict::draw(model, verdict, buf);
+        rows(area, [2, HEIGHT, bottom::HEIGHT, u16::MAX, 1]);
+    draw_head(model, look, head, buf);
+    draw_verdict(model, verdict, buf);
     bottom::draw_outcomes(model, look, outcomes, buf);
     middle::draw_times(model, look, times, buf);
-    head::keys(model, look, keys, buf);
+    draw_keys(model, look, keys, buf);
 }
 
 fn panels(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
-    let targets = targets::height(model, area.height);
+    let targets = middle::height(model, area.height);
     let [head, verdict, middle, compared, bottom, keys] =
-        rows(area, [2, verdict::HEIGHT, u16::MAX, targets, bottom::HEIGHT, 1]);
-    head::draw(model, look, head, buf);
-    verdict::draw(model, verdict, buf);
+        rows(area, [2, HEIGHT, u16::MAX, targets, bottom::HEIGHT, 1]);
+    draw_head(model, look, head, buf);
+    draw_verdict(model, verdict, buf);
     middle::draw(model, look, middle, buf);
-    targets::draw(model, compared, buf);
+    middle::draw_targets(model, compared, buf);
     bottom::draw(model, look, bottom, buf);
-    head::keys(model, look, keys, buf);
+    draw_keys(model, look, keys, buf);
 }
 
 /// Areas of these heights from top to bottom. The highest one receives the rest.
@@ -75,4 +81,182 @@ fn columns<const N: usize>(area: Rect, shares: [u16; N]) -> [Rect; N] {
         x = end;
         column
     })
+}
+
+// The first lines: the run and its progress; and the last line: keys and messages.
+
+/// Draws the name, the stage, the time left and a bar.
+fn draw_head(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
+    let width = usize::from(area.width);
+    let right = place(model, look);
+    // The progress of the run matters more than its name.
+    let room = width.saturating_sub(right.chars().count() + 3);
+    let left = name(model, room.min(width / 2));
+    let gap = width.saturating_sub(left.chars().count() + right.chars().count() + 2);
+    let first = Line::from(vec![
+        Span::raw(" "),
+        Span::styled(left, BOLD),
+        Span::raw(" ".repeat(gap)),
+        Span::styled(right, if look.frozen { ODD } else { BOLD }),
+    ]);
+    lines(&[first, bar(model, width)], area, buf);
+}
+
+/// Name and targets of the run.
+fn name(model: &Model, width: usize) -> String {
+    let targets = model.facts.targets.join(", ");
+    let text = match (model.facts.name.as_str(), targets.as_str()) {
+        (name, "") => name.to_owned(),
+        (name, targets) => format!("{name}  {targets}"),
+    };
+    cut(&text, width)
+}
+
+/// The stage, and the rest of the run: requests if a number of them ends it, otherwise time.
+fn place(model: &Model, look: Look) -> String {
+    let frozen = if look.frozen { "FROZEN (p goes on)  " } else { "" };
+    let (stages, duration) = (model.facts.stages.len(), model.facts.duration());
+    let stage = model.present().map_or("", |stage| stage.name.as_str());
+    let stage = format!("stage {} of {stages} {stage}", model.stage + 1);
+    let place = if !model.begun {
+        match model.facts.max_requests {
+            Some(most) => format!("starting, {} requests to go", count(most)),
+            None => format!("starting, {} to go", clock(duration)),
+        }
+    } else if model.ending {
+        format!("ending, {} in flight", model.in_flight)
+    } else if model.elapsed >= duration {
+        format!("waiting for {} responses", model.in_flight)
+    } else if let Some(requests) = model.requests() {
+        format!("{stage}  {requests}")
+    } else {
+        // Rounded up, so that 0:00 is the end.
+        let left = duration.saturating_sub(model.elapsed) + Nanos::from_millis(999);
+        format!("{stage}  {} left of {}", clock(left), clock(duration))
+    };
+    format!("{frozen}{place}")
+}
+
+/// The progress bar, with gaps between stages.
+fn bar<'a>(model: &Model, width: usize) -> Line<'a> {
+    let width = width.saturating_sub(2);
+    let duration = model.facts.duration().as_u64();
+    let column = |at: Nanos| {
+        let column = u128::from(at.as_u64()) * width as u128 / u128::from(duration.max(1));
+        usize::try_from(column).unwrap_or(width)
+    };
+    let done = column(model.facts.position(model.elapsed, model.ended));
+    let ends: Vec<_> = model.facts.stages.iter().map(|stage| column(stage.end)).collect();
+    let (over, left): (Vec<_>, Vec<_>) = (0..width).partition(|index| *index < done);
+    let text = |cells: Vec<usize>| {
+        cells
+            .into_iter()
+            .map(|index| {
+                let gap = index + 1 < width && ends.contains(&(index + 1));
+                match (gap, index < done) {
+                    (true, _) => ' ',
+                    (false, true) => '━',
+                    (false, false) => '╌',
+                }
+            })
+            .collect::<String>()
+    };
+    Line::from(vec![
+        Span::raw(" "),
+        Span::styled(text(over), panel::P50),
+        Span::styled(text(left), DIM),
+    ])
+}
+
+/// The keys, or the latest message.
+fn draw_keys(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
+    if let Some(message) = &model.message {
+        let text = cut(message, usize::from(area.width).saturating_sub(2));
+        lines(&[Line::styled(format!(" {text}"), ODD)], area, buf);
+        return;
+    }
+    let next = if model.parts.len() > 1 { "   tab next part" } else { "" };
+    let freeze = if look.frozen { "p go on" } else { "p freeze" };
+    let text = format!(" q end and report   {freeze}{next}   ? help");
+    lines(&[Line::styled(text, DIM)], area, buf);
+}
+
+// Help on the keys.
+
+const TEXT: &str = include_str!("view/help.txt");
+
+/// Draws the help in the centre.
+fn draw_help(area: Rect, buf: &mut Buffer) {
+    let (width, height) = (70.min(area.width), 15.min(area.height));
+    let x = area.x + (area.width - width) / 2;
+    let y = area.y + (area.height - height) / 2;
+    let area = Rect::new(x, y, width, height);
+    Clear.render(area, buf);
+    let content: Vec<_> = TEXT.lines().map(Line::raw).collect();
+    panel("keys", &content, area, buf);
+}
+
+// The verdict so far.
+
+/// Height including the frame.
+const HEIGHT: u16 = 4;
+
+/// Draws the panel.
+fn draw_verdict(model: &Model, area: Rect, buf: &mut Buffer) {
+    let (word, style, rest, why) = words(model);
+    let width = usize::from(area.width).saturating_sub(4);
+    let first = Line::from(vec![Span::styled(word, style), Span::raw(rest)]);
+    let why = Line::styled(cut(&why, width), DIM);
+    panel("verdict if it ended now", &[first, why], area, buf);
+}
+
+/// The word, its style, the text after it, and the reason.
+fn words(model: &Model) -> (&'static str, Style, String, String) {
+    let Some(so_far) = &model.verdict else {
+        let why = "thresholds and measurement error are checked every few seconds";
+        return ("not judged yet", DIM, String::new(), why.to_owned());
+    };
+    if let Some(why) = so_far.invalid.first() {
+        let more = match so_far.invalid.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        let rest = ": the measurement error affects a headline figure".to_owned();
+        return ("INVALID", BAD, rest, format!("{why}{more}"));
+    }
+    let judgements = || so_far.thresholds.iter().map(|threshold| &threshold.judgement);
+    let counts @ [kept, broken, open] = Judgement::count(judgements());
+    if counts == [0; 3] {
+        let rest = ": OK so far; no thresholds set".to_owned();
+        return ("valid", GOOD, rest, why(so_far));
+    }
+    let (word, style) = match Verdict::of(judgements()) {
+        Verdict::Pass => ("PASS", GOOD),
+        Verdict::Fail => ("FAIL", BAD),
+        Verdict::Inconclusive => ("not decided", ODD),
+    };
+    let parts = [(broken, "broken"), (kept, "kept"), (open, "pending")];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<_> = parts.map(|(count, word)| format!("{count} {word}")).collect();
+    (word, style, format!(": thresholds {}", parts.join(", ")), why(so_far))
+}
+
+/// The most important threshold, with the measured value.
+fn why(so_far: &SoFar) -> String {
+    let mut sorted: Vec<_> = so_far.thresholds.iter().collect();
+    sorted.sort_by_key(|threshold| Reverse(threshold.judgement.verdict()));
+    let words: Vec<_> = sorted
+        .into_iter()
+        .take(3)
+        .map(|threshold| {
+            let measured = threshold.measured.map(|value| threshold.unit.value_words(value));
+            let measured = match (&threshold.judgement, measured) {
+                (Judgement::Inconclusive(why), _) => why.clone(),
+                (_, Some(measured)) => format!("{measured} so far"),
+                (_, None) => threshold.of_every_value().unwrap_or("-").to_owned(),
+            };
+            format!("{} {}: {measured}", threshold.metric, threshold.expression)
+        })
+        .collect();
+    crate::model::harmless(&words.join("   "))
 }

@@ -5,11 +5,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_report::printable;
 
 use crate::chart::Chart;
-use crate::{scripts, style};
 
 /// Forbids loading, and all scripts except for charts.
 fn policy() -> String {
-    let hashes = scripts::HASHES.trim_end();
+    let hashes = HASHES.trim_end();
     format!("default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes}")
 }
 
@@ -23,14 +22,14 @@ pub(crate) fn document(title: &str, body: &Markup, charts: &[Chart]) -> String {
                 meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (printable(title)) " - Plimsoll" }
-                // Light and dark, on paper, from 320 pixels on. Series use the colours of Okabe and Ito,
-                // which people with colour blindness can distinguish, and lines also differ by their
-                // dashes.
+                // Light and dark, on paper, from 320 pixels on. Series use the colours of Okabe and
+                // Ito, which people with colour blindness can distinguish, and lines also differ by
+                // their dashes.
                 style { (PreEscaped(include_str!("style.css"))) }
             }
             body {
                 (body)
-                @if !charts.is_empty() { (scripts::render()) }
+                @if !charts.is_empty() { (render()) }
             }
         }
     };
@@ -60,6 +59,25 @@ pub(crate) fn notation() -> Markup {
     }
 }
 
+// The scripts that draw the charts, embedded in the page.
+
+const SCRIPTS: [&str; 4] = [
+    include_str!("../assets/vega.min.js"),
+    include_str!("../assets/vega-lite.min.js"),
+    include_str!("../assets/vega-interpreter.min.js"),
+    include_str!("../assets/page.js"),
+];
+
+/// SHA-256 of each script, so that the page's policy allows no others.
+const HASHES: &str = include_str!("../assets/scripts.sha256");
+
+/// The scripts of a page with charts.
+pub(crate) fn render() -> Markup {
+    html! {
+        @for script in SCRIPTS { script { (PreEscaped(script)) } }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,5 +89,28 @@ mod tests {
             "set <code>a&lt;b</code> or <code>c</code>"
         );
         assert_eq!(with_code("one ` alone").into_string(), "one ` alone");
+    }
+}
+
+#[cfg(test)]
+mod scripts_tests {
+    use super::*;
+
+    #[test]
+    fn the_hashes_are_those_of_the_scripts() {
+        use base64::Engine as _;
+        use sha2::Digest as _;
+        let hashes = SCRIPTS.map(|script| {
+            let hash = sha2::Sha256::digest(script.as_bytes());
+            format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(hash))
+        });
+        assert_eq!(HASHES.trim_end(), hashes.join(" "));
+    }
+
+    #[test]
+    fn no_script_ends_its_own_element() {
+        for script in SCRIPTS {
+            assert!(!script.contains("</script") && !script.contains("<!--"));
+        }
     }
 }

@@ -22,7 +22,6 @@ mod input;
 mod knee;
 mod named;
 mod outcome;
-mod scripts;
 mod suite;
 mod table;
 

@@ -11,7 +11,7 @@ use crate::distribution::Distribution;
 use crate::error::MetricsError;
 use crate::group_stats::unfinished;
 use crate::health::{DisturbedWindow, InstrumentHealth, Lag};
-use crate::process_track::ProcessTrack;
+use crate::process_use::ProcessTrack;
 use crate::quantile::QUANTILES;
 use crate::results::DistributionSummary;
 use crate::results::distribution_summary::Ends;

@@ -1,15 +1,22 @@
 //! The chapters that only the file of a run has.
 
-mod about;
+use plimsoll_metrics::{
+    DisturbedWindow, Group, InstrumentHealth, Metric, RunEnd, RunMetadata, RunSummary, TargetInfo,
+    ValueSummary,
+};
+
+use crate::format;
+use crate::run_screen::{load_seconds, load_time};
+use crate::screen::{Chapter, Screen};
+use crate::shards::shard_table;
+use crate::table::Table;
+
 mod accounting;
 mod answers;
 mod breakdown;
-mod disturbed;
-mod environment;
 mod figure;
 mod health;
 mod intervals;
-mod lengths;
 mod load;
 mod policy;
 mod processes;
@@ -18,17 +25,12 @@ mod streams;
 mod tasks;
 mod times;
 
-use plimsoll_metrics::{Group, Metric, RunSummary};
-
 pub(super) use policy::sentence as policy_sentence;
 pub(super) use tasks::{ends as task_ends, label as task_label};
 
-use crate::screen::{Chapter, Screen};
-use crate::shards::shard_table;
-
 /// Adds every chapter of which there is anything.
 pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
-    screen.chapter(about::chapter(summary));
+    screen.chapter(chapter(summary));
     screen.chapter(policy::chapter(summary));
     screen.chapter(tasks::chapter(summary));
     groups(screen, summary);
@@ -38,9 +40,9 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     screen.chapter(server_timing::chapter(summary));
     screen.chapter(accounting::chapter(summary));
     screen.chapter(processes::chapter(summary));
-    screen.chapter(disturbed::chapter(&summary.health));
+    screen.chapter(chapter_disturbed(&summary.health));
     screen.chapter(health::chapter(summary));
-    screen.chapter(environment::chapter(&summary.metadata.environment));
+    screen.chapter(processes::environment(&summary.metadata.environment));
 }
 
 /// The shards of a merged run; those that are unlike the others stand out.
@@ -63,7 +65,7 @@ fn groups(screen: &mut Screen, summary: &RunSummary) {
         let mut chapter = Chapter::new(title);
         chapter.table(&load::table(groups, &summary.metadata.stages));
         chapter.table(&times::table(groups));
-        chapter.table(&lengths::table(groups));
+        chapter.table(&table(groups));
         figure::add_bounds(&mut chapter, groups);
         screen.chapter(chapter);
     }
@@ -122,4 +124,114 @@ fn several(groups: Vec<Labelled<'_>>) -> Vec<Labelled<'_>> {
 
 fn labelled(groups: &[Group], label: impl Fn(&Group) -> Option<&str>) -> Vec<Labelled<'_>> {
     groups.iter().map(|group| (label(group).unwrap_or_default(), group)).collect()
+}
+
+// Facts of a run: its targets, start, seed, and end.
+
+fn chapter(summary: &RunSummary) -> Chapter {
+    let run = &summary.metadata.run;
+    let targets = summary.metadata.targets.iter().map(|target| ("target", Some(describe(target))));
+    let mut chapter = Chapter::new("Run");
+    chapter.list(targets.chain([
+        ("started", Some(format::utc(run.started_unix_ns))),
+        ("load", Some(whole_load_time(&summary.metadata))),
+        ("seed", Some(run.seed.to_string())),
+        ("shard", (run.shard != "0/1").then(|| run.shard.clone())),
+        ("probe requests", (run.probes > 0).then(|| run.probes.to_string())),
+        ("ended", Some(ended(run.ended).to_owned())),
+        ("plimsoll", Some(run.tool_version.clone())),
+    ]));
+    chapter
+}
+
+/// How long the load was: what is measured, and the warm-up before it.
+fn whole_load_time(metadata: &RunMetadata) -> String {
+    let warmup = load_seconds(metadata, true);
+    let load = load_time(metadata);
+    if warmup > 0.0 { format!("{load} after {} of warm-up", format::seconds(warmup)) } else { load }
+}
+
+fn describe(target: &TargetInfo) -> String {
+    let mut parts = vec![format!("{} -> {}", target.name, target.url)];
+    parts.extend((!target.model.is_empty()).then(|| format!("model {}", target.model)));
+    parts.extend(target.server.iter().map(|server| format!("server {server}")));
+    match target.tls.len() {
+        0 => {}
+        1 => parts.extend(target.tls.keys().cloned()),
+        _ => parts.extend(target.tls.iter().map(|(agreed, connections): (&String, &u64)| {
+            format!("{agreed} on {} connections", format::count(*connections))
+        })),
+    }
+    parts.join(", ")
+}
+
+const fn ended(ended: RunEnd) -> &'static str {
+    match ended {
+        RunEnd::Complete => "complete",
+        RunEnd::Interrupted => "INTERRUPTED: the figures cover the time until then",
+        RunEnd::TooManyErrors => "STOPPED: too many errors",
+        RunEnd::Decided => "ended early: the comparison was decided",
+        RunEnd::Aborted => "ABORTED",
+        RunEnd::Unfinished => "NOT FINISHED",
+    }
+}
+
+// Tokens of requests: lengths, reasoning, and tokens per second of a user, per group.
+
+const HEADINGS: [&str; 10] = ["", "count", "sum", "mean", "min", "p50", "p90", "p95", "p99", "max"];
+
+/// No rows where no request has tokens.
+fn table(groups: &[Labelled<'_>]) -> Table {
+    let mut table = Table::new(HEADINGS);
+    for (label, group) in groups {
+        let Some(tokens) = &group.tokens else { continue };
+        table.row(vec![(*label).to_owned()]);
+        for (title, part) in tokens.parts() {
+            table.row(row(title, part, title == "Tokens/s per user"));
+        }
+    }
+    table
+}
+
+/// Lengths are whole numbers, and the sum of speeds says nothing.
+fn row(title: &str, part: &ValueSummary, is_rate: bool) -> Vec<String> {
+    let number: fn(f64) -> String =
+        if is_rate { |speed| format::rate(Some(speed)) } else { |length| format!("{length:.0}") };
+    let sum = if is_rate { String::new() } else { format::rate(Some(part.sum)) };
+    let mut cells = vec![format!("  {title}"), format::count(part.count), sum];
+    cells.push(format::rate(Some(part.mean)));
+    cells.extend([part.min, part.p50, part.p90, part.p95, part.p99, part.max].map(number));
+    cells
+}
+
+// The windows in which workers did not look at their sockets.
+
+/// Windows that are listed; the others are counted.
+const LISTED: usize = 5;
+
+fn chapter_disturbed(health: &InstrumentHealth) -> Chapter {
+    let windows = &health.disturbed_windows;
+    let mut chapter = Chapter::new("Disturbed windows (Plimsoll was paused)");
+    let mut longest: Vec<_> = windows.iter().collect();
+    longest.sort_by(|a, b| b.length_s.total_cmp(&a.length_s));
+    longest.truncate(LISTED);
+    longest.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
+    chapter.texts(longest.iter().map(|window| line(window)));
+    let omitted = health.disturbed_windows_omitted.unwrap_or_default();
+    let more = (windows.len() - longest.len()) as u64 + omitted;
+    if more > 0 {
+        chapter.text(&format!("and {} more, shorter ones", format::count(more)));
+    }
+    chapter
+}
+
+fn line(window: &DisturbedWindow) -> String {
+    let (length, workers) = (format::time(window.length_s * 1e3), window.workers);
+    let plural = if workers == 1 { "" } else { "s" };
+    let causes = match window.causes.join(", ") {
+        none if none.is_empty() => "cause not known".to_owned(),
+        causes => causes,
+    };
+    let start = window.start_s;
+    format!("at {start:.2}s for {length}: {workers} worker{plural}; {causes}")
 }

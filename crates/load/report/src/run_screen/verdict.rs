@@ -4,7 +4,7 @@ use plimsoll_metrics::{BandLevel, Finding, Level, RunJudgement, RunSummary};
 
 use super::thresholds::unit;
 use crate::format::{count, share};
-use crate::screen::Tone;
+use crate::screen::{Item, Tone};
 
 /// Codes that a verdict names.
 const CODES: usize = 2;
@@ -91,4 +91,37 @@ fn requests(summary: &RunSummary) -> String {
             if first.values.get("n") == Some(&count(bad)) { why } else { format!("{text}: {why}") }
         }
     }
+}
+
+// The rules that fired, and the notes on the input.
+
+/// The findings of these levels, in the order of the screen.
+pub(super) fn of_levels(summary: &RunSummary, levels: &[Level]) -> Vec<Item> {
+    let found = summary.findings.iter().filter(|finding| levels.contains(&finding.level));
+    found.map(item).collect()
+}
+
+/// A finding with its code and what to do.
+pub fn item(finding: &Finding) -> Item {
+    let tone = match finding.level {
+        Level::Fail | Level::Invalid => Tone::Bad,
+        Level::Warning | Level::Note => Tone::Unsure,
+    };
+    Item::judged(tone, &finding.label(), &finding.text()).fix(&finding.fix())
+}
+
+/// All findings, and the notes on the input.
+pub fn run_findings(summary: &RunSummary) -> Vec<Item> {
+    summary.findings.iter().map(item).chain(notes(summary)).collect()
+}
+
+/// What leaves the figures valid: warnings and notes.
+pub fn run_notes(summary: &RunSummary) -> Vec<Item> {
+    let mut found = of_levels(summary, &[Level::Warning, Level::Note]);
+    found.extend(notes(summary));
+    found
+}
+
+pub(super) fn notes(summary: &RunSummary) -> impl Iterator<Item = Item> {
+    summary.metadata.notes.iter().map(|note| Item::new(Tone::Unsure, note))
 }

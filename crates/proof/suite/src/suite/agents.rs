@@ -1,16 +1,15 @@
 //! The agents suite: a mixed day of chats, tool calls, messages to agents and approvals through one
 //! gateway, and the gateway's overhead for each.
 
-mod kind;
-mod tables;
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::sync::LazyLock;
 
-use kind::{KINDS, Kind};
 use plimsoll_metrics::RunSummary;
+use plimsoll_report::format::{count, digits, or_dash};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{PAIRS_PER_S, RedisServer, TIMES_SHORT, added, agent_gateway, comparison_length};
@@ -18,9 +17,10 @@ use crate::bound::{BoundResult, Quantity, Requirement, judge};
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
+use crate::report::Section;
 use crate::result::MeasurementResult;
 use crate::runner::{NO_DIRECT, OWN_ONLY, Part, SuiteRunner};
-use crate::suite::agents::kind::{AGENTS, CHATS, TOOLS};
+use crate::suite::columns::{self, Column, ERRORS, GW_CORE, LOAD_CORE, MAX, P50, P99, PLANNED};
 use crate::target::{DIRECT, SuiteTarget};
 
 /// Arrivals per second of all kinds together.
@@ -112,7 +112,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
         None => of_reference(runner)?,
     };
     let compared: Vec<_> = days.iter().flat_map(|day| day.added.iter().cloned()).collect();
-    let sections = days.iter().map(tables::day).chain(added::section("kind", &compared));
+    let sections = days.iter().map(day).chain(added::section("kind", &compared));
     let rows = days.iter().flat_map(|day| day.rows.iter().map(|row| (row, day.store.is_some())));
     runner.report.sections.extend(sections);
     runner.report.bounds.extend(rows.flat_map(|(row, with_mock)| row.bounds(with_mock)));
@@ -313,6 +313,85 @@ fn kind_of(line: &Value) -> Option<&'static str> {
     }
 }
 
+// The table of a mixed day.
+
+fn day(day: &Day) -> Section {
+    let columns: [Column<Row>; 10] = [
+        ("Kind", |row| columns::marked(&row.result, row.kind.name)),
+        (PLANNED.0, |row| PLANNED.1(&row.result)),
+        ("good answers", |row| columns::shown_cell(&row.result, |f| Some(f.expected()), count)),
+        (P50.0, |row| P50.1(&row.result)),
+        (P99.0, |row| P99.1(&row.result)),
+        (MAX.0, |row| MAX.1(&row.result)),
+        ("added, median", |row| or_dash(row.added.clone(), |added| added)),
+        (ERRORS.0, |row| ERRORS.1(&row.result)),
+        ("errors by code", |row| {
+            columns::shown_cell(&row.result, |f| f.error_kinds.clone(), |kinds| kinds)
+        }),
+        ("with warm-up: client / mock", |row| {
+            or_dash(row.logged, |logged| format!("{} / {}", count(row.counts.good), count(logged)))
+        }),
+    ];
+    let table = columns::table(&columns, &day.rows);
+    let all: f64 = day.rows.iter().filter_map(|row| row.result.rate).sum();
+    let title = format!("{}: {}/s in all", named("A mixed day", day.store), digits(all));
+    let mut section = Section::new(title, table);
+    section.notes.extend(day.rows.first().map(busy));
+    section
+}
+
+/// How busy the processes were, with all kinds together.
+fn busy(row: &Row) -> String {
+    format!("gateway core {}, load core {}", GW_CORE.1(&row.result), LOAD_CORE.1(&row.result))
+}
+
+// The kinds of requests of a mixed day.
+
+/// A kind of request.
+#[derive(Debug, Deserialize)]
+struct Kind {
+    /// Its name, which is also the name of its scenario.
+    pub(super) name: &'static str,
+    /// Its share of all arrivals.
+    pub(super) percent: u32,
+    /// The request in words.
+    pub(super) asks: &'static str,
+    /// Whether the upstream answers it, too.
+    pub(super) has_direct_way: bool,
+    /// The place of the path of the request in the scenario.
+    path_at: Option<&'static str>,
+    /// The members of its scenario.
+    scenario: Value,
+}
+
+const CHATS: &str = "chats";
+const TOOLS: &str = "tools";
+const AGENTS: &str = "agents";
+
+/// All kinds. The help of the command line and the guide have their shares. Without sessions a call
+/// of a tool is one request, and so has one on the direct way.
+static KINDS: LazyLock<Vec<Kind>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("agents/kinds.json")).unwrap_or_default());
+
+impl Kind {
+    /// The scenario of this kind: every path of a suite is relative to the target's URL.
+    pub(super) fn scenario(&self, target: &SuiteTarget) -> Value {
+        let mut scenario = self.scenario.clone();
+        let path = self.path_at.and_then(|place| scenario.pointer_mut(place));
+        if let Some(Value::String(path)) = path {
+            path.insert_str(0, target.prefix());
+        }
+        scenario["name"] = self.name.into();
+        scenario["weight"] = self.percent.into();
+        scenario
+    }
+
+    /// Requests of this kind alone.
+    pub(super) fn request(&self, label: &str, target: &SuiteTarget) -> Measurement {
+        Measurement::scenarios(label, target, &[self.scenario(target)])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -379,5 +458,34 @@ mod tests {
         // Killed while it wrote.
         fs::write(&path, format!("{CHAT}\n{{\"path\":\"/v1")).unwrap();
         assert_eq!(MockLog::read(&path), None);
+    }
+}
+
+#[cfg(test)]
+mod kind_tests {
+    use plimsoll_measure::Nanos;
+
+    use super::*;
+    use crate::fixtures::plan_path;
+    use crate::measurement::Length;
+
+    #[test]
+    fn shares_add_up_and_the_plan_has_every_kind_at_its_path() {
+        assert_eq!(KINDS.iter().map(|kind| kind.percent).sum::<u32>(), 100);
+        let base = "http://127.0.0.1:1/team".to_owned();
+        let target = SuiteTarget { base, model: "m".to_owned(), ..SuiteTarget::default() };
+        let length = Length::new(Nanos::ZERO, Nanos::from_secs(1));
+        for kind in KINDS.iter() {
+            let plan = kind.request("x", &target).rate(1.0, length).plan(0).unwrap();
+            assert_eq!(plan.scenarios.len(), 1);
+            assert_eq!(plan.scenarios[0].name, kind.name);
+            let path = ["/mcp", "/a2a", "/v1/hitl"].iter().find(|path| kind.asks.contains(*path));
+            let path = path.map(|path| format!("/team{path}"));
+            assert_eq!(plan_path(&plan), path, "{}", kind.name);
+        }
+        let all: Vec<_> = KINDS.iter().map(|kind| kind.scenario(&target)).collect();
+        let plan = Measurement::scenarios("x", &target, &all).rate(1.0, length).plan(0).unwrap();
+        let weights: Vec<_> = plan.scenarios.iter().map(|scenario| scenario.weight).collect();
+        assert_eq!(weights, [40.0, 30.0, 20.0, 10.0]);
     }
 }

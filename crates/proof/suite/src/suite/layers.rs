@@ -3,7 +3,6 @@
 //!
 //! It follows the published three-layer benchmark.
 
-mod agent_checks;
 mod agent_layers;
 mod functional;
 mod gateway_layers;

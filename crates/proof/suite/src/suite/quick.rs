@@ -1,8 +1,8 @@
 //! The quick suite: a closed loop on `/metrics`, moderate and extreme, side by side.
 
-mod readiness;
-
-use plimsoll_report::format::{count, digits};
+use plimsoll_metrics::{Bias, BoundedFigure, RunSummary};
+use plimsoll_report::format::{DASH, count, digits, percent, time};
+use plimsoll_report::table::Table;
 
 use super::columns::{
     self, AVG, BYTES, Column, ERRORS, GW_CORE, LOAD_CORE, MAX, P99, RPS, SECONDS, THREADS,
@@ -10,8 +10,9 @@ use super::columns::{
 use super::{length, passes};
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
+use crate::ratio::Ratio;
 use crate::report::{Section, published};
-use crate::result::MeasurementResult;
+use crate::result::{Figures, MeasurementResult};
 use crate::runner::{Pass, SuiteRunner};
 use crate::target::Gateway;
 use crate::{finding, sizing};
@@ -37,16 +38,15 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
             let threads = options.threads.map(|threads: u16| threads.saturating_mul(factor));
             let label = format!("{name}, {clients} connections");
             let request = Measurement::get(&label, &gateway.target, PATH).threads(threads);
-            request.clients_in_parts(clients, length, readiness::PARTS)
+            request.clients_in_parts(clients, length, PARTS)
         });
-        let mut keep =
-            |load: usize, pass: &Pass| thirds[load].push(readiness::thirds(&pass.summary));
+        let mut keep = |load: usize, pass: &Pass| thirds[load].push(thirds_of(&pass.summary));
         let passes = passes(options, 1, 3);
         results = runner.measure_by(&measurements, passes, &mut keep);
     }
     runner.ask_version(&gateway);
     let table = side_by_side(&results);
-    let readiness = readiness::section(&results, &thirds);
+    let readiness = section(&results, &thirds);
     let scaling = finding::scaling([(PATH, &results[..])]);
     let levels: Vec<_> = results.iter().collect();
     runner.report.sections.extend(std::iter::once(table).chain(scaling).chain(readiness));
@@ -68,4 +68,195 @@ fn side_by_side(results: &[MeasurementResult]) -> Section {
     ];
     let table = columns::results("Load", columns, results);
     Section::new("GET /metrics, as many requests as the connections carry", table)
+}
+
+// The readiness claims of the published benchmark, each judged as far as the data allow.
+
+/// Requests per second of the first claim.
+const PER_S: f64 = 20_000.0;
+/// How much of its throughput a gateway may lose to twice the connections and still "maintain" it.
+const KEPT: f64 = 0.95;
+
+/// The measurement of a claim, and whether the claim holds.
+type Judged = (String, &'static str);
+
+const NOT_SHOWN: &str = "not shown";
+
+/// Stages of each load, to check that the throughput lasts from its beginning to its end.
+const PARTS: u64 = 3;
+
+/// The rates of the parts of a pass.
+fn thirds_of(summary: &RunSummary) -> Vec<BoundedFigure> {
+    let stages = summary.metadata.stages.iter().zip(&summary.results.by_stage);
+    let measured = stages.filter(|(stage, _)| !stage.warmup);
+    measured.filter_map(|(_, group)| group.named_rate("throughput")).collect()
+}
+
+/// `thirds` has the rates of the parts, by load and pass.
+fn section(results: &[MeasurementResult], thirds: &[Vec<Vec<BoundedFigure>>]) -> Option<Section> {
+    if results.len() != 2 {
+        return None;
+    }
+    let mut table = Table::new(["Claim", "Load", "Measured", "Holds"]);
+    for (claim, load, (measured, holds)) in [
+        (">= 20,000/s", "both", rate(results)),
+        ("an average below 10 ms", "both", average(results, 10.0)),
+        ("an average below 1 ms", "moderate", average(&results[..1], 1.0)),
+        ("no errors", "both", errors(results)),
+        ("95% of RPS", "twice the connections", kept(results)),
+        ("95% of RPS", "every third", steady(results, thirds)),
+        ("stable", "hours, production, network", (DASH.to_owned(), "not measured")),
+    ] {
+        table.row([claim.to_owned(), load.to_owned(), measured, holds.to_owned()]);
+    }
+    Some(Section::new("Readiness, as far as these data carry it", table))
+}
+
+/// The word for a claim that holds or not at the two limits of its figure.
+const fn word(holds: [bool; 2]) -> &'static str {
+    match holds {
+        [true, true] => "yes",
+        [false, false] => "no",
+        _ => NOT_SHOWN,
+    }
+}
+
+fn not_shown() -> Judged {
+    (DASH.to_owned(), NOT_SHOWN)
+}
+
+fn usable(result: &MeasurementResult) -> Option<Figures> {
+    result.figures().filter(|_| result.busy_host().is_none())
+}
+
+/// A figure of every load, if all of them may be used.
+fn of_all(
+    results: &[MeasurementResult],
+    of: fn(&Figures) -> Option<BoundedFigure>,
+) -> Option<Vec<BoundedFigure>> {
+    results.iter().map(|result| of(&usable(result)?)).collect()
+}
+
+/// The generator can only have held a rate back: the claim holds or not at both limits.
+fn rate(results: &[MeasurementResult]) -> Judged {
+    let Some(rates) = of_all(results, |f| f.requests_per_s) else { return not_shown() };
+    let limits = rates
+        .iter()
+        .map(|rate| rate.limits(Bias::Takes))
+        .fold([f64::INFINITY; 2], |lowest, limits| [0, 1].map(|n| lowest[n].min(limits[n])));
+    let refused = rates.iter().any(|rate| rate.refused.is_some());
+    let least = format!("{}{}/s at least", if refused { ">= " } else { "" }, digits(limits[0]));
+    (least, word(limits.map(|lowest| lowest >= PER_S)))
+}
+
+/// The generator can only add to a time.
+fn average(results: &[MeasurementResult], limit_ms: f64) -> Judged {
+    let Some(means) = of_all(results, |f| f.mean_ms) else { return not_shown() };
+    let longest = means.iter().map(|mean| mean.value).fold(0.0, f64::max);
+    let least = means.iter().map(|mean| mean.value - mean.bound).fold(0.0, f64::max);
+    (format!("{} at most", time(longest)), word([least, longest].map(|mean| mean < limit_ms)))
+}
+
+fn errors(results: &[MeasurementResult]) -> Judged {
+    let passes = results.iter().flat_map(|result| &result.passes);
+    let requests: u64 = passes.clone().map(|pass| pass.requests).sum();
+    let errors: u64 = passes.map(|pass| pass.errors).sum();
+    if requests == 0 {
+        return not_shown();
+    }
+    (format!("{} of {}", count(errors), count(requests)), word([errors == 0; 2]))
+}
+
+fn kept(results: &[MeasurementResult]) -> Judged {
+    let rates = of_all(results, |f| f.requests_per_s);
+    let ratio = rates.and_then(|rates| Ratio::new(*rates.get(1)?, *rates.first()?, Bias::Takes));
+    judged_share(ratio)
+}
+
+/// The lowest throughput of a part, relative to the best part of the same pass.
+fn steady(results: &[MeasurementResult], thirds: &[Vec<Vec<BoundedFigure>>]) -> Judged {
+    let all_usable = results.iter().all(|result| usable(result).is_some());
+    let passes = thirds.iter().flatten().filter_map(|parts| worst_of_best(parts));
+    judged_share(passes.min_by(|a, b| a.value.total_cmp(&b.value)).filter(|_| all_usable))
+}
+
+fn judged_share(ratio: Option<Ratio>) -> Judged {
+    let Some(ratio) = ratio else { return not_shown() };
+    let holds = [ratio.low, ratio.high].map(|share| share >= KEPT);
+    (format!("{} of it", ratio.text(percent)), word(holds))
+}
+
+fn worst_of_best(parts: &[BoundedFigure]) -> Option<Ratio> {
+    let worst = parts.iter().min_by(|a, b| a.value.total_cmp(&b.value))?;
+    let best = parts.iter().max_by(|a, b| a.value.total_cmp(&b.value))?;
+    Ratio::new(*worst, *best, Bias::Takes)
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_metrics::Refusal;
+
+    use super::*;
+
+    /// The generator may have held back as much again, if the figures are refused.
+    fn result(rate: f64, mean: f64, refused: bool) -> MeasurementResult {
+        let refused = refused.then_some(Refusal::Generator);
+        let bound = if refused.is_some() { rate } else { 0.0 };
+        let figures = Figures {
+            requests: 1_000,
+            requests_per_s: Some(BoundedFigure { value: rate, bound, interval: None, refused }),
+            mean_ms: Some(BoundedFigure { value: mean, bound: 0.5, interval: None, refused }),
+            ..Figures::default()
+        };
+        MeasurementResult { passes: vec![figures], ..MeasurementResult::default() }
+    }
+
+    fn holds(results: &[MeasurementResult]) -> Vec<String> {
+        let table = section(results, &[]).unwrap().table;
+        table.rows.iter().map(|row| row[3].clone()).take(5).collect()
+    }
+
+    /// A gateway that slows down, by a leak or a log that grows, has its worst third last; one
+    /// whose rates the generator may have held back is not judged.
+    #[test]
+    fn a_load_is_steady_if_every_third_of_it_keeps_its_rate() {
+        let both = [result(21_989.0, 4.59, false), result(20_550.0, 9.90, false)];
+        let exact = |rates: [f64; 3]| rates.map(BoundedFigure::exact).to_vec();
+        let even = vec![exact([100.0, 99.0, 98.0])];
+        let slower = vec![exact([100.0, 97.0, 94.0])];
+        let held_back = vec![
+            exact([100.0, 97.0, 94.0])
+                .into_iter()
+                .map(|f| BoundedFigure { bound: 6.0, ..f })
+                .collect(),
+        ];
+        for (thirds, measured, holds) in [
+            ([even.clone(), even.clone()], "98.0% of it", "yes"),
+            ([even.clone(), slower], "94.0% of it", "no"),
+            // 94 to 100, of 100 to 106.
+            ([even, held_back], "94.0% (88.7% to 100%) of it", "not shown"),
+            ([Vec::new(), Vec::new()], "-", "not shown"),
+        ] {
+            let (found, judged) = steady(&both, &thirds);
+            assert_eq!((&*found, judged), (measured, holds));
+        }
+    }
+
+    /// The published figures: 21,989 and 20,550/s, 4.59 and 9.90 ms.
+    #[test]
+    fn claims_that_the_data_do_not_carry_are_not_made() {
+        let published = [result(21_989.0, 4.59, false), result(20_550.0, 9.90, false)];
+        assert_eq!(holds(&published), ["yes", "yes", "no", "yes", "no"]);
+        let limited = [result(21_989.0, 1.2, true), result(12_000.0, 10.2, true)];
+        assert_eq!(holds(&limited), ["not shown", "not shown", "not shown", "yes", "not shown"]);
+        // At most 18,000/s with the extreme load, and an average of at least 10.1 ms.
+        let slow = [result(12_000.0, 1.2, true), result(9_000.0, 10.6, true)];
+        assert_eq!(holds(&slow), ["no", "no", "not shown", "yes", "not shown"]);
+        let refused = MeasurementResult {
+            passes: vec![Figures { requests: 10, errors: 10, ..Figures::default() }],
+            ..MeasurementResult::default()
+        };
+        let all = [refused.clone(), refused];
+        assert_eq!(holds(&all), ["not shown", "not shown", "not shown", "no", "not shown"]);
+    }
 }

@@ -1,9 +1,6 @@
 //! The tiers suite: three sizes of chat, streamed and not: what each adds to the same requests, and
 //! rising rates and the knee, which a search finds; then what each feature adds.
 
-mod features;
-mod knee;
-
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{BoundedFigure, Judgement};
 use plimsoll_report::format::{or_dash, time_with_share};
@@ -12,7 +9,7 @@ use super::columns::{
     self, ACHIEVED, BOTTLENECK, CPU, Column, ERRORS, GW_CORE, LOAD_CORE, MAX, MEMORY, P50, P95,
     P99, PLANNED, TTFT_P50, TTFT_P99,
 };
-use super::{PAIRS_PER_S, TIMES_SHORT, comparison_length};
+use super::{PAIRS_PER_S, TIMES_SHORT, Variants, VariantsLoad, comparison_length, table};
 use crate::bound::Quantity;
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
@@ -24,7 +21,8 @@ use crate::result::{Figures, MeasurementResult, Unusable};
 use crate::runner::{NO_ANSWER, NO_DIRECT, SuiteRunner};
 use crate::sizing::{self, Capacity};
 use crate::target::{DIRECT, Gateway, Provider, SuiteTarget};
-use features::features;
+
+mod knee;
 
 /// A size of chat: name, built-in profile, and the number of clients that find its ceiling.
 struct Tier {
@@ -294,6 +292,29 @@ fn capacity_of_tier(tier: &TierResult) -> Result<Capacity, String> {
             Ok(Capacity { what: what.clone(), per_s, cores: None, memory: None, limiter })
         }
     }
+}
+
+// The overhead of each feature over the raw path: the same request to the gateway with the feature
+// and without it.
+
+/// Measures each feature on the raw path, with a chat of 550 tokens.
+fn features(
+    runner: &mut SuiteRunner<'_>,
+    provider: Option<&Provider>,
+) -> Result<Option<Section>, SuiteError> {
+    runner.section = "Overhead by feature";
+    if !runner.measures_own() {
+        return Ok(None);
+    }
+    let gateways = runner.variants("llm", "feature", provider)?;
+    let length = length(runner, 20);
+    let load = VariantsLoad { label: "each feature", clients: 64, length, per_s: PAIRS_PER_S };
+    let variants = Variants::measure(runner, &gateways, &load, |label, target| {
+        Measurement::builtin(label, target, "perf-550-nonstream", &["headers.x-tenant-id=load"])
+    });
+    let table = table("Feature on the raw path", [&variants]);
+    let title = "Overhead by feature over the raw path (550/150, not streamed)";
+    Ok(Some(Section::new(title, table)))
 }
 
 #[cfg(test)]
