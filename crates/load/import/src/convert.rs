@@ -107,7 +107,7 @@ impl<'o> Converter<'o> {
             let path = format!("{prefix}{name}");
             match (self.format.rule(&path), value) {
                 (Rule::Use(conversion, target), value) => {
-                    let target = if target.is_empty() { &name } else { target };
+                    let target = Some(target).filter(|target| !target.is_empty()).unwrap_or(&name);
                     let put = draft.put(conversion, target, value);
                     put.map_err(|why| format!("`{path}` {why}"))?;
                 }
@@ -312,7 +312,7 @@ impl<'o> Converter<'o> {
             return Err(format!("the id `{}` is empty or not unique", request.id));
         }
         let session = self.count(&request, request.session.clone());
-        let start = *session.start.get_or_insert(request.session_at_ms.unwrap_or(0.0));
+        let start = *session.start.get_or_insert_with(|| request.session_at_ms.unwrap_or(0.0));
         if let Some(at) = request.at_ms.or_else(|| request.session_at_ms.map(|_| 0.0)) {
             self.since_zero(start + at);
         }

@@ -46,7 +46,7 @@ impl Draft {
             "texts" => self.append("texts", texts(value)?),
             "images" => self.append("images", list(value).iter().map(image)),
             "blocks" => {
-                self.row["blocks"] = json!({ "size": name.parse::<u64>().ok(), "ids": value })
+                self.row["blocks"] = json!({ "size": name.parse::<u64>().ok(), "ids": value });
             }
             "params" => {
                 for (name, value) in object(value)? {
@@ -113,10 +113,9 @@ impl Draft {
                     self.row["dialect"] = "openai-responses".into();
                 }
                 // The row names the model that the client asked for.
+                "model" if self.row["model"] == value => {}
                 "model" if self.row["model"].is_string() => {
-                    if self.row["model"] != value {
-                        self.dropped.push("model of the body (the row names another)".to_owned());
-                    }
+                    self.dropped.push("model of the body (the row names another)".to_owned());
                 }
                 "model" => self.row["model"] = value,
                 _ => self.row["body"][name] = value,
@@ -201,7 +200,7 @@ impl Draft {
             let dialect = format.dialect.as_deref().or_else(|| dialect(&self.row));
             self.row["dialect"] = dialect.into();
         }
-        (self.take("call"), self.take("route"));
+        let _ = ["call", "route"].map(|name| self.take(name));
         let method = self.take_text("method").unwrap_or_else(|| "GET".to_owned());
         if self.row["dialect"] != "http" {
             self.take("path");
@@ -261,7 +260,7 @@ impl Draft {
         }
         let text = format!("{}{}", self.row["messages"], self.row["body"]);
         if format.cut.iter().any(|mark| text.contains(mark)) {
-            (self.take("messages"), self.take("body"));
+            let _ = ["messages", "body"].map(|name| self.take(name));
             let why = "prompts (truncated by the log: only their lengths are kept)";
             self.dropped.push(why.to_owned());
         }

@@ -78,9 +78,9 @@ pub(crate) fn from_turn(turn: Value, dropped: &mut Vec<String>) -> Result<Vec<Va
     let mut message = json!({ "role": role, "content": turn["value"] });
     if is_message {
         turn["role"] = role.into();
-        message = turn
+        message = turn;
     } else if role == "tool" {
-        message["tool_call_id"] = "call".into()
+        message["tool_call_id"] = "call".into();
     }
     Ok(vec![message])
 }
@@ -137,7 +137,7 @@ pub(crate) fn from_parts(value: Value, dropped: &mut Vec<String>) -> Vec<Value> 
                 "uri" => content.push(image(&part["uri"])),
                 "blob" => {
                     let kind = part["mime_type"].as_str().unwrap_or("image/png");
-                    let data = text(part.get("content").unwrap_or(&part["data"]));
+                    let data = text(part.get("content").unwrap_or_else(|| &part["data"]));
                     content.push(image(&format!("data:{kind};base64,{data}").into()));
                 }
                 "tool_call" => calls.push(json!({
@@ -148,7 +148,7 @@ pub(crate) fn from_parts(value: Value, dropped: &mut Vec<String>) -> Vec<Value> 
                 "tool_call_response" => messages.push(json!({
                     "role": "tool",
                     "tool_call_id": part["id"],
-                    "content": text(part.get("response").unwrap_or(&part["result"])),
+                    "content": text(part.get("response").unwrap_or_else(|| &part["result"])),
                 })),
                 kind => dropped.push(format!("parts of type {kind}")),
             }

@@ -29,7 +29,7 @@ fn every_fault_is_reported_with_its_key_and_fix() {
     let pool = |count, approx_tokens| Some(PrefixPool { count, approx_tokens });
     let swapped = DurationSpec::Uniform { min: Nanos::from_secs(2), max: Nanos::from_secs(1) };
     let no_spread = DurationSpec::Lognormal { median: Nanos::ZERO, p95: Nanos::from_secs(1) };
-    for (spec, part) in [
+    for (spec, part) in vec![
         (ScenarioSpec { weight: -1.0, ..ok() }, "`weight`: the weight -1 is not valid"),
         (ScenarioSpec { weight: f64::NAN, ..ok() }, "`weight`: the weight NaN is not valid"),
         (ScenarioSpec { weight: 0.0, ..ok() }, "no scenario has a weight above 0"),
