@@ -81,10 +81,6 @@ pub struct Comparison {
     pub alternating: Option<bool>,
     /// Reasons why the runs are not comparable; if there are any, no gates are judged.
     pub obstacles: Vec<String>,
-    /// Failures of the target in new runs, if it failed in no old run; with any, the verdict is
-    /// `fail`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub target_failures: Vec<String>,
     /// Whether these are the default gates, because neither flags nor profile name any.
     pub usual_gates: bool,
     /// The judged gates.
@@ -143,13 +139,12 @@ pub fn compare(
         }
     };
     let times = if obstacles.is_empty() { Times::of(base, new) } else { None };
-    let target_failures = target_failures(base, new);
     Ok(Comparison {
         schema: SCHEMA.to_owned(),
-        verdict: match (target_failures.is_empty(), obstacles.is_empty()) {
-            (false, _) => Verdict::Fail,
-            (true, false) => Verdict::Inconclusive,
-            (true, true) => Verdict::of(results.iter().map(|gate| &gate.judged.judgement)),
+        verdict: if obstacles.is_empty() {
+            Verdict::of(results.iter().map(|gate| &gate.judged.judgement))
+        } else {
+            Verdict::Inconclusive
         },
         rule,
         base: base.iter().map(RunRef::of).collect(),
@@ -157,24 +152,12 @@ pub fn compare(
         same_machine: SameMachine { same: differs.is_empty(), differs },
         alternating: alternating(base, new),
         obstacles,
-        target_failures,
         usual_gates: usual,
         gates: results,
         cells,
         times,
         notes: notes(base, new, usual && options.regress.is_none()),
     })
-}
-
-fn target_failures(base: &[StoredRun], new: &[StoredRun]) -> Vec<String> {
-    let failure = |run: &StoredRun| {
-        let first = run.summary.of_level(Level::Fail).next()?;
-        Some(first.text().trim_end_matches('.').to_owned())
-    };
-    if base.iter().any(|run| failure(run).is_some()) {
-        return Vec::new();
-    }
-    new.iter().filter_map(failure).collect()
 }
 
 fn notes(base: &[StoredRun], new: &[StoredRun], usual_gates: bool) -> Vec<String> {

@@ -12,7 +12,7 @@ use crate::text::explanation;
 impl Comparison {
     /// Formats the comparison as `JUnit` XML. A failed gate is a failure, an inconclusive one an
     /// error, or skipped with `inconclusive_passes`. A further test case reports whether the runs
-    /// are comparable, and one reports each failure of the target.
+    /// are comparable.
     ///
     /// # Errors
     /// [`CompareError::Write`], which a comparison built by this crate does not cause.
@@ -26,11 +26,6 @@ impl Comparison {
         };
         let mut suite = TestSuite::new("plimsoll compare");
         suite.add_test_case(case("the runs may be compared", comparable));
-        for why in &self.target_failures {
-            let mut failure = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            failure.set_type("target failed").set_message(clean(why));
-            suite.add_test_case(case("the target works", failure));
-        }
         for gate in &self.gates {
             let status = match &gate.judged.judgement {
                 Judgement::Pass => TestCaseStatus::success(),

@@ -108,10 +108,6 @@ impl Comparison {
         let gates = if all == 1 { "gate" } else { "gates" };
         let [_, failed, open] = Judgement::count(judgements);
         let word = self.verdict.word();
-        if let Some(first) = self.target_failures.first() {
-            let (failed, new) = (self.target_failures.len(), self.new.len());
-            return format!("{word}: the target failed in {failed} of {new} new runs: {first}");
-        }
         match self.verdict {
             _ if !self.obstacles.is_empty() => {
                 let why = self.obstacles.first().map_or("", String::as_str);

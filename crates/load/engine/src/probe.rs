@@ -371,7 +371,13 @@ fn refusal(strict: bool, status: u16, message: &str) -> (bool, String) {
     }
     let message = message.to_lowercase();
     let about_keys = ABOUT_KEYS.lines().any(|phrase| message.contains(phrase));
-    let about = if about_keys { "key-" } else { "" };
+    let about = if about_keys {
+        "key-"
+    } else if message.contains("max_tokens") {
+        "length-"
+    } else {
+        ""
+    };
     advice(&[&format!("{about}{status}"), &status.to_string(), "rejected"], status)
 }
 
@@ -426,7 +432,8 @@ mod tests {
     fn keys_of_the_advice_are_statuses_and_classes() {
         let rows = include_str!("probe/advice.tsv").lines().filter(|row| !row.starts_with('#'));
         for key in rows.flat_map(|row| row.split('\t').next().unwrap_or_default().split(' ')) {
-            let special = ["http-", "h2c-", "key-"].iter().find_map(|kind| key.strip_prefix(kind));
+            let special =
+                ["http-", "h2c-", "key-", "length-"].iter().find_map(|kind| key.strip_prefix(kind));
             let name = special.unwrap_or(key);
             let is_class = ErrorClass::ALL.iter().any(|class| class.name() == name);
             let is_known = is_class || matches!(name, "rejected" | "failed");
@@ -444,6 +451,8 @@ mod tests {
         assert_eq!(refusal(true, 401, "Invalid API key"), (true, key.to_owned()));
         assert!(refusal(true, 400, "Invalid API key").1.starts_with(key));
         assert!(refusal(true, 400, "no such field").1.starts_with("does the server support this"));
+        let refused = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
+        assert!(refusal(true, 400, refused).1.contains("max_tokens_field=max_completion_tokens"));
         assert_eq!(advice(&["tls_handshake"], 0), (true, String::new()));
         assert!(!advice(&["h2c-gen_io", "gen_io", "failed"], 0).0);
     }

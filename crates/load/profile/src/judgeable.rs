@@ -111,17 +111,17 @@ impl PlannedLoad<'_> {
         let faults = [
             (
                 metric.is_some_and(Metric::is_of_streams) && !any(&streams),
-                "is about streams, and no scenario of it asks for one",
+                "applies to streaming, but no scenario streams",
                 "ask for streams with --set stream=true (`stream: true`; an LLM protocol), or bound `response_time` or `ttfb`",
             ),
             (
                 metric == Some(Metric::Tls) && self.target.scheme() == Scheme::Http,
-                "is about TLS, and the target is `http`",
+                "applies to TLS, but the target is `http`",
                 LEAVE_OUT,
             ),
             (
                 metric == Some(Metric::Upgrade) && !any(&|one| one.protocol == Dialect::Websocket),
-                "is about WebSockets, and no scenario of it has one",
+                "applies to WebSockets, but no scenario uses them",
                 "write `protocol: websocket`, or leave it out",
             ),
             (
@@ -136,7 +136,7 @@ impl PlannedLoad<'_> {
             ),
             (
                 rate == "policy_correctness" && !any(&|one| one.expect.is_some()),
-                "compares policy decisions, and no scenario of it expects one",
+                "compares policy decisions, but no scenario expects one",
                 "write `expect:` in the scenarios, or leave it out",
             ),
             (

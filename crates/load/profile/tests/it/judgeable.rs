@@ -45,16 +45,16 @@ fn thresholds_that_can_never_be_judged_are_refused_with_the_fix() {
             "fewer than 59 samples",
         ),
         // Metrics.
-        ("thresholds: {ttft: ['max<1s']}", "no scenario of it asks for one"),
-        (&format!("{mix}\nthresholds: {{'itl{{scenario:b}}': ['max<1s']}}"), "about streams"),
+        ("thresholds: {ttft: ['max<1s']}", "no scenario streams"),
+        (&format!("{mix}\nthresholds: {{'itl{{scenario:b}}': ['max<1s']}}"), "applies to streaming"),
         ("thresholds: {tls: ['max<1s']}", "the target is `http`"),
         ("thresholds: {dns: ['max<1s']}", "the target is an address"),
-        ("thresholds: {policy_correctness: ['==100%']}", "no scenario of it expects one"),
+        ("thresholds: {policy_correctness: ['==100%']}", "no scenario expects one"),
         ("thresholds: {goodput: ['>=10']}", "does not say which are good; write `goodput:`"),
         ("bands: {good_share: ['>=99%|95%']}", "does not say which are good"),
         (
             "protocol: a2a\na2a: {steps: [{action: send}]}\nthresholds: {ttft: ['max<1s']}",
-            "no scenario of it asks for one",
+            "no scenario streams",
         ),
         // Stages.
         ("stages: 'w1:1s'\nthresholds: {error_rate: ['<1%']}", "every stage is a warm-up"),
