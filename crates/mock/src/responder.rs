@@ -182,8 +182,8 @@ impl Responder {
 
     fn start_events(mut self, status: u16, plan: EventPlan) -> Response<ResponseBody> {
         let response = self.start_stream(status);
-        let body = StreamingBody::new(self.worker, self.times, plan, self.exchange);
-        response.map(|_| ResponseBody::Events(Box::new(body)))
+        let body = StreamingBody::new(self.worker, self.times, Box::new(plan), self.exchange);
+        response.map(|_| ResponseBody::Streaming(Box::new(body)))
     }
 
     /// The head of a stream.
@@ -252,7 +252,7 @@ impl Responder {
     pub(crate) async fn stream(mut self, plan: StreamPlan, offset: u64) -> ServiceResult {
         self.worker.wait_until(self.due(offset)).await;
         let response = self.start_stream(200);
-        let body = StreamingBody::new(self.worker, self.times, plan, self.exchange);
+        let body = StreamingBody::new(self.worker, self.times, Box::new(plan), self.exchange);
         Ok(response.map(|_| ResponseBody::Streaming(Box::new(body))))
     }
 }

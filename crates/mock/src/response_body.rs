@@ -8,12 +8,10 @@ use bytes::Bytes;
 use hyper::Response;
 use hyper::body::{Body, Frame, SizeHint};
 
-use crate::event_plan::EventPlan;
 use crate::exchange::Exchange;
 use crate::log::RpcRecord;
-use crate::stream_plan::StreamPlan;
 use crate::timed_io::ConnectionTimes;
-use crate::timed_plan::{StreamEnd, TimedPlan};
+use crate::timed_plan::TimedPlan;
 use crate::timer::Alarm;
 use crate::worker::Worker;
 
@@ -32,10 +30,8 @@ pub(crate) enum ResponseBody {
     Full(Option<Bytes>),
     /// The first part of a body whose `content-length` is longer.
     Truncated(TruncatedBody),
-    /// A model's stream of events.
-    Streaming(Box<StreamingBody<StreamPlan>>),
-    /// A stream of JSON-RPC messages.
-    Events(Box<StreamingBody<EventPlan>>),
+    /// A stream of a model's events or of JSON-RPC messages.
+    Streaming(Box<StreamingBody>),
 }
 
 type PolledFrame = Poll<Option<Result<Frame<Bytes>, Aborted>>>;
@@ -49,7 +45,6 @@ impl Body for ResponseBody {
             Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Truncated(body) => body.poll(cx),
             Self::Streaming(body) => body.poll(cx),
-            Self::Events(body) => body.poll(cx),
         }
     }
 
@@ -58,7 +53,6 @@ impl Body for ResponseBody {
             Self::Full(bytes) => bytes.is_none(),
             Self::Truncated(_) => false,
             Self::Streaming(body) => body.exchange.is_none(),
-            Self::Events(body) => body.exchange.is_none(),
         }
     }
 
@@ -66,7 +60,7 @@ impl Body for ResponseBody {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
             Self::Truncated(body) => SizeHint::with_exact(body.announced),
-            Self::Streaming(_) | Self::Events(_) => SizeHint::default(),
+            Self::Streaming(_) => SizeHint::default(),
         }
     }
 }
@@ -119,15 +113,12 @@ impl TruncatedBody {
     }
 }
 
-/// Steps with the same due time share a write, up to about this many bytes.
-const LARGEST_WRITE: usize = 64 * 1024;
-
 /// A stream: each step of its plan is sent at its due time, in its own write.
 #[derive(Debug)]
-pub(crate) struct StreamingBody<P> {
+pub(crate) struct StreamingBody {
     worker: Rc<Worker>,
     times: Rc<ConnectionTimes>,
-    plan: P,
+    plan: Box<dyn TimedPlan>,
     alarm: Alarm,
     /// `None` after the last chunk was passed on.
     exchange: Option<Exchange>,
@@ -137,11 +128,11 @@ pub(crate) struct StreamingBody<P> {
     flush_mark: Option<u64>,
 }
 
-impl<P: TimedPlan> StreamingBody<P> {
+impl StreamingBody {
     pub(crate) fn new(
         worker: Rc<Worker>,
         times: Rc<ConnectionTimes>,
-        plan: P,
+        plan: Box<dyn TimedPlan>,
         exchange: Exchange,
     ) -> Self {
         let alarm = Alarm::new(worker.timer());
@@ -163,8 +154,7 @@ impl<P: TimedPlan> StreamingBody<P> {
         ready!(self.alarm.poll_at(cx, due));
         ready!(self.poll_written(cx));
         if self.plan.disconnects() {
-            let end = self.plan.advance(0, &mut Vec::new());
-            let reset = end == Some(StreamEnd::Disconnected { reset: true });
+            let reset = self.plan.disconnect();
             return abort(&self.times, self.exchange.take(), reset);
         }
         self.next_chunk(due)
@@ -197,14 +187,10 @@ impl<P: TimedPlan> StreamingBody<P> {
 
     fn next_chunk(&mut self, due: u64) -> PolledFrame {
         let in_flight = self.worker.state().counters.api_in_flight.get();
-        let (offset, tokens_before) = (self.plan.due(), self.plan.tokens_sent());
-        let mut out = Vec::with_capacity(256);
-        while self.plan.due() == offset && !self.plan.disconnects() && out.len() < LARGEST_WRITE {
-            self.plan.advance(in_flight, &mut out);
-        }
+        let (out, tokens, _) = self.plan.advance_together(in_flight);
         let Some(mut exchange) = self.exchange.take() else { return Poll::Ready(None) };
         if !out.is_empty() {
-            exchange.chunk_handed(due, out.len(), self.plan.tokens_sent() - tokens_before);
+            exchange.chunk_handed(due, out.len(), tokens);
         }
         if self.plan.due().is_none() {
             self.times.complete_when_written(exchange);
@@ -217,7 +203,7 @@ impl<P: TimedPlan> StreamingBody<P> {
 }
 
 /// If a stream ends early, its last chunk may still have been written.
-impl<P> Drop for StreamingBody<P> {
+impl Drop for StreamingBody {
     fn drop(&mut self) {
         if let (Some(mark), Some(exchange)) = (self.flush_mark, &mut self.exchange)
             && self.times.flush_mark() > mark

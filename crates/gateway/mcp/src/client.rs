@@ -12,9 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::header_value::encode;
 use crate::object::quoted;
-use crate::rpc::{
-    self, CANCELLED, NoReply, Reply, RpcError, UNSUPPORTED_VERSION, read_refusal, read_reply,
-};
+use crate::rpc::{self, CANCELLED, Reply, RpcError, UNSUPPORTED_VERSION, read_refusal, read_reply};
 use crate::version::{
     CAPABILITIES_KEY, CLIENT_INFO_KEY, METHOD_HEADER, NAME_HEADER, SESSION_HEADER, STATELESS,
     VERSION_HEADER, VERSION_KEY,
@@ -212,26 +210,6 @@ pub enum Progress {
     Complete,
 }
 
-/// Why a response is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// It is larger than allowed.
-    #[error("its answer is larger than allowed")]
-    TooLarge,
-    /// It is not a message, or does not answer this request.
-    #[error("its response is not a valid JSON-RPC reply: {0}")]
-    NoReply(NoReply),
-    /// The response ended before the answer.
-    #[error("its answer ended early")]
-    Ended,
-    /// The server accepted a request without answering it.
-    #[error("it took the request and did not answer it")]
-    OnlyAccepted,
-    /// It is neither JSON nor a stream of events.
-    #[error("its answer is neither JSON nor a stream of events")]
-    Type,
-}
-
 /// Reads one answer from the pieces of its body.
 #[derive(Debug)]
 pub struct AnswerReader {
@@ -272,9 +250,10 @@ impl AnswerReader {
     /// Takes a piece of the body.
     ///
     /// # Errors
-    /// The response is invalid.
-    pub fn feed(&mut self, piece: &[u8]) -> Result<Progress, Fault> {
-        self.left = self.left.checked_sub(piece.len()).ok_or(Fault::TooLarge)?;
+    /// The problem of an invalid response.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<Progress, &'static str> {
+        self.left =
+            self.left.checked_sub(piece.len()).ok_or("its answer is larger than allowed")?;
         let Some(id) = self.id else { return Ok(Progress::More) };
         match &mut self.body {
             Body::Ignored => {}
@@ -287,13 +266,13 @@ impl AnswerReader {
         Ok(if self.found.is_some() { Progress::Complete } else { Progress::More })
     }
 
-    fn read_events(&mut self, events: Vec<Vec<u8>>, id: u64) -> Result<(), Fault> {
+    fn read_events(&mut self, events: Vec<Vec<u8>>, id: u64) -> Result<(), &'static str> {
         for data in events {
             // Bytes after the answer are ignored.
             if self.found.is_some() {
                 break;
             }
-            self.found = read_reply(&data, id).map_err(Fault::NoReply)?;
+            self.found = read_reply(&data, id)?;
         }
         Ok(())
     }
@@ -301,14 +280,14 @@ impl AnswerReader {
     /// Ends the answer.
     ///
     /// # Errors
-    /// The response is invalid.
-    pub fn finish(mut self) -> Result<Answer, Fault> {
+    /// The problem of an invalid response.
+    pub fn finish(mut self) -> Result<Answer, &'static str> {
         let (status, session) = (self.status, self.session.take());
         let body = self.body()?;
         Ok(Answer { status, session, body })
     }
 
-    fn body(self) -> Result<ReplyBody, Fault> {
+    fn body(self) -> Result<ReplyBody, &'static str> {
         let Some(id) = self.id else {
             return Ok(if is_success(self.status) {
                 ReplyBody::Accepted
@@ -324,15 +303,17 @@ impl AnswerReader {
             return Ok(error.map_or(ReplyBody::Status, ReplyBody::Error));
         }
         let reply = match self.body {
-            Body::Json(bytes) => read_reply(&bytes, id).map_err(Fault::NoReply)?,
+            Body::Json(bytes) => read_reply(&bytes, id)?,
             Body::Events(_) => self.found,
-            Body::Ignored if self.status == 202 => return Err(Fault::OnlyAccepted),
-            Body::Ignored => return Err(Fault::Type),
+            Body::Ignored if self.status == 202 => {
+                return Err("it took the request and did not answer it");
+            }
+            Body::Ignored => return Err("its answer is neither JSON nor a stream of events"),
         };
         match reply {
             Some(Reply::Result(result)) => Ok(ReplyBody::Result(result)),
             Some(Reply::Error(error)) => Ok(ReplyBody::Error(error)),
-            None => Err(Fault::Ended),
+            None => Err("its answer ended early"),
         }
     }
 }
@@ -443,7 +424,7 @@ mod tests {
     const JSON: &str = "application/json; charset=utf-8";
     const EVENTS: &str = "text/event-stream";
 
-    fn read(status: u16, content_type: &str, pieces: &[&str]) -> Result<ReplyBody, Fault> {
+    fn read(status: u16, content_type: &str, pieces: &[&str]) -> Result<ReplyBody, &'static str> {
         let head = Head { status, content_type, session: None };
         let mut reader = AnswerReader::new(Some(1), &head, 1_000);
         for piece in pieces {
@@ -464,12 +445,17 @@ mod tests {
             (200, JSON, vec![&good[..10], &good[10..]], result.clone()),
             (200, EVENTS, vec![progress, &event[..20], &event[20..]], result.clone()),
             (200, EVENTS, vec![&*event, "data: garbage\n\n"], result),
-            (200, EVENTS, vec![progress], Err(Fault::Ended)),
-            (200, EVENTS, vec!["data: garbage\n\n"], Err(Fault::NoReply(NoReply::NotAMessage))),
-            (200, JSON, vec!["<html>"], Err(Fault::NoReply(NoReply::NotAMessage))),
-            (200, JSON, vec![], Err(Fault::NoReply(NoReply::NotAMessage))),
-            (200, "text/html", vec![good], Err(Fault::Type)),
-            (202, "", vec![], Err(Fault::OnlyAccepted)),
+            (200, EVENTS, vec![progress], Err("its answer ended early")),
+            (200, EVENTS, vec!["data: garbage\n\n"], Err("its response is not a JSON-RPC message")),
+            (200, JSON, vec!["<html>"], Err("its response is not a JSON-RPC message")),
+            (200, JSON, vec![], Err("its response is not a JSON-RPC message")),
+            (
+                200,
+                "text/html",
+                vec![good],
+                Err("its answer is neither JSON nor a stream of events"),
+            ),
+            (202, "", vec![], Err("it took the request and did not answer it")),
             (404, JSON, vec![refusal], refused.clone()),
             (500, JSON, vec![refusal], refused),
             (500, JSON, vec!["{}"], Ok(ReplyBody::Status)),
@@ -484,7 +470,11 @@ mod tests {
     fn a_large_answer_is_given_up_also_if_it_is_a_stream() {
         let comments = ": x\n\n".repeat(100);
         for kind in [JSON, EVENTS, "text/html"] {
-            assert_eq!(read(200, kind, &[comments.as_str(); 3]), Err(Fault::TooLarge), "{kind}");
+            assert_eq!(
+                read(200, kind, &[comments.as_str(); 3]),
+                Err("its answer is larger than allowed"),
+                "{kind}"
+            );
         }
     }
 

@@ -33,4 +33,4 @@ pub use local::LocalTool;
 pub use name::{LOCAL, is_server_name, is_tool_name};
 pub use object::read_object;
 pub use registry::{Collision, Provider, RegisteredTool, Registry, ServerState, ToolServer};
-pub use tool::{ListError, Tool, ToolResult, ToolTable};
+pub use tool::{Tool, ToolResult, ToolTable};

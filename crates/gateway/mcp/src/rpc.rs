@@ -234,19 +234,9 @@ pub enum Reply {
     Error(RpcError),
 }
 
-/// Why a server's message does not answer the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoReply {
-    /// It is not JSON, or not one message.
-    #[error("it is not a JSON-RPC message")]
-    NotAMessage,
-    /// It answers another request.
-    #[error("it answers another request than the one that was sent")]
-    WrongId,
-    /// Its result is not an object.
-    #[error("its result is not an object")]
-    NoObject,
-}
+const NOT_A_MESSAGE: &str = "its response is not a JSON-RPC message";
+const WRONG_ID: &str = "its response answers another request";
+const NO_OBJECT: &str = "its result is not an object";
 
 #[derive(Deserialize)]
 struct ErrorBody {
@@ -262,10 +252,10 @@ struct ErrorBody {
 ///
 /// # Errors
 /// It is neither.
-pub fn read_reply(message: &[u8], id: u64) -> Result<Option<Reply>, NoReply> {
-    let envelope = read_envelope(message).map_err(|_| NoReply::NotAMessage)?;
+pub fn read_reply(message: &[u8], id: u64) -> Result<Option<Reply>, &'static str> {
+    let envelope = read_envelope(message).map_err(|_| NOT_A_MESSAGE)?;
     if envelope.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
-        return Err(NoReply::NotAMessage);
+        return Err(NOT_A_MESSAGE);
     }
     if envelope.method.is_some() {
         return Ok(None);
@@ -273,17 +263,15 @@ pub fn read_reply(message: &[u8], id: u64) -> Result<Option<Reply>, NoReply> {
     let answered = envelope.id.map(RawValue::get);
     let is_ours = answered.is_some_and(|text| text == id.to_string());
     match (envelope.result, envelope.error) {
-        (Some(_), None) if !is_ours => Err(NoReply::WrongId),
+        (Some(_), None) if !is_ours => Err(WRONG_ID),
         (Some(result), None) if is_object(result.get()) => {
             Ok(Some(Reply::Result(result.get().to_owned())))
         }
-        (Some(_), None) => Err(NoReply::NoObject),
+        (Some(_), None) => Err(NO_OBJECT),
         // A server that could not read the id answers with `null`.
-        (None, Some(_)) if !is_ours && !matches!(answered, None | Some("null")) => {
-            Err(NoReply::WrongId)
-        }
+        (None, Some(_)) if !is_ours && !matches!(answered, None | Some("null")) => Err(WRONG_ID),
         (None, Some(error)) => read_error(error.get()).map(|error| Some(Reply::Error(error))),
-        _ => Err(NoReply::NotAMessage),
+        _ => Err(NOT_A_MESSAGE),
     }
 }
 
@@ -293,11 +281,11 @@ pub fn read_refusal(message: &[u8]) -> Option<RpcError> {
     read_error(envelope.error?.get()).ok()
 }
 
-fn read_error(json: &str) -> Result<RpcError, NoReply> {
+fn read_error(json: &str) -> Result<RpcError, &'static str> {
     if !is_object(json) {
-        return Err(NoReply::NotAMessage);
+        return Err(NOT_A_MESSAGE);
     }
-    let body: ErrorBody = serde_json::from_str(json).map_err(|_| NoReply::NotAMessage)?;
+    let body: ErrorBody = serde_json::from_str(json).map_err(|_| NOT_A_MESSAGE)?;
     let mut message = body.message;
     message.truncate(message.floor_char_boundary(MAX_MESSAGE));
     let data = body.data.filter(|data| data.to_string().len() <= MAX_DATA);
@@ -399,17 +387,17 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"no"}}"#, error(-1, "no")),
             (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}"#, error(-1, "no")),
             (r#"{"jsonrpc":"2.0","error":{"code":-1}}"#, error(-1, "")),
-            (r#"{"jsonrpc":"2.0","id":8,"result":{}}"#, Err(NoReply::WrongId)),
-            (r#"{"jsonrpc":"2.0","id":"7","result":{}}"#, Err(NoReply::WrongId)),
-            (r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, Err(NoReply::WrongId)),
-            (r#"{"jsonrpc":"2.0","id":8,"error":{"code":1}}"#, Err(NoReply::WrongId)),
-            (r#"{"jsonrpc":"2.0","id":7,"result":[]}"#, Err(NoReply::NoObject)),
-            (r#"{"jsonrpc":"2.0","id":7,"result":null}"#, Err(NoReply::NoObject)),
-            (r#"{"jsonrpc":"2.0","id":7}"#, Err(NoReply::NotAMessage)),
-            (r#"{"jsonrpc":"2.0","id":7,"error":"no"}"#, Err(NoReply::NotAMessage)),
-            (r#"{"id":7,"result":{}}"#, Err(NoReply::NotAMessage)),
-            ("<html>", Err(NoReply::NotAMessage)),
-            (r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#, Err(NoReply::NotAMessage)),
+            (r#"{"jsonrpc":"2.0","id":8,"result":{}}"#, Err(WRONG_ID)),
+            (r#"{"jsonrpc":"2.0","id":"7","result":{}}"#, Err(WRONG_ID)),
+            (r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, Err(WRONG_ID)),
+            (r#"{"jsonrpc":"2.0","id":8,"error":{"code":1}}"#, Err(WRONG_ID)),
+            (r#"{"jsonrpc":"2.0","id":7,"result":[]}"#, Err(NO_OBJECT)),
+            (r#"{"jsonrpc":"2.0","id":7,"result":null}"#, Err(NO_OBJECT)),
+            (r#"{"jsonrpc":"2.0","id":7}"#, Err(NOT_A_MESSAGE)),
+            (r#"{"jsonrpc":"2.0","id":7,"error":"no"}"#, Err(NOT_A_MESSAGE)),
+            (r#"{"id":7,"result":{}}"#, Err(NOT_A_MESSAGE)),
+            ("<html>", Err(NOT_A_MESSAGE)),
+            (r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#, Err(NOT_A_MESSAGE)),
             (r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{}}"#, Ok(None)),
             (r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage"}"#, Ok(None)),
         ] {

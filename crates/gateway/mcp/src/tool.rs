@@ -33,13 +33,13 @@ pub struct Tool {
 
 impl Tool {
     /// Reads a tool from its members in the server's list.
-    pub(crate) fn read(mut members: Map<String, Value>) -> Result<Self, ListError> {
+    pub(crate) fn read(mut members: Map<String, Value>) -> Result<Self, String> {
         let name = members.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         if !is_tool_name(&name) {
-            return Err(ListError::Name);
+            return Err(NAMELESS.to_owned());
         }
         let schema = members.get_mut("inputSchema").filter(|schema| schema.is_object());
-        let schema = schema.ok_or_else(|| ListError::Schema(name.clone()))?;
+        let schema = schema.ok_or_else(|| format!("its tool `{name}` has no `inputSchema`"))?;
         let params = ParamHeaders::take_from(schema);
         let input_schema = schema.clone();
         let description = members.get("description").and_then(Value::as_str).unwrap_or_default();
@@ -62,28 +62,11 @@ impl Tool {
     }
 }
 
-/// Why the list of a server's tools cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ListError {
-    /// It is not a list of tools.
-    #[error("its list of tools cannot be read")]
-    Unreadable,
-    /// A tool has no name or an invalid one.
-    #[error("a tool of it has no name of 1 to 128 letters, digits, `_`, `-`, `.` and `/`")]
-    Name,
-    /// A tool has no schema.
-    #[error("its tool `{0}` has no `inputSchema`")]
-    Schema(String),
-    /// Two tools have the same name.
-    #[error("it has two tools with the name `{0}`")]
-    Twice(String),
-    /// There are too many tools, or the list is too large.
-    #[error("it has more than 1,000 tools, or more than 4 MiB of them")]
-    TooMany,
-    /// The list has no end.
-    #[error("its list of tools comes back to a page that was there before")]
-    Endless,
-}
+const UNREADABLE: &str = "its list of tools cannot be read";
+const NAMELESS: &str =
+    "a tool of it has no name of 1 to 128 letters, digits, `_`, `-`, `.` and `/`";
+const TOO_MANY: &str = "it has more than 1,000 tools, or more than 4 MiB of them";
+const ENDLESS: &str = "its list of tools comes back to a page that was there before";
 
 #[derive(Deserialize)]
 struct Page {
@@ -105,25 +88,25 @@ impl ToolTable {
     ///
     /// # Errors
     /// The list cannot be used.
-    pub fn add(&mut self, result: &str) -> Result<Option<String>, ListError> {
+    pub fn add(&mut self, result: &str) -> Result<Option<String>, String> {
         self.bytes += result.len();
         if self.bytes > MAX_LIST_BYTES {
-            return Err(ListError::TooMany);
+            return Err(TOO_MANY.to_owned());
         }
-        let page: Page = read_object(result).map_err(|_| ListError::Unreadable)?;
+        let page: Page = read_object(result).map_err(|_| UNREADABLE.to_owned())?;
         if self.tools.len() + page.tools.len() > MAX_TOOLS {
-            return Err(ListError::TooMany);
+            return Err(TOO_MANY.to_owned());
         }
         for members in page.tools {
             let tool = Tool::read(members)?;
             if self.tools.iter().any(|known| known.name == tool.name) {
-                return Err(ListError::Twice(tool.name.to_string()));
+                return Err(format!("it has two tools with the name `{}`", tool.name));
             }
             self.tools.push(tool);
         }
         let Some(cursor) = page.next_cursor else { return Ok(None) };
         if self.cursors.contains(&cursor) || self.cursors.len() > MAX_TOOLS {
-            return Err(ListError::Endless);
+            return Err(ENDLESS.to_owned());
         }
         self.cursors.push(cursor.clone());
         Ok(Some(cursor))
@@ -264,19 +247,19 @@ mod tests {
         let many: Vec<Value> = (0..1_001).map(|n| tool(&format!("t{n}"))).collect();
         let wide = json!({"name": "a", "inputSchema": {"x": "x".repeat(5 << 20)}});
         for (pages, error) in [
-            (vec![json!([])], ListError::Unreadable),
-            (vec![json!({"tools": {}})], ListError::Unreadable),
-            (vec![json!({"tools": [{"inputSchema": {}}]})], ListError::Name),
-            (vec![json!({"tools": [tool("a b")]})], ListError::Name),
-            (vec![json!({"tools": [{"name": "a"}]})], ListError::Schema("a".to_owned())),
-            (vec![json!({"tools": [tool("a"), tool("a")]})], ListError::Twice("a".to_owned())),
-            (vec![json!({"tools": many})], ListError::TooMany),
-            (vec![json!({"tools": [wide]})], ListError::TooMany),
-            (vec![json!({"tools": [], "nextCursor": "x"}); 2], ListError::Endless),
+            (vec![json!([])], UNREADABLE),
+            (vec![json!({"tools": {}})], UNREADABLE),
+            (vec![json!({"tools": [{"inputSchema": {}}]})], NAMELESS),
+            (vec![json!({"tools": [tool("a b")]})], NAMELESS),
+            (vec![json!({"tools": [{"name": "a"}]})], "its tool `a` has no `inputSchema`"),
+            (vec![json!({"tools": [tool("a"), tool("a")]})], "it has two tools with the name `a`"),
+            (vec![json!({"tools": many})], TOO_MANY),
+            (vec![json!({"tools": [wide]})], TOO_MANY),
+            (vec![json!({"tools": [], "nextCursor": "x"}); 2], ENDLESS),
         ] {
             let mut table = ToolTable::default();
             let last = pages.iter().map(|page| table.add(&page.to_string())).last();
-            assert_eq!(last, Some(Err(error)));
+            assert_eq!(last, Some(Err(error.to_owned())));
         }
     }
 }

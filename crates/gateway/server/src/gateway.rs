@@ -114,7 +114,7 @@ impl Gateway {
 
     /// Requests served so far.
     pub fn served(&self) -> u64 {
-        self.state.metrics.served()
+        self.state.metrics.served.get()
     }
 
     /// Rows of the audit and the access log that are not yet written. After [`Gateway::shutdown`]

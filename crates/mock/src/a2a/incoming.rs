@@ -22,13 +22,13 @@ pub(super) struct Incoming {
 
 #[derive(Deserialize)]
 struct Params {
-    message: Message,
+    message: ClientMessage,
     configuration: Option<Configuration>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Message {
+struct ClientMessage {
     message_id: String,
     role: String,
     task_id: Option<String>,

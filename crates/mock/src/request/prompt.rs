@@ -66,14 +66,16 @@ impl<'a> Content<'a> {
     pub(super) fn add_texts(self, texts: &mut Vec<Cow<'a, str>>) {
         match self {
             Self::Text(text) => texts.push(text),
-            Self::Parts(parts) => {
-                for part in parts {
-                    texts.extend(part.text.map(|text| text.0));
-                    if let Some(content) = part.content {
-                        content.add_texts(texts);
-                    }
-                }
-            }
+            Self::Parts(parts) => parts.into_iter().for_each(|part| part.add_texts(texts)),
+        }
+    }
+}
+
+impl<'a> Part<'a> {
+    fn add_texts(self, texts: &mut Vec<Cow<'a, str>>) {
+        texts.extend(self.text.map(|text| text.0));
+        if let Some(content) = self.content {
+            content.add_texts(texts);
         }
     }
 }

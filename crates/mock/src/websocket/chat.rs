@@ -26,8 +26,6 @@ const SWITCHING_PROTOCOLS: u16 = 101;
 const MOST_WAITING: usize = 16;
 /// Nanoseconds for a client to answer a close frame.
 const CLOSE_LIMIT: u64 = 1_000_000_000;
-/// Steps with the same due time share a write, up to about this many bytes.
-const LARGEST_WRITE: usize = 64 * 1024;
 
 /// Why a WebSocket ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,17 +230,13 @@ impl Chat {
             let due = exchange.complete_at().saturating_add(offset);
             self.wait_until(due).await?;
             if plan.disconnects() {
-                let end = plan.advance(0, &mut Vec::new());
-                let reset = end == Some(StreamEnd::Disconnected { reset: true });
-                return Err(self.abort(exchange, reset));
+                return Err(self.abort(exchange, plan.disconnect()));
             }
             let in_flight = self.worker.state().counters.api_in_flight.get();
-            let (before, mut out) = (plan.tokens_sent(), Vec::with_capacity(256));
-            while plan.due() == Some(offset) && !plan.disconnects() && out.len() < LARGEST_WRITE {
-                end = plan.advance(in_flight, &mut out);
-            }
+            let (out, tokens, last) = plan.advance_together(in_flight);
+            end = last;
             if !out.is_empty() {
-                self.send(&mut exchange, &out, due, plan.tokens_sent() - before).await?;
+                self.send(&mut exchange, &out, due, tokens).await?;
             }
         }
         exchange.complete(self.times.last_write());

@@ -119,7 +119,7 @@ impl ToAnthropic {
             return;
         }
         if self.open_block != Some(OpenBlock::Text) {
-            self.start_block(OpenBlock::Text, json!({"type": "text", "text": ""}), out);
+            self.start_block(OpenBlock::Text, &json!({"type": "text", "text": ""}), out);
         }
         self.write_delta(Delta::TextDelta { text }, out);
     }
@@ -152,7 +152,7 @@ impl ToAnthropic {
         let Some(call) = self.calls.0.get_mut(at) else { return };
         call.state = CallState::Open;
         let block = json!({"type": "tool_use", "id": call.id, "name": call.name, "input": {}});
-        self.start_block(OpenBlock::ToolCall(at), block, out);
+        self.start_block(OpenBlock::ToolCall(at), &block, out);
         self.write_arguments(at, out);
     }
 
@@ -184,7 +184,7 @@ impl ToAnthropic {
         waiting + self.late_text.len()
     }
 
-    fn start_block(&mut self, block: OpenBlock, content_block: Value, out: &mut Vec<u8>) {
+    fn start_block(&mut self, block: OpenBlock, content_block: &Value, out: &mut Vec<u8>) {
         self.stop_block(out);
         self.open_block = Some(block);
         let event = json!({"index": self.block_index, "content_block": content_block});

@@ -1,7 +1,7 @@
 //! The readers of foreign bytes: whatever comes, in whatever pieces.
 
 use plimsoll_gateway_mcp::ToolResult;
-use plimsoll_gateway_mcp::client::{Answer, AnswerReader, Fault, Head};
+use plimsoll_gateway_mcp::client::{Answer, AnswerReader, Head};
 use plimsoll_gateway_mcp::rpc::{Message, read_message, read_reply};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -39,7 +39,7 @@ fn messages() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
 }
 
-fn read(bytes: &[u8], size: usize, kind: &str) -> Result<Answer, Fault> {
+fn read(bytes: &[u8], size: usize, kind: &str) -> Result<Answer, &'static str> {
     let head = Head { status: 200, content_type: kind, session: None };
     let mut reader = AnswerReader::new(Some(1), &head, 4_096);
     for piece in bytes.chunks(size.max(1)) {

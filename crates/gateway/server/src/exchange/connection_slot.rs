@@ -21,7 +21,7 @@ impl ConnectionSlot {
         stop: watch::Receiver<bool>,
         permit: OwnedSemaphorePermit,
     ) -> Arc<Self> {
-        state.metrics.connection_opened();
+        state.metrics.connections.inc();
         Arc::new(Self { state: Arc::clone(state), stop, _permit: permit })
     }
 
@@ -33,6 +33,6 @@ impl ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.state.metrics.connection_closed();
+        self.state.metrics.connections.dec();
     }
 }

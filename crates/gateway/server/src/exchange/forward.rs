@@ -97,7 +97,7 @@ pub(crate) async fn send(
         if !(is_stale || attempts.may_retry(&result).await) {
             return result;
         }
-        worker.metrics().count_retry();
+        worker.metrics().retries.inc();
         body = spare;
     }
 }

@@ -1,14 +1,16 @@
 //! Building responses, and finishing the context of a request with them.
 
 use bytes::Bytes;
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN};
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response, StatusCode};
 
 use crate::exchange::request_context::RequestContext;
 use crate::exchange::response_body::ResponseBody;
 use crate::http::content::{MediaType, is_encoded};
 use crate::http::error_response::{ErrorFormat, ErrorResponse};
+use crate::http::request_body;
 
 /// The response of a handler, or the error to respond with.
 pub(crate) type HandlerResult = Result<Response<ResponseBody>, ErrorResponse>;
@@ -81,6 +83,27 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Respo
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+/// Reads the JSON body of a `POST` as a whole.
+///
+/// # Errors
+/// Another method; a body that is not JSON by its type, encoded, too large or too slow; too little
+/// memory for another message.
+pub(crate) async fn json_body(
+    context: &mut RequestContext,
+    head: &Parts,
+    body: Incoming,
+) -> Result<Bytes, ErrorResponse> {
+    expect_method(&head.method, &Method::POST)?;
+    expect_json(&head.headers)?;
+    expect_plain(&head.headers)?;
+    if context.worker.state.memory.is_short() {
+        return Err(request_body::no_memory());
+    }
+    let body = request_body::collect(context.body_bounds(), body).await?;
+    context.bytes_received = body.len() as u64;
+    Ok(body)
 }
 
 /// Checks the method. `HEAD` counts as a `GET`.

@@ -98,7 +98,7 @@ impl GatewayState {
         }
         self.tls.store(spec.tls.as_ref().map(tls::config).transpose()?);
         self.metrics.set_layers(&config.layer_names);
-        self.metrics.forget_upstreams();
+        self.metrics.upstreams.clear();
         self.memory.set_limit(config.server.memory.0);
         self.owners.configure(&config.server);
         self.tools.configure(config.layers.tools.as_ref());
@@ -109,11 +109,11 @@ impl GatewayState {
 
     /// Updates the gauges.
     pub(crate) fn update_gauges(&self) {
-        self.metrics.set_store_errors(self.backend.errors());
-        self.metrics.set_memory(self.memory.held());
+        self.metrics.store_errors.set(self.backend.errors().cast_signed());
+        self.metrics.memory.set(i64::try_from(self.memory.held()).unwrap_or(i64::MAX));
         let (up, down) = self.tools.counts();
         self.metrics.set_tool_servers(up, down);
-        self.metrics.set_audit_failing(self.request_log.failing().next().is_some());
+        self.metrics.audit_failing.set(self.request_log.failing().next().is_some().into());
         if let Some(stats) = self.request_log.stats() {
             let states = [
                 ("accepted", stats.accepted),

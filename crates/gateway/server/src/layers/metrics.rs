@@ -5,7 +5,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use hyper::{Method, StatusCode};
@@ -42,20 +41,20 @@ pub(crate) struct Metrics {
     requests: Family<Labels<3>, Counter>,
     durations: Family<Labels<2>, Histogram>,
     errors: Family<Labels<1>, Counter>,
-    connections: Gauge,
-    memory: Gauge,
+    pub(crate) connections: Gauge,
+    pub(crate) memory: Gauge,
     layer_counters: LayerCounters,
     refusals: Family<Labels<1>, Counter>,
-    rate_limited: Counter,
-    retries: Counter,
+    pub(crate) rate_limited: Counter,
+    pub(crate) retries: Counter,
     tool_servers: Family<Labels<1>, Gauge>,
-    store_errors: Gauge,
+    pub(crate) store_errors: Gauge,
     audit: Family<Labels<1>, Gauge>,
-    audit_failing: Gauge,
+    pub(crate) audit_failing: Gauge,
     layers: Family<Labels<1>, Gauge>,
-    upstreams: Family<Labels<2>, Gauge>,
+    pub(crate) upstreams: Family<Labels<2>, Gauge>,
     /// All requests, whether or not the layer `metrics` is enabled.
-    served: AtomicU64,
+    pub(crate) served: Counter,
 }
 
 impl fmt::Debug for Metrics {
@@ -107,42 +106,29 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("gateway");
         let all = &mut registry;
-        let requests = registered(all, "requests", "Requests by method, route and status");
-        let durations = Family::new_with_constructor(histogram as fn() -> Histogram);
-        let help = "From a request's head to the end of its response";
-        all.register("request_duration_seconds", help, durations.clone());
-        let errors = registered(all, "errors", "Refused and failed requests by kind");
-        let connections = registered(all, "active_connections", "Open client connections");
-        let memory = registered(all, "memory_bytes", "Bytes of messages that are held");
-        let layer_counters = LayerCounters::register(all);
-        let refusals = registered(all, "layer_refusals", "Requests that a layer refused");
-        let rate_limited = registered(all, "rate_limited", "Requests refused by a rate limit");
-        let retries = registered(all, "retries", "Retries of requests to upstreams");
-        let tool_servers = registered(all, "tool_servers", "Tool servers by state");
-        let store_errors = registered(all, "store_errors", "Failed operations of the store");
-        let audit = registered(all, "audit_rows", "Audit rows by state");
-        let audit_failing = registered(all, "audit_failing", "1 while a row cannot be written");
-        let layers = registered(all, "layer_enabled", "1 for each layer that is enabled");
-        let help = "1 while an address receives requests";
-        let upstreams = registered(all, "upstream_healthy", help);
         Self {
+            requests: registered(all, "requests", "Requests by method, route and status"),
+            durations: {
+                let durations = Family::new_with_constructor(histogram as fn() -> Histogram);
+                let help = "From a request's head to the end of its response";
+                all.register("request_duration_seconds", help, durations.clone());
+                durations
+            },
+            errors: registered(all, "errors", "Refused and failed requests by kind"),
+            connections: registered(all, "active_connections", "Open client connections"),
+            memory: registered(all, "memory_bytes", "Bytes of messages that are held"),
+            layer_counters: LayerCounters::register(all),
+            refusals: registered(all, "layer_refusals", "Requests that a layer refused"),
+            rate_limited: registered(all, "rate_limited", "Requests refused by a rate limit"),
+            retries: registered(all, "retries", "Retries of requests to upstreams"),
+            tool_servers: registered(all, "tool_servers", "Tool servers by state"),
+            store_errors: registered(all, "store_errors", "Failed operations of the store"),
+            audit: registered(all, "audit_rows", "Audit rows by state"),
+            audit_failing: registered(all, "audit_failing", "1 while a row cannot be written"),
+            layers: registered(all, "layer_enabled", "1 for each layer that is enabled"),
+            upstreams: registered(all, "upstream_healthy", "1 while an address receives requests"),
+            served: Counter::default(),
             registry,
-            requests,
-            durations,
-            errors,
-            connections,
-            memory,
-            layer_counters,
-            refusals,
-            rate_limited,
-            retries,
-            tool_servers,
-            store_errors,
-            audit,
-            audit_failing,
-            layers,
-            upstreams,
-            served: AtomicU64::new(0),
         }
     }
 
@@ -205,14 +191,6 @@ impl Metrics {
         self.layer_counters.count(counter, values);
     }
 
-    pub(crate) fn count_rate_limited(&self) {
-        self.rate_limited.inc();
-    }
-
-    pub(crate) fn count_retry(&self) {
-        self.retries.inc();
-    }
-
     /// Sets the numbers of tool servers that are up and down; both 0 without any.
     pub(crate) fn set_tool_servers(&self, up: usize, down: usize) {
         self.tool_servers.clear();
@@ -221,14 +199,6 @@ impl Metrics {
             let gauge = self.tool_servers.get_or_create(&[("state", state.to_owned())]);
             gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         }
-    }
-
-    pub(crate) fn set_store_errors(&self, count: u64) {
-        self.store_errors.set(count.cast_signed());
-    }
-
-    pub(crate) fn set_audit_failing(&self, failing: bool) {
-        self.audit_failing.set(failing.into());
     }
 
     pub(crate) fn set_audit_rows(&self, state: &str, rows: u64) {
@@ -243,35 +213,9 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn set_memory(&self, bytes: usize) {
-        self.memory.set(i64::try_from(bytes).unwrap_or(i64::MAX));
-    }
-
-    /// Removes the upstreams of an earlier configuration.
-    pub(crate) fn forget_upstreams(&self) {
-        self.upstreams.clear();
-    }
-
     pub(crate) fn set_upstream(&self, upstream: &str, address: &str, healthy: bool) {
         let labels = [("upstream", upstream.to_owned()), ("address", address.to_owned())];
         self.upstreams.get_or_create(&labels).set(healthy.into());
-    }
-
-    pub(crate) fn connection_opened(&self) {
-        self.connections.inc();
-    }
-
-    pub(crate) fn connection_closed(&self) {
-        self.connections.dec();
-    }
-
-    /// Counts an incoming request, whether or not the layer `metrics` is enabled.
-    pub(crate) fn count_served(&self) {
-        self.served.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn served(&self) -> u64 {
-        self.served.load(Ordering::Relaxed)
     }
 }
 

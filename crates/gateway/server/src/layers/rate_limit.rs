@@ -122,7 +122,7 @@ pub(crate) async fn check(
     if decision.allowed {
         return Ok(());
     }
-    metrics.count_rate_limited();
+    metrics.rate_limited.inc();
     let mut error = ErrorResponse::rate_limited(format!("more than {} requests", decision.limit));
     error.headers.push((RETRY_AFTER, whole_seconds(decision.retry_after)));
     push_headers(&decision, &mut error.headers);

@@ -125,7 +125,7 @@ fn build(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
         "layers": config.layer_names,
         "faults": config.spec.faults(),
         "store": if config.spec.store.redis.is_some() { "redis" } else { "embedded" },
-        "served": state.metrics.served(),
+        "served": state.metrics.served.get(),
     });
     json_response(StatusCode::OK, body.to_string())
 }

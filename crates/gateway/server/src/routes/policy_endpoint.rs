@@ -4,19 +4,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Request, Response, StatusCode};
 use plimsoll_gateway_policy::InputKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::base::clock;
 use crate::exchange::request_context::{RequestContext, RoutedRequest};
-use crate::exchange::respond::{
-    HandlerResult, expect_json, expect_method, expect_plain, json as json_response, respond,
-};
+use crate::exchange::respond::{HandlerResult, json as json_response, json_body, respond};
 use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::{ErrorResponse, no_such};
-use crate::http::request_body;
 use crate::layers::policy::PolicyLayer;
 use crate::routes::llm;
 use crate::upstream::proxy::Proxy;
@@ -59,16 +56,12 @@ async fn handle(
     request: Box<Request<Incoming>>,
     started: u64,
 ) -> HandlerResult {
-    expect_method(request.method(), &Method::POST)?;
-    expect_json(request.headers())?;
-    expect_plain(request.headers())?;
     let config = Arc::clone(&context.config);
     let Some(policy) = &config.layers.policy else {
         return Err(ErrorResponse::not_found(no_such("policy")));
     };
     let (parts, body) = request.into_parts();
-    let body = request_body::collect(context.body_bounds(), body).await?;
-    context.bytes_received = body.len() as u64;
+    let body = json_body(context, &parts, body).await?;
     let request = parse(&body)?;
     let tenant = context.identity.tenant.as_deref().unwrap_or(&request.client_id).to_owned();
     let responses = PolicyResponses { policy, started, tenant };

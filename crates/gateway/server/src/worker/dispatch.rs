@@ -40,7 +40,7 @@ pub(crate) async fn serve(
     flags: &ConnectionFlags,
 ) -> Response<ResponseBody> {
     let config = worker.config();
-    worker.metrics().count_served();
+    worker.metrics().served.inc();
     let refusal = normal_form(&mut request, &config, flags).err();
     let found = match refusal {
         None => router_of(&config, &worker).find(request.uri().path()),

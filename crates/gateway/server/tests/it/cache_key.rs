@@ -172,13 +172,12 @@ struct Setup {
 impl Setup {
     fn new(dialect: &str, sections: &str) -> Self {
         let provider = Provider::start(good_answer);
-        let routes: String = lists(KNOWN_MEMBERS)
-            .map(|(path, _)| {
-                format!("  - {{name: r{path}, path: {path}, upstream: p, llm: true}}\n")
-            })
-            .collect();
+        let routes = lists(KNOWN_MEMBERS).map(|(path, _)| {
+            format!("  - {{name: r{path}, path: {path}, upstream: p, llm: true}}")
+        });
+        let routes = routes.collect::<Vec<_>>().join("\n");
         let gateway = gateway(&format!(
-            "upstreams: {{p: {{addresses: ['{}'], dialect: {dialect}}}}}\nroutes:\n{routes}{sections}",
+            "upstreams: {{p: {{addresses: ['{}'], dialect: {dialect}}}}}\nroutes:\n{routes}\n{sections}",
             provider.addr
         ));
         let key = sections.contains("auth:").then_some("secret");

@@ -63,7 +63,7 @@ impl Connection {
         let (result, held) = self
             .ask(services, |connected: &Connected, id| connected.call_tool(id, call), trace)
             .await?;
-        Ok((ToolResult::read(&result).map_err(Failure::Result)?, held))
+        Ok((ToolResult::read(&result)?, held))
     }
 
     /// All tools of the server.
@@ -80,7 +80,7 @@ impl Connection {
                     &[],
                 )
                 .await?;
-            cursor = table.add(&page).map_err(Failure::List)?;
+            cursor = table.add(&page).map_err(Failure::Other)?;
             if cursor.is_none() {
                 return Ok(table.into_tools());
             }
@@ -131,7 +131,7 @@ impl Connection {
             let (answer, _held) = exchange(services, &self.link, outgoing, &[]).await?;
             match handshake.next(&answer, self.next_id()) {
                 Step::Send(next) => outgoing = next,
-                Step::Failed(reason) => return Err(Failure::Handshake(reason)),
+                Step::Failed(reason) => return Err(Failure::Other(reason)),
                 Step::Done(connected) => {
                     let connected = Rc::new(connected);
                     *known = Some(Rc::clone(&connected));
@@ -182,6 +182,8 @@ fn result(answer: Answer) -> Result<String, Failure> {
     match answer.body {
         ReplyBody::Result(result) => Ok(result),
         ReplyBody::Error(error) => Err(Failure::Rpc(error)),
-        ReplyBody::Accepted | ReplyBody::Status => Err(Failure::Status(answer.status)),
+        ReplyBody::Accepted | ReplyBody::Status => {
+            Err(Failure::Other(format!("it answered status {}", answer.status)))
+        }
     }
 }

@@ -49,13 +49,13 @@ pub(super) async fn exchange(
     trace: &[(HeaderName, HeaderValue)],
 ) -> Result<(Answer, Option<MemoryReservation>), Failure> {
     let chosen = link.upstream.choose(None, clock::now());
-    let in_flight = chosen.ok_or(Failure::Unreachable)?;
+    let in_flight = chosen.ok_or_else(Failure::unreachable)?;
     let id = outgoing.id;
     let request = Box::new(request(link, outgoing, &in_flight, trace)?);
     let sent = services.pool.send(in_flight.endpoint(), request, true).await;
     let (response, connection) = sent.map_err(|error| match error {
-        UpstreamError::Connect => Failure::Unreachable,
-        UpstreamError::Broken(..) => Failure::Broken,
+        UpstreamError::Connect => Failure::unreachable(),
+        UpstreamError::Broken(..) => Failure::broken(),
     })?;
     let (parts, mut body) = response.into_parts();
     let head = head(parts.status.as_u16(), &parts.headers);
@@ -82,9 +82,9 @@ async fn read(
 ) -> Result<bool, Failure> {
     let mut size = 0;
     while let Some(frame) = body.frame().await {
-        let Ok(mut data) = frame.map_err(|_| Failure::Broken)?.into_data() else { continue };
+        let Ok(mut data) = frame.map_err(|_| Failure::broken())?.into_data() else { continue };
         if let Some((decoder, most)) = &mut decoder {
-            data = decoder.decode(&data, *most).map_err(|_| Failure::Broken)?.into();
+            data = decoder.decode(&data, *most).map_err(|_| Failure::broken())?.into();
         }
         size += data.len();
         if size > UNCOUNTED && !memory.hold_in(held, size) {
@@ -148,5 +148,5 @@ fn request(
         request = request.header(name, value);
     }
     // The gateway made the names and values, or checked them as a session id.
-    request.body(RequestBody::Full(Bytes::from(outgoing.body))).map_err(|_| Failure::Broken)
+    request.body(RequestBody::Full(Bytes::from(outgoing.body))).map_err(|_| Failure::broken())
 }

@@ -13,9 +13,8 @@ use serde_json::error::Category;
 
 use crate::exchange::document;
 use crate::exchange::request_context::{RequestContext, RoutedRequest};
-use crate::exchange::respond::{expect_json, expect_method, expect_plain};
+use crate::exchange::respond::{expect_method, expect_plain, json_body};
 use crate::http::error_response::{ErrorResponse, no_such};
-use crate::http::request_body;
 use crate::layers::agent_layer::AgentLayer;
 
 /// A request of the layer.
@@ -54,13 +53,7 @@ impl ApiRequest {
         if body.is_end_stream() {
             return Ok(Bytes::new());
         }
-        expect_json(&self.head.headers)?;
-        if self.context.worker.state.memory.is_short() {
-            return Err(request_body::no_memory());
-        }
-        let body = request_body::collect(self.context.body_bounds(), body).await?;
-        self.context.bytes_received = body.len() as u64;
-        Ok(body)
+        json_body(&mut self.context, &self.head, body).await
     }
 
     /// Like [`Self::post`], after the policy's check and redactions.

@@ -167,28 +167,22 @@ fn no_approval() -> ErrorResponse {
 }
 
 fn described(approval: &Approval) -> Value {
+    let Details { asked_by, details } = details_of(approval);
+    let reason = (!approval.reason.is_empty()).then(|| String::from_utf8_lossy(&approval.reason));
     let mut body = json!({
         "id": approval.id.to_string(),
         "state": approval.state.name(),
         "action": String::from_utf8_lossy(&approval.action),
         "created_at": approval.created_at,
         "expires_at": approval.expires_at,
+        "details": details,
+        "asked_by": asked_by,
+        "session_id": approval.session.map(|session| session.to_string()),
+        "decided_at": approval.decided_at,
+        "reason": reason,
     });
-    let Details { asked_by, details } = details_of(approval);
-    if !details.is_null() {
-        body["details"] = details;
-    }
-    if let Some(asked_by) = asked_by {
-        body["asked_by"] = asked_by.into();
-    }
-    if let Some(session) = approval.session {
-        body["session_id"] = session.to_string().into();
-    }
-    if let Some(decided_at) = approval.decided_at {
-        body["decided_at"] = decided_at.into();
-    }
-    if !approval.reason.is_empty() {
-        body["reason"] = String::from_utf8_lossy(&approval.reason).into();
+    if let Some(members) = body.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
     }
     body
 }

@@ -1,6 +1,9 @@
 //! JSON-RPC 2.0: reading requests of A2A, and writing errors.
 
 use hyper::{HeaderMap, Response, StatusCode};
+use plimsoll_gateway_mcp::rpc::{
+    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR,
+};
 use serde::Deserialize;
 use serde_json::error::Category;
 use serde_json::{Map, Value, json};
@@ -10,16 +13,6 @@ use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::agent_layer::VERSION_HEADER;
 
-/// The text is not JSON.
-const PARSE_ERROR: i64 = -32_700;
-/// The JSON is not a request.
-const INVALID_REQUEST: i64 = -32_600;
-/// The method is unknown.
-pub(super) const METHOD_NOT_FOUND: i64 = -32_601;
-/// The method does not take these parameters.
-const INVALID_PARAMS: i64 = -32_602;
-/// The agent is unreachable, or the connection broke.
-const INTERNAL_ERROR: i64 = -32_603;
 /// A2A: an unsupported version.
 pub(super) const VERSION_NOT_SUPPORTED: i64 = -32_009;
 /// The gateway refused; the data has the reason.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode, Version as HttpVersion};
+use plimsoll_gateway_mcp::rpc::METHOD_NOT_FOUND;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use super::a2a;
 use super::agents::find;
 use super::api_request::{ApiRequest, object};
 use super::counted;
-use super::rpc::{METHOD_NOT_FOUND, VERSION_NOT_SUPPORTED};
+use super::rpc::VERSION_NOT_SUPPORTED;
 use super::sessions::expect_session;
 use crate::exchange::document;
 use crate::exchange::random_id::random_id;

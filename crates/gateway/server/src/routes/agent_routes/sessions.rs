@@ -41,7 +41,7 @@ pub(super) async fn create(request: &mut ApiRequest) -> HandlerResult {
     let made = made.map_err(|error| store_error(error, ErrorResponse::session_not_found));
     let session = counted(context, "session_create", made)?;
     let body = described(id, &session, &layer.sessions);
-    Ok(json_response(StatusCode::CREATED, Value::Object(body).to_string()))
+    Ok(json_response(StatusCode::CREATED, body.to_string()))
 }
 
 /// `GET` and `DELETE /v1/sessions/{id}`.
@@ -65,24 +65,19 @@ pub(super) async fn one(request: &ApiRequest) -> HandlerResult {
     let session = store.session(now, &owner, id).await;
     let session = session.map_err(|error| store_error(error, ErrorResponse::session_not_found))?;
     let mut body = described(id, &session, &layer.sessions);
-    let metadata = serde_json::from_slice(&session.metadata).unwrap_or_default();
-    body.insert("metadata".to_owned(), metadata);
-    Ok(json_response(StatusCode::OK, Value::Object(body).to_string()))
+    body["metadata"] = serde_json::from_slice(&session.metadata).unwrap_or_default();
+    Ok(json_response(StatusCode::OK, body.to_string()))
 }
 
-fn described(id: RecordId, session: &Session, rules: &SessionRules) -> Map<String, Value> {
+fn described(id: RecordId, session: &Session, rules: &SessionRules) -> Value {
     let Session { created_at, expires_at, calls, .. } = *session;
-    let body = json!({
+    json!({
         "session_id": id.to_string(),
         "created_at": created_at,
         "expires_at": expires_at,
         "tool_calls": calls,
         "calls_left": rules.calls.saturating_sub(calls),
-    });
-    match body {
-        Value::Object(body) => body,
-        _ => Map::new(),
-    }
+    })
 }
 
 fn no_session() -> ErrorResponse {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::Method;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use plimsoll_gateway_dialect::{Endpoint, RequestView, Translator};
@@ -12,9 +11,8 @@ use plimsoll_gateway_inspect::Source;
 use super::request::{LlmRequest, dialect_error};
 use crate::exchange::document;
 use crate::exchange::request_context::RequestContext;
-use crate::exchange::respond::{expect_json, expect_method, expect_plain};
+use crate::exchange::respond::json_body;
 use crate::http::error_response::ErrorResponse;
-use crate::http::request_body;
 use crate::upstream::proxy::{Proxy, strip_prefix};
 
 /// Reads and parses a request, and evaluates its texts.
@@ -24,9 +22,6 @@ pub(super) async fn parse(
     body: Incoming,
     proxy: &Proxy,
 ) -> Result<LlmRequest, ErrorResponse> {
-    expect_method(&parts.method, &Method::POST)?;
-    expect_json(&parts.headers)?;
-    expect_plain(&parts.headers)?;
     let path = strip_prefix(parts.uri.path(), proxy.strip.as_deref());
     let endpoint = Endpoint::from_path(path)
         .ok_or_else(|| ErrorResponse::not_found(format!("`{path}` is not an LLM endpoint")))?;
@@ -35,11 +30,7 @@ pub(super) async fn parse(
         let message = format!("`{path}` cannot be translated to the dialect of the upstream");
         return Err(ErrorResponse::not_found(message));
     }
-    if context.worker.state.memory.is_short() {
-        return Err(request_body::no_memory());
-    }
-    let body = request_body::collect(context.body_bounds(), body).await?;
-    context.bytes_received = body.len() as u64;
+    let body = json_body(context, parts, body).await?;
     let translator = Translator::between(endpoint.dialect(), upstream);
     let request = parse_body(context, endpoint, body, translator).await?;
     if context.config.observes_requests {

@@ -11,12 +11,9 @@ use serde_json::{Value, json};
 use super::call::{CallError, ToolCall};
 use super::{allowed, read_body, registry};
 use crate::exchange::request_context::RequestContext;
-use crate::exchange::respond::{
-    HandlerResult, expect_json, expect_method, expect_plain, json as json_response,
-};
+use crate::exchange::respond::{HandlerResult, expect_method, json as json_response, json_body};
 use crate::http::error_response::ErrorResponse;
 use crate::http::normal_form::decoded;
-use crate::http::request_body;
 use crate::layers::agent_layer::MAX_DEPTH;
 use crate::layers::tool_server::{Failure, ToolLayer, Trace};
 
@@ -81,7 +78,8 @@ pub(super) async fn call(
     request: Box<Request<Incoming>>,
     trace: &Trace,
 ) -> HandlerResult {
-    let body = body(context, request).await?;
+    let (head, body) = request.into_parts();
+    let body = json_body(context, &head, body).await?;
     let asked: CallBody<'_> = read_body(&body)?;
     let arguments = match asked.arguments {
         None => Bytes::from_static(b"{}"),
@@ -142,17 +140,4 @@ pub(super) fn policies(
         body["max_tool_calls"] = agents.sessions.calls.into();
     }
     Ok(json_response(StatusCode::OK, context.made(body.to_string())?))
-}
-
-/// The body of a `POST` with JSON.
-async fn body(
-    context: &mut RequestContext,
-    request: Box<Request<Incoming>>,
-) -> Result<Bytes, ErrorResponse> {
-    expect_method(request.method(), &Method::POST)?;
-    expect_json(request.headers())?;
-    expect_plain(request.headers())?;
-    let body = request_body::collect(context.body_bounds(), request.into_body()).await?;
-    context.bytes_received = body.len() as u64;
-    Ok(body)
 }
