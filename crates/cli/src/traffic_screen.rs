@@ -31,7 +31,9 @@ pub(crate) fn traffic_screen(summary: &Summary) -> String {
     let names = ["not used"].into_iter().chain(std::iter::repeat(""));
     let unused = unused.iter().map(|(member, times)| format!("{:>7} {member}", count(*times)));
     rows.extend(names.zip(unused));
-    rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect()
+    let lines: Vec<_> =
+        rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect();
+    lines.concat()
 }
 
 fn tokens(Tokens { stated, unknown }: Tokens) -> String {

@@ -106,7 +106,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         }
         Show::Screen | Show::Json | Show::Nothing => {
             let mut screen = comparison.screen();
-            files.iter().for_each(|line| screen.file(line));
+            for line in &files {
+                screen.file(line);
+            }
             console::print_screen(&screen)?;
         }
     }

@@ -110,15 +110,7 @@ impl PreparedRun {
             _ => workload,
         };
         let tls = tls_config(&plan)?;
-        let mut routes = Vec::new();
-        for target in &plan.targets {
-            for scenario in &plan.scenarios {
-                let max_body = plan.limits.max_body;
-                let proxy = plain_proxy(&plan);
-                let plays_records = workload.plays_records();
-                routes.push(Route::new(scenario, target, max_body, proxy, plays_records)?);
-            }
-        }
+        let routes = routes(&plan, workload.plays_records())?;
         let prompts = workload.ordered_prompts();
         let played = trace_requests(&plan, &schedule, &workload);
         if played.is_some() {
@@ -381,6 +373,17 @@ fn check_slots(plan: &Plan, schedule: &Schedule) -> Result<(), EngineError> {
     let shards = shard.count();
     let shard = format!("{}/{shards}", shard.index());
     Err(EngineError::NoSlot { shard, shards, max_in_flight })
+}
+
+/// A route for each scenario of each target.
+fn routes(plan: &Plan, plays_records: bool) -> Result<Vec<Route>, EngineError> {
+    let (max_body, proxy) = (plan.limits.max_body, plain_proxy(plan));
+    let pairs = plan.targets.iter().flat_map(|target| {
+        plan.scenarios.iter().map(move |scenario| (scenario, target))
+    });
+    pairs
+        .map(|(scenario, target)| Route::new(scenario, target, max_body, proxy, plays_records))
+        .collect()
 }
 
 /// The TLS configuration, where a target needs one.

@@ -46,7 +46,10 @@ fn thresholds_that_can_never_be_judged_are_refused_with_the_fix() {
         ),
         // Metrics.
         ("thresholds: {ttft: ['max<1s']}", "no scenario streams"),
-        (&format!("{mix}\nthresholds: {{'itl{{scenario:b}}': ['max<1s']}}"), "applies to streaming"),
+        (
+            &format!("{mix}\nthresholds: {{'itl{{scenario:b}}': ['max<1s']}}"),
+            "applies to streaming",
+        ),
         ("thresholds: {tls: ['max<1s']}", "the target is `http`"),
         ("thresholds: {dns: ['max<1s']}", "the target is an address"),
         ("thresholds: {policy_correctness: ['==100%']}", "no scenario expects one"),

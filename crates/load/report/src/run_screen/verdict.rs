@@ -115,7 +115,7 @@ pub fn run_findings(summary: &RunSummary) -> Vec<Item> {
     summary.findings.iter().map(item).chain(notes(summary)).collect()
 }
 
-/// What leaves the figures valid: warnings and notes.
+/// Warnings and notes: findings that leave the figures valid.
 pub fn run_notes(summary: &RunSummary) -> Vec<Item> {
     let mut found = of_levels(summary, &[Level::Warning, Level::Note]);
     found.extend(notes(summary));
