@@ -1,22 +1,11 @@
 //! Wall-clock times as text.
 
-/// A time in nanoseconds since 1970 UTC as RFC 3339 with milliseconds, like
+use std::time::{Duration, UNIX_EPOCH};
+
+/// A time in nanoseconds since 1970 UTC as RFC 3339 with milliseconds, such as
 /// `2026-11-22T18:05:00.250Z`.
-///
-/// The date follows the algorithm of Howard Hinnant's `civil_from_days`, whose years begin on
-/// 1 March: <https://howardhinnant.github.io/date_algorithms.html>.
 pub(crate) fn rfc3339(unix: u64) -> String {
-    let (seconds, millis) = (unix / 1_000_000_000, unix / 1_000_000 % 1_000);
-    let (days, of_day) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_nanos(unix)).to_string()
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub fn write_cache_key(
     depth::check(body.as_bytes())?;
     sink(VERSION);
     sink(endpoint.path().as_bytes());
-    write_object(body, &mut sink).map_err(|error| DialectError::Malformed(error.to_string()))
+    write_object(body, &mut sink).map_err(DialectError::malformed)
 }
 
 /// Writes a value so that different values have different bytes: each starts with a letter for its

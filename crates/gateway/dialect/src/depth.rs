@@ -10,7 +10,8 @@ pub const MAX_DEPTH: usize = 64;
 /// Rejects text that is nested deeper than [`MAX_DEPTH`]. The text need not be valid JSON.
 pub(crate) fn check(text: &[u8]) -> Result<(), DialectError> {
     if is_too_deep(text) {
-        return Err(DialectError::TooDeep { most: MAX_DEPTH });
+        let problem = format!("the body is nested deeper than {MAX_DEPTH} levels; flatten it");
+        return Err(DialectError::Request(problem));
     }
     Ok(())
 }
@@ -56,7 +57,8 @@ mod tests {
     #[test]
     fn the_limit_is_allowed_and_one_more_is_rejected() {
         assert_eq!(check(&nested(MAX_DEPTH)), Ok(()));
-        assert_eq!(check(&nested(MAX_DEPTH + 1)), Err(DialectError::TooDeep { most: MAX_DEPTH }));
+        let error = check(&nested(MAX_DEPTH + 1)).unwrap_err();
+        assert_eq!(error.to_string(), "the body is nested deeper than 64 levels; flatten it");
     }
 
     #[test]

@@ -25,22 +25,10 @@ pub enum Endpoint {
     Messages,
 }
 
-/// Operation names of LLM APIs, as a path segment or after a model's name and a colon.
-const OPERATIONS: &str = "batchembedcontents batchgeneratecontent \
-    chat completion completions converse \
-    converse-stream counttokens embed embedcontent embeddings generate generate_stream \
-    generateanswer generatecontent infill invocations invoke invoke-with-response-stream \
-    predict predictions predictlongrunning rawpredict rerank serverstreamingpredict \
-    streamgeneratecontent streamrawpredict text-to-image text-to-speech transcribe";
-
-/// Resource names of LLM APIs, after a version: `/v1/responses/compact`.
-const RESOURCES: &str = "agents assistants audio batches classify complete conversations \
-    detokenize edits engines \
-    evals files fim fine-tunes fine_tuning images interactions messages moderations ocr \
-    realtime responses score speech-to-text summarize threads tokenize uploads videos";
-
-fn is_listed(words: &str, word: &str) -> bool {
-    words.split(' ').any(|known| known == word)
+/// Whether a list in `llm_paths.txt` has a word.
+fn is_listed(list: &str, word: &str) -> bool {
+    let mut lists = include_str!("llm_paths.txt").lines().filter_map(|line| line.split_once(": "));
+    lists.any(|(name, words)| name == list && words.split(' ').any(|known| known == word))
 }
 
 /// Whether a path segment is a version: `v1`, `v1beta`.
@@ -65,8 +53,8 @@ impl Endpoint {
         let mut before = "";
         path.split('/').filter(|part| !part.is_empty()).any(|part| {
             let action = part.rsplit_once(':').map_or(part, |(_, action)| action);
-            let found = is_listed(OPERATIONS, action)
-                || (is_version(before) && is_listed(RESOURCES, part))
+            let found = is_listed("operations", action)
+                || (is_version(before) && is_listed("resources", part))
                 || part == "openai";
             before = part;
             found

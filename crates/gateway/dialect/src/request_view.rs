@@ -55,7 +55,7 @@ impl RequestView {
         let body = utf8(body)?;
         depth::check(body.as_bytes())?;
         let members = serde_json::from_str::<Object<RawMembers<'_>>>(body)
-            .map_err(|error| DialectError::Malformed(error.to_string()))?
+            .map_err(DialectError::malformed)?
             .0;
         let model = decode(required(members.model, "model")?, FieldPath::Name("model"))?;
         if model.is_empty() {

@@ -170,19 +170,23 @@ pub(crate) fn parse_request<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T,
     crate::depth::check(body)?;
     serde_json::from_str::<Object<T>>(text).map(|object| object.0).map_err(|error| {
         if !error.is_data() {
-            return DialectError::Malformed(error.to_string());
+            return DialectError::malformed(error);
         }
         let mut again = serde_json::Deserializer::from_str(text);
         match serde_path_to_error::deserialize::<_, T>(&mut again) {
             Err(named) => DialectError::invalid(named.path(), named.inner()),
-            Ok(_) => DialectError::Malformed(error.to_string()),
+            Ok(_) => DialectError::malformed(error),
         }
     })
 }
 
 pub(crate) fn utf8(body: &[u8]) -> Result<&str, DialectError> {
-    simdutf8::compat::from_utf8(body)
-        .map_err(|error| DialectError::NotUtf8 { offset: error.valid_up_to() })
+    simdutf8::compat::from_utf8(body).map_err(|error| {
+        let at = error.valid_up_to();
+        DialectError::Request(format!(
+            "the body is not valid UTF-8 at byte {at}; send JSON in UTF-8"
+        ))
+    })
 }
 
 /// Parses a response or an event of an upstream.

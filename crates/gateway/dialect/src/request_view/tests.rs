@@ -124,7 +124,7 @@ fn invalid_requests_are_rejected_with_400_and_name_the_field() {
 fn anthropic_requires_max_tokens() {
     let body = br#"{"model":"m","messages":[{"role":"user","content":"x"}]}"#;
     let error = RequestView::read(Endpoint::Messages, body).unwrap_err();
-    assert_eq!(error, DialectError::Missing { field: "max_tokens".to_owned() });
+    assert_eq!(error.to_string(), "max_tokens: this field is required");
 }
 
 #[test]
@@ -133,8 +133,8 @@ fn invalid_utf8_and_deep_nesting_are_rejected() {
     let at = body.iter().position(|byte| *byte == b'?').unwrap();
     body[at] = 0xff;
     let error = RequestView::read(Endpoint::Chat, &body).unwrap_err();
-    assert_eq!(error, DialectError::NotUtf8 { offset: at });
+    assert!(error.to_string().contains(&format!("not valid UTF-8 at byte {at};")), "{error}");
     let deep = format!(r#"{{"model":"m","x":{}"#, "[".repeat(500_000));
     let error = RequestView::read(Endpoint::Chat, deep.as_bytes()).unwrap_err();
-    assert_eq!(error, DialectError::TooDeep { most: depth::MAX_DEPTH });
+    assert!(error.to_string().contains("nested deeper than 64 levels"), "{error}");
 }

@@ -1,10 +1,14 @@
 //! Translates messages requests to chat completion requests.
 
+use std::borrow::Cow;
+
+use serde_json::json;
+use serde_json::value::to_raw_value;
+
 use super::LimitName;
 use crate::error::DialectError;
 use crate::wire::openai::{
-    Function, FunctionCall, FunctionName, ImageUrl, Message, NamedToolChoice, Part, Request,
-    StreamOptions, Tool, ToolCall,
+    Function, FunctionCall, ImageUrl, Message, Part, Request, StreamOptions, Tool, ToolCall,
 };
 use crate::wire::{Content, CowStr, RawJson, anthropic, parse_request, write_json};
 
@@ -229,23 +233,17 @@ fn tool(tool: anthropic::Tool<'_>, index: usize) -> Result<Tool<'_>, DialectErro
 }
 
 fn tool_choice(choice: anthropic::ToolChoice<'_>) -> Result<RawJson<'_>, DialectError> {
-    let text = match (&*choice.kind, choice.name) {
-        ("auto", _) => "\"auto\"".to_owned(),
-        ("any", _) => "\"required\"".to_owned(),
-        ("none", _) => "\"none\"".to_owned(),
-        ("tool", Some(name)) => {
-            let named =
-                NamedToolChoice { kind: "function".into(), function: FunctionName { name } };
-            serde_json::to_string(&named)
-                .map_err(|error| DialectError::invalid("tool_choice", error))?
-        }
+    let choice = match (&*choice.kind, choice.name) {
+        ("auto", _) => json!("auto"),
+        ("any", _) => json!("required"),
+        ("none", _) => json!("none"),
+        ("tool", Some(name)) => json!({"type": "function", "function": {"name": name}}),
         ("tool", None) => return Err(DialectError::missing("tool_choice.name")),
         _ => {
             let problem = "must be auto, any, none or tool";
             return Err(DialectError::invalid("tool_choice.type", problem));
         }
     };
-    let raw = serde_json::value::RawValue::from_string(text)
-        .map_err(|error| DialectError::invalid("tool_choice", error))?;
-    Ok(RawJson(std::borrow::Cow::Owned(raw)))
+    let raw = to_raw_value(&choice).map_err(|error| DialectError::invalid("tool_choice", error))?;
+    Ok(RawJson(Cow::Owned(raw)))
 }
