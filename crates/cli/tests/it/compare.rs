@@ -214,7 +214,7 @@ fn what_differs_is_refused_by_name(runs: &Runs) {
         r#""findings": [{"code": 106, "level": "invalid", "values": {}}]"#,
     );
     let output = runs.compare(&runs.slow, &[invalid], &errors).expect(3);
-    assert!(flat(&output).contains("is INVALID"), "{}", output.stdout);
+    assert!(flat(&output).contains("is unusable"), "{}", output.stdout);
 }
 
 fn what_is_no_run_is_refused(runs: &Runs) {

@@ -143,6 +143,9 @@ pub fn compare(
         schema: SCHEMA.to_owned(),
         verdict: if obstacles.is_empty() {
             Verdict::of(results.iter().map(|gate| &gate.judged.judgement))
+        } else if has_failed(new) && !has_failed(base) {
+            // Whatever the gates are: a target that fails in the new runs alone is worse.
+            Verdict::Fail
         } else {
             Verdict::Inconclusive
         },
@@ -210,8 +213,13 @@ fn unusable(run: &StoredRun) -> Option<String> {
     if let Some(ended) = ended {
         return Some(format!("{path} {ended}"));
     }
-    let invalid = run.summary.of_level(Level::Invalid).next()?;
-    Some(format!("{path} is INVALID: {}", invalid.text()))
+    let summary = &run.summary;
+    let first = summary.of_level(Level::Fail).chain(summary.of_level(Level::Invalid)).next()?;
+    Some(format!("{path} is unusable: {}", first.text()))
+}
+
+fn has_failed(runs: &[StoredRun]) -> bool {
+    runs.iter().any(|run| run.summary.of_level(Level::Fail).next().is_some())
 }
 
 /// Whether old and new runs alternated: in chronological order, the side changes at least as often

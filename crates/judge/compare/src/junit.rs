@@ -1,7 +1,8 @@
 //! A comparison as `JUnit` XML, with a test case per gate.
 
-use plimsoll_metrics::Judgement;
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use plimsoll_metrics::{Judgement, Verdict};
+use quick_junit::NonSuccessKind::{self, Error, Failure};
+use quick_junit::{Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::comparison::Comparison;
 use crate::error::CompareError;
@@ -20,30 +21,21 @@ impl Comparison {
         let comparable = if self.obstacles.is_empty() {
             TestCaseStatus::success()
         } else {
-            let mut error = TestCaseStatus::non_success(NonSuccessKind::Error);
-            error.set_type("not comparable").set_message(clean(&self.obstacles.join("; ")));
-            error
+            let kind = if self.verdict == Verdict::Fail { Failure } else { Error };
+            not_passed(kind, "not comparable", &self.obstacles.join("; "))
         };
         let mut suite = TestSuite::new("plimsoll compare");
         suite.add_test_case(case("the runs may be compared", comparable));
         for gate in &self.gates {
             let status = match &gate.judged.judgement {
                 Judgement::Pass => TestCaseStatus::success(),
-                Judgement::Fail => {
-                    let mut failure = TestCaseStatus::non_success(NonSuccessKind::Failure);
-                    failure.set_type("worse").set_message(clean(&message(gate)));
-                    failure
-                }
+                Judgement::Fail => not_passed(Failure, "worse", &message(gate)),
                 Judgement::Inconclusive(_) if inconclusive_passes => {
                     let mut skipped = TestCaseStatus::skipped();
                     skipped.set_message(clean(&message(gate)));
                     skipped
                 }
-                Judgement::Inconclusive(_) => {
-                    let mut error = TestCaseStatus::non_success(NonSuccessKind::Error);
-                    error.set_type("inconclusive").set_message(clean(&message(gate)));
-                    error
-                }
+                Judgement::Inconclusive(_) => not_passed(Error, "inconclusive", &message(gate)),
             };
             suite.add_test_case(case(&gate.name, status));
         }
@@ -51,6 +43,12 @@ impl Comparison {
         report.add_test_suite(suite);
         report.to_string().map_err(|error| CompareError::Write(error.to_string()))
     }
+}
+
+fn not_passed(kind: NonSuccessKind, word: &str, message: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_type(word).set_message(clean(message));
+    status
 }
 
 fn case(name: &str, status: TestCaseStatus) -> TestCase {

@@ -348,18 +348,12 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
     let names = deciding.iter().filter(|bound| bound.judgement == Judgement::Fail);
     let names: Vec<_> = names.map(|bound| &*bound.what).collect();
     let (bounds, all) = (deciding.len(), results.len());
-    let failed: Vec<_> = results.iter().filter(|result| result.has_failed()).collect();
-    let worst = failed.first().map_or_else(String::new, |result| {
-        let kinds = result.passes.iter().find_map(|pass| pass.error_kinds.clone());
-        format!("{} ({})", result.label, kinds.unwrap_or_default())
-    });
+    let failed = results.iter().filter(|result| result.has_failed()).count();
+    let errors = finding::errors(results).map(|found| found.text);
     let left_out = usize::from(report.is_empty()).min(report.missing.len());
     let others = report.missing.len() - left_out;
     let of_target = [
-        (
-            failed.len(),
-            format!("requests failed in {} of {all} measurements: {worst}", failed.len()),
-        ),
+        (failed, errors.unwrap_or_default()),
         (left_out, report.missing.first().cloned().unwrap_or_default()),
         (broken, format!("{broken} of {bounds} bounds broken ({})", names.join(", "))),
         (open, format!("{open} of {bounds} bounds open")),
@@ -472,6 +466,21 @@ mod tests {
         let mut result = result(false);
         result.passes[0].errors = 10;
         result
+    }
+
+    #[test]
+    fn a_failed_suite_counts_its_failures() {
+        let mut limited = MeasurementResult { label: "b".to_owned(), ..result(false) };
+        let kinds = Some("429: 600".to_owned());
+        limited.passes[0] = Figures {
+            requests: 1_000,
+            errors: 600,
+            error_kinds: kinds,
+            ..limited.passes[0].clone()
+        };
+        let report = report(vec![refused(), limited], vec![]);
+        let expected = "FAIL: 610 of 1,010 requests had no expected answer, most in: b (429: 600)";
+        assert!(report.conclusion().starts_with(expected), "{}", report.conclusion());
     }
 
     /// Passes that others disturbed are most often late as well, and then their figures cannot be

@@ -1,7 +1,7 @@
 //! Runs that must not be compared: each obstacle names its reason.
 
 use plimsoll_compare::{CompareError, Options, StoredRun, Verdict, compare};
-use plimsoll_metrics::{Finding, Judgement, RunEnd};
+use plimsoll_metrics::{Finding, Judgement, Level, RunEnd};
 use serde_json::json;
 
 use crate::support::{Figures, PLAIN, THREE, options, plan, run, run_of, turns};
@@ -21,6 +21,29 @@ fn single_runs_are_inconclusive_and_say_what_to_do() {
     {
         assert!(text.contains(part), "{part} is not in {text}");
     }
+}
+
+/// Whatever the gates are: a target that fails in the new runs alone is worse.
+#[test]
+fn a_target_that_fails_in_a_new_run_fails_the_comparison() {
+    let fails = |run: &mut StoredRun| {
+        let finding = Finding::new(201).with("n", "160").with("all", "160").with("share", "100%");
+        let finding = finding.with("class", "rate limited (status 429)").with("action", "wait");
+        run.summary.findings.push(finding.at(Level::Fail));
+    };
+    let (mut base, mut new) = turns(1, || PLAIN, || PLAIN);
+    fails(&mut new[0]);
+    let found = compare(&base, &new, &options(&THREE)).unwrap();
+    let (sentence, why) =
+        (found.verdict_sentence(), "160 of 160 requests (100%) failed: rate limited");
+    assert!(sentence.starts_with("FAIL: ") && sentence.contains(why), "{sentence}");
+    assert_eq!(found.verdict, Verdict::Fail);
+    assert!(found.junit(true).unwrap().contains("<failure"));
+    new[0].summary.metadata.run.ended = RunEnd::TooManyErrors;
+    assert_eq!(compare(&base, &new, &options(&THREE)).unwrap().verdict, Verdict::Fail);
+    fails(&mut base[0]);
+    let found = compare(&base, &new, &options(&THREE)).unwrap();
+    assert_eq!(found.verdict, Verdict::Inconclusive, "it failed before, too");
 }
 
 /// Changes one property of the last new run, and expects the comparison to name it.
@@ -89,7 +112,7 @@ fn another_machine_instrument_or_plan_is_refused_by_name_and_may_be_allowed() {
 fn invalid_and_unfinished_runs_are_refused() {
     refused(
         |run: &mut StoredRun| run.summary.findings = vec![Finding::new(101)],
-        "runs/11 is INVALID",
+        "runs/11 is unusable",
         "",
     );
     for (ended, says) in [

@@ -460,7 +460,7 @@ fn figures_that_are_the_generators_have_their_limit_and_nothing_follows_from_the
             let is_expected = expected.contains(&bound.status());
             assert!(of_store || is_expected, "{case}: {bound:?}\n{text}");
         }
-        let why = "(-N%) of a time may be the generator's";
+        let why = "(-N%): measurement error of a time";
         assert!(text.contains(why), "{case}:\n{text}");
     }
 }
