@@ -31,9 +31,8 @@ pub(crate) fn traffic_screen(summary: &Summary) -> String {
     let names = ["not used"].into_iter().chain(std::iter::repeat(""));
     let unused = unused.iter().map(|(member, times)| format!("{:>7} {member}", count(*times)));
     rows.extend(names.zip(unused));
-    let lines: Vec<_> =
-        rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect();
-    lines.concat()
+    let lines = rows.iter().map(|(name, value)| format!("{name:<14} {value}"));
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 fn tokens(Tokens { stated, unknown }: Tokens) -> String {

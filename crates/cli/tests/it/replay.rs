@@ -27,8 +27,8 @@ const FILE: &str = r#"{"plimsoll_traffic": 1, "source": {"format": "hand"}}
 {"id": "c2", "session": "chat", "continues": "c1", "wait_ms": 400, "messages": [{"role": "user", "content": "Three."}], "reply": [{"role": "assistant", "content": "Four."}]}
 {"id": "c3", "session": "chat", "continues": "c2", "at_ms": 1200, "body": {"seed": null, "top_p": 1}, "messages": [{"role": "user", "content": [{"type": "text", "text": "Five."}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]}]}
 {"id": "a1", "session": "agent", "session_at_ms": 300, "dialect": "openai-chat", "model": "alpha-1", "messages": [{"role": "user", "content": "Tides?"}], "body": {"tools": [{"type": "function", "function": {"name": "tide", "parameters": {"type": "object"}}}]}, "reply": [{"role": "assistant", "content": null, "tool_calls": [{"id": "k1", "type": "function", "function": {"name": "tide", "arguments": "{\"at\": \"east\"}"}}]}]}
-{"id": "b1", "session": "agent", "agent": "scout", "after": ["a1"], "wait_ms": 30, "dialect": "openai-chat", "model": "alpha-2", "messages": [{"role": "user", "content": "West."}]}
-{"id": "d1", "session": "agent", "agent": "scout", "after": ["a1"], "wait_ms": 60, "dialect": "openai-chat", "model": "alpha-2", "messages": [{"role": "user", "content": "East."}]}
+{"id": "b1", "session": "agent", "agent": "scout", "after": [{"id": "a1", "wait_ms": 30}], "dialect": "openai-chat", "model": "alpha-2", "messages": [{"role": "user", "content": "West."}]}
+{"id": "d1", "session": "agent", "agent": "scout", "after": [{"id": "a1", "wait_ms": 60}], "dialect": "openai-chat", "model": "alpha-2", "messages": [{"role": "user", "content": "East."}]}
 {"id": "a2", "session": "agent", "continues": "a1", "after": [{"id": "b1", "wait_ms": 500}, {"id": "d1", "wait_ms": 100}], "messages": [{"role": "tool", "tool_call_id": "k1", "content": "2.1 m"}]}
 "#;
 
@@ -191,7 +191,7 @@ fn a_file_that_cannot_be_sent_is_wrong_usage() {
     let broken =
         "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"model\": \"m\"}\n{\n";
     for (text, why) in [
-        (mixed, "has requests for openai-chat (1), openai-embeddings (1)"),
+        (mixed, "has requests for openai-chat, openai-embeddings"),
         (nothing, "has no request to send"),
         (broken, "line 2: is not valid JSON"),
     ] {

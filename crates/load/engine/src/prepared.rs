@@ -110,7 +110,13 @@ impl PreparedRun {
             _ => workload,
         };
         let tls = tls_config(&plan)?;
-        let routes = routes(&plan, workload.plays_records())?;
+        let (mut routes, max_body) = (Vec::new(), plan.limits.max_body);
+        let (proxy, plays_records) = (plain_proxy(&plan), workload.plays_records());
+        for target in &plan.targets {
+            for scenario in &plan.scenarios {
+                routes.push(Route::new(scenario, target, max_body, proxy, plays_records)?);
+            }
+        }
         let prompts = workload.ordered_prompts();
         let played = trace_requests(&plan, &schedule, &workload);
         if played.is_some() {
@@ -373,17 +379,6 @@ fn check_slots(plan: &Plan, schedule: &Schedule) -> Result<(), EngineError> {
     let shards = shard.count();
     let shard = format!("{}/{shards}", shard.index());
     Err(EngineError::NoSlot { shard, shards, max_in_flight })
-}
-
-/// A route for each scenario of each target.
-fn routes(plan: &Plan, plays_records: bool) -> Result<Vec<Route>, EngineError> {
-    let (max_body, proxy) = (plan.limits.max_body, plain_proxy(plan));
-    let pairs = plan.targets.iter().flat_map(|target| {
-        plan.scenarios.iter().map(move |scenario| (scenario, target))
-    });
-    pairs
-        .map(|(scenario, target)| Route::new(scenario, target, max_body, proxy, plays_records))
-        .collect()
 }
 
 /// The TLS configuration, where a target needs one.
