@@ -14,11 +14,7 @@ pub const MAX_CHARGES: usize = 8;
 /// as many tokens as the limit, refilled evenly over the window: a full burst at once, then a
 /// steady rate; at most twice the limit in any window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(description = "The counting algorithm.")
-)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
     /// sliding window, counted in 31 slices, of which only the oldest is estimated
