@@ -195,10 +195,10 @@ pub struct RunMetadata {
     pub server_parts: Vec<String>,
     /// Its targets, in the order of their ids.
     pub targets: Vec<TargetInfo>,
-    /// Input tokens that the load asks for, on average, if every scenario states a length.
+    /// Input tokens that the load asks for, if every scenario states the same length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens_asked: Option<f64>,
-    /// Output tokens that the load asks for, on average, if every scenario sets a limit.
+    /// Output tokens that the load asks for, if every scenario sets the same limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens_asked: Option<f64>,
     /// Whether the load forbids that responses end before their limit (`ignore_eos`).
