@@ -138,7 +138,7 @@ def printed(pattern):
 
 def counted(seconds):
     """Reads requests/s from plimsoll's count of good answers, which its screen has whatever figures it refuses."""
-    count = printed(r"requests in \S+: ([\d,]+) ok")
+    count = printed(r"requests due in \S+: ([\d,]+) ok")
 
     def rate(text, folder):
         return (count(text, folder) or 0) / seconds

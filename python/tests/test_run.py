@@ -24,7 +24,7 @@ def test_a_run_passes_and_shows_its_screen(run: plimsoll.Run) -> None:
     assert run.verdict is plimsoll.Verdict.PASS
     assert run.passed
     run.check()
-    assert "requests in" in str(run)
+    assert "requests due in" in str(run)
     assert run.html.startswith("<!DOCTYPE html>")
     assert run.summary["total"]["counters"]["completed"] == 80
 

@@ -98,7 +98,10 @@ fn a_gateway_that_drops_or_changes_a_part_is_named_first() {
             "finish reason `tool_calls` in 0%",
         ),
         (|index, event| unless(index == 3 || index == 4, event), "content bytes instead of"),
-        (|_, event| Some(event.replace("small-2025-01-31", "tiny")), "the `model` of direct in 0%"),
+        (
+            |_, event| Some(event.replace("small-2025-01-31", "tiny")),
+            "the same `model` as direct in 0%",
+        ),
         (|_, event| Some(event.replace(",\"usage\"", ",\"x\"")), "token counts in 0%"),
         // Changes only the name of the model.
         (|_, event| Some(event.replace("small-2025-01-31", "openai/small")), ""),

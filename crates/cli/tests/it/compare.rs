@@ -203,7 +203,7 @@ fn what_differs_is_refused_by_name(runs: &Runs) {
     let output = runs.compare(&runs.slow, &others, &errors).expect(3);
     let says = format!("different clock: {model} / sundial");
     assert!(flat(&output).contains(&says), "{}", output.stdout);
-    assert!(flat(&output).contains("INCONCLUSIVE: these runs must not be compared"));
+    assert!(flat(&output).contains("INVALID: these runs must not be compared"));
     let allowed = [&errors[..], &["--allow-different", "clock"]].concat();
     runs.compare(&runs.slow, &others, &allowed).expect(0);
 

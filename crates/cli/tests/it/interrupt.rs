@@ -26,7 +26,7 @@ fn the_first_signal_ends_the_load_and_writes_all_files() {
         fixture.wait_for_requests(40);
         send(&child, signal);
         let output = end(child).expect(130);
-        assert!(output.stdout.contains(" requests in "), "{}", output.stdout);
+        assert!(output.stdout.contains(" requests due in "), "{}", output.stdout);
         let verdict = output.expect_screen().to_lowercase();
         assert!(verdict.contains("interrupted") || verdict.contains("invalid"), "{verdict}");
         let summary = fixture.summary();

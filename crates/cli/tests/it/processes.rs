@@ -194,7 +194,7 @@ fn http_without_a_folder_leaves_none_and_llm_shows_its_curve() {
     let url = fixture.target();
     let http = ["http", &url, "-n", "31", "-c", "4", "--processes", "2", "-q", "--allow-invalid"];
     let output = fixture.plimsoll(&http).expect(0);
-    assert!(output.stdout.contains("31 requests in"), "{}", output.stdout);
+    assert!(output.stdout.contains("31 requests due in"), "{}", output.stdout);
     assert!(fixture.runs().is_empty());
     let llm = ["llm", &url, "--model", "m", "-c", "2,4", "-d", "1s", "--processes", "2", "-q"];
     let output = fixture.plimsoll(&[&llm[..], &["--allow-invalid"]].concat()).expect(0);

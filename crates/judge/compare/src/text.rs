@@ -111,7 +111,7 @@ impl Comparison {
         match self.verdict {
             _ if !self.obstacles.is_empty() => {
                 let why = self.obstacles.first().map_or("", String::as_str);
-                format!("{word}: these runs must not be compared: {why}")
+                format!("INVALID: these runs must not be compared: {why}")
             }
             Verdict::Pass if self.rule == Rule::Simple => {
                 format!(

@@ -56,7 +56,7 @@ impl Feature {
         }
         let (model, _) = named.into_iter().max_by_key(|(_, count)| *count)?;
         Some(Self {
-            about: format!("the `model` of {}", facts.name(two.reference)),
+            about: format!("the same `model` as {}", facts.name(two.reference)),
             is_share: true,
             of: Box::new(move |turn| (turn.model != 0).then_some(f64::from(turn.model == model))),
         })

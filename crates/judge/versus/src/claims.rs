@@ -136,7 +136,7 @@ impl Claim {
             .with("most", most)
             .with("least", least)
             .with("pairs", pairs)
-            .with_some("how", self.by_batch.then_some("in bursts"))
+            .with_some("how", self.by_batch.then_some("counted by batches"))
     }
 
     /// The values as a table cell: `40 to 0 pairs` for failures, else the difference with its

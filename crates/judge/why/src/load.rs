@@ -124,9 +124,13 @@ impl Stage<'_> {
         let counters = &self.group.counters;
         let held = counters.arrivals_held() as f64 / counters.arrivals_planned.max(1) as f64;
         let lost = counters.timed_out + counters.in_flight + counters.never_sent;
+        let done = self.group.named_rate("throughput").and_then(|rate| rate.interval);
+        let sent = self.group.rates.achieved_rate_per_s.unwrap_or_default();
+        let answered = sent * (1.0 - self.without_answer());
         held > MISSED
             || self.share(lost) > MISSED
             || self.info.mean_in_flight.is_some_and(|mean| self.queue_grew(mean))
+            || done.is_some_and(|[_, high]| high < answered * (1.0 - MISSED))
     }
 
     /// The median service time, if the generator did not distort it.

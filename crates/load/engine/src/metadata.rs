@@ -66,13 +66,13 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
     }
 }
 
-/// The mean over the scenarios, if every one states a number of tokens.
+/// The number of tokens that every scenario asks for.
 fn tokens_asked(
     scenarios: &[ScenarioSpec],
     of: impl Fn(&ScenarioSpec) -> Option<f64>,
 ) -> Option<f64> {
-    let asked = scenarios.iter().map(of).collect::<Option<Vec<f64>>>()?;
-    (!asked.is_empty()).then(|| asked.iter().sum::<f64>() / asked.len() as f64)
+    let asked = of(scenarios.first()?)?;
+    scenarios.iter().all(|scenario| of(scenario) == Some(asked)).then_some(asked)
 }
 
 /// The input tokens of a turn, where they are its only ones and their mean is stated.

@@ -531,7 +531,6 @@ mod tests {
 mod buckets_tests {
     use proptest::prelude::*;
 
-    use super::super::empty;
     use super::*;
 
     proptest! {

@@ -154,7 +154,7 @@ fn closed(value: f64, moments: f64, stats: &GroupStats) -> (f64, f64) {
     let variation = (squares * count / sum.powi(2) - 1.0).max(0.0);
     let half = student_t::critical_95(count - 1.0) * (variation / value).sqrt();
     let (mut least, mut most) = (value, value);
-    if (little / value - 1.0).abs() > half.max(LEAST_DRIFT) {
+    if (little / value - 1.0).abs() > LEAST_DRIFT {
         (least, most) = (value.min(little).min(moments), value.max(little));
     }
     let most = if half < 1.0 { most / (1.0 - half) } else { f64::INFINITY };

@@ -187,9 +187,9 @@ pub struct RunMetadata {
     pub server_parts: Vec<String>,
     /// Its targets, in the order of their ids.
     pub targets: Vec<TargetInfo>,
-    /// Input tokens that the load asks for, on average, if every scenario states a length.
+    /// Input tokens that the load asks for, if every scenario states the same length.
     pub input_tokens_asked: Option<f64>,
-    /// Output tokens that the load asks for, on average, if every scenario sets a limit.
+    /// Output tokens that the load asks for, if every scenario sets the same limit.
     pub output_tokens_asked: Option<f64>,
     /// Whether the load forbids that responses end before their limit (`ignore_eos`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -118,9 +118,16 @@ fn title(summary: &RunSummary) -> String {
     format!("{}:{target}, {}{build}", metadata.run.name, load_time(metadata))
 }
 
-/// How long the load was that is measured.
+/// How long the load was that is measured. Moments in a run count from its start, in the warm-up.
 fn load_time(metadata: &RunMetadata) -> String {
-    format!("{} of load", format::seconds(load_seconds(metadata, false)))
+    let [load, warmup] =
+        [false, true].map(|warmup| format::seconds(load_seconds(metadata, warmup)));
+    let warmup = if metadata.stages.iter().any(|stage| stage.warmup) {
+        format!(" (warm-up {warmup})")
+    } else {
+        String::new()
+    };
+    format!("{load} of load{warmup}")
 }
 
 fn load_seconds(metadata: &RunMetadata, warmup: bool) -> f64 {

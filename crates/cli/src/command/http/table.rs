@@ -32,7 +32,7 @@ pub(super) fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
         screen.stands_out(run_findings(&run.summary).into_iter().map(|item| item.named(&path)));
         let (tone, text) = run_verdict(&run.summary);
         let mut own = Screen::new(Rest::Flag);
-        own.verdict(tone, &text);
+        own.verdict(tone, &text.replacen(": ", &format!(": {path}: "), 1));
         screen = screen.and(own);
     }
     for run in runs {

@@ -53,7 +53,7 @@ fn refused(change: impl Fn(&mut StoredRun), says: &str, name: &str) {
     let found = compare(&base, &new, &options(&THREE)).unwrap();
     assert_eq!((found.verdict, found.gates.len()), (Verdict::Inconclusive, 0), "{says}");
     assert!(found.text(1_000).contains(says), "{says} is not in {}", found.text(1_000));
-    assert!(found.markdown().starts_with("**INCONCLUSIVE"), "{says}");
+    assert!(found.markdown().starts_with("**INVALID"), "{says}");
     let allowed = Options { allow_different: vec![name.to_owned()], ..options(&THREE) };
     if !name.is_empty() {
         let found = compare(&base, &new, &allowed).unwrap();

@@ -51,7 +51,7 @@ fn the_screens_fit_every_terminal() {
     screens("other-machine", &other);
     let text = other.text(Style::plain(80));
     assert!(text.contains("\\u{1b}[2Jbetter") && !text.contains('\x1b'), "{text}");
-    assert!(text.lines().last().unwrap().starts_with("INCONCLUSIVE: these runs must"), "{text}");
+    assert!(text.lines().last().unwrap().starts_with("INVALID: these runs must"), "{text}");
 }
 
 #[test]

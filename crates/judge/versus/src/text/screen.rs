@@ -106,13 +106,9 @@ fn targets(screen: &mut Screen, versus: &Versus) {
         drops_columns: true,
         ..Rows::default()
     };
-    let notation =
-        if times::shows_limits(versus, headline) { "; (-x): measurement error" } else { "" };
     let figure = headline.title();
-    screen.rows(
-        &format!("{figure}, and its difference to {reference} [95 % interval]{notation}"),
-        rows,
-    );
+    let added = format!("added: difference to {reference} [95 % interval]");
+    screen.rows(&format!("{figure}; {added}; (-x): measurement error"), rows);
 }
 
 /// The targets in their order. If there are many, the control is left out, because its verdict

@@ -48,12 +48,6 @@ pub(super) fn own(target: &TargetResult, figure: Figure) -> [String; 2] {
     limited(target, figure).map(format::limited_time)
 }
 
-/// Whether a measurement error is shown of the figure, so that its notation needs a word.
-pub(super) fn shows_limits(versus: &Versus, figure: Figure) -> bool {
-    let all = versus.targets.iter().flat_map(|target| limited(target, figure)).flatten();
-    all.filter(|figure| figure.refused.is_none()).any(|figure| figure.has_notable_bound())
-}
-
 /// A turn without an end is longer than all: where there are so many that the percentile is one of
 /// them, only the least that it can be is known.
 fn limited(target: &TargetResult, figure: Figure) -> [Option<BoundedFigure>; 2] {

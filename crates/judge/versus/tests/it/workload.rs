@@ -150,7 +150,7 @@ fn another_model_or_text_is_named_where_it_is_proven() {
     let named = |targets: &[&'static str], gateway: fn(u64, &mut [PairedTurn])| {
         about(&compared_texts(targets, gateway))
     };
-    let model = "the `model` of direct";
+    let model = "the same `model` as direct";
     assert_eq!(named(&["g"], |_, turns| turns[1].model = 5), model);
     // One answer in four falls back to another model.
     assert_eq!(named(&["g"], |n, turns| turns[1].model += u32::from(n % 4 == 0)), model);
@@ -196,7 +196,7 @@ fn a_model_that_was_asked_for_is_no_other_answer() {
     }
     facts.targets[0].model = "openai/m".to_owned();
     facts.targets[1].model = "m".to_owned();
-    assert_eq!(about(&judge(&facts, &blocks)), "the `model` of direct");
+    assert_eq!(about(&judge(&facts, &blocks)), "the same `model` as direct");
     facts.targets[1].model = "big".to_owned();
     assert_eq!(about(&judge(&facts, &blocks)), "");
 }

@@ -35,6 +35,19 @@ fn an_open_load_is_at_its_limit_where_answers_do_not_come() {
     assert_eq!(busy(|case| case.counters().timed_out = 9), None);
 }
 
+/// In a short stage the queue proves nothing yet: 100/s sent, at most `high` answered.
+#[test]
+fn an_open_load_is_at_its_limit_where_fewer_answers_are_proven() {
+    let answers = |high| {
+        busy(|case| {
+            let group = case.0.results.by_stage.last_mut().unwrap();
+            group.rate_intervals.insert("throughput_per_s".to_owned(), [60.0, high]);
+        })
+    };
+    assert_eq!(answers(98.0), GATEWAY);
+    assert_eq!(answers(99.5), None);
+}
+
 /// A steadily growing queue ends with twice its mean; a constant one ends with its mean.
 #[test]
 fn an_open_load_is_at_its_limit_where_the_queue_grows() {

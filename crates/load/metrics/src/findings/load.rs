@@ -1,6 +1,6 @@
 //! 1xx: the load was not as planned.
 
-use plimsoll_rules::number::{count, percent, seconds, share, time};
+use plimsoll_rules::number::{count, digits, percent, seconds, share, time};
 use plimsoll_rules::{Finding, Level};
 
 use super::{measured, share_of, stage_name};
@@ -81,7 +81,7 @@ fn unknown_median(summary: &RunSummary, stage: &Group, metric: Metric) -> Option
     let figure = stage.distribution(metric)?.figure(&QUANTILES[0])?;
     figure.may_be_all_ours().then(|| {
         let name = format!("{} {}", metric.title(), QUANTILES[0].label);
-        error_of(summary, &name, &figure, time).with("stage", stage_name(stage)).at(Level::Invalid)
+        error_of(summary, &name, &figure, false).with("stage", stage_name(stage)).at(Level::Invalid)
     })
 }
 
@@ -96,11 +96,10 @@ fn measurement_error(summary: &RunSummary) -> Option<Finding> {
     })?;
     let LimitedFigure { stage, title, label, figure, .. } = largest;
     let name = format!("{title} {label}");
-    let shown = if label.is_empty() { plimsoll_rules::number::digits } else { time };
     // One stage needs no name.
     let stages = summary.results.by_stage.iter().filter(|stage| !stage.warmup).count();
     let stage = Some(stage).filter(|_| stages > 1);
-    Some(error_of(summary, name.trim_end(), figure, shown).with_some("stage", stage))
+    Some(error_of(summary, name.trim_end(), figure, label.is_empty()).with_some("stage", stage))
 }
 
 fn is_headline(found: &LimitedFigure, headline: &str) -> bool {
@@ -111,17 +110,14 @@ fn is_headline(found: &LimitedFigure, headline: &str) -> bool {
     }
 }
 
-fn error_of(
-    summary: &RunSummary,
-    name: &str,
-    figure: &BoundedFigure,
-    shown: fn(f64) -> String,
-) -> Finding {
+/// The generator adds to times, and holds rates down.
+fn error_of(summary: &RunSummary, name: &str, figure: &BoundedFigure, is_rate: bool) -> Finding {
     let affected = summary.results.total.counters.affected;
+    let shown = if is_rate { digits } else { time };
     Finding::new(102)
         .with("figure", name)
         .with("value", shown(figure.value))
-        .with("bound", shown(figure.bound))
+        .with(if is_rate { "held" } else { "bound" }, shown(figure.bound))
         .with_some("n", (affected > 0).then(|| count(affected)))
         .with_some("cause", cause(&summary.health))
 }

@@ -28,6 +28,9 @@ fn too_few(summary: &RunSummary) -> Option<Finding> {
     let (stage, n) = times.min_by_key(|(_, n)| *n)?;
     let needed = samples_needed(QUANTILES[0].q);
     let by_count = summary.metadata.max_requests.is_some();
+    // Those of the first moment count to no rate.
+    let known = stage.rates.throughput_per_s.map_or(n as f64, |rate| rate * stage.duration_s);
+    let known = if known > 0.0 { known.min(n as f64) } else { n as f64 };
     (n < needed).then(|| {
         Finding::new(601)
             .with("figure", QUANTILES[0].label)
@@ -35,7 +38,7 @@ fn too_few(summary: &RunSummary) -> Option<Finding> {
             .with("n", count(n))
             .with("stage", stage_name(stage))
             .with_some("requests", by_count.then_some(needed))
-            .with_some("time", (!by_count).then(|| longer(stage, needed as f64 / n as f64)))
+            .with_some("time", (!by_count).then(|| longer(stage, needed as f64 / known)))
     })
 }
 

@@ -114,13 +114,13 @@ fn tokens_unknown(seen: &Seen<'_>) -> Option<Finding> {
     } else if hidden > 0 {
         let reason = "their usage counts tokens that were not sent".to_owned();
         (
-            format!("TPOT and tokens/s {}", of_answers(hidden, counters.completed)),
+            format!("TPOT and tokens/s per user {}", of_answers(hidden, counters.completed)),
             "are withheld",
             reason,
-            "report reasoning tokens at the target (`completion_tokens_details`)",
+            "find out which they are (reasoning is reported in `completion_tokens_details`)",
         )
     } else if counters.output_tokens_estimated > 0 {
-        let reason = "the target reports no usage, content events are counted".to_owned();
+        let reason = "the target reports none, content events are counted".to_owned();
         ("Output tokens".to_owned(), "are estimated (~)", reason, "enable usage at the target")
     } else {
         return None;
@@ -153,9 +153,13 @@ fn stopped(seen: &Seen<'_>) -> Vec<Finding> {
         (asked, _) => asked.is_some(),
     };
     let named = LIMITS.iter().filter(|_| !is_own_limit).chain(&FILTERS);
-    let counted = named.filter_map(|reason| Some((reason.name(), *reasons.get(reason.name())?)));
+    let counted = named.filter_map(|reason| Some((reason, *reasons.get(reason.name())?)));
     let many = counted.filter(|(_, n)| n * STOPPED_ONE_IN >= all);
-    many.map(|(reason, n)| of(seen, 305, n, all).with("reason", format!("`{reason}`"))).collect()
+    many.map(|(reason, n)| {
+        let kind = if FILTERS.contains(reason) { "filter" } else { "limit" };
+        of(seen, 305, n, all).with("reason", format!("`{}`", reason.name())).with(kind, kind)
+    })
+    .collect()
 }
 
 fn tool_errors(seen: &Seen<'_>) -> Option<Finding> {

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use plimsoll_stats::samples_that_agree;
+
 use super::Limit;
 use crate::bounded_figure::{Bias, BoundedFigure, Refusal};
 use crate::catalog::Unit;
@@ -207,7 +209,12 @@ impl Limit {
             generator: figure.as_ref().ok().filter(|f| f.has_notable_bound()).map(|f| f.bound),
             unit: self.unit(),
             judgement: Judgement::new(kept, || match &figure {
-                Err(why) => why.clone(),
+                Err(why) => {
+                    let few = self.quantile().filter(|_| self.ends_of_few(results).is_some());
+                    let agree = few.map(samples_that_agree);
+                    let agree = agree.map(|n| format!("; {n} if all keep it"));
+                    format!("{why}{}", agree.unwrap_or_default())
+                }
                 Ok(figure) => self.undecided(figure, is_estimated),
             }),
             level,

@@ -163,6 +163,33 @@ fn a_queue_that_all_users_enter_at_once_is_not_measured_as_faster() {
     assert!(holds(answers, 4.0 / 6.0), "{answers:?}");
 }
 
+/// Levels of 8, 16 and 32 users on 4 slots of 0.5 s: 8 a second at each, in levels as long as the
+/// answers of the last one.
+#[test]
+fn levels_beyond_the_capacity_hold_the_rate_of_the_queue() {
+    let mut requests = Vec::new();
+    let mut slots = [0.0_f64; 4];
+    let mut due: Vec<(f64, u32)> = (0..8).map(|user| (0.0, user)).collect();
+    due.extend((8..16).map(|user| (6.0, user)));
+    due.extend((16..32).map(|user| (10.0, user)));
+    while let Some(next) = (0..due.len()).min_by(|a, b| due[*a].0.total_cmp(&due[*b].0)) {
+        let (start, user) = due.swap_remove(next);
+        slots.sort_by(f64::total_cmp);
+        slots[0] = slots[0].max(start) + 0.5;
+        let key = ConversationKey::iteration(user, requests.len() as u32);
+        requests.push((key, start, slots[0]));
+        if slots[0] < 14.0 {
+            due.push((slots[0], user));
+        }
+    }
+    let lengths = [(2.0, true), (4.0, false), (4.0, false), (4.0, false)];
+    let summary = measure(&stages(LoadModel::Closed, &lengths), &requests, 1, false, &[]);
+    for stage in 1..4 {
+        let answers = rate(&summary, stage, "throughput");
+        assert!(holds(answers, 8.0), "{stage}: {answers:?}");
+    }
+}
+
 #[test]
 fn a_number_of_requests_takes_the_time_from_their_first_start_to_their_last_answer() {
     // The warm-up leaves an answer of 0.6 s; one request follows it, and ends the load.

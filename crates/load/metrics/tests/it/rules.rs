@@ -1175,7 +1175,44 @@ fn texts_have_their_evidence() {
         let finding = run.findings.first().cloned();
         finding.map(|finding| (finding.level, finding.text(), finding.fix()))
     };
-    let cases: [(Plant, Level, &str, &str); 8] = [
+    let cases: [(Plant, Level, &str, &str); 13] = [
+        (
+            |run| {
+                groups(run, |group| {
+                    group.rates.throughput_per_s = Some(100.0);
+                    group.rate_bounds.insert("throughput_per_s".to_owned(), 20.0);
+                });
+            },
+            Level::Warning,
+            "Plimsoll may have held completed/s 100 down by up to 20.0.",
+            "use more or idler cores, or lower the load",
+        ),
+        (
+            |run| {
+                groups(run, |group| group.counters.output_tokens_estimated = 900);
+            },
+            Level::Warning,
+            "Output tokens are estimated (~): the target reports none, content events are counted.",
+            "enable usage at the target",
+        ),
+        (
+            |run| streams(run, |s| s.fewer_tokens = ALL),
+            Level::Warning,
+            "TPOT and tokens/s per user of 1,000 of 1,000 responses are withheld: their usage counts tokens that were not sent.",
+            "find out which they are (reasoning is reported in `completion_tokens_details`)",
+        ),
+        (
+            |run| reasons(run, &[("length", ALL)]),
+            Level::Note,
+            "1,000 of 1,000 responses ended by `length`.",
+            "raise the limit of the target",
+        ),
+        (
+            |run| reasons(run, &[("stop", 990), ("content_filter", 10)]),
+            Level::Note,
+            "10 of 1,000 responses ended by `content_filter`.",
+            "check the content filter",
+        ),
         (
             |run| {
                 fail(run, "connect_refused", 40);

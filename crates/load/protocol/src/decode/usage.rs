@@ -138,8 +138,7 @@ impl Counts {
                     let is_anthropic = self.get(Count::FreshInput).is_some();
                     sent.tokens_after_first(output, reasoning, is_anthropic)
                 }
-                None if self.get(Count::Output).is_none() => events.checked_sub(1),
-                None => None,
+                None => events.checked_sub(1),
             },
         }
     }

@@ -521,10 +521,9 @@ fn tpot(variant: &Variant) -> Option<f64> {
 }
 
 /// Streams that do not show the time per token.
-const UNTIMED: [&str; 6] = [
+const UNTIMED: [&str; 5] = [
     "vLLM, hidden without details",
     "vLLM, a call in one piece",
-    "a gateway that reports zeros",
     "omitted thinking without details",
     "a tool of the server between two texts",
     "a code interpreter",

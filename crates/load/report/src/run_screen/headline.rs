@@ -21,15 +21,13 @@ pub(super) fn figures(summary: &RunSummary) -> String {
     sentences.join(" ")
 }
 
-/// Every outcome by count; the rarer ones only if there are any.
+/// Every outcome by count, if there are any of it. They may end after the time in which they are due.
 pub(super) fn requests(total: &Group) -> String {
     let counters = &total.counters;
-    let mut outcomes = vec![
-        format!("{} ok", format::count(counters.ok())),
-        format!("{} refused (4xx)", format::count(counters.refused())),
-        format!("{} failed", format::count(counters.failed)),
-    ];
+    let mut outcomes = vec![format!("{} ok", format::count(counters.ok()))];
     let others = [
+        (counters.refused(), "refused (4xx)"),
+        (counters.failed, "failed"),
         (counters.wrongly_decided(), "with another policy decision than expected"),
         (counters.timed_out, "timed out"),
         (counters.cancelled, "cancelled"),
@@ -40,7 +38,7 @@ pub(super) fn requests(total: &Group) -> String {
     outcomes.extend(others.map(|(count, words)| format!("{} {words}", format::count(count))));
     let within = match total.duration_s {
         none if none <= 0.0 => String::new(),
-        seconds => format!(" in {}", format::seconds(seconds)),
+        seconds => format!(" due in {}", format::seconds(seconds)),
     };
     let unit = if counters.scheduled == 1 { "request" } else { "requests" };
     format!("{} {unit}{within}: {}.", format::count(counters.scheduled), outcomes.join(", "))

@@ -1,8 +1,6 @@
 //! One line for each stage, and for each of several scenarios.
 
-use plimsoll_metrics::{
-    DistributionSummary, Group, Metric, Middle, QUANTILES, RunSummary, samples_needed,
-};
+use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, RunSummary, samples_needed};
 
 use crate::format;
 use crate::levels::{is_shown, is_sweep, level_name, measured, pareto, speed, throughput};
@@ -25,6 +23,9 @@ const HEAD: [&str; 20] = [
     "", "n", "sent/s", "done/s", "ok", "good", "tokens/s", "per user", "TTFT", "TTFOT", "TPOT",
     "ISL", "OSL", "service", "p50", "p90", "p95", "p99", "max", "ITL",
 ];
+/// Notation of cells; a heading explains only the notation that it needs.
+const NOTATION: &str = "[]: 95 % interval; (a to b): min, max; >=: lower limit; *: Pareto-optimal; \
+    (-x): up to x less without Plimsoll; (+x): up to x more without Plimsoll";
 /// Columns at the end that a narrow terminal may omit, beside the columns of streams.
 const SPARE: usize = 5;
 
@@ -49,12 +50,12 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     }
 }
 
-/// The level with the highest throughput, of a sweep.
+/// The Pareto-optimal level whose throughput is the highest even at the low end of its interval, of
+/// a sweep.
 pub(super) fn peak(summary: &RunSummary) -> Option<String> {
-    let peak = measured(summary).max_by(|a, b| per_s(a).total_cmp(&per_s(b)))?;
-    if pareto(summary).is_empty() {
-        return None;
-    }
+    let levels: Vec<_> = measured(summary).collect();
+    let best = pareto(summary).into_iter().map(|index| levels[index]);
+    let peak = best.max_by(|a, b| least_per_s(a).total_cmp(&least_per_s(b)))?;
     let unit = if peak.token_rate().is_some() { "tokens/s" } else { "requests/s" };
     let name = level_name(summary, peak.stage.as_deref().unwrap_or_default());
     let ttft = peak.distribution(Metric::Ttft).map(|times| format!(", TTFT {}", median(times)));
@@ -62,8 +63,8 @@ pub(super) fn peak(summary: &RunSummary) -> Option<String> {
     let user = user.map(|user| format!(", {} tokens/s per user", format::digits(user.value)));
     let [ttft, user] = [ttft, user].map(Option::unwrap_or_default);
     Some(format!(
-        "Highest throughput: {} {unit} at {name}{ttft}{user}.",
-        format::digits(per_s(peak))
+        "Highest proven throughput: {} {unit} at {name}{ttft}{user}.",
+        format::digits(throughput(peak)?.value)
     ))
 }
 
@@ -144,34 +145,14 @@ fn heading(summary: &RunSummary, stages: &[&Group]) -> String {
     let asked = asked.map(|(name, asked)| asked.map(|n| format!("{name} {n:.0}")));
     let asked: Vec<_> = asked.into_iter().flatten().collect();
     let streams = has_streams(stages);
-    let few = stages.iter().any(|stage| is_few(stage, metric));
-    let partial = (1..=P99).any(|quantile| {
-        has(stages, metric, quantile) && !stages.iter().all(|stage| has(&[stage], metric, quantile))
-    });
-    let fewest = stages.iter().filter_map(|stage| Some(stage.distribution(metric)?.count)).min();
     let parts = [
         (true, whole.to_owned()),
         (streams, "other times are medians".to_owned()),
         (streams && !asked.is_empty(), format!("asked: {}", asked.join(", "))),
-        (few, "[]: 95 % interval".to_owned()),
-        (fewest.is_some_and(|n| n < Middle::LEAST), "(a to b): min, max".to_owned()),
-        (partial, ">=: lower limit, n is too small".to_owned()),
-        (!pareto(summary).is_empty(), "*: Pareto-optimal".to_owned()),
-        (shows_limits(stages, metric), "(-x): measurement error".to_owned()),
+        (true, NOTATION.to_owned()),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| part.0).map(|part| part.1).collect();
     parts.join("; ")
-}
-
-fn shows_limits(stages: &[&Group], metric: Metric) -> bool {
-    stages.iter().any(|stage| {
-        let times = stage.distribution(metric).into_iter();
-        let whole = times.flat_map(|times| QUANTILES.iter().filter_map(|q| times.figure(q)));
-        let parts = [Metric::Ttft, Metric::Tpot, Metric::Itl]
-            .into_iter()
-            .filter_map(|part| stage.distribution(part)?.figure(&QUANTILES[P50]));
-        whole.chain(parts).any(|figure| figure.has_notable_bound())
-    })
 }
 
 fn median(times: &DistributionSummary) -> String {
@@ -239,8 +220,8 @@ fn badness(stage: &Group, metric: Metric) -> (f64, f64, f64) {
     (unanswered, p99, median)
 }
 
-fn per_s(group: &Group) -> f64 {
-    throughput(group).map_or(0.0, |rate| rate.value)
+fn least_per_s(group: &Group) -> f64 {
+    throughput(group).map_or(0.0, |rate| rate.low)
 }
 
 fn only(is_shown: bool, text: String) -> String {

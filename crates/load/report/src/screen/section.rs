@@ -70,6 +70,8 @@ impl Section {
         rows.notes = cells(&rows.notes);
         let (unit, most) = (rows.unit, rows.most);
         let least = LEAST_ROWS.max(rows.least).min(most);
+        let cells = [rows.table.head.clone(), rows.table.rows.concat()].concat();
+        let heading = explained(&heading, &cells.join("\n"));
         Self { heading, least, most, ..Self::with_body(unit, Body::Table(rows)) }
     }
 
@@ -134,6 +136,17 @@ impl Section {
         let left_out = self.all().saturating_sub(count);
         let in_heading = count > 0 && left_out > 0 && self.heading_has_room(width, rest);
         let heading = if in_heading { self.counted(count, rest) } else { self.heading.clone() };
+        let laid_out = match &self.body {
+            Body::Table(rows) if count > 0 => {
+                let mut table = rows.table_of(count);
+                if !plan.whole {
+                    hide_limited(&mut table, rows.unusable);
+                }
+                table.lines(&rows.layout(width, plan.whole))
+            }
+            _ => Vec::new(),
+        };
+        let heading = explained(&heading, &laid_out.join("\n"));
         let heading = wrap_at_most(&heading, width, plan.at_most(2)).into_iter();
         let mut lines: Vec<_> = match self.body {
             Body::Title => heading.map(Line::bold).collect(),
@@ -149,13 +162,7 @@ impl Section {
             }
             Body::Verdict(item) => lines = item.wrapped(width),
             Body::Table(rows) if count > 0 => {
-                let mut table = rows.table_of(count);
-                if !plan.whole {
-                    hide_limited(&mut table, rows.unusable);
-                }
-                lines.extend(
-                    table.lines(&rows.layout(width, plan.whole)).into_iter().map(Line::plain),
-                );
+                lines.extend(laid_out.into_iter().map(Line::plain));
                 let notes = if plan.whole { &rows.notes[..] } else { &[] };
                 lines.extend(notes.iter().flat_map(|note| indented(note, width)));
             }
@@ -169,6 +176,25 @@ impl Section {
         }
         lines
     }
+}
+
+/// Signs that a heading explains, and how they stand in the cells.
+const SIGNS: [(&str, &str); 7] = [
+    ("[]:", " ["),
+    ("(a to b):", " to "),
+    (">=:", ">= "),
+    ("*:", " *"),
+    ("(-x):", "(-"),
+    ("(+x):", "(+"),
+    ("added:", "added"),
+];
+
+/// A heading, without signs that a text does not have.
+fn explained(heading: &str, text: &str) -> String {
+    let is_used = |part: &&str| {
+        SIGNS.iter().all(|(sign, cell)| !part.starts_with(sign) || text.contains(cell))
+    };
+    heading.split("; ").filter(is_used).collect::<Vec<_>>().join("; ")
 }
 
 /// A table whose texts may come from others.
@@ -214,6 +240,24 @@ impl Rows {
             drops_columns: self.drops_columns && !whole,
             spare_columns: if whole { 0 } else { self.spare_columns },
             ..Layout::new(width)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heading_explains_the_signs_that_its_cells_have() {
+        let heading = "times; []: 95 % interval; >=: lower limit; (-x): ours; (+x): more";
+        for (cells, expected) in [
+            ("12.0ms (-2.00ms)", "times; (-x): ours"),
+            (">= 12.0ms\n30.0 (+2.00)", "times; >=: lower limit; (+x): more"),
+            ("40.0 [38.0, 42.0]", "times; []: 95 % interval"),
+            ("12.0ms", "times"),
+        ] {
+            assert_eq!(explained(heading, cells), expected);
         }
     }
 }

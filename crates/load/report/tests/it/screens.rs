@@ -165,7 +165,8 @@ fn of_sixty_stages_the_first_the_last_and_the_worst_are_shown() {
     for stage in ["10/s", "30/s", "310/s", "600/s"] {
         assert!(text.contains(&format!("\n{stage} ")), "{stage}:\n{text}");
     }
-    assert!(text.contains(" of 60 stages, all in report.txt)\n"), "{text}");
+    let flat = text.replace('\n', " ");
+    assert!(flat.contains(" of 60 stages, all in report.txt) "), "{text}");
     // Where the heading has no room, a line below the table says it.
     assert!(shown(&summary, 60).contains(" more stages in report.txt\n"), "{text}");
 }
@@ -269,7 +270,7 @@ fn what_nobody_may_answer_is_said_with_the_first_message_and_the_fix() {
     check("refused", &summary);
     let text = shown(&summary, 80);
     assert!(text.contains("status 401: \\u{1b}[2JIncorrect"), "{text}");
-    assert!(text.contains("0 ok, 4,000 refused (4xx), 0 failed"), "{text}");
+    assert!(text.contains("0 ok, 4,000 refused (4xx)."), "{text}");
 }
 
 #[test]
@@ -316,7 +317,7 @@ fn colours_are_those_of_the_words_and_a_target_has_none() {
 #[test]
 fn without_files_the_rest_is_behind_a_flag() {
     let text = run_screen(&of_stages(60), Rest::Flag).text(PLAIN);
-    assert!(text.contains(" of 60 stages, all with --full)\n"), "{text}");
+    assert!(text.replace('\n', " ").contains(" of 60 stages, all with --full) "), "{text}");
     assert!(!text.contains("files: "), "{text}");
 }
 

@@ -160,11 +160,12 @@ fn average(results: &[MeasurementResult], limit_ms: f64) -> Judged {
 fn errors(results: &[MeasurementResult]) -> Judged {
     let passes = results.iter().flat_map(|result| &result.passes);
     let requests: u64 = passes.clone().map(|pass| pass.requests).sum();
-    let errors: u64 = passes.map(|pass| pass.errors).sum();
+    let errors: u64 = passes.clone().map(|pass| pass.errors).sum();
     if requests == 0 {
         return not_shown();
     }
-    (format!("{} of {}", count(errors), count(requests)), word([errors == 0; 2]))
+    let all = passes.count();
+    (format!("{} of {} in {all} passes", count(errors), count(requests)), word([errors == 0; 2]))
 }
 
 fn kept(results: &[MeasurementResult]) -> Judged {

@@ -237,7 +237,7 @@ fn a_sweep_begins_with_its_curve_and_has_its_answer_on_top() {
     assert_eq!(numbers(&levels["rows"], "throughput"), [40.0; 3]);
     let (times, low) = (numbers(&levels["rows"], "time"), numbers(&levels["rows"], "time low"));
     assert!(times.iter().zip(&low).all(|(time, low)| low <= time && (5.0..=60.0).contains(time)));
-    let answer = html.find("Highest throughput: ").unwrap();
+    let answer = html.find("Highest proven throughput: ").unwrap();
     let order = [
         answer,
         html.find("id=\"levels\"").unwrap(),
