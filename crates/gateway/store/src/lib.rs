@@ -6,7 +6,8 @@
 //! - [`MemoryStore`] keeps them in bounded tables, shared by all workers of a process.
 //! - [`RedisStore`] keeps the same counts in Redis, one atomic script per operation.
 //! - [`Store`] is either. A process makes one [`Backend`], every worker attaches to it.
-//! - Sessions and approvals require the store: without it they fail, and new ones never evict live ones.
+//! - Sessions and approvals require the store: without it they fail, and new ones never evict live
+//!   ones.
 //!
 //! Several limits are charged together or not at all; refused requests are not charged.
 

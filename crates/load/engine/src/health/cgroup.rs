@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_measure::Nanos;
 use procfs::{CpuPressure, FromRead as _, ProcessCGroups};
 
-use super::process_tree::process;
+use super::kernel::process;
 
 /// Where both versions of control groups are mounted.
 const MOUNT: &str = "/sys/fs/cgroup";
@@ -31,7 +31,7 @@ pub(super) struct CpuGroups(Vec<PathBuf>);
 
 impl CpuGroups {
     pub(super) fn read(pid: u32) -> Self {
-        let (mount, path) = groups_of(pid).and_then(|groups| place(&groups)).unwrap_or_default();
+        let (mount, path) = place_of(pid).unwrap_or_default();
         let mut folders = folders(&mount, &path);
         folders.retain(|folder| folder.is_dir());
         Self(folders)
@@ -110,18 +110,24 @@ fn value_in(cpu_stat: &str, name: &str) -> Option<u64> {
     lines.find(|(key, _)| *key == name)?.1.trim().parse().ok()
 }
 
-fn groups_of(pid: u32) -> Option<ProcessCGroups> {
-    process(pid)?.cgroups().ok()
+/// The [`place`] of a process.
+fn place_of(pid: u32) -> Option<(String, String)> {
+    place(&process(pid)?.cgroups().ok()?)
 }
 
 /// Where the CPU controller is mounted, and the path of the process's group in it. Version 1 counts
 /// where it has the controller.
 fn place(groups: &ProcessCGroups) -> Option<(String, String)> {
     let first = groups.0.iter().find(|group| group.controllers.iter().any(|name| name == "cpu"));
-    let place = first.map(|group| (format!("{MOUNT}/{}", group.controllers.join(",")), group));
-    let second = || groups.0.iter().find(|group| group.hierarchy == 0);
-    let place = place.or_else(|| Some((MOUNT.to_owned(), second()?)));
-    place.map(|(mount, group)| (mount, group.pathname.clone()))
+    match first {
+        Some(group) => {
+            Some((format!("{MOUNT}/{}", group.controllers.join(",")), group.pathname.clone()))
+        }
+        None => {
+            let second = groups.0.iter().find(|group| group.hierarchy == 0)?;
+            Some((MOUNT.to_owned(), second.pathname.clone()))
+        }
+    }
 }
 
 /// The group's folder and those above it, up to the mount.
@@ -139,7 +145,6 @@ fn folders(mount: &str, path: &str) -> Vec<PathBuf> {
 /// The processes of the container that a process runs in; empty where it runs in none, or in the
 /// same one as Plimsoll.
 pub(super) fn container_of(pid: u32) -> Vec<u32> {
-    let place_of = |pid| place(&groups_of(pid)?);
     let theirs = place_of(pid).filter(|(_, path)| is_container(path));
     let theirs = theirs.filter(|theirs| place_of(std::process::id()).as_ref() != Some(theirs));
     let Some((mount, path)) = theirs else { return Vec::new() };
@@ -187,9 +192,9 @@ mod tests {
     #[test]
     fn a_group_is_looked_for_with_those_above_it() {
         let groups = |text: &str| ProcessCGroups::from_read(text.as_bytes()).unwrap();
-        let place_of = |text| place(&groups(text)).unwrap();
+        let of_text = |text| place(&groups(text)).unwrap();
         let paths = |text| {
-            let (mount, path) = place_of(text);
+            let (mount, path) = of_text(text);
             let folders = folders(&mount, &path);
             folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>()
         };

@@ -12,8 +12,6 @@ use procfs::FromRead as _;
 use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::{Process, Schedstat};
 
-use super::listener::sockets;
-
 /// Clock ticks of all CPUs since the host started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuTicks {
@@ -138,6 +136,22 @@ fn most_to_one_address(
 /// Descriptors that the process has open.
 pub(super) fn open_descriptors() -> Option<u64> {
     u64::try_from(Process::myself().ok()?.fd_count().ok()?).ok()
+}
+
+/// The TCP sockets of this network namespace.
+pub(super) fn sockets() -> impl Iterator<Item = TcpNetEntry> {
+    [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten()
+}
+
+/// A process of this host, if it exists.
+pub(super) fn process(pid: u32) -> Option<Process> {
+    Process::new(i32::try_from(pid).ok()?).ok()
+}
+
+/// Every process that is visible here, with its id.
+pub(super) fn processes() -> impl Iterator<Item = (u32, Process)> {
+    let all = procfs::process::all_processes().into_iter().flatten().flatten();
+    all.filter_map(|process| Some((u32::try_from(process.pid).ok()?, process)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::{FDTarget, Process};
 
-use super::process_tree::{ProcessStat, process, processes};
+use super::kernel::{process, processes, sockets};
+use super::process_tree::ProcessStat;
 
 /// Why no process was found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,11 +85,6 @@ fn forwarder(pid: u32) -> Option<String> {
 /// The kernel cuts names at 15 characters.
 fn is_forwarder(name: &str) -> bool {
     FORWARDERS.iter().any(|known| name.starts_with(known))
-}
-
-/// The TCP sockets of this network namespace.
-pub(super) fn sockets() -> impl Iterator<Item = TcpNetEntry> {
-    [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten()
 }
 
 /// Whether a process holds one of these sockets. False if its descriptors may not be read.

@@ -10,9 +10,9 @@ use plimsoll_metrics::{
 };
 
 use super::cgroup::{self, CpuGroups, QuotaReading};
-use super::kernel::CpuTicks;
+use super::kernel::{CpuTicks, process};
 use super::page_watch::PageWatch;
-use super::process_tree::{ProcessTree, TreeUse, process};
+use super::process_tree::{ProcessTree, TreeUse};
 use super::threads::{self, Threads};
 use crate::progress::ProcessNow;
 

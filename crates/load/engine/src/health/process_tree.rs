@@ -6,6 +6,7 @@ use plimsoll_measure::Nanos;
 use procfs::process::Process;
 
 use super::cgroup::container_of;
+use super::kernel::{process, processes};
 
 /// Content of `/proc/PID/stat` for one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,19 +182,8 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 fn children_by_parent(parent: u32) -> Vec<u32> {
-    let of = |process: &Process| ProcessStat::read_of(process).map(|stat| stat.parent);
-    processes().filter(|(_, process)| of(process) == Some(parent)).map(|(pid, _)| pid).collect()
-}
-
-/// A process of this host, if it exists.
-pub(super) fn process(pid: u32) -> Option<Process> {
-    Process::new(i32::try_from(pid).ok()?).ok()
-}
-
-/// Every process that is visible here, with its id.
-pub(super) fn processes() -> impl Iterator<Item = (u32, Process)> {
-    let all = procfs::process::all_processes().into_iter().flatten().flatten();
-    all.filter_map(|process| Some((u32::try_from(process.pid).ok()?, process)))
+    let all = processes().filter_map(|(pid, process)| Some((pid, ProcessStat::read_of(&process)?)));
+    all.filter(|(_, stat)| stat.parent == parent).map(|(pid, _)| pid).collect()
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_metrics::ThreadLoad;
 use procfs::process::Task;
 
-use super::kernel::times;
-use super::process_tree::process;
+use super::kernel::{process, times};
 
 /// Threads that a stage lists.
 const LISTED: usize = 16;

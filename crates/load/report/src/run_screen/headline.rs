@@ -21,7 +21,8 @@ pub(super) fn figures(summary: &RunSummary) -> String {
     sentences.join(" ")
 }
 
-/// Every outcome by count, if there are any of it. They may end after the time in which they are due.
+/// Every outcome by count, if there are any of it. They may end after the time in which they are
+/// due.
 pub(super) fn requests(total: &Group) -> String {
     let counters = &total.counters;
     let mut outcomes = vec![format!("{} ok", format::count(counters.ok()))];
