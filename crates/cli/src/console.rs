@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use nix::errno::Errno;
 use nix::sys::stat::{SFlag, fstat};
@@ -16,6 +17,11 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let text = if stdout.is_terminal() { printable(text) } else { text.into() };
     ignore_gone_reader(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// Why a file was not written.
+pub(crate) fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
 }
 
 /// Writes a line of results to stdout.

@@ -16,7 +16,7 @@ pub(crate) fn traffic_screen(summary: &Summary) -> String {
         ("time span", span.unwrap_or_else(|| "no times".to_owned())),
     ];
     if !also.is_empty() {
-        rows.insert(1, ("fits as well", format!("--as {}", also.join(", --as "))));
+        rows.insert(1, ("also fits", format!("--as {}", also.join(", --as "))));
     }
     if summary.failed > 0 {
         rows.push(("failed", format!("{} with status 400 or higher; sent", count(summary.failed))));
@@ -26,7 +26,7 @@ pub(crate) fn traffic_screen(summary: &Summary) -> String {
         rows.push(("broken", format!("{} skipped: {first}", count(summary.skipped))));
     }
     if unused.is_empty() {
-        rows.push(("not used", "nothing: every member is in the file".to_owned()));
+        rows.push(("not used", "nothing".to_owned()));
     }
     let names = ["not used"].into_iter().chain(std::iter::repeat(""));
     let unused = unused.iter().map(|(member, times)| format!("{:>7} {member}", count(*times)));

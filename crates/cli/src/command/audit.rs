@@ -45,7 +45,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         if to_stdout {
             console::print(&json)?;
         } else {
-            fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))?;
+            fs::write(path, json).with_context(|| console::cannot_write(path))?;
         }
     }
     Ok(if found { Exit::Fail } else { Exit::Pass })

@@ -58,7 +58,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     if flags.show {
         return flags.show_stored();
     }
-    let exe = env::current_exe().context("cannot find this binary")?;
+    let exe = env::current_exe()?;
     let effort = Effort { full: flags.full, soak_minutes: flags.minutes };
     let runner = Runner::new(Some(exe), effort)?;
     let mut printed = Ok(());

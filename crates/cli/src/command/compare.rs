@@ -185,7 +185,7 @@ impl Output {
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    fs::write(path, text).with_context(|| console::cannot_write(path))
 }
 
 fn compare_error(error: CompareError) -> anyhow::Error {

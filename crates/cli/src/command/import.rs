@@ -39,7 +39,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 
 /// Creates the file only if the import succeeds.
 fn import_to(flags: &Flags, out: &Path) -> Result<Summary> {
-    let failed = format!("cannot write {}", out.display());
+    let failed = console::cannot_write(out);
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
     let new = tempfile::NamedTempFile::new_in(folder.unwrap_or_else(|| Path::new(".")));
     let mut new = new.context(failed.clone())?;

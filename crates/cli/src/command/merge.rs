@@ -20,7 +20,7 @@ use plimsoll_versus::{Facts, Versus, judge};
 use plimsoll_why::why;
 use serde_json::Value;
 
-use crate::console::Show;
+use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{OutputFlags, ScreenFlags, parse_share};
 use crate::run_result::{RunResult, parse_thresholds, rest};
@@ -202,7 +202,7 @@ impl Whole {
 /// Writes the rows of all shards; a file without any is left out.
 fn store_rows(set: &ShardSet, name: &str, folder: &Path, format: RowFormat) -> Result<()> {
     let path = format.path(folder, name);
-    let context = || format!("cannot write {}", path.display());
+    let context = || console::cannot_write(&path);
     let file = RowWriter::create(&path, format).with_context(context)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let rows = merge_rows(set, name, &mut out).map_err(merge_error)?;

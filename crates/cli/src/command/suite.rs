@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
@@ -343,7 +343,7 @@ impl Flags {
         started: String,
     ) -> Result<SuiteOptions> {
         Ok(SuiteOptions {
-            exe: env::current_exe().context("cannot find this binary")?,
+            exe: env::current_exe()?,
             targets: self
                 .targets(variables)?
                 .iter()

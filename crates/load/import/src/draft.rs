@@ -163,11 +163,11 @@ impl Draft {
     }
 
     fn put_header(&mut self, name: &str, value: Value) {
-        const OWN: &str = "host content-length connection transfer-encoding keep-alive upgrade";
+        const OWN: &str = include_str!("own_headers.txt");
         let name = name.to_ascii_lowercase();
         if has_secret_name(&name) {
             self.dropped.push(format!("header {name} (secret)"));
-        } else if name.starts_with(':') || OWN.split(' ').any(|own| own == name) {
+        } else if name.starts_with(':') || OWN.split_whitespace().any(|own| own == name) {
             self.dropped.push(format!("header {name} (written anew for each request)"));
         } else {
             let mut values = list(self.row["headers"][&name].take());
@@ -269,12 +269,11 @@ impl Draft {
 
 /// Whether a header, parameter or member of this name is a credential.
 fn has_secret_name(name: &str) -> bool {
-    const WHOLE: &str = "key token sig auth code";
-    const PARTS: &str = "authorization cookie api-key apikey access-token auth-token secret password \
-                         signature session-token security-token";
+    const WHOLE: &str = include_str!("secret_names.txt");
+    const PARTS: &str = include_str!("secret_parts.txt");
     let name = name.to_ascii_lowercase().replace('_', "-");
-    WHOLE.split(' ').any(|secret| secret == name)
-        || PARTS.split(' ').any(|secret| name.contains(secret))
+    WHOLE.split_whitespace().any(|secret| secret == name)
+        || PARTS.split_whitespace().any(|secret| name.contains(secret))
 }
 
 /// Converts tool definitions of spans, which are flat, to the form of OpenAI's chat API.

@@ -128,9 +128,9 @@ fn choose(source: &Source, name: Option<&str>) -> Result<(Form, Choice), String>
         (Some(name), form) => {
             let format = format::named(name).ok_or_else(|| format!("unknown format `{name}`"))?;
             let form = if format.is_text() { Form::Text(format) } else { form };
-            (form, Choice::new(format, "chosen with --as"))
+            (form, Choice::new(format, "by --as"))
         }
-        (None, form @ Form::Text(format)) => (form, Choice::new(format, "by its lines")),
+        (None, form @ Form::Text(format)) => (form, Choice::new(format, "by lines")),
         (None, form) => (form, by_rows(&source.sample(form))?),
     };
     match &choice.format.refuse {

@@ -182,7 +182,7 @@ impl Screen {
     /// Adds a table below a line that says what it shows, which may be empty.
     pub fn rows(&mut self, heading: &str, rows: Rows) {
         if !rows.table.rows.is_empty() {
-            self.sections.push(Section::table(one_line(heading), rows));
+            self.sections.push(Section::table(&one_line(heading), rows));
         }
     }
 

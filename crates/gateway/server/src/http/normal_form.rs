@@ -4,8 +4,8 @@
 //! bypass a rule. Two principles:
 //!
 //! - Equivalent spellings (RFC 3986 and RFC 9110) are rewritten to one of them.
-//! - Requests that servers interpret differently have no normal form and are refused with status 400:
-//!   dot segments, empty segments, encoded slashes, two lengths, two hosts.
+//! - Requests that servers interpret differently have no normal form and are refused with status
+//!   400: dot segments, empty segments, encoded slashes, two lengths, two hosts.
 //!
 //! A request in normal form costs one scan of its path and one of its header names, without
 //! allocation. The parts: [`path`], [`query`] and [`host`] check texts; [`WireInspector`] checks

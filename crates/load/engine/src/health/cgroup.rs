@@ -119,15 +119,10 @@ fn place_of(pid: u32) -> Option<(String, String)> {
 /// where it has the controller.
 fn place(groups: &ProcessCGroups) -> Option<(String, String)> {
     let first = groups.0.iter().find(|group| group.controllers.iter().any(|name| name == "cpu"));
-    match first {
-        Some(group) => {
-            Some((format!("{MOUNT}/{}", group.controllers.join(",")), group.pathname.clone()))
-        }
-        None => {
-            let second = groups.0.iter().find(|group| group.hierarchy == 0)?;
-            Some((MOUNT.to_owned(), second.pathname.clone()))
-        }
-    }
+    let mount = first.map(|group| format!("{MOUNT}/{}", group.controllers.join(",")));
+    let second = groups.0.iter().find(|group| group.hierarchy == 0);
+    let path = first.or(second)?.pathname.clone();
+    Some((mount.unwrap_or_else(|| MOUNT.to_owned()), path))
 }
 
 /// The group's folder and those above it, up to the mount.

@@ -65,13 +65,13 @@ impl Section {
         Self::with_body("", Body::Verdict(verdict))
     }
 
-    pub(super) fn table(heading: String, mut rows: Rows) -> Self {
+    pub(super) fn table(heading: &str, mut rows: Rows) -> Self {
         rows.table = escaped(&rows.table);
         rows.notes = cells(&rows.notes);
         let (unit, most) = (rows.unit, rows.most);
         let least = LEAST_ROWS.max(rows.least).min(most);
         let cells = [rows.table.head.clone(), rows.table.rows.concat()].concat();
-        let heading = explained(&heading, &cells.join("\n"));
+        let heading = explained(heading, &cells.join("\n"));
         Self { heading, least, most, ..Self::with_body(unit, Body::Table(rows)) }
     }
 
