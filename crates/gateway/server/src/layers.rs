@@ -14,7 +14,6 @@ pub(crate) mod fault_injection;
 pub(crate) mod forwarded;
 pub(crate) mod identity;
 pub(crate) mod jwt;
-pub(crate) mod llm_info;
 pub(crate) mod metrics;
 pub(crate) mod offload;
 pub(crate) mod owners;
@@ -26,11 +25,13 @@ pub(crate) mod scrub;
 pub(crate) mod tenant;
 pub(crate) mod tool_server;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
+use plimsoll_gateway_dialect::{StreamStatus, Usage};
 use plimsoll_gateway_inspect::Source;
 
 use crate::http::body_filter::BodyFilter;
@@ -39,7 +40,6 @@ use crate::http::normal_form::is_configurable;
 use crate::layers::counters::LayerCounter;
 use crate::layers::fault_injection::FaultSpec;
 use crate::layers::identity::Identity;
-use crate::layers::llm_info::LlmInfo;
 use crate::layers::metrics::Metrics;
 use crate::upstream::Upstream;
 
@@ -366,4 +366,64 @@ pub(crate) fn make<L: Layer>(
 #[cfg(test)]
 pub(crate) fn made<L: Layer>(section: &L::Section) -> Result<L, String> {
     L::new(section, &Setup { faults: FaultSpec::default(), upstreams: &[] })
+}
+
+/// Facts about an LLM request or a tool call for its log row.
+#[derive(Debug, Default)]
+pub(crate) struct LlmInfo {
+    pub(crate) model: Option<Arc<str>>,
+    /// Request members that the translation omitted.
+    pub(crate) left_out: Option<Arc<str>>,
+    /// `hit`, `miss` or `bypass`.
+    pub(crate) cache: Option<&'static str>,
+    /// The most severe action that the policy took.
+    pub(crate) policy_decision: Option<&'static str>,
+    /// Ids of the policy rules that matched.
+    pub(crate) rules: Vec<String>,
+    /// The tool that was called, as `SERVER/TOOL`.
+    pub(crate) tool: Option<Box<str>>,
+    /// Outcome of the call.
+    pub(crate) outcome: Option<&'static str>,
+}
+
+/// The usage of one response, for its log row.
+#[derive(Debug, Default)]
+pub(crate) struct ObservedUsage {
+    usage: Cell<Option<Usage>>,
+    truncated: Cell<bool>,
+    failed: Cell<bool>,
+    is_answer: Cell<bool>,
+}
+
+impl ObservedUsage {
+    pub(crate) fn set(&self, usage: Option<Usage>) {
+        self.usage.set(usage);
+    }
+
+    pub(crate) fn get(&self) -> Option<Usage> {
+        self.usage.get()
+    }
+
+    /// Whether the ended response is a complete and good answer.
+    pub(crate) fn is_answer(&self) -> bool {
+        self.is_answer.get()
+    }
+
+    /// Whether the upstream's stream had an error event, or continued after its end.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.get()
+    }
+
+    /// Whether the upstream's stream ended before its last event, although the connection was
+    /// closed properly.
+    pub(crate) fn is_truncated(&self) -> bool {
+        self.truncated.get()
+    }
+
+    /// Records how the response ended. `ending` is set for a stream.
+    pub(crate) fn set_ending(&self, ending: Option<StreamStatus>, is_answer: bool) {
+        self.truncated.set(ending == Some(StreamStatus::Truncated));
+        self.failed.set(ending == Some(StreamStatus::Failed));
+        self.is_answer.set(is_answer);
+    }
 }

@@ -5,7 +5,6 @@ mod agent;
 mod length;
 mod mcp;
 mod status_set;
-mod system;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +22,6 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 pub use status_set::{StatusSet, StatusSetError};
-pub use system::SystemPrompt;
 
 use crate::trace::{ReplySource, TrafficFile};
 
@@ -476,10 +474,24 @@ fn add_alternative(schema: &mut Schema, form: Value) {
     }
 }
 
+/// The system prompt: a text, or synthetic text of about a given number of tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields, expecting = "expected a text, or `{approx_tokens: N}`")]
+pub enum SystemPrompt {
+    /// This text.
+    Text(String),
+    /// Synthetic text, the same in every conversation of the scenario.
+    Synthetic {
+        /// Length in tokens.
+        approx_tokens: u32,
+    },
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use plimsoll_measure::Seed;
+
+    use super::*;
 
     fn read(json: &str) -> Result<DurationSpec, serde_json::Error> {
         serde_json::from_str(json)
@@ -535,5 +547,18 @@ mod tests {
         let [_, _, median, p95, _] =
             sample(DurationSpec::Lognormal { median: SECOND, p95: Nanos::from_secs(4) });
         assert!((median - 1.0).abs() < 0.03 && (p95 - 4.0).abs() < 0.15, "{median} {p95}");
+    }
+
+    #[test]
+    fn a_text_is_written_as_it_is_and_a_length_as_a_mapping() {
+        for (json, prompt) in [
+            ("\"Be kind.\"", SystemPrompt::Text("Be kind.".to_owned())),
+            ("{\"approx_tokens\":2000}", SystemPrompt::Synthetic { approx_tokens: 2_000 }),
+        ] {
+            assert_eq!(serde_json::from_str::<SystemPrompt>(json).unwrap(), prompt, "{json}");
+            assert_eq!(serde_json::to_string(&prompt).unwrap(), json);
+        }
+        let refusal = serde_json::from_str::<SystemPrompt>("5").unwrap_err().to_string();
+        assert!(refusal.contains("expected a text"), "{refusal}");
     }
 }

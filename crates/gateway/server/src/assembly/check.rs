@@ -1,7 +1,6 @@
 //! Checks of a configuration's values, and the routes made from them. All problems are collected.
 
 mod unmatched;
-mod unread;
 mod values;
 
 use std::sync::Arc;
@@ -9,6 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
+use plimsoll_gateway_dialect::Endpoint;
+use plimsoll_gateway_inspect::Unread;
 
 use crate::assembly::agent_route::AgentRoute;
 use crate::assembly::router::{FixedResponse, Handler, Route, Router, covers};
@@ -21,7 +22,6 @@ use crate::layers::rate_limit::Per;
 use crate::layers::{Access, Layers, Setup};
 use crate::upstream::Upstream;
 use crate::upstream::proxy::{LlmUse, Proxy};
-use plimsoll_gateway_inspect::Unread;
 
 /// The problems found so far.
 #[derive(Default)]
@@ -275,4 +275,43 @@ fn fixed_response(respond: &RespondSpec) -> Result<FixedResponse, String> {
             .map_err(|_| format!("`{}` is not a content type", respond.content_type))?,
         body: Bytes::from(respond.body.clone()),
     })
+}
+
+/// Paths of LLM APIs that are spoken over a `WebSocket`, beside the endpoints themselves.
+const REALTIME: &str = "/v1/realtime";
+
+impl Check {
+    /// Rejects passing a `WebSocket` through if a layer must read its messages.
+    fn unread(&mut self, spec: &Spec, route: &RouteSpec) {
+        if !route.websocket {
+            return;
+        }
+        let name = &route.name;
+        let scrub = spec.scrub.as_ref().map(|scrub| scrub.unreadable);
+        self.require(
+            scrub != Some(Unread::Refuse),
+            &format!(
+                "route `{name}`: `scrub` cannot read the messages of a WebSocket that is passed \
+                 through: remove the route, or let what cannot be read pass with \
+                 `scrub: {{unreadable: pass}}`"
+            ),
+        );
+        let reader = match (&spec.policy, &spec.budgets) {
+            (Some(_), _) => "policy",
+            (None, Some(_)) => "budgets",
+            (None, None) => return,
+        };
+        let strip = route.strip.as_deref().unwrap_or_default();
+        let paths = Endpoint::ALL.iter().map(|endpoint| endpoint.path()).chain([REALTIME]);
+        let pattern = std::slice::from_ref(&route.path);
+        let reached = paths.map(|path| format!("{strip}{path}")).find(|path| covers(pattern, path));
+        self.require(
+            reached.is_none(),
+            &format!(
+                "route `{name}`: `{reader}` cannot read what a WebSocket to `{}` carries: give the \
+                 route a path that reaches no LLM API",
+                reached.as_deref().unwrap_or_default()
+            ),
+        );
+    }
 }

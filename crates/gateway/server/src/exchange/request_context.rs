@@ -19,7 +19,7 @@ use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::{BodyBounds, no_memory};
 use crate::http::whole_body::Bounds;
 use crate::layers::identity::Identity;
-use crate::layers::llm_info::{LlmInfo, ObservedUsage};
+use crate::layers::{LlmInfo, ObservedUsage};
 
 /// A request with its route and context. Both are large, so they are boxed to keep the futures that
 /// pass them small (`docs/experiments.md`).

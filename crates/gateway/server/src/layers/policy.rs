@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use crate::config::file;
 use crate::http::error_response::ErrorResponse;
+use crate::layers::LlmInfo;
 use crate::layers::counters::LayerCounter;
-use crate::layers::llm_info::LlmInfo;
 use crate::layers::metrics::Metrics;
 use crate::layers::offload::{self, file_rule};
 use crate::layers::{Layer, LayerName as _, RequestFacts, Setup};

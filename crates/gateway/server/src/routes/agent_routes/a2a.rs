@@ -7,7 +7,7 @@ use hyper::http::request::Parts;
 use hyper::{Response, Uri};
 use plimsoll_gateway_inspect::Source;
 
-use super::agent_path::AgentPath;
+use super::AgentPath;
 use super::agents::find;
 use super::api_request::ApiRequest;
 use super::rpc::{self, RpcError};

@@ -12,9 +12,9 @@ use plimsoll_gateway_dialect::Streaming;
 use plimsoll_gateway_store::{CacheKey, CachedResponse, Followed, Lead, Lookup};
 use tokio::time::timeout;
 
+use super::ReadyResponse;
 use super::cache_key::{body_key, prevents_caching, response_key};
 use super::cache_write::CacheWrite;
-use super::ready_response::ReadyResponse;
 use super::request::{LlmRequest, dialect_error};
 use super::response::{self, Completion};
 use super::send::send_upstream;

@@ -11,7 +11,7 @@ use plimsoll_gateway_store::{CachedResponse, Lead};
 use crate::base::clock;
 use crate::base::poll_or_spawn::poll_or_spawn;
 use crate::http::body_filter::{BodyFilter, BoxError};
-use crate::layers::llm_info::ObservedUsage;
+use crate::layers::ObservedUsage;
 
 /// The largest response that is cached.
 const MAX_BYTES: usize = 4 << 20;

@@ -10,11 +10,11 @@ use plimsoll_gateway_dialect::{
     DialectError, StreamSettings, StreamTranslator, Streaming, Usage, estimated_tokens, is_answer,
 };
 
+use super::ReadyResponse;
+use super::UsageFilter;
 use super::cache_key::lifetime;
 use super::cache_write::{CacheFilter, CacheWrite};
-use super::ready_response::ReadyResponse;
 use super::request::{LlmRequest, dialect_error};
-use super::usage::UsageFilter;
 use crate::base::clock;
 use crate::exchange::document;
 use crate::exchange::forward::UpstreamResponse;
@@ -24,9 +24,9 @@ use crate::exchange::response_body::ResponseBody;
 use crate::http::body_filter::{BodyFilter, BoxError, LastWords};
 use crate::http::content::{MediaType, is_encoded, is_event_stream};
 use crate::http::error_response::ErrorResponse;
+use crate::layers::ObservedUsage;
 use crate::layers::Reading;
 use crate::layers::budget::RequestReservation;
-use crate::layers::llm_info::ObservedUsage;
 use crate::upstream::proxy::Proxy;
 
 /// The remaining work at the end of the response.
