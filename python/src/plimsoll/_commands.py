@@ -173,7 +173,7 @@ def flags_of(command: str, keywords: Mapping[str, Any]) -> list[str]:
 
 def _flag_named(command: str, name: str) -> str | None:
     """The flag of a keyword, or `None` for a key of profiles."""
-    known, dashed = known_flags()[command], name.replace("_", "-")
+    known, dashed = known_flags()[command], name.rstrip("_").replace("_", "-")
     for flag in (dashed, _SPELLINGS.get(name, ""), f"no-{dashed}", dashed.removesuffix("s")):
         if flag in known:
             return flag

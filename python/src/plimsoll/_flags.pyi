@@ -12,7 +12,7 @@ class RunFlags(TypedDict, total=False):
     allow_failures: bool
     allow_invalid: bool
     arrivals: str | float | Path
-    as: str | float | Path
+    as_: str | float | Path
     bands: Any
     bind: Any
     budget: Any
@@ -170,7 +170,7 @@ class LlmFlags(TypedDict, total=False):
     allow_failures: bool
     allow_invalid: bool
     arrivals: str | float | Path
-    as: str | float | Path
+    as_: str | float | Path
     budget_cost: str | float | Path
     budget_tokens: str | float | Path
     bust: bool
