@@ -72,7 +72,7 @@ struct HostFlags {
     /// Addresses of the target: each pair of addresses has all ports
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_rate)]
     targets: f64,
-    /// Source addresses of a host, as in `bind`
+    /// Number of source addresses of each host (profile key `bind`)
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_rate)]
     bind: f64,
 }

@@ -83,7 +83,7 @@ struct SearchFlags {
     /// Search the number of virtual users, who each wait for a response, instead of the rate
     #[arg(long)]
     users: bool,
-    /// Step between the loads that are tried; the result has half of it as error at each end
+    /// Relative step between tested loads; each end of the result is accurate to half a step
     #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_share)]
     precision: f64,
     /// Time for each target [default: 5m, or 180 answers if that is more]

@@ -117,7 +117,7 @@ pub(crate) struct Flags {
     /// Duration of each measurement, like 30s; a bare number is in seconds [default: the suite's]
     #[arg(long, short, value_name = "TIME", value_parser = parse_duration, help_heading = "Load")]
     duration: Option<Nanos>,
-    /// Warm-up before each measurement, like 60s; 0s for none. `policy` has cold runs in its place
+    /// Warm-up before each measurement, like 60s; 0s for none. `policy` makes cold runs instead
     /// [default: 2s, with --short 300ms]
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Load")]
     warmup: Option<Nanos>,
@@ -129,12 +129,12 @@ pub(crate) struct Flags {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CLIENTS)))]
     #[arg(help_heading = "Load")]
     concurrency: Option<u32>,
-    /// Threads of the load; for `quick` of the moderate load, and the extreme one has twice as many
-    /// [default: one for each core of the load]
+    /// Threads of the load generator; in `quick`, the extreme load uses twice as many [default: one
+    /// for each core of the load]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     #[arg(help_heading = "Load")]
     threads: Option<u16>,
-    /// With `layers`: measure these parts alone: 1, 2, 3, log, stores
+    /// With `layers`: measure only these parts: layer 1, 2 or 3, log, stores
     #[arg(long, value_name = "PART,...", value_parser = layer_part, value_delimiter = ',')]
     #[arg(help_heading = "Load")]
     only: Vec<&'static str>,

@@ -154,7 +154,7 @@ fn auto(variables: &BTreeMap<String, String>) -> Result<String, String> {
     }
     let pairs = SOURCES.map(|(index, count)| format!("{index} and {count}")).join("; ");
     refuse(format!(
-        "the environment names no part of a run. Looked for: {pairs}. Set PLIMSOLL_SHARD_INDEX and PLIMSOLL_SHARD_COUNT"
+        "the environment has no shard index and count (looked for {pairs}); set PLIMSOLL_SHARD_INDEX and PLIMSOLL_SHARD_COUNT"
     ))
 }
 

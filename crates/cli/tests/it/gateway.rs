@@ -155,7 +155,7 @@ fn wrong_usage_prints_the_cause_and_the_fix() {
         (&["gateway", "--set", "rate_limits.9=1"], 2, &["rate_limits.9"]),
         (&["gateway", "--set", "cache"], 2, &["PATH=VALUE"]),
         (&["gateway", "--config", "two.yaml", "--upstream", "h:1"], 2, &["a, b", "NAME=HOST:PORT"]),
-        (&["gateway", "--upstream", "nobody=h:1"], 2, &["no upstream `nobody`, only: provider"]),
+        (&["gateway", "--upstream", "nobody=h:1"], 2, &["unknown upstream `nobody`", "provider"]),
         (&["gateway", "--listen", &used], 3, &["cannot listen on", "free port"]),
     ] {
         let output = fixture.plimsoll(args).expect(code);

@@ -104,7 +104,7 @@ fn wrong_usage_names_the_fix() {
     let fixture = Fixture::with("{other_models: {ttft: 1ms}}");
     let target = fixture.target();
     for (slo, flags, says) in [
-        ("speed<1s : 99%", &[][..], "a request has no `speed`"),
+        ("speed<1s : 99%", &[][..], "unknown time `speed`"),
         ("ttft<1s", &[], "has no share of requests"),
         (
             "ttft<1s : 99%",

@@ -83,7 +83,7 @@ fn play(args: &[&str]) -> BTreeMap<String, (u128, Value)> {
     fs::write(fixture.folder.path().join("hand.plimsoll.jsonl"), FILE).unwrap();
     let fixed = ["run", "hand.plimsoll.jsonl", "--target", &url, "--no-probe", "--allow-invalid"];
     let output = fixture.plimsoll(&[&fixed[..], args].concat()).expect(0);
-    assert!(output.stdout.contains("8 requests in"), "{}", output.stdout);
+    assert!(output.stdout.contains("8 requests due in"), "{}", output.stdout);
     let log = log.lock().unwrap();
     assert_eq!(log.len(), 8, "{log:?}");
     let first = log[0].0;
@@ -177,7 +177,7 @@ fn what_waits_for_a_failed_request_is_not_sent_and_the_run_ends() {
     let args = ["run", "hand.plimsoll.jsonl", "--target", "http://127.0.0.1:9", "--no-probe"];
     for load in [&[][..], &["-c", "2"]] {
         let output = fixture.plimsoll(&[&args[..], &["--allow-invalid"], load].concat());
-        assert!(output.stdout.contains("3 requests in"), "{}{}", output.stdout, output.stderr);
+        assert!(output.stdout.contains("3 requests due in"), "{}{}", output.stdout, output.stderr);
     }
 }
 

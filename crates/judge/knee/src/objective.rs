@@ -103,7 +103,7 @@ mod tests {
             ("ttft<500ms : 0.99", "has no share"),
             ("ttft : 99%", "invalid bound"),
             ("ttft<5 : 99%", "invalid bound"),
-            ("speed<5ms : 99%", "a request has no `speed`; there are response_time,"),
+            ("speed<5ms : 99%", "unknown time `speed`: expected one of response_time,"),
         ] {
             let error = text.parse::<Objective>().unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");

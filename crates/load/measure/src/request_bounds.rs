@@ -99,7 +99,7 @@ pub enum RequestBoundsError {
     #[error("invalid bound `{0}`: expected a form such as `ttft<500ms`")]
     Bound(String),
     /// An unknown time.
-    #[error("a request has no `{0}`; there are {names}", names = names())]
+    #[error("unknown time `{0}`: expected one of {names}", names = names())]
     Time(String),
 }
 
@@ -222,7 +222,7 @@ mod tests {
             ("ttft", "invalid bound `ttft`"),
             ("ttft<soon", "invalid bound"),
             ("ttft<500", "invalid bound `ttft<500`"),
-            ("speed<1s", "a request has no `speed`; there are response_time, "),
+            ("speed<1s", "unknown time `speed`: expected one of response_time, "),
         ] {
             let error = text.parse::<RequestBounds>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -44,7 +44,7 @@ pub struct ConnectTo {
 /// The error for a text that is not a valid [`ConnectTo`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "invalid redirection `{0}`: expected HOST1:PORT1:HOST2:PORT2, such as `api.example:443:127.0.0.1:8443`; an empty part is any, or the same"
+    "invalid redirection `{0}`: expected HOST1:PORT1:HOST2:PORT2, such as `api.example:443:127.0.0.1:8443`; leave HOST1 or PORT1 empty for any, HOST2 or PORT2 empty for no change"
 )]
 pub struct ConnectToError(String);
 

@@ -135,7 +135,7 @@ pub enum ScenarioFault {
     NoSteps(&'static str),
     /// A step lacks the name of its tool, prompt or resource.
     #[error(
-        "the step does not say what it is about: write `name` with the tool, the prompt or the URI of the resource"
+        "the step has no `name`: write the name of the tool or prompt, or the URI of the resource"
     )]
     NoStepName,
     /// A step has a key that its method does not support.
@@ -192,7 +192,7 @@ pub enum TemplateFault {
 pub enum WindowFault {
     /// The time scale is zero, negative or not finite.
     #[error(
-        "time_scale {0} cannot be played: write a number above 0, like 10 for ten minutes in one"
+        "invalid time_scale {0}: write a number above 0, such as 10 to replay ten minutes in one"
     )]
     Scale(f64),
     /// The window ends before it starts.

@@ -19,7 +19,7 @@ pub enum GatewayError {
         place: Option<(u64, u64)>,
     },
     /// The configuration is empty, or has no route although the one in force has some.
-    #[error("the configuration is empty, or has no routes any more")]
+    #[error("the configuration is empty or has no routes")]
     Empty,
     /// Nothing to reload: the gateway was started from a value, or with overrides.
     #[error("this gateway was not started from a file: there is nothing to read again")]

@@ -212,7 +212,7 @@ impl Limit {
                 Err(why) => {
                     let few = self.quantile().filter(|_| self.ends_of_few(results).is_some());
                     let agree = few.map(samples_that_agree);
-                    let agree = agree.map(|n| format!("; {n} if all keep it"));
+                    let agree = agree.map(|n| format!("; {n} would do if all meet the limit"));
                     format!("{why}{}", agree.unwrap_or_default())
                 }
                 Ok(figure) => self.undecided(figure, is_estimated),

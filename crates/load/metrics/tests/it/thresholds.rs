@@ -142,7 +142,7 @@ fn a_lower_percentile_beyond_a_bound_breaks_it() {
 #[test]
 fn no_data_is_never_a_pass() {
     for (metric, expression, why) in [
-        ("service_time", "p(99)<10s", "which needs 1000; 299 if all keep it"),
+        ("service_time", "p(99)<10s", "which needs 1000; 299 would do if all meet the limit"),
         ("itl", "p(95)<10s", "no value (completed requests)"),
         ("tls", "count==0", "no value (completed requests)"),
         ("failed{scenario:complex}", "count==0", "nothing was scheduled"),
