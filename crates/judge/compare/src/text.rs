@@ -111,7 +111,10 @@ impl Comparison {
         match self.verdict {
             _ if !self.obstacles.is_empty() => {
                 let why = self.obstacles.first().map_or("", String::as_str);
-                format!("INVALID: these runs must not be compared: {why}")
+                match self.verdict {
+                    Verdict::Fail => format!("{word}: {why}"),
+                    _ => format!("INVALID: these runs must not be compared: {why}"),
+                }
             }
             Verdict::Pass if self.rule == Rule::Simple => {
                 format!(

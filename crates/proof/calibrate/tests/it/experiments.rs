@@ -41,15 +41,8 @@ fn connections_are_counted_as_the_server_counts_them() {
 
 #[test]
 fn a_test_that_cannot_be_carried_out_does_not_pass() {
-    for test in ["T5", "T15", "T22", "T23", "T24", "T25", "T26"] {
+    for test in ["T5", "T15", "T22", "T23", "T24", "T25", "T26", "T29"] {
         let finding = run(test);
         assert!(matches!(finding.result, ExperimentResult::NotRun(_)), "{finding}");
     }
-}
-
-#[test]
-fn costs_are_measured() {
-    let finding = run("T29");
-    assert_eq!(finding.result, ExperimentResult::Pass, "{finding}");
-    assert!(finding.notes.iter().any(|note| note.contains("an open stream")), "{finding}");
 }

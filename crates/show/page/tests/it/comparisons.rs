@@ -116,7 +116,7 @@ fn runs_that_must_not_be_compared_have_reasons_and_no_chart() {
     other.summary.metadata.environment.cpu_model = Some("another".to_owned());
     let comparison = compare(&[base], &[other], &Options::default()).unwrap();
     let html = comparison_page(&comparison);
-    assert!(html.contains("INCONCLUSIVE") && html.contains("different cpu"));
+    assert!(html.contains("INVALID") && html.contains("different cpu"));
     assert_eq!(charts(&html).len(), 0);
     let json = serde_json::to_value(&comparison).unwrap();
     assert!(json.get("times").is_none(), "no times of them are kept");
