@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(finding.text(), "3 of 40 requests returned 503.");
         let finding = finding.with("when", "since 1.2 s").with_some("message", Some("overloaded"));
         assert_eq!(finding.text(), "3 of 40 requests returned 503 since 1.2 s: overloaded.");
-        assert_eq!(finding.fix(), "check the log of the target at that time");
+        assert_eq!(finding.fix(), "check the log of the target");
         assert_eq!(finding.level, Level::Warning);
     }
 }

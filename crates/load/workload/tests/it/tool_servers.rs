@@ -352,7 +352,7 @@ fn steps_that_cannot_be_played_are_reported_with_their_key_and_fix() {
             old(vec![ping(), McpStep { weight: -1.0, ..ping() }], 1),
             "`mcp.steps.1.weight`: the weight -1",
         ),
-        (one(McpStep { name: None, ..call() }), "`mcp.steps.0.name`: the step does not say"),
+        (one(McpStep { name: None, ..call() }), "`mcp.steps.0.name`: the step has no `name`"),
         (
             one(McpStep { name: Some("a".to_owned()), ..ping() }),
             "`mcp.steps.0.name`: steps of this",

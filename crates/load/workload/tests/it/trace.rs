@@ -112,10 +112,7 @@ fn windows_that_cannot_be_played_are_refused() {
     for (spec, part) in [
         (TraceSpec { time_scale: Some(0.0), ..base.clone() }, "invalid time_scale 0"),
         (TraceSpec { time_scale: Some(-2.0), ..base.clone() }, "invalid time_scale -2"),
-        (
-            TraceSpec { time_scale: Some(f64::NAN), ..base.clone() },
-            "invalid time_scale NaN",
-        ),
+        (TraceSpec { time_scale: Some(f64::NAN), ..base.clone() }, "invalid time_scale NaN"),
         (
             TraceSpec { from: secs(5), to: secs(5), ..base.clone() },
             "the window from 5s to 5s is empty",
