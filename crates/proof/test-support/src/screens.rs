@@ -44,8 +44,7 @@ fn check_one(text: &str, width: usize, words: &BTreeSet<&str>, whole: &str) {
         let fits = columns <= width || Some(line) == lines.last();
         assert!(fits, "{columns} columns at {width}: {line}\n{text}");
         // How many are left out depends on the room.
-        let near =
-            lines[place.saturating_sub(1)..].iter().take(3).copied().collect::<Vec<_>>().join(" ");
+        let near = lines[place.saturating_sub(1)..lines.len().min(place + 2)].join(" ");
         let counts = near.contains(" in report.txt") || near.contains(" with --full");
         let mut broken = line.split_whitespace().filter(|word| !is_whole(word, words));
         assert!(counts || broken.next().is_none(), "a word is broken at {width}: {line}\n{text}");
