@@ -7,7 +7,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_gateway_mcp::client::{Answer, AnswerReader, Fault, Head};
+use plimsoll_gateway_mcp::client::{Answer, AnswerReader, Head};
 use plimsoll_gateway_mcp::mcp_server::{self, Headers};
 use plimsoll_gateway_mcp::rpc::{Message, read_message};
 use plimsoll_gateway_dialect::is_too_deep;
@@ -48,7 +48,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-fn read(bytes: &[u8], size: usize, content_type: &str) -> Result<Answer, Fault> {
+fn read(bytes: &[u8], size: usize, content_type: &str) -> Result<Answer, &'static str> {
     let head = Head { status: 200, content_type, session: None };
     let mut reader = AnswerReader::new(Some(1), &head, 1 << 16);
     for piece in bytes.chunks(size) {

@@ -5,31 +5,30 @@
 
 #![no_main]
 
-use std::io::BufReader;
+use std::io::{BufReader, Cursor};
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_measure::Nanos;
-use plimsoll_workload::{Trace, TraceFormat, TraceSpec};
+use plimsoll_workload::{Trace, TraceSpec};
 
 fn spec(kind: u8, scale: u8) -> TraceSpec {
     let windowed = kind & 2 != 0;
+    let format =
+        ["azure", "mooncake", "bailian", "burstgpt"][usize::from((kind & 1) | ((kind & 4) >> 1))];
     TraceSpec {
         file: "trace".into(),
-        format: match kind & 5 {
-            0 => TraceFormat::Azure,
-            1 => TraceFormat::Mooncake,
-            4 => TraceFormat::Bailian,
-            _ => TraceFormat::Burstgpt,
-        },
+        format: Some(format.to_owned()),
         block_size: (kind & 8 != 0).then_some(16),
-        time_scale: f64::from(scale) / 10.0,
+        time_scale: Some(f64::from(scale) / 10.0),
+        skip_broken: kind & 16 != 0,
         from: windowed.then_some(Nanos::from_millis(100)),
         to: windowed.then_some(Nanos::from_millis(10_000)),
+        ..TraceSpec::default()
     }
 }
 
 fn read(spec: &TraceSpec, capacity: usize, file: &[u8]) -> Result<Vec<Nanos>, String> {
-    let trace = Trace::parse(spec, BufReader::with_capacity(capacity, file))
+    let trace = Trace::parse(spec, BufReader::with_capacity(capacity, Cursor::new(file.to_vec())))
         .map_err(|error| error.to_string())?;
     let offsets = trace.offsets();
     assert!(offsets.is_sorted());

@@ -3,10 +3,10 @@
 //! - [`spec`]: the stages of a run, written `1:10s,@100..5000:60s,w10:5s`
 //! - [`rate`]: the rate of a stage, its integral and the inverse of the integral
 //! - [`stage_table`]: the stages on the run's time axis
-//! - [`schedule`]: the public interface to all of it
+//! - [`schedule`]: the public interface to all of it, with the closed model: when each virtual user
+//!   is active
 //! - [`arrivals`]: the open model: intended starts, striped over workers and shards
 //! - [`pairs`]: the schedule of a comparison, in which every request goes to every target
-//! - [`virtual_users`]: the closed model: when each virtual user is active
 //! - [`error`]: problems of the stages
 //! - [`limits`]: upper limits of stages
 //!

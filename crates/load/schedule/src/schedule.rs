@@ -77,8 +77,7 @@ impl Schedule {
         peak(self.stages())
     }
 
-    /// Times at which virtual user `vu` is active, see [`virtual_users`]. There is a gap between
-    /// any two windows.
+    /// Times at which virtual user `vu` is active. There is a gap between any two windows.
     pub fn windows(&self, vu: u32) -> Vec<ActiveWindow> {
         windows(self.stages(), vu)
     }
