@@ -108,32 +108,29 @@ impl Comparison {
         let gates = if all == 1 { "gate" } else { "gates" };
         let [_, failed, open] = Judgement::count(judgements);
         let word = self.verdict.word();
-        match self.verdict {
-            _ if !self.obstacles.is_empty() => {
-                let why = self.obstacles.first().map_or("", String::as_str);
-                match self.verdict {
-                    Verdict::Fail => format!("{word}: {why}"),
-                    _ => format!("INVALID: these runs must not be compared: {why}"),
-                }
-            }
-            Verdict::Pass if self.rule == Rule::Simple => {
+        match (self.verdict, self.obstacles.first()) {
+            (Verdict::Fail, Some(why)) => format!("{word}: {why}"),
+            (_, Some(why)) => format!("INVALID: these runs must not be compared: {why}"),
+            (Verdict::Pass, None) if self.rule == Rule::Simple => {
                 format!(
                     "{word}: none of {all} figures is worse by more than its margin, by the simple rule"
                 )
             }
-            Verdict::Fail if self.rule == Rule::Simple => {
+            (Verdict::Fail, None) if self.rule == Rule::Simple => {
                 format!(
                     "{word}: {failed} of {all} figures are worse by more than their margin, by the simple rule"
                 )
             }
-            Verdict::Pass => format!("{word}: {all} of {all} {gates}: no worse than the margins"),
-            Verdict::Fail => {
+            (Verdict::Pass, None) => {
+                format!("{word}: {all} of {all} {gates}: no worse than the margins")
+            }
+            (Verdict::Fail, None) => {
                 let names = self.failed_names();
                 let open = if open > 0 { format!("; {open} inconclusive") } else { String::new() };
                 format!("{word}: {failed} of {all} {gates} failed: {names}{open}")
             }
-            Verdict::Inconclusive if all == 0 => format!("{word}: no gate is defined"),
-            Verdict::Inconclusive => {
+            (Verdict::Inconclusive, None) if all == 0 => format!("{word}: no gate is defined"),
+            (Verdict::Inconclusive, None) => {
                 let advice = self.advice().map(|advice| format!("; {advice}"));
                 let advice = advice.unwrap_or_default();
                 format!("{word}: {open} of {all} {gates} are undecided{advice}")
