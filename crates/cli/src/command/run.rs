@@ -91,10 +91,10 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     overrides = flags.load.add_to(overrides, given, |usual| Ok(load_with(usual)?.stages))?;
     let mut plan = load_with(&overrides)?;
     if flags.smoke {
-        overrides = overrides.with("smoke", "stages", STAGES);
-        overrides = overrides.with("smoke", "max_requests", requests(&plan));
+        overrides = overrides.with("smoke", "stages", SMOKE_STAGES);
+        overrides = overrides.with("smoke", "max_requests", smoke_requests(&plan));
         plan = load_with(&overrides)?;
-        prepare(&mut plan);
+        prepare_smoke(&mut plan);
     }
     if Secrets::of(&plan).is_missing_one() {
         let why = format!(
@@ -127,10 +127,10 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     let finished = run_plan(&mut session, plan, &options)?;
     if flags.smoke && options.show == Show::Nothing {
-        console::print_screen(&screen(&finished))?;
+        console::print_screen(&smoke_screen(&finished))?;
     }
     session.linger();
-    Ok(if flags.smoke { exit(&finished.summary) } else { finished.exit })
+    Ok(if flags.smoke { smoke_exit(&finished.summary) } else { finished.exit })
 }
 
 /// The profile that is meant: of the folder of a run, or of its plan.json, the profile in it.
@@ -157,21 +157,21 @@ fn profile_of(named: &str) -> Result<String> {
 // else.
 
 /// One user, who gets time enough for slow answers; `max_requests` ends it.
-const STAGES: &str = "1:10m";
+const SMOKE_STAGES: &str = "1:10m";
 
 /// Requests for each scenario, on average.
-const EACH: usize = 10;
+const SMOKE_REQUESTS: usize = 10;
 
 /// The most scenarios that are shown.
-const MOST: usize = 20;
+const SMOKE_ROWS: usize = 20;
 
 /// The number of requests that a plan's smoke sends.
-fn requests(plan: &Plan) -> String {
-    (EACH * plan.scenarios.len()).to_string()
+fn smoke_requests(plan: &Plan) -> String {
+    (SMOKE_REQUESTS * plan.scenarios.len()).to_string()
 }
 
 /// Gives every scenario its share, and leaves out the bounds, which so few requests cannot show.
-fn prepare(plan: &mut Plan) {
+fn prepare_smoke(plan: &mut Plan) {
     for scenario in plan.scenarios.iter_mut().filter(|scenario| scenario.weight > 0.0) {
         scenario.weight = 1.0;
     }
@@ -179,7 +179,7 @@ fn prepare(plan: &mut Plan) {
 }
 
 /// Answers by scenario.
-fn screen(run: &FinishedRun) -> Screen {
+fn smoke_screen(run: &FinishedRun) -> Screen {
     let summary = &run.summary;
     let mut screen = Screen::new(run.rest.clone());
     let metadata = &summary.metadata;
@@ -187,19 +187,19 @@ fn screen(run: &FinishedRun) -> Screen {
     screen.title(&format!("smoke of {}: {}", metadata.run.name, urls.join(", ")));
     let mut table = Table::new(["", "answered", "mean time", "mean TTFT"]);
     for group in &summary.results.by_scenario {
-        table.row(row(group));
+        table.row(smoke_row(group));
     }
-    screen.rows("", Rows { table, unit: "scenarios", most: MOST, ..Rows::default() });
+    screen.rows("", Rows { table, unit: "scenarios", most: SMOKE_ROWS, ..Rows::default() });
     screen.stands_out(run_findings(summary));
     screen.fact(&run_requests(summary));
-    let (tone, text) = verdict(summary);
+    let (tone, text) = smoke_verdict(summary);
     screen.verdict(tone, &text);
     screen
 }
 
 /// The outcome: 1 where a scenario was not answered.
-fn exit(summary: &RunSummary) -> Exit {
-    match (summary.metadata.run.ended, verdict(summary).0) {
+fn smoke_exit(summary: &RunSummary) -> Exit {
+    match (summary.metadata.run.ended, smoke_verdict(summary).0) {
         (RunEnd::Interrupted, _) => Exit::Interrupted,
         (_, Tone::Good) => Exit::Pass,
         (_, Tone::Bad) => Exit::Fail,
@@ -207,7 +207,7 @@ fn exit(summary: &RunSummary) -> Exit {
     }
 }
 
-fn row(group: &Group) -> [String; 4] {
+fn smoke_row(group: &Group) -> [String; 4] {
     let name = group.scenario.clone().unwrap_or_default();
     let answered = format!("{} of {}", group.counters.ok(), group.counters.scheduled);
     let [response, ttft] = [Metric::ResponseTime, Metric::Ttft].map(|metric: Metric| {
@@ -216,7 +216,7 @@ fn row(group: &Group) -> [String; 4] {
     [name, answered, response, ttft]
 }
 
-fn verdict(summary: &RunSummary) -> (Tone, String) {
+fn smoke_verdict(summary: &RunSummary) -> (Tone, String) {
     if summary.metadata.run.ended == RunEnd::Interrupted {
         return (Tone::Unsure, "INTERRUPTED: not all requests were sent".to_owned());
     }
