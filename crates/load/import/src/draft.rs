@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use plimsoll_protocol::names_credential;
 use serde_json::{Map, Value, json};
 
 use crate::format::{Format, dialect};
@@ -165,7 +166,7 @@ impl Draft {
     fn put_header(&mut self, name: &str, value: Value) {
         const OWN: &str = include_str!("own_headers.txt");
         let name = name.to_ascii_lowercase();
-        if has_secret_name(&name) {
+        if names_credential(&name) || has_secret_name(&name) {
             self.dropped.push(format!("header {name} (secret)"));
         } else if name.starts_with(':') || OWN.split_whitespace().any(|own| own == name) {
             self.dropped.push(format!("header {name} (written anew for each request)"));

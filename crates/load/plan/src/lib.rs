@@ -19,11 +19,11 @@ pub use plan::{
     BudgetPlan, ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan,
     RetryAfter, Target, TlsPlan,
 };
+pub use plimsoll_protocol::names_credential;
 pub use reach::{ConnectTo, ConnectToError, ProxyScheme, ProxyUrl, ProxyUrlError, ReachPlan};
 pub use response_headers::ResponseHeaders;
 pub use secret::{
-    HeaderValue, REDACTED, Secret, is_shown_header, names_credential, redacted_path, redacted_urls,
-    secrets_of_query,
+    HeaderValue, REDACTED, Secret, is_shown_header, redacted_path, redacted_urls, secrets_of_query,
 };
 pub use trace_file::{is_builtin, read_trace};
 pub use url::{Scheme, TargetUrl, UrlFault};

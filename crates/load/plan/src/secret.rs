@@ -20,15 +20,6 @@ pub fn is_shown_header(name: &str) -> bool {
     SHOWN_HEADERS.lines().any(|shown| name.eq_ignore_ascii_case(shown))
 }
 
-/// Whether the name of a header suggests a credential.
-pub fn names_credential(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let parts = ["authorization", "cookie", "token", "secret", "password"];
-    // Matches whole words: `x-api-key` and `apikey`, but not `x-keyboard`.
-    parts.iter().any(|part| name.contains(part))
-        || name.split(['-', '_']).any(|word| matches!(word, "key" | "apikey"))
-}
-
 /// Names and values in the query of a path (or a URL) that may be credentials: all except
 /// placeholders such as `{{uuid}}`, and the values of a few harmless parameters that do not look
 /// like credentials. A parameter without a name has an empty one.
@@ -168,6 +159,8 @@ impl Serialize for HeaderValue {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_protocol::names_credential;
+
     use super::*;
 
     #[test]

@@ -388,6 +388,15 @@ fn push_limits(out: &mut Vec<u8>, template: &JsonTemplate, turn: &Turn<'_>) {
     }
 }
 
+/// Whether the name of a header suggests a credential.
+pub fn names_credential(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let parts = ["authorization", "cookie", "token", "secret", "password"];
+    // Matches whole words: `x-api-key` and `apikey`, but not `x-keyboard`.
+    parts.iter().any(|part| name.contains(part))
+        || name.split(['-', '_']).any(|word| matches!(word, "key" | "apikey"))
+}
+
 fn push_inputs(out: &mut Vec<u8>, inputs: &[Text]) {
     push(out, r#","input":["#);
     for (index, text) in inputs.iter().enumerate() {

@@ -21,7 +21,7 @@ pub use decode::{
     PlainReading,
 };
 pub use dialect::Dialect;
-pub use encode::{Encoder, EncoderOptions, TokenLimit};
+pub use encode::{Encoder, EncoderOptions, TokenLimit, names_credential};
 pub use error::ProtocolError;
 pub use turn::{
     HttpContent, Message, RecordedRequest, RequestContent, Role, Text, ToolCall, ToolResult, Turn,

@@ -281,6 +281,22 @@ fn other_files_are_refused_and_not_sent_as_prompts() {
     assert_eq!(contents, ["[INST] a [/INST]", "{{question}} b"]);
 }
 
+/// The names that `run` redacts are names of credentials for the importer, too.
+#[test]
+fn headers_with_names_of_credentials_are_dropped() {
+    let names = ["X-Csrf-Token", "X-Goog-Iam-Token", "Ocp-Apim-Subscription-Key", "X-Signature"];
+    for name in names {
+        let row = json!({ "method": "GET", "url": "http://h/a", "header": { name: ["hush"] } });
+        let (summary, lines) = import_text(format!("{row}\n").as_bytes(), false).unwrap();
+        let dropped = format!("header {} (secret)", name.to_ascii_lowercase());
+        assert_eq!(summary.unused.get(&dropped), Some(&1), "{:?}", summary.unused);
+        assert!(!lines[0].to_string().contains("hush"), "{}", lines[0]);
+    }
+    let row = json!({ "method": "GET", "url": "http://h/a", "header": { "X-Keyboard": ["us"] } });
+    let (_, lines) = import_text(format!("{row}\n").as_bytes(), false).unwrap();
+    assert_eq!(lines[0]["headers"]["x-keyboard"], json!(["us"]));
+}
+
 #[test]
 fn a_canonical_file_names_only_earlier_lines_and_known_members() {
     let header = r#"{"plimsoll_traffic": 1, "source": {"format": "hand"}}"#;
