@@ -97,3 +97,16 @@ fn without_measured_costs_or_with_nonsense_nothing_is_computed() {
     let zero = fleet(state.path(), &["--rate", "5", "--duration", "0"]).expect(2).stderr;
     assert!(zero.contains("--duration is zero"), "{zero}");
 }
+
+/// Streams need memory of their own, whatever this host costs.
+#[test]
+fn calibrate_measures_the_costs_that_fleet_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["calibrate", "--only", "T29", "--json"];
+    let output: ProcessOutput = command(folder.path(), &args).output().unwrap().into();
+    let record: Value = serde_json::from_str(&output.expect(0).stdout).unwrap();
+    let finding = &record["findings"][0];
+    assert_eq!((&finding["test"], &finding["result"]["state"]), (&"T29".into(), &"pass".into()));
+    let stream = record["costs"]["bytes_per_stream"].as_f64().unwrap();
+    assert!((1_000.0..1_000_000.0).contains(&stream), "{stream}");
+}
