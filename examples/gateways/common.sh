@@ -99,7 +99,7 @@ fill() {
     : "${PORT:?is not set}" "${UPSTREAM_PORT:?is not set}"
     RUN=${RUN:-$(mktemp --directory)}
     mkdir -p "$RUN"
-    sed -e "s|[$]{PORT}|$PORT|g; s|[$]{UPSTREAM_PORT}|$UPSTREAM_PORT|g; s|[$]{WORKERS}|$WORKERS|g; s|[$]{RUN}|$RUN|g" \
+    sed -e "s|{port}|$PORT|g; s|{upstream_port}|$UPSTREAM_PORT|g; s|{workers}|$WORKERS|g; s|{run}|$RUN|g" \
         "$here/$1" >"$RUN/$name-$1"
     echo "$RUN/$name-$1"
 }
