@@ -6,6 +6,7 @@ mod agents;
 mod baseline;
 mod certificate;
 pub(crate) mod columns;
+mod gateways;
 mod layers;
 mod own_server;
 mod policy;

@@ -1,0 +1,4 @@
+//! Real gateways side by side.
+
+mod fidelity;
+mod running;
