@@ -84,6 +84,7 @@ pub(crate) enum SuiteCommand {
 
 /// The flags of all suites.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 pub(crate) struct Flags {
     /// URL of your gateway [default: the reference gateway is started]. With `tiers` repeatable,
     /// each with a name; and if needed with its `key` (name of a variable), `model` and `watch`
@@ -287,6 +288,10 @@ fn run_gateways(flags: &GatewaysFlags) -> Result<Exit> {
             let names = file.anonymize(&common.started);
             std::fs::write(common.folder.join("names.txt"), names)?;
             "plimsoll suite gateways".clone_into(&mut command);
+        }
+        let copy = common.folder.join("gateways.yaml");
+        if !flags.anonymize {
+            std::fs::copy(&flags.file, copy)?;
         }
         Ok(SuiteOptions { gateways: Some(file), short: flags.short, command, ..common })
     })

@@ -303,6 +303,9 @@ pub(crate) fn distinct<T: ToString>(values: impl Iterator<Item = T>) -> Vec<Stri
 
 /// The command and the settings of the loads.
 fn settings(suite: &str) -> String {
+    if suite == "gateways" {
+        return "settings: the loads of the file".to_owned();
+    }
     let variables = match suite {
         "baseline" => ", AZ_LOAD_DURATION_SECS, AZ_LOAD_CONCURRENCY, AZ_LOAD_PORT",
         "policy" => ", AXONFLOW_ENDPOINT, AXONFLOW_CLIENT_ID",
@@ -410,6 +413,7 @@ impl Report {
             known_value("CPU", cores),
             known_value("memory", e.memory_bytes.map(|size| bytes(size as f64))),
             known_value("OS", e.kernel.clone()),
+            known_value("governor", e.cpu_governor.clone()),
             known_value("load average", load),
             known_value("steal", steal),
             known_value("tool", build.or(Some(tool))),

@@ -453,6 +453,7 @@ impl SuiteRunner<'_> {
     fn setup(&self) -> Vec<(String, String)> {
         let options = self.options;
         let targets = match &*options.targets {
+            [] if options.gateways.is_some() => Vec::new(),
             [] => vec![(UNDER_TEST, reference())],
             [target] => vec![(UNDER_TEST, target.shown_url())],
             targets => targets.iter().map(|target| (&*target.name, target.shown_url())).collect(),

@@ -2,6 +2,7 @@
 //! upstream: what each adds to the same requests, its capacity, and what it costs.
 
 mod against;
+mod fidelity;
 mod figures;
 mod rounds;
 mod running;
@@ -23,8 +24,9 @@ use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::runner::{Sought, SuiteRunner};
 use crate::target::{DIRECT, Provider, SuiteTarget};
+use fidelity::Fidelity;
 use figures::Row;
-use running::{Place, Running};
+use running::{Access, Place, Running};
 use spec::Entry;
 pub use spec::GatewaysFile;
 
@@ -50,6 +52,7 @@ struct GatewayFacts {
     digests: BTreeMap<String, String>,
     /// Why it was not measured, or not to the end.
     error: Option<String>,
+    fidelity: Fidelity,
 }
 
 /// A gateway while it is measured.
@@ -91,6 +94,9 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     let seed = file.seed.unwrap_or_else(|| digits_of(&options.started));
     let mut bench = Bench::open(runner, file)?;
     bench.describe(runner);
+    if file.fidelity {
+        bench.examine(runner);
+    }
     let mut orders = Vec::new();
     for round in 0..file.rounds {
         let order = shuffled(bench.subjects.len(), seed, u64::from(round));
@@ -168,6 +174,31 @@ impl<'f> Bench<'f> {
         }
     }
 
+    /// Sends single requests with known answers through each gateway.
+    fn examine(&mut self, runner: &mut SuiteRunner<'_>) {
+        for at in 0..self.subjects.len() {
+            if runner.is_interrupted() {
+                return;
+            }
+            let (file, entry) = (self.file, self.subjects[at].entry);
+            let mut start = |port: u16| {
+                let upstream = format!("127.0.0.1:{port}");
+                let running = Running::start(entry, &place(file, runner, &upstream, "fidelity"))?;
+                let access = running.access.clone();
+                Ok::<(Running, Access), String>((running, access))
+            };
+            match fidelity::observe(&mut start, &|| runner.is_interrupted()) {
+                Ok(found) => {
+                    let changed = found.cells.iter().filter(|cell| cell.state.is_change()).count();
+                    let all = found.cells.len();
+                    runner.log(&format!("{}: changed in {changed} of {all} cases", entry.name));
+                    self.subjects[at].facts.fidelity = found;
+                }
+                Err(why) => self.fail(runner, at, &format!("does not start: {why}")),
+            }
+        }
+    }
+
     /// The upstream without a gateway.
     fn direct_target(&self) -> SuiteTarget {
         let own = self.provider.as_ref().map(Provider::target);
@@ -190,11 +221,7 @@ impl<'f> Bench<'f> {
                 Some(running)
             }
             Err(why) => {
-                let install = match &*subject.facts.install {
-                    "" => String::new(),
-                    install => format!(" (to install it: {install})"),
-                };
-                self.fail(runner, at, &format!("does not start: {why}{install}"));
+                self.fail(runner, at, &format!("does not start: {why}"));
                 None
             }
         }
@@ -203,7 +230,13 @@ impl<'f> Bench<'f> {
     /// Notes why a gateway is not measured any further.
     fn fail(&mut self, runner: &mut SuiteRunner<'_>, at: usize, why: &str) {
         let (facts, real) = (&mut self.subjects[at].facts, &self.file.real_names);
-        let why = real.get(&facts.name).map_or_else(|| why.to_owned(), |real| why.replace(real, "..."));
+        let install = match &*facts.install {
+            "" => String::new(),
+            install => format!(" (to install it: {install})"),
+        };
+        let why = format!("{why}{install}");
+        let why =
+            real.get(&facts.name).map_or_else(|| why.clone(), |real| why.replace(real, "..."));
         runner.log(&format!("{}: {why}", facts.name));
         runner.report.missing.push(format!("{}: {why}", facts.name));
         facts.error = Some(why);

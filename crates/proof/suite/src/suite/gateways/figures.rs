@@ -78,6 +78,11 @@ impl Cell {
         spread.map_or_else(Self::default, |s| Self::new([s.median, s.low, s.high]))
     }
 
+    /// Whether it has a value or a limit.
+    pub(super) const fn is_known(&self) -> bool {
+        self.value.is_some() || self.low.is_some() || self.high.is_some()
+    }
+
     fn measured(&self) -> Option<[f64; 3]> {
         Some([self.value?, self.low?, self.high?])
     }
@@ -135,7 +140,7 @@ impl Row {
 
     /// For each gateway its best and its worst possible rank; `None` without a figure.
     pub(crate) fn ranks(&self, among: usize) -> Vec<Option<(usize, usize)>> {
-        let known: Vec<_> = (0..self.cells.len()).filter(|at| self.has_figure(*at)).collect();
+        let known: Vec<_> = (0..self.cells.len()).filter(|at| self.cells[*at].is_known()).collect();
         let rank = |at: usize| {
             let orders = known.iter().filter(|other| **other != at);
             let orders: Vec<_> = orders.map(|other| self.order(at, *other, among)).collect();
@@ -143,11 +148,6 @@ impl Row {
             (1 + count(Ordering::Greater), known.len() - count(Ordering::Less))
         };
         (0..self.cells.len()).map(|at| known.contains(&at).then(|| rank(at))).collect()
-    }
-
-    fn has_figure(&self, at: usize) -> bool {
-        let cell = &self.cells[at];
-        cell.value.is_some() || cell.low.is_some() || cell.high.is_some()
     }
 
     /// The figure of a gateway as tables show it.

@@ -56,7 +56,7 @@ pub(super) fn comparisons(bench: &Bench<'_>, combined: &Combined) -> Vec<Compari
     let mut results = Vec::new();
     for (rate, gateways) in combined.iter().enumerate() {
         for (part, scenario) in (CHATS..).zip(SCENARIOS) {
-            let label = format!("{}/s, {scenario}", digits(bench.file.rates[rate]));
+            let label = format!("{}/s, {scenario}", bench.file.rates[rate]);
             let all = gateways.iter().flatten().filter_map(|parts| parts.get(part));
             let (valid, invalid): (Vec<_>, Vec<_>) =
                 all.cloned().partition(|versus: &Versus| versus.invalid.is_empty());
@@ -108,7 +108,7 @@ const TIMES: [Time; 6] = [
 pub(super) fn rows(bench: &Bench<'_>, combined: &Combined) -> Vec<Row> {
     let mut rows = Vec::new();
     for (rate, gateways) in combined.iter().enumerate() {
-        let group = format!("{}/s", digits(bench.file.rates[rate]));
+        let group = format!("{}/s", bench.file.rates[rate]);
         let row = |name: &str, unit, cell: &dyn Fn(usize, &[Versus]) -> Cell| Row {
             group: group.clone(),
             name: name.to_owned(),
@@ -135,6 +135,8 @@ pub(super) fn rows(bench: &Bench<'_>, combined: &Combined) -> Vec<Row> {
         rows.push(row("failed", Unit::Share, &failed));
     }
     rows.extend(resources(bench));
+    // Without a search for the capacity, say.
+    rows.retain(|row| row.cells.iter().any(Cell::is_known));
     rows
 }
 

@@ -14,7 +14,7 @@ use plimsoll_runner::time::poll;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::spec::{CHATS, Entry};
+use super::spec::Entry;
 use crate::child::{command, last_lines};
 use crate::http_get::{HttpResponse, request};
 use crate::suite::own_server::free_port;
@@ -41,13 +41,26 @@ pub(super) struct Place<'a> {
     pub(super) core: Option<usize>,
 }
 
+/// How requests reach a gateway.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    /// Host and port.
+    pub(crate) address: String,
+    /// The path of chats.
+    pub(crate) path: String,
+    /// `NAME: VALUE`, sent with every request.
+    pub(crate) headers: Vec<String>,
+    /// The model to ask for.
+    pub(crate) model: String,
+    /// The dialects that it offers: `openai`, `anthropic`.
+    pub(crate) dialects: Vec<String>,
+}
+
 /// A gateway that answers chats. Dropping it ends all of its processes.
 pub(super) struct Running {
     process: ChildProcess,
     log: PathBuf,
-    pub(super) address: String,
-    /// Headers of every request, `NAME: VALUE`.
-    headers: Vec<String>,
+    pub(super) access: Access,
     pub(super) pid: u32,
     /// From its start to the answer to its first chat.
     pub(super) ready_after: Nanos,
@@ -78,12 +91,17 @@ impl Running {
         let mut running = Self {
             process,
             log,
-            address: format!("127.0.0.1:{port}"),
-            headers: entry
-                .headers
-                .iter()
-                .map(|(name, value)| format!("{name}: {}", placeholders.filled(value)))
-                .collect(),
+            access: Access {
+                address: format!("127.0.0.1:{port}"),
+                path: entry.path.clone(),
+                headers: entry
+                    .headers
+                    .iter()
+                    .map(|(name, value)| format!("{name}: {}", placeholders.filled(value)))
+                    .collect(),
+                model: entry.model.clone(),
+                dialects: entry.dialects.clone(),
+            },
             pid: 0,
             ready_after: Nanos::ZERO,
         };
@@ -108,13 +126,13 @@ impl Running {
                 last = format!("it ended{code}");
                 return Some(false);
             }
-            match self.ask(entry) {
+            match self.ask() {
                 Ok(HttpResponse { status: 200, .. }) => return Some(true),
                 Ok(HttpResponse { status, body, .. }) => {
                     let body: String = body.chars().take(200).collect();
                     last = format!("it answers {status} to a chat: {}", body.trim());
                 }
-                Err(error) => last = format!("no answer at {}: {error}", self.address),
+                Err(error) => last = format!("no answer at {}: {error}", self.access.address),
             }
             None
         });
@@ -134,15 +152,15 @@ impl Running {
         }
     }
 
-    fn ask(&self, entry: &Entry) -> io::Result<HttpResponse> {
+    fn ask(&self) -> io::Result<HttpResponse> {
         let body = json!({
-            "model": entry.model,
+            "model": self.access.model,
             "messages": [{"role": "user", "content": "ready?"}],
             "max_tokens": 1,
             "stream": false,
         });
-        let path = format!("{}{CHATS}", entry.prefix());
-        request(&self.address, &path, &self.headers, Some(&body.to_string()), ATTEMPT)
+        let Access { address, path, headers, .. } = &self.access;
+        request(address, path, headers, Some(&body.to_string()), ATTEMPT)
     }
 
     /// The last lines that it wrote.
@@ -159,8 +177,8 @@ impl Running {
     /// The gateway as the target of a load.
     pub(super) fn target(&self, entry: &Entry) -> SuiteTarget {
         SuiteTarget {
-            base: format!("http://{}{}", self.address, entry.prefix()),
-            headers: self.headers.clone(),
+            base: format!("http://{}{}", self.access.address, entry.prefix()),
+            headers: self.access.headers.clone(),
             model: entry.model.clone(),
             gateway_pid: Some(self.pid),
             ..SuiteTarget::default()

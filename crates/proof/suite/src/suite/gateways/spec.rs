@@ -98,9 +98,12 @@ pub(crate) struct Entry {
     /// The place at which it listens, if it cannot be told `{port}`.
     #[serde(default)]
     pub(crate) port: Option<u16>,
-    /// Paths by dialect, `chat` and `messages`; `null` for a dialect that it does not offer.
-    #[serde(default)]
-    pub(crate) paths: BTreeMap<String, Option<String>>,
+    /// The path of chats; it ends with [`CHATS`].
+    #[serde(default = "chats")]
+    pub(crate) path: String,
+    /// The dialects that it offers: `openai`, `anthropic`.
+    #[serde(default = "dialects")]
+    pub(crate) dialects: Vec<String>,
     /// Headers of every request.
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, String>,
@@ -121,6 +124,14 @@ fn mock() -> String {
     "mock".to_owned()
 }
 
+fn chats() -> String {
+    CHATS.to_owned()
+}
+
+fn dialects() -> Vec<String> {
+    ["openai", "anthropic"].map(str::to_owned).into()
+}
+
 const fn ready() -> u64 {
     120
 }
@@ -131,8 +142,7 @@ pub(crate) const CHATS: &str = "/v1/chat/completions";
 impl Entry {
     /// The path before [`CHATS`].
     pub(crate) fn prefix(&self) -> &str {
-        let path = self.paths.get("chat").and_then(Option::as_deref).unwrap_or(CHATS);
-        path.strip_suffix(CHATS).unwrap_or_default()
+        self.path.strip_suffix(CHATS).unwrap_or_default()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -143,9 +153,9 @@ impl Entry {
                 "`{name}` cannot be the name of a gateway: write letters, digits, `-`, `_` and `.`"
             ));
         }
-        let chat = self.paths.get("chat").and_then(Option::as_deref).unwrap_or(CHATS);
-        if !chat.ends_with(CHATS) {
-            return Err(format!("paths.chat of {name} is `{chat}`: it must end with `{CHATS}`"));
+        let path = &self.path;
+        if !path.ends_with(CHATS) {
+            return Err(format!("the path of {name} is `{path}`: it must end with `{CHATS}`"));
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! The tables of the suite, from its figures.
 
-use plimsoll_report::format::DASH;
+use plimsoll_report::format::{DASH, or_dash};
 use plimsoll_report::table::Table;
 
+use super::fidelity::State;
 use super::figures::Row;
 use super::spec::GatewaysFile;
 use super::{GatewayFacts, GatewaysResult};
@@ -12,7 +13,8 @@ use crate::report::{Section, distinct};
 pub(super) fn sections(result: &GatewaysResult, file: &GatewaysFile) -> Vec<Section> {
     let groups = distinct(result.rows.iter().map(|row| &row.group));
     let of_groups = groups.iter().map(|group| of_group(result, group, file));
-    std::iter::once(ranks(result)).chain(of_groups).chain([entries(result)]).collect()
+    let sections = std::iter::once(ranks(result)).chain(of_groups).chain(fidelity(result));
+    sections.chain([entries(result)]).collect()
 }
 
 /// The number of tests in which two gateways could differ by chance.
@@ -36,7 +38,7 @@ fn ranks(result: &GatewaysResult) -> Section {
             None => DASH.to_owned(),
         });
         let name = format!("{}, {}", row.name, row.group);
-        if ranks.iter().flatten().count() > 1 {
+        if ranks.iter().flatten().count() > 1 || result.gateways.len() == 1 {
             table.row(std::iter::once(name).chain(cells));
         }
     }
@@ -70,6 +72,38 @@ fn of_group(result: &GatewaysResult, group: &str, file: &GatewaysFile) -> Sectio
         known.map(|(cell, gateway)| format!("{}, {}: {}", gateway.name, row.name, cell.note))
     });
     notes.fold(Section::new(title, table), Section::note)
+}
+
+/// For each dialect a row for each case, and below it every change.
+fn fidelity(result: &GatewaysResult) -> Vec<Section> {
+    let cells = result.gateways.iter().flat_map(|gateway| &gateway.fidelity.cells);
+    let dialects = distinct(cells.map(|cell| &cell.dialect));
+    let of_dialect = |dialect: &String| {
+        let examined: Vec<_> =
+            result.gateways.iter().filter(|one| !one.fidelity.cells.is_empty()).collect();
+        let names = examined.iter().map(|gateway| gateway.name.clone());
+        let mut table = Table::new(std::iter::once("Case".to_owned()).chain(names));
+        let mut notes = Vec::new();
+        let rows = examined.first().map(|gateway| &gateway.fidelity.cells).into_iter().flatten();
+        for like in rows.filter(|cell| cell.dialect == *dialect) {
+            let name = format!("{}: {}", like.group, like.case);
+            let own = examined.iter().map(|gateway| {
+                let cell = gateway.fidelity.cells.iter().find(|cell| cell.row() == like.row());
+                (gateway, cell)
+            });
+            let own: Vec<_> = own.collect();
+            let states =
+                own.iter().map(|(_, cell)| or_dash(*cell, |cell| cell.state.label().to_owned()));
+            table.row(std::iter::once(name.clone()).chain(states));
+            for (gateway, cell) in own {
+                let told = cell.filter(|cell| cell.state != State::Kept && !cell.seen.is_empty());
+                notes.extend(told.map(|cell| format!("{}, {name}: {}", gateway.name, cell.seen)));
+            }
+        }
+        let title = format!("Fidelity, {dialect} dialect");
+        notes.into_iter().fold(Section::new(title, table), Section::note)
+    };
+    dialects.iter().map(of_dialect).collect()
 }
 
 /// How each gateway was started.
