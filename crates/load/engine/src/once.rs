@@ -108,15 +108,15 @@ impl Once<'_> {
     ) -> Result<(), String> {
         let scenario = ScenarioId(u16::try_from(self.scenario).unwrap_or(u16::MAX));
         let target = TargetId(u16::try_from(self.target).unwrap_or(u16::MAX));
-        let route = self.run.route(scenario, target);
-        if route.is_websocket() {
-            let cause = "it goes over a WebSocket, of which no single request can be shown";
-            return Err(cause.to_owned());
-        }
         let row = self.run.plan.trace.is_some().then_some(0);
         let mut keys = keys_of(self.run, scenario, target);
         let key = keys.next().ok_or("its weight is 0: nothing is sent")?;
         let conversation = self.run.workload.conversation(key, row);
+        let route = self.run.route(conversation.scenario_of_turn(), target);
+        if route.is_websocket() {
+            let cause = "it goes over a WebSocket, of which no single request can be shown";
+            return Err(cause.to_owned());
+        }
         let turn = conversation.turn().ok_or("the conversation has no turn")?;
         let id = conversation.request_id();
         let (head, encoded) = route.encode(&turn, Some(id.as_bytes()))?;

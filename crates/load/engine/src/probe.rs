@@ -270,6 +270,7 @@ impl Route {
         let row = run.plan.trace.is_some().then_some(0);
         let conversation = key.map(|key| run.workload.conversation(key, row));
         let turn = conversation.as_ref().and_then(Conversation::turn);
+        let scenario = conversation.as_ref().map_or(scenario, Conversation::scenario_of_turn);
         Self {
             request: turn
                 .map(|turn| run.route(scenario, target).request_line(&turn))

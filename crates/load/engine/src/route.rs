@@ -285,7 +285,7 @@ impl PlainProxy {
 /// Values read from successful responses to an agent's requests.
 const fn reading(role: Option<&AgentRole>) -> PlainReading {
     match role {
-        None | Some(AgentRole::Agent(_)) => PlainReading::Nothing,
+        None | Some(AgentRole::Agent(_) | AgentRole::Recorded { .. }) => PlainReading::Nothing,
         Some(AgentRole::Tools { .. }) => PlainReading::ToolResult,
         Some(AgentRole::Approvals { .. }) => PlainReading::Approval,
     }

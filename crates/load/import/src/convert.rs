@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use crate::ImportError;
 use crate::draft::Draft;
 use crate::format::{Choice, Format, OWN, Rule};
 use crate::messages::{exchanges, from_turn, place_images};
@@ -17,8 +18,8 @@ const NAMED: usize = 3;
 /// Maximum number of unused members to count separately.
 const NAMES: usize = 200;
 
-/// Receives a line; `Err` describes a problem of its row.
-pub(crate) type Emit<'o> = dyn FnMut(Line) -> Result<(), String> + 'o;
+/// Receives a line; [`ImportError::Input`] describes a problem of its row.
+pub(crate) type Emit<'o> = dyn FnMut(Line) -> Result<(), ImportError> + 'o;
 
 /// Converts rows and emits requests.
 pub(crate) struct Converter<'o> {
@@ -75,7 +76,7 @@ impl<'o> Converter<'o> {
     ///
     /// # Errors
     /// A row is broken: the member, and the problem.
-    pub(crate) fn add(&mut self, value: Value) -> Result<(), String> {
+    pub(crate) fn add(&mut self, value: Value) -> Result<(), ImportError> {
         if self.format.name == OWN {
             return self.add_canonical(value);
         }
@@ -137,7 +138,7 @@ impl<'o> Converter<'o> {
     }
 
     /// Adds the requests of a row: one, the turns of a dialogue, or several bodies.
-    fn add_draft(&mut self, mut draft: Draft) -> Result<(), String> {
+    fn add_draft(&mut self, mut draft: Draft) -> Result<(), ImportError> {
         let own = format!("#{}", self.summary.requests + 1);
         let [session, trace] = ["session", "trace"].map(|name| draft.take_text(name));
         let session = session.or(trace);
@@ -218,7 +219,7 @@ impl<'o> Converter<'o> {
         mut draft: Draft,
         session: Option<String>,
         continues: Option<String>,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<String>, ImportError> {
         let (start, end) = draft.take_times();
         let parent = draft.take_text("parent");
         let status = draft.take("status").and_then(|status| status.as_u64());
@@ -246,7 +247,7 @@ impl<'o> Converter<'o> {
     }
 
     /// Emits the requests that waited to be sorted, and completes the counts.
-    pub(crate) fn finish(mut self) -> Result<Summary, String> {
+    pub(crate) fn finish(mut self) -> Result<Summary, ImportError> {
         let mut held = std::mem::take(&mut self.held);
         held.sort_by(|one, other| one.start.partial_cmp(&other.start).unwrap_or(Ordering::Equal));
         held.into_iter().try_for_each(|timed| self.write(timed))?;
@@ -255,7 +256,7 @@ impl<'o> Converter<'o> {
     }
 
     /// Puts a request into its session, and emits it.
-    fn write(&mut self, timed: Timed) -> Result<(), String> {
+    fn write(&mut self, timed: Timed) -> Result<(), ImportError> {
         let Timed { mut request, session: name, start, end } = timed;
         let start = start.map(|start| self.since_zero(start));
         let end = end.and_then(|end| Some(microseconds(end - self.zero?)));
@@ -295,21 +296,21 @@ impl<'o> Converter<'o> {
     }
 
     /// Adds a line of a canonical file.
-    fn add_canonical(&mut self, row: Value) -> Result<(), String> {
+    fn add_canonical(&mut self, row: Value) -> Result<(), ImportError> {
         if row.get("plimsoll_traffic").is_some() {
             let header: Header = serde_json::from_value(row).map_err(|error| error.to_string())?;
             if header.plimsoll_traffic != VERSION {
                 let version = header.plimsoll_traffic;
-                return Err(format!("is of version {version}; this Plimsoll reads {VERSION}"));
+                return Err(format!("is of version {version}; this Plimsoll reads {VERSION}").into());
             }
             return (self.emit)(Line::Header(header));
         }
         let request: Request = serde_json::from_value(row).map_err(|error| error.to_string())?;
         if let Some(unknown) = request.parents().find(|id| !self.ids.contains(*id)) {
-            return Err(format!("names `{unknown}`, which is not the id of an earlier line"));
+            return Err(format!("names `{unknown}`, which is not the id of an earlier line").into());
         }
         if request.id.is_empty() || !self.ids.insert(request.id.clone()) {
-            return Err(format!("the id `{}` is empty or not unique", request.id));
+            return Err(format!("the id `{}` is empty or not unique", request.id).into());
         }
         let session = self.count(&request, request.session.clone());
         let start = *session.start.get_or_insert_with(|| request.session_at_ms.unwrap_or(0.0));

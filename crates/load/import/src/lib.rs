@@ -38,12 +38,19 @@ pub enum ImportError {
     Input(String),
     /// The output cannot be written.
     #[error("cannot write the requests: {0}")]
-    Write(io::Error),
+    Write(#[from] io::Error),
 }
 
-/// Names of the formats, with their titles.
+impl From<String> for ImportError {
+    fn from(why: String) -> Self {
+        Self::Input(why)
+    }
+}
+
+/// Names of the formats that can be sent, with their titles.
 pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
-    format::all().iter().map(|format| (&*format.name, &*format.title))
+    let sendable = format::all().iter().filter(|format| format.refuse.is_none());
+    sendable.map(|format| (&*format.name, &*format.title))
 }
 
 /// Converts a file to a canonical file.
@@ -57,16 +64,11 @@ pub fn import(
 ) -> Result<Summary, ImportError> {
     let file = plimsoll_input::open(path)
         .map_err(|error| ImportError::Input(format!("cannot read {}: {error}", path.display())))?;
-    let mut written = Ok(());
     let summary = read(path, file, options, &mut |line| {
-        if written.is_ok() {
-            written = serde_json::to_writer(&mut *output, &line)
-                .map_err(io::Error::from)
-                .and_then(|()| output.write_all(b"\n"));
-        }
-        Ok(())
+        serde_json::to_writer(&mut *output, &line).map_err(io::Error::from)?;
+        Ok(output.write_all(b"\n")?)
     })?;
-    written.and_then(|()| output.flush()).map_err(ImportError::Write)?;
+    output.flush()?;
     Ok(summary)
 }
 
@@ -91,27 +93,33 @@ pub fn read(
         let tool = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
         let source = json!({ "format": choice.format.name, "files": [name], "tool": tool });
         let source = source.as_object().cloned().unwrap_or_default();
-        emit(Line::Header(Header { plimsoll_traffic: VERSION, source })).map_err(refuse)?;
+        emit(Line::Header(Header { plimsoll_traffic: VERSION, source }))?;
     }
     let mut converter = Converter::new(choice, emit);
     let mut problem = None;
     let read = source.read(form, &mut |(unit, number), row| {
-        let Err(why) = row.and_then(|row| converter.add(row)) else {
-            return ControlFlow::Continue(());
+        let why = match row.map_err(ImportError::Input).and_then(|row| converter.add(row)) {
+            Ok(()) => return ControlFlow::Continue(()),
+            Err(ImportError::Input(why)) => why,
+            Err(failed) => {
+                problem = Some(failed);
+                return ControlFlow::Break(());
+            }
         };
         let why = format!("{unit} {number}: {why}");
         if options.skip_broken {
             converter.skip(why);
             return ControlFlow::Continue(());
         }
-        problem = Some(format!("{why}; correct it, or leave such rows out with --skip-broken"));
+        let why = format!("{why}; correct it, or leave such rows out with --skip-broken");
+        problem = Some(refuse(why));
         ControlFlow::Break(())
     });
     read.map_err(unreadable)?;
     if let Some(problem) = problem {
-        return Err(refuse(problem));
+        return Err(problem);
     }
-    let summary = converter.finish().map_err(refuse)?;
+    let summary = converter.finish()?;
     if summary.requests == 0 {
         let rows = summary.unused.iter().filter(|(name, _)| name.contains(" ("));
         let rows: Vec<_> = rows.map(|(name, count)| format!("{count} {name}")).collect();

@@ -234,7 +234,8 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
     let limits = limits(&file);
     let http = http(&file);
     let reach = reach(&file);
-    let scenarios = with_parts(scenario::scenarios(file.scenarios));
+    let trace = file.trace.as_ref().and_then(|trace| plimsoll_plan::read_trace(trace).ok());
+    let scenarios = with_parts(scenario::scenarios(file.scenarios), trace.as_deref());
     let instrument = Instrument {
         kernel_timestamps: file.kernel_timestamps,
         spin: file.spin,

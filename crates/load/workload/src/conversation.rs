@@ -135,13 +135,18 @@ impl Conversation {
         self.scenario
     }
 
-    /// The scenario that counts the current turn: its own, or an agent's part.
+    /// The scenario that counts the current turn: its own, an agent's part, or the one of another
+    /// recorded protocol.
     #[inline]
     pub fn scenario_of_turn(&self) -> ScenarioId {
         match &self.task {
-            None => self.scenario,
+            None => self.recorded_scenario().unwrap_or(self.scenario),
             Some(task) => self.scenario_of(task.part()),
         }
+    }
+
+    fn recorded_scenario(&self) -> Option<ScenarioId> {
+        self.spec().scenario_for(self.record()?.body.as_ref()?.dialect()?)
     }
 
     fn scenario_of(&self, part: TaskPart) -> ScenarioId {

@@ -83,10 +83,8 @@ pub enum ScenarioFault {
     /// Recorded traffic that cannot be replayed, with the reason.
     #[error("{0}")]
     Traffic(String),
-    /// Recorded requests are for other protocols.
-    #[error(
-        "has requests for {0}, but the scenario sends {1}: set `protocol`, or use a file per protocol"
-    )]
+    /// All recorded requests are for other protocols.
+    #[error("has requests for {0}, but none for {1}: set `protocol` to one of them")]
     Dialects(String, &'static str),
     /// Ordered prompts require a single scenario and one prompt per conversation.
     #[error(

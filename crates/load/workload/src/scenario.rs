@@ -1,9 +1,8 @@
 //! A validated scenario.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_measure::{Nanos, Rng, Seed};
+use plimsoll_measure::{Nanos, Rng, ScenarioId, Seed};
 use plimsoll_protocol::Dialect;
 use plimsoll_protocol::rpc::mcp::Revision;
 
@@ -17,7 +16,7 @@ use crate::spec::{
     AgentRole, ByteRange, CacheMode, Content, DurationSpec, LengthSpec, McpMethod, McpSpec,
     McpStep, PrefixPool, PromptOrder, ScenarioSpec, SystemPrompt,
 };
-use crate::trace::{Trace, TraceSpec};
+use crate::trace::Trace;
 
 /// A scenario, checked and ready for conversations.
 #[derive(Debug)]
@@ -31,6 +30,8 @@ pub(crate) struct Scenario {
     pub(crate) tool_result: Arc<str>,
     /// The rules of an agent, boxed to keep scenarios small.
     pub(crate) agent: Option<Box<AgentRules>>,
+    /// The scenarios of recorded requests of other protocols.
+    protocols: Vec<(Dialect, ScenarioId)>,
     content: TextSource,
     system: Option<TextSource>,
     cache_mode: CacheMode,
@@ -83,7 +84,9 @@ impl Scenario {
         trace: Option<&Trace>,
     ) -> Result<Self, Vec<ScenarioProblem>> {
         let spec = &specs[index];
-        let mut check = ScenarioCheck { spec, alone: specs.len() == 1, problems: Vec::new() };
+        let is_whole = |spec: &&ScenarioSpec| !spec.agent.as_ref().is_some_and(AgentRole::is_part);
+        let alone = specs.iter().filter(is_whole).count() == 1;
+        let mut check = ScenarioCheck { spec, alone, problems: Vec::new() };
         let agent = check.agent(AgentRules::new(specs, index));
         let kind = check.kind();
         let content = check.content(kind.as_ref());
@@ -103,6 +106,7 @@ impl Scenario {
             output_tokens: spec.output_tokens.clone(),
             tool_result: spec.tool_result.as_str().into(),
             agent: agent.map(Box::new),
+            protocols: protocols(specs, index),
             content,
             system,
             cache_mode: spec.cache_mode,
@@ -111,6 +115,12 @@ impl Scenario {
             think: spec.think_time,
             seed,
         })
+    }
+
+    /// The scenario that counts recorded requests of a protocol; `None` for its own protocol.
+    pub(crate) fn scenario_for(&self, protocol: Dialect) -> Option<ScenarioId> {
+        let mut others = self.protocols.iter();
+        others.find(|(other, _)| *other == protocol).map(|(_, scenario)| *scenario)
     }
 
     /// The plan of its conversations with a tool server or an agent.
@@ -172,6 +182,14 @@ impl Scenario {
             (turn, Some(think)) => think.sample(&mut conversation.rng("think", u64::from(turn))),
         }
     }
+}
+
+/// The scenarios of other protocols in the recorded traffic of the scenario at `index`.
+fn protocols(specs: &[ScenarioSpec], index: usize) -> Vec<(Dialect, ScenarioId)> {
+    let parts = (0..).map(ScenarioId).zip(specs).filter(
+        |(_, spec)| matches!(spec.agent, Some(AgentRole::Recorded { of }) if of == index),
+    );
+    parts.map(|(scenario, spec)| (spec.protocol, scenario)).collect()
 }
 
 impl TextSource {
@@ -283,27 +301,24 @@ impl ScenarioCheck<'_> {
 
     /// The content of a file. Bare prompts suit any protocol.
     fn file(&mut self) -> TextSource {
-        let Content::File { file, format, order, time_scale, replies, skip_broken, strict, read } =
-            self.spec.content.clone()
-        else {
+        let Content::File { file, order, strict, .. } = &self.spec.content else {
             return TextSource::Fixed(Arc::default());
         };
-        let spec =
-            TraceSpec { file, format, time_scale, replies, skip_broken, ..TraceSpec::default() };
-        let ordered = order == PromptOrder::File;
+        let ordered = *order == PromptOrder::File;
         if ordered && (!self.alone || self.spec.turns != 1) {
             self.report("content.order", ScenarioFault::OrderedPrompts);
         }
-        let trace = match read.get(|| Trace::load(&spec, Path::new(""))) {
-            Ok(trace) => trace,
-            Err(why) => {
+        let trace = match self.spec.content.recording() {
+            Some(Ok(trace)) => trace,
+            unread => {
+                let why = unread.and_then(Result::err).unwrap_or_default();
                 self.report("content.file", ScenarioFault::Traffic(why));
                 return TextSource::Fixed(Arc::default());
             }
         };
         let unused = trace.summary().unused_members();
-        if strict && !unused.is_empty() {
-            let file = spec.file.display();
+        if *strict && !unused.is_empty() {
+            let file = file.display();
             let why = format!(
                 "{file} has members that are not sent: {unused}; remove them, or omit `strict: true` (--strict)"
             );
@@ -316,10 +331,11 @@ impl ScenarioCheck<'_> {
         }
     }
 
-    /// Reports recorded bodies of protocols other than the scenario's.
-    pub(crate) fn dialects(&mut self, trace: &Trace, field: &'static str) {
+    /// Reports recorded traffic without a request of the scenario's protocol.
+    fn dialects(&mut self, trace: &Trace, field: &'static str) {
         let found = trace.dialects();
-        if found.iter().any(|dialect| *dialect != self.spec.protocol) {
+        let is_part = self.spec.agent.as_ref().is_some_and(AgentRole::is_part);
+        if !found.is_empty() && !is_part && !found.contains(&self.spec.protocol) {
             let found: Vec<_> = found.iter().map(|dialect| dialect.name()).collect();
             let found = found.join(", ");
             let own = self.spec.protocol.name();

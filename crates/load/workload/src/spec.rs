@@ -8,7 +8,8 @@ mod status_set;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use a2a::{A2aAction, A2aSpec, A2aStep};
 pub use agent::{AgentRole, AgentSpec, ApproveSpec, ToolProtocol, part_names, with_parts};
@@ -23,7 +24,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 pub use status_set::{StatusSet, StatusSetError};
 
-use crate::trace::{ReplySource, TrafficFile};
+use crate::trace::{ReplySource, Trace, TraceSpec, TrafficFile};
 
 /// Whether prompts may hit caches on the way to the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +98,20 @@ pub enum Content {
         /// number, or a distribution like `{mean: 550, stddev: 100}`.
         approx_input_tokens: LengthSpec,
     },
+}
+
+impl Content {
+    /// The recorded traffic of a file, read once; `None` for other content.
+    pub(crate) fn recording(&self) -> Option<Result<Arc<Trace>, String>> {
+        let Self::File { file, format, time_scale, replies, skip_broken, read, .. } = self else {
+            return None;
+        };
+        let (time_scale, replies, skip_broken) = (*time_scale, *replies, *skip_broken);
+        let (file, format) = (file.clone(), format.clone());
+        let spec =
+            TraceSpec { file, format, time_scale, replies, skip_broken, ..TraceSpec::default() };
+        Some(read.get(|| Trace::load(&spec, Path::new(""))))
+    }
 }
 
 /// Order of the sessions of a file.

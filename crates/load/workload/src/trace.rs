@@ -139,7 +139,7 @@ impl Trace {
         let options = Options { format: spec.format.clone(), skip_broken: spec.skip_broken };
         let mut sessions = Sessions::new(spec.block_size);
         let summary =
-            plimsoll_import::read(&spec.file, input, &options, &mut |line| sessions.add(line));
+            plimsoll_import::read(&spec.file, input, &options, &mut |line| Ok(sessions.add(line)?));
         let summary = summary.map_err(|error| WorkloadError::Import(error.to_string()))?;
         let block_tokens = sessions
             .complete_blocks()

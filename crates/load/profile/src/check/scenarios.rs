@@ -62,7 +62,7 @@ impl ProfileCheck<'_> {
         for (index, file) in numbered.iter_mut().enumerate() {
             file.name = Some(index.to_string());
         }
-        let scenarios = with_parts(scenario::scenarios(numbered));
+        let scenarios = with_parts(scenario::scenarios(numbered), None);
         let found = Workload::new(&scenarios, None, None, Seed(self.file.seed), IdSeed::default());
         let Err(WorkloadError::Scenarios(problems)) = found else { return };
         for problem in problems {

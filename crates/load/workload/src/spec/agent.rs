@@ -8,6 +8,8 @@ use plimsoll_protocol::rpc::mcp::Revision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::trace::Trace;
+
 use super::{Content, DurationSpec, HttpSpec, McpSpec, PolicyDecisionSpec, ScenarioSpec};
 
 /// How an agent calls tools.
@@ -105,7 +107,8 @@ impl AgentSpec {
 ///
 /// An agent's requests are of different kinds, and their times must not be mixed. Its tool calls
 /// and approvals are therefore separate scenarios, each with its encoder, results and limits. Their
-/// weight is 0, because conversations belong to the agent.
+/// weight is 0, because conversations belong to the agent. The same applies to the protocols of
+/// recorded traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentRole {
@@ -123,12 +126,17 @@ pub enum AgentRole {
         /// The position.
         of: usize,
     },
+    /// The requests of another protocol in the recorded traffic of the scenario at this position.
+    Recorded {
+        /// The position.
+        of: usize,
+    },
 }
 
 impl AgentRole {
     /// Whether its requests belong to the conversations of another scenario.
     pub const fn is_part(&self) -> bool {
-        matches!(self, Self::Tools { .. } | Self::Approvals { .. })
+        !matches!(self, Self::Agent(_))
     }
 }
 
@@ -137,10 +145,16 @@ pub fn part_names(name: &str) -> [String; 2] {
     ["tools", "approvals"].map(|part| format!("{name}/{part}"))
 }
 
-/// The scenarios, followed by the parts of every agent.
-pub fn with_parts(mut scenarios: Vec<ScenarioSpec>) -> Vec<ScenarioSpec> {
+/// The scenarios, followed by the parts of every agent, and by the other protocols of their
+/// recorded traffic and of the trace: `NAME/PROTOCOL`.
+pub fn with_parts(mut scenarios: Vec<ScenarioSpec>, trace: Option<&Trace>) -> Vec<ScenarioSpec> {
     let mut parts = Vec::new();
     for (of, scenario) in scenarios.iter().enumerate() {
+        let own = scenario.content.recording().and_then(Result::ok);
+        for trace in own.as_deref().into_iter().chain(trace) {
+            let others = trace.dialects().into_iter().filter(|found| *found != scenario.protocol);
+            parts.extend(others.map(|protocol| recorded(scenario, of, protocol)));
+        }
         let Some(AgentRole::Agent(agent)) = &scenario.agent else { continue };
         let [tools, approvals] = part_names(&scenario.name);
         let role = AgentRole::Tools { of, protocol: agent.tools };
@@ -186,6 +200,16 @@ fn part(agent: &ScenarioSpec, name: String, path: &str, role: AgentRole) -> Scen
         agent: Some(role),
         ..agent.clone()
     }
+}
+
+/// The recorded requests of another protocol than the scenario's.
+fn recorded(scenario: &ScenarioSpec, of: usize, protocol: Dialect) -> ScenarioSpec {
+    let name = format!("{}/{}", scenario.name, protocol.name());
+    let stream = scenario.stream && protocol.terminator().is_some();
+    let content = Content::Sized { approx_input_tokens: super::LengthSpec::Fixed(1) };
+    let part = part(scenario, name, "", AgentRole::Recorded { of });
+    let http = part.http.clone().filter(|_| protocol == Dialect::Http);
+    ScenarioSpec { protocol, stream, content, http, ..part }
 }
 
 /// Requests to a tool server without a session. They need no steps, because the model chooses them.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::{scenario, workload};
 
 fn agent(agent: AgentSpec) -> Vec<ScenarioSpec> {
-    with_parts(vec![ScenarioSpec { agent: Some(AgentRole::Agent(agent)), ..scenario() }])
+    with_parts(vec![ScenarioSpec { agent: Some(AgentRole::Agent(agent)), ..scenario() }], None)
 }
 
 /// The first conversations of an agent.

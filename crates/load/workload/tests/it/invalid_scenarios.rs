@@ -111,7 +111,7 @@ fn an_agent_that_cannot_be_played_is_refused_with_its_key_and_fix() {
             "`agent.approve.path`: this is not a path",
         ),
     ] {
-        let message = refusal(&with_parts(vec![spec]));
+        let message = refusal(&with_parts(vec![spec], None));
         assert!(message.contains(part), "{part}: {message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
