@@ -85,6 +85,11 @@ pub(crate) struct RunFlags {
     /// `plimsoll why`, name the parts gateway, upstream and store
     #[arg(long, value_name = "NAME=PID|:PORT|URL", value_parser = watch)]
     watch: Vec<Watch>,
+    /// Read a server's own metrics once a second: requests running and waiting, KV cache, prefix
+    /// hits, preemptions, like `vllm=http://10.0.0.2:8000/metrics`; `#model_name=NAME` behind it
+    /// selects series by a label (repeatable). The guide to metrics lists the known servers
+    #[arg(long, value_name = "NAME=URL", value_parser = server)]
+    server_metrics: Vec<WatchedPage>,
     #[command(flatten)]
     screen: ScreenFlags,
     #[command(flatten)]
@@ -124,13 +129,17 @@ pub(crate) fn unknown_rule(text: &str) -> String {
 /// Reads `NAME=PID`, `NAME=:PORT` or `NAME=URL`.
 fn watch(text: &str) -> Result<Watch, String> {
     match text.split_once('=').filter(|(_, place)| place.contains("://")) {
-        Some(("", _)) => Err("the name is empty; write NAME=URL".to_owned()),
-        Some((name, url)) => {
-            let page = url.parse().map_err(|error: MetricsPageError| error.to_string())?;
-            Ok(Watch::Page(WatchedPage { name: name.to_owned(), page }))
-        }
+        Some(_) => server(text).map(Watch::Page),
         None => watched_process(text).map(Watch::Process),
     }
+}
+
+/// Reads `NAME=URL`.
+fn server(text: &str) -> Result<WatchedPage, String> {
+    let named = text.split_once('=').filter(|(name, _)| !name.is_empty() && !name.contains("://"));
+    let (name, url) = named.ok_or("the name is missing; write NAME=URL")?;
+    let page = url.parse().map_err(|error: MetricsPageError| error.to_string())?;
+    Ok(WatchedPage { name: name.to_owned(), page })
 }
 
 /// Reads `NAME=PID` or `NAME=:PORT`.
@@ -260,13 +269,14 @@ impl OutputFlags {
 impl RunFlags {
     /// The options of a run that writes its files according to `output`, or no files.
     pub(crate) fn options(&self, output: Option<RunDirOptions>) -> RunOptions {
-        let watch = self.watch.clone();
+        let (watch, servers) = (self.watch.clone(), self.server_metrics.clone());
         RunOptions {
             output,
             probe: !self.no_probe,
             allow_invalid: self.allow_invalid,
             ignored: self.ignore.clone(),
             watch,
+            servers,
             launch: Launch::default(),
             profile: None,
             until_saturated: false,
@@ -380,6 +390,10 @@ mod tests {
         }
         let page = watch("gw=http://10.0.0.2:9100/metrics#cpus=4").unwrap();
         assert!(matches!(page, Watch::Page(page) if page.name == "gw"));
+        assert_eq!(server("vllm=http://h:8000/metrics").unwrap().name, "vllm");
+        for text in ["http://h/metrics", "http://h/metrics?a=b", "=http://h/metrics", "a=ftp://h"] {
+            assert!(server(text).unwrap_err().contains("write "), "{text}");
+        }
         for text in ["=http://h/metrics", "gw=ftp://h/metrics", "gw=http://h/#cpus=many"] {
             assert!(watch(text).unwrap_err().contains("write "), "{text}");
         }

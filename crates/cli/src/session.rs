@@ -56,6 +56,8 @@ pub(crate) struct RunOptions {
     pub(crate) ignored: Vec<u16>,
     /// Processes whose CPU and memory use is reported.
     pub(crate) watch: Vec<Watch>,
+    /// Servers whose metrics are read.
+    pub(crate) servers: Vec<WatchedPage>,
     /// For a shard: the launch that it belongs to.
     pub(crate) launch: Launch,
     /// The profile with every default, for the folder.
@@ -223,7 +225,11 @@ impl Session {
         let target = target_process(&plan);
         let runner = Runner::new(plan).map_err(runner_error)?;
         drop(steps);
-        let mut runner = watch(runner, &options.watch)?.target_is(target).stop_without_success();
+        let runner = watch(runner, &options.watch)?.target_is(target).stop_without_success();
+        // The server is the same for all shards.
+        let reads = runner.prepared().plan().shard.index() == 0;
+        let servers = options.servers.iter().filter(|_| reads).cloned().collect();
+        let mut runner = runner.watch_servers(servers);
         self.warn_about_fd_limit(runner.prepared().plan());
         for (file, trace) in runner.prepared().plan().traffic_files() {
             let screen = traffic_screen(trace.summary());

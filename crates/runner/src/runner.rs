@@ -101,6 +101,13 @@ impl Runner {
         self
     }
 
+    /// Reads the metrics of servers.
+    #[must_use]
+    pub fn watch_servers(mut self, servers: Vec<WatchedPage>) -> Self {
+        self.run.watch_servers(servers);
+        self
+    }
+
     /// Names the process of this host that answers, as far as it is known.
     #[must_use]
     pub const fn target_is(mut self, pid: Option<u32>) -> Self {
@@ -443,7 +450,10 @@ impl Finished {
         let summary = RunSummary::build(self.metadata(), health, &result.snapshot, limits)?
             .with_tasks(&result.tasks)?;
         let (processes, resources) = (result.processes.clone(), result.resources.clone());
-        let mut summary = RunSummary { processes, resources, ..summary };
+        let servers =
+            result.servers.iter().flat_map(|server| server.loads(&summary.metadata.stages));
+        let servers = servers.collect();
+        let mut summary = RunSummary { processes, resources, servers, ..summary };
         summary.find();
         Ok(summary)
     }
@@ -454,7 +464,8 @@ impl Finished {
     /// Where a histogram cannot be encoded.
     pub fn record(&self, summary: &RunSummary) -> Result<TimeRecord, MetricsError> {
         let (series, tracks) = (&self.result.series, &self.result.tracks);
-        TimeRecord::build(series, &summary.metadata, &summary.health, tracks)
+        let record = TimeRecord::build(series, &summary.metadata, &summary.health, tracks)?;
+        Ok(record.with_servers(series, &self.result.servers))
     }
 
     /// The requests that were kept whole, with their names and ids.
@@ -478,6 +489,7 @@ impl Finished {
         metadata.run.stopped.clone_from(&self.result.stopped);
         metadata.notes.extend(self.result.spent.clone());
         metadata.notes.extend(notes::for_addresses(&metadata.targets));
+        metadata.notes.extend(notes::for_servers(&self.result.servers));
         let (causes, secrets) = (&self.result.causes, &self.secrets);
         metadata.notes.extend(notes::for_redirects(causes, secrets));
         metadata.failures = notes::failures(causes, &metadata.targets, secrets);

@@ -67,6 +67,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         allow_invalid: true,
         ignored: Vec::new(),
         watch: Vec::new(),
+        servers: Vec::new(),
         launch: Launch::default(),
         profile: None,
         until_saturated: false,

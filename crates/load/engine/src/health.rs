@@ -8,6 +8,7 @@ pub(crate) mod metrics_page;
 pub(crate) mod page_watch;
 pub(crate) mod process;
 pub(crate) mod process_tree;
+pub(crate) mod server_page;
 pub(crate) mod substrate;
 mod threads;
 

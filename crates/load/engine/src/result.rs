@@ -3,7 +3,8 @@
 use plimsoll_measure::{Moment, Nanos, StageId, TargetId};
 use plimsoll_metrics::{
     Conversations, Distribution, ExemplarKeeper, Exemplars, InstrumentHealth, Lag, LoadModel,
-    ProcessTrack, ProcessUse, RunMetadata, Snapshot, StageResources, TaskTally, TimeSeries,
+    ProcessTrack, ProcessUse, RunMetadata, ServerTrack, Snapshot, StageResources, TaskTally,
+    TimeSeries,
 };
 use plimsoll_plan::Instrument;
 use plimsoll_transport::ReadCounts;
@@ -56,6 +57,8 @@ pub struct RunResult {
     pub series: TimeSeries,
     /// The CPU time of the watched processes over time.
     pub tracks: Vec<ProcessTrack>,
+    /// The metrics of servers over time.
+    pub servers: Vec<ServerTrack>,
     /// Reasons why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
     /// Description of the spent budget, if it is limited and did not end the run.
@@ -122,6 +125,7 @@ impl RunResult {
             resources: Vec::new(),
             series: TimeSeries::default(),
             tracks: Vec::new(),
+            servers: Vec::new(),
             causes: by_frequency(causes),
             spent: None,
             stopped: None,

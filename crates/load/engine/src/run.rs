@@ -12,8 +12,10 @@ use plimsoll_schedule::{PairSchedule, Schedule};
 use crate::control::{Control, Stop};
 use crate::error::EngineError;
 use crate::health::Baseline;
+use crate::health::metrics_page::CpuReading;
 use crate::health::page_watch::{PageWatch, WatchedPage};
 use crate::health::process::WatchedProcess;
+use crate::health::server_page::ServerReading;
 use crate::monitor::RunMonitor;
 use crate::pairs::{BlockOutput, BlockSink};
 use crate::prepared::PreparedRun;
@@ -36,6 +38,7 @@ pub struct Run {
     clock: MonotonicClock,
     watched: Vec<WatchedProcess>,
     pages: Vec<WatchedPage>,
+    servers: Vec<WatchedPage>,
     at_target: Option<u32>,
     blocks: BlockOutput,
     gate: Option<Box<dyn StartGate>>,
@@ -50,14 +53,14 @@ impl Run {
     pub fn prepare(plan: Plan) -> Result<Self, EngineError> {
         let plan = without_contention(plan);
         let (prepared, clock) = (Arc::new(PreparedRun::new(plan)?), MonotonicClock::start());
-        let (watched, pages, blocks) = (Vec::new(), Vec::new(), BlockOutput::default());
         Ok(Self {
             prepared,
             clock,
-            watched,
-            pages,
+            watched: Vec::new(),
+            pages: Vec::new(),
+            servers: Vec::new(),
             at_target: None,
-            blocks,
+            blocks: BlockOutput::default(),
             gate: None,
             stops_without_success: false,
         })
@@ -72,6 +75,11 @@ impl Run {
     /// the bottleneck.
     pub fn watch_pages(&mut self, pages: Vec<WatchedPage>) {
         self.pages = pages;
+    }
+
+    /// Reads the metrics of these servers during the load.
+    pub fn watch_servers(&mut self, servers: Vec<WatchedPage>) {
+        self.servers = servers;
     }
 
     /// Says which process listens at the target's address. Its usage is evidence for the
@@ -173,7 +181,8 @@ impl Run {
         let workers = WorkerThreads::spawn(&self.prepared, self.clock, control, sink.as_ref())?;
         let start = self.gate.as_mut().map(|gate| workers.ask(gate.as_mut())).transpose()?;
         let baseline = Baseline::read(&self.clock);
-        let pages = PageWatch::start(&self.pages, self.clock);
+        let pages = PageWatch::<CpuReading>::start(&self.pages, self.clock);
+        let servers = PageWatch::<ServerReading>::start(&self.servers, self.clock);
         let origin = start.map_or_else(|| workers.begin(), |start| workers.release(start));
         let mut monitor = RunMonitor::new(
             &self.prepared,
@@ -212,6 +221,7 @@ impl Run {
         result.series = monitor.series;
         result.tracks = monitor.processes.tracks(origin);
         result.tracks.extend(pages.tracks(origin));
+        result.servers = servers.tracks();
         (result.processes, result.resources) =
             monitor.processes.finish(monitor.ended, stages, counted, &pages);
         result.blocks = monitor.blocks.finish();

@@ -210,6 +210,7 @@ impl OpenTurn {
     ) -> Result<(EncodedTurn<'w>, Moment), Failure> {
         let encoded = encode(worker, self.sample(), conversation);
         conversation.release_text();
+        self.measurement.sample.repeated_tokens = conversation.note_sent();
         let dispatched = worker.clock.now();
         self.dispatched(dispatched, slot);
         Ok((encoded?, dispatched))

@@ -210,6 +210,8 @@ pub struct Sample {
     pub expected: Option<PolicyDecision>,
     /// Token counts.
     pub usage: Usage,
+    /// Input tokens of a shared prefix that an earlier request sent to the same target.
+    pub repeated_tokens: u32,
     /// Content-bearing events received.
     pub events: u32,
     /// Gaps between these events.

@@ -123,6 +123,9 @@ impl ShardSet {
             summary.processes.clone_from(&busiest.processes);
             summary.resources.clone_from(&busiest.resources);
         }
+        // One shard reads the metrics of servers.
+        let mut servers = summaries.iter().map(|shard| &shard.servers);
+        summary.servers = servers.find(|servers| !servers.is_empty()).cloned().unwrap_or_default();
         let series = sum.series.unwrap_or_default();
         let record = TimeRecord::build(&series, &summary.metadata, &summary.health, &[])?;
         summary.time_facts = record.facts.clone();

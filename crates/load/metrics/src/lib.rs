@@ -39,6 +39,7 @@ pub mod recorder;
 pub mod results;
 pub mod run_metadata;
 pub mod scope;
+mod server_load;
 mod server_parts;
 pub mod shard_part;
 pub mod snapshot;
@@ -85,6 +86,7 @@ pub use run_metadata::{
     Expectation, FailureKind, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };
 pub use scope::Scope;
+pub use server_load::{ServerFigure, ServerLoad, ServerTrack, ServerValues};
 pub use shard_part::{Interruption, Losses, ShardPart, ShardState};
 pub use snapshot::Snapshot;
 pub use stage_resources::{

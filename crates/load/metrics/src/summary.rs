@@ -11,6 +11,7 @@ use crate::limit::{BandLevel, Judgement, ThresholdResult};
 use crate::process_use::ProcessUse;
 use crate::results::Results;
 use crate::run_metadata::{RunEnd, RunMetadata};
+use crate::server_load::ServerLoad;
 use crate::shard_part::ShardPart;
 use crate::stage_resources::{Bottleneck, StageResources};
 use crate::tasks::{TaskGroup, TaskTally};
@@ -50,6 +51,9 @@ pub struct RunSummary {
     /// Resources of this host that each measured stage used: evidence for `plimsoll why`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<StageResources>,
+    /// The figures of servers in each measured stage, by their own metrics.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerLoad>,
     /// Changes during the run.
     #[serde(default)]
     pub time_facts: TimeFacts,

@@ -71,6 +71,10 @@ pub struct TimelineInterval {
     /// CPU time divided by time of each watched process, and of Plimsoll itself.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cores: BTreeMap<String, f64>,
+    /// The figures of servers by their own metrics (`--server-metrics`): those of `servers` in
+    /// `summary.json`, by name and key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub servers: BTreeMap<String, BTreeMap<String, f64>>,
     /// Results by stage and target; groups without requests are left out.
     pub groups: Vec<TimelineGroup>,
 }

@@ -80,6 +80,10 @@ pub struct LevelFigures {
     pub goodput_per_s: Option<RateFigure>,
     /// The share of good requests, from 0 to 1.
     pub good: Option<f64>,
+    /// The share of the input tokens that repeat a shared prefix (`prefix_pool`).
+    pub repeated: Option<f64>,
+    /// The share of the input tokens that were cached, by usage, where shared prefixes are sent.
+    pub cached: Option<f64>,
     /// Input tokens of a request, on average.
     pub isl: Option<f64>,
     /// Output tokens of a request, on average.
@@ -241,6 +245,7 @@ pub fn throughput(group: &Group) -> Option<RateFigure> {
 fn figures(group: &Group, headline: Metric) -> LevelFigures {
     let tokens = group.tokens.as_ref();
     let rate = |name| group.named_rate(name).map(rate_figure);
+    let repeated = group.rates.repeated_share.filter(|share| *share > 0.0);
     let shown = [headline, Metric::Ttft, Metric::Ttfot, Metric::Tpot, Metric::Itl];
     let times = shown.into_iter().filter_map(|metric| {
         let times = group.distribution(metric).filter(|_| is_shown(group, metric))?;
@@ -255,6 +260,8 @@ fn figures(group: &Group, headline: Metric) -> LevelFigures {
         tokens_per_s_per_user: group.distribution(Metric::Tpot).and_then(|_| speed(group)),
         goodput_per_s: rate("goodput"),
         good: group.rates.good_share.map(rounded),
+        repeated: repeated.map(rounded),
+        cached: group.rates.cached_share.filter(|_| repeated.is_some()).map(rounded),
         isl: rounded_mean(tokens.and_then(|tokens| tokens.input_tokens.as_ref())),
         osl: rounded_mean(tokens.and_then(|tokens| tokens.output_tokens.as_ref())),
         times: times.collect(),

@@ -27,7 +27,8 @@ pub use csv::{csv, stages_csv};
 pub use escape::printable;
 pub use prometheus::prometheus;
 pub use run_screen::{
-    finding_item, run_bounds, run_findings, run_notes, run_requests, run_screen, run_verdict, text,
+    figure_text, finding_item, run_bounds, run_findings, run_notes, run_requests, run_screen,
+    run_verdict, text,
 };
 pub use screen::Style;
 pub use shards::shard_table;

@@ -3,12 +3,14 @@
 
 mod chapters;
 mod headline;
+mod servers;
 mod stages;
 mod thresholds;
 mod verdict;
 
 use plimsoll_metrics::{Level, QUANTILES, RunMetadata, RunSummary, TaskGroup, TaskTime};
 
+pub use servers::figure_text;
 pub use thresholds::run_bounds;
 pub use verdict::run_verdict;
 pub use verdict::{item as finding_item, run_findings, run_notes};
@@ -34,6 +36,7 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
     let of_target = summary.of_level(Level::Warning).filter(|found| found.code / 100 == 2).count();
     screen.findings(verdict::of_levels(summary, &[Level::Warning]), of_target.min(WARNINGS));
     stages::add(&mut screen, summary);
+    servers::add(&mut screen, summary);
     screen.stands_out(verdict::of_levels(summary, &[Level::Note]));
     screen.stands_out(verdict::notes(summary));
     facts(&mut screen, summary);
@@ -58,6 +61,9 @@ fn facts(screen: &mut Screen, summary: &RunSummary) {
         screen.fact(&requests(total));
     }
     if let Some(sentence) = goodput(summary) {
+        screen.fact(&sentence);
+    }
+    if let Some(sentence) = servers::prefix_cache(summary) {
         screen.fact(&sentence);
     }
     if !total.policy_decisions.is_empty() {

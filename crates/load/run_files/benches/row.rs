@@ -67,6 +67,7 @@ fn streamed() -> Sample {
         shape: Some(StreamShape::Intact),
         finish_reason: Some(FinishReason::Stop),
         content: plimsoll_measure::AnswerContent::default(),
+        repeated_tokens: 0,
         usage_refused: false,
         affected: false,
         rpc: plimsoll_measure::RpcReport::default(),

@@ -2,7 +2,7 @@
 
 mod played;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use plimsoll_measure::{
     ConversationKey, Moment, Nanos, ScenarioId, Seed, TargetId, TaskCounts, TaskEnd, TaskPart,
@@ -312,6 +312,19 @@ impl Conversation {
             stream,
             max_tokens: limit.or_else(|| scenario.output_limit(self.seed, self.turn)),
         })
+    }
+
+    /// Counts the current request as sent. Returns the tokens of its shared prefix, if an earlier
+    /// request of this process sent the same prefix to the same target, or 0.
+    pub fn note_sent(&self) -> u32 {
+        let is_chat = self.task_part().is_none_or(|part| part == TaskPart::Chat);
+        let has_prefix = is_chat && self.spec().has_preamble(self.turn) && !self.is_recorded();
+        let prefix = self.spec().prefix(self.seed).filter(|_| has_prefix);
+        let Some((number, tokens)) = prefix else { return 0 };
+        let (key, sent) = ((self.scenario, self.target, number), &self.workload.sent_prefixes);
+        let is_known = sent.read().unwrap_or_else(PoisonError::into_inner).contains(&key);
+        let is_new = !is_known && sent.write().unwrap_or_else(PoisonError::into_inner).insert(key);
+        if is_new { 0 } else { tokens }
     }
 
     /// Frees the text of the last turn, if it can be restored. Call it after encoding the request,

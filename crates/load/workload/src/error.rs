@@ -121,6 +121,9 @@ pub enum ScenarioFault {
     /// The pool is empty: ask for at least one prefix.
     #[error("the pool is empty: ask for at least 1 prefix, or leave the pool out")]
     NoPrefixes,
+    /// The share is not between 0 and 1.
+    #[error("invalid share {0}: write a number from 0 to 1, such as 0.6")]
+    Share(f64),
     /// The `http` protocol needs a request: write one.
     #[error(
         "the protocol `http` has no request: write `http` with `method`, `path`, `headers` and `body` as needed"

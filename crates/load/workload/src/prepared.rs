@@ -1,8 +1,9 @@
 //! A workload that all conversations share.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, RwLock};
 
-use plimsoll_measure::{ConversationKey, IdSeed, Seed, TargetId};
+use plimsoll_measure::{ConversationKey, IdSeed, ScenarioId, Seed, TargetId};
 
 use crate::id::ConversationId;
 use crate::mix::ScenarioMix;
@@ -25,6 +26,8 @@ pub(crate) struct PreparedWorkload {
     pub(crate) targets: u16,
     /// Whether canned texts replace the model's responses.
     pub(crate) canned: bool,
+    /// The shared prefixes that requests have sent: scenario, target and number of each.
+    pub(crate) sent_prefixes: RwLock<HashSet<(ScenarioId, TargetId, u64)>>,
 }
 
 impl PreparedWorkload {

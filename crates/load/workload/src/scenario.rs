@@ -143,11 +143,27 @@ impl Scenario {
         own_text: bool,
     ) -> Preamble {
         let bust = self.cache_mode.busts(own_text || self.own_texts);
-        let prefix = self.prefixes.map(|pool| {
-            let choice = conversation.rng("prefix", 0).below(u64::from(pool.count));
-            (self.seed.rng("prefix text", choice), pool.approx_tokens)
-        });
+        let prefix = self.prefix(conversation);
+        let prefix = prefix.map(|(choice, tokens)| (self.seed.rng("prefix text", choice), tokens));
         Preamble { prefix, run_marker: bust.then_some(run_marker), marker: bust.then_some(marker) }
+    }
+
+    /// The shared prefix of a conversation: its number and its tokens.
+    pub(crate) fn prefix(&self, conversation: Seed) -> Option<(u64, u32)> {
+        let pool = self.prefixes?;
+        let has_one = conversation.rng("prefix share", 0).uniform() < pool.share;
+        let choice = conversation.rng("prefix", 0).below(u64::from(pool.count));
+        has_one.then_some((choice, pool.approx_tokens))
+    }
+
+    /// Whether a turn of a conversation has the text before its first prompt.
+    pub(crate) fn has_preamble(&self, turn: u16) -> bool {
+        match &self.kind {
+            RequestKind::Chat | RequestKind::Embed => true,
+            RequestKind::Message => turn == 0,
+            RequestKind::Http(request) => request.has_prompt(),
+            RequestKind::Rpc(_) => false,
+        }
     }
 
     /// The system prompt, the same in every conversation.
@@ -367,7 +383,10 @@ impl ScenarioCheck<'_> {
         if let Some(length) = &self.spec.output_tokens {
             self.length("output_tokens", length);
         }
-        let Some(PrefixPool { count, approx_tokens }) = prefix_pool else { return };
+        let Some(PrefixPool { share, count, approx_tokens }) = prefix_pool else { return };
+        if !(0.0..=1.0).contains(&share) {
+            self.report("prefix_pool.share", ScenarioFault::Share(share));
+        }
         if count == 0 {
             self.report("prefix_pool.count", ScenarioFault::NoPrefixes);
         }

@@ -127,14 +127,27 @@ pub enum PromptOrder {
     File,
 }
 
-/// Prefixes that several conversations share, like common tool definitions or documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Prefixes that several conversations share, like common tool definitions or documents. A prefix
+/// comes before all other text of a prompt, and its tokens are additional.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrefixPool {
+    /// Share of the conversations that begin with a prefix.
+    #[serde(default = "whole")]
+    pub share: f64,
     /// Number of different prefixes; each conversation draws one.
+    #[serde(default = "one")]
     pub count: u32,
     /// Length of each, in tokens.
     pub approx_tokens: u32,
+}
+
+const fn whole() -> f64 {
+    1.0
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// A plain HTTP request. In path, header values and body these are replaced:

@@ -1,7 +1,7 @@
 //! The content of a run: the scenario and the prompts of each conversation.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use plimsoll_measure::{ConversationKey, IdSeed, ScenarioId, Seed, Stripe, TargetId};
 
@@ -53,6 +53,7 @@ impl Workload {
             run_markers: vec![run_marker(ids, TargetId(0))],
             targets: 1,
             canned: false,
+            sent_prefixes: RwLock::default(),
         })))
     }
 

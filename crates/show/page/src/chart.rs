@@ -169,6 +169,7 @@ pub(crate) fn all(input: &Input<'_>, has_curves: bool) -> Vec<Chart> {
         charts.extend(over_time::times(input.summary, timeline));
         // The curves of a sweep show its rates.
         charts.extend((!has_curves).then(|| over_time::rates(timeline)));
+        charts.extend(over_time::servers(timeline));
     }
     charts.extend(percentiles::by_target(input.summary));
     charts.extend(input.exemplars.and_then(|found| slowest::chart(found, input.server)));

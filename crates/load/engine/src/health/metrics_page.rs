@@ -1,4 +1,4 @@
-//! A page of metrics in Prometheus' text format: the CPU time of a process on another host.
+//! A page of metrics in Prometheus' text format, and the CPU time of a process on another host.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{TargetUrl, UrlFault};
+
+use super::page_watch::FromPage;
 
 const FORM: &str = "write http://HOST:PORT/metrics, and behind it what is needed of \
                     #cpus=N&LABEL=VALUE";
@@ -80,7 +82,7 @@ impl CpuMetric {
 
 /// Values of a page at one moment: sums over its matching series.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PageReading {
+pub(crate) struct CpuReading {
     pub(crate) metric: CpuMetric,
     /// CPU time since the process began.
     pub(crate) cpu: Nanos,
@@ -90,34 +92,32 @@ pub(crate) struct PageReading {
     pub(crate) quota: Option<[f64; 3]>,
 }
 
-impl MetricsPage {
-    /// Reads a page.
-    ///
-    /// # Errors
-    /// What it lacks, in words.
-    pub(crate) fn read(&self, text: &str) -> Result<PageReading, String> {
+impl FromPage for CpuReading {
+    fn read(page: &MetricsPage, text: &str) -> Result<Self, String> {
         let samples: Vec<_> = text.lines().filter_map(Sample::read).collect();
-        let chosen = ChosenSamples { samples: &samples, labels: &self.labels };
+        let chosen = ChosenSamples { samples: &samples, page };
         // Without a label, all containers of a host would count.
-        if !self.labels.is_empty()
-            && let Some(reading) = self.container(&chosen)
+        if !page.labels.is_empty()
+            && let Some(reading) = page.container(&chosen)
         {
             return Ok(reading);
         }
         if let Some(cpu_s) = chosen.sum(CpuMetric::Process.name()) {
             // Go's runtime says how many threads may run at once.
-            let cpus = self.cpus.or_else(|| chosen.sum("go_sched_gomaxprocs_threads"));
-            return Ok(PageReading {
-                metric: CpuMetric::Process,
-                cpu: seconds(cpu_s),
-                cpus,
-                quota: None,
-            });
+            let cpus = page.cpus.or_else(|| chosen.sum("go_sched_gomaxprocs_threads"));
+            return Ok(Self { metric: CpuMetric::Process, cpu: seconds(cpu_s), cpus, quota: None });
         }
-        self.host(&chosen).ok_or_else(|| self.lacks(&samples))
+        page.host(&chosen).ok_or_else(|| page.lacks(&samples))
+    }
+}
+
+impl MetricsPage {
+    /// Whether a sample has the labels that the user gave.
+    pub(crate) fn chooses(&self, sample: &Sample<'_>) -> bool {
+        sample.has(&self.labels)
     }
 
-    fn container(&self, chosen: &ChosenSamples<'_>) -> Option<PageReading> {
+    fn container(&self, chosen: &ChosenSamples<'_>) -> Option<CpuReading> {
         let used: Vec<_> = chosen.named(CpuMetric::Container.name()).collect();
         if used.is_empty() {
             return None;
@@ -133,7 +133,7 @@ impl MetricsPage {
         let periods = chosen.sum("container_cpu_cfs_periods_total");
         let stopped = chosen.sum("container_cpu_cfs_throttled_periods_total");
         let stopped_s = chosen.sum("container_cpu_cfs_throttled_seconds_total");
-        Some(PageReading {
+        Some(CpuReading {
             metric: CpuMetric::Container,
             cpu: seconds(total.unwrap_or_else(|| used.iter().map(|sample| sample.value).sum())),
             cpus: self.cpus.or_else(|| allowed.filter(|cpus| *cpus > 0.0)),
@@ -144,7 +144,7 @@ impl MetricsPage {
         })
     }
 
-    fn host(&self, chosen: &ChosenSamples<'_>) -> Option<PageReading> {
+    fn host(&self, chosen: &ChosenSamples<'_>) -> Option<CpuReading> {
         let used: Vec<_> = chosen.named(CpuMetric::Host.name()).collect();
         if used.is_empty() {
             return None;
@@ -153,7 +153,7 @@ impl MetricsPage {
             !matches!(sample.label("mode"), Some("idle" | "iowait" | "guest" | "guest_nice"))
         });
         let cpus: BTreeSet<_> = used.iter().filter_map(|sample| sample.label("cpu")).collect();
-        Some(PageReading {
+        Some(CpuReading {
             metric: CpuMetric::Host,
             cpu: seconds(busy.map(|sample| sample.value).sum()),
             cpus: self.cpus.or(Some(cpus.len() as f64)),
@@ -184,13 +184,13 @@ fn seconds(seconds: f64) -> Nanos {
 /// The samples of a page that have the labels which the user gave.
 struct ChosenSamples<'a> {
     samples: &'a [Sample<'a>],
-    labels: &'a [(String, String)],
+    page: &'a MetricsPage,
 }
 
 impl<'a> ChosenSamples<'a> {
     fn named(&self, name: &'static str) -> impl Iterator<Item = &'a Sample<'a>> {
-        let labels = self.labels;
-        self.samples.iter().filter(move |sample| sample.name == name && sample.has(labels))
+        let page = self.page;
+        self.samples.iter().filter(move |sample| sample.name == name && page.chooses(sample))
     }
 
     /// `None` without samples.
@@ -201,15 +201,15 @@ impl<'a> ChosenSamples<'a> {
 
 /// A line of a page.
 #[derive(Debug)]
-struct Sample<'t> {
-    name: &'t str,
+pub(crate) struct Sample<'t> {
+    pub(crate) name: &'t str,
     labels: &'t str,
-    value: f64,
+    pub(crate) value: f64,
 }
 
 impl<'t> Sample<'t> {
     /// `name{label="value",...} value [timestamp]`; `None` for comments and non-numeric values.
-    fn read(line: &'t str) -> Option<Self> {
+    pub(crate) fn read(line: &'t str) -> Option<Self> {
         let end = line.find(['{', ' ', '\t'])?;
         let (name, rest) = line.split_at_checked(end)?;
         if name.is_empty() || name.starts_with('#') {
@@ -239,7 +239,7 @@ impl<'t> Sample<'t> {
         None
     }
 
-    fn has(&self, labels: &[(String, String)]) -> bool {
+    pub(crate) fn has(&self, labels: &[(String, String)]) -> bool {
         labels.iter().all(|(name, value)| self.label(name) == Some(value))
     }
 }
@@ -300,10 +300,10 @@ mod tests {
         let text = "# HELP process_cpu_seconds_total Time.\n# TYPE x counter\n\
                     process_cpu_seconds_total 12.5\ngo_sched_gomaxprocs_threads 4\n\
                     process_cpu_seconds_totals 99\nother NaN\n\n{ broken";
-        let reading = page("http://h/m").read(text).unwrap();
+        let reading = CpuReading::read(&page("http://h/m"), text).unwrap();
         assert_eq!((reading.metric, reading.cpu.as_secs_f64()), (CpuMetric::Process, 12.5));
         assert_eq!(reading.cpus, Some(4.0));
-        let told = page("http://h/m#cpus=2").read(text).unwrap();
+        let told = CpuReading::read(&page("http://h/m#cpus=2"), text).unwrap();
         assert_eq!(told.cpus, Some(2.0), "the user knows better");
     }
 
@@ -320,23 +320,23 @@ container_cpu_cfs_periods_total{name=\"gw\"} 600
 container_cpu_cfs_throttled_periods_total{name=\"gw\"} 450
 container_cpu_cfs_throttled_seconds_total{name=\"gw\"} 21.5
 process_cpu_seconds_total 3";
-        let reading = page("http://h/m#name=gw").read(text).unwrap();
+        let reading = CpuReading::read(&page("http://h/m#name=gw"), text).unwrap();
         let quota = Some([600.0, 450.0, 21.5]);
-        let expected = PageReading {
+        let expected = CpuReading {
             metric: CpuMetric::Container,
             cpu: Nanos::from_secs(40),
             cpus: Some(1.5),
             quota,
         };
         assert_eq!(reading, expected);
-        let other = page("http://h/m#name=db").read(text).unwrap();
+        let other = CpuReading::read(&page("http://h/m#name=db"), text).unwrap();
         assert_eq!((other.cpu.as_secs_f64(), other.cpus, other.quota), (7.0, None, None));
         // Not a container of this name, and the process on the page has no such label.
-        let error = page("http://h/m#name=none").read(text).unwrap_err();
+        let error = CpuReading::read(&page("http://h/m#name=none"), text).unwrap_err();
         assert!(error.contains("name=\"none\""), "{error}");
         let process = "process_cpu_seconds_total 3";
         let without = text.replace(process, "");
-        let error = page("http://h/m").read(&without).unwrap_err();
+        let error = CpuReading::read(&page("http://h/m"), &without).unwrap_err();
         assert!(error.contains("choose one by a label"), "{error}");
     }
 
@@ -347,9 +347,9 @@ process_cpu_seconds_total 3";
                     node_cpu_seconds_total{cpu=\"1\",mode=\"iowait\"} 50\n\
                     node_cpu_seconds_total{cpu=\"1\",mode=\"system\"} 5\n\
                     node_cpu_seconds_total{cpu=\"1\",mode=\"steal\"} 2";
-        let reading = page("http://h/m").read(text).unwrap();
+        let reading = CpuReading::read(&page("http://h/m"), text).unwrap();
         assert_eq!((reading.metric, reading.cpu.as_secs_f64()), (CpuMetric::Host, 37.0));
         assert_eq!(reading.cpus, Some(2.0));
-        assert!(page("http://h/m").read("<html>not found</html>").is_err());
+        assert!(CpuReading::read(&page("http://h/m"), "<html>not found</html>").is_err());
     }
 }

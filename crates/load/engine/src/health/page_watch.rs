@@ -1,4 +1,4 @@
-//! Watches processes on other hosts through their pages of metrics, while the load goes on.
+//! Reads pages of metrics while the load goes on: of processes on other hosts, and of servers.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,12 +6,13 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
-use plimsoll_metrics::{ProcessLoad, ProcessTrack, QuotaLoad};
+use plimsoll_metrics::{ProcessLoad, ProcessTrack, QuotaLoad, ServerTrack};
 use plimsoll_plan::Scheme;
 use plimsoll_transport::{Endpoint, SingleClient, SingleRequest};
 use tokio::runtime::{Builder, Runtime};
 
-use super::metrics_page::{CpuMetric, MetricsPage, PageReading};
+use super::metrics_page::{CpuMetric, CpuReading, MetricsPage};
+use super::server_page::ServerReading;
 
 /// Time between two readings of a page.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -22,7 +23,16 @@ const MOST_BYTES: usize = 32 << 20;
 /// Readings must cover this share of a stage.
 const COVERED: f64 = 0.5;
 
-/// A process on another host that is watched through a page of metrics.
+/// What is read from a page at one moment.
+pub(crate) trait FromPage: Clone + Send + Sized + 'static {
+    /// Reads a page.
+    ///
+    /// # Errors
+    /// What it lacks, in words.
+    fn read(page: &MetricsPage, text: &str) -> Result<Self, String>;
+}
+
+/// A process on another host, or a server, that is watched through a page of metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchedPage {
     /// Name in reports.
@@ -32,31 +42,35 @@ pub struct WatchedPage {
 }
 
 impl WatchedPage {
-    /// Reads the page once.
+    /// Reads the CPU time of the process once.
     ///
     /// # Errors
     /// Why it cannot be watched, in words.
     pub fn check(&self) -> Result<(), String> {
-        PageReader::new(&self.page)?.read().map(drop)
+        PageReader::new(&self.page)?.read::<CpuReading>().map(drop)
     }
 }
 
 /// The pages of a run, each read by a thread of its own: one that hangs delays no other.
-#[derive(Debug, Default)]
-pub(crate) struct PageWatch(Vec<Watching>);
+#[derive(Debug)]
+pub(crate) struct PageWatch<R>(Vec<Watching<R>>);
 
-/// A reading of a page, with its time.
-type Readings = Arc<Mutex<Vec<(Moment, PageReading)>>>;
+/// The readings of a page, and why the last attempt failed, if it did.
+#[derive(Clone, Debug)]
+struct Readings<R> {
+    all: Vec<(Moment, R)>,
+    error: Option<String>,
+}
 
 #[derive(Debug)]
-struct Watching {
+struct Watching<R> {
     page: WatchedPage,
-    readings: Readings,
+    readings: Arc<Mutex<Readings<R>>>,
     /// The thread ends when this is dropped.
     _until: Sender<()>,
 }
 
-impl PageWatch {
+impl<R: FromPage> PageWatch<R> {
     /// Reads these pages about once a second from now on. A page whose thread or reader cannot be
     /// made is one that is never read.
     pub(crate) fn start(pages: &[WatchedPage], clock: MonotonicClock) -> Self {
@@ -64,7 +78,8 @@ impl PageWatch {
             pages
                 .iter()
                 .map(|page: &WatchedPage| {
-                    let readings = Readings::default();
+                    let none = Readings { all: Vec::new(), error: None };
+                    let readings = Arc::new(Mutex::new(none));
                     let (until, over) = channel::<()>();
                     let (url, into) = (page.page.clone(), Arc::clone(&readings));
                     let thread = thread::Builder::new().name("metrics page".to_owned());
@@ -74,12 +89,31 @@ impl PageWatch {
                 .collect(),
         )
     }
+}
 
+impl PageWatch<ServerReading> {
+    /// The figures of each server, by the run's clock.
+    pub(crate) fn tracks(&self) -> Vec<ServerTrack> {
+        let tracks = self.0.iter().map(|watching: &Watching<_>| {
+            let Readings { all, error } = watching.readings();
+            ServerTrack {
+                name: watching.page.name.clone(),
+                page: watching.page.page.to_string(),
+                server: all.first().map_or("", |(_, reading)| reading.server),
+                error: error.filter(|_| all.is_empty()),
+                readings: all.into_iter().map(|(at, reading)| (at, reading.values)).collect(),
+            }
+        });
+        tracks.collect()
+    }
+}
+
+impl PageWatch<CpuReading> {
     /// Usage of each process between two moments.
     pub(crate) fn loads(&self, from: Moment, to: Moment) -> Vec<ProcessLoad> {
         self.0
             .iter()
-            .map(|watching: &Watching| load(&watching.page, &watching.readings(), from, to))
+            .map(|watching: &Watching<_>| load(&watching.page, &watching.readings().all, from, to))
             .collect()
     }
 
@@ -91,27 +125,37 @@ impl PageWatch {
 }
 
 /// Polls a page, and keeps every successful reading.
-fn poll(page: &MetricsPage, readings: &Readings, clock: &MonotonicClock, over: &Receiver<()>) {
+fn poll<R: FromPage>(
+    page: &MetricsPage,
+    into: &Mutex<Readings<R>>,
+    clock: &MonotonicClock,
+    over: &Receiver<()>,
+) {
     let Ok(reader) = PageReader::new(page) else { return };
     loop {
-        if let Ok(reading) = reader.read() {
-            let mut readings = readings.lock().unwrap_or_else(PoisonError::into_inner);
-            readings.push((clock.now(), reading));
+        let reading = reader.read();
+        let mut readings = into.lock().unwrap_or_else(PoisonError::into_inner);
+        match reading {
+            Ok(reading) => readings.all.push((clock.now(), reading)),
+            Err(error) => readings.error = Some(error),
         }
+        drop(readings);
         if over.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout) {
             return;
         }
     }
 }
 
-impl Watching {
-    fn readings(&self) -> Vec<(Moment, PageReading)> {
+impl<R: FromPage> Watching<R> {
+    fn readings(&self) -> Readings<R> {
         self.readings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
 
+impl Watching<CpuReading> {
     /// The readings since `origin`.
     fn track(&self, origin: Moment) -> ProcessTrack {
-        let all = self.readings();
+        let all = self.readings().all;
         let since = all.iter().filter(|(at, _)| *at >= origin);
         ProcessTrack {
             name: self.page.name.clone(),
@@ -124,7 +168,7 @@ impl Watching {
 /// little of the time, or if the process restarted.
 fn load(
     watched: &WatchedPage,
-    readings: &[(Moment, PageReading)],
+    readings: &[(Moment, CpuReading)],
     from: Moment,
     to: Moment,
 ) -> ProcessLoad {
@@ -170,7 +214,7 @@ const fn whole(count: f64) -> u64 {
 
 /// The readings that count. A cAdvisor page repeats values that are seconds old, so the time of a
 /// value is known only when the value changes.
-fn changes(readings: &[(Moment, PageReading)]) -> Vec<(Moment, PageReading)> {
+fn changes(readings: &[(Moment, CpuReading)]) -> Vec<(Moment, CpuReading)> {
     let is_live = readings.first().is_none_or(|(_, first)| first.metric != CpuMetric::Container);
     if is_live {
         return readings.to_vec();
@@ -200,8 +244,8 @@ impl<'p> PageReader<'p> {
 
     /// # Errors
     /// Returns the reason why the page cannot be read, or the missing series, in words.
-    fn read(&self) -> Result<PageReading, String> {
-        self.page.read(&self.text()?)
+    fn read<R: FromPage>(&self) -> Result<R, String> {
+        R::read(self.page, &self.text()?)
     }
 
     /// The text of the page.
@@ -249,13 +293,13 @@ mod tests {
         WatchedPage { name: "gateway".to_owned(), page: url.parse().unwrap() }
     }
 
-    fn readings(metric: CpuMetric, cpu: &[f64]) -> Vec<(Moment, PageReading)> {
+    fn readings(metric: CpuMetric, cpu: &[f64]) -> Vec<(Moment, CpuReading)> {
         cpu.iter()
             .enumerate()
             .map(|(second, &cpu_s): (usize, &f64)| {
                 (
                     at(second as f64),
-                    PageReading {
+                    CpuReading {
                         metric,
                         cpu: Nanos::from_secs_f64(cpu_s),
                         cpus: Some(2.0),
@@ -312,13 +356,18 @@ mod tests {
         let page = watched(&format!("http://127.0.0.1:{port}/metrics"));
         page.check().unwrap();
         let clock = MonotonicClock::start();
-        let watch = PageWatch::start(std::slice::from_ref(&page), clock);
+        let watch = PageWatch::<CpuReading>::start(std::slice::from_ref(&page), clock);
         let (began, (_never, wait)) = (clock.now(), channel::<()>());
-        while watch.0[0].readings().len() < 3 && clock.now().since(began) < Nanos::from_secs(30) {
+        while watch.0[0].readings().all.len() < 3 && clock.now().since(began) < Nanos::from_secs(30)
+        {
             let _ = wait.recv_timeout(Duration::from_millis(50));
         }
-        let read: Vec<_> =
-            watch.0[0].readings().iter().map(|(_, page)| page.cpu.as_u64() / 1_000_000).collect();
+        let read: Vec<_> = watch.0[0]
+            .readings()
+            .all
+            .iter()
+            .map(|(_, page)| page.cpu.as_u64() / 1_000_000)
+            .collect();
         assert_eq!(read[..3], [100, 200, 300]);
         assert_eq!(watch.tracks(Moment::EPOCH)[0].readings.len(), read.len());
         let gone = watched("http://127.0.0.1:1/metrics").check().unwrap_err();

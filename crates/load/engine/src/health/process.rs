@@ -11,6 +11,7 @@ use plimsoll_metrics::{
 
 use super::cgroup::{self, CpuGroups, QuotaReading};
 use super::kernel::{CpuTicks, process};
+use super::metrics_page::CpuReading;
 use super::page_watch::PageWatch;
 use super::process_tree::{ProcessTree, TreeUse};
 use super::threads::{self, Threads};
@@ -179,7 +180,7 @@ impl Processes {
         now: Moment,
         stages: &[StageInfo],
         counted: &Snapshot,
-        pages: &PageWatch,
+        pages: &PageWatch<CpuReading>,
     ) -> (Vec<ProcessUse>, Vec<StageResources>) {
         self.read(now);
         let mut used = Vec::new();
@@ -236,7 +237,7 @@ impl Processes {
         &self,
         index: usize,
         stage: &StageInfo,
-        pages: &PageWatch,
+        pages: &PageWatch<CpuReading>,
     ) -> Option<StageResources> {
         let (before, after) = (self.readings.get(index)?, self.readings.get(index + 1)?);
         let wall_s = after.at.since(before.at).as_secs_f64();
@@ -357,6 +358,10 @@ pub(super) fn allowed_cpus(processes: impl Iterator<Item = u32>) -> Option<u32> 
 mod tests {
     use super::*;
 
+    fn none() -> PageWatch<CpuReading> {
+        PageWatch::start(&[], plimsoll_measure::MonotonicClock::start())
+    }
+
     /// A stage that is shorter than the time between two looks ends with a reading of its own.
     #[test]
     fn a_run_of_short_stages_has_a_track_from_its_start_to_its_end() {
@@ -391,8 +396,7 @@ mod tests {
             Processes::new(std::slice::from_ref(&watched), Some(child.id()), due.into_iter());
         (0..1_200).step_by(20).for_each(|ms| processes.read_if_due(at(ms)));
         let stages = [stage("w1", true), stage("1", false), stage("2", false)];
-        let (_, found) =
-            processes.finish(at(1_600), &stages, &Snapshot::new(), &PageWatch::default());
+        let (_, found) = processes.finish(at(1_600), &stages, &Snapshot::new(), &none());
         child.kill().unwrap();
         child.wait().unwrap();
         let names: Vec<_> = found.iter().map(|stage| stage.stage.as_str()).collect();
@@ -425,8 +429,7 @@ mod tests {
         child.wait().unwrap();
         processes.read_if_due(at(1_000));
         let stages = [stage("1", false)];
-        let (_, found) =
-            processes.finish(at(1_000), &stages, &Snapshot::new(), &PageWatch::default());
+        let (_, found) = processes.finish(at(1_000), &stages, &Snapshot::new(), &none());
         assert!(found[0].processes[0].gone && !found[0].processes[1].gone, "{found:?}");
     }
 }

@@ -68,6 +68,7 @@ fn sample(n: u64) -> Sample {
         shape: None,
         finish_reason: None,
         content: plimsoll_measure::AnswerContent::default(),
+        repeated_tokens: 0,
         usage_refused: false,
         affected: false,
         rpc: RpcReport::default(),

@@ -69,6 +69,7 @@ counters! {
     output_tokens_reported(Tokens): "Output tokens of completed requests, as the target reported them.";
     output_tokens_estimated(Tokens): "Output tokens of completed requests, counted as content events where the target reported none.";
     cached_tokens(Tokens): "Reported input tokens that were read from the target's prompt cache.";
+    repeated_tokens(Tokens): "Input tokens of shared prefixes (`prefix_pool`) that an earlier request, of the warm-up too, had sent to the same target; by their planned length, of completed requests.";
     reasoning_tokens(Tokens): "Reported output tokens that were spent on reasoning.";
     content_events(Events): "Content-bearing stream events received.";
     events_together(Events): "Part of `content_events`: received in the same read as the previous event. `itl` excludes the gap between the two.";
@@ -267,6 +268,7 @@ impl Counters {
             TokenSource::Estimated => self.output_tokens_estimated += output.count as u64,
         }
         self.cached_tokens += sample.usage.cached as u64;
+        self.repeated_tokens += sample.repeated_tokens as u64;
         self.reasoning_tokens += sample.usage.reasoning as u64;
     }
 

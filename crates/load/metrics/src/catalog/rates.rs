@@ -101,6 +101,12 @@ rates! {
     good_share = "good_share"(Share):
         "`good / goodput_judged`: the share of requests with a good answer that kept every bound of `goodput`."
         => |b| b.share_of(b.counters.good, b.counters.goodput_judged);
+    repeated_share = "repeated_share"(Share):
+        "`repeated_tokens` divided by the input tokens of completed requests: the share that a prefix cache could serve."
+        => |b| b.share_of(b.counters.repeated_tokens, b.counters.prompt_tokens_reported + b.counters.prompt_tokens_estimated);
+    cached_share = "cached_share"(Share):
+        "`cached_tokens / prompt_tokens_reported`: the share of the reported input tokens that the target read from its prompt cache."
+        => |b| b.share_of(b.counters.cached_tokens, b.counters.prompt_tokens_reported);
     policy_correctness = "policy_correctness"(Share):
         "`as_expected / judged`: the share of answered requests with the policy decision that their scenario expects."
         => |b| b.share_of(b.counters.as_expected, b.counters.judged);

@@ -1,7 +1,9 @@
 //! 2xx: what the target did.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measure::{ErrorClass, Side};
-use plimsoll_rules::number::{count, digits, seconds, share, time};
+use plimsoll_rules::number::{count, digits, percent, seconds, share, time};
 use plimsoll_rules::{Finding, Level};
 
 use super::outcomes::{self, words_of_failure};
@@ -9,6 +11,7 @@ use super::{by_target, measured, share_of, stage_name};
 use crate::catalog::Counters;
 use crate::results::Group;
 use crate::run_metadata::{RunEnd, TargetInfo};
+use crate::server_load::ServerLoad;
 use crate::summary::RunSummary;
 use crate::time_facts::TIMED_OUT;
 
@@ -16,6 +19,10 @@ use crate::time_facts::TIMED_OUT;
 const OPENINGS_SHARE: f64 = 0.01;
 /// As many may in any case.
 const FEW_OPENINGS: f64 = 10.0;
+/// Requests in a server's queue on average from which it is saturated.
+const QUEUED: f64 = 1.0;
+/// The used share of a KV cache from which it is full.
+const CACHE_FULL: f64 = 0.95;
 
 /// Whether so many requests failed that the target did: half of them, give or take chance.
 pub const fn half_failed(failed: u64, all: u64) -> bool {
@@ -44,6 +51,7 @@ pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
     found.extend(overload(summary));
     found.extend(changes(summary));
     found.extend(reopened(summary));
+    found.extend(saturated(summary));
     found
 }
 
@@ -226,6 +234,35 @@ fn changes(summary: &RunSummary) -> impl Iterator<Item = Finding> {
             .with("second", seconds(change.at_s))
             .of((!is_single).then_some(change.target.as_str()))
     })
+}
+
+/// Servers that queued or preempted requests or filled their KV cache, each in its worst stage.
+fn saturated(summary: &RunSummary) -> Vec<Finding> {
+    let mut worst: BTreeMap<&str, &ServerLoad> = BTreeMap::new();
+    for server in summary.servers.iter().filter(|server| !saturation(server).is_empty()) {
+        let waiting = |server: &ServerLoad| server.figure("requests_waiting").unwrap_or_default();
+        let known = worst.entry(&server.name).or_insert(server);
+        if waiting(server) > waiting(known) {
+            *known = server;
+        }
+    }
+    let found = worst.values().map(|server| {
+        let finding = Finding::new(214).with("server", &server.name).with("stage", &server.stage);
+        finding.with("evidence", saturation(server).join(", "))
+    });
+    found.collect()
+}
+
+/// What shows that a server was saturated, by its own metrics.
+fn saturation(server: &ServerLoad) -> Vec<String> {
+    let above = |key, least| server.figure(key).filter(|value| *value >= least);
+    let most = server.figure("requests_waiting_max").map(digits).unwrap_or_default();
+    let waiting = above("requests_waiting", QUEUED)
+        .map(|mean| format!("{} requests waiting on average (at most {most})", digits(mean)));
+    let full = above("kv_cache_used_max", CACHE_FULL)
+        .map(|used| format!("KV cache up to {} full", percent(used)));
+    let preempted = above("preemptions", 1.0).map(|n| format!("{} requests preempted", digits(n)));
+    [waiting, full, preempted].into_iter().flatten().collect()
 }
 
 /// Connections that were opened in a measured stage cost the target time, which a client with warm

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{StageId, TargetId};
+use plimsoll_measure::{Moment, StageId, TargetId};
 
 use super::compact::{self, CompactDistribution};
 use super::{Slice, TIMED, TimeSeries, Times};
@@ -16,6 +16,7 @@ use crate::quantile::QUANTILES;
 use crate::results::DistributionSummary;
 use crate::results::distribution_summary::Ends;
 use crate::run_metadata::RunMetadata;
+use crate::server_load::ServerTrack;
 use crate::time_facts::TimeFacts;
 use crate::timeline::{
     RunTimeline, SCHEMA, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes, bins,
@@ -86,6 +87,19 @@ impl TimeRecord {
         let moments: Vec<_> = targets.map(|target| series.moments(target, metadata)).collect();
         record.facts = TimeFacts::collect(&record.timeline, metadata, &moments);
         Ok(record)
+    }
+
+    /// Adds the figures of servers to each interval.
+    #[must_use]
+    pub fn with_servers(mut self, series: &TimeSeries, servers: &[ServerTrack]) -> Self {
+        let origin_s = series.origin().since(Moment::EPOCH).as_secs_f64();
+        for interval in &mut self.timeline.intervals {
+            let from_s = origin_s + interval.start_s;
+            let to_s = from_s + interval.length_s;
+            let figures = servers.iter().map(|one| (one.name.clone(), one.figures(from_s, to_s)));
+            interval.servers = figures.filter(|(_, figures)| !figures.is_empty()).collect();
+        }
+        self
     }
 
     fn fill(&mut self, series: &TimeSeries) -> Result<(), MetricsError> {

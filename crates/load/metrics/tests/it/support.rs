@@ -60,6 +60,7 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
         shape: None,
         finish_reason: None,
         content: plimsoll_measure::AnswerContent::default(),
+        repeated_tokens: 0,
         usage_refused: false,
         affected: false,
         rpc: plimsoll_measure::RpcReport::default(),

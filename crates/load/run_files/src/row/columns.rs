@@ -116,6 +116,8 @@ pub struct ParsedRow {
     #[serde(default)]
     pub cached_tokens: u32,
     #[serde(default)]
+    pub repeated_tokens: u32,
+    #[serde(default)]
     pub reasoning_tokens: u32,
     #[serde(default)]
     pub usage_refused: bool,

@@ -81,6 +81,7 @@ impl ParsedRow {
             policy_decision: self.policy_decision,
             expected: self.expected,
             usage: self.usage(),
+            repeated_tokens: self.repeated_tokens,
             events: self.events,
             gaps: self.gaps(),
             shape: StreamShape::ALL

@@ -241,6 +241,9 @@ fn usage(object: &mut JsonObject<'_>, sample: &Sample) {
     if usage.cached > 0 {
         object.number(key!("cached_tokens"), usage.cached.into());
     }
+    if sample.repeated_tokens > 0 {
+        object.number(key!("repeated_tokens"), sample.repeated_tokens.into());
+    }
     if usage.reasoning > 0 {
         object.number(key!("reasoning_tokens"), usage.reasoning.into());
     }

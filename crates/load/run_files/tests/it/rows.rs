@@ -148,6 +148,7 @@ fn full_row() -> String {
             time: phase,
             ..ServerReport::default()
         },
+        repeated_tokens: 40,
         usage_refused: true,
         affected: false,
         operation: Some(Operation::CallTool),

@@ -141,7 +141,7 @@ fn a_synthetic_system_prompt_is_of_its_size_and_the_same_everywhere() {
 
 #[test]
 fn prefixes_come_first_and_are_shared() {
-    let prefix_pool = Some(PrefixPool { count: 3, approx_tokens: 600 });
+    let prefix_pool = Some(PrefixPool { share: 1.0, count: 3, approx_tokens: 600 });
     let spec = ScenarioSpec {
         prefix_pool,
         cache_mode: CacheMode::Bust,
@@ -170,7 +170,7 @@ fn prefixes_come_first_and_are_shared() {
 
 #[test]
 fn prefixes_stand_before_the_system_prompt_where_there_is_one() {
-    let prefix_pool = Some(PrefixPool { count: 1, approx_tokens: 50 });
+    let prefix_pool = Some(PrefixPool { share: 1.0, count: 1, approx_tokens: 50 });
     let system = Some(SystemPrompt::Text("Be kind.".to_owned()));
     let spec = ScenarioSpec { prefix_pool, system, cache_mode: CacheMode::Bust, ..scenario() };
     let talk = conversation(&spec);

@@ -26,7 +26,7 @@ fn every_fault_is_reported_with_its_key_and_fix() {
         let (headers, body) = (BTreeMap::new(), String::new());
         Some(HttpSpec { method, path, headers, body, body_file: None, expect: None })
     };
-    let pool = |count, approx_tokens| Some(PrefixPool { count, approx_tokens });
+    let pool = |count, approx_tokens| Some(PrefixPool { share: 1.0, count, approx_tokens });
     let swapped = DurationSpec::Uniform { min: Nanos::from_secs(2), max: Nanos::from_secs(1) };
     let no_spread = DurationSpec::Lognormal { median: Nanos::ZERO, p95: Nanos::from_secs(1) };
     for (spec, part) in vec![

@@ -75,7 +75,7 @@ fn http(path: &str, body: &str) -> ScenarioSpec {
 #[test]
 fn requests_of_a_block_differ_in_nothing_but_ids_of_equal_length() {
     let bust = ScenarioSpec { cache_mode: CacheMode::Bust, ..scenario() };
-    let prefixes = Some(PrefixPool { count: 5, approx_tokens: 90 });
+    let prefixes = Some(PrefixPool { share: 1.0, count: 5, approx_tokens: 90 });
     let pool = Content::Pool { prompts: (0..50).map(|n| format!("prompt {n}")).collect() };
     for (name, spec, ids) in [
         ("pool", ScenarioSpec { content: pool, ..bust.clone() }, true),
@@ -114,7 +114,7 @@ fn requests_of_a_block_differ_in_nothing_but_ids_of_equal_length() {
 fn shared_prefixes_are_shared_on_one_target_and_never_between_two() {
     let spec = ScenarioSpec {
         cache_mode: CacheMode::Bust,
-        prefix_pool: Some(PrefixPool { count: 1, approx_tokens: 50 }),
+        prefix_pool: Some(PrefixPool { share: 1.0, count: 1, approx_tokens: 50 }),
         ..scenario()
     };
     let workload = workload(&spec);

@@ -79,7 +79,7 @@ fn prompts_are_exactly_of_their_size_by_the_tokenizer() {
 fn prefixes_add_their_size() {
     let folder = TempDir::new().unwrap();
     let file = byte_level(&folder);
-    let prefix_pool = Some(PrefixPool { count: 2, approx_tokens: 300 });
+    let prefix_pool = Some(PrefixPool { share: 1.0, count: 2, approx_tokens: 300 });
     let spec = ScenarioSpec { prefix_pool, content: sized(100), ..scenario() };
     for prompt in prompts(&file, &spec, 5) {
         assert_eq!(count(&file, &prompt), 400);

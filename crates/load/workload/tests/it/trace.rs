@@ -251,7 +251,7 @@ fn a_row_sets_the_lengths_of_one_turn() {
     let spec = ScenarioSpec {
         turns: 5,
         system: Some(SystemPrompt::Synthetic { approx_tokens: 100 }),
-        prefix_pool: Some(PrefixPool { count: 2, approx_tokens: 100 }),
+        prefix_pool: Some(PrefixPool { share: 1.0, count: 2, approx_tokens: 100 }),
         cache_mode: CacheMode::Bust,
         ..scenario()
     };

@@ -86,6 +86,7 @@ fn sample(second: u64, index: u64, target: u16) -> Sample {
         shape: None,
         finish_reason: None,
         content: plimsoll_measure::AnswerContent::default(),
+        repeated_tokens: 0,
         usage_refused: false,
         affected: false,
         rpc: plimsoll_measure::RpcReport::default(),

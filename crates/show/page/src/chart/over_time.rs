@@ -1,6 +1,9 @@
 //! Charts over time: percentiles of times, and rates with errors.
 
-use plimsoll_metrics::{Metric, RunSummary, RunTimeline, TimelineGroup, TimelineInterval};
+use plimsoll_metrics::{
+    Metric, RunSummary, RunTimeline, ServerFigure, TimelineGroup, TimelineInterval,
+};
+use plimsoll_report::figure_text;
 use plimsoll_report::format::digits;
 use serde_json::{Value, json};
 
@@ -70,4 +73,29 @@ pub(super) fn rates(timeline: &RunTimeline) -> Chart {
     }
     let spec = include_str!("../../assets/charts/rates.json");
     Chart::named("rates", "", spec, &rows).with("warmup", warmup(timeline))
+}
+
+/// The figures of servers by their own metrics: requests, caches, tokens.
+pub(super) fn servers(timeline: &RunTimeline) -> Vec<Chart> {
+    let ids = ["server-queue", "server-cache", "server-tokens"];
+    ids.into_iter().filter_map(|id| of_servers(id, timeline)).collect()
+}
+
+fn of_servers(id: &str, timeline: &RunTimeline) -> Option<Chart> {
+    let mut rows = Rows::named(id);
+    let of_each = timeline.intervals.iter().flat_map(|interval| {
+        interval.servers.iter().map(move |(server, figures)| (interval, server, figures))
+    });
+    for (interval, server, figures) in of_each {
+        let own = ServerFigure::all().filter(|figure| figure.chart == id);
+        let known = own.filter_map(|figure| Some((figure, *figures.get(figure.key)?)));
+        rows.cells.extend(known.map(|(figure, value)| {
+            let drawn = value * if figure.format == "share" { 100.0 } else { 1.0 };
+            let value = Cell::new(drawn, figure_text(figure, value));
+            vec![start_of(interval), Cell::text(server), Cell::text(figure.title), value]
+        }));
+    }
+    let spec = include_str!("../../assets/charts/server.json");
+    let chart = Chart::named(id, "", spec, &rows).with("warmup", warmup(timeline));
+    (!rows.cells.is_empty()).then_some(chart)
 }
