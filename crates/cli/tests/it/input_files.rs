@@ -26,7 +26,6 @@ const NAMED: [&[&str]; 12] = [
     &["mock", "--config", "FILE"],
     &["gateway", "--config", "FILE"],
     &["suite", "beside", "FILE", "FILE"],
-    &["audit", "FILE"],
     &["join", "RUN", "--log", "FILE"],
     &["why", "RUN", "--join", "FILE"],
     &["http", "http://127.0.0.1:1", "--body", "@FILE"],
