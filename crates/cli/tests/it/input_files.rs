@@ -20,7 +20,7 @@ const OF_A_RUN: [(&str, &[&str]); 4] = [
 ];
 
 /// Files named by a user.
-const NAMED: [&[&str]; 12] = [
+const NAMED: [&[&str]; 11] = [
     &["run", "FILE", "--target", "http://127.0.0.1:1"],
     &["profile", "check", "FILE"],
     &["mock", "--config", "FILE"],
