@@ -246,6 +246,7 @@ mod tests {
             references: Vec::new(),
             skipped: Vec::new(),
             missing: Vec::new(),
+            refused: false,
         }
     }
 
