@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use anyhow::Context as _;
 use nix::errno::Errno;
 use nix::sys::stat::{SFlag, fstat};
 use plimsoll_plan::redacted_urls;
@@ -71,6 +72,12 @@ pub(crate) fn full_style(columns: usize) -> Style {
 /// Prints a screen.
 pub(crate) fn print_screen(screen: &Screen) -> io::Result<()> {
     print(&screen.text(screen_style()))
+}
+
+/// Writes a result as `JUnit` XML, if that is wanted.
+pub(crate) fn write_junit(path: Option<&Path>, screen: &Screen) -> anyhow::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    std::fs::write(path, screen.junit()?).with_context(|| cannot_write(path))
 }
 
 /// Prints what stands below a full report: the files and the verdict.

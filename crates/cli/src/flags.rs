@@ -68,6 +68,9 @@ impl FolderFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct RunFlags {
+    /// Write the verdict, the thresholds and the findings as XML for `JUnit`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    junit: Option<PathBuf>,
     /// Do not send probe requests before the load
     #[arg(long)]
     no_probe: bool,
@@ -281,6 +284,7 @@ impl RunFlags {
             profile: None,
             until_saturated: false,
             show: if self.json.json { Show::Json } else { self.screen.show() },
+            junit: self.junit.clone(),
         }
     }
 }

@@ -74,7 +74,7 @@ fn run(
     drop(adding);
     let whole = merged.and_then(|mut whole| {
         whole.summary.ignore(&options.ignored);
-        whole.print(options.show)?;
+        whole.print(options.show, options.junit.as_deref())?;
         whole.check_written()?;
         place.tidy(&whole)?;
         Ok(whole)

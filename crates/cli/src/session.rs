@@ -1,5 +1,7 @@
 //! One run from its plan to its report: what `run`, `demo` and `http` have in common.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use plimsoll_calibrate::Record;
 use plimsoll_compare::plan::hash as plan_hash;
@@ -66,6 +68,8 @@ pub(crate) struct RunOptions {
     pub(crate) until_saturated: bool,
     /// How much of the result is printed.
     pub(crate) show: Show,
+    /// The file for the result as `JUnit` XML.
+    pub(crate) junit: Option<PathBuf>,
 }
 
 /// How a run or a shard is started.
@@ -359,6 +363,7 @@ impl Session {
             screen.file(NO_FILES);
         }
         result.print(&screen, options.show)?;
+        console::write_junit(options.junit.as_deref(), &screen)?;
         if let Some(run_dir) = &measured.run_dir {
             result.write(run_dir, &measured.record)?;
             if let Some(profile) = &options.profile {

@@ -180,7 +180,8 @@ mod tests {
             message: "429 (sk-1234)".to_owned(),
             fatal: false,
         };
-        let probe = ProbeReport { requests: 1, findings: vec![finding], answers: Vec::new() };
+        let mut probe = ProbeReport::default();
+        (probe.requests, probe.findings) = (1, vec![finding]);
         for (profile, note) in [
             ("minimal", "probe: a:1: 429 (<redacted>)"),
             ("realistic", "probe: a:1 (scenario s): 429 (<redacted>)"),

@@ -73,6 +73,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         until_saturated: false,
         // Both results share a screen.
         show: if show == Show::Screen { Show::Nothing } else { show },
+        junit: None,
     };
     let finished = session.run_plan(plan, &options)?;
     let mut screen = run_screen(&finished.summary, finished.rest);

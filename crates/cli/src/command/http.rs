@@ -114,6 +114,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     options.launch = part.launch;
     let several = urls.len() > 1;
     let json = options.show == Show::Json;
+    let junit = if several { options.junit.take() } else { None };
     if several && options.show != Show::Full {
         options.show = Show::Nothing;
     }
@@ -132,11 +133,13 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     // Measured results are shown even if a later run failed.
     if several && !finished.is_empty() {
+        let both = table::side_by_side(&urls, &finished);
+        console::write_junit(junit.as_deref(), &both)?;
         if json {
             let levels: Vec<_> = finished.iter().map(|run| Levels::new(&run.summary)).collect();
             console::print(&levels_json(&levels)?)?;
         } else {
-            console::print_screen(&table::side_by_side(&urls, &finished))?;
+            console::print_screen(&both)?;
         }
     }
     session.linger();

@@ -125,7 +125,7 @@ impl SearchFlags {
         let least = settings.prove_s.mul_add(1.25, LEAST_SEARCH_S);
         match self.budget {
             Some(budget) if budget.as_secs_f64() < least => Err(UsageError(format!(
-                "--budget {budget} is too short for a search: allow {least:.0}s, or shorten --confirm"
+                "--budget {budget} is too short for a search: allow {least:.0}s"
             ))),
             _ => Ok(settings),
         }

@@ -60,7 +60,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         lost_at_most: flags.lost_at_most,
     };
     let mut whole = merge(&flags.folders, asked, Some(&options))?;
-    whole.print(flags.screen.show())?;
+    whole.print(flags.screen.show(), None)?;
     whole.check_written()?;
     Ok(whole.result().exit(flags.allow_invalid))
 }
@@ -114,9 +114,11 @@ impl Whole {
     }
 
     /// Prints the result.
-    pub(crate) fn print(&self, show: Show) -> Result<()> {
+    pub(crate) fn print(&self, show: Show, junit: Option<&Path>) -> Result<()> {
         let result = self.result();
-        result.print(&result.screen(self.rest()), show)
+        let screen = result.screen(self.rest());
+        result.print(&screen, show)?;
+        console::write_junit(junit, &screen)
     }
 }
 

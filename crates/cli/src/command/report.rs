@@ -76,6 +76,10 @@ enum Format {
     Prometheus,
     Timeline,
     Markdown,
+    /// Test cases for CI
+    Junit,
+    /// Annotations for GitHub Actions
+    Github,
 }
 
 /// Prints the report.
@@ -115,7 +119,9 @@ fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
     let screen = result.screen(rest(folder));
     match flags.output() {
         Output::Screen => console::print_screen(&screen)?,
-        Output::Data(Format::Markdown) => console::print(&screen.markdown(""))?,
+        Output::Data(format @ (Format::Markdown | Format::Junit | Format::Github)) => {
+            console::print(&of_screen(&screen, format)?)?;
+        }
         Output::Text | Output::Data(Format::Text) => result.print(&screen, Show::Full)?,
         Output::Page => {
             let exemplars = exemplars(folder)?;
@@ -139,6 +145,15 @@ fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
     Ok(Exit::of_report(&summary))
 }
 
+/// A form of a result that is made from its screen alone.
+fn of_screen(screen: &Screen, format: Format) -> Result<String> {
+    Ok(match format {
+        Format::Junit => screen.junit()?,
+        Format::Github => screen.annotations(),
+        _ => screen.markdown(""),
+    })
+}
+
 /// Location of the details that a screen leaves out.
 fn rest(folder: &Path) -> Rest {
     run_result::rest(Some(folder))
@@ -160,9 +175,13 @@ fn of_stored(
         Output::Text | Output::Data(Format::Text) => console::print(&text)?,
         Output::Page => console::print(&page)?,
         Output::Data(Format::Json) => console::print(&String::from_utf8_lossy(&bytes))?,
-        Output::Data(Format::Markdown) => console::print(&screen.markdown(""))?,
+        Output::Data(format @ (Format::Markdown | Format::Junit | Format::Github)) => {
+            console::print(&of_screen(&screen, format)?)?;
+        }
         Output::Data(Format::Levels | Format::Csv | Format::Prometheus | Format::Timeline) => {
-            let why = format!("a {kind} has the formats text, json and markdown, and --html");
+            let why = format!(
+                "a {kind} has the formats text, json, markdown, junit and github, and --html"
+            );
             return Err(UsageError(why).into());
         }
     }

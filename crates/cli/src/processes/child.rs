@@ -91,7 +91,8 @@ impl ChildOrder {
         let start = Some(CommonStart { at: StartAt::AllReady(LEAD), limit: LONGEST_WAIT });
         let (id, stop_on_loss) = (self.launch.clone(), self.stop_on_loss);
         let launch = Launch { id, start, stop_on_loss, ..Launch::default() };
-        let options = RunOptions { output: Some(output), launch, show: Show::Nothing, ..options };
+        let (output, show) = (Some(output), Show::Nothing);
+        let options = RunOptions { output, launch, show, junit: None, ..options };
         Ok((session, options))
     }
 }

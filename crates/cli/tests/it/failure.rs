@@ -78,6 +78,19 @@ fn a_target_that_hangs_fails_its_run() {
     }
 }
 
+/// A server that accepts connections and never answers ends a load of 60 s after 10 s.
+#[test]
+fn a_target_that_hangs_ends_the_load() {
+    let fixture = Fixture::with(FAST);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let output = fixture.plimsoll(&["http", &url, "-c", "2", "-d", "60s", "--no-probe"]).expect(1);
+    let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("no request succeeded after 0 s, until 1"), "{text}");
+    let verdict = output.expect_screen();
+    assert!(verdict.starts_with("FAIL: 2 of 2 requests (100%) failed: no response"), "{verdict}");
+}
+
 #[test]
 fn an_unwritable_output_folder_is_an_error_before_any_request() {
     let fixture = Fixture::with(FAST);

@@ -7,9 +7,14 @@ use crate::support::{FAST, Fixture};
 #[test]
 fn every_format_prints_the_file_that_the_run_wrote() {
     let fixture = Fixture::with(FAST);
-    let ended = fixture.run(&["minimal", "--stages", "2:300ms"]).expect(0);
+    let ended = fixture.run(&["minimal", "--stages", "2:300ms", "--junit", "junit.xml"]).expect(0);
     let run = fixture.only_run();
     let folder = run.to_str().unwrap();
+    let junit = fixture.plimsoll(&["report", folder, "--format", "junit"]).expect(0).stdout;
+    assert_eq!(junit, fs::read_to_string(fixture.folder.path().join("junit.xml")).unwrap());
+    assert!(junit.contains("<testcase name=\"verdict\" classname=\"plimsoll\">"), "{junit}");
+    let github = fixture.plimsoll(&["report", folder, "--format", "github"]).expect(0).stdout;
+    assert!(github.lines().all(|line| line.starts_with("::warning title=plimsoll: ")), "{github}");
     // Without a format, the report is the final screen of the command.
     let screen = fixture.plimsoll(&["report", folder]).expect(0);
     assert_eq!(screen.stdout.lines().last(), ended.stdout.lines().last());

@@ -89,7 +89,7 @@ pub struct AtLeast {
 impl AtLeast {
     /// Judges a required load by the ends of the capacity.
     pub fn judge(load: f64, found: &Found) -> Self {
-        let state = if found.low.is_some_and(|low| low >= load) {
+        let state = if found.low.is_some_and(|low| low >= load) && found.kept_only_s.is_none() {
             State::Kept
         } else if found.high.is_some_and(|high| high < load) {
             State::Missed
@@ -136,6 +136,9 @@ impl TargetKnee {
         let is_failed = findings.iter().any(|finding| finding.level == Level::Fail);
         let verdict = match (at_least.map(|required| required.state), knee.kind) {
             _ if is_failed => Verdict::Fail,
+            (None, Kind::Between | Kind::AtLeast) if knee.kept_only_s.is_some() => {
+                Verdict::Inconclusive
+            }
             (Some(State::Kept), _) | (None, Kind::Between | Kind::AtLeast) => Verdict::Pass,
             (Some(State::Missed), _) => Verdict::Fail,
             (None, Kind::Below) if search.is_lowest_missed() => Verdict::Fail,

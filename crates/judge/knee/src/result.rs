@@ -1,7 +1,7 @@
 //! The result of a search.
 
 use plimsoll_measure::named_enum;
-use plimsoll_report::format::digits;
+use plimsoll_report::format::{digits, seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,10 @@ pub struct Found {
     pub kept: Option<f64>,
     /// Lowest load that was proven to miss it.
     pub missed: Option<f64>,
+    /// Total length of the probes at `kept` in seconds, if they were too short to show a steady
+    /// state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_only_s: Option<f64>,
 }
 
 impl Found {
@@ -70,12 +74,16 @@ impl Found {
             (None, None) => Kind::Unknown,
         };
         let low = kept.map(|kept| whole(kept / half));
-        Self { kind, low, high: missed.map(|missed| whole(missed * half)), kept, missed }
+        let high = missed.map(|missed| whole(missed * half));
+        Self { kind, low, high, kept, missed, kept_only_s: None }
     }
 
-    /// `between 61.2/s and 77.8/s`, `at least 477/s`, `below 10.5/s`, `unknown`.
+    /// `between 61.2/s and 77.8/s`, `at least 477/s`, `below 10.5/s`, `unknown`;
+    /// `at least 32.9/s (for 10s only)` after short probes.
     pub fn text(&self, text: impl Fn(f64) -> String) -> String {
-        match (self.low.map(&text), self.high.map(&text)) {
+        let only = self.kept_only_s.map(|only| format!(" (for {} only)", seconds(only.round())));
+        let low = self.low.map(|low| text(low) + &only.unwrap_or_default());
+        match (low, self.high.map(&text)) {
             (Some(low), Some(high)) => format!("between {low} and {high}"),
             (Some(low), None) => format!("at least {low}"),
             (None, Some(high)) => format!("below {high}"),

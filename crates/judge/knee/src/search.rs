@@ -46,10 +46,13 @@ impl Settings {
     /// Creates settings with defaults.
     pub const fn new(share: f64, from: f64) -> Self {
         let load = Load::RequestsPerSecond;
-        Self { share, from, to: 1e7, load, step: 0.1, budget_s: None, prove_s: 30.0 }
+        Self { share, from, to: 1e7, load, step: 0.1, budget_s: None, prove_s: STEADY_S }
     }
 }
 
+/// Minimum length of a probe that shows the steady state, in seconds: near saturation a queue needs
+/// some ten seconds to build up.
+const STEADY_S: f64 = 30.0;
 /// Default time budget, in seconds and in response times.
 const BUDGET_S: f64 = 300.0;
 const BUDGET_ANSWERS: f64 = 180.0;
@@ -328,7 +331,15 @@ impl Search {
         let (kept, missed) = self.ends();
         let load = |level: Option<usize>| Some(self.climb.loads()[level?]);
         let half = (1.0 + self.settings.step).sqrt();
-        Found::new(load(kept), load(missed), half, self.settings.load == Load::VirtualUsers)
+        let is_whole = self.settings.load == Load::VirtualUsers;
+        let proofs = |load: f64| {
+            let probes = self.probes.iter();
+            probes.filter(move |probe| probe.phase == Phase::Prove && same(probe.load, load))
+        };
+        let is_short = |load: &f64| proofs(*load).any(|probe| probe.seconds < STEADY_S);
+        let short = load(kept).filter(is_short);
+        let kept_only_s = short.map(|load| proofs(load).map(|probe| probe.seconds).sum());
+        Found { kept_only_s, ..Found::new(load(kept), load(missed), half, is_whole) }
     }
 
     /// Whether the lowest load was proven to miss the objective.
@@ -340,7 +351,8 @@ impl Search {
     pub fn findings(&self) -> Vec<Finding> {
         let found = self.found();
         let stopped = self.stopped.as_ref().map(|stop| self.target_down(stop));
-        let is_open = stopped.is_none() && (found.kept.is_none() || found.missed.is_none());
+        let is_between = found.kept.is_some() && found.missed.is_some();
+        let is_open = stopped.is_none() && (!is_between || found.kept_only_s.is_some());
         stopped.into_iter().chain(self.capacity_open(found).filter(|_| is_open)).collect()
     }
 
@@ -365,6 +377,10 @@ impl Search {
         let text = |load: f64| self.settings.load.text(load);
         let finding = Finding::new(604).with("capacity", found.text(text));
         let loads = self.climb.loads();
+        if let (Some(load), Some(only)) = (found.kept, found.kept_only_s) {
+            let finding = finding.with("kept", text(load)).with("only", seconds(only.round()));
+            return Some(finding.with("steady", seconds(STEADY_S)));
+        }
         if let Some(next) = self.unaffordable {
             let total = next.seconds + next.warmup_s;
             let needed = ((self.spent_s() + MORE_PROOFS * total) / 60.0).ceil();

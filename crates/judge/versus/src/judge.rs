@@ -1,7 +1,7 @@
 //! Judges one round: from blocks to a result.
 
 use plimsoll_measure::{Block, Nanos};
-use plimsoll_metrics::{Bound, Comparison};
+use plimsoll_metrics::{Bound, Comparison, Judgement};
 use plimsoll_report::format;
 use plimsoll_rules::{Finding, Level};
 use plimsoll_stats::Looks;
@@ -178,27 +178,25 @@ pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) 
         .iter()
         .filter_map(|target| Some((&*target.name, target.own(versus.headline)?.p50_between_ns?)));
     let Some((best, median)) = medians.min_by(|a, b| a.1.1.total_cmp(&b.1.1)) else {
-        return (Vec::new(), vec!["no target has a median".to_owned()]);
+        return (Vec::new(), vec!["no target has a median: too few requests completed".to_owned()]);
     };
     let (mut worse, mut unknown) = (Vec::new(), Vec::new());
     let limit = format::percent(margin);
     for target in judged.iter().filter(|target| target.name != best) {
         let name = &target.name;
-        match keeps(
-            |among| against(versus, name, best, among),
-            [median.0, median.1],
-            margin,
-            judged.len() - 1,
-        ) {
-            Some(true) => {}
-            Some(false) => worse.push(format!("{name} is worse than {best} by more than {limit}")),
-            None => unknown.push(format!(
-                "inconclusive whether {name} is worse than {best} by more than {limit}"
-            )),
+        match keeps(versus, [name, best], [median.0, median.1], margin, judged.len() - 1) {
+            Judgement::Pass => {}
+            Judgement::Fail => {
+                worse.push(format!("{name} is worse than {best} by more than {limit}"));
+            }
+            Judgement::Inconclusive(why) => {
+                unknown
+                    .push(format!("{name} may be worse than {best} by more than {limit}: {why}"));
+            }
         }
     }
     if judged.len() < 2 {
-        unknown.push(format!("no target can be compared with {best}"));
+        unknown.push(format!("the margin needs a second target beside {best}"));
     }
     (worse, unknown)
 }
@@ -206,30 +204,40 @@ pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) 
 /// Whether a target's difference to the best one is within the margin: a share of the best one's
 /// median, which itself is known only within the measurement error.
 fn keeps(
-    added: impl Fn(usize) -> Option<[f64; 2]>,
-    median: [f64; 2],
+    versus: &Versus,
+    [name, best]: [&str; 2],
+    [least, most]: [f64; 2],
     margin: f64,
     among: usize,
-) -> Option<bool> {
-    let [least, most] = median;
-    let between = added(1)?;
+) -> Judgement {
+    let difference = |target, reference| {
+        versus.difference(target, reference, versus.headline, Kind::Added, "p50")
+    };
+    let (own, reverse) = (difference(name, best), difference(best, name));
+    let added = |among| {
+        let limits = own.and_then(|found| found.limits_among(among));
+        let reverse = || reverse?.limits_among(among).map(|[low, high]| [-high, -low]);
+        limits.or_else(reverse)
+    };
+    let Some(between) = added(1) else {
+        let refused = own.or(reverse).and_then(|found| found.refused.clone());
+        let none = format!("no request completed on both {name} and {best}");
+        return Judgement::Inconclusive(refused.unwrap_or(none));
+    };
     let bound = Bound::new(Comparison::AtMost, 0.0);
-    bound.judge(
+    let kept = bound.judge(
         |among| {
             let [low, high] = added(among).unwrap_or(between);
             [low - most * margin, high - least * margin]
         },
         among,
-    )
-}
-
-/// Limits of the median difference between `name` and `best`, as one of `among` tests.
-fn against(versus: &Versus, name: &str, best: &str, among: usize) -> Option<[f64; 2]> {
-    let headline = versus.headline;
-    let median = |target, reference| {
-        versus.difference(target, reference, headline, Kind::Added, "p50")?.limits_among(among)
-    };
-    median(name, best).or_else(|| median(best, name).map(|[low, high]| [-high, -low]))
+    );
+    Judgement::new(kept, || {
+        let [low, high] = between.map(|nanos| nanos / 1e6);
+        let added = format::difference(f64::midpoint(low, high), low, high);
+        let allowed = format::time(f64::midpoint(least, most) * margin / 1e6);
+        format!("it adds {added}, and {allowed} are allowed")
+    })
 }
 
 #[cfg(test)]

@@ -185,7 +185,7 @@ pub struct TargetResult {
     /// Error message of failed turns, from the target or its connection: the first one of the most
     /// frequent kind.
     pub failure: Option<String>,
-    /// Present if the target was down: it failed all turns, at least half of them, or every turn
+    /// Present if the target was down: it failed all turns, at least 45 % of them, or every turn
     /// from some time to the end. The comparison then fails.
     pub outage: Option<Outage>,
 }
@@ -468,7 +468,7 @@ impl Versus {
         let is_bounded = self.margin.is_some() || !self.thresholds.is_empty();
         let unlike = self.other_answers().next().filter(|_| is_bounded);
         doubtful
-            .or_else(|| unlike.map(|finding| finding.text()))
+            .or_else(|| unlike.map(|finding| finding.text().trim_end_matches('.').to_owned()))
             .map_or(Judgement::Pass, Judgement::Inconclusive)
     }
 }

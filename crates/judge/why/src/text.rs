@@ -1,9 +1,7 @@
-//! The bottleneck as text: at most 24 lines of 80 columns.
+//! The bottleneck as text of 80 columns.
 
 use plimsoll_metrics::{LoadModel, ProcessLoad};
-use plimsoll_report::format::{
-    DASH, count, cut, digits, or_dash, percent, rate, time, wrap_at_most,
-};
+use plimsoll_report::format::{DASH, count, cut, digits, or_dash, percent, rate, time, wrap};
 use plimsoll_report::printable;
 use plimsoll_report::table::{Layout, Table};
 
@@ -11,8 +9,6 @@ use crate::cpu;
 use crate::result::{Load, Observed, Split, State, TtfbParts, Why};
 
 const WIDTH: usize = 80;
-/// Maximum number of lines, so that the text fits a terminal with its prompt.
-const LINES: usize = 24;
 /// Maximum number of processes listed; any others are counted.
 const LISTED: usize = 8;
 /// Width of the name column.
@@ -22,7 +18,7 @@ const NAME: usize = 24;
 pub fn text(why: &Why) -> String {
     let mut lines = match &why.finding {
         Some(finding) => {
-            let mut lines = wrap_at_most(&finding.text(), WIDTH, 3);
+            let mut lines = wrap(&finding.text(), WIDTH);
             lines.extend(labelled("fix", &finding.fix()));
             lines
         }
@@ -37,14 +33,14 @@ pub fn text(why: &Why) -> String {
     let reason = why.no_split.map(|reason| reason.name().replace('_', " "));
     lines.extend(reason.iter().flat_map(|reason| labelled("no split", reason)));
     lines.extend(why.own_word.iter().flat_map(|own| shown(&of_own_word(own))));
-    lines.truncate(LINES);
     printable(&(lines.join("\n") + "\n")).into_owned()
 }
 
 fn labelled(label: &str, text: &str) -> Vec<String> {
     let lead = format!("  {label}: ");
-    let lines = wrap_at_most(text, WIDTH - lead.len(), 2).into_iter();
-    lines.map(|line| format!("{}{line}", if line.is_empty() { "" } else { &lead })).collect()
+    let lines = wrap(text, WIDTH - lead.len()).into_iter().enumerate();
+    let indent = " ".repeat(lead.len());
+    lines.map(|(at, line)| (if at == 0 { &lead } else { &indent }).clone() + &line).collect()
 }
 
 fn shown(table: &Table) -> Vec<String> {

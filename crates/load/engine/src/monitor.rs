@@ -13,7 +13,7 @@ use crate::health::{HostLog, Peaks};
 use crate::pairs::BlockOutput;
 use crate::prepared::PreparedRun;
 use crate::progress::Progress;
-use crate::target_watch::{SuccessWatch, TargetWatch};
+use crate::target_watch::{SuccessWatch, TargetWatch, patience, silent_since};
 use crate::ticker::Interval;
 
 /// Time between checks whether the processes are due to be read.
@@ -37,6 +37,8 @@ pub(crate) struct RunMonitor<'r> {
     pub(crate) host: HostLog,
     pub(crate) blocks: BlockOutput,
     failing: TargetWatch,
+    /// By target: how long it may be silent.
+    patience: Vec<Nanos>,
     /// State of a run that ends when no request succeeds any more.
     pub(crate) success: Option<SuccessWatch>,
     /// Why the run was stopped, if nothing succeeded any more.
@@ -73,6 +75,7 @@ impl<'r> RunMonitor<'r> {
             host: HostLog::default(),
             blocks: BlockOutput::default(),
             failing: TargetWatch::new(targets),
+            patience: patience(run),
             success: None,
             stopped: None,
             taken_out: vec![None; targets],
@@ -125,13 +128,19 @@ impl<'r> RunMonitor<'r> {
         observe: &mut dyn FnMut(&Progress<'_>),
     ) {
         let in_flight = round.iter().map(|interval| interval.in_flight).sum();
-        let oldest = round.iter().filter_map(|interval| interval.oldest).min();
+        let oldest = round.iter().flat_map(|interval| &interval.oldest).flatten().min().copied();
+        let silent = silent_since(&round, self.origin, self.patience.len());
         let counted = merged(round);
         let interval = counted.total(|_| true);
         self.so_far.merge(&interval);
         let elapsed = now.since(self.origin);
+        let patience = self.patience.iter();
+        let hangs = silent.iter().zip(patience).map(|(since, patience)| {
+            since.is_some_and(|since| elapsed.saturating_sub(since) >= *patience)
+        });
+        let hangs: Vec<bool> = hangs.collect();
         if self.run.pairs.is_some() {
-            self.take_out_failing(&counted, elapsed);
+            self.take_out_failing(&counted, elapsed, &hangs);
         }
         if gives_up(self.run.plan.limits.abort_on_error_rate, self.so_far.counters()) {
             self.control.give_up();
@@ -140,7 +149,7 @@ impl<'r> RunMonitor<'r> {
         let last_success = self
             .success
             .as_mut()
-            .and_then(|watch| watch.gave_up(now, settled, interval.counters()));
+            .and_then(|watch| watch.gave_up(now, settled, hangs[0], interval.counters()));
         if let (Some(last), None) = (last_success, self.control.stop()) {
             let (last, now) = (last.as_secs_f64(), now.as_secs_f64());
             self.stopped = Some(format!(
@@ -171,16 +180,20 @@ impl<'r> RunMonitor<'r> {
     }
 
     /// Takes targets out of the comparison that have been failing for long.
-    fn take_out_failing(&mut self, counted: &Snapshot, elapsed: Nanos) {
+    fn take_out_failing(&mut self, counted: &Snapshot, elapsed: Nanos, hangs: &[bool]) {
         for (target, out) in self.taken_out.iter_mut().enumerate() {
             let of_target = counted.total(|key| key.target.index() == target);
             let counters = of_target.counters();
             if out.is_none()
-                && self.failing.is_failing(target, counters.answered(), counters.unexpected)
+                && (self.failing.is_failing(target, counters.answered(), counters.unexpected)
+                    || hangs[target])
             {
                 *out = Some(elapsed);
                 self.run.take_out(target, elapsed);
             }
+        }
+        if self.taken_out.iter().all(Option::is_some) {
+            self.control.give_up();
         }
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct PreparedRun {
     pub(crate) disturbances: Disturbances,
     /// How long the probe's answers took, by target; empty without a probe.
     pub(crate) answer_times: OnceLock<Vec<Option<Nanos>>>,
+    /// How long their first bytes took.
+    pub(crate) first_bytes: OnceLock<Vec<Option<Nanos>>>,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
     /// How many requests may be sent, where that is limited.
@@ -122,9 +124,8 @@ impl PreparedRun {
         if played.is_some() {
             schedule.extend(LONGEST_SESSION);
         }
-        let requests = requests(&plan, &workload, played);
+        let request_budget = requests(&plan, &workload, played).map(RequestBudget::new);
         let next_prompt = prompts.map(|_| AtomicU64::new(0));
-        let request_budget = requests.map(RequestBudget::new);
         let spending = Spending::new(&plan.limits, |all| plan.shard.share(all));
         let headers = HeaderReader::new(&plan.response_headers);
         let finish_reasons = plan.targets.iter().map(|_| AtomicBool::new(false)).collect();
@@ -139,6 +140,7 @@ impl PreparedRun {
             ids,
             headers,
             answer_times: OnceLock::new(),
+            first_bytes: OnceLock::new(),
             disturbances: Disturbances::default(),
             tls,
             routes,

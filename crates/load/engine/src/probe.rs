@@ -1,16 +1,17 @@
 //! One request per target and dialect before the load, to find problems that would make the load
 //! pointless. One that breaks off is repeated with another conversation.
 
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_measure::{
-    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Nanos, Outcome, Sample, ScenarioId,
-    TargetId, Timeline, TokenSource,
+    Clock as _, ConversationKey, ErrorClass, Moment, MonotonicClock, Nanos, Outcome, Sample,
+    ScenarioId, TargetId, Timeline, TokenSource,
 };
 use plimsoll_plan::{HttpVersion, Scheme};
-use plimsoll_protocol::Dialect;
+use plimsoll_protocol::{Dialect, TokenLimit};
 use plimsoll_schedule::PairSchedule;
 use plimsoll_workload::{AgentRole, Conversation};
 use tokio::task::spawn_local;
@@ -23,6 +24,7 @@ use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
 use crate::route::model_of;
 use crate::sink::RowBatcher;
+use crate::target_watch::{HOPELESS, patience};
 use crate::timer::Timer;
 use crate::turn::OpenTurn;
 use crate::websocket_channel::WebSocketChannel;
@@ -35,12 +37,20 @@ const TIME_CAP: Nanos = Nanos::from_secs(10);
 /// The same where the load is to last for answers: how long one takes must be known.
 const WHOLE_ANSWER: Nanos = Nanos::from_secs(60);
 
+/// How long a probe waits for a first byte.
+const SILENT: Nanos = Nanos::from_secs(5);
+
 /// A connection that its target closes so soon after an answer was not closed because it was idle.
 /// Its next request would have met the close on its way.
 const CLOSED_WITHIN: Duration = Duration::from_millis(50);
 
 /// Message about a target that closes its connections.
 const CLOSES: &str = "the target closes its connections after an answer, though it does not say so (`connection: close`): every request gets a new one, which its times contain";
+
+/// The member that some models require for the output limit.
+const OTHER_LIMIT: &str = "max_completion_tokens";
+const SENDS_OTHER_LIMIT: &str =
+    "the target requires max_completion_tokens: sending it instead of max_tokens";
 
 /// The most requests to one target in one dialect, if they break off.
 const ATTEMPTS: usize = 3;
@@ -81,6 +91,8 @@ pub struct ProbeReport {
     pub findings: Vec<ProbeFinding>,
     /// The answers, one for each target and dialect.
     pub answers: Vec<ProbeAnswer>,
+    /// The finding that a target requires `max_completion_tokens`, which the plan does not send.
+    pub(crate) other_limit: Option<ProbeFinding>,
 }
 
 /// Tries the first scenario of each dialect on each target.
@@ -100,7 +112,7 @@ pub(crate) fn probe(
         let driver = Rc::clone(&worker);
         spawn_local(async move { driver.timer.drive().await });
         let mut report = ProbeReport::default();
-        let mut times = vec![None; run.plan.targets.len()];
+        let mut times = vec![[None; 2]; run.plan.targets.len()];
         for (scenario, target) in routes(run) {
             let time = &mut times[target.index()];
             let kept = run.keeps_connections(target);
@@ -108,17 +120,26 @@ pub(crate) fn probe(
             // Once for each target, whatever else it is asked.
             let closes = kept && !run.keeps_connections(target);
             let closes = closes.then(|| (false, CLOSES.to_owned()));
-            report.findings.extend(found.into_iter().chain(closes).map(|(fatal, message)| {
-                ProbeFinding {
-                    target: run.plan.targets[target.index()].name.clone(),
-                    scenario: run.plan.scenarios[scenario.index()].name.clone(),
-                    message,
-                    fatal,
-                }
-            }));
+            let spec = &run.plan.scenarios[scenario.index()];
+            let finding = |(fatal, message)| ProbeFinding {
+                target: run.plan.targets[target.index()].name.clone(),
+                scenario: spec.name.clone(),
+                message,
+                fatal,
+            };
+            let is_refused = |(fatal, message): &(bool, String)| {
+                *fatal && message.contains(" returned 4") && message.contains(OTHER_LIMIT)
+            };
+            if spec.max_tokens_field == TokenLimit::MaxTokens
+                && found.as_ref().is_some_and(is_refused)
+            {
+                report.other_limit = Some(finding((false, SENDS_OTHER_LIMIT.to_owned())));
+            }
+            report.findings.extend(found.into_iter().chain(closes).map(finding));
         }
         // The first probe counts.
-        let _ = run.answer_times.set(times);
+        let [firsts, answers] = [0, 1].map(|at| times.iter().map(|times| times[at]).collect());
+        let _ = (run.first_bytes.set(firsts), run.answer_times.set(answers));
         Ok(report)
     })
 }
@@ -178,7 +199,7 @@ async fn try_route(
     scenario: ScenarioId,
     target: TargetId,
     report: &mut ProbeReport,
-    time: &mut Option<Nanos>,
+    [first, whole]: &mut [Option<Nanos>; 2],
 ) -> Option<(bool, String)> {
     let route = &Route::for_scenario(&worker.run, scenario, target);
     let mut broken_off = None;
@@ -188,7 +209,10 @@ async fn try_route(
         report.note_answer(turn.sample());
         // How long a target without a sign of life takes is unknown.
         let is_known = turn.sample().status > 0;
-        *time = answer_time(&turn.sample().timeline).filter(|_| is_known).max(*time);
+        let timeline = &turn.sample().timeline;
+        let took = |until| answer_time(timeline, until).filter(|_| is_known);
+        *first = took(timeline.first_byte).max(*first);
+        *whole = took(timeline.finished).max(*whole);
         match turn.sample().outcome {
             Outcome::Failed(class) if breaks_off(class) => {
                 let (fatal, message) = diagnose(route, &turn)?;
@@ -213,10 +237,10 @@ async fn try_route(
     broken_off
 }
 
-/// How long the target took for an answer, connection set-up excluded: later requests find their
-/// connections open.
-fn answer_time(timeline: &Timeline) -> Option<Nanos> {
-    Some(timeline.finished?.since(timeline.connected?))
+/// How long the target took until a moment of its answer, connection set-up excluded: later
+/// requests find their connections open.
+fn answer_time(timeline: &Timeline, until: Option<Moment>) -> Option<Nanos> {
+    Some(until?.since(timeline.connected?))
 }
 
 impl ProbeReport {
@@ -290,11 +314,13 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
     let mut timeout = LazyTimeout::new(&worker.clock);
     if turn.is_over_websocket() {
         let mut channel = WebSocketChannel::default();
-        turn.converse(&mut conversation, &mut channel, &mut timeout, None).await;
+        let work = turn.converse(&mut conversation, &mut channel, &mut timeout, None);
+        unless_silent(worker, target, pin!(work)).await;
         channel.close(worker);
     } else {
         let connections = worker.connections_of_user();
-        turn.execute(&mut conversation, &connections, &mut timeout, None).await;
+        let work = turn.execute(&mut conversation, &connections, &mut timeout, None);
+        unless_silent(worker, target, pin!(work)).await;
         if turn.sample().outcome == Outcome::Completed {
             tokio::time::sleep(CLOSED_WITHIN).await;
             if connections.pool(target).has_lost_idle() {
@@ -303,6 +329,18 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
         }
     }
     turn
+}
+
+/// Awaits a request, but no longer than [`SILENT`] where a target should have sent something by
+/// then.
+async fn unless_silent<F: Future>(worker: &Worker, target: TargetId, mut work: Pin<&mut F>) {
+    let heard = &worker.heard[target.index()];
+    let (before, limit) = (heard.get(), worker.clock.now() + SILENT);
+    let may_be_silent = patience(&worker.run)[target.index()] > HOPELESS;
+    let done = LazyTimeout::new(&worker.clock).run(&worker.clock, limit, work.as_mut()).await;
+    if done.is_none() && (may_be_silent || heard.get() > before) {
+        work.await;
+    }
 }
 
 /// Whether the end of a probe is fatal, and how to fix it; `None` for a good end.
@@ -347,17 +385,17 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
         }
         // The load will see a started stream, and a single slow answer, in the same way.
         Outcome::TimedOut if route.is_capped && turn.sample().events > 0 => None,
-        Outcome::TimedOut if route.is_capped => Some((
+        Outcome::TimedOut | Outcome::InFlight if route.is_capped => Some((
             false,
             format!(
                 "{request} had no complete response within the time of the probe; sending the load anyway"
             ),
         )),
-        Outcome::TimedOut => {
+        Outcome::TimedOut | Outcome::InFlight => {
             let cause = "timed out without a complete response; is the target alive?";
             Some((true, format!("{request} {cause}")))
         }
-        Outcome::Completed | Outcome::Cancelled | Outcome::InFlight | Outcome::NeverSent => None,
+        Outcome::Completed | Outcome::Cancelled | Outcome::NeverSent => None,
     }
 }
 
@@ -425,8 +463,8 @@ mod tests {
         let at = |us| Some(Moment::EPOCH + Nanos::from_micros(us));
         let open = Timeline { dispatched: at(10), connected: at(2_010), ..Timeline::default() };
         let answered = Timeline { finished: at(2_110), ..open };
-        assert_eq!(answer_time(&answered), Some(Nanos::from_micros(100)));
-        assert_eq!(answer_time(&open), None);
+        assert_eq!(answer_time(&answered, answered.finished), Some(Nanos::from_micros(100)));
+        assert_eq!(answer_time(&open, open.finished), None);
     }
 
     #[test]
@@ -452,8 +490,7 @@ mod tests {
         assert_eq!(refusal(true, 401, "Invalid API key"), (true, key.to_owned()));
         assert!(refusal(true, 400, "Invalid API key").1.starts_with(key));
         assert!(refusal(true, 400, "no such field").1.starts_with("does the server support this"));
-        let refused = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
-        assert!(refusal(true, 400, refused).1.contains("max_tokens_field=max_completion_tokens"));
+        assert_eq!(refusal(true, 400, "max_tokens is too large").1, "lower the output limit");
         assert_eq!(advice(&["tls_handshake"], 0), (true, String::new()));
         assert!(!advice(&["h2c-gen_io", "gen_io", "failed"], 0).0);
     }

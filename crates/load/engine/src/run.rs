@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::{RunEnd, RunMetadata};
 use plimsoll_plan::Plan;
+use plimsoll_protocol::TokenLimit;
 use plimsoll_schedule::{PairSchedule, Schedule};
 
 use crate::control::{Control, Stop};
@@ -151,7 +152,18 @@ impl Run {
     /// # Errors
     /// Where the generator itself fails.
     pub fn probe(&mut self) -> Result<ProbeReport, EngineError> {
-        let report = probe::probe(&self.prepared, self.clock)?;
+        let mut report = probe::probe(&self.prepared, self.clock)?;
+        if let Some(finding) = report.other_limit.take() {
+            let mut plan = self.plan().clone();
+            for scenario in &mut plan.scenarios {
+                scenario.max_tokens_field = TokenLimit::MaxCompletionTokens;
+            }
+            self.prepared = Arc::new(PreparedRun::new(plan)?);
+            let before = report.requests;
+            report = probe::probe(&self.prepared, self.clock)?;
+            report.requests += before;
+            report.findings.insert(0, finding);
+        }
         // No other owner holds it before the load.
         if let Some(prepared) = Arc::get_mut(&mut self.prepared) {
             prepared.last_for_answers()?;

@@ -1,13 +1,54 @@
 //! Finds the targets of a comparison that fail, so that they are taken out of it, and a target that
 //! no longer gives any good answer, so that its run ends.
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Moment, Nanos};
 use plimsoll_metrics::Counters;
+use plimsoll_protocol::Dialect;
+
+use crate::prepared::PreparedRun;
+use crate::ticker::Interval;
 
 /// Time without a success after which a run ends.
-const HOPELESS: Nanos = Nanos::from_secs(10);
+pub(crate) const HOPELESS: Nanos = Nanos::from_secs(10);
 /// Requests that must have failed by then.
 const HANDFUL: u64 = 5;
+/// First bytes of the probe that a target may take for one under load.
+const FIRST_BYTES: u64 = 3;
+/// The default of `timeout`. A longer one is a user's word that answers take long.
+const USUAL_TIMEOUT: Nanos = Nanos::from_secs(60);
+
+/// By target, how long it may be silent with requests in flight before it counts as hanging. A
+/// server that streams sends something all the time; one that does not is silent until its answer
+/// is complete, which only the timeout limits.
+pub(crate) fn patience(run: &PreparedRun) -> Vec<Nanos> {
+    let timeout = run.plan.limits.timeout;
+    let quick = [Dialect::Http, Dialect::OpenaiEmbeddings, Dialect::Websocket];
+    let mut scenarios = run.plan.scenarios.iter();
+    let is_silent = scenarios.any(|one| !one.stream && !quick.contains(&one.protocol));
+    let first = run.first_bytes.get().map_or(&[][..], Vec::as_slice);
+    let targets = 0..run.plan.targets.len();
+    let by_target = targets.map(|target| match first.get(target).copied().flatten() {
+        _ if is_silent => timeout,
+        None if timeout > USUAL_TIMEOUT => timeout,
+        first => Nanos::new(first.map_or(0, |first| FIRST_BYTES * first.as_u64())).max(HOPELESS),
+    });
+    by_target.collect()
+}
+
+/// By target, since when it has been silent with requests in flight, after `origin`.
+pub(crate) fn silent_since(
+    round: &[Interval],
+    origin: Moment,
+    targets: usize,
+) -> Vec<Option<Nanos>> {
+    let by_target = (0..targets).map(|target| {
+        let oldest = round.iter().filter_map(|interval| interval.oldest[target]).min()?;
+        let heard = round.iter().map(|interval| interval.heard[target]).max()?;
+        // Known to a second.
+        Some((oldest + Nanos::from_secs(1)).max(heard.since(origin)))
+    });
+    by_target.collect()
+}
 
 /// How long no request of a run has succeeded.
 #[derive(Debug, Default)]
@@ -20,11 +61,13 @@ pub(crate) struct SuccessWatch {
 impl SuccessWatch {
     /// Counts the requests that ended until `now`, after the run's start; all that were intended
     /// before `settled` have ended. Gives the last success once every request that was intended in
-    /// the 10 seconds after it has failed: one that is in flight since then may still succeed.
+    /// the 10 seconds after it has failed: one that is in flight since then may still succeed,
+    /// unless the target hangs.
     pub(crate) fn gave_up(
         &mut self,
         now: Nanos,
         settled: Nanos,
+        hangs: bool,
         counters: &Counters,
     ) -> Option<Nanos> {
         if counters.answered() > counters.failures() {
@@ -32,7 +75,7 @@ impl SuccessWatch {
         }
         self.failed += counters.failures();
         let waited = settled.saturating_sub(self.last);
-        (waited >= HOPELESS && self.failed >= HANDFUL).then_some(self.last)
+        (hangs || (waited >= HOPELESS && self.failed >= HANDFUL)).then_some(self.last)
     }
 }
 
@@ -92,7 +135,7 @@ mod tests {
         let mut watch = SuccessWatch::default();
         (1..).zip(seconds).find_map(|(now, (answered, failed)): (u64, _)| {
             let [time, settled] = [now, now.saturating_sub(latency)].map(Nanos::from_secs);
-            let last = watch.gave_up(time, settled, &second(answered, failed))?;
+            let last = watch.gave_up(time, settled, false, &second(answered, failed))?;
             Some([now, last.as_u64() / 1_000_000_000])
         })
     }
@@ -121,7 +164,31 @@ mod tests {
             ..Counters::default()
         };
         let mut watch = SuccessWatch::default();
-        assert_eq!(watch.gave_up(Nanos::from_secs(60), Nanos::from_secs(60), &other), None);
+        let minute = Nanos::from_secs(60);
+        assert_eq!(watch.gave_up(minute, minute, false, &other), None);
+        assert_eq!(watch.gave_up(minute, Nanos::ZERO, true, &other), Some(Nanos::ZERO));
+    }
+
+    /// Two workers: one target hangs since 4 s, one has nothing in flight, and one sends bytes of
+    /// an old request.
+    #[test]
+    fn a_target_is_silent_with_requests_in_flight_and_no_read() {
+        let at = |seconds: u64| Moment::EPOCH + Nanos::from_secs(5 + seconds);
+        let interval = |oldest: [Option<u64>; 3], heard: [u64; 3]| Interval {
+            at: at(20),
+            snapshot: plimsoll_metrics::Snapshot::new(),
+            in_flight: 1,
+            oldest: oldest.map(|second| second.map(Nanos::from_secs)).to_vec(),
+            heard: heard.map(at).to_vec(),
+            blocks: Vec::new(),
+        };
+        let round = [
+            interval([Some(3), None, Some(0)], [2, 9, 0]),
+            interval([Some(7), None, None], [1, 19, 19]),
+        ];
+        let silent = silent_since(&round, at(0), 3);
+        let seconds = silent.iter().map(|since| since.map(|since| since.as_u64() / 1_000_000_000));
+        assert_eq!(seconds.collect::<Vec<_>>(), [Some(4), None, Some(19)]);
     }
 
     /// When a target is taken out, counted from 1, if each second ends as given.

@@ -1,6 +1,7 @@
 //! The periodic task of a worker: checks whether the run is interrupted, and sends counts and
 //! rows away.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
 
@@ -21,8 +22,10 @@ pub(crate) struct Interval {
     pub(crate) at: Moment,
     pub(crate) snapshot: Snapshot,
     pub(crate) in_flight: u64,
-    /// Before this time, counted from the run's start, no request in flight was intended.
-    pub(crate) oldest: Option<Nanos>,
+    /// By target: before this time, counted from the run's start, no request in flight was intended.
+    pub(crate) oldest: Vec<Option<Nanos>>,
+    /// By target: the last read of a response.
+    pub(crate) heard: Vec<Moment>,
     /// Blocks of a comparison that ended.
     pub(crate) blocks: Vec<Block>,
 }
@@ -48,7 +51,9 @@ pub(crate) async fn run_ticker(worker: Rc<Worker>, control: Control, intervals: 
             let oldest = worker.stats().oldest_open();
             // The receiver is gone when the run is being torn down.
             let blocks = worker.take_blocks(false);
-            if intervals.send(Interval { at, snapshot, in_flight, oldest, blocks }).is_err() {
+            let heard = worker.heard.iter().map(Cell::get).collect();
+            let interval = Interval { at, snapshot, in_flight, oldest, heard, blocks };
+            if intervals.send(interval).is_err() {
                 return;
             }
         }

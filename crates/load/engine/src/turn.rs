@@ -551,6 +551,7 @@ impl ResponseHandler for OpenTurn {
     }
 
     fn received(&mut self, bytes: usize, rx_time: RxTime) {
+        self.worker.heard[self.measurement.sample.target.index()].set(rx_time.at);
         self.measurement.received(bytes, rx_time);
     }
 

@@ -55,6 +55,8 @@ pub(crate) struct Worker {
     pub(crate) buffers: BufferPool,
     /// One source of arrivals; in a comparison one for each target.
     pub(crate) sources: Vec<ArrivalSource>,
+    /// By target: the last read of a response.
+    pub(crate) heard: Box<[Cell<Moment>]>,
     /// The longest time of a request, if that is less than the plan's: for the probe.
     pub(crate) time_cap: Option<Nanos>,
     /// Tasks of agents that have begun and not ended.
@@ -111,6 +113,7 @@ impl Worker {
             read_buffers: RefCell::default(),
             buffers: BufferPool::new(run.routes()),
             sources: sources(&run, part),
+            heard: vec![Cell::new(origin); targets].into(),
             time_cap: None,
             open_tasks: Cell::new(0),
             connectors,
@@ -415,7 +418,9 @@ impl Worker {
     /// Whether everything is recorded that was to be started before the run's end.
     pub(crate) fn is_quiet(&self) -> bool {
         let end = self.end.get();
-        let is_idle = self.stats().in_flight() == 0 && !self.has_open_tasks();
+        let open = self.stats().oldest_open();
+        let mut waits = (0..).zip(open).filter(|(target, _)| !self.run.is_taken_out(*target));
+        let is_idle = waits.all(|(_, oldest)| oldest.is_none()) && !self.has_open_tasks();
         is_idle
             && self.sources.iter().all(|source: &ArrivalSource| {
                 let end = end.min(source.end.get());

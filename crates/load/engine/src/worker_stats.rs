@@ -58,7 +58,8 @@ pub(crate) struct WorkerStats {
     in_flight: InFlightIntegral,
     /// When the run began.
     origin: Moment,
-    open: OpenTurns,
+    /// By target.
+    open: Vec<OpenTurns>,
     conversations: Conversations,
     tasks: TaskTally,
     /// When the last snapshot was taken.
@@ -95,7 +96,7 @@ impl WorkerStats {
         Self {
             in_flight: InFlightIntegral::new(origin, stage_ends),
             origin,
-            open: OpenTurns::default(),
+            open: (0..targets).map(|_| OpenTurns::default()).collect(),
             recorder: recorder.with_goodput(goodput),
             conversations: Conversations::default(),
             tasks: TaskTally::default(),
@@ -109,14 +110,16 @@ impl WorkerStats {
     /// Counts a turn that is scheduled: from here on it is accounted for.
     pub(crate) fn scheduled(&mut self, sample: &Sample, at: Moment) {
         self.in_flight.inc(at);
-        self.open.inc(self.second_of(sample));
+        let second = self.second_of(sample);
+        self.open[sample.target.index()].inc(second);
         self.recorder.scheduled_in(GroupKey::for_sample(sample));
     }
 
     /// A turn ended at `at`: it is in flight no longer.
     pub(crate) fn ended(&mut self, sample: &Sample, at: Moment) {
         self.in_flight.dec(at);
-        self.open.dec(self.second_of(sample));
+        let second = self.second_of(sample);
+        self.open[sample.target.index()].dec(second);
         if self.until_answered.is_some() && is_answered(sample.outcome) {
             self.until_answered = Some(self.answered(at));
         }
@@ -128,9 +131,9 @@ impl WorkerStats {
         usize::try_from(offset / 1_000_000_000).unwrap_or(0)
     }
 
-    /// Turns that were intended before this moment have ended, if any is in flight.
-    pub(crate) fn oldest_open(&self) -> Option<Nanos> {
-        self.open.oldest().map(Nanos::from_secs)
+    /// By target: turns that were intended before this moment have ended, if any is in flight.
+    pub(crate) fn oldest_open(&self) -> Vec<Option<Nanos>> {
+        self.open.iter().map(|open| open.oldest().map(Nanos::from_secs)).collect()
     }
 
     /// The load ends at `at`: answers that come later count to no stage's throughput.

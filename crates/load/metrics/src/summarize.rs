@@ -34,6 +34,11 @@ impl RunSummary {
     /// Applies the rules to the evidence that there is; call it after adding some.
     pub fn find(&mut self) {
         self.findings = findings(self);
+        if let Some(busy) = self.findings.iter().find(|finding| finding.code == 701) {
+            let why = busy.text();
+            let why = why.trim_end_matches('.');
+            self.thresholds.iter_mut().for_each(|limit| limit.doubt_on_busy_host(why));
+        }
     }
 
     /// Adds what changed during the run.

@@ -178,6 +178,8 @@ const OUTAGE: (u64, f64, f64) = (10, 2.0, 10.0);
 const HUNG_ANSWERS: f64 = 3.0;
 /// The share of failures before that is assumed at least.
 const LEAST_SHARE: f64 = 0.05;
+/// The share of a time that pauses of Plimsoll may disturb without a part in its median or silence.
+const DISTURBED: f64 = 0.1;
 /// Loads of two halves of a stage that differ by more are a ramp.
 const RAMP: f64 = 1.3;
 
@@ -346,7 +348,7 @@ impl View<'_> {
         };
         let medians: Vec<_> = intervals
             .iter()
-            .filter(|interval| interval.disturbed_s <= 0.0)
+            .filter(|interval| interval.disturbed_s <= DISTURBED * interval.length_s)
             .filter_map(|interval| {
                 let mut groups = interval.groups.iter();
                 let own =

@@ -88,7 +88,7 @@ pub struct ProfileFile {
     /// `error_rate` and including warm-up. Checked every second, once 100 requests have ended.
     #[schemars(range(min = 0, max = 1))]
     pub abort_on_error_rate: Option<f64>,
-    /// Lets a run pass in which half of the requests failed, and continues sending to a target
+    /// Lets a run pass in which 45 % of the requests failed, and continues sending to a target
     /// without a successful response for 10 seconds. A comparison judges each target anyway.
     pub allow_failures: bool,
     /// How a virtual user reacts when a 429 or 503 asks it to wait (`Retry-After`). Arrivals of `@`

@@ -267,29 +267,6 @@ pub fn cut(text: &str, width: usize) -> String {
     if width > 0 { short + CUT } else { short }
 }
 
-/// At most `most` lines of at most `width` characters, broken at spaces. If the text is longer, its
-/// last words are replaced by [`CUT`]. Only a word that is wider than the page is cut; without a
-/// limit, as in a file, nothing is.
-pub fn wrap_at_most(text: &str, width: usize, most: usize) -> Vec<String> {
-    if most == usize::MAX {
-        return wrap(text, width);
-    }
-    let mut lines: Vec<_> = wrap(text, width).iter().map(|line| cut(line, width)).collect();
-    if lines.len() <= most {
-        return lines;
-    }
-    lines.truncate(most);
-    if let Some(last) = lines.last_mut() {
-        while last.chars().count() + 1 + CUT.chars().count() > width
-            && let Some(space) = last.rfind(' ')
-        {
-            last.truncate(space);
-        }
-        *last = format!("{} {CUT}", last.trim_end_matches([',', ';', ':', '.']));
-    }
-    lines
-}
-
 /// A moment in nanoseconds since 1970 UTC, to the second: `2026-11-21 01:23:45 UTC`.
 pub fn utc(unix_ns: u64) -> String {
     rfc3339(unix_ns).replace('T', " ").replace('Z', " UTC")
@@ -461,13 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out_by_whole_words() {
-        let text = "INVALID: the rate of stage `a`: 5.00/s";
-        assert_eq!(wrap_at_most(text, 80, 1), [text]);
-        assert_eq!(wrap_at_most("unbreakable", 4, 1), ["unb…"]);
-        assert_eq!(wrap_at_most("unbreakable", 4, usize::MAX), ["unbreakable"]);
-        assert_eq!(wrap_at_most(text, 30, 1), ["INVALID: the rate of stage …"]);
-        assert_eq!(wrap_at_most(text, 18, 2), ["INVALID: the rate", "of stage `a` …"]);
+    fn a_name_is_cut_where_it_does_not_fit() {
         assert_eq!((cut("unbreakable", 4).as_str(), cut("four", 4).as_str()), ("unb…", "four"));
     }
 }

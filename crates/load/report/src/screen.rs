@@ -7,6 +7,7 @@
 //! This is the one document of a result: its file, its page and its Markdown are made from it, too.
 
 mod item;
+mod junit;
 mod markdown;
 mod plan;
 mod section;
@@ -18,7 +19,7 @@ use section::Section;
 
 use crate::color::Color;
 use crate::escape::one_line;
-use crate::format::{wrap, wrap_at_most};
+use crate::format::wrap;
 use crate::screen::section::escaped;
 use crate::table::{Layout, Table};
 
@@ -28,9 +29,6 @@ pub const LINES: usize = 23;
 
 /// Columns of a screen that is not printed on a terminal.
 pub const COLUMNS: usize = 80;
-
-/// Lines of a fact: the accounting is never cut for room.
-const FACT_LINES: usize = 2;
 
 /// Before the path of a folder that was written.
 const FILES: &str = "files: ";
@@ -354,8 +352,7 @@ impl Screen {
         let more: Vec<String> = self.left_out().filter(|_| !plan.whole).into_iter().collect();
         let facts = [more, self.facts.clone()].concat();
         for texts in [&facts[..], details, &self.next[..plan.next]] {
-            let wrapped =
-                texts.iter().flat_map(|text| hanging(text, width, plan.at_most(FACT_LINES)));
+            let wrapped = texts.iter().flat_map(|text| hanging(text, width));
             blocks.push(wrapped.map(Line::plain).collect());
         }
         if plan.whole {
@@ -382,8 +379,7 @@ impl Screen {
 
     fn standing_out(&self, plan: &Plan, width: usize) -> Vec<Line> {
         let shown = self.stands_out.iter().take(plan.stands_out);
-        let mut lines: Vec<_> =
-            shown.flat_map(|item| item.bullet(width, plan.item_lines)).collect();
+        let mut lines: Vec<_> = shown.flat_map(|item| item.bullet(width)).collect();
         let others = self.stands_out.get(plan.stands_out..).unwrap_or_default();
         if !others.is_empty() {
             let (what, words) = (count_of_more(others), self.rest.words());
@@ -400,8 +396,8 @@ fn beside(line: &str, file: &str, width: usize) -> Option<String> {
 }
 
 /// The lines of a text; those after the first are indented by two.
-fn hanging(text: &str, width: usize, most: usize) -> Vec<String> {
-    wrap_at_most(text, width.saturating_sub(2), most)
+fn hanging(text: &str, width: usize) -> Vec<String> {
+    wrap(text, width.saturating_sub(2))
         .into_iter()
         .enumerate()
         .map(|(number, line)| match number {

@@ -386,14 +386,15 @@ fn is_usable(figure: fn(&Figures) -> Option<BoundedFigure>, pass: &Figures) -> b
     figure(pass).is_some_and(|figure| figure.refused.is_none())
 }
 
-/// The median of figures; its bound is the largest.
+/// The median of figures; its bound is the largest, and its interval spans those of all.
 fn middle_of(figures: impl Iterator<Item = BoundedFigure>) -> Option<BoundedFigure> {
     let figures: Vec<_> = figures.collect();
     let values: Vec<_> = figures.iter().map(|figure| figure.value).collect();
+    let intervals = figures.iter().filter_map(|figure| figure.interval);
     Some(BoundedFigure {
         value: median(&values)?,
         bound: figures.iter().map(|figure| figure.bound).reduce(f64::max)?,
-        interval: None,
+        interval: intervals.reduce(|[low, high], [least, most]| [low.min(least), high.max(most)]),
         refused: figures.iter().find_map(|figure| figure.refused),
     })
 }

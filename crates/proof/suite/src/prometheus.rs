@@ -247,6 +247,7 @@ mod tests {
             references: Vec::new(),
             skipped: Vec::new(),
             missing: Vec::new(),
+            refused: false,
         }
     }
 

@@ -137,6 +137,9 @@ pub struct Report {
     /// Those of them that the user's gateway does not have, or only at a cost.
     #[serde(default)]
     pub missing: Vec<String>,
+    /// Whether the target refused a single request, or failed to answer it.
+    #[serde(default)]
+    pub refused: bool,
 }
 
 impl Report {
@@ -243,7 +246,7 @@ impl Report {
             SuiteOutcome::Interrupted
         } else if deciding.iter().any(|bound| bound.judgement == Judgement::Fail)
             || self.measurements.iter().any(MeasurementResult::has_failed)
-            || (self.is_empty() && lacks_part)
+            || (self.is_empty() && lacks_part && self.refused)
         {
             SuiteOutcome::Fail
         } else if self.is_empty()
@@ -370,6 +373,7 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
         (others, format!("{others} part{} missing", if others == 1 { "" } else { "s" })),
     ];
     let of_measurement = [
+        (usize::from(results.is_empty()), "nothing measured".to_owned()),
         (unusable, format!("{unusable} of {all} measurements unusable")),
         (busy, format!("{busy} of {all} measurements on a busy host")),
         (past, format!("{past} of {all} loads beyond this host")),
@@ -461,6 +465,7 @@ mod tests {
             references: Vec::new(),
             skipped: Vec::new(),
             missing: Vec::new(),
+            refused: false,
         }
     }
 
@@ -577,6 +582,13 @@ mod tests {
         assert_eq!(partial.outcome(Accepted::default()), Inconclusive);
         assert_eq!(partial.outcome(Accepted { invalid: false, missing: true }), Pass);
         assert!(partial.text(100).contains("left out: GET /health: too costly"));
+        // A route that is too costly to load is no failure, and nothing is valid without a load.
+        for (refused, word) in [(false, "INCONCLUSIVE"), (true, "FAIL")] {
+            let missing = partial.missing.clone();
+            let nothing = Report { missing, refused, ..report(Vec::new(), Vec::new()) };
+            let expected = "GET /health: too costly (measurement: nothing measured)";
+            assert_eq!(nothing.conclusion(), format!("{word}: {expected}"));
+        }
     }
 
     /// The row has its mark; the verdict follows the bounds, or most of the measurements.

@@ -85,7 +85,7 @@ impl MeasurementResult {
         if self.errors_expected { 1.0 } else { self.error_gate }
     }
 
-    /// Whether the target failed about half of the requests of the last pass: it may have died.
+    /// Whether the target failed 45 % of the requests of the last pass or more: it may have died.
     pub(crate) fn has_failed(&self) -> bool {
         let last = self.passes.last().filter(|pass| pass.invalid.is_none());
         !self.errors_expected

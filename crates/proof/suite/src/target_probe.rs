@@ -90,6 +90,7 @@ impl SuiteRunner<'_> {
         let conclusion = refusal.clone().map_or("answers", |_| "left out");
         self.found(what, samples.first(), conclusion);
         if let Some(why) = &refusal {
+            self.report.refused |= !samples.first().is_some_and(is_answered);
             self.miss(what, why);
         }
         Ok(refusal.is_none())
@@ -167,10 +168,14 @@ fn answer(sample: &Sample) -> String {
     }
 }
 
+fn is_answered(sample: &Sample) -> bool {
+    sample.as_expected() == Some(true) || sample.outcome == Outcome::Completed
+}
+
 /// Why a route must be left out; `None` if it can be loaded.
 fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
     let answer = answer(sample);
-    if sample.as_expected() == Some(true) || sample.outcome == Outcome::Completed {
+    if is_answered(sample) {
         let took = too_long(sample).filter(|_| must_be_cheap)?;
         return Some(format!("a single request took {}: too costly", shown(took)));
     }

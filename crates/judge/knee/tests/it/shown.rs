@@ -120,7 +120,14 @@ fn screens_are_as_stored_and_fit_every_width() {
 
 #[test]
 fn a_required_load_is_judged_by_the_ends() {
-    let found = |low, high| Found { kind: Kind::Between, low, high, kept: None, missed: None };
+    let found = |low, high| Found {
+        kind: Kind::Between,
+        low,
+        high,
+        kept: None,
+        missed: None,
+        kept_only_s: None,
+    };
     for (low, high, state) in [
         (Some(50.0), Some(60.0), State::Kept),
         (Some(49.9), Some(60.0), State::Unclear),
@@ -131,6 +138,9 @@ fn a_required_load_is_judged_by_the_ends() {
         (None, None, State::Unclear),
     ] {
         assert_eq!(AtLeast::judge(50.0, &found(low, high)).state, state, "{low:?} {high:?}");
+        let short = Found { kept_only_s: Some(10.0), ..found(low, high) };
+        let of_short = if state == State::Kept { State::Unclear } else { state };
+        assert_eq!(AtLeast::judge(50.0, &short).state, of_short, "{low:?} {high:?}");
     }
 }
 
@@ -155,6 +165,26 @@ fn only_two_proven_ends_are_called_found() {
         assert!(report.verdict() == verdict && line.starts_with(word), "{line}");
         report.interrupted = true;
         assert!(report.verdict_line().1.starts_with("INTERRUPTED: "));
+    }
+}
+
+/// Short probes begin with an empty queue: a load that they keep may miss in the steady state.
+#[test]
+fn short_probes_prove_no_lower_end() {
+    let short = Settings { prove_s: 5.0, ..usual() };
+    for (settings, required, word) in [
+        (short, None, "INCONCLUSIVE: capacity between "),
+        (Settings { to: 50.0, ..short }, None, "INCONCLUSIVE: capacity at least "),
+        (Settings { to: 50.0, ..short }, Some(20.0), "INCONCLUSIVE: 20.0/s required; capacity at"),
+    ] {
+        let search = search(&Target { is_poisson: false, ..TARGET }, settings);
+        let report = report(&search, required);
+        let (line, [finding]) = (report.verdict_line().1, &report.knees[0].findings[..]) else {
+            panic!("{:?}", report.knees[0].findings)
+        };
+        assert!(line.starts_with(word) && line.contains("/s (for "), "{line}");
+        assert!(finding.text().ends_with("in probes too short to show a steady state."));
+        assert_eq!(finding.fix(), "probe for 30s or more (--confirm)");
     }
 }
 

@@ -77,6 +77,29 @@ fn one_stream_that_is_cut_does_not_stop_the_run_and_three_do_with_the_right_word
     }
 }
 
+const OTHER_LIMIT: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n\
+    content-length: 74\r\n\r\n{\"error\":{\"message\":\"max_tokens is unknown: use max_completion_tokens\"}}   ";
+
+/// A model that requires the newer member gets it, and the change is named once.
+#[test]
+fn the_output_limit_has_the_name_that_the_target_requires() {
+    let limited = "stages: '1:1s'\nstream: true\nmax_tokens: 9\n";
+    let profile = format!("{CHAT}{limited}");
+    for (answers, fatal) in
+        [(&[OTHER_LIMIT, WHOLE][..], vec![false]), (&[OTHER_LIMIT], vec![false, true])]
+    {
+        let mut run = Run::prepare(plan(&answering(answers), &profile)).unwrap();
+        let report = run.probe().unwrap();
+        assert_eq!(report.findings.iter().map(|found| found.fatal).collect::<Vec<_>>(), fatal);
+        assert!(report.findings[0].message.contains("sending it instead of max_tokens"));
+        assert_eq!(report.requests, 2);
+        let limit = run.plan().scenarios[0].max_tokens_field;
+        assert_eq!(limit, plimsoll_protocol::TokenLimit::MaxCompletionTokens);
+    }
+    let mut given = Run::prepare(plan(&answering(&[WRONG_KEY]), &profile)).unwrap();
+    assert_eq!(given.probe().unwrap().requests, 1, "another refusal changes nothing");
+}
+
 /// Refuses small limits, as servers of reasoning models do, and those below `min_tokens`.
 #[test]
 fn the_probe_asks_for_what_the_load_asks_for() {

@@ -14,14 +14,21 @@ use crate::summary::RunSummary;
 const HALF_WIDTH: f64 = 0.1;
 
 pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
-    let mut found: Vec<_> = too_few(summary).into_iter().collect();
-    found.extend(open_percentile(summary));
-    found.extend(measured(summary).find_map(uncertain_rate));
-    found
+    let too_few = too_few(summary);
+    let uncertain: Vec<_> = measured(summary).filter_map(uncertain_rate).collect();
+    // One advice for all: the length that each of them needs.
+    let needed = too_few.iter().chain(&uncertain).map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    let advised = |(finding, _): (Finding, f64)| {
+        let by_count = finding.values.contains_key("requests");
+        finding.with_some("time", (!by_count).then(|| format!("{needed}s")))
+    };
+    let few = too_few.map(advised).into_iter().chain(open_percentile(summary));
+    few.chain(uncertain.into_iter().next().map(advised)).collect()
 }
 
-/// A stage has too few responses for a percentile without its wide interval.
-fn too_few(summary: &RunSummary) -> Option<Finding> {
+/// A stage has too few responses for a percentile without its wide interval; with the seconds that
+/// give enough.
+fn too_few(summary: &RunSummary) -> Option<(Finding, f64)> {
     let metric = summary.metadata.headline_time();
     let times =
         measured(summary).filter_map(|stage| Some((stage, stage.distribution(metric)?.count)));
@@ -31,20 +38,15 @@ fn too_few(summary: &RunSummary) -> Option<Finding> {
     // Those of the first moment count to no rate.
     let known = stage.rates.throughput_per_s.map_or(n as f64, |rate| rate * stage.duration_s);
     let known = if known > 0.0 { known.min(n as f64) } else { n as f64 };
-    (n < needed).then(|| {
+    let finding = || {
         Finding::new(601)
             .with("figure", QUANTILES[0].label)
             .with("needed", count(needed))
             .with("n", count(n))
             .with("stage", stage_name(stage))
             .with_some("requests", by_count.then_some(needed))
-            .with_some("time", (!by_count).then(|| longer(stage, needed as f64 / known)))
-    })
-}
-
-/// The duration of a stage that gives so many times as many responses: `9s`.
-fn longer(stage: &Group, times: f64) -> String {
-    format!("{}s", (stage.duration_s * times).ceil())
+    };
+    (n < needed).then(|| (finding(), (stage.duration_s * needed as f64 / known).ceil()))
 }
 
 /// A headline figure that unfinished requests leave open.
@@ -62,15 +64,17 @@ fn open_percentile(summary: &RunSummary) -> Option<Finding> {
     Some(finding.with("figure", format!("{title} {label}")))
 }
 
-fn uncertain_rate(stage: &Group) -> Option<Finding> {
+/// A rate with a wide interval; with the seconds that make it narrow.
+fn uncertain_rate(stage: &Group) -> Option<(Finding, f64)> {
     let rate = stage.named_rate("throughput")?;
     let [low, high] = rate.interval?;
     let half = (rate.value - low).max(high - rate.value) / rate.value.max(f64::MIN_POSITIVE);
-    (half > HALF_WIDTH && rate.value > 0.0).then(|| {
+    let finding = || {
         Finding::new(603)
             .with("rate", digits(rate.value))
             .with("half", format!("±{}", percent(half)))
             .with("stage", stage_name(stage))
-            .with("time", longer(stage, (half / HALF_WIDTH).powi(2)))
-    })
+    };
+    let needed = (stage.duration_s * (half / HALF_WIDTH).powi(2)).ceil();
+    (half > HALF_WIDTH && rate.value > 0.0).then(|| (finding(), needed))
 }

@@ -24,7 +24,8 @@ const QUEUED: f64 = 1.0;
 /// The used share of a KV cache from which it is full.
 const CACHE_FULL: f64 = 0.95;
 
-/// Whether so many requests failed that the target did: half of them, give or take chance.
+/// Whether so many requests failed that the target did: 45 % of them, which is half, give or take
+/// chance.
 pub const fn half_failed(failed: u64, all: u64) -> bool {
     failed > 0 && 20 * failed >= 9 * all
 }
@@ -120,7 +121,7 @@ impl Seen<'_> {
         let outage = outages.find(|outage| self.name.is_none_or(|name| name == outage.target));
         // Those without an end are failures of a target that answers no more, or never did.
         let is_mute =
-            counters.answered() == 0 && self.summary.metadata.run.ended == RunEnd::Complete;
+            counters.answered() == 0 && self.summary.metadata.run.ended != RunEnd::Interrupted;
         let open = if outage.is_some() || is_mute { counters.in_flight } else { 0 };
         let failed = (open + counters.failures()).saturating_sub(own + counters.wrongly_decided());
         let all = (open + counters.answered()).saturating_sub(own);

@@ -163,6 +163,23 @@ impl ThresholdResult {
     }
 }
 
+impl ThresholdResult {
+    /// Reopens a broken limit on a time or a rate that other load on the host may have broken.
+    /// Counts and shares stay: requests that fail are the target's.
+    pub(crate) fn doubt_on_busy_host(&mut self, why: &str) {
+        let Ok(limit) = Limit::parse(&self.metric, &self.expression) else { return };
+        let is_upper = limit.bound.comparison.is_upper();
+        let units = [Unit::Time, Unit::RequestsPerSecond, Unit::TokensPerSecond];
+        let is_settled = limit.figure.disturbance().settles(false, is_upper);
+        if self.judgement != Judgement::Fail || is_settled || !units.contains(&limit.unit()) {
+            return;
+        }
+        let value = self.measured.map(|value| format!("{}; ", self.unit.value_words(value)));
+        self.judgement = Judgement::Inconclusive(value.unwrap_or_default() + why);
+        self.level = None;
+    }
+}
+
 impl Limit {
     /// Judges a run by all of its limits. One on the whole run covers each target apart, where
     /// there are several.

@@ -19,6 +19,9 @@ const SEPARATE: f64 = 0.8;
 const MOST_DRIFT: f64 = 0.33;
 /// The squares that a step leaves, as a share of those that a line leaves.
 const MOST_OF_LINE: f64 = 0.6;
+/// A step is clear where this share of the values lies within a part of the jump around the median
+/// of their side.
+const CLEAR: (f64, f64) = (0.85, 0.125);
 /// The largest autocorrelation that is corrected for.
 const MOST_CORRELATION: f64 = 0.9;
 
@@ -49,7 +52,13 @@ pub(super) fn find(medians: &[(f64, f64)], length: f64) -> Option<Step> {
     let separate =
         if jump > 0.0 { low_first * (1.0 - low_second) } else { (1.0 - low_first) * low_second };
     let drift = drift(first).abs().max(drift(second).abs());
-    let is_step = z(&ranks, index) > LEAST_Z
+    let near = |part: &[f64], median: f64| {
+        part.iter().filter(|value| (*value - median).abs() <= CLEAR.1 * jump.abs()).count() as f64
+    };
+    let is_clear = [(first, before), (second, after)]
+        .iter()
+        .all(|(part, median)| near(part, *median) >= CLEAR.0 * part.len() as f64);
+    let is_step = z(&ranks, index, is_clear) > LEAST_Z
         && jump.abs() >= LEAST_FACTOR.ln()
         && separate >= SEPARATE
         && drift < MOST_DRIFT * jump.abs()
@@ -109,7 +118,8 @@ fn split(ranks: &[f64]) -> usize {
 }
 
 /// The difference of the mean ranks in standard errors, with the autocorrelation of the residuals.
-fn z(ranks: &[f64], index: usize) -> f64 {
+/// Beside a clear step they are too small for their order to matter.
+fn z(ranks: &[f64], index: usize, is_clear: bool) -> f64 {
     let (first, second) = ranks.split_at(index);
     let (n, before, after) = (ranks.len() as f64, first.len() as f64, second.len() as f64);
     let (low, high) = (mean(first), mean(second));
@@ -117,7 +127,8 @@ fn z(ranks: &[f64], index: usize) -> f64 {
         first.iter().map(|rank| rank - low).chain(second.iter().map(|rank| rank - high)).collect();
     let squares: f64 = rest.iter().map(|value| value * value).sum();
     let products: f64 = rest.windows(2).map(|two| two[0] * two[1]).sum();
-    let correlation = (products / squares.max(1e-9) + 1.0 / n).clamp(0.0, MOST_CORRELATION);
+    let correlation = if is_clear { 0.0 } else { products / squares.max(1e-9) + 1.0 / n };
+    let correlation = correlation.clamp(0.0, MOST_CORRELATION);
     let variance = (squares / (n - 2.0)).max(n * n / 12.0 * 0.02);
     let error = (variance * (1.0 + correlation) / (1.0 - correlation)).sqrt();
     (high - low).abs() / (error * (1.0 / before + 1.0 / after).sqrt())

@@ -1,9 +1,9 @@
 //! The longest silence of a target.
 
-use super::Silence;
 use super::change::median;
+use super::{DISTURBED, Silence};
 use crate::catalog::Metric;
-use crate::timeline::{RunTimeline, median_ms};
+use crate::timeline::{RunTimeline, TimelineInterval, median_ms};
 
 /// Parts of a second in which ended requests are counted.
 pub(crate) const TENTHS: usize = 10;
@@ -19,6 +19,8 @@ const LEAST_ENDED: u64 = 30;
 const P90: f64 = 2.303;
 /// Times the median response, so that users in lockstep are not silent.
 const RESPONSES: f64 = 1.5;
+/// Requests in flight, and times the median response without an end, that are no usual silence.
+const PILED: (u64, f64) = (5, 20.0);
 
 /// The longest silence, if it is out of proportion and Plimsoll was not paused in it.
 pub(super) fn longest(
@@ -42,10 +44,6 @@ pub(super) fn longest(
     if length < LEAST || all < LEAST_ENDED {
         return None;
     }
-    let usual = usual_tenths(&runs, all, ended.len());
-    let least = (TIMES * usual)
-        .max(by_chance(&runs, length))
-        .max(RESPONSES * response_ms(timeline, target)? / 100.0);
     let (start_s, length_s) = (start as f64 / 10.0, length as f64 / 10.0);
     let intervals = timeline.intervals.iter();
     let overlapping: Vec<_> = intervals
@@ -54,9 +52,24 @@ pub(super) fn longest(
                 && interval.start_s + interval.length_s > start_s - 1.0
         })
         .collect();
-    let in_flight =
-        overlapping.iter().filter_map(|interval| interval.in_flight.get(index)).min().copied()?;
-    let is_ours = overlapping.iter().any(|interval| interval.disturbed_s > 0.0);
+    // Those in flight are counted at the ends of intervals. A silence without such an end is judged
+    // by those around it.
+    let ends_within = |interval: &&&TimelineInterval| {
+        let end = interval.start_s + interval.length_s;
+        end > start_s + 0.1 && end < start_s + length_s
+    };
+    let waiting = |interval: &&TimelineInterval| interval.in_flight.get(index).copied();
+    let within = overlapping.iter().filter(ends_within).filter_map(waiting).min();
+    let in_flight = within.or_else(|| overlapping.iter().filter_map(waiting).min())?;
+    let response = response_ms(timeline, target)? / 100.0;
+    let (waiting, responses) = PILED;
+    let piled = if in_flight >= waiting { responses * response } else { f64::INFINITY };
+    let least = (TIMES * usual_tenths(&runs, all, ended.len()))
+        .min(piled)
+        .max(by_chance(&runs, length))
+        .max(RESPONSES * response);
+    let disturbed: f64 = overlapping.iter().map(|interval| interval.disturbed_s).sum();
+    let is_ours = disturbed > DISTURBED * length_s;
     (length as f64 >= least && in_flight > 0 && !is_ours).then(|| Silence {
         target: target.to_owned(),
         start_s,

@@ -163,6 +163,7 @@ fn facts(model: Model, random: &mut Random) -> TimeFacts {
             length_s: 1.0,
             in_flight,
             groups,
+            disturbed_s: 0.02,
             ..TimelineInterval::default()
         }
     });
@@ -223,6 +224,27 @@ fn a_step_is_found_with_its_second_and_factor() {
     assert!((change.at_s - 23.0).abs() <= 1.0, "{change:?}");
     let factor = change.after_ms / change.before_ms;
     assert!((2.4..3.6).contains(&factor), "{change:?}");
+}
+
+/// Five times the latency after half of 24 s, with seconds in which Plimsoll paused for 20 ms.
+#[test]
+fn a_clear_step_needs_no_longer_run() {
+    let model = Model { seconds: 24, step: Some((12, 5.0)), servers: 60, ..STATIONARY };
+    let [_, change, _] = shares(model, 41);
+    assert!(change >= 0.95, "{change}");
+    // Half as long again after half of 24 s is a near miss.
+    let [_, change, _] = shares(Model { step: Some((12, 1.5)), ..model }, 42);
+    assert!(change <= 0.01, "{change}");
+}
+
+/// A server that answers in 20 ms is frozen for 1.5 s, at a rate that leaves ordinary silences.
+#[test]
+fn a_frozen_server_is_found_at_a_low_rate() {
+    let model = Model { service: 0.02, stop: Some((11.3, 1.5)), ..STATIONARY };
+    let [.., silence] = shares(model, 51);
+    assert!(silence >= 0.95, "{silence}");
+    let [.., silence] = shares(Model { stop: None, ..model }, 52);
+    assert!(silence <= FALSE_ALARMS, "{silence}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Thresholds on summaries, and the validity that a summary derives from the measurements.
 
 use plimsoll_measure::{ErrorClass, GapSummary, Outcome, TokenCount, Usage};
-use plimsoll_metrics::{Judgement, Level, ThresholdResult};
+use plimsoll_metrics::{
+    HostLoad, Judgement, Level, RunSummary, StageResources, ThresholdResult, Verdict,
+};
 
 use crate::support::{recorder, run, sample, summary};
 
@@ -42,6 +44,36 @@ fn bounds_are_kept_or_broken() {
         let expected = if kept { Judgement::Pass } else { Judgement::Fail };
         let judged = judge(metric, expression);
         assert_eq!(judged.judgement, expected, "{metric}: {expression}: {:?}", judged.measured);
+    }
+}
+
+/// Two busy loops beside a target make its answers later and fewer, and leave counts alone.
+#[test]
+fn a_busy_host_breaks_no_time_or_rate() {
+    for (metric, expression, alone, busy) in [
+        ("service_time", "p(95)<39ms", Verdict::Fail, Verdict::Inconclusive),
+        ("service_time", "p(95)<50ms", Verdict::Pass, Verdict::Pass),
+        ("response_time", "p(50)<1ms|2ms", Verdict::Fail, Verdict::Inconclusive),
+        ("response_time", "p(50)>50ms", Verdict::Fail, Verdict::Fail),
+        ("throughput", ">10.1", Verdict::Fail, Verdict::Inconclusive),
+        ("error_rate", "<1.9%", Verdict::Fail, Verdict::Fail),
+        ("service_time", "count>9999", Verdict::Fail, Verdict::Fail),
+    ] {
+        let run =
+            RunSummary { thresholds: vec![judge(metric, expression)], ..RunSummary::default() };
+        let verdict = |others| {
+            let host = Some(HostLoad { cpus: 2, busy: others, stolen: 0.0 });
+            let resources = vec![StageResources { host, ..StageResources::default() }];
+            let mut run = RunSummary { resources, ..run.clone() };
+            run.find();
+            let [limit] = &run.thresholds[..] else { panic!("one limit") };
+            let is_open = limit.judgement.verdict() == Verdict::Inconclusive;
+            assert!(limit.level.is_none() || !is_open, "{limit:?}");
+            let names_it = |why: &str| why.ends_with("other programs used 100% of them");
+            assert!(limit.judgement.why_open().is_none_or(names_it), "{limit:?}");
+            limit.judgement.verdict()
+        };
+        assert_eq!([verdict(0.9), verdict(1.0)], [alone, busy], "{metric} {expression}");
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Line;
 use crate::color::Color;
 use crate::escape::one_line;
-use crate::format::{wrap, wrap_at_most};
+use crate::format::wrap;
 
 /// Meaning of a word for the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,34 +110,34 @@ impl Item {
     }
 
     /// The word in a column of `column` characters, and the text beside it.
-    pub(super) fn beside(&self, column: usize, width: usize, most: usize) -> Vec<Line> {
+    pub(super) fn beside(&self, column: usize, width: usize) -> Vec<Line> {
         let lead = format!("{:<column$}  ", self.word);
-        let mut lines = self.lines(&lead, (self.tone.color(), self.word.len()), width, most);
-        lines.extend(self.fix_lines(lead.chars().count(), width, most));
+        let mut lines = self.lines(&lead, (self.tone.color(), self.word.len()), width);
+        lines.extend(self.fix_lines(lead.chars().count(), width));
         lines
     }
 
     /// The text behind a mark, and the fix below it.
-    pub(super) fn bullet(&self, width: usize, most: usize) -> Vec<Line> {
+    pub(super) fn bullet(&self, width: usize) -> Vec<Line> {
         const MARK: &str = "! ";
         if !self.word.is_empty() {
-            return self.beside(self.word.len(), width, most);
+            return self.beside(self.word.len(), width);
         }
-        let mut lines = self.lines(MARK, (self.tone.color(), 1), width, most);
-        lines.extend(self.fix_lines(MARK.len(), width, most));
+        let mut lines = self.lines(MARK, (self.tone.color(), 1), width);
+        lines.extend(self.fix_lines(MARK.len(), width));
         lines
     }
 
     /// The fix, indented.
-    fn fix_lines(&self, indent: usize, width: usize, most: usize) -> Vec<Line> {
+    fn fix_lines(&self, indent: usize, width: usize) -> Vec<Line> {
         let Some(fix) = &self.fix else { return Vec::new() };
-        let fix = wrap_at_most(fix, width.saturating_sub(indent), most);
+        let fix = wrap(fix, width.saturating_sub(indent));
         fix.into_iter().map(|line| Line::plain(format!("{:indent$}{line}", ""))).collect()
     }
 
-    fn lines(&self, lead: &str, painted: (Color, usize), width: usize, most: usize) -> Vec<Line> {
+    fn lines(&self, lead: &str, painted: (Color, usize), width: usize) -> Vec<Line> {
         let indent = " ".repeat(lead.chars().count());
-        let wrapped = wrap_at_most(&self.text, width.saturating_sub(indent.len()), most);
+        let wrapped = wrap(&self.text, width.saturating_sub(indent.len()));
         wrapped
             .into_iter()
             .enumerate()

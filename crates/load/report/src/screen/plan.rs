@@ -3,9 +3,6 @@
 use super::Rest;
 use super::section::Section;
 
-/// Lines of a sentence, while there is room.
-const ITEM_LINES: usize = 2;
-
 /// Parts below the sections: what stands out, the facts, what comes next, the end.
 const PARTS_BELOW: usize = 4;
 
@@ -18,11 +15,9 @@ pub(super) struct Plan {
     pub(super) shown: Vec<Shown>,
     /// Things that are pointed out.
     pub(super) stands_out: usize,
-    /// The most lines of a sentence.
-    pub(super) item_lines: usize,
     /// Lines about what the reader may do next.
     pub(super) next: usize,
-    /// Whether nothing is left out or cut, as in a file.
+    /// Whether nothing is left out, as in a file.
     pub(super) whole: bool,
 }
 
@@ -41,7 +36,7 @@ pub(super) struct Shown {
 impl Plan {
     /// Everything.
     pub(super) fn everything(shown: Vec<Shown>, stands_out: usize, next: usize) -> Self {
-        Self { blanks: usize::MAX, shown, stands_out, item_lines: ITEM_LINES, next, whole: false }
+        Self { blanks: usize::MAX, shown, stands_out, next, whole: false }
     }
 
     /// Everything, without a limit of any kind.
@@ -50,23 +45,17 @@ impl Plan {
         for shown in &mut plan.shown {
             shown.count = shown.all;
         }
-        Self { item_lines: usize::MAX, whole: true, ..plan }
-    }
-
-    /// So many lines of a text, or all of them.
-    pub(super) const fn at_most(&self, lines: usize) -> usize {
-        if self.whole { usize::MAX } else { lines }
+        Self { whole: true, ..plan }
     }
 
     /// Shows a little less; `false` if nothing is left that may go. The order: empty lines, rows
-    /// beyond the least of their section, all but two things that are pointed out, second lines of
-    /// sentences, what comes next but for a line, and then all that is left.
+    /// beyond the least of their section, all but two things that are pointed out, what comes next
+    /// but for a line, and then all that is left. A sentence that is shown is whole.
     pub(super) fn give_way(&mut self) -> bool {
-        let steps: [fn(&mut Self) -> bool; 10] = [
+        let steps: [fn(&mut Self) -> bool; 9] = [
             Self::drop_blank,
             |plan| plan.drop_row(|shown| shown.least),
             |plan| plan.point_out_less(2),
-            |plan| std::mem::replace(&mut plan.item_lines, 1) > 1,
             |plan| less(&mut plan.next, 1),
             |plan| plan.point_out_less(1),
             |plan| plan.drop_row(|shown| shown.kept.max(1)),

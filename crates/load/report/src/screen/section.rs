@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use super::{Item, Line, Part, Rest, Rows, indented};
 use crate::escape::one_line;
-use crate::format::{DASH, has_limit, wrap, wrap_at_most};
+use crate::format::{DASH, has_limit, wrap};
 use crate::table::{Layout, Table};
 
 /// Rows of any table that are left out only when nothing else can be.
@@ -147,7 +147,7 @@ impl Section {
             _ => Vec::new(),
         };
         let heading = explained(&heading, &laid_out.join("\n"));
-        let heading = wrap_at_most(&heading, width, plan.at_most(2)).into_iter();
+        let heading = wrap(&heading, width).into_iter();
         let mut lines: Vec<_> = match self.body {
             Body::Title => heading.map(Line::bold).collect(),
             _ => heading.map(Line::plain).collect(),
@@ -156,9 +156,7 @@ impl Section {
             Body::Items(items) => {
                 let items = &items[..count.min(items.len())];
                 let column = items.iter().map(|item| item.word().len()).max().unwrap_or_default();
-                lines.extend(
-                    items.iter().flat_map(|item| item.beside(column, width, plan.item_lines)),
-                );
+                lines.extend(items.iter().flat_map(|item| item.beside(column, width)));
             }
             Body::Verdict(item) => lines = item.wrapped(width),
             Body::Table(rows) if count > 0 => {

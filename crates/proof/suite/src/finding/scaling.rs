@@ -99,6 +99,18 @@ mod tests {
         assert_eq!(row(limited(100.0, 10.0), limited(98.0, 7.0))[3], "x0.98 (x0.89 to x1.05)");
     }
 
+    /// 10 ± 79 %, then 12.8 ± 50 %: 6.4/17.9 to 19.2/2.1 times as much.
+    #[test]
+    fn factors_of_uncertain_rates_have_both_limits() {
+        let uncertain = |value, interval| {
+            let interval = Some(interval);
+            let rate = BoundedFigure { value, bound: 0.0, interval, refused: None };
+            Figures { requests_per_s: Some(rate), ..figures(1.0, 1.0) }
+        };
+        let row = row(uncertain(10.0, [2.1, 17.9]), uncertain(12.8, [6.4, 19.2]));
+        assert_eq!(row[3], "x1.28 (x0.36 to x9.14)");
+    }
+
     #[test]
     fn without_two_usable_levels_there_is_no_row() {
         let [few, mut many] =

@@ -77,7 +77,7 @@ fn found() -> Found {
 }
 
 const fn found_of(kind: Kind, low: Option<f64>, high: Option<f64>) -> Found {
-    Found { kind, low, high, kept: low, missed: high }
+    Found { kind, low, high, kept: low, missed: high, kept_only_s: None }
 }
 
 fn report(knees: Vec<TargetKnee>) -> KneeReport {
