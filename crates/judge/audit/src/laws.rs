@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::column::{Column, Quantity};
-use crate::figure::{Dimension, Figure};
+use crate::column::{Column, Dimension, Figure, Quantity};
 use crate::table::Row;
 
 /// Tolerance factor for true rows: requests may start before the window or end after it, and the

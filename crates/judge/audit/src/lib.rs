@@ -5,21 +5,16 @@
 //! only if none of them satisfies it. Prose is ignored.
 
 mod column;
-mod error;
-mod figure;
 mod laws;
 mod table;
 
 use std::fmt::Write as _;
 
+use column::Column;
+pub use column::{AuditError, Mapping};
+pub use laws::{Finding, Level};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-pub use column::Mapping;
-pub use error::AuditError;
-pub use laws::{Finding, Level};
-
-use column::Column;
 use table::Table;
 
 /// Version of the JSON output.

@@ -13,8 +13,7 @@ use crate::health::{HostLog, Peaks};
 use crate::pairs::BlockOutput;
 use crate::prepared::PreparedRun;
 use crate::progress::Progress;
-use crate::target_watch::{SuccessWatch, TargetWatch};
-use crate::ticker::Interval;
+use crate::worker_thread::Interval;
 
 /// Time between checks whether the processes are due to be read.
 const POLL: Duration = Duration::from_millis(20);
@@ -202,6 +201,81 @@ fn merged(intervals: Vec<Interval>) -> Snapshot {
     merged
 }
 
+// Finds the targets of a comparison that fail, so that they are taken out of it, and a target that
+// no longer gives any good answer, so that its run ends.
+
+/// Time without a success after which a run ends.
+const HOPELESS: Nanos = Nanos::from_secs(10);
+/// Requests that must have failed by then.
+const HANDFUL: u64 = 5;
+
+/// How long no request of a run has succeeded.
+#[derive(Debug, Default)]
+pub(crate) struct SuccessWatch {
+    /// The last success, after the run's start.
+    last: Nanos,
+    failed: u64,
+}
+
+impl SuccessWatch {
+    /// Counts the requests that ended until `now`, after the run's start; all that were intended
+    /// before `settled` have ended. Gives the last success once every request that was intended in
+    /// the 10 seconds after it has failed: one that is in flight since then may still succeed.
+    pub(crate) fn gave_up(
+        &mut self,
+        now: Nanos,
+        settled: Nanos,
+        counters: &Counters,
+    ) -> Option<Nanos> {
+        if counters.answered() > counters.failures() {
+            *self = Self { last: now, failed: 0 };
+        }
+        self.failed += counters.failures();
+        let waited = settled.saturating_sub(self.last);
+        (waited >= HOPELESS && self.failed >= HANDFUL).then_some(self.last)
+    }
+}
+
+/// Seconds in a row in which at least half of the requests failed.
+const FAILING_SECONDS: u32 = 10;
+/// Requests that must have failed by then.
+const ENOUGH: u64 = 10;
+
+/// How long each target has been failing.
+#[derive(Debug)]
+pub(crate) struct TargetWatch(Vec<Failing>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Failing {
+    /// Seconds with an end of a request, since the last one in which fewer than half failed.
+    seconds: u32,
+    failed: u64,
+}
+
+impl TargetWatch {
+    /// No target has failed yet.
+    pub(crate) fn new(targets: usize) -> Self {
+        Self(vec![Failing::default(); targets])
+    }
+
+    /// Counts the requests to a target that ended in a second, and how many of them got no good
+    /// answer. Returns whether the target is to be taken out. Seconds without completions are
+    /// ignored, because targets may take turns.
+    pub(crate) fn is_failing(&mut self, target: usize, ended: u64, failed: u64) -> bool {
+        let Some(failing) = self.0.get_mut(target) else { return false };
+        if ended == 0 {
+            return false;
+        }
+        if 2 * failed < ended {
+            *failing = Failing::default();
+            return false;
+        }
+        failing.seconds += 1;
+        failing.failed += failed;
+        failing.seconds >= FAILING_SECONDS && failing.failed >= ENOUGH
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,5 +301,83 @@ mod tests {
         ] {
             assert_eq!(gives_up(limit, &counted), given_up, "{limit:?} {counted:?}");
         }
+    }
+}
+
+#[cfg(test)]
+mod target_watch_tests {
+    use super::*;
+
+    /// A second in which so many requests ended, and so many of them failed.
+    fn second(answered: u64, failed: u64) -> Counters {
+        let (completed, unexpected) = (answered - failed, failed);
+        Counters { completed, failed, unexpected, ..Counters::default() }
+    }
+
+    /// The second at which a run is stopped, if each second ends as given; with the last success.
+    /// Requests are answered after `latency` seconds.
+    fn stopped_at(seconds: impl IntoIterator<Item = (u64, u64)>, latency: u64) -> Option<[u64; 2]> {
+        let mut watch = SuccessWatch::default();
+        (1..).zip(seconds).find_map(|(now, (answered, failed)): (u64, _)| {
+            let [time, settled] = [now, now.saturating_sub(latency)].map(Nanos::from_secs);
+            let last = watch.gave_up(time, settled, &second(answered, failed))?;
+            Some([now, last.as_u64() / 1_000_000_000])
+        })
+    }
+
+    #[test]
+    fn a_run_is_stopped_when_all_requests_of_ten_seconds_have_failed() {
+        for (sentence, seconds, latency, expected) in [
+            ("dead from the start", vec![(50, 50); 30], 0, Some([10, 0])),
+            ("dies after 4 s", [vec![(50, 0); 4], vec![(50, 50); 30]].concat(), 0, Some([14, 4])),
+            ("a success each 9 s", [vec![(9, 9); 8], vec![(9, 8)]].concat().repeat(4), 0, None),
+            ("idle", vec![(0, 0); 60], 0, None),
+            ("four failures", [vec![(1, 1); 4], vec![(0, 0); 60]].concat(), 0, None),
+            // A timeout of 30 s: nothing is known of a request until then.
+            ("hangs", [vec![(0, 0); 29], vec![(50, 50); 30]].concat(), 30, Some([40, 0])),
+            // Refusals at once beside answers that take 20 s: they were sent at the start.
+            ("slow", [vec![(9, 9); 19], vec![(9, 8)]].concat(), 20, None),
+        ] {
+            assert_eq!(stopped_at(seconds, latency), expected, "{sentence}");
+        }
+        // Requests in flight at the end, or given up by the generator, are not failures.
+        let other = Counters {
+            in_flight: 9,
+            never_sent: 9,
+            unexpected: 18,
+            cancelled: 9,
+            ..Counters::default()
+        };
+        let mut watch = SuccessWatch::default();
+        assert_eq!(watch.gave_up(Nanos::from_secs(60), Nanos::from_secs(60), &other), None);
+    }
+
+    /// When a target is taken out, counted from 1, if each second ends as given.
+    fn taken_out_after(seconds: impl IntoIterator<Item = (u64, u64)>) -> Option<usize> {
+        let mut watch = TargetWatch::new(1);
+        let out = |(ended, failed)| watch.is_failing(0, ended, failed);
+        seconds.into_iter().map(out).position(|out| out).map(|second| second + 1)
+    }
+
+    #[test]
+    fn ten_seconds_in_which_half_of_the_requests_fail_end_the_part_of_a_target() {
+        assert_eq!(taken_out_after([(100, 50); 12]), Some(10));
+        assert_eq!(taken_out_after([(100, 49); 100]), None);
+        assert_eq!(taken_out_after([(1, 1); 12]), Some(10));
+        let with_a_good_one = (0..25).map(|second| if second == 8 { (9, 0) } else { (9, 9) });
+        assert_eq!(taken_out_after(with_a_good_one), Some(19));
+        let with_pauses = (0..30).map(|second| if second % 2 == 0 { (9, 9) } else { (0, 0) });
+        assert_eq!(taken_out_after(with_pauses), Some(19));
+        let few = (0..60).map(|second| if second % 4 == 0 { (2, 1) } else { (0, 0) });
+        assert_eq!(taken_out_after(few), Some(37));
+    }
+
+    #[test]
+    fn targets_are_watched_apart() {
+        let mut watch = TargetWatch::new(2);
+        for _ in 0..9 {
+            assert!(!watch.is_failing(0, 5, 5) && !watch.is_failing(1, 5, 0));
+        }
+        assert!(watch.is_failing(0, 5, 5) && !watch.is_failing(1, 5, 5));
     }
 }
