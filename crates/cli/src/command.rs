@@ -4,7 +4,6 @@ pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod demo;
-pub(crate) mod doctor;
 pub(crate) mod fleet;
 pub(crate) mod gateway;
 mod help;
@@ -13,7 +12,6 @@ pub(crate) mod import;
 pub(crate) mod join;
 pub(crate) mod knee;
 pub(crate) mod llm;
-pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod mock;
 pub(crate) mod profile;
@@ -21,7 +19,6 @@ pub(crate) mod report;
 pub(crate) mod rule;
 pub(crate) mod run;
 pub(crate) mod suite;
-mod suite_page;
 pub(crate) mod versus;
 pub(crate) mod why;
 
@@ -84,14 +81,14 @@ pub(crate) enum Command {
     /// Estimate hosts, ports, files, network and money that a load needs
     Fleet(fleet::Flags),
     /// Check this host for anything that would distort a measurement
-    #[command(after_help = doctor::AFTER)]
+    #[command(after_help = crate::doctor::AFTER)]
     Doctor,
     /// Check the accuracy of Plimsoll on this machine, in about two minutes
     Calibrate(calibrate::Flags),
     /// Print completions for a shell
     Completions(completions::Flags),
     /// Print the manual page of a command
-    Man(man::Flags),
+    Man(completions::ManFlags),
 }
 
 /// Reads a command line.

@@ -1,12 +1,19 @@
 //! Checks of this host for anything that would distort a measurement. Each check gives a finding
 //! with a severity and a fix.
 
-use plimsoll_metrics::Environment;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::time::Duration;
 
-use crate::environment;
-use crate::fd_limit::FdLimit;
+use anyhow::Result;
+use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
+use plimsoll_metrics::{Distribution, Environment};
+use plimsoll_runner::time::sleep;
 
-mod measured;
+use crate::console;
+use crate::environment::{self, FdLimit};
+use crate::exit::Exit;
+use crate::progress::{StatusOutput, Steps, Ui, UiFlag, short_time};
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,9 +82,9 @@ pub(crate) fn check_host(fd_limit: Option<FdLimit>) -> Vec<Finding> {
         ("load average", load(&machine)),
         ("CPU steal", steal(machine.steal_share)),
         ("memory available", memory(environment::memory("MemAvailable"))),
-        ("timer lateness", Some(measured::timer())),
-        ("clock", Some(measured::clock(&machine))),
-        ("loopback round trip", Some(measured::loopback())),
+        ("timer lateness", Some(timer())),
+        ("clock", Some(clock(&machine))),
+        ("loopback round trip", Some(loopback())),
         ("build", Some(build(cfg!(debug_assertions)))),
     ];
     seen.into_iter().map(|(subject, seen)| Finding::new(subject, seen)).collect()
@@ -144,7 +151,7 @@ fn processors(machine: &Environment) -> Seen {
 }
 
 fn usable(machine: &Environment) -> u32 {
-    let allowed = machine.cpu_affinity.as_deref().and_then(environment::processor_count);
+    let allowed = machine.cpu_affinity.as_deref().and_then(environment::count_processors);
     allowed.or(machine.cpu_count).unwrap_or(1)
 }
 
@@ -190,6 +197,96 @@ fn memory(available: Option<u64>) -> Seen {
 fn build(debug: bool) -> (Severity, String) {
     let severity = if debug { Severity::Warn } else { Severity::Ok };
     (severity, env!("PLIMSOLL_BUILD_PROFILE").to_owned())
+}
+
+// `plimsoll doctor`: checks whether this host is fit to measure from.
+
+pub(crate) const AFTER: &str = include_str!("command/doctor.txt").trim_ascii_end();
+
+/// Prints the findings.
+pub(crate) fn run_doctor() -> Result<Exit> {
+    let status = StatusOutput::open(Ui::for_process(UiFlag::Auto, false));
+    let steps = Steps::passing(&status, "checking this host");
+    let findings = check_host(FdLimit::raise());
+    drop(steps);
+    let lines: Vec<_> = findings.iter().map(line).collect();
+    console::print(&lines.concat())?;
+    let worst = findings.iter().map(|finding| finding.severity).max();
+    Ok(if worst == Some(Severity::Bad) { Exit::Invalid } else { Exit::Pass })
+}
+
+fn line(finding: &Finding) -> String {
+    let Finding { severity, subject, value, fix } = finding;
+    let fix = if fix.is_empty() { String::new() } else { format!("      {:20} fix: {fix}\n", "") };
+    format!("{:4}  {subject:20} {value}\n{fix}", severity.word())
+}
+
+// Checks that measure: timer, clock and loopback.
+
+const SLEEPS: u32 = 100;
+const SLEEP: Nanos = Nanos::from_millis(1);
+const CLOCK_READS: u32 = 10_000;
+const ROUND_TRIPS: u32 = 200;
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How late a sleep of 1 ms ends, because of the kernel's timers and the scheduler.
+fn timer() -> (Severity, String) {
+    let clock = MonotonicClock::start();
+    let mut lateness = Distribution::default();
+    for _ in 0..SLEEPS {
+        let due = clock.now() + SLEEP;
+        sleep(SLEEP);
+        lateness.record(clock.now().since(due));
+    }
+    judge_median(&lateness, [Nanos::from_micros(200), Nanos::from_millis(2)])
+}
+
+/// The time to read the clock. Some clock sources need a system call.
+fn clock(machine: &Environment) -> (Severity, String) {
+    let clock = MonotonicClock::start();
+    for _ in 0..CLOCK_READS {
+        std::hint::black_box(clock.now());
+    }
+    let cost = Nanos::new(clock.now().as_nanos() / u64::from(CLOCK_READS));
+    let source = machine.clock_source.as_deref().unwrap_or("unknown");
+    let severity = at_most(cost, Nanos::new(250), Nanos::from_micros(2));
+    (severity, format!("{source}, {} per read", short_time(cost)))
+}
+
+/// The round-trip time of one byte over loopback.
+fn loopback() -> (Severity, String) {
+    match round_trips() {
+        Ok(times) => judge_median(&times, [Nanos::from_micros(300), Nanos::from_millis(5)]),
+        Err(error) => (Severity::Bad, error.to_string()),
+    }
+}
+
+fn round_trips() -> io::Result<Distribution> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let mut client = TcpStream::connect_timeout(&listener.local_addr()?, TIMEOUT)?;
+    let (mut server, _) = listener.accept()?;
+    for end in [&client, &server] {
+        end.set_nodelay(true)?;
+        end.set_read_timeout(Some(TIMEOUT))?;
+    }
+    let (clock, mut times, mut byte) = (MonotonicClock::start(), Distribution::default(), [0]);
+    for _ in 0..ROUND_TRIPS {
+        let start = clock.now();
+        client.write_all(&byte)?;
+        server.read_exact(&mut byte)?;
+        server.write_all(&byte)?;
+        client.read_exact(&mut byte)?;
+        times.record(clock.now().since(start));
+    }
+    Ok(times)
+}
+
+/// A finding judged by the median, because a single slow try is normal.
+fn judge_median(times: &Distribution, [good, acceptable]: [Nanos; 2]) -> (Severity, String) {
+    let median = times.nearest_rank(0.5).unwrap_or_default();
+    let p99 = times.nearest_rank(0.99).unwrap_or_default();
+    let value = format!("median {}, p99 {}", short_time(median), short_time(p99));
+    (at_most(median, good, acceptable), value)
 }
 
 #[cfg(test)]
@@ -260,5 +357,29 @@ mod tests {
             let bad = Finding::new(finding.subject, Some((Severity::Bad, String::new())));
             assert_eq!(bad.fix.is_empty(), finding.subject == "kernel", "{bad:?}");
         }
+    }
+}
+
+#[cfg(test)]
+mod measured_tests {
+    use super::*;
+
+    #[test]
+    fn the_median_decides_the_severity() {
+        let judge = |micros: [u64; 3]| {
+            let mut times = Distribution::default();
+            for micros in micros {
+                times.record(Nanos::from_micros(micros));
+            }
+            judge_median(&times, [Nanos::from_micros(100), Nanos::from_micros(1_000)]).0
+        };
+        assert_eq!(judge([10, 20, 900_000]), Severity::Ok);
+        assert_eq!(judge([10, 500, 500]), Severity::Warn);
+        assert_eq!(judge([2_000, 2_000, 2_000]), Severity::Bad);
+    }
+
+    #[test]
+    fn loopback_works_where_tests_run() {
+        assert_eq!(round_trips().unwrap().count(), u64::from(ROUND_TRIPS));
     }
 }

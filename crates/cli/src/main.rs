@@ -14,15 +14,12 @@ mod doctor;
 mod environment;
 mod exit;
 mod export;
-mod fd_limit;
 mod flags;
 mod foreign_flags;
 mod processes;
 mod progress;
 mod run_result;
 mod session;
-mod signal;
-mod traffic_screen;
 
 use std::process::ExitCode;
 
@@ -40,7 +37,7 @@ fn follow_caller() {
         std::thread::spawn(|| {
             // The caller never writes to the pipe.
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-            signal::exit_now();
+            exit::exit_now();
         });
     }
 }
@@ -81,9 +78,9 @@ fn main() -> ExitCode {
         Command::Report(flags) => command::report::run(flags),
         Command::Rule(flags) => command::rule::run(flags),
         Command::Fleet(flags) => command::fleet::run(flags),
-        Command::Doctor => command::doctor::run(),
+        Command::Doctor => doctor::run_doctor(),
         Command::Calibrate(flags) => command::calibrate::run(flags),
         Command::Completions(flags) => command::completions::run(flags),
-        Command::Man(flags) => command::man::run(flags),
+        Command::Man(flags) => command::completions::run_man(flags),
     })
 }

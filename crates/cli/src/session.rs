@@ -6,13 +6,14 @@ use anyhow::Result;
 use plimsoll_calibrate::Record;
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_engine::{Control, Progress, WatchedPage, WatchedProcess, listener};
+use plimsoll_import::{Summary, Tokens};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
     CalibrationQuote, InstrumentHealth, Limit, ProcessTrack, RunExemplars, RunMetadata, RunSummary,
     TimeRecord,
 };
 use plimsoll_plan::{Plan, TargetUrl};
-use plimsoll_report::format::{utc, utc_compact};
+use plimsoll_report::format::{count, utc, utc_compact};
 use plimsoll_report::levels::{RateFigure, throughput};
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_run_files::ShardStatus;
@@ -24,14 +25,11 @@ use plimsoll_versus::Versus;
 use plimsoll_why::why;
 
 use crate::console::{self, Show};
-use crate::environment::EnvironmentScan;
-use crate::exit::{Exit, TargetError, UsageError};
+use crate::environment::{EnvironmentScan, FdLimit};
+use crate::exit::{self, Exit, RunSignal, TargetError, UsageError};
 use crate::export::{Export, ExportOptions};
-use crate::fd_limit::FdLimit;
 use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
 use crate::run_result::{RunResult, rest};
-use crate::signal::{self, RunSignal};
-use crate::traffic_screen::traffic_screen;
 
 /// In place of the folder, where a command writes one only when it is asked to.
 pub(crate) const NO_FILES: &str = "files: none (--out DIR keeps them)";
@@ -335,7 +333,7 @@ impl Session {
     pub(crate) fn handle_signals(&mut self) -> Result<()> {
         if !std::mem::replace(&mut self.handles_signals, true) {
             let (control, status) = (self.control.clone(), self.status.clone());
-            signal::on_run_signal(move |signal| match signal {
+            exit::on_run_signal(move |signal| match signal {
                 RunSignal::Interrupt => {
                     control.interrupt();
                     status.interrupted(ENDING);
@@ -520,6 +518,48 @@ impl Saturation {
 fn may_rise(before: &RateFigure, now: &RateFigure) -> bool {
     let high = now.high.unwrap_or(f64::INFINITY);
     high > 0.0 && high >= before.low * LEAST_GAIN
+}
+
+// The contents of a file of recorded traffic, as text.
+
+/// The contents of recorded traffic, and every unused member.
+pub(crate) fn traffic_screen(summary: &Summary) -> String {
+    let Summary { format, why, also, sessions, requests, most_turns, unused, .. } = summary;
+    let span = summary.span_ms.map(|ms| format!("{:.3} s", ms / 1e3));
+    let mut rows = vec![
+        ("format", format!("{format}: {why}")),
+        ("sessions", count(*sessions)),
+        ("requests", format!("{} (at most {} in a session)", count(*requests), count(*most_turns))),
+        ("input tokens", tokens(summary.in_tokens)),
+        ("output tokens", tokens(summary.out_tokens)),
+        ("time span", span.unwrap_or_else(|| "no times".to_owned())),
+    ];
+    if !also.is_empty() {
+        rows.insert(1, ("also fits", format!("--as {}", also.join(", --as "))));
+    }
+    if summary.failed > 0 {
+        rows.push(("failed", format!("{} with status 400 or higher; sent", count(summary.failed))));
+    }
+    if summary.skipped > 0 {
+        let first = summary.skipped_first.join("; ");
+        rows.push(("broken", format!("{} skipped: {first}", count(summary.skipped))));
+    }
+    if unused.is_empty() {
+        rows.push(("not used", "nothing".to_owned()));
+    }
+    let names = ["not used"].into_iter().chain(std::iter::repeat(""));
+    let unused = unused.iter().map(|(member, times)| format!("{:>7} {member}", count(*times)));
+    rows.extend(names.zip(unused));
+    let lines = rows.iter().map(|(name, value)| format!("{name:<14} {value}"));
+    lines.collect::<Vec<_>>().join("\n") + "\n"
+}
+
+fn tokens(Tokens { stated, unknown }: Tokens) -> String {
+    match (stated, unknown) {
+        (0, 1..) => "not recorded".to_owned(),
+        (_, 0) => count(stated),
+        _ => format!("{}; not recorded for {} requests", count(stated), count(unknown)),
+    }
 }
 
 #[cfg(test)]

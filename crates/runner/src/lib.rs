@@ -12,25 +12,21 @@
 //! - [`Bound`]: a limit on a figure
 
 pub mod affinity;
-mod bound;
 mod child;
 mod error;
 pub mod facts;
 pub mod folder;
 pub mod knee;
-mod notes;
 mod runner;
 mod secrets;
 mod shard_facts;
 mod start;
 pub mod time;
-mod watcher;
 
-pub use bound::Bound;
 pub use child::ChildProcess;
 pub use error::RunnerError;
-pub use runner::{Finished, Runner};
+pub use knee::Bound;
+pub use runner::{Finished, RunWatcher, Runner};
 pub use secrets::Secrets;
 pub use shard_facts::{ComparedShards, ShardFacts};
 pub use start::{CommonStart, StartAt};
-pub use watcher::RunWatcher;

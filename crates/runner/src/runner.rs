@@ -1,17 +1,16 @@
 //! The one way to run a plan: from its preparation to its summary.
 
-use std::fmt;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::{fmt, io};
 
 use plimsoll_engine::{
-    BlockSink, Control, EngineError, ProbeReport, Run, RunResult, SampleBatch, SampleSink,
-    WatchedPage, WatchedProcess, discover,
+    BlockSink, Control, EngineError, ProbeReport, Progress, Run, RunResult, SampleBatch,
+    SampleSink, WatchedPage, WatchedProcess, discover,
 };
 use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample, Stripe};
 use plimsoll_metrics::{
     Counters, Distribution, GroupStats, Interruption, Limit, Metric, MetricsError, RunEnd,
-    RunExemplars, RunMetadata, RunSummary, ShardState, TimeRecord,
+    RunExemplars, RunMetadata, RunSummary, ShardState, Snapshot, TimeRecord,
 };
 use plimsoll_plan::Plan;
 use plimsoll_run_files::{ShardSign, ShardStatus};
@@ -22,10 +21,8 @@ use crate::folder::{
     BlockWatcher, CommonStop, CountsFile, PairFile, RowFile, RunDir, RunDirOptions, note_start,
     space_of_results,
 };
-use crate::notes;
-use crate::secrets::Secrets;
+use crate::secrets::{self, Secrets};
 use crate::start::{CommonStart, StartWait, Waited};
-use crate::watcher::RunWatcher;
 
 /// A run that is being prepared.
 ///
@@ -197,7 +194,7 @@ impl Runner {
     pub fn probe(&mut self) -> Result<&ProbeReport, RunnerError> {
         let report = self.run.probe()?;
         self.metadata.stages = self.run.metadata().stages;
-        let found = notes::for_probe(&report, self.run.plan(), &self.secrets);
+        let found = secrets::for_probe(&report, self.run.plan(), &self.secrets);
         self.metadata.notes.extend(found);
         self.metadata.run.probes = report.requests;
         Ok(self.probed.insert(report))
@@ -208,7 +205,7 @@ impl Runner {
         let findings = self.probed.iter().flat_map(|report| &report.findings);
         findings
             .filter(|finding| finding.fatal)
-            .map(|finding| notes::describe_finding(finding, self.run.plan(), &self.secrets))
+            .map(|finding| secrets::describe_finding(finding, self.run.plan(), &self.secrets))
             .collect()
     }
 
@@ -488,12 +485,12 @@ impl Finished {
         metadata.run.probes = self.planned.run.probes;
         metadata.run.stopped.clone_from(&self.result.stopped);
         metadata.notes.extend(self.result.spent.clone());
-        metadata.notes.extend(notes::for_addresses(&metadata.targets));
-        metadata.notes.extend(notes::for_servers(&self.result.servers));
+        metadata.notes.extend(secrets::for_addresses(&metadata.targets));
+        metadata.notes.extend(secrets::for_servers(&self.result.servers));
         let (causes, secrets) = (&self.result.causes, &self.secrets);
-        metadata.notes.extend(notes::for_redirects(causes, secrets));
-        metadata.failures = notes::failures(causes, &metadata.targets, secrets);
-        notes::messages_of_targets(&mut metadata.targets, causes, secrets);
+        metadata.notes.extend(secrets::for_redirects(causes, secrets));
+        metadata.failures = secrets::failures(causes, &metadata.targets, secrets);
+        secrets::messages_of_targets(&mut metadata.targets, causes, secrets);
         metadata
     }
 }
@@ -530,5 +527,32 @@ impl SampleSink for Kept<Sample> {
 impl BlockSink for Kept<Block> {
     fn write(&mut self, blocks: &[Block]) -> io::Result<()> {
         self.keep(blocks)
+    }
+}
+
+// Watchers of runs in progress.
+
+/// Watches a run, or the runs of a search or a suite, in progress. `()` ignores everything.
+pub trait RunWatcher {
+    /// A part of the work begins: a phase of a search, a measurement of a suite. `target` is empty
+    /// where there is one without a name.
+    fn part(&mut self, _name: &str, _target: &str) {}
+
+    /// A run begins.
+    fn begin(&mut self, _run: RunMetadata) {}
+
+    /// An interval of it is over, about a second.
+    fn interval(&mut self, _progress: &Progress<'_>) {}
+
+    /// It is over, with these counts.
+    fn end(&mut self, _whole: &Snapshot, _summary: &RunSummary) {}
+}
+
+impl RunWatcher for () {}
+
+/// Sees the intervals only.
+impl<F: FnMut(&Progress<'_>)> RunWatcher for F {
+    fn interval(&mut self, progress: &Progress<'_>) {
+        self(progress);
     }
 }

@@ -11,8 +11,8 @@ use plimsoll_calibrate::{
 use plimsoll_report::format::utc;
 
 use crate::console;
+use crate::environment::FdLimit;
 use crate::exit::Exit;
-use crate::fd_limit::FdLimit;
 use crate::progress::{StatusOutput, Steps, Ui, UiFlag};
 
 const AFTER: &str = include_str!("calibrate.txt").trim_ascii_end();

@@ -13,10 +13,9 @@ use plimsoll_gateway_server::spec::UpstreamSpec;
 use plimsoll_gateway_server::{Gateway, GatewayError, PRESETS, Preset, Spec};
 
 use crate::console;
-use crate::exit::{Exit, UsageError};
-use crate::fd_limit::FdLimit;
+use crate::environment::FdLimit;
+use crate::exit::{self, Exit, RunSignal, UsageError};
 use crate::flags::{parse_listen_address, read_config};
-use crate::signal::{self, RunSignal};
 
 const AFTER: &str = include_str!("gateway.txt").trim_ascii_end();
 
@@ -69,7 +68,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut gateway = started.map_err(|error| flags.usage_error(error))?;
     let (sender, signals) = mpsc::channel();
     // The receiver is gone only when the process ends anyway.
-    signal::on_signals(&[(Signal::SIGHUP, RunSignal::HangUp)], move |signal| {
+    exit::on_signals(&[(Signal::SIGHUP, RunSignal::HangUp)], move |signal| {
         let _ = sender.send(signal);
     })?;
     console::print(&greeting(&gateway, &spec))?;

@@ -10,7 +10,7 @@ use plimsoll_import::{ImportError, Summary, import};
 use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::ReadFlags;
-use crate::traffic_screen::traffic_screen;
+use crate::session::traffic_screen;
 
 const AFTER: &str = include_str!("import.txt").trim_ascii_end();
 

@@ -10,10 +10,10 @@ use plimsoll_mock::{
     Distribution, HumanDuration, LogTarget, Mock, MockConfig, ModelSpec, OutputLength, Stats,
 };
 
-use crate::exit::Exit;
-use crate::fd_limit::FdLimit;
+use crate::console;
+use crate::environment::FdLimit;
+use crate::exit::{self, Exit};
 use crate::flags::{parse_listen_address, read_config};
-use crate::{console, signal};
 
 const AFTER: &str = include_str!("mock.txt").trim_ascii_end();
 
@@ -65,7 +65,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut mock = Mock::spawn(&config, flags.listen)?;
     let (stop, stopped) = mpsc::channel();
     // The receiver is gone only when the process ends anyway.
-    signal::on_signals(&[], move |_| {
+    exit::on_signals(&[], move |_| {
         let _ = stop.send(());
     })?;
     console::print(&greeting(mock.addr()))?;

@@ -1,34 +1,37 @@
 //! `plimsoll run`: runs a profile against a target.
 
+use std::fmt::Write as _;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
+use plimsoll_engine::{ExchangedOnce, discover, exchange_once};
+use plimsoll_import::Options;
+use plimsoll_measure::Nanos;
 use plimsoll_metrics::{DistributionSummary, Group, Metric, RunEnd, RunSummary};
-use plimsoll_plan::{Plan, REDACTED};
+use plimsoll_plan::{Plan, REDACTED, Target};
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load, show};
 use plimsoll_report::screen::{Rows, Screen, Tone};
 use plimsoll_report::table::Table;
 use plimsoll_report::{format, run_findings, run_requests};
 use plimsoll_runner::Secrets;
 use plimsoll_runner::folder::file;
+use plimsoll_schedule::{Load, StageSpec};
+use plimsoll_workload::{Trace, TraceSpec};
+use serde_json::json;
 
-use self::announcement::{Consent, announcement, consent};
 use super::completions::profiles;
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ExportFlags, LoadFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags,
-    TargetFlags, ThresholdFlags, TrafficFlags,
+    TargetFlags, ThresholdFlags, TrafficFlags, command_line_profile, literal,
 };
 use crate::processes::run_plan;
 use crate::progress::Ui;
 use crate::session::{FinishedRun, RunOptions, Session};
-
-mod announcement;
-mod once;
-pub(super) mod traffic;
 
 const AFTER: &str = include_str!("run.txt").trim_ascii_end();
 
@@ -78,7 +81,7 @@ pub(crate) struct Flags {
 
 /// Runs the profile.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let profile = match traffic::profile(flags)? {
+    let profile = match profile(flags)? {
         Some(profile) => profile,
         None => Profile::open(&profile_of(&flags.profile)?)?,
     };
@@ -103,7 +106,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         return Err(UsageError(why).into());
     }
     if flags.once {
-        return once::run(plan, flags.verbose);
+        return run_once(plan, flags.verbose);
     }
     if let Some(order) = part.order {
         let profile = Some(show(&profile, &variables, &overrides)?);
@@ -246,6 +249,244 @@ fn smoke_verdict(summary: &RunSummary) -> (Tone, String) {
     (Tone::Good, format!("PASS: {of} was answered, {all} of {all} requests"))
 }
 
+// The announcement of the load on a remote target, and the question whether to continue. A first
+// run against one's own gateway should not surprise anybody.
+
+/// The user's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Consent {
+    /// Send it.
+    Given,
+    /// Do not.
+    Refused,
+}
+
+/// The load of the plan, if any target is remote.
+fn announcement(plan: &Plan) -> Option<String> {
+    let mut beyond = plan.targets.iter().filter(|target| !target.url.is_loopback());
+    beyond.next().map(|target| sentence(plan, target))
+}
+
+/// Asks on a terminal. Scripts have no terminal and continue without a question.
+fn consent() -> io::Result<Consent> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(Consent::Given);
+    }
+    ask("Send it? [y/N] (--yes: no question; --smoke: ten requests of each scenario) ")
+}
+
+fn ask(question: &str) -> io::Result<Consent> {
+    let mut stderr = io::stderr();
+    stderr.write_all(question.as_bytes())?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    let given = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    Ok(if given { Consent::Given } else { Consent::Refused })
+}
+
+/// Requests, tokens and time, with "at most" and "about" where the numbers are limits or estimates.
+fn sentence(plan: &Plan, target: &Target) -> String {
+    let (seconds, requests) = (seconds(plan), requests(plan));
+    let most_tokens = plan.scenarios.iter().map(|scenario| scenario.max_tokens).max().flatten();
+    let tokens = most_tokens.map_or_else(
+        || "answers as long as the model makes them".to_owned(),
+        |most| format!("answers of at most {most} tokens"),
+    );
+    format!("to {}: {requests}, {tokens}, {seconds:.0} s of load", target.url)
+}
+
+/// How many requests the stages ask for, in words. A closed stage sends as many as the target
+/// answers.
+fn requests(plan: &Plan) -> String {
+    let open: f64 = plan.stages.0.iter().map(arrivals_of).sum();
+    let conversations = open * turns_per_conversation(plan);
+    let users = most_users(plan);
+    match (plan.limits.max_requests, users) {
+        (Some(most), _) => format!("at most {most} requests"),
+        (None, None) => format!("about {conversations:.0} requests"),
+        (None, Some(users)) if open > 0.0 => {
+            format!("about {conversations:.0} requests, plus the requests of up to {users} users")
+        }
+        (None, Some(1)) => "one user, with as many requests as there are answers".to_owned(),
+        (None, Some(users)) => {
+            format!("up to {users} users at once, each as many requests as it gets answers")
+        }
+    }
+}
+
+/// The length of all stages, in seconds.
+fn seconds(plan: &Plan) -> f64 {
+    plan.stages.0.iter().map(seconds_of).sum()
+}
+
+/// The most virtual users; `None` without a closed stage.
+fn most_users(plan: &Plan) -> Option<u32> {
+    plan.stages.0.iter().filter_map(users_of).max()
+}
+
+fn turns_per_conversation(plan: &Plan) -> f64 {
+    let weights: f64 = plan.scenarios.iter().map(|scenario| scenario.weight).sum();
+    let turns: f64 =
+        plan.scenarios.iter().map(|scenario| scenario.weight * f64::from(scenario.turns)).sum();
+    turns / weights
+}
+
+fn seconds_of(stage: &StageSpec) -> f64 {
+    stage.duration.map_or(0.0, Nanos::as_secs_f64)
+}
+
+/// The mean rate times the length.
+fn arrivals_of(stage: &StageSpec) -> f64 {
+    match stage.load {
+        Load::Open { from, to } => f64::midpoint(from, to) * seconds_of(stage),
+        Load::Closed { .. } | Load::Trace => 0.0,
+    }
+}
+
+fn users_of(stage: &StageSpec) -> Option<u32> {
+    match stage.load {
+        Load::Closed { from, to } => Some(from.max(to)),
+        Load::Open { .. } | Load::Trace => None,
+    }
+}
+
+// `plimsoll run --once`: one request of each scenario and its answer, as curl would show them.
+
+/// Maximum number of bytes of a body shown without --verbose.
+const SHORT: usize = 400;
+
+/// Sends the requests and prints them.
+fn run_once(plan: Plan, verbose: bool) -> Result<Exit> {
+    let secrets = Secrets::of(&plan);
+    let exchanged = exchange_once(discover(plan)?)?;
+    let mut text = String::new();
+    for one in &exchanged {
+        text.push_str(&secrets.redact(&shown(one, verbose)));
+    }
+    console::print(&text)?;
+    let answered = exchanged.iter().all(|one| one.failure.is_none() && one.status < 400);
+    Ok(if answered { Exit::Pass } else { Exit::Fail })
+}
+
+fn shown(one: &ExchangedOnce, verbose: bool) -> String {
+    let ExchangedOnce { scenario, target, status, .. } = one;
+    let mut text = format!("# {scenario}, to {target}\n");
+    let head = printable(&one.request_head);
+    let lines = head.trim_end().lines();
+    let most = if verbose { usize::MAX } else { 1 };
+    for line in lines.take(most) {
+        text.push_str(&line_of('>', line));
+    }
+    body(&mut text, &one.request_body, verbose);
+    if *status > 0 {
+        text.push_str(&line_of('<', &format!("HTTP {status}")));
+        for (name, value) in one.headers.iter().take(most.saturating_sub(1)) {
+            text.push_str(&line_of('<', &format!("{name}: {value}")));
+        }
+        body(&mut text, &one.body, verbose);
+    }
+    let times: Vec<_> =
+        [("connected", one.connected), ("first byte", one.first_byte), ("end", one.finished)]
+            .into_iter()
+            .filter_map(|(name, time): (_, Option<Nanos>)| Some(format!("{name} {}", time?)))
+            .collect();
+    if !times.is_empty() {
+        let _ = writeln!(text, "* {}", times.join(", "));
+    }
+    if let Some(failure) = &one.failure {
+        let _ = writeln!(text, "* failed: {failure}");
+    }
+    text.push('\n');
+    text
+}
+
+/// One line with its mark; the credentials of a request are not shown.
+fn line_of(mark: char, line: &str) -> String {
+    let name = line.split(':').next().unwrap_or_default();
+    let hidden = mark == '>'
+        && line.contains(':')
+        && !line.contains(" HTTP/1.1")
+        && plimsoll_plan::names_credential(name);
+    if hidden { format!("{mark} {name}: {REDACTED}\n") } else { format!("{mark} {line}\n") }
+}
+
+fn body(text: &mut String, bytes: &[u8], verbose: bool) {
+    if bytes.is_empty() {
+        return;
+    }
+    let most = if verbose { bytes.len() } else { bytes.len().min(SHORT) };
+    text.push_str(printable(&bytes[..most]).trim_end());
+    if most < bytes.len() {
+        let _ = write!(text, " ... ({} bytes; --verbose shows all)", bytes.len());
+    }
+    text.push('\n');
+}
+
+/// Removes control characters that a terminal would interpret.
+fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+// The profile that plays a file of recorded traffic.
+
+/// The profile for a file of recorded traffic; `None` for a profile or the folder of a run.
+fn profile(flags: &Flags) -> Result<Option<Profile>> {
+    let named = Path::new(&flags.profile);
+    let extension = named.extension().map(|extension| extension.to_string_lossy());
+    let is_profile = extension.is_none_or(|extension| extension == "yaml" || extension == "yml");
+    if is_profile || named.ends_with(file::PLAN) || !named.is_file() {
+        let fix = format!("{} is a profile", flags.profile);
+        flags.traffic.reject_without_file(&fix)?;
+        return Ok(None);
+    }
+    let trace = read_traffic(named, &flags.traffic)?;
+    let mut recording = flags.traffic.keys();
+    let path = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
+    recording.insert("file".to_owned(), literal(&path.to_string_lossy()));
+    let stem = named.file_name().unwrap_or_default().to_string_lossy();
+    let stem = stem.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or("traffic");
+    let protocol = protocol(&trace).unwrap_or("openai-chat");
+    let mut keys = json!({
+        "name": stem.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-"),
+        "protocol": protocol,
+        // Recorded bodies specify it.
+        "stream": trace.dialects().is_empty(),
+        "cache_mode": flags.traffic.cache_mode(),
+    });
+    if flags.load.concurrency.is_empty() && flags.load.rate.is_empty() {
+        keys["trace"] = recording.into();
+        keys["stages"] = "trace".into();
+        keys["content"] = json!({ "mode": "sized", "approx_input_tokens": 1 });
+    } else {
+        recording.insert("mode".to_owned(), "file".into());
+        recording.insert("order".to_owned(), "file".into());
+        keys["content"] = recording.into();
+        keys["stages"] = "1:1h".into();
+    }
+    if protocol == "http" {
+        keys["http"] = json!({});
+    }
+    Ok(Some(command_line_profile(keys.as_object().cloned().unwrap_or_default())))
+}
+
+/// Reads a file of recorded traffic.
+pub(in crate::command) fn read_traffic(
+    file: &Path,
+    flags: &TrafficFlags,
+) -> Result<Trace, UsageError> {
+    let Options { format, skip_broken } = flags.read.options();
+    let file = file.to_owned();
+    let spec = TraceSpec { file, format, skip_broken, ..TraceSpec::default() };
+    Trace::load(&spec, Path::new("")).map_err(|error| UsageError(error.to_string()))
+}
+
+/// The protocol of the first recorded body.
+pub(in crate::command) fn protocol(trace: &Trace) -> Option<&'static str> {
+    trace.dialects().first().map(|dialect| dialect.name())
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -270,5 +511,66 @@ mod tests {
         // Names of built-in profiles and of other files stay unchanged.
         assert_eq!(profile_of("minimal").unwrap(), "minimal");
         assert_eq!(profile_of("absent/plan.json").unwrap(), "absent/plan.json");
+    }
+}
+
+#[cfg(test)]
+mod announcement_tests {
+    use plimsoll_plan::PlanBuilder;
+    use plimsoll_workload::{Content, ScenarioSpec};
+
+    use super::*;
+
+    fn plan(target: &str, stages: &str) -> Plan {
+        let content = Content::Pool { prompts: vec!["hi".to_owned()] };
+        let chat =
+            ScenarioSpec { turns: 3, max_tokens: Some(200), ..ScenarioSpec::new("chat", content) };
+        PlanBuilder::new(target, stages).model("m").scenario(chat).build().unwrap()
+    }
+
+    #[test]
+    fn it_says_requests_tokens_and_time() {
+        // 10 a second for 5 s, and 5 on average for 20 s: 150 conversations of 3 turns.
+        let open = plan("http://192.0.2.1:80", "@10:5s,@0..10:20s");
+        let said = sentence(&open, &open.targets[0]);
+        assert!(said.contains("about 450 requests, answers of at most 200 tokens, 25 s"), "{said}");
+        let closed = plan("http://192.0.2.1:80", "10..200:60s");
+        let said = sentence(&closed, &closed.targets[0]);
+        assert!(said.contains("up to 200 users at once"), "{said}");
+    }
+
+    #[test]
+    fn nothing_is_said_of_this_machine() {
+        assert_eq!(announcement(&plan("http://127.0.0.1:9", "200:60s")), None);
+        assert!(announcement(&plan("http://192.0.2.1:9", "200:60s")).is_some());
+    }
+}
+
+#[cfg(test)]
+mod once_tests {
+    use super::*;
+
+    #[test]
+    fn a_request_and_its_answer_are_shown_without_credentials() {
+        let one = ExchangedOnce {
+            scenario: "s".to_owned(),
+            target: "t".to_owned(),
+            request_head: b"POST /x HTTP/1.1\r\nauthorization: Bearer abc\r\naccept: a\r\n\r\n"
+                .to_vec(),
+            request_body: b"{}".to_vec(),
+            status: 200,
+            headers: vec![("server".to_owned(), "nginx".to_owned())],
+            body: b"\x1b[31mfine".to_vec(),
+            first_byte: Some(Nanos::from_millis(5)),
+            ..ExchangedOnce::default()
+        };
+        assert_eq!(
+            shown(&one, true),
+            "# s, to t\n> POST /x HTTP/1.1\n> authorization: <redacted>\n> accept: a\n{}\n< HTTP 200\n\
+             < server: nginx\n[31mfine\n* first byte 5ms\n\n"
+        );
+        let short = ExchangedOnce { body: vec![b'x'; 500], ..one };
+        let text = shown(&short, false);
+        assert!(text.contains("(500 bytes; --verbose shows all)") && !text.contains("accept"));
     }
 }

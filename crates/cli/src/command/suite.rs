@@ -16,19 +16,17 @@ use plimsoll_suite::{
     become_child, beside, layer_part, prometheus, supervise,
 };
 
-use crate::command::suite_page;
+use crate::command::report;
 use crate::command::versus::target::{TargetFlag, given, parse_direct, parse_named_or_not};
 use crate::console::{self, Show};
-use crate::environment::{self, place};
-use crate::exit::{Exit, TargetError, UsageError};
+use crate::environment::{self, FdLimit};
+use crate::exit::{self, Exit, RunSignal, TargetError, UsageError};
 use crate::export::{Export, ExportOptions};
-use crate::fd_limit::FdLimit;
 use crate::flags::{
     ProgressFlags, PushFlags, ScreenFlags, ServeFlags, parse_rate, parse_time, watched_process,
 };
 use crate::progress::{LiveRuns, StatusOutput, Steps};
 use crate::session::{last_calibration, listens_at};
-use crate::signal::{self, RunSignal};
 
 const AFTER: &str = include_str!("suite.txt").trim_ascii_end();
 
@@ -313,7 +311,7 @@ fn carry_out(
     let options = complete(flags.options(&run_dir, fd_limit, started)?)?;
     let control = Control::new();
     let interrupt = control.clone();
-    signal::on_run_signal(move |signal| {
+    exit::on_run_signal(move |signal| {
         if signal == RunSignal::Interrupt {
             interrupt.interrupt();
             console::eprint_line(
@@ -389,7 +387,7 @@ fn print_and_store(
     run_dir.write(file::SUITE, &json)?;
     run_dir.write(file::TEXT, report.text(WIDTH).as_bytes())?;
     run_dir.write(file::PROMETHEUS, prometheus(report).as_bytes())?;
-    run_dir.write_page(|| suite_page::page(report))?;
+    run_dir.write_page(|| report::page_of_suite(report))?;
     if show == Show::Full {
         console::print_end(&screen)?;
     }
@@ -425,7 +423,7 @@ impl SuiteOutputFlags {
         Ok(SuiteOptions {
             exe: env::current_exe()?,
             notes: self.notes.clone(),
-            machine: place::lines(),
+            machine: environment::place_lines(),
             folder: std::path::absolute(run_dir.path())?,
             environment: environment::read(fd_limit),
             calibration: last_calibration(),
@@ -456,6 +454,7 @@ impl Flags {
             threads: self.threads,
             only: self.only.clone(),
             notes: common.notes.iter().cloned().chain(given(&self.targets)?).collect(),
+            machine: environment::place_lines(),
             client_id: variables.client_id.clone(),
             knee_budget: self.knee_budget,
             size_for: self.size_for,

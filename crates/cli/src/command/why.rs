@@ -11,7 +11,7 @@ use plimsoll_runner::folder::{file, replace};
 use plimsoll_why::{Answer, Why, text, why_with};
 
 use super::report::found::{Found, Kind, find};
-use super::report::stored::{Stored, read};
+use super::report::{Stored, read};
 use crate::console;
 use crate::exit::{Exit, UsageError};
 

@@ -7,8 +7,8 @@ use plimsoll_measure::Nanos;
 use plimsoll_metrics::{GroupStats, Limit, RunMetadata};
 use plimsoll_report::{counted_stage, format};
 
-use super::{Judge, StatusOutput, figures};
-use crate::console;
+use super::{Judge, StatusOutput};
+use crate::{console, progress};
 
 /// Interval of the lines if stderr is not a terminal.
 pub(super) const LINE_INTERVAL: Nanos = Nanos::from_secs(5);
@@ -114,7 +114,7 @@ impl ProgressView {
             StatusOutput::Bar(bar) => {
                 bar.set_position(self.facts.position(progress.elapsed, ended).as_u64());
                 bar.set_prefix(self.stage_text(progress, ended));
-                bar.set_message(figures::line(progress, self.facts.time));
+                bar.set_message(progress::line_of_figures(progress, self.facts.time));
                 bar.tick();
             }
             StatusOutput::Lines if progress.elapsed >= self.next_line => {
@@ -122,7 +122,7 @@ impl ProgressView {
                 console::eprint_line(&format!(
                     "{}  {}",
                     self.stage_text(progress, ended),
-                    figures::line(progress, self.facts.time)
+                    progress::line_of_figures(progress, self.facts.time)
                 ));
             }
             _ => {}
@@ -142,7 +142,7 @@ impl ProgressView {
             let [ended, most] = [ended, most].map(format::count);
             return format!("{stage}, {ended} of {most} requests");
         }
-        let left = figures::clock(progress.duration.saturating_sub(progress.elapsed));
+        let left = progress::clock(progress.duration.saturating_sub(progress.elapsed));
         format!("{stage}, {left} left")
     }
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::at_least_by_rounding;
-use crate::stored_run::StoredRun;
+use crate::machine::StoredRun;
 
 /// False discovery rate up to which a cell is listed.
 const LISTED: f64 = 0.05;

@@ -1,6 +1,8 @@
 //! A comparison of old and new runs, stored as `comparison.json`.
 
-use plimsoll_metrics::{DistributionSummary, Level, Metric, RunEnd, Verdict};
+use plimsoll_metrics::{
+    DistributionSummary, Gate, Group, Level, Metric, MetricsError, RunEnd, Verdict,
+};
 use plimsoll_run_files::{RunFileError, read_stored};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,9 +11,7 @@ use crate::cells::{self, Cells};
 use crate::error::CompareError;
 use crate::gates::{self, GateResult};
 use crate::judge::Rule;
-use crate::machine::{self, Difference};
-use crate::stored_run::StoredRun;
-use crate::{defaults, simple};
+use crate::machine::{self, Difference, StoredRun};
 
 /// Version of the layout of `comparison.json`.
 pub const SCHEMA: &str = "plimsoll.comparison/1";
@@ -121,8 +121,8 @@ pub fn compare(
         return Err(CompareError::SimpleRule(base.len(), new.len()));
     }
     let (gates, usual) = match options.regress {
-        Some(_) if options.gates.is_empty() => (simple::gates(&base[0], &new[0])?, true),
-        _ => defaults::gates(&options.gates, base, new)?,
+        Some(_) if options.gates.is_empty() => (simple_gates(&base[0], &new[0])?, true),
+        _ => gates::gates(&options.gates, base, new)?,
     };
     let differs = machine::differences(&all, &options.allow_different);
     let obstacles = obstacles(&all, &differs);
@@ -262,4 +262,41 @@ impl Times {
         let any = times.base.iter().chain(&times.new).any(Option::is_some);
         any.then_some(times)
     }
+}
+
+// The simple rule: one new run may be worse than one old run by N percent. It compares two numbers
+// without regard to chance, and every output says so.
+
+/// Label of the rule in outputs.
+pub(crate) const LABEL: &str = "simple rule: two numbers, one run each; unchanged code can fail it, \
+                                and changed code can pass";
+
+/// Gates on throughput and times of every measured stage, and on errors. The tail is the rarest
+/// percentile for which both runs have enough values.
+pub(crate) fn simple_gates(base: &StoredRun, run: &StoredRun) -> Result<Vec<Gate>, MetricsError> {
+    let stages = run.summary.results.by_stage.iter().filter(|stage| !stage.warmup);
+    let time = run.summary.metadata.headline_time();
+    let mut gates = Vec::new();
+    for stage in stages {
+        let name = stage.stage.as_deref().unwrap_or_default();
+        let mut figures =
+            vec![("throughput".to_owned(), "10%"), (format!("{}.p50", time.name()), "10%")];
+        for metric in [time, Metric::Ttft] {
+            let tail = rarest_of_both(base, stage, metric);
+            figures.extend(tail.map(|tail| (format!("{}.{tail}", metric.name()), "10%")));
+        }
+        figures.push(("error_rate".to_owned(), "0.1pp"));
+        for (figure, margin) in figures {
+            gates.push(Gate::parse(&format!("{figure}{{stage:{name}}}"), margin)?);
+        }
+    }
+    Ok(gates)
+}
+
+/// The rarest percentile that a stage has in both runs.
+fn rarest_of_both(base: &StoredRun, stage: &Group, metric: Metric) -> Option<&'static str> {
+    let same = base.summary.results.by_stage.iter().find(|other| other.stage == stage.stage);
+    let both = [Some(stage), same].map(|stage| stage?.distribution(metric));
+    let [Some(new), Some(old)] = both else { return None };
+    gates::tail(if old.count < new.count { old } else { new })
 }

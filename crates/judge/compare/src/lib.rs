@@ -14,25 +14,18 @@
 
 pub mod cells;
 pub mod comparison;
-mod defaults;
 pub mod error;
 mod format;
-mod gate_words;
 pub mod gates;
 mod judge;
-mod junit;
 pub mod machine;
-mod markdown;
 pub mod plan;
 mod screen;
-mod simple;
-mod stored_run;
 mod text;
 
-pub use comparison::Times;
-pub use comparison::{Comparison, Options, RunRef, SCHEMA, compare};
+pub use comparison::{Comparison, Options, RunRef, SCHEMA, Times, compare};
 pub use error::CompareError;
 pub use gates::GateResult;
 pub use judge::Rule;
+pub use machine::StoredRun;
 pub use plimsoll_metrics::Verdict;
-pub use stored_run::StoredRun;

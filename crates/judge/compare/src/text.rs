@@ -2,12 +2,13 @@
 
 use plimsoll_metrics::{Judgement, Margin, Verdict};
 use plimsoll_report::Style;
+use plimsoll_report::format::{or_dash, percent, rate, time, time_us};
 use plimsoll_report::table::Table;
 
-use crate::comparison::Comparison;
-use crate::gates::{GateResult, SpreadSource};
+use crate::comparison::{self, Comparison};
+use crate::format;
+use crate::gates::{FigureUnit, GateResult, SpreadSource};
 use crate::judge::Rule;
-use crate::{format, gate_words, simple};
 
 impl Comparison {
     /// Formats the whole screen, at most `width` columns wide.
@@ -56,7 +57,7 @@ impl Comparison {
     /// The source of the variation between runs.
     pub(crate) fn spread_sentence(&self) -> Option<String> {
         if self.rule == Rule::Simple {
-            return Some(simple::LABEL.to_owned());
+            return Some(comparison::LABEL.to_owned());
         }
         let mut sources: Vec<_> = self
             .gates
@@ -176,11 +177,11 @@ pub(crate) fn row(gate: &GateResult) -> [String; 7] {
     [
         gate.name.clone(),
         format::word(&gate.judged.judgement).to_owned(),
-        gate_words::value(gate.unit, gate.base),
-        gate_words::value(gate.unit, gate.new),
-        gate_words::change_of(gate),
-        gate_words::margin_of(gate),
-        gate_words::detectable_of(gate),
+        value(gate.unit, gate.base),
+        value(gate.unit, gate.new),
+        change_of(gate),
+        margin_of(gate),
+        detectable_of(gate),
     ]
 }
 
@@ -220,4 +221,32 @@ pub(crate) fn explanations(gates: &[GateResult]) -> Vec<String> {
 
 fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+// Formats the values of a gate for readers.
+
+/// The value of a figure with its unit.
+pub(crate) fn value(unit: FigureUnit, value: Option<f64>) -> String {
+    or_dash(value, |value| match unit {
+        FigureUnit::Ms => time(value),
+        FigureUnit::CpuUs => time_us(value),
+        FigureUnit::PerS => format!("{}/s", rate(Some(value))),
+        FigureUnit::Share => percent(value),
+    })
+}
+
+/// The change of a gate.
+pub(crate) fn change_of(gate: &GateResult) -> String {
+    format::change(gate.margin(), gate.judged.change, gate.judged.low.zip(gate.judged.high))
+}
+
+/// The margin of a gate, signed in the direction of a regression: `+3%`, `-2%`.
+pub(crate) fn margin_of(gate: &GateResult) -> String {
+    let sign = if gate.more_is_worse { "+" } else { "-" };
+    format!("{sign}{}", format::amount(gate.margin(), gate.margin))
+}
+
+/// The smallest detectable change of a gate.
+pub(crate) fn detectable_of(gate: &GateResult) -> String {
+    or_dash(gate.judged.detectable, |detectable| format::amount(gate.margin(), detectable))
 }

@@ -4,9 +4,8 @@
 use crate::error::{JoinError, quoted};
 use crate::map::Field;
 use crate::matcher::Joiner;
-use crate::result::MatchCounts;
 use crate::run::{Request, Run};
-use crate::times;
+use crate::times::{self, MatchCounts};
 
 /// Clocks further apart than this indicate a wrong time zone or unit. In milliseconds.
 const APART: f64 = 1_800_000.0;

@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use plimsoll_measure::CacheState;
 
 use crate::error::{JoinError, quoted};
-use crate::map::{Field, LogOf, Map};
+use crate::map::{Field, LogOf, Map, MapChoice, choose};
 use crate::matcher::Joiner;
-use crate::preset::{MapChoice, choose};
-use crate::progress::{Progress, Reading};
-use crate::result::{Caches, GroupTimes, Join, MatchCounts, SCHEMA, StageTimes, Verdict};
-use crate::run::{Fate, Request, Run, RunChoice, run_id};
-use crate::{check, rows, source, stage_times, times};
+use crate::run::{Fate, Progress, Reading, Request, Run, RunChoice, run_id};
+use crate::times::{self, Caches, GroupTimes, Join, MatchCounts, SCHEMA, StageTimes, Verdict};
+use crate::{check, rows, source};
 
 /// Share of requests outside the period of the log above which the join is inconclusive.
 const UNCOVERED: f64 = 0.01;
@@ -66,7 +64,7 @@ pub fn join(
     let (times, stages) =
         refused.as_ref().map_or_else(|| both_times(&joiner), |_| Default::default());
     let caches = caches(joiner.run);
-    let stated = stage_times::stated_times(joiner.run, log_of);
+    let stated = times::stated_times(joiner.run, log_of);
     let notes = notes(&joiner);
     let verdict = verdict(&joiner, options.allow_lost);
     let Joiner { books, disagreements, examples, .. } = joiner;
@@ -99,7 +97,7 @@ pub fn join(
 /// The times by group, and the means by stage.
 fn both_times(joiner: &Joiner<'_, '_>) -> (Vec<GroupTimes>, Vec<StageTimes>) {
     let log_of = joiner.map.log_of;
-    (times::by_group(joiner.run, log_of), stage_times::by_stage(joiner.run, log_of))
+    (times::by_group(joiner.run, log_of), times::by_stage(joiner.run, log_of))
 }
 
 fn verdict(joiner: &Joiner<'_, '_>, allow_lost: f64) -> Verdict {

@@ -17,32 +17,24 @@
 mod cell;
 mod check;
 mod error;
-mod id;
 mod join;
-mod json_row;
 mod lines;
 mod map;
 #[expect(clippy::excessive_nesting, reason = "one walk over rows, read from top to bottom")]
 mod matcher;
-mod preset;
-mod progress;
-mod result;
 mod rows;
 mod run;
 mod source;
-mod stage_times;
 mod text;
 mod time;
 mod times;
 
 pub use error::JoinError;
 pub use join::{Options, join};
-pub use map::{LogOf, Map, Mapping};
-pub use preset::{MapChoice, preset_names};
-pub use progress::Reading;
-pub use result::{
-    Disagreement, Examples, GroupTimes, Join, MatchCounts, Quantiles, SCHEMA, StageTimes, Verdict,
-};
-pub use run::RunChoice;
+pub use map::{LogOf, Map, MapChoice, Mapping, preset_names};
+pub use run::{Reading, RunChoice};
 pub use text::text;
 pub use time::Unit;
+pub use times::{
+    Disagreement, Examples, GroupTimes, Join, MatchCounts, Quantiles, SCHEMA, StageTimes, Verdict,
+};

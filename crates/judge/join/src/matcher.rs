@@ -6,15 +6,12 @@ use std::borrow::Cow;
 use plimsoll_measure::{CacheState, PolicyDecision};
 use plimsoll_workload::marked_id;
 
-use crate::cell::{Cell, Read};
+use crate::cell::{Cell, Cells, Read};
 use crate::error::quoted;
-use crate::id::IdHash;
-use crate::json_row::Cells;
 use crate::map::{FIELDS, Field, LogOf, Map};
-use crate::progress::Progress;
-use crate::result::{Disagreement, Examples, MatchCounts};
-use crate::run::{Fate, LogValues, Request, Run};
+use crate::run::{Fate, IdHash, LogValues, Progress, Request, Run};
 use crate::time::Unit;
+use crate::times::{Disagreement, Examples, MatchCounts};
 
 /// Number of example ids kept of each kind.
 const EXAMPLES: usize = 5;

@@ -1,5 +1,6 @@
 //! The requests of a run, in about 240 bytes each including their id and its table entry.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
@@ -8,9 +9,7 @@ use plimsoll_run_files::{ParsedRow, changed_since, parse_row, row_time};
 use serde::Deserialize;
 
 use crate::error::{JoinError, quoted};
-use crate::id::{IdHash, IdTable};
 use crate::lines::Lines;
-use crate::progress::Progress;
 
 /// Share of duplicated id headers above which the header is not an id. A cache may repeat a
 /// response with its headers.
@@ -389,4 +388,78 @@ fn position<N: PartialEq<S>, S: ToOwned<Owned = N> + ?Sized>(
         names.len() - 1
     });
     u16::try_from(index).map_err(|_| JoinError::usage("the run has more than 65,536 scenarios"))
+}
+
+// Ids hashed to 128 bits, so that a million of them need little memory.
+
+/// 128-bit hash of an id. A collision within a run has a probability below 1e-26 (for a million
+/// ids), unless somebody constructs one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct IdHash(u128);
+
+impl IdHash {
+    /// 128-bit FNV-1a.
+    pub(crate) fn of(id: &str) -> Self {
+        const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+        Self(
+            id.as_bytes().iter().fold(OFFSET, |hash: u128, byte: &u8| {
+                (hash ^ u128::from(*byte)).wrapping_mul(PRIME)
+            }),
+        )
+    }
+}
+
+/// Requests by the hash of their id.
+pub(crate) type IdTable = HashMap<IdHash, u32>;
+
+// Reports the progress of reading.
+
+/// The file that is being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Rows of the run.
+    Run,
+    /// Rows of the log.
+    Log,
+}
+
+/// Rows between two reports.
+const EVERY: u64 = 20_000;
+
+/// Reports the progress every 20,000 rows.
+pub(crate) struct Progress<'a> {
+    tell: &'a mut dyn FnMut(Reading, u64),
+}
+
+impl<'a> Progress<'a> {
+    pub(crate) fn new(tell: &'a mut dyn FnMut(Reading, u64)) -> Self {
+        Self { tell }
+    }
+
+    pub(crate) fn run(&mut self, rows: u64) {
+        self.rows(Reading::Run, rows);
+    }
+
+    pub(crate) fn log(&mut self, rows: u64) {
+        self.rows(Reading::Log, rows);
+    }
+
+    fn rows(&mut self, reading: Reading, rows: u64) {
+        if rows.is_multiple_of(EVERY) {
+            (self.tell)(reading, rows);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Test vectors published with FNV-1a.
+    #[test]
+    fn ids_are_hashed_by_fnv_1a() {
+        assert_eq!(IdHash::of("").0, 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_eq!(IdHash::of("a").0, 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+    }
 }

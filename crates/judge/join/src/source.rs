@@ -9,9 +9,8 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use plimsoll_run_files::MAX_LINE;
 use serde_json::{Map as Object, Value};
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Cells, read_row};
 use crate::error::{JoinError, quoted};
-use crate::json_row::{Cells, read_row};
 use crate::lines::{Lines, open, unreadable};
 use crate::map::Map;
 use crate::matcher::Joiner;

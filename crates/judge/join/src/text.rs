@@ -6,7 +6,7 @@ use plimsoll_report::format::{count, time, wrap};
 use plimsoll_report::table::{Layout, Table};
 
 use crate::map::LogOf;
-use crate::result::{GroupTimes, Join, MatchCounts, Quantiles, Verdict};
+use crate::times::{GroupTimes, Join, MatchCounts, Quantiles, Verdict};
 
 const WIDTH: usize = 80;
 

@@ -9,7 +9,6 @@
 //!
 //! `docs/statistics.md` explains the method for readers.
 
-mod climb;
 mod objective;
 mod objective_share;
 mod probe;
@@ -17,14 +16,11 @@ mod report;
 mod result;
 mod search;
 mod text;
-mod turns;
 
-pub use climb::Climb;
 pub use objective::{Objective, ObjectiveError};
 pub use objective_share::{Counts, KeptShare, State};
 pub use plimsoll_rules::Finding;
 pub use probe::{Failure, Measured, Phase, Planned, Probe, ProbeFigures, ProbeRequest};
-pub use report::{AtLeast, FORMAT, Goodput, KneeReport, TargetKnee};
+pub use report::{AtLeast, FORMAT, Goodput, KneeReport, TargetKnee, in_turns};
 pub use result::{Found, Kind, Load, Verdict};
-pub use search::{Search, Settings};
-pub use turns::in_turns;
+pub use search::{Climb, Search, Settings};

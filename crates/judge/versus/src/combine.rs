@@ -6,18 +6,17 @@
 use std::collections::BTreeMap;
 
 use plimsoll_stats::Looks;
-use plimsoll_stats::rounds::{OverRounds, Round, hartung_knapp};
+use plimsoll_stats::runs::{OverRounds, Round, hartung_knapp};
 use plimsoll_stats::sign_test::sign_p;
 use plimsoll_stats::student_t::critical_95;
 
 use crate::disturbance::matters;
+use crate::generator::{self, mean};
 use crate::judge::conclude;
-use crate::own_times::{self, mean};
 use crate::result::{
-    BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Kind, Outage, OwnTimes,
-    RoundResult, TargetResult, Verdicts, Versus, WorkloadMismatch,
+    self, BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Kind, Outage,
+    OwnTimes, RoundResult, TargetResult, Verdicts, Versus, WorkloadMismatch,
 };
-use crate::stated;
 use crate::streams::Streams;
 use crate::threshold::AddedThreshold;
 
@@ -253,7 +252,7 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
                 cpu_ns_per_request: mean(|target| target.cpu_ns_per_request),
                 cpu_low_ns: None,
                 cpu_high_ns: None,
-                stated: stated::combine(all.iter().filter_map(|target| target.stated.as_ref())),
+                stated: result::combine(all.iter().filter_map(|target| target.stated.as_ref())),
                 taken_out: all.iter().find_map(|target| target.taken_out.clone()),
                 streams: Streams::combine(all.iter().filter_map(|target| target.streams)),
                 failure: all.iter().find_map(|target| target.failure.clone()),
@@ -275,7 +274,7 @@ fn failures(all: &[&TargetResult]) -> BTreeMap<String, u64> {
 
 fn own_times(all: &[&TargetResult], like: &OwnTimes) -> OwnTimes {
     let times: Vec<&OwnTimes> = all.iter().filter_map(|target| target.own(like.figure)).collect();
-    own_times::over_rounds(&times, like.figure)
+    generator::over_rounds(&times, like.figure)
 }
 
 fn verdicts(rounds: &[Versus]) -> Option<Verdicts> {

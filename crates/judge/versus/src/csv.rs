@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::result::Versus;
+use plimsoll_run_files::{RunFileError, read_stored};
+
+use crate::result::{SCHEMA, Versus};
 
 const HEAD: &str = "target,reference,figure,kind,quantile,value_ns,low_ns,high_ns,at_least_ns,\
                     at_most_ns,pairs,p,refused,interval,answers,streams\n";
@@ -52,4 +54,22 @@ fn cell(text: &str) -> String {
     } else {
         text.to_owned()
     }
+}
+
+// Writes and reads `versus.json`.
+
+/// Formats the result as indented JSON with a final newline.
+///
+/// # Errors
+/// Fails if serde does, which a result of [`crate::judge`] does not cause.
+pub fn json(versus: &Versus) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(versus)? + "\n")
+}
+
+/// Parses the output of [`json`].
+///
+/// # Errors
+/// [`RunFileError`] if the file is damaged or has another layout.
+pub fn read_json(bytes: &[u8]) -> Result<Versus, RunFileError> {
+    read_stored(bytes, SCHEMA)
 }

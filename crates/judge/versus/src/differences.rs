@@ -1,5 +1,6 @@
 //! Computes the differences between targets, by figure and percentile.
 
+use plimsoll_stats::sign_test::{Discordant, SignTest};
 use plimsoll_stats::{Estimate, NoIntervalReason};
 
 use crate::comparisons::{comparisons, control, figures, whole_time};
@@ -7,8 +8,8 @@ use crate::facts::Facts;
 use crate::figure::{Figure, QUANTILES};
 use crate::generator::WithoutGenerator;
 use crate::outage;
-use crate::pairs::{Run, Two};
-use crate::result::{Difference, Kind};
+use crate::pairs::{Run, Two, failed};
+use crate::result::{Difference, ErrorDifference, Kind};
 
 /// All differences in the report's order: every target against the reference in every figure, then
 /// any two compared targets in the figures that are tested.
@@ -98,5 +99,35 @@ impl Row<'_> {
             .into_iter()
             .find_map(|target| outage::too_few(self.facts.name(target), self.run, target))
             .unwrap_or_else(|| self.run.words(why))
+    }
+}
+
+// Failures of only one of two targets.
+
+/// Failures of any two targets.
+pub(crate) fn errors(facts: &Facts, run: Run<'_>) -> Vec<ErrorDifference> {
+    comparisons(facts).into_iter().map(|two| compare(facts, run, two)).collect()
+}
+
+fn compare(facts: &Facts, run: Run<'_>, two: Two) -> ErrorDifference {
+    let mut batches: Vec<Vec<Discordant>> = run.batching.by_batch();
+    let mut pairs = 0;
+    for (stage, batch, (target, reference)) in run.both(two) {
+        let (target, reference) = (failed(target), failed(reference));
+        pairs += 1;
+        let batch = &mut batches[stage][batch];
+        batch.target += u64::from(target && !reference);
+        batch.reference += u64::from(reference && !target);
+    }
+    let batches: Vec<Discordant> = batches.into_iter().flatten().collect();
+    let test = SignTest::new(&batches, run.batching.looks);
+    ErrorDifference {
+        target: facts.targets[two.target].name.clone(),
+        reference: facts.targets[two.reference].name.clone(),
+        pairs,
+        only_target: test.pairs.target,
+        only_reference: test.pairs.reference,
+        p: test.p,
+        by_batch: test.by_batch,
     }
 }

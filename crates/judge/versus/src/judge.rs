@@ -7,16 +7,14 @@ use plimsoll_rules::{Finding, Level};
 use plimsoll_stats::Looks;
 
 use crate::batching::Batching;
-use crate::claims::FAILURES;
+use crate::claims::{self, FAILURES};
 use crate::comparisons::{headline, whole_time};
 use crate::facts::{Facts, Schedule};
 use crate::pairs::Run;
 use crate::result::{Kind, SCHEMA, Stopping, TargetResult, Versus};
 use crate::role::Role;
 use crate::threshold::AddedThreshold;
-use crate::{
-    answers, claims, control, cpu, differences, disturbance, errors, outage, policy, targets,
-};
+use crate::{answers, control, cpu, differences, disturbance, outage, policy, targets};
 
 /// Judges the targets of a run from its blocks, which may come in any order and exclude the
 /// warm-up.
@@ -42,7 +40,7 @@ fn judge_all(facts: &Facts, blocks: &[Block]) -> Versus {
     let disturbance = disturbance::disturbances(facts, run, headline);
     let mut versus = Versus {
         differences: differences::differences(facts, run, headline),
-        errors: errors::errors(facts, run),
+        errors: differences::errors(facts, run),
         verdicts: policy::verdicts(facts, run),
         cpu: cpu::differences(facts, run),
         workload_mismatch: answers::mismatches(facts, run),

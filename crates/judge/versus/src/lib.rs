@@ -26,20 +26,16 @@ mod csv;
 mod decider;
 mod differences;
 mod disturbance;
-mod errors;
 mod facts;
 mod figure;
 mod generator;
-mod json;
 mod judge;
 mod outage;
-mod own_times;
 mod pairs;
 mod policy;
 mod prometheus;
 mod result;
 mod role;
-mod stated;
 mod streams;
 mod targets;
 mod text;
@@ -47,21 +43,19 @@ mod threshold;
 
 pub use combine::combine;
 pub use conclusion::Conclusion;
-pub use csv::csv;
+pub use csv::{csv, json, read_json};
 pub use decider::{Decider, DifferenceSoFar};
 pub use facts::{CpuReading, Facts, Schedule, StageFacts, TakenOut, TargetFacts};
 pub use figure::Figure;
-pub use json::{json, read_json};
 pub use judge::judge;
 pub use plimsoll_stats::Looks;
 pub use prometheus::prometheus;
 pub use result::{
     BlockCounts, Claim, Control, CpuDifference, Difference, Disturbance, ErrorDifference, Kind,
-    Outage, RoundResult, SCHEMA, Stopping, TargetMatrix, TargetResult, Verdicts, Versus,
+    Outage, RoundResult, SCHEMA, Stated, Stopping, TargetMatrix, TargetResult, Verdicts, Versus,
     WorkloadMismatch,
 };
 pub use role::Role;
-pub use stated::Stated;
 pub use streams::Streams;
 pub use text::{report, screen};
 pub use threshold::AddedThreshold;

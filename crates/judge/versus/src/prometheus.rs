@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_report::exposition::{Exposition, Labels};
+use plimsoll_report::prometheus::{Exposition, Labels};
 
 use crate::figure::QUANTILES;
 use crate::result::{Difference, Kind, Versus};

@@ -9,7 +9,7 @@ use crate::facts::{Facts, TakenOut, TargetFacts};
 use crate::figure::{Figure, as_f64};
 use crate::pairs::{Run, failed, turn};
 use crate::result::{BlockCounts, TargetResult};
-use crate::{cpu, outage, own_times};
+use crate::{cpu, generator, outage};
 
 /// Returns one result per target, in their order.
 pub(crate) fn targets(facts: &Facts, run: Run<'_>) -> Vec<TargetResult> {
@@ -37,7 +37,7 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
         failures: failures(turns()),
         times: Figure::ALL
             .into_iter()
-            .filter_map(|figure| own_times::of_round(run, index, figure))
+            .filter_map(|figure| generator::of_round(run, index, figure))
             .collect(),
         correct: share(decided.iter().filter(|right| **right).count(), decided.len()),
         reused: share(turns().filter(|turn| turn.reused).count(), turns().count()),

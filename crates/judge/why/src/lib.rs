@@ -14,9 +14,7 @@
 
 mod answer;
 mod cpu;
-mod load;
 mod result;
-mod role;
 mod split;
 mod text;
 

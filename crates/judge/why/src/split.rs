@@ -2,10 +2,11 @@
 //! from a target that is the upstream itself, or from a join with the gateway's own log.
 
 use plimsoll_join::{Join, StageTimes, Verdict};
-use plimsoll_metrics::{Group, Metric, RunSummary};
+use plimsoll_metrics::{
+    Group, LoadModel, Metric, QUANTILES, RunSummary, StageInfo, StageResources,
+};
 
-use crate::load::Stage;
-use crate::result::{NamedTime, NoSplit, Part, Split, TtfbParts};
+use crate::result::{Load, NamedTime, NoSplit, Part, Split, TtfbParts};
 
 /// Allowed relative difference between the sum of the parts and the requests in flight: requests
 /// that cross the ends of the stage count in only one of the two.
@@ -155,5 +156,169 @@ pub(crate) fn stated_timing(stage: &Stage<'_>) -> Option<TtfbParts> {
         ttfb_ms,
         parts: parts.collect(),
         rest_ms: timing.rest_ms(),
+    })
+}
+
+// Chooses the deciding stage, and tests whether its load was at the limit.
+
+/// Share of missed requests above which an open stage was at its limit. It equals the share from
+/// which a stage's rate is not reported (`lost_rate` in `plimsoll-metrics`).
+const MISSED: f64 = 0.01;
+/// Factor between the requests in flight at the end of a stage and their mean from which the queue
+/// grew. A stage that steadily falls behind ends with twice its mean, one that keeps up ends with
+/// its mean; both exclude requests in flight at its start.
+const GROWN: f64 = 1.5;
+/// Random variation of the number in flight, in standard deviations of a Poisson distribution.
+const DEVIATIONS: f64 = 4.0;
+/// Minimum allowance for random variation, in requests.
+const FEW: f64 = 10.0;
+/// Share of users in flight below which think time limits a closed stage.
+const THINKING: f64 = 0.5;
+/// Minimum factor between the highest and the lowest load.
+const LEVELS: f64 = 2.0;
+/// Growth factor below which a time counts as constant.
+const FLAT: f64 = 1.1;
+
+/// A measured stage with its counters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stage<'r> {
+    pub(crate) info: &'r StageInfo,
+    pub(crate) group: &'r Group,
+    pub(crate) resources: Option<&'r StageResources>,
+    /// Requests in flight at its start, left over from earlier stages or a warm-up.
+    left_before: f64,
+}
+
+/// Measured stages in which any request was sent.
+pub(crate) fn stages(summary: &RunSummary) -> Vec<Stage<'_>> {
+    let mut left_before = 0.0;
+    let mut measured = Vec::new();
+    for (info, group) in summary.metadata.stages.iter().zip(&summary.results.by_stage) {
+        let resources = summary.resources.iter().find(|found| found.stage == info.name);
+        let stage = Stage { info, group, resources, left_before };
+        left_before = f64::max(left_before + stage.backlog(), 0.0);
+        if !info.warmup && info.duration_s > 0.0 && group.counters.dispatched_in_stage > 0 {
+            measured.push(stage);
+        }
+    }
+    measured
+}
+
+impl Stage<'_> {
+    /// Planned load: users, or requests per second.
+    fn asked(&self) -> f64 {
+        let planned = self.group.counters.scheduled as f64 / self.info.duration_s;
+        self.info.users.unwrap_or(planned)
+    }
+
+    /// Number of requests as a share of those planned.
+    fn share(&self, requests: u64) -> f64 {
+        requests as f64 / self.group.counters.scheduled.max(1) as f64
+    }
+
+    /// Share of the requests that failed.
+    pub(crate) fn without_answer(&self) -> f64 {
+        let counters = &self.group.counters;
+        self.share(counters.unexpected + counters.timed_out + counters.in_flight).min(1.0)
+    }
+
+    pub(crate) fn throughput(&self) -> f64 {
+        self.group.rates.throughput_per_s.unwrap_or_default()
+    }
+
+    /// Whether Plimsoll sent too many requests late; closed loops have no late requests.
+    pub(crate) fn is_late(&self) -> bool {
+        self.share(self.group.counters.arrivals_late_by_generator) > MISSED
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        Load {
+            stage: self.info.name.clone(),
+            model: self.info.model,
+            users: self.info.users,
+            throughput_per_s: self.throughput(),
+            sent_per_s: self.group.rates.achieved_rate_per_s.unwrap_or_default(),
+            in_flight: self.info.mean_in_flight,
+            backlog: self.backlog(),
+            at_limit: self.is_at_limit(),
+        }
+    }
+
+    fn is_at_limit(&self) -> bool {
+        match self.info.model {
+            LoadModel::Closed => self.users_wait(),
+            LoadModel::Open => self.falls_behind(),
+        }
+    }
+
+    /// Whether users of a closed loop wait for each other. A single user never does.
+    fn users_wait(&self) -> bool {
+        // Users without a request do not count.
+        let requests = self.group.counters.scheduled as f64;
+        let users = self.info.users.unwrap_or(f64::INFINITY).min(requests);
+        users > 1.0 && self.info.mean_in_flight.is_none_or(|busy| busy >= users * THINKING)
+    }
+
+    /// Growth of the number in flight over the stage; negative if it fell.
+    fn backlog(&self) -> f64 {
+        let counters = &self.group.counters;
+        let ended =
+            counters.completed_in_stage + counters.rejected + counters.failed + counters.cancelled;
+        counters.dispatched_in_stage as f64 - ended as f64
+    }
+
+    /// Whether the stage ended with significantly more in flight than on average. Requests in
+    /// flight at its start are excluded.
+    fn queue_grew(&self, mean: f64) -> bool {
+        let own_mean = (mean - self.left_before).max(0.0);
+        let by_chance = (DEVIATIONS * mean.sqrt()).max(FEW);
+        self.backlog() > GROWN * own_mean && self.backlog() - own_mean > by_chance
+    }
+
+    fn falls_behind(&self) -> bool {
+        let counters = &self.group.counters;
+        let held = counters.arrivals_held() as f64 / counters.arrivals_planned.max(1) as f64;
+        let lost = counters.timed_out + counters.in_flight + counters.never_sent;
+        let done = self.group.named_rate("throughput").and_then(|rate| rate.interval);
+        let sent = self.group.rates.achieved_rate_per_s.unwrap_or_default();
+        let answered = sent * (1.0 - self.without_answer());
+        held > MISSED
+            || self.share(lost) > MISSED
+            || self.info.mean_in_flight.is_some_and(|mean| self.queue_grew(mean))
+            || done.is_some_and(|[_, high]| high < answered * (1.0 - MISSED))
+    }
+
+    /// The median service time, if the generator did not distort it.
+    fn median(&self) -> Option<f64> {
+        self.group.distribution(Metric::ServiceTime)?.figure(&QUANTILES[0])?.sound()
+    }
+}
+
+/// The deciding stage: among stages at their limit, or else all stages, the one with the highest
+/// load. Users and rates are not comparable, so stages of different models are ranked by
+/// throughput.
+pub(crate) fn deciding<'s, 'r>(stages: &'s [Stage<'r>]) -> Option<&'s Stage<'r>> {
+    let size = |stage: &Stage<'_>| {
+        if are_alike(stages) { stage.asked() } else { stage.throughput() }
+    };
+    stages.iter().max_by(|one, other| {
+        let limits = [one, other].map(|stage| stage.is_at_limit());
+        limits[0].cmp(&limits[1]).then(size(one).total_cmp(&size(other)))
+    })
+}
+
+fn are_alike(stages: &[Stage<'_>]) -> bool {
+    stages.iter().all(|stage| stage.info.model == stages[0].info.model)
+}
+
+/// Whether times do not grow with the load, so that requests do not queue in the stage with the
+/// highest load.
+pub(crate) fn is_flat(stages: &[Stage<'_>]) -> bool {
+    let by_load = |one: &&Stage<'_>, other: &&Stage<'_>| one.asked().total_cmp(&other.asked());
+    let (low, high) = (stages.iter().min_by(by_load), stages.iter().max_by(by_load));
+    low.zip(high).is_some_and(|(low, high)| {
+        let times = low.median().zip(high.median());
+        let is_known = are_alike(stages) && high.asked() >= LEVELS * low.asked();
+        is_known && times.is_some_and(|(low, high)| high < FLAT * low)
     })
 }

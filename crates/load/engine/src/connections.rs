@@ -13,7 +13,6 @@ use plimsoll_transport::{Connector, LookTimes, PoolLimits, RxClock, SendQueue};
 use crate::clock::WorkerClock;
 use crate::error::EngineError;
 use crate::prepared::PreparedRun;
-use crate::transport::{Pool, TargetOpener};
 use crate::worker_share::WorkerShare;
 
 /// Most connections that a worker opens to a target before the run.
@@ -176,6 +175,24 @@ pub(crate) fn limits_of_worker(http: &HttpPlan, part: WorkerShare) -> PoolLimits
     let share = share.map(|share| usize::try_from(share).unwrap_or(usize::MAX));
     PoolLimits { max_connections: share.unwrap_or(limits.max_connections), ..limits }
 }
+
+// The connection pool that turns use: the transport's, which leads to the target, or in unit tests
+// to a scripted target in virtual time.
+
+#[cfg(not(test))]
+pub(crate) type TargetOpener = plimsoll_transport::TargetOpener<WorkerClock>;
+
+#[cfg(test)]
+pub(crate) use crate::simulation_tests::target::ScriptedOpener as TargetOpener;
+
+/// The connections to one target.
+pub(crate) type Pool = plimsoll_transport::Pool<TargetOpener>;
+
+/// A wait for a connection that ended.
+pub(crate) type Acquired<'p> = plimsoll_transport::Acquired<'p, TargetOpener>;
+
+/// A connection of a pool that is in use.
+pub(crate) type Lease<'p> = plimsoll_transport::Lease<'p, TargetOpener>;
 
 #[cfg(test)]
 mod growth_tests;

@@ -19,19 +19,15 @@
 //!
 //! Unit tests run the same tasks in virtual time against a scripted target, see `simulation_tests`.
 
-mod affinity;
 mod aftermath;
 mod arrival_source;
 mod clock;
 mod connections;
 mod control;
 mod conversation;
-mod deadlines;
 mod discover;
 mod error;
-mod finished_turns;
 mod health;
-mod in_flight;
 mod in_flight_limit;
 mod local_runtime;
 mod loop_watch;
@@ -45,11 +41,9 @@ mod prepared;
 mod probe;
 mod progress;
 mod redirect;
-mod request_budget;
 mod request_timeout;
 mod response_headers;
 mod result;
-mod retry_after;
 mod route;
 mod run;
 #[cfg(test)]
@@ -57,19 +51,12 @@ mod shards_tests;
 #[cfg(test)]
 mod simulation_tests;
 mod sink;
-mod stall_windows;
 mod start_gate;
-mod target_watch;
-mod task;
-mod task_pool;
-mod ticker;
 mod timer;
-mod transport;
 mod turn;
 mod virtual_user;
 mod websocket_channel;
 mod worker;
-mod worker_count;
 mod worker_share;
 mod worker_stats;
 mod worker_thread;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
 use plimsoll_metrics::{Counters, GroupStats, Snapshot, TimeSeries};
+use plimsoll_protocol::Dialect;
 
 use crate::control::Control;
 use crate::health::process::{Processes, WatchedProcess};
@@ -13,8 +14,7 @@ use crate::health::{HostLog, Peaks};
 use crate::pairs::BlockOutput;
 use crate::prepared::PreparedRun;
 use crate::progress::Progress;
-use crate::target_watch::{SuccessWatch, TargetWatch, patience, silent_since};
-use crate::ticker::Interval;
+use crate::worker_thread::Interval;
 
 /// Time between checks whether the processes are due to be read.
 const POLL: Duration = Duration::from_millis(20);
@@ -215,6 +215,120 @@ fn merged(intervals: Vec<Interval>) -> Snapshot {
     merged
 }
 
+// Finds the targets of a comparison that fail, so that they are taken out of it, and a target that
+// no longer gives any good answer, so that its run ends.
+
+/// Time without a success after which a run ends.
+pub(crate) const HOPELESS: Nanos = Nanos::from_secs(10);
+/// Requests that must have failed by then.
+const HANDFUL: u64 = 5;
+/// First bytes of the probe that a target may take for one under load.
+const FIRST_BYTES: u64 = 3;
+/// The default of `timeout`. A longer one is a user's word that answers take long.
+const USUAL_TIMEOUT: Nanos = Nanos::from_secs(60);
+
+/// By target, how long it may be silent with requests in flight before it counts as hanging. A
+/// server that streams sends something all the time; one that does not is silent until its answer
+/// is complete, which only the timeout limits.
+pub(crate) fn patience(run: &PreparedRun) -> Vec<Nanos> {
+    let timeout = run.plan.limits.timeout;
+    let quick = [Dialect::Http, Dialect::OpenaiEmbeddings, Dialect::Websocket];
+    let mut scenarios = run.plan.scenarios.iter();
+    let is_silent = scenarios.any(|one| !one.stream && !quick.contains(&one.protocol));
+    let first = run.first_bytes.get().map_or(&[][..], Vec::as_slice);
+    let targets = 0..run.plan.targets.len();
+    let by_target = targets.map(|target| match first.get(target).copied().flatten() {
+        _ if is_silent => timeout,
+        None if timeout > USUAL_TIMEOUT => timeout,
+        first => Nanos::new(first.map_or(0, |first| FIRST_BYTES * first.as_u64())).max(HOPELESS),
+    });
+    by_target.collect()
+}
+
+/// By target, since when it has been silent with requests in flight, after `origin`.
+pub(crate) fn silent_since(
+    round: &[Interval],
+    origin: Moment,
+    targets: usize,
+) -> Vec<Option<Nanos>> {
+    let by_target = (0..targets).map(|target| {
+        let oldest = round.iter().filter_map(|interval| interval.oldest[target]).min()?;
+        let heard = round.iter().map(|interval| interval.heard[target]).max()?;
+        // Known to a second.
+        Some((oldest + Nanos::from_secs(1)).max(heard.since(origin)))
+    });
+    by_target.collect()
+}
+
+/// How long no request of a run has succeeded.
+#[derive(Debug, Default)]
+pub(crate) struct SuccessWatch {
+    /// The last success, after the run's start.
+    last: Nanos,
+    failed: u64,
+}
+
+impl SuccessWatch {
+    /// Counts the requests that ended until `now`, after the run's start; all that were intended
+    /// before `settled` have ended. Gives the last success once every request that was intended in
+    /// the 10 seconds after it has failed: one that is in flight since then may still succeed,
+    /// unless the target hangs.
+    pub(crate) fn gave_up(
+        &mut self,
+        now: Nanos,
+        settled: Nanos,
+        hangs: bool,
+        counters: &Counters,
+    ) -> Option<Nanos> {
+        if counters.answered() > counters.failures() {
+            *self = Self { last: now, failed: 0 };
+        }
+        self.failed += counters.failures();
+        let waited = settled.saturating_sub(self.last);
+        (hangs || (waited >= HOPELESS && self.failed >= HANDFUL)).then_some(self.last)
+    }
+}
+
+/// Seconds in a row in which at least half of the requests failed.
+const FAILING_SECONDS: u32 = 10;
+/// Requests that must have failed by then.
+const ENOUGH: u64 = 10;
+
+/// How long each target has been failing.
+#[derive(Debug)]
+pub(crate) struct TargetWatch(Vec<Failing>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Failing {
+    /// Seconds with an end of a request, since the last one in which fewer than half failed.
+    seconds: u32,
+    failed: u64,
+}
+
+impl TargetWatch {
+    /// No target has failed yet.
+    pub(crate) fn new(targets: usize) -> Self {
+        Self(vec![Failing::default(); targets])
+    }
+
+    /// Counts the requests to a target that ended in a second, and how many of them got no good
+    /// answer. Returns whether the target is to be taken out. Seconds without completions are
+    /// ignored, because targets may take turns.
+    pub(crate) fn is_failing(&mut self, target: usize, ended: u64, failed: u64) -> bool {
+        let Some(failing) = self.0.get_mut(target) else { return false };
+        if ended == 0 {
+            return false;
+        }
+        if 2 * failed < ended {
+            *failing = Failing::default();
+            return false;
+        }
+        failing.seconds += 1;
+        failing.failed += failed;
+        failing.seconds >= FAILING_SECONDS && failing.failed >= ENOUGH
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,5 +354,107 @@ mod tests {
         ] {
             assert_eq!(gives_up(limit, &counted), given_up, "{limit:?} {counted:?}");
         }
+    }
+}
+
+#[cfg(test)]
+mod target_watch_tests {
+    use super::*;
+
+    /// A second in which so many requests ended, and so many of them failed.
+    fn second(answered: u64, failed: u64) -> Counters {
+        let (completed, unexpected) = (answered - failed, failed);
+        Counters { completed, failed, unexpected, ..Counters::default() }
+    }
+
+    /// The second at which a run is stopped, if each second ends as given; with the last success.
+    /// Requests are answered after `latency` seconds.
+    fn stopped_at(seconds: impl IntoIterator<Item = (u64, u64)>, latency: u64) -> Option<[u64; 2]> {
+        let mut watch = SuccessWatch::default();
+        (1..).zip(seconds).find_map(|(now, (answered, failed)): (u64, _)| {
+            let [time, settled] = [now, now.saturating_sub(latency)].map(Nanos::from_secs);
+            let last = watch.gave_up(time, settled, false, &second(answered, failed))?;
+            Some([now, last.as_u64() / 1_000_000_000])
+        })
+    }
+
+    #[test]
+    fn a_run_is_stopped_when_all_requests_of_ten_seconds_have_failed() {
+        for (sentence, seconds, latency, expected) in [
+            ("dead from the start", vec![(50, 50); 30], 0, Some([10, 0])),
+            ("dies after 4 s", [vec![(50, 0); 4], vec![(50, 50); 30]].concat(), 0, Some([14, 4])),
+            ("a success each 9 s", [vec![(9, 9); 8], vec![(9, 8)]].concat().repeat(4), 0, None),
+            ("idle", vec![(0, 0); 60], 0, None),
+            ("four failures", [vec![(1, 1); 4], vec![(0, 0); 60]].concat(), 0, None),
+            // A timeout of 30 s: nothing is known of a request until then.
+            ("hangs", [vec![(0, 0); 29], vec![(50, 50); 30]].concat(), 30, Some([40, 0])),
+            // Refusals at once beside answers that take 20 s: they were sent at the start.
+            ("slow", [vec![(9, 9); 19], vec![(9, 8)]].concat(), 20, None),
+        ] {
+            assert_eq!(stopped_at(seconds, latency), expected, "{sentence}");
+        }
+        // Requests in flight at the end, or given up by the generator, are not failures.
+        let other = Counters {
+            in_flight: 9,
+            never_sent: 9,
+            unexpected: 18,
+            cancelled: 9,
+            ..Counters::default()
+        };
+        let mut watch = SuccessWatch::default();
+        let minute = Nanos::from_secs(60);
+        assert_eq!(watch.gave_up(minute, minute, false, &other), None);
+        assert_eq!(watch.gave_up(minute, Nanos::ZERO, true, &other), Some(Nanos::ZERO));
+    }
+
+    /// Two workers: one target hangs since 4 s, one has nothing in flight, and one sends bytes of
+    /// an old request.
+    #[test]
+    fn a_target_is_silent_with_requests_in_flight_and_no_read() {
+        let at = |seconds: u64| Moment::EPOCH + Nanos::from_secs(5 + seconds);
+        let interval = |oldest: [Option<u64>; 3], heard: [u64; 3]| Interval {
+            at: at(20),
+            snapshot: Snapshot::new(),
+            in_flight: 1,
+            oldest: oldest.map(|second| second.map(Nanos::from_secs)).to_vec(),
+            heard: heard.map(at).to_vec(),
+            blocks: Vec::new(),
+        };
+        let round = [
+            interval([Some(3), None, Some(0)], [2, 9, 0]),
+            interval([Some(7), None, None], [1, 19, 19]),
+        ];
+        let silent = silent_since(&round, at(0), 3);
+        let seconds = silent.iter().map(|since| since.map(|since| since.as_u64() / 1_000_000_000));
+        assert_eq!(seconds.collect::<Vec<_>>(), [Some(4), None, Some(19)]);
+    }
+
+    /// When a target is taken out, counted from 1, if each second ends as given.
+    fn taken_out_after(seconds: impl IntoIterator<Item = (u64, u64)>) -> Option<usize> {
+        let mut watch = TargetWatch::new(1);
+        let out = |(ended, failed)| watch.is_failing(0, ended, failed);
+        seconds.into_iter().map(out).position(|out| out).map(|second| second + 1)
+    }
+
+    #[test]
+    fn ten_seconds_in_which_half_of_the_requests_fail_end_the_part_of_a_target() {
+        assert_eq!(taken_out_after([(100, 50); 12]), Some(10));
+        assert_eq!(taken_out_after([(100, 49); 100]), None);
+        assert_eq!(taken_out_after([(1, 1); 12]), Some(10));
+        let with_a_good_one = (0..25).map(|second| if second == 8 { (9, 0) } else { (9, 9) });
+        assert_eq!(taken_out_after(with_a_good_one), Some(19));
+        let with_pauses = (0..30).map(|second| if second % 2 == 0 { (9, 9) } else { (0, 0) });
+        assert_eq!(taken_out_after(with_pauses), Some(19));
+        let few = (0..60).map(|second| if second % 4 == 0 { (2, 1) } else { (0, 0) });
+        assert_eq!(taken_out_after(few), Some(37));
+    }
+
+    #[test]
+    fn targets_are_watched_apart() {
+        let mut watch = TargetWatch::new(2);
+        for _ in 0..9 {
+            assert!(!watch.is_failing(0, 5, 5) && !watch.is_failing(1, 5, 0));
+        }
+        assert!(watch.is_failing(0, 5, 5) && !watch.is_failing(1, 5, 5));
     }
 }

@@ -17,7 +17,8 @@ use crate::health::metrics_page::CpuReading;
 use crate::health::page_watch::{PageWatch, WatchedPage};
 use crate::health::process::WatchedProcess;
 use crate::health::server_page::ServerReading;
-use crate::monitor::RunMonitor;
+use crate::metadata;
+use crate::monitor::{RunMonitor, SuccessWatch};
 use crate::pairs::{BlockOutput, BlockSink};
 use crate::prepared::PreparedRun;
 use crate::probe::{self, ProbeReport};
@@ -25,12 +26,10 @@ use crate::progress::Progress;
 use crate::result::RunResult;
 use crate::sink::{SampleSink, Sink};
 use crate::start_gate::StartGate;
-use crate::target_watch::SuccessWatch;
-use crate::ticker::Interval;
-use crate::worker_count::{cores, worker_count};
-use crate::worker_share::WorkerShare;
-use crate::worker_thread::{RunContext, WorkerAssignment, WorkerOutput, run_worker};
-use crate::{affinity, metadata};
+use crate::worker_share::{WorkerShare, cores, worker_count};
+use crate::worker_thread::{
+    self, Interval, RunContext, WorkerAssignment, WorkerOutput, run_worker,
+};
 
 /// A run that is ready to start.
 #[derive(Debug)]
@@ -282,7 +281,8 @@ impl WorkerThreads {
         };
         let (sender, intervals) = channel();
         let mut workers = Self { context, threads: Vec::new(), intervals };
-        let cpus = run.plan.instrument.pin_workers.then(|| affinity::choose_cpus(count)).flatten();
+        let cpus =
+            run.plan.instrument.pin_workers.then(|| worker_thread::choose_cpus(count)).flatten();
         for index in 0..count {
             let cpu = cpus.as_ref().and_then(|cpus| cpus.get(usize::from(index)).copied());
             let part = WorkerShare::new(run.plan.shard, index, count, open_slots(&run.plan));

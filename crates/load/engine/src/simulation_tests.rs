@@ -23,7 +23,7 @@ use plimsoll_transport::LookTimes;
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::clock::WorkerClock;
-use crate::deadlines::Deadlines;
+use crate::timer::Deadlines;
 
 /// Runs a future and the tasks that it spawns. Time moves on when all of them wait.
 ///

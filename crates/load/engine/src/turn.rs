@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::rc::Rc;
 
+use measurement::TurnMeasurement;
 use plimsoll_measure::{
     Clock as _, ConnectPhases, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Operation,
     Outcome, Sample, ServerParts, ServerReport, TargetId,
@@ -21,20 +22,17 @@ use plimsoll_transport::{
     RxTime,
 };
 use plimsoll_workload::{Conversation, RequestId, RpcEnd};
+use rpc::RpcTurn;
 
-use crate::connections::ConnectionSet;
-use crate::finished_turns::TurnExtras;
+use crate::connections::{Acquired, ConnectionSet, Lease, Pool};
 use crate::in_flight_limit::InFlightPermit;
 use crate::policy_decision::DecisionScan;
 use crate::redirect::redirects;
 use crate::request_timeout::LazyTimeout;
-use crate::response_headers::RecordedHeader;
-use crate::retry_after;
+use crate::response_headers::{self, RecordedHeader};
 use crate::sink::RowExtras;
-use crate::transport::{Acquired, Lease, Pool};
 use crate::worker::Worker;
-use measurement::TurnMeasurement;
-use rpc::RpcTurn;
+use crate::worker_stats::TurnExtras;
 
 /// The message of [`ErrorClass::NoFinishReason`].
 const NO_FINISH_REASON: &str = "the stream has its end, but no reason why the model stopped, which this target gives in \
@@ -560,7 +558,7 @@ impl ResponseHandler for OpenTurn {
         if redirects(head.status) {
             self.redirected(head);
         }
-        let asked = matches!(head.status, 429 | 503 | 529).then(|| retry_after::asked(head));
+        let asked = matches!(head.status, 429 | 503 | 529).then(|| response_headers::asked(head));
         let asked = asked.flatten();
         if head.status != 529 && self.worker.run.plan.limits.honour_retry_after {
             self.retry_after = asked;

@@ -20,20 +20,17 @@ use plimsoll_workload::id_rank;
 use crate::arrival_source::{ArrivalSource, ArrivalStream};
 use crate::clock::WorkerClock;
 use crate::connections::{ConnectionSet, WorkerConnections, limits_of_user};
-use crate::finished_turns::{FinishedTurns, TurnExtras};
 use crate::in_flight_limit::InFlightLimit;
 use crate::loop_watch::LoopWatch;
 use crate::pairs::PairCollector;
 use crate::policy_decision::DecisionScan;
-use crate::prepared::PreparedRun;
-use crate::request_budget::RequestBudget;
+use crate::prepared::{PreparedRun, RequestBudget};
 use crate::request_timeout::LazyTimeout;
 use crate::response_headers::NamedPart;
 use crate::sink::RowBatcher;
 use crate::timer::Timer;
-use crate::worker_count::worker_count;
-use crate::worker_share::WorkerShare;
-use crate::worker_stats::WorkerStats;
+use crate::worker_share::{WorkerShare, worker_count};
+use crate::worker_stats::{FinishedTurns, TurnExtras, WorkerStats};
 
 /// Everything that belongs to one worker.
 #[derive(Debug)]

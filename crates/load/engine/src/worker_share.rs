@@ -1,6 +1,10 @@
 //! The part of the load that one worker generates.
 
+use std::num::NonZero;
+use std::thread;
+
 use plimsoll_measure::Stripe;
+use plimsoll_plan::Plan;
 
 /// The part of one worker in the load of its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +39,19 @@ impl WorkerShare {
             None => 0,
         }
     }
+}
+
+// How many workers a run has.
+
+/// Number of workers: the configured number, or one for each core that this process may use.
+pub(crate) fn worker_count(plan: &Plan) -> u16 {
+    plan.limits.workers.unwrap_or_else(cores).max(1)
+}
+
+/// Cores that this process may use.
+pub(crate) fn cores() -> u16 {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    u16::try_from(cores).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]

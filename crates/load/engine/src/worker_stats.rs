@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{Moment, Nanos, Outcome, RequestBounds, Sample, TargetId, TaskSample};
+use plimsoll_measure::{
+    LateRead, Moment, Nanos, Outcome, RequestBounds, Sample, ServerParts, StageId, TargetId,
+    TaskSample,
+};
 use plimsoll_metrics::{Conversations, GroupKey, Recorder, Snapshot, TaskTally};
 use plimsoll_transport::ResponseHead;
 
-use crate::finished_turns::TurnExtras;
-use crate::in_flight::{InFlightIntegral, OpenTurns, StageInFlight};
+use crate::sink::RowExtras;
 
 /// Reasons why requests did not complete, by kind.
 pub(crate) type Causes = BTreeMap<String, CauseTally>;
@@ -276,5 +278,270 @@ impl WorkerStats {
     /// `Server` headers by target; empty where the target sent none.
     pub(crate) fn take_servers(&mut self) -> Vec<Option<String>> {
         std::mem::take(&mut self.servers)
+    }
+}
+
+// The number of turns in flight, integrated over time.
+
+/// Turns in flight, from their schedule to their record, and the integral over time by stage, for
+/// Little's law. It is taken from the clock when a turn begins and ends, independent of the times
+/// in the samples.
+#[derive(Debug)]
+pub(crate) struct InFlightIntegral {
+    now: u64,
+    /// Up to here the integral has been taken.
+    since: Moment,
+    stages: Vec<StageInFlight>,
+}
+
+/// Turns in flight by the second of the run for which they were intended.
+#[derive(Debug, Default)]
+pub(crate) struct OpenTurns(Vec<u32>);
+
+impl OpenTurns {
+    /// One turn more.
+    pub(crate) fn inc(&mut self, second: usize) {
+        if self.0.len() <= second {
+            self.0.resize(second + 1, 0);
+        }
+        self.0[second] += 1;
+    }
+
+    /// One turn less.
+    pub(crate) fn dec(&mut self, second: usize) {
+        if let Some(open) = self.0.get_mut(second) {
+            *open = open.saturating_sub(1);
+        }
+    }
+
+    /// The second of the oldest one.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.0.iter().position(|open| *open > 0).map(|second| second as u64)
+    }
+}
+
+/// Turns in flight during one stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StageInFlight {
+    /// End of the stage.
+    end: Moment,
+    /// Integral over time, in turns times nanoseconds.
+    pub(crate) area: u128,
+    /// Most turns at once.
+    pub(crate) peak: u64,
+}
+
+impl InFlightIntegral {
+    /// No turn in flight; stages begin at `start` and end at `ends`.
+    pub(crate) fn new(start: Moment, ends: impl IntoIterator<Item = Moment>) -> Self {
+        let stages = ends.into_iter().map(|end| StageInFlight { end, ..StageInFlight::default() });
+        Self { now: 0, since: start, stages: stages.collect() }
+    }
+
+    /// Turns in flight now.
+    pub(crate) const fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// The stages in order.
+    pub(crate) fn stages(&self) -> &[StageInFlight] {
+        &self.stages
+    }
+
+    /// The load ends at `at`, before the stages do: requests in flight later count toward no stage.
+    pub(crate) fn end_early(&mut self, at: Moment) {
+        self.stages.iter_mut().for_each(|stage| stage.end = stage.end.min(at));
+    }
+
+    /// One turn more from `at` on.
+    pub(crate) fn inc(&mut self, at: Moment) {
+        self.advance(at);
+        self.now += 1;
+        let now = self.now;
+        if let Some(stage) = self.current() {
+            stage.peak = stage.peak.max(now);
+        }
+    }
+
+    /// One turn less from `at` on.
+    pub(crate) fn dec(&mut self, at: Moment) {
+        self.advance(at);
+        self.now = self.now.saturating_sub(1);
+    }
+
+    /// Takes the integral up to `at`, and assigns each stage its part.
+    pub(crate) fn advance(&mut self, at: Moment) {
+        let now = self.now;
+        while self.since < at {
+            let Some(stage) = self.current() else { break };
+            let until = at.min(stage.end);
+            let from = std::mem::replace(&mut self.since, until);
+            if let Some(stage) = self.stage_at(from) {
+                stage.area += u128::from(now) * u128::from(until.since(from).as_u64());
+            }
+            // Turns that are carried over count towards the next stage's peak.
+            if let Some(stage) = self.current() {
+                stage.peak = stage.peak.max(now);
+            }
+        }
+        self.since = self.since.max(at);
+    }
+
+    fn current(&mut self) -> Option<&mut StageInFlight> {
+        self.stage_at(self.since)
+    }
+
+    fn stage_at(&mut self, moment: Moment) -> Option<&mut StageInFlight> {
+        let index = self.stages.partition_point(|stage| stage.end <= moment);
+        self.stages.get_mut(index)
+    }
+}
+
+impl StageInFlight {
+    /// Adds up one stage over several workers. The sum of their peaks bounds the peak from above.
+    pub(crate) fn sum<'w>(workers: impl Iterator<Item = &'w [Self]>, stage: StageId) -> Self {
+        workers.filter_map(|stages| stages.get(stage.index())).fold(Self::default(), |sum, part| {
+            Self { end: part.end, area: sum.area + part.area, peak: sum.peak + part.peak }
+        })
+    }
+}
+
+// Turns that are over and not yet recorded.
+
+/// Turns that are recorded together. The counts and histograms that a turn changes are in several
+/// KiB of memory, which then come into the processor's cache once for all of them.
+const TOGETHER: usize = 16;
+
+/// Additional data of a turn besides its sample; most turns have none.
+#[derive(Debug, Default)]
+pub(crate) struct TurnExtras {
+    /// The gaps of its stream.
+    pub(crate) gaps: Vec<Nanos>,
+    /// The late reads of its stream.
+    pub(crate) late_reads: Vec<LateRead>,
+    /// Parts of the target's time, if the response names any.
+    pub(crate) parts: Option<Box<ServerParts>>,
+    /// Additional data of its row.
+    pub(crate) row: RowExtras,
+}
+
+impl TurnExtras {
+    fn is_empty(&self) -> bool {
+        let Self { gaps, late_reads, parts, row } = self;
+        // Reuses the allocation even when there are no gaps.
+        let has_time = gaps.capacity() > 0 || !late_reads.is_empty() || parts.is_some();
+        !has_time && row.is_empty()
+    }
+}
+
+/// Turns that wait to be recorded, in the order in which they ended.
+#[derive(Debug, Default)]
+pub(crate) struct FinishedTurns {
+    /// Each with the moment at which its end was noticed.
+    samples: Vec<(Sample, Moment)>,
+    /// Data of some samples, by index in `samples`, ascending.
+    extras: Vec<(usize, TurnExtras)>,
+}
+
+impl FinishedTurns {
+    /// Adds a turn whose end was noticed at `at`. Whether there are enough of them to be recorded.
+    pub(crate) fn push(&mut self, sample: &Sample, at: Moment, extras: TurnExtras) -> bool {
+        if !extras.is_empty() {
+            self.extras.push((self.samples.len(), extras));
+        }
+        self.samples.push((*sample, at));
+        self.samples.len() >= TOGETHER
+    }
+
+    /// Takes every turn, the oldest first.
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(&mut Sample, Moment, TurnExtras)) {
+        let mut extras = self.extras.drain(..).peekable();
+        for (index, (sample, at)) in self.samples.iter_mut().enumerate() {
+            let of_turn = extras.next_if(|(of, _)| *of == index).map(|(_, extras)| extras);
+            take(sample, *at, of_turn.unwrap_or_default());
+        }
+        drop(extras);
+        self.samples.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measure::Nanos;
+
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::EPOCH + Nanos::from_millis(ms)
+    }
+
+    #[test]
+    fn the_oldest_turn_is_that_of_the_earliest_second() {
+        let mut open = OpenTurns::default();
+        assert_eq!(open.oldest(), None);
+        for second in [3, 1, 1, 7] {
+            open.inc(second);
+        }
+        assert_eq!(open.oldest(), Some(1));
+        for second in [1, 1, 3] {
+            open.dec(second);
+        }
+        assert_eq!(open.oldest(), Some(7));
+        open.dec(7);
+        assert_eq!(open.oldest(), None);
+    }
+
+    #[test]
+    fn the_integral_is_split_where_one_stage_ends_and_the_next_begins() {
+        let mut in_flight = InFlightIntegral::new(at(0), [at(100), at(200)]);
+        in_flight.inc(at(10));
+        in_flight.inc(at(60));
+        in_flight.dec(at(150));
+        in_flight.dec(at(250));
+        let areas: Vec<_> =
+            in_flight.stages().iter().map(|stage| (stage.area / 1_000_000, stage.peak)).collect();
+        // 50 ms x 1 + 40 ms x 2, then 50 ms x 2 + 50 ms x 1; time after the last stage counts
+        // nowhere.
+        assert_eq!(areas, [(130, 2), (150, 2)]);
+        assert_eq!(in_flight.now(), 0);
+    }
+}
+
+#[cfg(test)]
+mod finished_turns_tests {
+    use super::*;
+
+    fn sample(number: u64) -> Sample {
+        Sample { bytes_out: number, ..Sample::unsent(Moment::EPOCH) }
+    }
+
+    #[test]
+    fn turns_come_back_in_their_order_each_with_its_own_extras() {
+        let mut turns = FinishedTurns::default();
+        for round in 0..2 {
+            for number in 0..TOGETHER as u64 {
+                let error_detail = (number % 5 == 3).then(|| format!("{round} {number}"));
+                let at = Moment::from_nanos(number);
+                let row = RowExtras { error_detail, ..RowExtras::default() };
+                let extras = TurnExtras { row, ..TurnExtras::default() };
+                let enough = turns.push(&sample(number), at, extras);
+                assert_eq!(enough, number + 1 == TOGETHER as u64);
+            }
+            let mut seen = Vec::new();
+            turns.drain(|sample, at, extras| {
+                seen.push((sample.bytes_out, at.as_nanos(), extras.row.error_detail));
+            });
+            assert_eq!(
+                seen,
+                (0..TOGETHER as u64)
+                    .map(|number: u64| {
+                        let detail =
+                            [3, 8, 13].contains(&number).then(|| format!("{round} {number}"));
+                        (number, number, detail)
+                    })
+                    .collect::<Vec<_>>()
+            );
+            turns.drain(|_, _, _| panic!("each once"));
+        }
     }
 }

@@ -1,5 +1,83 @@
 //! The thread of one worker, from start to end.
 
+// CPU affinity: each worker is bound to one CPU.
+use std::cell::Cell;
+
+/// The calling thread, for the scheduler's calls.
+const THIS_THREAD: Pid = Pid::from_raw(0);
+
+/// CPUs for `workers` threads, one each, out of those that this process may use; `None` where that
+/// is useless or impossible: a single CPU, or fewer CPUs than workers.
+pub(crate) fn choose_cpus(workers: u16) -> Option<Vec<usize>> {
+    let set = sched_getaffinity(THIS_THREAD).ok()?;
+    let allowed = (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false));
+    choose(&allowed.collect::<Vec<_>>(), workers)
+}
+
+/// The last of the allowed ones: interrupts and other processes are usually on the first.
+fn choose(allowed: &[usize], workers: u16) -> Option<Vec<usize>> {
+    let spare = allowed.len().checked_sub(usize::from(workers))?;
+    (allowed.len() > 1).then(|| allowed[spare..].to_vec())
+}
+
+/// Binds the calling thread to one CPU; false if the kernel refuses.
+pub(crate) fn pin_current_thread(cpu: usize) -> bool {
+    let mut set = CpuSet::new();
+    set.set(cpu).is_ok() && sched_setaffinity(THIS_THREAD, &set).is_ok()
+}
+
+// The periodic task of a worker: checks whether the run is interrupted, and sends counts and
+// rows away.
+
+/// Time between checks for an interrupt; rows are sent as often.
+const TICK: Nanos = Nanos::from_millis(50);
+/// Ticks of an interval: one second.
+const TICKS_PER_INTERVAL: u32 = 20;
+
+/// The counts of one worker in one interval.
+#[derive(Debug)]
+pub(crate) struct Interval {
+    pub(crate) at: Moment,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) in_flight: u64,
+    /// By target: before this time, counted from the run's start, no request in flight was intended.
+    pub(crate) oldest: Vec<Option<Nanos>>,
+    /// By target: the last read of a response.
+    pub(crate) heard: Vec<Moment>,
+    /// Blocks of a comparison that ended.
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// Ticks until the worker's tasks are dropped.
+pub(crate) async fn run_ticker(worker: Rc<Worker>, control: Control, intervals: Sender<Interval>) {
+    let mut next = worker.origin;
+    let mut ticks = 0;
+    loop {
+        next = next + TICK;
+        worker.timer.sleep_until(next).await;
+        let at = worker.clock.now();
+        if control.stop().is_some() || worker.run.is_spent() {
+            worker.end_early(at);
+        }
+        worker.end_taken_out(at);
+        worker.count_finished();
+        worker.send_rows();
+        ticks += 1;
+        if ticks % TICKS_PER_INTERVAL == 0 {
+            let snapshot = worker.stats().take_snapshot(at);
+            let in_flight = worker.stats().in_flight();
+            let oldest = worker.stats().oldest_open();
+            // The receiver is gone when the run is being torn down.
+            let blocks = worker.take_blocks(false);
+            let heard = worker.heard.iter().map(Cell::get).collect();
+            let interval = Interval { at, snapshot, in_flight, oldest, heard, blocks };
+            if intervals.send(interval).is_err() {
+                return;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -11,29 +89,28 @@ use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, OnceLock};
 
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 use plimsoll_measure::{Block, Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::{Conversations, ExemplarKeeper, Snapshot, TaskTally};
 use plimsoll_transport::{LookTimes, ReadCounts};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::task::spawn_local;
 
-use crate::affinity;
 use crate::clock::WorkerClock;
 use crate::connections::{OpenedAhead, WorkerConnections};
 use crate::control::{Control, Stop};
 use crate::error::EngineError;
 use crate::health::{CpuTime, kernel};
-use crate::in_flight::StageInFlight;
 use crate::loop_watch::Pauses;
 use crate::pacer::{account_for_rest, run_pacer};
 use crate::prepared::PreparedRun;
 use crate::sink::RowBatcher;
-use crate::ticker::{Interval, run_ticker};
 use crate::timer::Timer;
 use crate::virtual_user::run_virtual_user;
 use crate::worker::Worker;
 use crate::worker_share::WorkerShare;
-use crate::worker_stats::{Causes, LoadEnd};
+use crate::worker_stats::{Causes, LoadEnd, StageInFlight};
 
 /// Longest time that responses are awaited after an interrupt.
 const INTERRUPTED_DRAIN: Nanos = Nanos::from_secs(2);
@@ -114,7 +191,7 @@ pub(crate) fn run_worker(
     intervals: Sender<Interval>,
 ) -> Result<WorkerOutput, EngineError> {
     // Before anything is allocated: memory then lies near its CPU.
-    let cpu = assignment.cpu.filter(|&cpu| affinity::pin_current_thread(cpu));
+    let cpu = assignment.cpu.filter(|&cpu| pin_current_thread(cpu));
     // Whatever fails here must fail after the barrier, or the other workers would wait for ever.
     let prepared = prepare(context, assignment.part);
     context.ready.wait();
@@ -290,5 +367,37 @@ pub(crate) async fn run_idle_poll(worker: Rc<Worker>) -> io::Result<()> {
         timer.set_beating(false)?;
         watch.stop();
         poll_fn(|context| watch.poll_started(context)).await;
+    }
+}
+
+#[cfg(test)]
+mod affinity_tests {
+    use super::*;
+
+    #[test]
+    fn each_worker_gets_its_own_allowed_cpu_or_none_is_bound() {
+        for (allowed, workers, choose_cpus) in [
+            (&[0, 1, 2, 3][..], 2, Some(vec![2, 3])),
+            (&[2, 5], 2, Some(vec![2, 5])),
+            (&[2, 5], 3, None),
+            (&[0], 1, None),
+            (&[], 1, None),
+        ] {
+            assert_eq!(choose(allowed, workers), choose_cpus, "{allowed:?} {workers}");
+        }
+    }
+
+    #[test]
+    fn a_bound_thread_may_use_its_cpu_alone() {
+        let before = sched_getaffinity(THIS_THREAD).unwrap();
+        let first = (0..CpuSet::count()).find(|&cpu| before.is_set(cpu).unwrap()).unwrap();
+        let after = std::thread::spawn(move || {
+            assert!(pin_current_thread(first));
+            sched_getaffinity(THIS_THREAD).unwrap()
+        });
+        let after = after.join().unwrap();
+        let set = (0..CpuSet::count()).filter(|&cpu| after.is_set(cpu).unwrap());
+        assert_eq!(set.collect::<Vec<_>>(), [first]);
+        assert_eq!(sched_getaffinity(THIS_THREAD).unwrap(), before, "other threads are left alone");
     }
 }

@@ -301,7 +301,9 @@ impl<'o> Converter<'o> {
             let header: Header = serde_json::from_value(row).map_err(|error| error.to_string())?;
             if header.plimsoll_traffic != VERSION {
                 let version = header.plimsoll_traffic;
-                return Err(format!("is of version {version}; this Plimsoll reads {VERSION}").into());
+                return Err(
+                    format!("is of version {version}; this Plimsoll reads {VERSION}").into()
+                );
             }
             return (self.emit)(Line::Header(header));
         }

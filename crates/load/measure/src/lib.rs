@@ -24,25 +24,24 @@ pub mod outcome;
 pub mod pair;
 pub mod request_bounds;
 pub mod rng;
-pub mod run_id;
 pub mod sample;
 pub mod server_report;
 pub mod stream;
 pub mod task;
 pub mod time;
 pub mod timeline;
-pub mod tokens;
 
-pub use id::{ConversationKey, ScenarioId, StageId, Stripe, TargetId};
+pub use id::{
+    ConversationKey, IdSeed, ParseRunIdError, RunId, ScenarioId, StageId, Stripe, TargetId,
+};
 pub use operation::{Operation, RpcReport};
 pub use outcome::{ErrorClass, Outcome, PolicyDecision, Side};
 pub use pair::{Block, PairedTurn};
 pub use request_bounds::{RequestBounds, RequestBoundsError};
 pub use rng::{Rng, Seed};
-pub use run_id::{IdSeed, ParseRunIdError, RunId};
 pub use sample::{
     AnswerContent, FlowControl, GapSummary, GeneratorShare, LATE_READ, LEAST_ONE_IN, LEAST_SHARE,
-    LateRead, Sample,
+    LateRead, Sample, TokenCount, TokenSource, Usage,
 };
 pub use server_report::{
     CacheState, NAMED_PARTS, OTHER_PARTS, PartTimes, ServerParts, ServerReport,
@@ -51,4 +50,3 @@ pub use stream::{FinishReason, StreamReads, StreamShape};
 pub use task::{TaskCounts, TaskEnd, TaskPart, TaskSample};
 pub use time::{Clock, ManualClock, Moment, MonotonicClock, Nanos, ParseNanosError};
 pub use timeline::{ConnectPhases, Timeline};
-pub use tokens::{TokenCount, TokenSource, Usage};

@@ -7,17 +7,12 @@
 //!
 //! Values are never averaged: a percentile of the whole run comes from the added histograms.
 
-mod error;
-mod exemplars;
 mod health;
 mod merged;
 mod metadata;
-mod rows;
 mod shard;
 mod shard_set;
 
-pub use error::MergeError;
-pub use merged::{Judges, Merged};
-pub use rows::merge_rows;
-pub use shard::Shard;
+pub use merged::{Judges, Merged, merge_rows};
+pub use shard::{MergeError, Shard};
 pub use shard_set::ShardSet;

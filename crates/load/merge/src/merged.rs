@@ -1,16 +1,21 @@
 //! The result of all shards together.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+use std::io::Write;
+
 use plimsoll_measure::{NAMED_PARTS, Nanos, StageId, Stripe};
 use plimsoll_metrics::{
-    Judgement, Level, Limit, Losses, Metric, RunEnd, RunExemplars, RunMetadata, RunSummary,
-    ShardPart, ShardState, Snapshot, StageInfo, TaskTally, TimeRecord, TimeSeries,
+    Chosen, ExemplarRequest, Judgement, Level, Limit, Losses, Metric, RunEnd, RunExemplars,
+    RunMetadata, RunSummary, ShardPart, ShardState, Snapshot, StageInfo, TaskTally, TimeRecord,
+    TimeSeries,
 };
-use plimsoll_run_files::Counts;
+use plimsoll_run_files::{BoundedLines, Counts, find_rows, open_rows};
 
-use crate::error::MergeError;
-use crate::shard::Shard;
+use crate::shard::{MergeError, Shard};
 use crate::shard_set::ShardSet;
-use crate::{exemplars, health, metadata};
+use crate::{health, metadata};
 
 /// Limits for the merged result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,7 +140,7 @@ impl ShardSet {
         apply(&mut summary);
         let kept = self.shards.iter().map(Shard::exemplars);
         let kept: Vec<_> = kept.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-        Ok(Merged { exemplars: exemplars::merge(kept), record, summary })
+        Ok(Merged { exemplars: merge(kept), record, summary })
     }
 
     /// Missing part of the load; empty if a signal ended every shard, and so the whole run.
@@ -262,6 +267,95 @@ pub(crate) fn number(known: &mut Vec<String>, names: &[String]) -> Vec<Option<us
             })
         })
         .collect()
+}
+
+// Single requests of all shards.
+
+const ALL: [Chosen; 4] = [Chosen::ResponseTime, Chosen::Ttft, Chosen::LongestGap, Chosen::Random];
+
+/// The slowest requests of all shards, and random ones; `None` if no shard kept any.
+pub(crate) fn merge(mut shards: Vec<RunExemplars>) -> Option<RunExemplars> {
+    let requests: Vec<_> =
+        shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.requests)).collect();
+    let offered = shards.iter().map(|shard| shard.offered).sum();
+    let first = shards.into_iter().next()?;
+    let mut kept = choose(requests);
+    kept.sort_by(|a, b| a.intended_s.total_cmp(&b.intended_s));
+    Some(RunExemplars { offered, requests: kept, ..first })
+}
+
+/// For each reason the requests that would have been kept of the whole.
+fn choose(mut requests: Vec<ExemplarRequest>) -> Vec<ExemplarRequest> {
+    for reason in ALL {
+        let mut order: Vec<_> =
+            (0..requests.len()).filter(|&n| requests[n].chosen.contains(&reason)).collect();
+        order.sort_by_key(|&n| Reverse(rank(&requests[n], reason)));
+        for &beyond in order.iter().skip(reason.most()) {
+            requests[beyond].chosen.retain(|other| *other != reason);
+        }
+    }
+    requests.retain(|request| !request.chosen.is_empty());
+    requests
+}
+
+/// Sort key of a list: a time in nanoseconds, or for random exemplars a number derived from the id.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times above zero")]
+fn rank(request: &ExemplarRequest, reason: Chosen) -> u64 {
+    let ms = match reason {
+        Chosen::ResponseTime => request.response_time_ms.or(request.open_ms),
+        Chosen::Ttft => request.ttft_ms,
+        Chosen::LongestGap => request.gap_max_ms,
+        Chosen::Random => {
+            let hasher = BuildHasherDefault::<DefaultHasher>::default();
+            return hasher.hash_one(&request.request_id);
+        }
+    };
+    (ms.unwrap_or(0.0) * 1e6) as u64
+}
+
+// The rows of all shards in one file.
+
+/// Writes the lines of `name` (`results.jsonl` or `tasks.jsonl`) of all shards, by intended start
+/// where they have one, and returns their number. One line of each shard is in memory. Lines that
+/// are cut are left out, and files that are damaged.
+///
+/// # Errors
+/// A file cannot be read, or `out` cannot be written.
+pub fn merge_rows(set: &ShardSet, name: &str, out: &mut dyn Write) -> Result<u64, MergeError> {
+    let mut files = Vec::new();
+    for shard in set.shards() {
+        let Some(path) = find_rows(shard.folder(), name) else { continue };
+        if path.file_name().is_some_and(|name| !shard.is_whole(&name.to_string_lossy())) {
+            continue;
+        }
+        match open_rows(&path) {
+            Ok(file) => files.push(BoundedLines::new(file)),
+            Err(source) => return Err(MergeError::Read { path, source }),
+        }
+    }
+    let mut next = BinaryHeap::new();
+    for (index, file) in files.iter_mut().enumerate() {
+        next.extend(file.next().map(|line| Reverse((intended(&line), index, line))));
+    }
+    let mut rows = 0;
+    while let Some(Reverse((_, index, line))) = next.pop() {
+        if line.ends_with(b"}") {
+            out.write_all(&line).and_then(|()| out.write_all(b"\n")).map_err(MergeError::Write)?;
+            rows += 1;
+        }
+        next.extend(files[index].next().map(|line| Reverse((intended(&line), index, line))));
+    }
+    Ok(rows)
+}
+
+/// The intended start in a row, in nanoseconds since 1970 UTC; 0 if it has none.
+fn intended(line: &[u8]) -> u64 {
+    const KEY: &[u8] = b"\"intended_unix_ns\":";
+    let Some(at) = line.windows(KEY.len()).position(|window| window == KEY) else { return 0 };
+    let digits = line[at + KEY.len()..].iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0, |number: u64, digit| {
+        number.saturating_mul(10).saturating_add(u64::from(digit - b'0'))
+    })
 }
 
 #[cfg(test)]

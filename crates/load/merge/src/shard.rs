@@ -1,19 +1,17 @@
 //! The folder of one shard, read back.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::Stripe;
-use plimsoll_metrics::{RunExemplars, RunMetadata, RunSummary, ShardState};
+use plimsoll_metrics::{MetricsError, RunExemplars, RunMetadata, RunSummary, ShardState};
 use plimsoll_run_files::{
     Counts, RunFileError, ShardStatus, find_rows, read_counts, read_exemplars, read_shard_status,
     read_summary,
 };
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::error::MergeError;
 
 /// The folder of one shard, without its counts, which are large.
 #[derive(Clone, Debug)]
@@ -183,4 +181,70 @@ fn contents(path: &Path) -> Result<Option<Vec<u8>>, MergeError> {
 fn place(text: &str) -> Option<Stripe> {
     let (index, count) = text.split_once('/')?;
     Stripe::new(index.parse().ok()?, count.parse().ok()?)
+}
+
+// Why shards cannot be merged.
+
+/// Reasons why shards cannot be merged. Each names the folder at fault and the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// A folder holds no shard.
+    #[error("{}: {why}", folder.display())]
+    NotAShard {
+        /// The folder.
+        folder: PathBuf,
+        /// The problem and its remedy.
+        why: String,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// No folder was given.
+    #[error(
+        "no shards to merge: give the folders shard-KKKKK-of-NNNNN, or the folder that contains them"
+    )]
+    Nothing,
+    /// Two shards are not parts of the same run.
+    #[error(
+        "{} and {} are not shards of one run: {what} is {} in the first and {} in the second; merge the shards of each run by themselves",
+        folders[0].display(), folders[1].display(), values[0], values[1]
+    )]
+    Mixed {
+        /// The property that differs.
+        what: String,
+        /// The two folders.
+        folders: Box<[PathBuf; 2]>,
+        /// Its value in each.
+        values: Box<[String; 2]>,
+    },
+    /// The same shard was given twice.
+    #[error("shard {shard} appears twice: {} and {}; leave one of them out", folders[0].display(), folders[1].display())]
+    Twice {
+        /// Which part, `k/n`.
+        shard: String,
+        /// The two folders.
+        folders: Box<[PathBuf; 2]>,
+    },
+    /// The run has another number of shards than was expected.
+    #[error("--expect {expected} does not fit: {} says that the run has {found} shards", folder.display())]
+    Expected {
+        /// The requested value.
+        expected: u64,
+        /// The value in the shards.
+        found: u64,
+        /// A folder that says so.
+        folder: PathBuf,
+    },
+    /// A histogram cannot be encoded.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    /// Rows cannot be written.
+    #[error("cannot write the rows")]
+    Write(#[source] io::Error),
 }

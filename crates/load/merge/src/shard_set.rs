@@ -5,8 +5,7 @@ use std::collections::btree_map::Entry;
 
 use serde_json::Value;
 
-use crate::error::MergeError;
-use crate::shard::Shard;
+use crate::shard::{MergeError, Shard};
 
 /// Shards of one and the same run, in their order. Some may be missing.
 #[derive(Clone, Debug)]

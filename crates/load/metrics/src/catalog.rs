@@ -8,22 +8,17 @@
 //!
 //! Reports, CSV header, Prometheus names, thresholds and the reference page are made from it.
 
+pub use counters::{COUNTERS, CounterSpec, Counters};
+pub use metric::{Disturbance, Metric, Population, Unit};
 use plimsoll_measure::Side;
 use plimsoll_stats::runs::Worse;
+pub use rates::{RATES, RateSpec, Rates};
 
 use crate::bounded_figure::Bias;
 
 mod counters;
-mod disturbance;
 mod metric;
 mod rates;
-mod unit;
-
-pub use counters::{COUNTERS, CounterSpec, Counters};
-pub use disturbance::Disturbance;
-pub use metric::{Metric, Population};
-pub use rates::{RATES, RateSpec, Rates};
-pub use unit::Unit;
 
 /// Shares that fall with every request without a good answer.
 const SHARES_OF_ANSWERS: [&str; 3] = ["success_rate", "good_share", "block_rate"];

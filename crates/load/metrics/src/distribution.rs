@@ -8,12 +8,12 @@ use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 use plimsoll_measure::Nanos;
-use plimsoll_stats::quantile::rank;
+use plimsoll_stats::descriptive::rank;
 use plimsoll_stats::samples_needed;
+use serde::de::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::MetricsError;
-
-mod stored;
 
 /// Values up to about 1 ms are resolved in steps of 512 ns; larger ones by 3 significant digits.
 const LOWEST: u64 = 1_000;
@@ -345,6 +345,58 @@ fn upper_edge(bucket: u32) -> u64 {
     // The edge of the last bucket is 2^64.
     (units << (shift + UNIT_BITS)).wrapping_sub(1)
 }
+
+// A distribution in a file of counts: the buckets that hold values, and the exact figures.
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    sum: u128,
+    min: u64,
+    max: u64,
+    /// Index and count of each bucket that holds values, ascending.
+    buckets: Vec<(u32, u64)>,
+}
+
+impl Serialize for Distribution {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut buckets = Vec::new();
+        self.for_each_bucket(&mut |bucket, count| buckets.push((bucket, count)));
+        Stored { sum: self.sum, min: self.min, max: self.max, buckets }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Distribution {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Stored { sum, min, max, buckets } = Stored::deserialize(deserializer)?;
+        let total = buckets.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
+        if total.is_none() || buckets.iter().any(|(bucket, _)| *bucket > MAX_BUCKET) {
+            return Err(D::Error::custom("a histogram is damaged"));
+        }
+        Ok(Self::from_buckets(buckets.into_iter(), &ExactFigures { sum, min, max }))
+    }
+}
+
+// The quantiles that reports show.
+
+/// One quantile that reports show.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantile {
+    /// Key in JSON and CSV.
+    pub key: &'static str,
+    /// Heading in tables.
+    pub label: &'static str,
+    /// The quantile, from 0 to 1.
+    pub q: f64,
+}
+
+/// The quantiles that reports show.
+pub const QUANTILES: [Quantile; 5] = [
+    Quantile { key: "p50", label: "p50", q: 0.5 },
+    Quantile { key: "p90", label: "p90", q: 0.9 },
+    Quantile { key: "p95", label: "p95", q: 0.95 },
+    Quantile { key: "p99", label: "p99", q: 0.99 },
+    Quantile { key: "p99_9", label: "p99.9", q: 0.999 },
+];
 
 #[cfg(test)]
 mod tests {

@@ -17,7 +17,6 @@
 //!
 //! Nothing here knows async, HTTP, files or terminals.
 
-mod accounting;
 mod batch_means;
 pub mod bounded_figure;
 pub mod catalog;
@@ -25,7 +24,6 @@ pub mod confidence;
 pub mod confusion_matrix;
 pub mod distribution;
 mod edges;
-pub mod environment;
 pub mod error;
 mod exemplar_keeper;
 pub mod exemplars;
@@ -33,14 +31,10 @@ mod findings;
 pub mod group_stats;
 pub mod health;
 pub mod limit;
-pub mod process_use;
-pub mod quantile;
 pub mod recorder;
 pub mod results;
 pub mod run_metadata;
-pub mod scope;
 mod server_load;
-mod server_parts;
 pub mod shard_part;
 pub mod snapshot;
 mod sparse_histogram;
@@ -60,9 +54,8 @@ pub use bounded_figure::{Bias, BoundedFigure, Refusal};
 pub use catalog::{Counters, Disturbance, Figure, Metric, Population, Rates, Unit};
 pub use confidence::Interval;
 pub use confusion_matrix::ConfusionMatrix;
-pub use distribution::Distribution;
+pub use distribution::{Distribution, QUANTILES, Quantile};
 pub use edges::Edges;
-pub use environment::Environment;
 pub use error::MetricsError;
 pub use exemplar_keeper::{Chosen, Exemplar, ExemplarKeeper, Exemplars};
 pub use exemplars::{ExemplarRequest, RunExemplars};
@@ -70,27 +63,26 @@ pub use findings::{half_failed, words_of_failure};
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
 pub use limit::{
-    BandLevel, Bound, Comparison, Gate, Judgement, Limit, Margin, ThresholdResult, Verdict, widened,
+    BandLevel, Bound, Comparison, Gate, Judgement, Limit, Margin, Scope, ThresholdResult, Verdict,
+    widened,
 };
 pub use plimsoll_rules::{Finding, Level, Rule};
 pub use plimsoll_stats::runs::Worse;
 pub use plimsoll_stats::{NoIntervalReason, samples_needed, samples_that_agree};
-pub use process_use::ProcessTrack;
-pub use process_use::ProcessUse;
-pub use quantile::{QUANTILES, Quantile};
 pub use recorder::Recorder;
 pub use results::{
     DistributionSummary, Group, LimitedFigure, Middle, Results, ServerTiming, TokenRate,
 };
 pub use run_metadata::{
-    Expectation, FailureKind, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
+    Environment, Expectation, FailureKind, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo,
+    TargetInfo,
 };
-pub use scope::Scope;
 pub use server_load::{ServerFigure, ServerLoad, ServerTrack, ServerValues};
 pub use shard_part::{Interruption, Losses, ShardPart, ShardState};
 pub use snapshot::Snapshot;
 pub use stage_resources::{
-    Bottleneck, HostLoad, ProcessLoad, ProcessPlace, QuotaLoad, StageResources, ThreadLoad,
+    Bottleneck, HostLoad, ProcessLoad, ProcessPlace, ProcessTrack, ProcessUse, QuotaLoad,
+    StageResources, ThreadLoad,
 };
 pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
 pub use summary::{RunJudgement, RunSummary};

@@ -16,14 +16,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded_figure::{BoundedFigure, REFUSED_SHARE, RESOLUTION_MS, Refusal};
 use crate::catalog::{Counters, Metric, RATES};
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, QUANTILES};
 use crate::edges::WHOLE;
 use crate::error::MetricsError;
-use crate::group_stats::GroupStats;
-use crate::quantile::QUANTILES;
+use crate::group_stats::{GroupStats, PartsTally};
+use crate::limit::Scope;
 use crate::run_metadata::{LoadModel, StageInfo};
-use crate::scope::Scope;
-use crate::server_parts::PartsTally;
 
 /// The measured results of a run. Only the groups of warm-up stages include warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,12 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::MetricsError;
 use crate::health::InstrumentHealth;
 use crate::limit::{BandLevel, Judgement, ThresholdResult};
-use crate::process_use::ProcessUse;
 use crate::results::Results;
 use crate::run_metadata::{RunEnd, RunMetadata};
 use crate::server_load::ServerLoad;
 use crate::shard_part::ShardPart;
-use crate::stage_resources::{Bottleneck, StageResources};
+use crate::stage_resources::{Bottleneck, ProcessUse, StageResources};
 use crate::tasks::{TaskGroup, TaskTally};
 use crate::time_facts::TimeFacts;
 

@@ -5,12 +5,10 @@ use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, ScheduleError, Stages};
 use plimsoll_workload::{ScenarioSpec, Workload, WorkloadError};
 
-use crate::plan::{HttpPlan, Instrument, Limits, Plan, Target, TlsPlan};
-use crate::reach::ReachPlan;
+use crate::plan::{HttpPlan, Instrument, Limits, Plan, Target, TargetRole, TlsPlan};
 use crate::response_headers::ResponseHeaders;
 use crate::secret::Secret;
-use crate::url::{TargetUrl, UrlFault};
-use crate::versus::TargetRole;
+use crate::url::{ReachPlan, TargetUrl, UrlFault};
 
 /// A reason why a plan cannot be built.
 #[derive(Debug, thiserror::Error)]

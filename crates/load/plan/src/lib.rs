@@ -7,24 +7,21 @@
 
 mod builder;
 mod plan;
-mod reach;
 mod response_headers;
 mod secret;
-mod trace_file;
 mod url;
-mod versus;
 
 pub use builder::{PlanBuilder, PlanError};
 pub use plan::{
-    BudgetPlan, ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan,
-    RetryAfter, Target, TlsPlan,
+    ADDED, BudgetPlan, ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow,
+    Plan, Replies, RetryAfter, Target, TargetRole, TlsPlan, VersusPlan, is_builtin, read_trace,
 };
 pub use plimsoll_protocol::names_credential;
-pub use reach::{ConnectTo, ConnectToError, ProxyScheme, ProxyUrl, ProxyUrlError, ReachPlan};
 pub use response_headers::ResponseHeaders;
 pub use secret::{
     HeaderValue, REDACTED, Secret, is_shown_header, redacted_path, redacted_urls, secrets_of_query,
 };
-pub use trace_file::{is_builtin, read_trace};
-pub use url::{Scheme, TargetUrl, UrlFault};
-pub use versus::{ADDED, Replies, TargetRole, VersusPlan};
+pub use url::{
+    ConnectTo, ConnectToError, ProxyScheme, ProxyUrl, ProxyUrlError, ReachPlan, Scheme, TargetUrl,
+    UrlFault,
+};

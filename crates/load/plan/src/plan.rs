@@ -1,24 +1,21 @@
 //! The resolved plan of a run: immutable, with every default filled in.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
 use plimsoll_measure::{IdSeed, Nanos, RequestBounds, RunId, Seed, Stripe};
 use plimsoll_protocol::Dialect;
-use plimsoll_schedule::{Arrivals, Stages};
+use plimsoll_schedule::{Arrivals, PairMode, PairOrder, PairSpec, Stages};
 use plimsoll_workload::{Content, ScenarioSpec, Trace, TraceSpec, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::reach::ReachPlan;
 use crate::response_headers::ResponseHeaders;
 use crate::secret::{HeaderValue, REDACTED, Secret, is_shown_header, redacted_path};
-use crate::trace_file;
-use crate::url::TargetUrl;
-use crate::versus::{TargetRole, VersusPlan};
+use crate::url::{ReachPlan, TargetUrl};
 
 /// The treatment of an arrival when `max_in_flight` is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -415,7 +412,7 @@ impl Plan {
     /// # Errors
     /// The same as [`Trace::load`].
     pub fn read_trace(&self) -> Result<Option<Arc<Trace>>, WorkloadError> {
-        self.trace.as_ref().map(trace_file::read_trace).transpose()
+        self.trace.as_ref().map(read_trace).transpose()
     }
 }
 
@@ -459,3 +456,137 @@ fn seed<S: Serializer>(seed: &Seed, serializer: S) -> Result<S::Ok, S::Error> {
 fn stripe<S: Serializer>(stripe: &Stripe, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{}/{}", stripe.index(), stripe.count()))
 }
+
+// The file of a trace: a user's or a built-in one.
+
+/// Prefix of the paths of built-in files.
+const BUILTIN: &str = "builtin:";
+
+/// Built-in files, by the name after `builtin:`.
+const FILES: [BuiltinFile; 2] = [
+    BuiltinFile {
+        path: "traces/azure-example.csv",
+        text: include_str!("../../../../profiles/traces/azure-example.csv"),
+    },
+    BuiltinFile {
+        path: "traces/mooncake-example.jsonl",
+        text: include_str!("../../../../profiles/traces/mooncake-example.jsonl"),
+    },
+];
+
+struct BuiltinFile {
+    path: &'static str,
+    text: &'static str,
+}
+
+/// Whether a path names a built-in file.
+pub fn is_builtin(path: &Path) -> bool {
+    builtin_path(path).is_some()
+}
+
+/// Reads a trace, from a file or built in.
+///
+/// # Errors
+/// The same as [`Trace::load`].
+pub fn read_trace(spec: &TraceSpec) -> Result<Arc<Trace>, WorkloadError> {
+    spec.read.get(|| read(spec)).map_err(WorkloadError::Import)
+}
+
+fn read(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
+    let Some(path) = builtin_path(&spec.file) else { return Trace::load(spec, Path::new("")) };
+    let Some(file) = FILES.iter().find(|file| file.path == path) else {
+        let source = io::ErrorKind::NotFound.into();
+        return Err(WorkloadError::Read { file: spec.file.clone(), source });
+    };
+    Trace::parse(spec, file.text.as_bytes())
+}
+
+fn builtin_path(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix(BUILTIN)
+}
+
+// The resolved plan of a comparison.
+
+/// The part of a target in a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetRole {
+    /// A compared target; also the only target of a run without a comparison.
+    #[default]
+    Candidate,
+    /// The target that the others are compared with.
+    Reference,
+    /// A second copy of the reference, or another path to the same upstream. A difference between
+    /// the two shows that the measurement is wrong.
+    Control,
+}
+
+impl TargetRole {
+    /// Whether it is the role of a run without a comparison.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Source of the model's answers in later turns of a chat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Replies {
+    /// Fixed texts, the same for all targets.
+    #[default]
+    Canned,
+    /// The target's own answers.
+    Live,
+}
+
+/// Options of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VersusPlan {
+    /// How the targets share the time of open stages.
+    pub schedule: PairMode,
+    /// Order of the targets.
+    pub order: PairOrder,
+    /// `spread`: maximum time between two requests of a block.
+    pub gap: Nanos,
+    /// `turns`: minimum length of a window.
+    pub window: Nanos,
+    /// Time for which each target is loaded alone, to measure interference.
+    pub alone: Nanos,
+    /// Source of the model's answers in later turns.
+    pub replies: Replies,
+    /// Margin by which a target may be worse than the best one, as a share.
+    pub margin: Option<f64>,
+    /// Whether the run ends as soon as it is decided.
+    #[serde(skip_serializing_if = "is_false")]
+    pub decide: bool,
+    /// Number of repetitions of the comparison.
+    pub rounds: u32,
+    /// Time from the start of one round to the start of the next.
+    pub every: Option<Nanos>,
+    /// Thresholds on overhead over the reference: `added.ttft{target:a}` -> `["p(50)<200us"]`.
+    /// Their judge parses them.
+    pub thresholds: BTreeMap<String, Vec<String>>,
+}
+
+impl VersusPlan {
+    /// The pairing of the schedule for this number of targets.
+    pub const fn pairs(&self, targets: u16) -> PairSpec {
+        PairSpec {
+            targets,
+            mode: self.schedule,
+            order: self.order,
+            gap: self.gap,
+            window: self.window,
+            alone: self.alone,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// Prefix of thresholds on overhead.
+pub const ADDED: &str = "added.";

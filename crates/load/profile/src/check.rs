@@ -1,6 +1,5 @@
 //! Checks the values of a profile beyond what the schema can express.
 
-mod headers;
 mod scenarios;
 mod targets;
 
@@ -9,18 +8,16 @@ use std::path::Path;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Gate, Limit};
-use plimsoll_workload::Content;
-
-use crate::error::{Fault, Problem, Problems};
-use crate::layers::LayeredValues;
-use crate::path::ConfigPath;
-use crate::problem_collector::ProblemCollector;
-use crate::scenario::scenario_names;
-use crate::source::{self, is_plain};
-use crate::spec::ProfileFile;
-use crate::{judgeable, suggest};
 use plimsoll_plan::TargetUrl;
+use plimsoll_workload::Content;
 pub(crate) use targets::{CheckedTargets, reference};
+
+use crate::error::{Fault, Problem, ProblemCollector, Problems};
+use crate::judgeable;
+use crate::layers::LayeredValues;
+use crate::path::{self, ConfigPath};
+use crate::source::{self, is_plain};
+use crate::spec::{ProfileFile, scenario_names};
 
 /// The purpose of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,7 +304,7 @@ impl ProfileCheck<'_> {
         if !names.iter().any(|known| known == name) {
             let known: Vec<_> = names.iter().map(String::as_str).collect();
             let cause = format!("no scenario is named `{name}`");
-            self.report(path.clone(), cause, suggest::instead(name, &known));
+            self.report(path.clone(), cause, path::instead(name, &known));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Problems of a profile. All are reported at once, each with its path, cause and fix.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::lines::Lines;
-use crate::path::ConfigPath;
+use crate::path::{ConfigPath, Step};
 
 /// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,4 +160,80 @@ impl From<Problem> for Problems {
     fn from(problem: Problem) -> Self {
         Self(vec![problem])
     }
+}
+
+// Lines of the keys of a file, for error messages.
+
+/// Lines of a file's keys, from 1. Empty for JSON, whose parser does not report them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lines(BTreeMap<ConfigPath, u64>);
+
+impl Lines {
+    /// Records the line of a key.
+    pub(crate) fn note(&mut self, path: ConfigPath, line: u64) {
+        self.0.insert(path, line);
+    }
+
+    /// The line of the value at a path: of its key, or else of the first key inside it, or else of
+    /// the enclosing value. `None` for a missing top-level key.
+    pub(crate) fn find(&self, path: &ConfigPath) -> Option<u64> {
+        if path.steps().is_empty() {
+            return None;
+        }
+        self.0
+            .get(path)
+            .copied()
+            .or_else(|| {
+                let within = self.0.iter().filter(|(known, _)| known.is_within(path));
+                within.map(|(_, line)| *line).min()
+            })
+            .or_else(|| {
+                let around = self.0.iter().filter(|(known, _)| path.is_within(known));
+                around.map(|(_, line)| *line).max()
+            })
+    }
+}
+
+// Collects problems, without those that are consequences of others.
+
+/// The problems of a profile so far, and the invalid values that were removed because of them.
+#[derive(Debug)]
+pub(crate) struct ProblemCollector {
+    problems: Vec<Problem>,
+    removed: Vec<ConfigPath>,
+}
+
+impl ProblemCollector {
+    /// Creates a collector with the problems so far.
+    pub(crate) const fn new(problems: Vec<Problem>, removed: Vec<ConfigPath>) -> Self {
+        Self { problems, removed }
+    }
+
+    /// Adds a problem, unless it concerns a removed invalid value.
+    pub(crate) fn add(&mut self, problem: Problem) {
+        if !self.removed.iter().any(|removed| concerns(&problem.path, removed)) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Whether there is a problem.
+    pub(crate) const fn any(&self) -> bool {
+        !self.problems.is_empty()
+    }
+
+    /// All problems.
+    pub(crate) fn into_problems(self) -> Problems {
+        self.problems.into_iter().collect()
+    }
+}
+
+/// Whether `path` is inside `removed`, or inherited from it.
+fn concerns(path: &ConfigPath, removed: &ConfigPath) -> bool {
+    let inherited = match path.steps() {
+        [Step::Key(list), Step::Index(_), Step::Key(key), ..] if list == "scenarios" => {
+            Some(ConfigPath::root().key(key))
+        }
+        _ => None,
+    };
+    path.is_within(removed) || inherited.as_ref() == Some(removed)
 }

@@ -2,16 +2,14 @@
 
 use plimsoll_measure::{Nanos, Operation};
 use plimsoll_metrics::{Figure, Limit, Metric, Scope, samples_that_agree};
+use plimsoll_plan::{HttpVersion, Scheme, TargetUrl};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Load, StageSpec};
 use plimsoll_workload::{A2aAction, ToolProtocol};
 
 use crate::error::Fault;
-use crate::path::ConfigPath;
-use crate::scenario::scenario_name;
-use crate::spec::{Behaviour, ProfileFile, ScenarioFile};
-use crate::suggest;
-use plimsoll_plan::{HttpVersion, Scheme, TargetUrl};
+use crate::path::{self, ConfigPath};
+use crate::spec::{Behaviour, ProfileFile, ScenarioFile, scenario_name};
 
 /// The fix for a limit without an effect.
 const LEAVE_OUT: &str = "leave it out";
@@ -195,7 +193,7 @@ fn unknown(kind: &str, name: &str, known: impl Iterator<Item = String>) -> Optio
     let known: Vec<_> = known.collect();
     let known: Vec<_> = known.iter().map(String::as_str).collect();
     let cause = format!("no {kind} is named `{name}`");
-    (!known.contains(&name)).then(|| Fault::new(cause, suggest::instead(name, &known)))
+    (!known.contains(&name)).then(|| Fault::new(cause, path::instead(name, &known)))
 }
 
 /// Mean number of arrivals of an open stage.

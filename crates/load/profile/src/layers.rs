@@ -1,23 +1,15 @@
 //! The layers of a profile: the file's values, overridden by the environment and then by flags.
 //! Each value keeps its source for error messages.
 
-mod inherit;
-mod locate;
-
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::env_vars::EnvVars;
-use crate::error::{Fault, Problem, Problems, ValueSource};
-use crate::lines::Lines;
-use crate::overrides::{KeyFlag, Overrides};
+use crate::error::{Fault, Lines, Problem, ProblemCollector, Problems, ValueSource};
 use crate::parser::parse_scalar;
-use crate::path::{ConfigPath, Step};
-use crate::problem_collector::ProblemCollector;
+use crate::path::{self, ConfigPath, Step};
 use crate::schema::{self, Kind, Node};
 use crate::schema_check;
-pub(crate) use inherit::drop_nulls;
-use inherit::inherit;
-use locate::{header_path, insert, locate};
+use crate::spec::default_name;
 
 /// The untyped values of a profile, and the problems so far.
 #[derive(Debug)]
@@ -317,4 +309,203 @@ fn value_of_text(path: &ConfigPath, text: &str) -> Value {
     parse_scalar(text)
         .filter(|value| forms.is_empty() || allows(Kind::from_value(value)) || !allows(Kind::Text))
         .unwrap_or_else(literal)
+}
+
+// Completes scenarios with the profile's top-level defaults.
+
+/// The values with every scenario complete: missing keys are taken from the top level, and a
+/// profile without scenarios gets one. Keys without a value are removed. The profile's `model`
+/// applies to targets without their own; copied into a scenario, it would override theirs.
+fn inherit(values: &Value) -> Value {
+    let mut root = values.clone();
+    drop_nulls(&mut root);
+    let defaults: Map<_, _> = schema::inherited()
+        .filter(|key| *key != "model")
+        .filter_map(|key| Some((key.to_owned(), root.get(key)?.clone())))
+        .collect();
+    let written = values.get("scenarios").and_then(Value::as_array).cloned().unwrap_or_default();
+    let scenarios = if written.is_empty() {
+        vec![Value::Object(defaults)]
+    } else {
+        written.into_iter().map(|scenario| overlay(&defaults, scenario)).collect()
+    };
+    if let Value::Object(map) = &mut root {
+        map.insert("scenarios".to_owned(), Value::Array(scenarios));
+    }
+    root
+}
+
+fn overlay(defaults: &Map<String, Value>, scenario: Value) -> Value {
+    let Value::Object(own) = scenario else { return Value::Object(defaults.clone()) };
+    let mut all = defaults.clone();
+    all.extend(own);
+    let mut all = Value::Object(all);
+    drop_nulls(&mut all);
+    all
+}
+
+/// Removes keys without a value. Inside `parameters` and `arguments`, which are sent to the target,
+/// `null` stays.
+pub(crate) fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, member| !member.is_null());
+            map.iter_mut()
+                .filter(|(key, _)| !matches!(key.as_str(), "parameters" | "arguments"))
+                .for_each(|(_, member)| drop_nulls(member));
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+// Finds and sets values by a user's path, such as `scenarios.simple.weight`.
+
+/// Resolves a user's path against the values of a profile, such as `scenarios.simple.weight` or
+/// `scenarios[0].weight`.
+///
+/// # Errors
+/// The part that could be resolved, and the fault of the step after it.
+fn locate(root: &Value, text: &str) -> Result<ConfigPath, (ConfigPath, Fault)> {
+    let text = text.replace('[', ".").replace(']', "");
+    let mut path = ConfigPath::root();
+    for name in text.split('.') {
+        if name.is_empty() {
+            let fault = Fault::new(
+                "has an empty step in its path",
+                "write a path like `scenarios.0.weight`",
+            );
+            return Err((path, fault));
+        }
+        path = match path.find(root) {
+            None | Some(Value::Null) if path == ConfigPath::root().key("scenarios") => {
+                only_scenario(name).map_err(|fault| (path, fault))?
+            }
+            Some(Value::Array(items)) => {
+                let index = item_index(items, name).map_err(|fault| (path.clone(), fault))?;
+                path.index(index)
+            }
+            _ if path == ConfigPath::root().key("headers") => header_path(&path, root, name),
+            _ => path.key(name),
+        };
+    }
+    Ok(path)
+}
+
+/// The path of the scenario in a profile without a list of scenarios, whose only one is described
+/// at the top level.
+fn only_scenario(name: &str) -> Result<ConfigPath, Fault> {
+    if name == "0" || name == default_name(0) {
+        return Ok(ConfigPath::root().key("scenarios").index(0));
+    }
+    let cause =
+        format!("lists no scenario `{name}`: the profile describes its only one at the top");
+    let own = default_name(0);
+    Err(Fault::new(
+        cause,
+        format!("write its keys without `scenarios.{name}.`, or call it `{own}`"),
+    ))
+}
+
+fn item_index(items: &[Value], name: &str) -> Result<usize, Fault> {
+    let by_number = name.parse().ok().filter(|&index: &usize| index < items.len());
+    by_number
+        .or_else(|| items.iter().position(|item| item.get("name").is_some_and(|own| own == name)))
+        .or_else(|| {
+            items.iter().enumerate().position(|(index, item)| {
+                item.get("name").is_none_or(Value::is_null) && name == default_name(index)
+            })
+        })
+        .ok_or_else(|| {
+            let names: Vec<_> =
+                items.iter().filter_map(|item| item.get("name")?.as_str()).collect();
+            let fix = match items.len() {
+                0 => "it is empty: write it in the profile".to_owned(),
+                _ if names.is_empty() => format!("write a number from 0 to {}", items.len() - 1),
+                count => {
+                    format!("write a number from 0 to {}, or {}", count - 1, path::one_of(&names))
+                }
+            };
+            Fault::new(format!("has no item `{name}`"), fix)
+        })
+}
+
+/// The path of a header. Existing headers are matched case-insensitively.
+fn header_path(headers: &ConfigPath, root: &Value, name: &str) -> ConfigPath {
+    let map = headers.find(root).and_then(Value::as_object);
+    let same = map.and_then(|map| map.keys().find(|key| key.eq_ignore_ascii_case(name)));
+    headers.key(same.map_or(name, String::as_str))
+}
+
+/// Sets the value at a path, and creates any missing mappings.
+///
+/// # Errors
+/// The path leads into a value that is neither a mapping nor a list.
+fn insert(root: &mut Value, steps: &[Step], value: Value) -> Result<(), Fault> {
+    let Some((step, rest)) = steps.split_first() else {
+        *root = value;
+        return Ok(());
+    };
+    if root.is_null() {
+        *root = Value::Object(Map::new());
+    }
+    if *step == Step::Index(0) && root.as_object().is_some_and(Map::is_empty) {
+        // The only scenario of a profile without a list.
+        *root = Value::Array(vec![Value::Object(Map::new())]);
+    }
+    let kind = Kind::from_value(root);
+    match (step, root) {
+        (Step::Key(key), Value::Object(map)) => {
+            insert(map.entry(key.as_str()).or_insert(Value::Null), rest, value)
+        }
+        (Step::Index(index), Value::Array(items)) if *index < items.len() => {
+            insert(&mut items[*index], rest, value)
+        }
+        _ => Err(Fault::new(format!("lies inside of {}", kind.name()), "set the whole value")),
+    }
+}
+
+// The command-line flags that override a profile.
+
+/// Overrides from the command line, as typed.
+#[derive(Clone, Default)]
+pub struct Overrides {
+    /// Flags that set one key each; later ones win.
+    pub keys: Vec<KeyFlag>,
+    /// `--header 'NAME: VALUE'`: added to the profile's headers, or replaces one with the same
+    /// name.
+    pub headers: Vec<String>,
+    /// `--set PATH=VALUE`, for any key: `--set scenarios.simple.weight=3`. They override `keys`.
+    pub sets: Vec<String>,
+    /// `--run-id ID`: id of the run, from which the ids of its requests are derived. Random by
+    /// default.
+    pub run_id: Option<String>,
+    /// `--shard K/N`: the part of the run that this process executes, from 0.
+    pub shard: Option<String>,
+}
+
+/// A flag that sets a key of the profile.
+#[derive(Clone)]
+pub struct KeyFlag {
+    /// Name of the flag without dashes, for messages.
+    pub flag: String,
+    /// Path of the key.
+    pub key: String,
+    /// Value, as typed.
+    pub text: String,
+}
+
+impl Overrides {
+    /// Adds a flag that sets a key.
+    #[must_use]
+    pub fn with(mut self, flag: &str, key: &str, text: impl Into<String>) -> Self {
+        let (flag, key) = (flag.to_owned(), key.to_owned());
+        self.keys.push(KeyFlag { flag, key, text: text.into() });
+        self
+    }
+
+    /// The value that a flag sets for a key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.keys.iter().rev().find(|own| own.key == key).map(|own| own.text.as_str())
+    }
 }

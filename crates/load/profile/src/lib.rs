@@ -21,19 +21,14 @@ mod error;
 mod foreign_words;
 mod judgeable;
 mod layers;
-mod lines;
-mod overrides;
 mod parser;
 mod path;
-mod problem_collector;
 mod resolve;
-mod scenario;
 mod schema;
 mod schema_check;
 mod shown_profile;
 mod source;
 mod spec;
-mod suggest;
 
 /// Implements `Debug` with these fields only, because the others may have credentials.
 macro_rules! debug_only {
@@ -62,10 +57,9 @@ pub use byte_size::{ByteSize, ParseSizeError};
 pub use check::Purpose;
 pub use env_vars::EnvVars;
 pub use error::{Fault, Problem, Problems, ValueSource};
-pub use overrides::{KeyFlag, Overrides};
+pub use layers::{KeyFlag, Overrides};
 pub use path::{ConfigPath, Step};
 pub use resolve::{load, parse, show};
 pub use schema::schema;
-pub use source::Profile;
-pub use source::{names as builtin_names, profile as builtin};
+pub use source::{Profile, names as builtin_names, profile as builtin};
 pub use spec::{Behaviour, ProfileFile, RoleFile, ScenarioFile, TargetFile, VersusFile};

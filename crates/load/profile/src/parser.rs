@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 use serde_saphyr::options::NonFiniteFloatPolicy;
 use serde_saphyr::{Spanned, UserMessageFormatter};
 
-use crate::error::Fault;
-use crate::lines::Lines;
+use crate::error::{Fault, Lines};
 use crate::path::ConfigPath;
 
 /// Maximum size of a profile: a memory limit far above any sensible profile.

@@ -1,23 +1,25 @@
 //! Resolves a profile, the environment and the flags to a plan.
 
-mod targets;
+use std::collections::BTreeMap;
 
 use plimsoll_measure::{RunId, Seed, Stripe};
+use plimsoll_plan::{
+    ADDED, HeaderValue, HttpPlan, Instrument, Limits, Plan, ReachPlan, RetryAfter, Secret, Target,
+    TargetRole, TargetUrl, VersusPlan,
+};
 use plimsoll_workload::with_parts;
 use serde::Deserialize as _;
 
-use crate::check::{CheckedTargets, ProfileCheck, Purpose};
+use crate::byte_size::ByteSize;
+use crate::check::{CheckedTargets, ProfileCheck, Purpose, reference};
 use crate::env_vars::EnvVars;
-use crate::error::{Fault, Problem, Problems, ValueSource};
-use crate::layers::LayeredValues;
-use crate::overrides::Overrides;
+use crate::error::{Fault, Problem, ProblemCollector, Problems, ValueSource};
+use crate::layers::{LayeredValues, Overrides};
 use crate::parser::parse_values;
 use crate::path::ConfigPath;
-use crate::problem_collector::ProblemCollector;
 use crate::source::Profile;
-use crate::spec::ProfileFile;
-use crate::{foreign_words, judgeable, scenario, shown_profile};
-use plimsoll_plan::{HttpPlan, Instrument, Limits, Plan, ReachPlan, RetryAfter, VersusPlan};
+use crate::spec::{self, ProfileFile, RoleFile, TargetFile};
+use crate::{foreign_words, judgeable, shown_profile};
 
 /// Resolves a profile to a plan: file, then environment, then flags, with every default filled in.
 ///
@@ -224,18 +226,18 @@ fn indivisible(versus: &VersusPlan) -> Option<Fault> {
 /// Builds the plan from a checked file.
 fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
     let Resolved { mut file, targets, run } = resolved;
-    let versus = targets::versus(&mut file);
+    let versus = versus(&mut file);
     let mut notes = layers.notes().to_vec();
     if targets.compared.is_empty() && !versus.thresholds.is_empty() {
         notes.push("thresholds on overhead are judged only by `plimsoll versus`".to_owned());
     }
     let versus = Some(versus).filter(|_| !targets.compared.is_empty());
-    let targets = targets::all(&mut file, targets);
+    let targets = all(&mut file, targets);
     let limits = limits(&file);
     let http = http(&file);
     let reach = reach(&file);
     let trace = file.trace.as_ref().and_then(|trace| plimsoll_plan::read_trace(trace).ok());
-    let scenarios = with_parts(scenario::scenarios(file.scenarios), trace.as_deref());
+    let scenarios = with_parts(spec::scenarios(file.scenarios), trace.as_deref());
     let instrument = Instrument {
         kernel_timestamps: file.kernel_timestamps,
         spin: file.spin,
@@ -323,4 +325,117 @@ const fn limits(file: &ProfileFile) -> Limits {
         honour_retry_after: matches!(file.retry_after, RetryAfter::Honour),
         workers: file.workers,
     }
+}
+
+// The targets of a plan: one for a run, several for a comparison.
+
+/// The targets of a checked file; in a comparison the reference first, then its control.
+fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
+    let key = file.key.take().map(Secret::new);
+    let model = file.model.take().unwrap_or_default();
+    let headers = header_values(std::mem::take(&mut file.headers));
+    if urls.compared.is_empty() {
+        return vec![Target {
+            name: urls.main.authority(),
+            url: urls.main,
+            model,
+            key,
+            headers,
+            protocol: None,
+            direct: false,
+            role: TargetRole::Candidate,
+            watch: None,
+            image_bytes: None,
+            startup: None,
+        }];
+    }
+    let reference = reference(file);
+    let own = file.targets.iter().position(|target| target.role == RoleFile::Control);
+    let twin = own.is_none() && file.versus.control;
+    let shared = Shared { key, model, headers };
+    let listed = std::mem::take(&mut file.targets).into_iter().zip(urls.compared);
+    let mut all: Vec<_> = listed.map(|(own, url)| shared.target(own, url)).collect();
+    all[reference].role = TargetRole::Reference;
+    // A control has the same upstream as its reference.
+    let direct = all[reference].direct;
+    for control in all.iter_mut().filter(|target| target.role == TargetRole::Control) {
+        control.direct = direct;
+    }
+    let twin = twin.then(|| Target {
+        name: format!("{}'", all[reference].name),
+        role: TargetRole::Control,
+        watch: None,
+        image_bytes: None,
+        startup: None,
+        ..all[reference].clone()
+    });
+    all.extend(twin);
+    all.sort_by_key(|target| match target.role {
+        TargetRole::Reference => 0,
+        TargetRole::Control => 1,
+        TargetRole::Candidate => 2,
+    });
+    all
+}
+
+/// Defaults shared by the targets.
+struct Shared {
+    key: Option<Secret>,
+    model: String,
+    headers: BTreeMap<String, HeaderValue>,
+}
+
+impl Shared {
+    fn target(&self, own: TargetFile, url: TargetUrl) -> Target {
+        let mut headers = self.headers.clone();
+        for (name, value) in header_values(own.headers) {
+            headers.retain(|shared, _| !shared.eq_ignore_ascii_case(&name));
+            headers.insert(name, value);
+        }
+        Target {
+            name: own.name,
+            url,
+            model: own.model.unwrap_or_else(|| self.model.clone()),
+            key: own.key.map(Secret::new).or_else(|| self.key.clone()),
+            headers,
+            protocol: own.protocol,
+            direct: own.role == RoleFile::Direct,
+            role: match own.role {
+                RoleFile::Control => TargetRole::Control,
+                RoleFile::Gateway | RoleFile::Direct => TargetRole::Candidate,
+            },
+            watch: own.watch,
+            image_bytes: own.image.map(ByteSize::bytes),
+            startup: own.startup,
+        }
+    }
+}
+
+/// Takes the comparison's options out of a checked file, including its thresholds on overhead.
+fn versus(file: &mut ProfileFile) -> VersusPlan {
+    let versus = file.versus.clone();
+    let thresholds = file.thresholds.extract_if(.., |key, _| key.starts_with(ADDED)).collect();
+    VersusPlan {
+        schedule: versus.schedule,
+        order: versus.order,
+        gap: versus.gap,
+        window: versus.window,
+        alone: versus.alone,
+        replies: versus.replies,
+        margin: versus.margin,
+        decide: versus.decide,
+        rounds: versus.rounds.max(1),
+        every: versus.every,
+        thresholds,
+    }
+}
+
+fn header_values(headers: BTreeMap<String, String>) -> BTreeMap<String, HeaderValue> {
+    headers
+        .into_iter()
+        .map(|(name, value)| {
+            let value = HeaderValue::new(&name, value);
+            (name, value)
+        })
+        .collect()
 }

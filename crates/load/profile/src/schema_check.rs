@@ -10,9 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::byte_size::ByteSize;
 use crate::error::Fault;
-use crate::path::ConfigPath;
+use crate::path::{self, ConfigPath};
 use crate::schema::{self, Kind, Node};
-use crate::suggest;
 
 /// Every deviation of `root` from the schema of a profile, with its path.
 pub(crate) fn faults(root: &Value) -> Vec<(ConfigPath, Fault)> {
@@ -106,7 +105,7 @@ fn select<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Node<'s>, 
     let Some(Value::String(word)) = map.get(tag) else {
         return Err(Fault::new(
             format!("has no `{tag}`"),
-            format!("write `{tag}:` and {}", suggest::one_of(&words)),
+            format!("write `{tag}:` and {}", path::one_of(&words)),
         ));
     };
     forms.iter().copied().find(|form| word_of(form) == Some(word)).ok_or_else(|| {
@@ -124,14 +123,14 @@ fn select_by_key<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Nod
             .copied()
             .find(|form| form.required().any(|known| known == *key))
             .ok_or_else(|| {
-                Fault::new(format!("has the unknown key `{key}`"), suggest::instead(key, &known))
+                Fault::new(format!("has the unknown key `{key}`"), path::instead(key, &known))
             }),
         _ => Err(Fault::new("has several keys, but only one is allowed", one_of(&known))),
     }
 }
 
 fn one_of(known: &[&str]) -> String {
-    format!("write {}", suggest::one_of(known))
+    format!("write {}", path::one_of(known))
 }
 
 fn wrong_kind(value: &Value, forms: &[Node<'_>]) -> Fault {
@@ -161,7 +160,7 @@ fn describe(forms: &[Node<'_>]) -> String {
     words.dedup();
     let mut names: Vec<String> = Vec::new();
     if !words.is_empty() {
-        names.push(suggest::one_of(&words));
+        names.push(path::one_of(&words));
     }
     names.extend(
         others
@@ -172,11 +171,8 @@ fn describe(forms: &[Node<'_>]) -> String {
     if !mappings.is_empty() {
         let mut keys: Vec<_> = mappings.iter().filter_map(|form| form.required().next()).collect();
         keys.dedup();
-        let which = if keys.is_empty() {
-            String::new()
-        } else {
-            format!(" with {}", suggest::one_of(&keys))
-        };
+        let which =
+            if keys.is_empty() { String::new() } else { format!(" with {}", path::one_of(&keys)) };
         names.push(format!("a mapping{which}"));
     }
     names.join(", or ")
@@ -208,11 +204,11 @@ fn noun(form: Node<'_>) -> &'static str {
 fn unknown_key(key: &str, form: Node<'_>) -> Fault {
     let mut known: Vec<_> = form.members().map(|(name, _)| name).collect();
     known.sort_unstable();
-    Fault::new("is not a known key", suggest::instead(key, &known))
+    Fault::new("is not a known key", path::instead(key, &known))
 }
 
 fn unknown_word(word: &str, known: &[&str]) -> Fault {
-    Fault::new(format!("is `{word}`, which is not known"), suggest::instead(word, known))
+    Fault::new(format!("is `{word}`, which is not known"), path::instead(word, known))
 }
 
 fn missing(form: Node<'_>, key: &str) -> Fault {

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_plan::{Plan, REDACTED, is_builtin, is_shown_header, redacted_path};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
 use crate::layers::drop_nulls;
-use crate::scenario::scenario_name;
-use crate::spec::ProfileFile;
-use plimsoll_plan::{Plan, REDACTED, is_builtin, is_shown_header, redacted_path};
+use crate::spec::{ProfileFile, scenario_name};
 
 /// The most important keys, in this order.
 const FIRST: [&str; 13] = [

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_plan::is_builtin;
 
 use crate::error::{Fault, Problem, Problems, ValueSource};
-use crate::path::ConfigPath;
-use crate::suggest;
+use crate::path::{self, ConfigPath};
 
 /// The text of a profile, with its source.
 #[derive(Clone)]
@@ -95,7 +94,7 @@ fn unreadable(path: &str, error: &io::Error) -> Problems {
     let fix = if path.contains(['/', '.']) {
         "give the path of a profile, or the name of a built-in one".to_owned()
     } else {
-        format!("no built-in profile has this name either: {}", suggest::instead(path, &names))
+        format!("no built-in profile has this name either: {}", path::instead(path, &names))
     };
     let fault = Fault::new(format!("cannot be read ({})", plain_error(error)), fix);
     Problem::new(ValueSource::File(path.to_owned()), ConfigPath::root(), fault).into()

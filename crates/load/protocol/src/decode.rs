@@ -1,16 +1,10 @@
 //! Decodes response bodies incrementally.
 
-mod answer_model;
 mod anthropic;
 mod chat;
 mod content_encoding;
-mod content_type;
-mod delta;
-mod embeddings;
 mod error_detail;
 mod json_reader;
-mod parts;
-mod plain;
 mod plain_answer;
 mod response_state;
 mod responses;
@@ -21,22 +15,20 @@ mod shape;
 mod usage;
 mod websocket;
 
+use content_encoding::{ContentDecoder, ContentType};
+pub use error_detail::{ErrorDetail, PlainAnswer, PlainReading};
 use plimsoll_measure::{AnswerContent, ErrorClass, Outcome, Usage};
-
-use crate::dialect::DONE;
-use crate::sse::Parser;
-use crate::turn::ToolCall;
-use crate::{Dialect, sse};
-use content_encoding::ContentDecoder;
-use content_type::ContentType;
-use delta::OnDelta;
-pub use delta::{Delta, DeltaKind};
-pub use error_detail::ErrorDetail;
-pub use plain::{PlainAnswer, PlainReading};
 pub use response_state::MAX_TOOL_CALLS;
 use response_state::{DecodeError, DecodeResult, KEPT_CAPACITY, ResponseState};
 use rpc_answer::RpcState;
+use sent::OnDelta;
+pub use sent::{Delta, DeltaKind};
 use usage::UsageBounds;
+
+use crate::Dialect;
+use crate::dialect::DONE;
+use crate::sse::{self, Parser};
+use crate::turn::ToolCall;
 
 /// Number of bytes kept of a stream without content, to quote them in an error message.
 const STREAM_START: usize = 512;
@@ -644,7 +636,7 @@ fn parse_whole(dialect: Dialect, state: &mut ResponseState, body: &str) -> Decod
     match dialect {
         Dialect::OpenaiChat | Dialect::OpenaiCompletions => chat::read_whole(state, body),
         Dialect::OpenaiResponses => responses::read_whole(state, body),
-        Dialect::OpenaiEmbeddings => embeddings::read_whole(state, body),
+        Dialect::OpenaiEmbeddings => chat::read_embeddings(state, body),
         Dialect::AnthropicMessages => anthropic::read_whole(state, body),
         Dialect::Mcp | Dialect::A2a | Dialect::Websocket | Dialect::Http => Ok(()),
     }

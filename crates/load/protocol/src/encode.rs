@@ -1,18 +1,15 @@
 //! Encodes a [`Turn`] into the bytes of a request.
 
-mod json_template;
-mod path;
 mod tool_use;
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::turn::{Message, RecordedRequest, RequestContent, Role, Text, Turn};
-use crate::{Dialect, ProtocolError, json_writer};
-use json_template::JsonTemplate;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::{Dialect, json_escape};
 
 /// The version of Anthropic's API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
@@ -156,13 +153,13 @@ impl Encoder {
         }
         match (self.dialect.endpoint(), turn.content) {
             (Some(endpoint), _) if self.dialect == Dialect::Websocket => {
-                Cow::Owned(path::join_unversioned(base_path, endpoint))
+                Cow::Owned(join_unversioned(base_path, endpoint))
             }
-            (Some(endpoint), _) => Cow::Owned(path::join(base_path, endpoint)),
+            (Some(endpoint), _) => Cow::Owned(join(base_path, endpoint)),
             (None, RequestContent::Http(http)) if !http.path.is_empty() => {
-                path::below(base_path, &http.path)
+                below(base_path, &http.path)
             }
-            (None, _) => path::with_leading_slash(base_path),
+            (None, _) => with_leading_slash(base_path),
         }
     }
 
@@ -247,13 +244,13 @@ impl Encoder {
 
     const fn template(&self) -> Option<&'static JsonTemplate> {
         match (self.dialect, self.token_limit) {
-            (Dialect::OpenaiChat, TokenLimit::MaxTokens) => Some(&json_template::OPENAI_CHAT),
+            (Dialect::OpenaiChat, TokenLimit::MaxTokens) => Some(&OPENAI_CHAT),
             (Dialect::OpenaiChat, TokenLimit::MaxCompletionTokens) => {
-                Some(&json_template::OPENAI_CHAT_COMPLETION_LIMIT)
+                Some(&OPENAI_CHAT_COMPLETION_LIMIT)
             }
-            (Dialect::OpenaiCompletions, _) => Some(&json_template::OPENAI_COMPLETIONS),
-            (Dialect::OpenaiResponses, _) => Some(&json_template::OPENAI_RESPONSES),
-            (Dialect::AnthropicMessages, _) => Some(&json_template::ANTHROPIC_MESSAGES),
+            (Dialect::OpenaiCompletions, _) => Some(&OPENAI_COMPLETIONS),
+            (Dialect::OpenaiResponses, _) => Some(&OPENAI_RESPONSES),
+            (Dialect::AnthropicMessages, _) => Some(&ANTHROPIC_MESSAGES),
             (
                 Dialect::OpenaiEmbeddings
                 | Dialect::Mcp
@@ -281,24 +278,24 @@ fn rpc_path<'a>(base: &'a str, default: &'static str, turn: &Turn<'a>) -> Cow<'a
     if let RequestContent::Rpc(request) = turn.content
         && let Some(own) = request.own_path()
     {
-        return path::with_query_of(own, base);
+        return with_query_of(own, base);
     }
     let (path, _) = base.split_at(base.find('?').unwrap_or(base.len()));
     match path.trim_end_matches('/') {
-        "" | "/v1" | "v1" => path::with_query_of(default, base),
-        _ => path::with_leading_slash(base),
+        "" | "/v1" | "v1" => with_query_of(default, base),
+        _ => with_leading_slash(base),
     }
 }
 
 fn opening(options: &EncoderOptions) -> Vec<u8> {
     let mut out = br#"{"model":"#.to_vec();
-    json_writer::push_string(&mut out, &options.model);
+    json_escape::push_string(&mut out, &options.model);
     let parameters = options.parameters.iter();
     for (name, value) in
         parameters.filter(|(name, value)| *name != STREAM_OPTIONS || !value.is_null())
     {
         out.push(b',');
-        json_writer::push_string(&mut out, name);
+        json_escape::push_string(&mut out, name);
         out.push(b':');
         out.extend_from_slice(value.to_string().as_bytes());
     }
@@ -309,7 +306,7 @@ fn opening(options: &EncoderOptions) -> Vec<u8> {
 fn message_opening(options: &EncoderOptions) -> Vec<u8> {
     let mut out = vec![b'{'];
     for (name, value) in &options.parameters {
-        json_writer::push_string(&mut out, name);
+        json_escape::push_string(&mut out, name);
         out.push(b':');
         out.extend_from_slice(value.to_string().as_bytes());
         out.push(b',');
@@ -419,6 +416,261 @@ fn push(out: &mut Vec<u8>, text: &str) {
 }
 
 fn push_text(out: &mut Vec<u8>, text: &Text) {
-    let push = if text.is_plain() { json_writer::push_plain } else { json_writer::push_escaped };
+    let push = if text.is_plain() { json_escape::push_plain } else { json_escape::push_escaped };
     text.pieces().for_each(|piece| push(out, piece));
+}
+
+// The fixed JSON text of each chat dialect.
+
+/// The fixed JSON text of one dialect, around the parts that differ between turns.
+#[derive(Clone, Copy, Debug)]
+struct JsonTemplate {
+    /// Start of the member with the system prompt; `None` if the prompt is the first message.
+    system: Option<&'static str>,
+    /// Start of the list of messages.
+    messages: &'static str,
+    /// Start of one message, up to the value of its role.
+    message: &'static str,
+    /// Start of the output token limit.
+    limit: &'static str,
+    /// Default output token limit, for dialects that require one.
+    default_limit: Option<u32>,
+    /// Requests a stream, with usage at its end.
+    stream: &'static str,
+    /// Format of tool calls and their results.
+    tools: ToolFormat,
+}
+
+/// Format of tool calls and their results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToolFormat {
+    /// `tool_calls` in the model's message, and a message of the role `tool` for each result.
+    Messages,
+    /// Separate items next to the messages.
+    Items,
+    /// Blocks in the content of the messages.
+    Blocks,
+}
+
+impl JsonTemplate {
+    /// Requests a stream without further options, in every dialect.
+    const STREAM_ONLY: &'static str = r#","stream":true"#;
+}
+
+const OPENAI_CHAT: JsonTemplate = JsonTemplate {
+    system: None,
+    messages: r#","messages":["#,
+    message: r#"{"role":""#,
+    limit: r#","max_tokens":"#,
+    default_limit: None,
+    stream: r#","stream":true,"stream_options":{"include_usage":true}"#,
+    tools: ToolFormat::Messages,
+};
+
+const OPENAI_CHAT_COMPLETION_LIMIT: JsonTemplate =
+    JsonTemplate { limit: r#","max_completion_tokens":"#, ..OPENAI_CHAT };
+
+/// A single text replaces the messages.
+const OPENAI_COMPLETIONS: JsonTemplate =
+    JsonTemplate { messages: r#","prompt":""#, message: "", ..OPENAI_CHAT };
+
+const OPENAI_RESPONSES: JsonTemplate = JsonTemplate {
+    system: Some(r#","instructions":""#),
+    messages: r#","input":["#,
+    message: r#"{"type":"message","role":""#,
+    limit: r#","max_output_tokens":"#,
+    default_limit: None,
+    stream: r#","stream":true"#,
+    tools: ToolFormat::Items,
+};
+
+const ANTHROPIC_MESSAGES: JsonTemplate = JsonTemplate {
+    system: Some(r#","system":""#),
+    messages: r#","messages":["#,
+    message: r#"{"role":""#,
+    limit: r#","max_tokens":"#,
+    default_limit: Some(1024),
+    stream: r#","stream":true"#,
+    tools: ToolFormat::Blocks,
+};
+
+// The request path: the target's path joined with the dialect's endpoint.
+
+/// Joins the path of a target's base URL with the dialect's endpoint (`/chat/completions`).
+///
+/// - empty or `/`: `/v1` and the endpoint;
+/// - ends in `/v1`: the endpoint is appended;
+/// - already ends with the endpoint: unchanged;
+/// - any other prefix: `/v1` and the endpoint are appended.
+///
+/// Trailing slashes of the base are ignored. Its query (`?api-version=...`) stays at the end.
+fn join(base: &str, endpoint: &str) -> String {
+    let (path, query) = base.split_at(base.find('?').unwrap_or(base.len()));
+    let path = path.trim_end_matches('/');
+    let (version, endpoint) = match () {
+        () if path.ends_with(endpoint) => ("", ""),
+        () if path == "v1" || path.ends_with("/v1") => ("", endpoint),
+        () => ("/v1", endpoint),
+    };
+    with_leading_slash(&[path, version, endpoint, query].concat()).into_owned()
+}
+
+/// The same for an endpoint outside the API below `/v1`, which replaces `/v1`.
+fn join_unversioned(base: &str, endpoint: &str) -> String {
+    let (path, query) = base.split_at(base.find('?').unwrap_or(base.len()));
+    let path = path.trim_end_matches('/');
+    let prefix = match () {
+        () if path.ends_with(endpoint) => return with_leading_slash(path).into_owned() + query,
+        () if path == "v1" => "",
+        () => path.strip_suffix("/v1").unwrap_or(path),
+    };
+    with_leading_slash(&[prefix, endpoint, query].concat()).into_owned()
+}
+
+/// A request's own path with the query of the target, which every request keeps.
+fn with_query_of<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
+    let path = with_leading_slash(path);
+    match base.split_once('?').map(|(_, query)| query).filter(|query| !query.is_empty()) {
+        None => path,
+        Some(query) => {
+            let join = if path.contains('?') { '&' } else { '?' };
+            Cow::Owned(format!("{path}{join}{query}"))
+        }
+    }
+}
+
+/// A request's own path below the path of the target, whose query is kept. `/v1` is a prefix of the
+/// LLM dialects, not of plain requests. A path that begins with the prefix is unchanged.
+fn below<'a>(base: &str, own: &'a str) -> Cow<'a, str> {
+    let (prefix, _) = base.split_at(base.find('?').unwrap_or(base.len()));
+    let prefix = with_leading_slash(prefix.trim_end_matches('/'));
+    let own_path = with_leading_slash(own);
+    let rest = own_path.strip_prefix(&*prefix);
+    let has_it = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    if matches!(&*prefix, "/" | "/v1") || has_it {
+        return with_query_of(own, base);
+    }
+    Cow::Owned(with_query_of(&format!("{prefix}{own_path}"), base).into_owned())
+}
+
+/// The path with a leading `/`.
+fn with_leading_slash(path: &str) -> Cow<'_, str> {
+    if path.starts_with('/') { Cow::Borrowed(path) } else { Cow::Owned(format!("/{path}")) }
+}
+
+// Errors in a request, found before it is sent.
+
+/// A request that cannot be encoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProtocolError {
+    /// A parameter has the name of a member that the encoder sets. Remedy: remove it from the
+    /// parameters, and use the field of the scenario (`stream`, `max_tokens`, `system`, ...) or
+    /// target (`model`).
+    #[error(
+        "`{name}` cannot be a parameter of {}: it is set from the scenario or target; use their \
+         own fields for it", dialect.name()
+    )]
+    ReservedParameter {
+        /// Name of the parameter.
+        name: String,
+        /// The dialect that sets it.
+        dialect: Dialect,
+    },
+    /// Parameters for plain HTTP. Remedy: write them into the request's body.
+    #[error("plain HTTP takes no parameters: write them into the request's body")]
+    ParametersOfHttp,
+    /// Parameters for JSON-RPC. Remedy: write them into the arguments of a step.
+    #[error(
+        "tool servers and agents take no parameters: write them into the `arguments` of a step"
+    )]
+    ParametersOfRpc,
+    /// The dialect cannot express the turn's content. Remedy: choose the protocol that fits the
+    /// scenario's content.
+    #[error(
+        "{content} cannot be sent as {}: choose the protocol that fits the scenario's content",
+        dialect.name()
+    )]
+    UnsupportedContent {
+        /// The content of the turn.
+        content: &'static str,
+        /// The dialect.
+        dialect: Dialect,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_targets_query_is_kept_on_a_requests_own_path() {
+        for (path, base, whole) in [
+            ("/x", "/base", "/x"),
+            ("x", "/base?", "/x"),
+            ("/x", "/base?v=1", "/x?v=1"),
+            ("/x?a=2", "?v=1&w=2", "/x?a=2&v=1&w=2"),
+        ] {
+            assert_eq!(with_query_of(path, base), whole);
+        }
+    }
+
+    #[test]
+    fn a_requests_own_path_is_below_that_of_the_target() {
+        for (base, own, whole) in [
+            ("", "/x", "/x"),
+            ("/", "x", "/x"),
+            ("/v1", "/x", "/x"),
+            ("/v2", "/x", "/v2/x"),
+            ("/gw/", "/x?a=2", "/gw/x?a=2"),
+            ("/gw?k=1", "/x", "/gw/x?k=1"),
+            ("/gw", "/gw/x", "/gw/x"),
+            ("/gw", "/gw", "/gw"),
+            ("/gw", "/gwx", "/gw/gwx"),
+            ("/gw", "/?a=1", "/gw/?a=1"),
+        ] {
+            assert_eq!(below(base, own), whole, "{own} below {base}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_without_a_version_takes_its_place() {
+        for (base, path) in [
+            ("", "/ws/chat"),
+            ("/", "/ws/chat"),
+            ("/v1", "/ws/chat"),
+            ("v1/", "/ws/chat"),
+            ("/proxy/v1?k=1", "/proxy/ws/chat?k=1"),
+            ("/proxy", "/proxy/ws/chat"),
+            ("/rev1", "/rev1/ws/chat"),
+            ("/my/ws/chat/", "/my/ws/chat"),
+            ("/ws/chat?k=1", "/ws/chat?k=1"),
+        ] {
+            assert_eq!(join_unversioned(base, "/ws/chat"), path, "{base:?}");
+        }
+    }
+
+    #[test]
+    fn base_paths_are_joined_with_the_endpoint() {
+        for (base, path, rule) in [
+            ("", "/v1/messages", "nothing gets the default"),
+            ("/", "/v1/messages", "a bare slash is nothing"),
+            ("/v1", "/v1/messages", "the version gets the rest"),
+            ("/v1/", "/v1/messages", "a slash at the end does not count"),
+            ("v1", "/v1/messages", "a slash at the start is added"),
+            ("/proxy/v1", "/proxy/v1/messages", "so does a version below a prefix"),
+            ("/v1/messages", "/v1/messages", "a whole path is used as it is"),
+            ("/v1/messages/", "/v1/messages", "also with a slash at its end"),
+            ("/my/messages", "/my/messages", "also below another prefix"),
+            ("/gateway", "/gateway/v1/messages", "a prefix is put before the default"),
+            ("/gateway/", "/gateway/v1/messages", "with one slash between"),
+            ("/rev1", "/rev1/v1/messages", "only the whole word is a version"),
+            ("/xmessages", "/xmessages/v1/messages", "only the whole word is an endpoint"),
+            ("/v1?k=1", "/v1/messages?k=1", "a query stays at the end"),
+            ("/v1/messages?k=/v1", "/v1/messages?k=/v1", "also of a whole path"),
+            ("?k=1", "/v1/messages?k=1", "also of nothing"),
+        ] {
+            assert_eq!(join(base, "/messages"), path, "{rule}: {base:?}");
+        }
+    }
 }

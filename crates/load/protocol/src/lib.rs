@@ -8,9 +8,7 @@
 pub mod decode;
 pub mod dialect;
 pub mod encode;
-pub mod error;
 mod json_escape;
-mod json_writer;
 pub mod rpc;
 pub mod sse;
 mod text;
@@ -21,8 +19,7 @@ pub use decode::{
     PlainReading,
 };
 pub use dialect::Dialect;
-pub use encode::{Encoder, EncoderOptions, TokenLimit, names_credential};
-pub use error::ProtocolError;
+pub use encode::{Encoder, EncoderOptions, ProtocolError, TokenLimit, names_credential};
 pub use turn::{
     HttpContent, Message, RecordedRequest, RequestContent, Role, Text, ToolCall, ToolResult, Turn,
 };

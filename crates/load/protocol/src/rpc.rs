@@ -12,7 +12,7 @@ use std::sync::Arc;
 use plimsoll_measure::Operation;
 
 use crate::dialect::Dialect;
-use crate::json_writer;
+use crate::json_escape;
 
 /// One message to a tool server or an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Params<'_> {
             out.push(b',');
         }
         out.extend_from_slice(br#""method":"#);
-        json_writer::push_string(out, method);
+        json_escape::push_string(out, method);
         out.extend_from_slice(br#","params":{"#);
         let mut params = Params { out, is_first: true };
         write(&mut params);
@@ -172,14 +172,14 @@ impl Params<'_> {
         if !std::mem::take(&mut self.is_first) {
             self.out.push(b',');
         }
-        json_writer::push_string(self.out, name);
+        json_escape::push_string(self.out, name);
         self.out.push(b':');
         self.out
     }
 
     /// Adds a text.
     fn text(&mut self, name: &str, text: &str) {
-        json_writer::push_string(self.name(name), text);
+        json_escape::push_string(self.name(name), text);
     }
 
     /// Adds a text, if there is one.
@@ -203,7 +203,7 @@ impl Params<'_> {
     fn pieces<'t>(&mut self, name: &str, pieces: impl Iterator<Item = &'t str>) {
         let out = self.name(name);
         out.push(b'"');
-        pieces.for_each(|piece| json_writer::push_escaped(out, piece));
+        pieces.for_each(|piece| json_escape::push_escaped(out, piece));
         out.push(b'"');
     }
 

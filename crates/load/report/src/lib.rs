@@ -9,21 +9,17 @@
 //!
 //! Independent of how the load was generated.
 
-mod color;
 mod csv;
 mod escape;
-pub mod exposition;
 pub mod format;
 pub mod levels;
-mod prometheus;
+pub mod prometheus;
 mod run_screen;
 pub mod screen;
-mod shards;
 mod shown_summary;
 pub mod table;
 
-pub use csv::ReportError;
-pub use csv::{csv, stages_csv};
+pub use csv::{ReportError, csv, stages_csv};
 pub use escape::printable;
 pub use prometheus::prometheus;
 pub use run_screen::{
@@ -31,5 +27,4 @@ pub use run_screen::{
     run_verdict, text,
 };
 pub use screen::Style;
-pub use shards::shard_table;
 pub use shown_summary::{StageName, counted_stage, shown_summary};

@@ -5,21 +5,17 @@ mod chapters;
 mod headline;
 mod servers;
 mod stages;
-mod thresholds;
 mod verdict;
 
+use chapters::{policy_sentence, task_ends, task_label};
+use headline::{goodput, requests};
 use plimsoll_metrics::{Level, QUANTILES, RunMetadata, RunSummary, TaskGroup, TaskTime};
-
 pub use servers::figure_text;
-pub use thresholds::run_bounds;
-pub use verdict::run_verdict;
-pub use verdict::{item as finding_item, run_findings, run_notes};
+pub use verdict::{item as finding_item, run_bounds, run_findings, run_notes, run_verdict};
 
 use crate::format;
 use crate::screen::{Rest, Screen, Style, debug_build};
-use crate::shown_summary::shown_summary;
-use chapters::{policy_sentence, task_ends, task_label};
-use headline::{goodput, requests};
+use crate::shown_summary;
 
 /// Warnings about the target that are shown even where a screen has no room for all.
 const WARNINGS: usize = 2;
@@ -32,7 +28,7 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
     let failures = verdict::of_levels(summary, &[Level::Fail, Level::Invalid]);
     let count = failures.len();
     screen.findings(failures, count);
-    thresholds::add(&mut screen, summary);
+    verdict::add_thresholds(&mut screen, summary);
     let of_target = summary.of_level(Level::Warning).filter(|found| found.code / 100 == 2).count();
     screen.findings(verdict::of_levels(summary, &[Level::Warning]), of_target.min(WARNINGS));
     stages::add(&mut screen, summary);

@@ -12,12 +12,12 @@ mod markdown;
 mod plan;
 mod section;
 
+use item::Color;
 pub use item::{Item, Tone, count_of_more};
 use plan::{Plan, Shown};
 use plimsoll_metrics::Environment;
 use section::Section;
 
-use crate::color::Color;
 use crate::escape::one_line;
 use crate::format::wrap;
 use crate::screen::section::escaped;

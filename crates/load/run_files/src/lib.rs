@@ -13,30 +13,24 @@
 //!
 //! Nothing here knows how the load was generated, or how results are shown.
 
-mod bounded_lines;
-mod counts;
 mod error;
-mod interval_log;
 pub mod pairs;
 mod rebuild;
 pub mod row;
 mod row_file;
-mod shard_status;
 mod stored;
 mod task_row;
 
-pub use bounded_lines::{BoundedLines, MAX_LINE};
-pub use counts::{COUNTS_SCHEMA, Counts, CountsView, counts_bytes, read_counts};
 pub use error::RunFileError;
-pub use interval_log::interval_log;
-pub use rebuild::{Rebuilt, rebuild};
+pub use rebuild::{COUNTS_SCHEMA, Counts, CountsView, Rebuilt, counts_bytes, read_counts, rebuild};
 pub use row::{ParsedRow, RowContext, RowNames, parse_row, row_time, write_row};
-pub use row_file::{RowFormat, RowWriter, find_rows, open_rows};
-pub use shard_status::{FileDigest, ShardStatus};
-pub use shard_status::{ShardProgress, ShardSign};
+pub use row_file::{
+    BoundedLines, MAX_LINE, RowFormat, RowWriter, find_rows, interval_log, open_rows,
+};
 pub use stored::{
-    changed_files, changed_since, exemplars_json, read as read_stored, read_exemplars,
-    read_shard_progress, read_shard_sign, read_shard_status, read_summary, read_timeline,
-    shard_progress_json, shard_sign_json, shard_status_json, summary_json, timeline_json,
+    FileDigest, ShardProgress, ShardSign, ShardStatus, changed_files, changed_since,
+    exemplars_json, read as read_stored, read_exemplars, read_shard_progress, read_shard_sign,
+    read_shard_status, read_summary, read_timeline, shard_progress_json, shard_sign_json,
+    shard_status_json, summary_json, timeline_json,
 };
 pub use task_row::{RebuiltTasks, rebuild_tasks, write_task_row};

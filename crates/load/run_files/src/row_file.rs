@@ -3,14 +3,18 @@
 //! A compressed file consists of frames (RFC 8878, section 3.1), one for each write of whole lines,
 //! so that a run that is killed loses at most its last write, as it does without compression.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
+use plimsoll_metrics::{IntervalHistogram, TimeRecord};
 use serde::{Deserialize, Serialize};
 use zstd::bulk::Compressor;
 use zstd::stream::read::Decoder;
+
+use crate::error::RunFileError;
 
 /// The extension of a compressed file.
 const ZSTD: &str = ".zst";
@@ -119,6 +123,108 @@ impl<R: Read> Read for WholeFrames<R> {
     }
 }
 
+// `histograms.hlog`: the interval log of HdrHistogram, format 1.3, which its own tools read.
+//
+// A line is an interval of a metric: a tag, start and length in seconds, the largest value in
+// milliseconds, and the histogram in nanoseconds.
+
+/// The log of a run. Stages that share an interval have a line each.
+///
+/// The tag is the name of the metric, like `response_time`. With several targets the name of the
+/// target follows, like `response_time.direct`; requests of warm-up stages have the prefix
+/// `warmup.`. Characters that are not allowed in a tag are replaced by `_`.
+pub fn interval_log(record: &TimeRecord) -> String {
+    let started = record.timeline.started_unix_ns;
+    // Readers add this time to the start of every interval.
+    let seconds = format!("{}.{:03}", started / 1_000_000_000, started / 1_000_000 % 1_000);
+    let mut log = format!(
+        "#[Times in nanoseconds, largest value in milliseconds; written by Plimsoll]\n\
+         #[Histogram log format version 1.3]\n\
+         #[StartTime: {seconds} (seconds since epoch), {date}]\n\
+         #[BaseTime: {seconds} (seconds since epoch)]\n\
+         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
+        date = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_nanos(started)),
+    );
+    let several = record.timeline.targets.len() > 1;
+    for interval in &record.histograms {
+        let IntervalHistogram { start_s, length_s, max_ms, histogram, .. } = interval;
+        let tag = tag(interval, several);
+        // Writing to a String cannot fail.
+        let _ = writeln!(log, "Tag={tag},{start_s:.3},{length_s:.3},{max_ms:.6},{histogram}");
+    }
+    log
+}
+
+fn tag(interval: &IntervalHistogram, several: bool) -> String {
+    let warmup = if interval.warmup { "warmup." } else { "" };
+    let metric = interval.metric.name();
+    if !several {
+        return format!("{warmup}{metric}");
+    }
+    let target = interval
+        .target
+        .chars()
+        .map(|c| if !c.is_whitespace() && !c.is_control() && c != ',' { c } else { '_' });
+    format!("{warmup}{metric}.{}", target.collect::<String>())
+}
+
+// Reads a file line by line with bounded memory.
+
+/// The longest line that is read: far above any row, even with the times of all events of a stream.
+pub const MAX_LINE: usize = 16 << 20;
+
+/// The lines of a file. Ends at the first that is longer than [`MAX_LINE`], and where the file
+/// cannot be read further, as at the end of a killed run.
+#[derive(Debug)]
+pub struct BoundedLines<R> {
+    reader: R,
+    limit: usize,
+    number: u64,
+    too_long: bool,
+}
+
+impl<R: BufRead> BoundedLines<R> {
+    /// The lines of `reader`.
+    pub const fn new(reader: R) -> Self {
+        Self { reader, limit: MAX_LINE, number: 0, too_long: false }
+    }
+
+    /// Whether all lines were short enough.
+    ///
+    /// # Errors
+    /// [`RunFileError::LongLine`] if one was not. The file is damaged or not one of rows.
+    pub const fn check(&self) -> Result<(), RunFileError> {
+        if self.too_long {
+            return Err(RunFileError::LongLine { line: self.number, limit: self.limit });
+        }
+        Ok(())
+    }
+}
+
+impl<R: BufRead> Iterator for BoundedLines<R> {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if self.too_long {
+            return None;
+        }
+        let mut line = Vec::new();
+        let most = self.limit as u64 + 1;
+        let read = self.reader.by_ref().take(most).read_until(b'\n', &mut line).ok()?;
+        if read == 0 {
+            return None;
+        }
+        self.number += 1;
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        } else if line.len() > self.limit {
+            self.too_long = true;
+            return None;
+        }
+        Some(line)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,5 +250,27 @@ mod tests {
             fs::write(&path, &bytes[..bytes.len() - 3]).unwrap();
             assert!(read(&path).starts_with("{\"a\":1}\n{\"a\":2}\n"), "{format:?}");
         }
+    }
+}
+
+#[cfg(test)]
+mod bounded_lines_tests {
+    use super::*;
+
+    fn lines(text: &str) -> (Vec<String>, Result<(), String>) {
+        let mut lines = BoundedLines { limit: 4, ..BoundedLines::new(text.as_bytes()) };
+        let read = lines.by_ref().map(|line| String::from_utf8(line).unwrap()).collect();
+        (read, lines.check().map_err(|error| error.to_string()))
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_named() {
+        assert_eq!(
+            lines("ab\n\nabcd\nx"),
+            (["ab", "", "abcd", "x"].map(Into::into).into(), Ok(()))
+        );
+        let (read, error) = lines("ab\nabcde\nab\n");
+        assert_eq!(read, ["ab"]);
+        assert!(error.unwrap_err().starts_with("line 2 is longer than 4 bytes"));
     }
 }

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use plimsoll_measure::ParseNanosError;
-
-use crate::limits::{MAX_DURATION, MAX_RATE, MAX_STAGES, MAX_USERS};
+use plimsoll_measure::{Nanos, ParseNanosError};
 
 /// All problems of the stages of a run, in the order of the stages.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -103,3 +101,16 @@ pub enum StageFault {
     #[error("this is one stage more than {MAX_STAGES}: write fewer, or use ramps")]
     TooManyStages,
 }
+
+// Upper limits of stages.
+
+/// Maximum number of virtual users in a stage.
+pub const MAX_USERS: u32 = 10_000_000;
+/// Maximum arrival rate of a stage, per second.
+pub const MAX_RATE: f64 = 100_000_000.0;
+/// Maximum duration of a stage. A 64-bit float represents every number of nanoseconds up to it
+/// exactly.
+pub const MAX_DURATION: Nanos = Nanos::from_secs(31 * 24 * 3600);
+/// Maximum number of stages of a run, because every stage has its own
+/// [`plimsoll_measure::StageId`].
+pub const MAX_STAGES: usize = u16::MAX as usize;

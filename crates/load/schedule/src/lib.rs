@@ -13,20 +13,15 @@
 //! Everything here is a pure function of (spec, seed, index). No clock is read and no code sleeps.
 
 mod arrival_process;
-pub mod arrivals;
 pub mod error;
-pub mod limits;
 pub mod pairs;
-pub mod rate;
 pub mod schedule;
 pub mod spec;
 pub mod stage_table;
 
-pub use arrivals::{Arrival, ArrivalIter};
+pub use arrival_process::Rate;
 pub use error::{ScheduleError, StageFault, StageProblem};
 pub use pairs::{PairMode, PairOrder, PairSchedule, PairSpec, PairedArrivals, TargetWindow};
-pub use rate::Rate;
-pub use schedule::ActiveWindow;
-pub use schedule::Schedule;
+pub use schedule::{ActiveWindow, Schedule};
 pub use spec::{Arrivals, Load, StageSpec, Stages};
-pub use stage_table::StagePlan;
+pub use stage_table::{Arrival, ArrivalIter, StagePlan};

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use plimsoll_measure::{Nanos, Seed, StageId, Stripe};
 
-use crate::arrivals::ArrivalIter;
-use crate::error::{ScheduleError, StageFault, StageProblem};
-use crate::limits::MAX_STAGES;
+use crate::error::{MAX_STAGES, ScheduleError, StageFault, StageProblem};
 use crate::spec::{Arrivals, Load, Stages};
-use crate::stage_table::{StagePlan, StageTable};
+use crate::stage_table::{ArrivalIter, StagePlan, StageTable};
 
 /// All intended starts: a pure function of stages, process, seed and trace. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -9,8 +9,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 
-use crate::error::{ScheduleError, StageFault, StageProblem};
-use crate::limits::{MAX_DURATION, MAX_RATE, MAX_STAGES, MAX_USERS};
+use crate::error::{
+    MAX_DURATION, MAX_RATE, MAX_STAGES, MAX_USERS, ScheduleError, StageFault, StageProblem,
+};
 
 /// Spacing of arrivals in the open model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

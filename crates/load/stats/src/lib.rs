@@ -22,10 +22,7 @@ pub mod interval;
 pub mod looks;
 pub mod multiple;
 pub mod normal;
-pub mod power;
-pub mod quantile;
 pub mod ratio;
-pub mod rounds;
 pub mod runs;
 pub mod shift;
 pub mod sign_test;
@@ -35,6 +32,6 @@ pub mod tails;
 pub mod woodruff;
 
 pub use batches::{BatchVariance, LimitCount, rounded};
+pub use descriptive::{lower_rank, nearest_rank, samples_needed, samples_that_agree};
 pub use interval::{BATCHES_NEEDED, Estimate, Interval, NoIntervalReason};
 pub use looks::Looks;
-pub use quantile::{lower_rank, nearest_rank, samples_needed, samples_that_agree};

@@ -7,9 +7,9 @@
 //! both targets cancel out batch by batch.
 
 use crate::batches::BatchVariance;
+use crate::descriptive::{nearest_rank, rank, samples_needed};
 use crate::interval::{Estimate, Interval, NoIntervalReason};
 use crate::looks::Looks;
-use crate::quantile::{nearest_rank, rank, samples_needed};
 
 /// Values of the same batch on both targets. They may differ in number, and may be infinite.
 #[derive(Clone, Debug, Default)]

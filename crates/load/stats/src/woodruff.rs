@@ -5,9 +5,9 @@
 //! precise.
 
 use crate::batches::{BatchVariance, LimitCount, logit};
+use crate::descriptive::{nearest_rank, samples_needed};
 use crate::interval::{Estimate, Interval, NoIntervalReason};
 use crate::looks::{self, Looks};
-use crate::quantile::{nearest_rank, samples_needed};
 use crate::student_t;
 
 /// Values of a stage: its batches in their order in time.

@@ -1,11 +1,10 @@
 //! Failures of connections and exchanges, as data.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use plimsoll_measure::ErrorClass;
 
-use crate::tls::sentence;
+use crate::tls;
 
 /// Why a connection could not be opened or an exchange could not be completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +50,7 @@ impl Failure {
             }
             _ => ErrorClass::TlsHandshake,
         };
-        Self::new(class, sentence(error))
+        Self::new(class, tls::tls_sentence(error))
     }
 
     /// An I/O error on an open connection.

@@ -3,16 +3,15 @@
 //! Rules and section numbers are from RFC 9112.
 
 mod exchange;
-mod exchange_state;
 mod response_parser;
 
+pub use exchange::ExchangeState;
 pub(crate) use exchange::Http1Connection;
-pub use exchange_state::ExchangeState;
 use httparse::Header;
 pub use response_parser::{Progress, ResponseParser, ResponsePart};
 
 use crate::buffers::EncodedRequest;
-use crate::header_name::is_named;
+use crate::message::is_named;
 
 /// Most bytes of chunk extensions and trailers, which are skipped. More count as an error.
 const MAX_OVERHEAD: usize = 16 * 1024;

@@ -11,15 +11,12 @@
 //! ADR 0038 explains why we do not use the `h2` crate.
 
 mod connection_state;
-mod driver;
 mod exchange;
 mod frame;
 mod frame_reader;
 pub mod hpack;
 mod session;
-mod settings;
 mod shared_connection;
-mod stream_inbox;
 mod stream_table;
 
 use std::fmt;

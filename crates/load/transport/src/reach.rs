@@ -1,6 +1,7 @@
 //! Alternatives to a direct connection to a server's own address: another destination, a Unix
 //! socket, or a proxy.
 
+use std::fmt;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,6 @@ use tokio::net::TcpStream;
 use tokio_socks::Error;
 use tokio_socks::tcp::Socks5Stream;
 
-use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 
 /// Destination of connections other than the addresses of their endpoint.
@@ -64,8 +64,8 @@ pub struct Proxy {
 }
 
 /// Hides the credentials.
-impl std::fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} {}", self.protocol, self.endpoint)
     }
 }
@@ -200,6 +200,75 @@ async fn open_socks(
     })
 }
 
+// The address of a target.
+
+/// Host and port of a target. An IPv6 address is written without brackets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    host: String,
+    port: u16,
+}
+
+/// Why a text is not `HOST` or `HOST:PORT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// The text after the colon is not a port number.
+    #[error("the port is not a number")]
+    Port,
+    /// The host is empty.
+    #[error("the URL has no host")]
+    Host,
+}
+
+impl Endpoint {
+    /// Parses the part of a URL between the user and the path: `HOST` or `HOST:PORT`, with an IPv6
+    /// address in brackets.
+    ///
+    /// # Errors
+    /// The invalid part.
+    pub fn parse(text: &str, default_port: u16) -> Result<Self, EndpointError> {
+        let (host, port) = match text.rsplit_once(':') {
+            // The colons of an IPv6 address are inside brackets.
+            Some((host, port)) if !port.ends_with(']') => {
+                (host, port.parse().map_err(|_| EndpointError::Port)?)
+            }
+            _ => (text, default_port),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() {
+            Err(EndpointError::Host)
+        } else {
+            Ok(Self::new(host.to_owned(), port))
+        }
+    }
+
+    /// Creates an endpoint from a host name or address, and a port.
+    pub const fn new(host: String, port: u16) -> Self {
+        Self { host, port }
+    }
+
+    /// The host name or address.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+/// Formats as `host:port`, with an IPv6 address in brackets.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,6 +291,28 @@ mod tests {
             ("a.example", 82, "a.example:82"),
         ] {
             assert_eq!(reach.place(&Endpoint::new(host.to_owned(), port)).to_string(), place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod endpoint_tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_a_host_and_perhaps_a_port() {
+        for (text, shown) in [
+            ("h", Ok("h:80")),
+            ("h:9", Ok("h:9")),
+            ("[::1]", Ok("[::1]:80")),
+            ("[::1]:9", Ok("[::1]:9")),
+            ("", Err(EndpointError::Host)),
+            (":9", Err(EndpointError::Host)),
+            ("h:x", Err(EndpointError::Port)),
+            ("h:70000", Err(EndpointError::Port)),
+        ] {
+            let read = Endpoint::parse(text, 80).map(|endpoint| endpoint.to_string());
+            assert_eq!(read, shown.map(str::to_owned), "{text}");
         }
     }
 }

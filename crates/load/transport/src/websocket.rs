@@ -4,14 +4,14 @@
 //! Rules and section numbers are from RFC 6455.
 
 mod connection;
-mod frame;
 mod frame_reader;
 mod session;
 mod upgrade;
 
 pub use connection::{MessageHandler, UpgradeRequest, WebSocket};
-pub use frame::{Opcode, client_frame_len, mask, push_header};
-pub use frame_reader::{CloseFrame, FrameReader, Incoming, Message};
+pub use frame_reader::{
+    CloseFrame, FrameReader, Incoming, Message, Opcode, client_frame_len, mask, push_header,
+};
 use plimsoll_measure::ErrorClass;
 pub use session::Session;
 pub use upgrade::{Upgrade, UpgradeEnd, accept_of, upgrade_headers};

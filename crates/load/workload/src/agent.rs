@@ -4,7 +4,6 @@
 //! - `requests`: the requests to tools and for approvals
 //! - `task`: the loop of one conversation
 
-mod requests;
 mod rules;
 mod task;
 

@@ -1,6 +1,5 @@
 //! The part of a profile that describes content: scenarios and traces.
 
-mod a2a;
 mod agent;
 mod length;
 mod mcp;
@@ -11,11 +10,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use a2a::{A2aAction, A2aSpec, A2aStep};
 pub use agent::{AgentRole, AgentSpec, ApproveSpec, ToolProtocol, part_names, with_parts};
 pub use length::{LengthDistribution, LengthSpec, LognormalLength};
 pub use mcp::{ByteRange, McpMethod, McpSpec, McpStep};
 use plimsoll_measure::{Nanos, PolicyDecision, Rng};
+use plimsoll_protocol::rpc::a2a::Version;
 use plimsoll_protocol::{Dialect, TokenLimit};
 use schemars::{JsonSchema, Schema};
 use serde::de::value::MapAccessDeserializer;
@@ -513,6 +512,61 @@ pub enum SystemPrompt {
         /// Length in tokens.
         approx_tokens: u32,
     },
+}
+
+// Conversations of a scenario with an agent.
+
+/// The conversations of the `a2a` protocol: as many steps as the scenario has `turns`. The messages
+/// are the scenario's `content`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct A2aSpec {
+    /// Version of A2A.
+    #[serde(default)]
+    pub version: Version,
+    /// Path of the agent. Omitted: the path of the target's URL, or else `/a2a`.
+    #[serde(default)]
+    pub path: String,
+    /// Path of the agent's card.
+    #[serde(default = "card_path")]
+    pub card_path: String,
+    /// Possible steps of a conversation, chosen by weight.
+    pub steps: Vec<A2aStep>,
+}
+
+/// A step of a conversation with an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct A2aStep {
+    /// Action.
+    pub action: A2aAction,
+    /// Weight relative to the other steps.
+    #[serde(default = "whole")]
+    #[schemars(range(min = 0))]
+    pub weight: f64,
+}
+
+/// Action of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum A2aAction {
+    /// Sends a message and waits until the task is over.
+    Send,
+    /// Sends a message and reads a stream of responses.
+    Stream,
+    /// Sends a message that returns as soon as the task exists.
+    Submit,
+    /// Asks for the state of the last task. Without a task, it sends a message first, like
+    /// `submit`.
+    Get,
+    /// Sends a message like `submit`, and cancels its task.
+    Cancel,
+    /// Gets the agent's card.
+    Card,
+}
+
+fn card_path() -> String {
+    "/.well-known/agent-card.json".to_owned()
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Recorded traffic: sessions of requests with their times, as bodies, texts or lengths.
 
-mod blocks;
 mod sessions;
 
 use std::io::Read;

@@ -4,16 +4,16 @@ mod accounting;
 mod arrivals;
 mod connection_phases;
 mod costs;
-mod delays;
-mod errors;
-mod overhead;
 mod planted;
 mod saturation;
-mod soak;
 mod stalls;
 mod streams;
 
-use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
+use std::collections::HashMap;
+
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Sample};
+use plimsoll_mock::LogRecord;
+use plimsoll_runner::Finished;
 
 use crate::error::CalibrateError;
 use crate::finding::{Check, ExperimentResult, Finding};
@@ -51,22 +51,22 @@ pub struct Experiment {
 /// are in the test suite.
 pub const EXPERIMENTS: [Experiment; 24] = [
     always("T1", "floor of this host", saturation::t1_null_server),
-    always("T2", "known delays", delays::t2_constant_delays),
-    always("T3", "known distributions", delays::t3_distributions),
+    always("T2", "known delays", streams::t2_constant_delays),
+    always("T3", "known distributions", streams::t3_distributions),
     always("T4", "known stall", stalls::t4_stalled_target),
     always("T5", "stalled generator", stalls::t5_stalled_generator),
     always("T6", "known rates", arrivals::t6_rates),
     always("T7", "Poisson arrivals", arrivals::t7_poisson),
     always("T8", "ramps and traces", arrivals::t8_shapes),
     always("T9", "conservation", accounting::t9_conservation),
-    always("T10", "known errors", errors::t10_error_mix),
+    always("T10", "known errors", accounting::t10_error_mix),
     always("T11", "known stream", streams::t11_known_stream),
     always("T12", "many streams at once", streams::t12_many_streams),
     always("T13", "Little's law", accounting::t13_steady_state),
-    always("T14", "known overhead", overhead::t14_planted_overhead),
+    always("T14", "known overhead", costs::t14_planted_overhead),
     always("T15", "saturation", saturation::t15_throttled),
     always("T16", "connection phases", connection_phases::t16_connection_phases),
-    Experiment { is_on_request: true, ..always("T18", "soak", soak::t18_memory) },
+    Experiment { is_on_request: true, ..always("T18", "soak", saturation::t18_memory) },
     always("T22", "stop after a warm-up", planted::t22_after_warm_up),
     always("T23", "overload behind a limit", planted::t23_behind_a_limit),
     always("T24", "stopped closed loop", planted::t24_closed_loop),
@@ -120,6 +120,32 @@ const SMALL: &str = "content: {mode: sized, approx_input_tokens: 16}\nmax_tokens
 
 /// Requests for servers that read only the number in the path.
 const NUMBERED: &str = "protocol: http\nhttp: {path: '/{{seq}}'}\n";
+
+// Joins the mock provider's log of requests with the samples of a run, by request id.
+
+/// The sample of each LLM request with the mock's record of it.
+pub(crate) fn join<'r, 'l>(
+    run: &'r Finished,
+    log: &'l [LogRecord],
+) -> Vec<(&'r Sample, &'l LogRecord)> {
+    let by_id: HashMap<&str, &LogRecord> =
+        log.iter().filter_map(|record| Some((record.request_id.as_deref()?, record))).collect();
+    run.samples
+        .iter()
+        .filter_map(|sample| {
+            let conversation = plimsoll_workload::conversation_id(run.ids, sample.conversation);
+            let id = format!("{}-{}", conversation.as_str(), sample.turn);
+            Some((sample, *by_id.get(id.as_str())?))
+        })
+        .collect()
+}
+
+/// The time that the mock took for a request, in microseconds: from its arrival, by the kernel's
+/// timestamp, to the return of the `write` of the last byte of the response.
+pub(crate) fn true_service_us(record: &LogRecord) -> Option<f64> {
+    let last = record.chunks.last()?.written;
+    Some(last.checked_sub(record.arrived)? as f64 / 1e3)
+}
 
 #[cfg(test)]
 mod tests {

@@ -11,12 +11,9 @@
 //! product's code. An experiment that could not be carried out is reported as such; skipping is
 //! never passing. Users know the experiments as tests T1 to T29.
 
-mod cores;
 mod error;
 mod experiment;
 mod finding;
-mod mock_log;
-mod precise_wait;
 mod record;
 mod runner;
 mod screen;

@@ -10,11 +10,10 @@ use plimsoll_plan::Plan;
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use plimsoll_runner::{Finished, RunWatcher};
 
-use crate::cores::{Cores, stay_on};
 use crate::error::CalibrateError;
-use crate::precise_wait::bare_timer_wakeups;
 use crate::record::{Costs, Floor};
-use crate::server::{Server, ServerProcess, ServerSpec};
+use crate::server::{Cores, stay_on};
+use crate::server::{Server, ServerProcess, ServerSpec, bare_timer_wakeups};
 
 /// The thoroughness of a calibration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

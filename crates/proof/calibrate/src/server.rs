@@ -4,26 +4,29 @@
 //! that its CPU time is not the generator's, else in this one.
 
 use std::fmt::Debug;
-use std::io::{self, BufRead, BufReader, Write as _};
+use std::io::{self, BufRead, BufReader, IoSliceMut, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::thread::{Builder, JoinHandle};
+use std::os::fd::{AsFd, AsRawFd};
+use std::thread::{self, Builder, JoinHandle};
 use std::time::Duration;
 
-use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::ReceiveTimestampns;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+pub(crate) use null_server::{NullSpec, Pause, ReceivedRequest};
+pub(crate) use phased_server::{PhasedLog, PhasedSpec};
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_mock::{LogRecord, Mock, MockConfig};
 use serde::{Deserialize, Serialize};
+pub(crate) use server_process::{Cores, ServerProcess, serve, stay_on};
 
 use crate::error::CalibrateError;
-use crate::precise_wait;
 
 mod null_server;
 mod phased_server;
-mod rx_timestamp;
 mod server_process;
-
-pub(crate) use null_server::{NullSpec, Pause, ReceivedRequest};
-pub(crate) use phased_server::{PhasedLog, PhasedSpec};
-pub(crate) use server_process::{ServerProcess, serve};
 
 /// Behaviour of a reference server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -120,7 +123,7 @@ fn serve_connections(
     serve: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static,
 ) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(addr)?;
-    rx_timestamp::enable(&listener)?;
+    enable(&listener)?;
     let addr = listener.local_addr()?;
     spawn_named("accept", move || {
         for stream in listener.incoming().map_while(Result::ok) {
@@ -204,16 +207,16 @@ fn serve_script(stream: &TcpStream, script: &Script) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
     loop {
         // The reader is empty between requests: our client does not pipeline.
-        let arrived = rx_timestamp::wait_for_bytes(stream)?;
+        let arrived = wait_for_bytes(stream)?;
         if !read_request(&mut reader)? {
             return Ok(());
         }
-        let origin = clock.now() - Nanos::new(rx_timestamp::now().saturating_sub(arrived));
+        let origin = clock.now() - Nanos::new(now().saturating_sub(arrived));
         let mut head = HEAD.to_owned();
         for step in &script.steps {
             let chunk = format!("{:x}\r\n{}\r\n", step.text.len(), step.text);
             let bytes = std::mem::take(&mut head) + &chunk;
-            precise_wait::wait_until(&clock, origin + Nanos::from(step.at));
+            wait_until(&clock, origin + Nanos::from(step.at));
             write(stream, bytes.as_bytes(), script.max_write)?;
         }
         write(stream, b"0\r\n\r\n", script.max_write)?;
@@ -224,4 +227,107 @@ fn write(mut stream: &TcpStream, bytes: &[u8], max_write: Option<usize>) -> io::
     bytes
         .chunks(max_write.unwrap_or(bytes.len()).max(1))
         .try_for_each(|part| stream.write_all(part))
+}
+
+// The kernel's receive timestamps (socket(7), `SO_TIMESTAMPNS`), in nanoseconds since 1970 UTC.
+//
+// On the loopback interface the kernel takes them while the client writes. They show when the
+// client sent, however late the server reads.
+
+/// Turns timestamps on; on a listener, for all its connections.
+fn enable(listener: &impl AsFd) -> io::Result<()> {
+    Ok(setsockopt(listener, ReceiveTimestampns, &true)?)
+}
+
+/// Reads bytes, and the timestamp of the last byte, or the current time if the kernel has none.
+fn receive(socket: &impl AsRawFd, buffer: &mut [u8], flags: MsgFlags) -> io::Result<(usize, u64)> {
+    let mut control = nix::cmsg_space!(TimeSpec);
+    let mut slices = [IoSliceMut::new(buffer)];
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut control), flags)?;
+    let timestamp = message.cmsgs()?.find_map(|message| match message {
+        ControlMessageOwned::ScmTimestampns(time) => Some(nanos(time)),
+        _ => None,
+    });
+    Ok((message.bytes, timestamp.unwrap_or_else(now)))
+}
+
+/// Waits for bytes without consuming them, and returns the time of their arrival.
+fn wait_for_bytes(socket: &impl AsRawFd) -> io::Result<u64> {
+    receive(socket, &mut [0], MsgFlags::MSG_PEEK).map(|(_, timestamp)| timestamp)
+}
+
+/// The current time.
+fn now() -> u64 {
+    clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, nanos)
+}
+
+fn nanos(time: TimeSpec) -> u64 {
+    u64::try_from(Duration::from(time).as_nanos()).unwrap_or(u64::MAX)
+}
+
+// Waiting to the microsecond: for reference servers, and to see what this host's timer can do.
+
+/// The scheduler may wake a thread this much late; the rest is spent spinning.
+const SPIN: Nanos = Nanos::from_micros(200);
+
+/// Blocks the thread until a moment of the clock.
+pub(crate) fn wait_until(clock: &MonotonicClock, at: Moment) {
+    loop {
+        let left = at.since(clock.now());
+        if left == Nanos::ZERO {
+            return;
+        }
+        let sleep = left.saturating_sub(SPIN);
+        if sleep == Nanos::ZERO {
+            std::hint::spin_loop();
+        } else {
+            thread::park_timeout(sleep.to_duration());
+        }
+    }
+}
+
+/// When a thread that sleeps from one deadline to the next wakes, with `rate` deadlines per second
+/// for some seconds: in seconds since the first deadline.
+pub(crate) fn bare_timer_wakeups(rate: f64, seconds: f64) -> Result<Vec<f64>, CalibrateError> {
+    let clock = MonotonicClock::start();
+    let begin = clock.now() + Nanos::from_millis(10);
+    let mut woken = Vec::new();
+    for number in 0.. {
+        let at = begin + Nanos::from_secs_f64(f64::from(number) / rate);
+        if at >= begin + Nanos::from_secs_f64(seconds) {
+            break;
+        }
+        while clock.now() < at {
+            let left = TimeSpec::from_duration(at.since(clock.now()).to_duration());
+            match clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty(), &left) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(CalibrateError::errno("cannot sleep")(errno)),
+            }
+        }
+        woken.push(clock.now().since(begin).as_secs_f64());
+    }
+    Ok(woken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleeper_wakes_once_for_each_deadline_and_never_early() {
+        let woken = bare_timer_wakeups(200.0, 0.1).unwrap();
+        assert_eq!(woken.len(), 20);
+        for (number, at) in woken.iter().enumerate() {
+            assert!(*at >= number as f64 / 200.0, "{number}: {at}");
+        }
+    }
+
+    #[test]
+    fn a_wait_never_ends_early() {
+        let clock = MonotonicClock::start();
+        let at = clock.now() + Nanos::from_millis(3);
+        wait_until(&clock, at);
+        assert!(clock.now() >= at);
+        wait_until(&clock, Moment::EPOCH);
+    }
 }

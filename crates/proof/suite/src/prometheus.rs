@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_metrics::{BoundedFigure, Judgement};
-use plimsoll_report::exposition::{Exposition, Kind, Labels};
+use plimsoll_report::prometheus::{Exposition, Kind, Labels};
 
 use crate::report::{Accepted, Report};
 use crate::result::{Figures, MeasurementResult, Unusable};

@@ -10,8 +10,7 @@ use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{SigSet, Signal};
 use ratatui::buffer::Buffer;
 
-use crate::facts::RunFacts;
-use crate::model::{Look, Model};
+use crate::model::{Look, Model, RunFacts};
 use crate::screen::{self, TerminalLost};
 use crate::view::draw;
 

@@ -12,16 +12,13 @@
 //! The view never delays the load: its input are counts that the run makes anyway, it has its own
 //! thread, and a terminal that is blocked or closed only costs frames.
 
-mod ansi;
 mod display;
-mod facts;
 mod history;
 mod model;
 mod screen;
 mod view;
 
 pub use display::View;
-pub use facts::{Difference, ProcessNow, RunFacts, SoFar, StageFacts, Update};
-pub use model::{Look, Model};
+pub use model::{Difference, Look, Model, ProcessNow, RunFacts, SoFar, StageFacts, Update};
 pub use screen::{is_foreground, restore};
 pub use view::draw;

@@ -4,6 +4,7 @@
 //! the process can restore it. The terminal is opened again, because its own handle is shared with
 //! the shell and must not be made non-blocking.
 
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::AsFd as _;
@@ -15,10 +16,9 @@ use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::{getpgrp, tcgetpgrp};
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
-
-use crate::ansi;
+use ratatui::style::{Color, Modifier};
 
 /// Time for which a frame may wait for a blocked terminal, in milliseconds.
 const PATIENCE_MS: u16 = 50;
@@ -82,7 +82,7 @@ pub(crate) fn enter(colour: bool) -> Option<File> {
     }
     let mut screen = Screen::open(colour).ok()?;
     let keys = screen.tty.try_clone().ok()?;
-    screen.pending = ansi::ENTER.into();
+    screen.pending = ENTER.into();
     let entered = screen.flush().is_ok();
     *SCREEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(screen);
     entered.then_some(keys)
@@ -136,10 +136,10 @@ impl Screen {
     fn show(&mut self, picture: Buffer) -> Result<(), TerminalLost> {
         if self.pending.is_empty() {
             if self.shown.area != picture.area {
-                self.pending.extend_from_slice(ansi::CLEAR.as_bytes());
+                self.pending.extend_from_slice(CLEAR.as_bytes());
                 self.shown = Buffer::empty(picture.area);
             }
-            let change = ansi::difference(&self.shown, &picture, self.colour);
+            let change = difference(&self.shown, &picture, self.colour);
             self.pending.extend_from_slice(change.as_bytes());
             self.shown = picture;
         }
@@ -168,7 +168,7 @@ impl Screen {
         // In the background, another program owns the terminal, and querying it would stop this
         // process.
         if is_foreground() {
-            self.pending.extend_from_slice(ansi::LEAVE.as_bytes());
+            self.pending.extend_from_slice(LEAVE.as_bytes());
             let flushed = self.flush();
             if patient && flushed.is_ok() && !self.pending.is_empty() {
                 let _ = io::stderr().write_all(&self.pending);
@@ -177,5 +177,80 @@ impl Screen {
                 let _ = tcsetattr(&self.tty, SetArg::TCSANOW, saved);
             }
         }
+    }
+}
+
+// Translates characters and colours to terminal control sequences (ECMA-48).
+
+/// Switches to the alternate screen, which preserves the lines above, and hides cursor and colours.
+pub(crate) const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[0m\x1b[2J";
+/// Switches back, with a cursor and without colours.
+pub(crate) const LEAVE: &str = "\x1b[0m\x1b[2J\x1b[?1049l\x1b[?25h";
+/// Clears the screen.
+pub(crate) const CLEAR: &str = "\x1b[0m\x1b[2J";
+
+/// The sequences that change one frame into the next.
+pub(crate) fn difference(old: &Buffer, new: &Buffer, colour: bool) -> String {
+    let mut out = String::new();
+    let mut next = None;
+    let mut style = None;
+    for (x, y, cell) in old.diff(new) {
+        if next != Some((x, y)) {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\x1b[{};{}H", y + 1, x + 1);
+        }
+        let wanted = (cell.fg, cell.modifier);
+        if style != Some(wanted) {
+            write_style(&mut out, cell, colour);
+            style = Some(wanted);
+        }
+        out.push_str(cell.symbol());
+        // A wide character moves the cursor by two, so the next position is written explicitly.
+        next = cell.symbol().is_ascii().then_some((x + 1, y));
+    }
+    if style.is_some() {
+        out.push_str("\x1b[0m");
+    }
+    out
+}
+
+fn write_style(out: &mut String, cell: &Cell, colour: bool) {
+    out.push_str("\x1b[0");
+    let modifiers = [(Modifier::BOLD, ";1"), (Modifier::DIM, ";2"), (Modifier::REVERSED, ";7")];
+    for (modifier, code) in modifiers {
+        if cell.modifier.contains(modifier) {
+            out.push_str(code);
+        }
+    }
+    // Only the eight basic colours, which the user may have customized.
+    let code = match cell.fg {
+        Color::Red => ";31",
+        Color::Green => ";32",
+        Color::Yellow => ";33",
+        Color::Blue => ";34",
+        Color::Magenta => ";35",
+        Color::Cyan => ";36",
+        _ => "",
+    };
+    out.push_str(if colour { code } else { "" });
+    out.push('m');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::layout::Rect;
+    use ratatui::style::Style;
+
+    #[test]
+    fn only_what_changed_is_written_and_colours_only_where_wanted() {
+        let area = Rect::new(0, 0, 6, 2);
+        let (old, mut new) = (Buffer::empty(area), Buffer::empty(area));
+        assert_eq!(difference(&old, &new, true), "");
+        new.set_string(2, 1, "ab", Style::new().fg(Color::Red));
+        new.set_string(4, 1, "c", Style::new().add_modifier(Modifier::BOLD));
+        assert_eq!(difference(&old, &new, true), "\x1b[2;3H\x1b[0;31mab\x1b[0;1mc\x1b[0m");
+        assert_eq!(difference(&old, &new, false), "\x1b[2;3H\x1b[0mab\x1b[0;1mc\x1b[0m");
+        assert_eq!(difference(&new, &new, true), "");
     }
 }

@@ -2,22 +2,19 @@
 
 use std::cmp::Reverse;
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, Side};
 use plimsoll_metrics::{Judgement, Verdict};
-use plimsoll_report::format::count;
+use plimsoll_report::format::{self, bytes, count, share};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Clear, Widget as _};
+use ratatui::widgets::{Block, BorderType, Clear, Widget as _};
 
-use crate::facts::SoFar;
-use crate::model::{Look, Model};
-use panel::{BAD, BOLD, DIM, GOOD, ODD, clock, cut, lines, panel};
+use crate::history::parts;
+use crate::model::{Look, Model, Part, SoFar};
 
-mod bottom;
 mod middle;
-mod panel;
 
 /// Minimum width and height for panels; smaller terminals show lines instead.
 const PANELS: (u16, u16) = (90, 24);
@@ -38,10 +35,10 @@ pub fn draw(model: &Model, look: Look, buf: &mut Buffer) {
 /// For small terminals: the most important panels, one below the other.
 fn few_panels(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     let [head, verdict, outcomes, times, keys] =
-        rows(area, [2, HEIGHT, bottom::HEIGHT, u16::MAX, 1]);
+        rows(area, [2, HEIGHT, BOTTOM_HEIGHT, u16::MAX, 1]);
     draw_head(model, look, head, buf);
     draw_verdict(model, verdict, buf);
-    bottom::draw_outcomes(model, look, outcomes, buf);
+    draw_outcomes(model, look, outcomes, buf);
     middle::draw_times(model, look, times, buf);
     draw_keys(model, look, keys, buf);
 }
@@ -49,12 +46,12 @@ fn few_panels(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
 fn panels(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     let targets = middle::height(model, area.height);
     let [head, verdict, middle, compared, bottom, keys] =
-        rows(area, [2, HEIGHT, u16::MAX, targets, bottom::HEIGHT, 1]);
+        rows(area, [2, HEIGHT, u16::MAX, targets, BOTTOM_HEIGHT, 1]);
     draw_head(model, look, head, buf);
     draw_verdict(model, verdict, buf);
     middle::draw(model, look, middle, buf);
     middle::draw_targets(model, compared, buf);
-    bottom::draw(model, look, bottom, buf);
+    draw_bottom(model, look, bottom, buf);
     draw_keys(model, look, keys, buf);
 }
 
@@ -99,7 +96,7 @@ fn draw_head(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
         Span::raw(" ".repeat(gap)),
         Span::styled(right, if look.frozen { ODD } else { BOLD }),
     ]);
-    lines(&[first, bar(model, width)], area, buf);
+    panel_lines(&[first, bar(model, width)], area, buf);
 }
 
 /// Name and targets of the run.
@@ -161,24 +158,20 @@ fn bar<'a>(model: &Model, width: usize) -> Line<'a> {
             })
             .collect::<String>()
     };
-    Line::from(vec![
-        Span::raw(" "),
-        Span::styled(text(over), panel::P50),
-        Span::styled(text(left), DIM),
-    ])
+    Line::from(vec![Span::raw(" "), Span::styled(text(over), P50), Span::styled(text(left), DIM)])
 }
 
 /// The keys, or the latest message.
 fn draw_keys(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     if let Some(message) = &model.message {
         let text = cut(message, usize::from(area.width).saturating_sub(2));
-        lines(&[Line::styled(format!(" {text}"), ODD)], area, buf);
+        panel_lines(&[Line::styled(format!(" {text}"), ODD)], area, buf);
         return;
     }
     let next = if model.parts.len() > 1 { "   tab next part" } else { "" };
     let freeze = if look.frozen { "p go on" } else { "p freeze" };
     let text = format!(" q end and report   {freeze}{next}   ? help");
-    lines(&[Line::styled(text, DIM)], area, buf);
+    panel_lines(&[Line::styled(text, DIM)], area, buf);
 }
 
 // Help on the keys.
@@ -259,4 +252,173 @@ fn why(so_far: &SoFar) -> String {
         })
         .collect();
     crate::model::harmless(&words.join("   "))
+}
+
+// Building blocks of panels.
+
+/// Styles for good, bad, and notable values.
+const GOOD: Style = Style::new().fg(Color::Green);
+const BAD: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
+const ODD: Style = Style::new().fg(Color::Yellow);
+const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
+/// Style of labels next to figures.
+const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+const P50: Style = Style::new().fg(Color::Cyan);
+const P99: Style = Style::new().fg(Color::Magenta);
+
+/// Draws a frame with a title. Returns the area within.
+fn framed(title: &str, area: Rect, buf: &mut Buffer) -> Rect {
+    let block = Block::bordered()
+        .border_type(BorderType::Rounded)
+        .border_style(DIM)
+        .title(Line::styled(format!(" {title} "), BOLD));
+    let inner = block.inner(area);
+    block.render(area, buf);
+    inner
+}
+
+/// Draws as many lines as fit, from the top.
+fn panel_lines(lines: &[Line<'_>], area: Rect, buf: &mut Buffer) {
+    for (y, line) in (area.y..area.bottom()).zip(lines) {
+        buf.set_line(area.x, y, line, area.width);
+    }
+}
+
+/// Draws a frame with lines.
+fn panel(title: &str, content: &[Line<'_>], area: Rect, buf: &mut Buffer) {
+    if area.height > 2 && area.width > 4 {
+        let inner = framed(title, area, buf);
+        let padded = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+        panel_lines(content, padded, buf);
+    }
+}
+
+/// A figure after its name.
+fn figure<'a>(name: &str, value: String, style: Style) -> Line<'a> {
+    Line::from(vec![Span::styled(format!("{name:<11}"), DIM), Span::styled(value, style)])
+}
+
+/// Formats a time in milliseconds, or `-`.
+fn time(millis: Option<f64>) -> String {
+    format::time_or_dash(millis)
+}
+
+/// Formats minutes and seconds, rounded down.
+fn clock(duration: Nanos) -> String {
+    let seconds = duration.as_u64() / 1_000_000_000;
+    match seconds / 3_600 {
+        0 => format!("{}:{:02}", seconds / 60, seconds % 60),
+        hours => format!("{hours}:{:02}:{:02}", seconds / 60 % 60, seconds % 60),
+    }
+}
+
+/// Truncates a text with an ellipsis if it does not fit.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mut kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    kept.push('…');
+    kept
+}
+
+// Panels for outcomes, processes, and Plimsoll itself.
+
+/// Height including the frame.
+const BOTTOM_HEIGHT: u16 = 8;
+
+/// Dispatch lag from which it is coloured, in milliseconds.
+const LATE_MS: f64 = 1.0;
+
+/// Draws the three panels.
+fn draw_bottom(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
+    let [left, middle, right] = columns(area, [38, 31, 31]);
+    draw_outcomes(model, look, left, buf);
+    panel("processes", &processes(model, usize::from(middle.width)), middle, buf);
+    panel("Plimsoll itself", &generator(model), right, buf);
+}
+
+fn draw_outcomes(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
+    if let Some(part) = model.part(look) {
+        panel(&part.titled("outcomes so far"), &outcomes(part), area, buf);
+    }
+}
+
+/// Outcomes of the ended requests.
+fn outcomes<'a>(part: &Part) -> Vec<Line<'a>> {
+    let counters = &part.history.counters;
+    let ended = counters.completed
+        + counters.rejected
+        + counters.failed
+        + counters.timed_out
+        + counters.cancelled
+        + counters.never_sent;
+    let ended = ended.max(1) as f64;
+    let rows = [
+        ("completed", counters.completed, Style::new()),
+        ("rejected", counters.rejected, ODD),
+        ("failed", counters.failed, BAD),
+        ("timed out", counters.timed_out, BAD),
+        ("not sent", counters.never_sent, BAD),
+    ];
+    let mut lines: Vec<_> = rows
+        .into_iter()
+        .map(|(name, number, style)| {
+            let value = format!("{:>12} {:>8}", count(number), share(number as f64 / ended));
+            if number > 0 {
+                figure(name, value, style).style(Style::new())
+            } else {
+                figure(name, value, DIM).style(DIM)
+            }
+        })
+        .collect();
+    let frequent = part.history.errors.iter().max_by_key(|(_, number)| **number);
+    lines.extend(frequent.map(|(class, number)| {
+        let whose = if class.side() == Side::Generator { " (Plimsoll's side)" } else { "" };
+        Line::styled(format!("most often: {} x{}{whose}", class.name(), count(*number)), BAD)
+    }));
+    lines
+}
+
+fn processes<'a>(model: &Model, width: usize) -> Vec<Line<'a>> {
+    if model.processes.is_empty() {
+        return ["none is watched", "", "--watch NAME=PID", "--watch NAME=:PORT"]
+            .map(|text| Line::styled(text, DIM))
+            .into();
+    }
+    let name = width.saturating_sub(4 + 18).max(4);
+    model
+        .processes
+        .iter()
+        .map(|process| {
+            let cores = process.cores.map_or_else(|| "gone".to_owned(), cores);
+            let memory = process.rss_bytes.map(|memory| bytes(memory as f64)).unwrap_or_default();
+            let style = if process.cores.is_some() { Style::new() } else { BAD };
+            Line::styled(
+                format!("{:<name$} {cores:>8} {memory:>8}", cut(&process.name, name)),
+                style,
+            )
+        })
+        .collect()
+}
+
+fn cores(cores: f64) -> String {
+    format!("{cores:.2} CPU")
+}
+
+fn generator<'a>(model: &Model) -> Vec<Line<'a>> {
+    let (p50, upper, name) = parts(model.lag);
+    let upper_name = if name == "p99" { " p99 now" } else { " max now" };
+    let [p50, upper, worst] = [(" p50 now", p50), (upper_name, upper), (" worst", model.worst_lag)]
+        .map(|(name, late)| {
+            let odd = late.is_some_and(|late| late > LATE_MS);
+            figure(name, time(late), if odd { ODD } else { Style::new() })
+        });
+    vec![
+        Line::styled("how late it sends", DIM),
+        p50,
+        upper,
+        worst,
+        figure("CPU", model.own_cores.map_or_else(|| "-".to_owned(), cores), Style::new()),
+    ]
 }

@@ -1,29 +1,23 @@
 //! The charts of the pages. Vega-Lite draws them: a chart is a specification, which is a file
 //! beside this code, and its data. Its numbers stand in a table, too.
 
+pub(crate) use knee::{charts as of_knee, name_of};
 use maud::{Markup, PreEscaped, html};
+use over_time::Times;
+pub(crate) use over_time::{added as added_in, curves};
 use plimsoll_compare::gates::FigureUnit;
 use plimsoll_compare::{Comparison, GateResult, Rule};
-use plimsoll_metrics::{BoundedFigure, Metric};
+use plimsoll_metrics::{BoundedFigure, Metric, RunExemplars, RunSummary, RunTimeline};
 use plimsoll_report::format::{self, count, digits, or_dash, time};
 use plimsoll_report::printable;
+use plimsoll_report::screen::Screen;
 use plimsoll_report::table::Table;
+use plimsoll_versus::Versus;
 use serde_json::{Map, Value, json};
 
-use crate::input::Input;
-use crate::table::render_table;
-use percentiles::Times;
-
 mod knee;
-mod levels;
 mod over_time;
-mod percentiles;
 mod slowest;
-mod versus;
-
-pub(crate) use knee::{charts as of_knee, name_of};
-pub(crate) use levels::curves;
-pub(crate) use versus::added as added_in;
 
 /// A question and its answer: in words, as a drawing, and in numbers.
 #[derive(Debug)]
@@ -163,7 +157,7 @@ pub(crate) fn all(input: &Input<'_>, has_curves: bool) -> Vec<Chart> {
     let mut charts = Vec::new();
     charts.extend(input.versus.and_then(|found| {
         let title = format!("Overhead of each target: {}", found.headline.title());
-        versus::added(&title, &[("", found)])
+        over_time::added(&title, &[("", found)])
     }));
     if let Some(timeline) = input.timeline.filter(|timeline| !timeline.intervals.is_empty()) {
         charts.extend(over_time::times(input.summary, timeline));
@@ -171,7 +165,7 @@ pub(crate) fn all(input: &Input<'_>, has_curves: bool) -> Vec<Chart> {
         charts.extend((!has_curves).then(|| over_time::rates(timeline)));
         charts.extend(over_time::servers(timeline));
     }
-    charts.extend(percentiles::by_target(input.summary));
+    charts.extend(over_time::by_target(input.summary));
     charts.extend(input.exemplars.and_then(|found| slowest::chart(found, input.server)));
     charts
 }
@@ -225,5 +219,75 @@ pub(crate) fn runs_by_percentile(comparison: &Comparison) -> Option<Chart> {
         })
     });
     let title = format!("{} of every run by percentile", metric.title());
-    percentiles::chart(&title, &runs.collect::<Vec<_>>())
+    over_time::chart(&title, &runs.collect::<Vec<_>>())
+}
+
+// Tables: the numbers of a chart, and the tables at the head of the page.
+
+/// Renders a table; a wide one scrolls by itself, so that the page does not. A row with only a name
+/// takes the whole width.
+pub(crate) fn render_table(table: &Table) -> Markup {
+    html! {
+        div.scroll tabindex="0" {
+            table {
+                thead { tr { @for cell in &table.head { th scope="col" { (printable(cell)) } } } }
+                tbody {
+                    @for row in &table.rows { tr { (cells(row, table.head.len())) } }
+                }
+            }
+        }
+    }
+}
+
+fn cells(row: &[String], columns: usize) -> Markup {
+    html! {
+        @if let ([name], 2..) = (row, columns) {
+            td colspan=(columns) { (printable(name)) }
+        } @else {
+            @for cell in row { td { (printable(cell)) } }
+        }
+    }
+}
+
+// Input of the pages.
+
+/// Input of a run's page.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Results of the run.
+    pub summary: &'a RunSummary,
+    /// Results over time; `None` for a run of an earlier version.
+    pub timeline: Option<&'a RunTimeline>,
+    /// Single requests; `None` for a run of an earlier version.
+    pub exemplars: Option<&'a RunExemplars>,
+    /// The comparison, if targets were compared.
+    pub versus: Option<&'a Versus>,
+    /// Times of single requests from a gateway's own log, after a `join`.
+    pub server: &'a [ServerParts],
+}
+
+/// Breakdown of a request's time, from its last byte sent to the end of its response, according to
+/// a gateway's own log. Only durations are known, not their position within that time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerParts {
+    /// Id of the request.
+    pub request_id: String,
+    /// Time outside the log: network, queues before its first clock reading, TLS.
+    pub outside_ms: f64,
+    /// Time in the gateway itself.
+    pub gateway_ms: Option<f64>,
+    /// Time in its upstream.
+    pub upstream_ms: Option<f64>,
+}
+
+/// Input of a suite's page. A separate type, because the suite's crate can generate load, which a
+/// page does not need.
+#[derive(Clone, Debug)]
+pub struct Suite<'a> {
+    /// Name of the suite.
+    pub name: &'a str,
+    /// Its result.
+    pub screen: &'a Screen,
+    /// Targets compared by pairs of requests, with the name of each comparison.
+    pub comparisons: Vec<(&'a str, &'a Versus)>,
 }

@@ -13,25 +13,16 @@
 //! needs no script. The page computes no figures: it shows figures from the run's files, with the
 //! same rules for missing values. The crate uses no files or sockets.
 
-mod cards;
 mod chart;
-mod comparison;
 mod document;
 mod head;
-mod input;
-mod knee;
-mod named;
 mod outcome;
-mod suite;
-mod table;
 
-pub use comparison::comparison_page;
-pub use input::{Input, ServerParts, Suite};
-pub use knee::knee_page;
+pub use chart::{Input, ServerParts, Suite};
+use head::Named;
 use maud::{Markup, html};
-use named::Named;
+pub use outcome::{comparison_page, knee_page, suite_page};
 use plimsoll_report::printable;
-pub use suite::suite_page;
 
 /// The page of a run, as a whole HTML document.
 pub fn page(input: &Input<'_>) -> String {

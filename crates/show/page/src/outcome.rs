@@ -1,12 +1,17 @@
 //! The result of a command as the head of its page: all sentences of its screen.
 
 use maud::{Markup, html};
+use plimsoll_compare::{Comparison, RunRef};
+use plimsoll_knee::KneeReport;
+use plimsoll_report::format::utc;
 use plimsoll_report::printable;
-use plimsoll_report::screen::{Chapter, ChapterPart, Item, Part, Screen, Tone, count_of_more};
+use plimsoll_report::screen::{
+    Chapter, ChapterPart, Item, Part, Rest, Screen, Tone, count_of_more,
+};
 use plimsoll_report::table::Table;
 
-use crate::document::with_code;
-use crate::table::render_table;
+use crate::chart::{self, Suite, name_of, render_table};
+use crate::document::{self, document, with_code};
 
 /// Number of judged items that are shown unfolded, failed ones first.
 const JUDGED: usize = 12;
@@ -204,4 +209,100 @@ const fn class(tone: Tone) -> &'static str {
         Tone::Unsure => "open",
         Tone::Bad => "bad",
     }
+}
+
+// The page of a suite: the content of its screen, overhead, and every table of its file.
+
+/// The page of a suite, as a whole HTML document.
+pub fn suite_page(suite: &Suite<'_>) -> String {
+    let name = format!("Suite {}", suite.name);
+    let title = "Overhead of each target";
+    let charts: Vec<_> = chart::added_in(title, &suite.comparisons).into_iter().collect();
+    let body = html! {
+        (header_without_tables(&name, suite.screen))
+        main {
+            @for chart in &charts { (chart.render()) }
+            (cards(suite.screen))
+        }
+    };
+    document(&name, &body, &charts)
+}
+
+// The page of a comparison of old and new runs: the verdict first, then both sides next to each
+// other.
+
+/// The page of a comparison, as a whole HTML document.
+pub fn comparison_page(comparison: &Comparison) -> String {
+    const NAME: &str = "Old runs against new ones";
+    let charts = [chart::gates(comparison), chart::runs_by_percentile(comparison)];
+    let charts: Vec<_> = charts.into_iter().flatten().collect();
+    let body = html! {
+        (header(NAME, &comparison.screen(), &sides(comparison)))
+        main { @for chart in &charts { (chart.render()) } }
+        footer {
+            "The run is the unit: how much runs of unchanged code differ is seen only in repeats. "
+            (document::notation())
+        }
+    };
+    document(NAME, &body, &charts)
+}
+
+/// Both sides next to each other, and their differences.
+fn sides(comparison: &Comparison) -> Markup {
+    let differs = &comparison.same_machine.differs;
+    html! {
+        div.sides {
+            (side("Old", &comparison.base))
+            (side("New", &comparison.new))
+        }
+        @if !differs.is_empty() {
+            h2 { "What differs" }
+            ul {
+                @for difference in differs {
+                    li { (printable(&difference.words())) @if difference.allowed { " (allowed)" } }
+                }
+            }
+        }
+    }
+}
+
+fn side(name: &str, runs: &[RunRef]) -> Markup {
+    let mut table = Table::new(["run", "name", "started", "folder"]);
+    for (nth, run) in runs.iter().enumerate() {
+        let started = utc(run.started_unix_ns);
+        table.rows.push(vec![(nth + 1).to_string(), run.name.clone(), started, run.path.clone()]);
+    }
+    html! { div { h2 { (name) ": " (runs.len()) @if runs.len() == 1 { " run" } @else { " runs" } } (render_table(&table)) } }
+}
+
+// The page of a capacity search: the capacity of each target, and its probes.
+
+/// The page of a capacity search, as a whole HTML document.
+pub fn knee_page(report: &KneeReport) -> String {
+    let title = title(report);
+    let charts = chart::of_knee(report);
+    let asked = html! { p.soft { (printable(&asked(report))) } };
+    let body = html! {
+        (header(&title, &report.screen(Rest::Flag), &asked))
+        main { @for chart in &charts { (chart.render()) } }
+        footer {
+            "Plimsoll " (printable(&report.tool_version)) ", profile " (printable(&report.profile))
+            ", began " (printable(&report.started)) ". " (document::notation())
+        }
+    };
+    document(&title, &body, &charts)
+}
+
+fn title(report: &KneeReport) -> String {
+    match report.knees.as_slice() {
+        [one] => format!("Capacity of {}", name_of(one)),
+        several => format!("Capacity of {} targets", several.len()),
+    }
+}
+
+fn asked(report: &KneeReport) -> String {
+    format!(
+        "Objective: {} of all planned requests. One that fails, is refused or is never sent misses it. The capacity is the highest load that meets it.",
+        report.objective
+    )
 }

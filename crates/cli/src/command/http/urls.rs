@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::body::{Body, is_content_type};
-use super::plan::split;
+use super::split;
 use crate::exit::UsageError;
 use crate::flags::with_scheme;
 

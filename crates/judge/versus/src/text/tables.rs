@@ -4,7 +4,7 @@ use plimsoll_measure::PolicyDecision;
 use plimsoll_metrics::confusion_matrix::UNANSWERED;
 use plimsoll_report::format;
 use plimsoll_report::table::Table;
-use plimsoll_stats::power;
+use plimsoll_stats::runs::failures_one_in;
 
 use crate::claims::FAILURES;
 use crate::result::{Claim, Kind, TargetResult, Versus};
@@ -106,7 +106,7 @@ pub(super) fn tested(versus: &Versus) -> Table {
             Some(found) => {
                 found.detectable_ns(versus.looks()).map(|nanos| format::time(nanos / 1e6))
             }
-            None if about == FAILURES => power::failures_one_in(claim.counts[2], versus.looks())
+            None if about == FAILURES => failures_one_in(claim.counts[2], versus.looks())
                 .map(|one_in| format!("1 in {}", format::digits(one_in))),
             None => None,
         };

@@ -11,7 +11,7 @@ use tokio::task::{LocalSet, spawn_local};
 use super::target::ScriptedOpener;
 use super::{ScriptedTarget, Simulation, run_simulated, sleep_until};
 use crate::clock::WorkerClock;
-use crate::transport::Pool;
+use crate::connections::Pool;
 
 /// A request: when it is to start, and how long the target works on it.
 pub(crate) type Arrival = (Moment, Nanos);

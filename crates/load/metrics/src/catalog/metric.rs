@@ -1,8 +1,8 @@
 //! Metrics: distributions of times.
 
 use plimsoll_measure::{Nanos, Outcome, Sample, Timeline};
-
-use super::disturbance::Disturbance;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The requests that a distribution covers. Outcome classes are kept apart, so that many fast
 /// refusals or slow failures do not move the percentiles of success.
@@ -243,4 +243,102 @@ impl Metric {
         }
         false
     }
+}
+
+// How other load on the hosts of generator and target can change a figure.
+
+/// How other load on the hosts of generator and target can change a figure, found by simulation of
+/// limiters, queues and timeouts under open and closed loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disturbance {
+    /// Not at all.
+    None,
+    /// It can only increase it.
+    Up,
+    /// It can only decrease it.
+    Down,
+    /// It can do either.
+    Either,
+}
+
+impl Disturbance {
+    /// Whether a limit from above or from below that is kept, or broken, on a disturbed host would
+    /// be so on a quiet one: what can only have increased a figure cannot have made it keep an
+    /// upper limit.
+    #[expect(clippy::fn_params_excessive_bools, reason = "whether it is kept, and on which side")]
+    pub const fn settles(self, kept: bool, is_upper: bool) -> bool {
+        match self {
+            Self::None => true,
+            Self::Up => kept == is_upper,
+            Self::Down => kept != is_upper,
+            Self::Either => false,
+        }
+    }
+}
+
+// The units of the catalog.
+
+/// The unit of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A length of time: nanoseconds inside, milliseconds in JSON and CSV, seconds in Prometheus.
+    Time,
+    /// A share of a whole, from 0 to 1.
+    Share,
+    /// Requests per second.
+    RequestsPerSecond,
+    /// Tokens per second.
+    TokensPerSecond,
+    /// Requests.
+    Requests,
+    /// Tokens.
+    Tokens,
+    /// Bytes.
+    Bytes,
+    /// Content events of streams.
+    Events,
+    /// Connections.
+    Connections,
+}
+
+impl Unit {
+    /// The suffix of a JSON key or CSV column of this unit.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Time => "_ms",
+            Self::RequestsPerSecond | Self::TokensPerSecond => "_per_s",
+            _ => "",
+        }
+    }
+
+    /// Its name in the reference page and in messages.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Share => "share (0 to 1)",
+            Self::RequestsPerSecond => "requests/s",
+            Self::TokensPerSecond => "tokens/s",
+            Self::Requests => "requests",
+            Self::Tokens => "tokens",
+            Self::Bytes => "bytes",
+            Self::Events => "events",
+            Self::Connections => "connections",
+        }
+    }
+
+    /// A value with three significant digits and its unit, for sentences: `300 ms`, `41.6/s`.
+    pub fn value_words(self, value: f64) -> String {
+        match self {
+            Self::Time => format!("{} ms", three_digits(value)),
+            Self::Share => format!("{} %", three_digits(value * 100.0)),
+            Self::RequestsPerSecond | Self::TokensPerSecond => format!("{}/s", three_digits(value)),
+            _ => three_digits(value),
+        }
+    }
+}
+
+fn three_digits(value: f64) -> String {
+    let decimals = [100.0, 10.0, 1.0].iter().filter(|limit| value.abs() < **limit).count();
+    format!("{value:.decimals$}")
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::counters::Counters;
-use super::unit::Unit;
+use super::metric::Unit;
 use crate::edges::{Edges, WHOLE};
 
 /// One rate or share of the catalog.

@@ -6,7 +6,7 @@ use plimsoll_stats::samples_needed;
 
 use super::{measured, stage_name};
 use crate::bounded_figure::Refusal;
-use crate::quantile::QUANTILES;
+use crate::distribution::QUANTILES;
 use crate::results::{Group, LimitedFigure};
 use crate::summary::RunSummary;
 

@@ -8,10 +8,10 @@ use super::grammar::{Subject as Named, number};
 use super::{Aggregate, Limit};
 use crate::bounded_figure::BoundedFigure;
 use crate::catalog::{Figure, Metric, Unit};
+use crate::distribution::QUANTILES;
 use crate::error::MetricsError;
-use crate::quantile::QUANTILES;
+use crate::limit::Scope;
 use crate::results::{DistributionSummary, Group, Results};
-use crate::scope::Scope;
 use crate::summary::RunSummary;
 
 /// CPU time per request of a watched process. The catalog does not list it, because it describes a

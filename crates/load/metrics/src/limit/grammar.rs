@@ -9,7 +9,7 @@ use plimsoll_measure::Nanos;
 use super::{Aggregate, Bound, Comparison, Limit};
 use crate::catalog::{Figure, Unit};
 use crate::error::MetricsError;
-use crate::scope::Scope;
+use crate::limit::Scope;
 
 /// Short names of figures.
 const ALIASES: [(&str, &str); 3] =

@@ -1,16 +1,15 @@
 //! The judge: whether a figure with its limits of error keeps a limit.
 
+use plimsoll_stats::samples_that_agree;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use plimsoll_stats::samples_that_agree;
 
 use super::Limit;
 use crate::bounded_figure::{Bias, BoundedFigure, Refusal};
 use crate::catalog::Unit;
+use crate::limit::Scope;
 use crate::results::Results;
 use crate::run_metadata::TargetInfo;
-use crate::scope::Scope;
 
 /// The judgement on a figure. It has three states, because missing data is never a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

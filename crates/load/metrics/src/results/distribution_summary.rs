@@ -13,9 +13,8 @@ use crate::bounded_figure::{
 };
 use crate::catalog::Metric;
 use crate::confidence::Interval;
-use crate::distribution::{Distribution, ExactFigures};
+use crate::distribution::{Distribution, ExactFigures, QUANTILES, Quantile};
 use crate::error::MetricsError;
-use crate::quantile::{QUANTILES, Quantile};
 
 /// A distribution of times, in milliseconds. A percentile is `null` if fewer than 10 samples lie
 /// beyond it.

@@ -1,17 +1,16 @@
 //! Checks the scenarios, individually and as a mix.
 
 use plimsoll_measure::{IdSeed, Seed};
+use plimsoll_plan::HttpVersion;
 use plimsoll_protocol::Dialect;
 use plimsoll_workload::{
     Content, HttpSpec, StatusSet, WebSocketSpec, Workload, WorkloadError, part_names, with_parts,
 };
 
-use super::{ProfileCheck, headers, targets, top};
+use super::{ProfileCheck, targets, top};
 use crate::error::Fault;
 use crate::path::ConfigPath;
-use crate::scenario;
-use crate::spec::Behaviour;
-use plimsoll_plan::HttpVersion;
+use crate::spec::{self, Behaviour};
 
 impl ProfileCheck<'_> {
     pub(super) fn check_scenarios(&mut self) {
@@ -62,7 +61,7 @@ impl ProfileCheck<'_> {
         for (index, file) in numbered.iter_mut().enumerate() {
             file.name = Some(index.to_string());
         }
-        let scenarios = with_parts(scenario::scenarios(numbered), None);
+        let scenarios = with_parts(spec::scenarios(numbered), None);
         let found = Workload::new(&scenarios, None, None, Seed(self.file.seed), IdSeed::default());
         let Err(WorkloadError::Scenarios(problems)) = found else { return };
         for problem in problems {
@@ -162,7 +161,7 @@ impl ProfileCheck<'_> {
     fn check_http(&mut self, index: usize, behaviour: &Behaviour) {
         let path = self.layers.behaviour_path(index, "http");
         let Some(HttpSpec { method, path: target, expect, .. }) = &behaviour.http else { return };
-        if !headers::is_name(method) {
+        if !targets::is_name(method) {
             self.report(
                 path.key("method"),
                 "is not an HTTP method",
@@ -225,7 +224,7 @@ impl ProfileCheck<'_> {
             let fix = "start it with `/`, and percent-encode what is not printable ASCII";
             self.report(path.key("path"), "is not a path", fix);
         }
-        if subprotocol.as_ref().is_some_and(|name| !headers::is_name(name)) {
+        if subprotocol.as_ref().is_some_and(|name| !targets::is_name(name)) {
             let cause = "is not the name of a subprotocol";
             self.report(path.key("subprotocol"), cause, "write one word, like `chat.v1`");
         }

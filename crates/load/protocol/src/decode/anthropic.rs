@@ -1,9 +1,8 @@
 //! Anthropic's Messages API.
 
-use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{Raw, Str, Tag, from_object};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
-use super::sent::Pause;
+use super::sent::{DeltaKind, OnDelta, Pause};
 use super::usage::UsageReport;
 use crate::sse::Event;
 

@@ -3,12 +3,11 @@
 
 use plimsoll_measure::ErrorClass;
 
-use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{
     FirstElement, FromJson, Index, JsonError, Raw, Reader, Str, Tag, from_object, from_str,
 };
-use super::parts::{Arguments, Content, Reason};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
+use super::sent::{DeltaKind, OnDelta};
 use super::usage::UsageReport;
 use crate::sse::Event;
 
@@ -236,5 +235,141 @@ fn read_message(state: &mut ResponseState, mut message: Message<'_>) {
         let function = call.function.unwrap_or_default();
         let id = call.id.map(Raw::text).unwrap_or_default();
         state.push_whole_tool_call([&id, &function.name, &function.arguments.0]);
+    }
+}
+
+// `OpenAI`'s embeddings.
+
+#[derive(Default)]
+struct Embeddings<'a> {
+    data: Option<FirstElement<Raw<'a>>>,
+    usage: Option<UsageReport<'a>>,
+    error: Option<Raw<'a>>,
+}
+from_object!(Embeddings<'a> { data, usage, error });
+
+/// Reads a non-streamed response.
+pub(super) fn read_embeddings(state: &mut ResponseState, body: &str) -> DecodeResult {
+    let embeddings: Embeddings<'_> = parse(body)?;
+    DecodeError::check_member(embeddings.error)?;
+    if !matches!(embeddings.data, Some(FirstElement(Some(_)))) {
+        return Err(DecodeError::missing("data", body));
+    }
+    if let Some(usage) = embeddings.usage {
+        state.add_usage(&usage);
+    }
+    Ok(())
+}
+
+// Members that servers write in several forms: a text or a list of parts.
+
+/// A text, or a list of parts with texts and thoughts.
+///
+/// `OpenAI` writes `"text"`, Mistral `[{"type":"thinking","thinking":[..]},{"type":"text",..}]`,
+/// and some servers a single part.
+#[derive(Debug, Default)]
+pub(super) struct Content<'a> {
+    pub(super) text: Str<'a>,
+    pub(super) thinking: Str<'a>,
+}
+
+impl<'a> FromJson<'a> for Content<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self, JsonError> {
+        match json.peek() {
+            Some(b'[' | b'{') => json.read_bound::<Vec<Part<'a>>>().map(Self::of_parts),
+            _ => Ok(Self { text: Str::read(json)?, thinking: Str::default() }),
+        }
+    }
+}
+
+impl<'a> Content<'a> {
+    #[cold]
+    fn of_parts(parts: Vec<Part<'a>>) -> Self {
+        let mut content = Self::default();
+        for Part { kind, text, value, thinking, refusal } in parts {
+            // `thinking`, and OpenRouter's `reasoning.text` and `reasoning.summary`.
+            let is_thought = kind.starts_with("thinking") || kind.starts_with("reasoning");
+            content.thinking.append(thinking.all());
+            let of_text = if is_thought { &mut content.thinking } else { &mut content.text };
+            of_text.append(text.all());
+            of_text.append(value);
+            content.text.append(refusal);
+        }
+        content
+    }
+
+    /// All content, for a list whose name identifies its kind.
+    pub(super) fn all(self) -> Str<'a> {
+        let Self { text, mut thinking } = self;
+        thinking.append(text);
+        thinking
+    }
+}
+
+/// A part, or a text instead of one.
+#[derive(Debug, Default)]
+struct Part<'a> {
+    kind: Tag<'a>,
+    text: Content<'a>,
+    /// A nested text, in the Assistants API.
+    value: Str<'a>,
+    thinking: Content<'a>,
+    refusal: Str<'a>,
+}
+
+#[derive(Debug, Default)]
+struct PartObject<'a> {
+    kind: Tag<'a>,
+    text: Content<'a>,
+    value: Str<'a>,
+    thinking: Content<'a>,
+    summary: Content<'a>,
+    refusal: Str<'a>,
+}
+from_object!(PartObject<'a> { kind = "type", text, value, thinking, summary, refusal });
+
+impl<'a> FromJson<'a> for Part<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self, JsonError> {
+        if json.peek() != Some(b'{') {
+            let text = Content { text: Str::read(json)?, thinking: Str::default() };
+            return Ok(Self { text, ..Self::default() });
+        }
+        let PartObject { kind, text, value, thinking, summary, refusal } = PartObject::read(json)?;
+        let mut thought = thinking.all();
+        thought.append(summary.all());
+        let thinking = Content { text: thought, thinking: Str::default() };
+        Ok(Self { kind, text, value, thinking, refusal })
+    }
+}
+
+/// The arguments of a call: JSON as a string, or the object itself.
+#[derive(Debug, Default)]
+pub(super) struct Arguments<'a>(pub(super) Str<'a>);
+
+impl<'a> FromJson<'a> for Arguments<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self, JsonError> {
+        match json.peek() {
+            Some(b'{' | b'[') => json.read_bound::<Raw<'a>>().map(|raw| Self(raw.0.into())),
+            _ => Str::read(json).map(Self),
+        }
+    }
+}
+
+/// The finish reason: a word, or an object with a `type`.
+#[derive(Debug, Default)]
+pub(super) struct Reason<'a>(pub(super) Str<'a>);
+
+#[derive(Debug, Default)]
+struct ReasonObject<'a> {
+    kind: Str<'a>,
+}
+from_object!(ReasonObject<'a> { kind = "type" });
+
+impl<'a> FromJson<'a> for Reason<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self, JsonError> {
+        match json.peek() {
+            Some(b'{') => json.read_bound::<ReasonObject<'a>>().map(|reason| Self(reason.kind)),
+            _ => Str::read(json).map(Self),
+        }
     }
 }

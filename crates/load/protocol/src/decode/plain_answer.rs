@@ -7,9 +7,8 @@
 
 use plimsoll_measure::ErrorClass;
 
-use super::error_detail::ErrorDetail;
+use super::error_detail::{ErrorDetail, PlainAnswer, PlainReading};
 use super::json_reader::{Raw, Str, from_object, from_str};
-use super::plain::{PlainAnswer, PlainReading};
 use super::response_state::DecodeError;
 
 /// Maximum length of an approval's id in bytes, because it becomes part of a path.

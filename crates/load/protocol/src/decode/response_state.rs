@@ -1,14 +1,12 @@
 //! State of the current response, shared by all dialects.
 
+use memchr::memmem::find_iter;
 use plimsoll_measure::{AnswerContent, ErrorClass, Usage};
 use serde::de::IgnoredAny;
 
-use super::answer_model;
-use super::delta::{Delta, DeltaKind, OnDelta};
-use super::error_detail::{self, ErrorDetail};
+use super::error_detail::{self, ErrorDetail, PlainAnswer};
 use super::json_reader::{FromJson, JsonError, Raw, from_str};
-use super::plain::PlainAnswer;
-use super::sent::{Pause, Sent};
+use super::sent::{Delta, DeltaKind, OnDelta, Pause, Sent};
 use super::usage::{Counts, RefusedUsage, UsageBounds, UsageReport};
 use crate::turn::ToolCall;
 
@@ -368,7 +366,7 @@ impl ResponseState {
     /// Records the model of an event or a body, unless a model is known or content has arrived.
     pub(super) fn note_model(&mut self, json: &str) {
         if self.content.model == 0 && self.is_silent() {
-            self.content.model = answer_model::digest(json);
+            self.content.model = digest(json);
         }
     }
 
@@ -437,5 +435,57 @@ impl ResponseState {
     pub(super) fn fail(&mut self, error: DecodeError) {
         self.failure = Some(error.class);
         self.detail = Some(Box::new(error.detail));
+    }
+}
+
+// The model named in a response.
+
+/// Digest of the model in the first member `model` of a JSON text, or `modelVersion` at Google; 0
+/// without one. The searched bytes cannot occur inside a string, because its quotes are escaped.
+pub(super) fn digest(json: &str) -> u32 {
+    let mut values = find_iter(json.as_bytes(), "\"model").filter_map(|at| {
+        let rest = &json[at + "\"model".len()..];
+        let rest = rest.strip_prefix("Version").unwrap_or(rest).strip_prefix('"')?;
+        let value = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+        value.split('"').next().filter(|name| !name.is_empty())
+    });
+    values.next().map_or(0, |name| crc32fast::hash(common_name(name).as_bytes()).max(1))
+}
+
+/// Strips the provider prefix (`openai/`) and the snapshot date from a name, because gateways add
+/// or remove them.
+fn common_name(name: &str) -> String {
+    let name = name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let name = name.trim_end_matches("latest").trim_end_matches([':', '-']);
+    let (base, digits) =
+        name.split_at(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-').len());
+    let is_date = digits.starts_with('-') && digits.bytes().filter(u8::is_ascii_digit).count() == 8;
+    if is_date { base.to_owned() } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digest;
+
+    #[test]
+    fn a_model_is_known_by_its_common_name() {
+        let plain = digest(r#"{"id":"1","model":"gpt-4o-mini","choices":[]}"#);
+        for same in [
+            r#"{"model" : "openai/gpt-4o-mini"}"#,
+            r#"{"type":"message_start","message":{"model":"gpt-4o-mini-2024-07-18"}}"#,
+            r#"{"candidates":[{"content":{"role":"model"}}],"modelVersion":"gpt-4o-mini-20240718"}"#,
+            r#"{"text":"say \"model\":\"other\"","model":"GPT-4o-mini-latest"}"#,
+        ] {
+            assert_eq!(digest(same), plain, "{same}");
+        }
+        for other in
+            [r#"{"model":"gpt-4o"}"#, r#"{"model":"gpt-4o-mini-2"}"#, r#"{"model":"mini"}"#]
+        {
+            assert!(![0, plain].contains(&digest(other)), "{other}");
+        }
+        for none in ["{}", r#"{"model":null}"#, r#"{"model":""}"#, r#"{"role":"model"}"#, "\"model"]
+        {
+            assert_eq!(digest(none), 0, "{none}");
+        }
     }
 }

@@ -2,11 +2,10 @@
 
 use plimsoll_measure::ErrorClass;
 
-use super::delta::{DeltaKind, OnDelta};
+use super::chat::{Arguments, Content};
 use super::json_reader::{Raw, Str, Tag, from_object};
-use super::parts::{Arguments, Content};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
-use super::sent::Pause;
+use super::sent::{DeltaKind, OnDelta, Pause};
 use super::usage::UsageReport;
 use crate::sse::Event;
 

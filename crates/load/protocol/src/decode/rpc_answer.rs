@@ -3,13 +3,12 @@
 
 use plimsoll_measure::{ErrorClass, Operation, Outcome};
 
-use super::content_type::ContentType;
-use super::delta::{Delta, DeltaKind, OnDelta};
-use super::error_detail::ErrorDetail;
+use super::content_encoding::ContentType;
+use super::error_detail::{ErrorDetail, PlainReading};
 use super::json_reader::from_str;
-use super::plain::PlainReading;
 use super::response_state::{DecodeError, DecodeResult};
 use super::rpc_message::{ErrorObject, Member, Members, Message, Update, non_empty};
+use super::sent::{Delta, DeltaKind, OnDelta};
 use super::{BodyKind, Decoder, plain_answer};
 use crate::rpc::a2a::TaskState;
 use crate::rpc::{self, mcp};

@@ -3,8 +3,6 @@
 //! Usage includes tokens that are not sent, such as hidden reasoning. A count is trusted only if
 //! the content that it covers can represent so many tokens.
 
-use super::delta::DeltaKind;
-
 /// Tokens without a content event: end marks, parts of the model's template.
 const WITHOUT_CONTENT: u64 = 3;
 /// Mean size in bytes below which content events are about one token each.
@@ -169,3 +167,28 @@ impl Sent {
         Some(if self.within == Pause::None { self.answer.after_first(rest) } else { 0 })
     }
 }
+
+// Parts of a stream that have content.
+
+/// The kind of content in a [`Delta`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeltaKind {
+    /// Text for the user, including refusals.
+    Text,
+    /// The model's reasoning.
+    Reasoning,
+    /// Name or arguments of a tool call.
+    ToolCall,
+}
+
+/// A part of a stream that has content. It is never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delta<'a> {
+    /// The kind of content.
+    pub kind: DeltaKind,
+    /// The part itself.
+    pub text: &'a str,
+}
+
+/// Callback that receives the deltas of a stream in order.
+pub(super) type OnDelta<'a> = &'a mut dyn FnMut(Delta<'_>);

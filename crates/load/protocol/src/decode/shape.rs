@@ -12,9 +12,9 @@
 use std::cell::RefCell;
 use std::mem;
 
-use super::delta::{Delta, DeltaKind, OnDelta};
 use super::json_reader::{FreeValue, Reader, Str, ValueKind, free_values};
 use super::response_state::{DecodeResult, ResponseState};
+use super::sent::{Delta, DeltaKind, OnDelta};
 use super::usage::{COUNTS, Counts};
 use super::{anthropic, chat, responses};
 use crate::Dialect;

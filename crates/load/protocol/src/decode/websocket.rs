@@ -6,9 +6,9 @@
 
 use plimsoll_measure::ErrorClass;
 
-use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{Raw, Str, Tag, from_object};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
+use super::sent::{DeltaKind, OnDelta};
 use super::usage::UsageReport;
 
 #[derive(Default)]

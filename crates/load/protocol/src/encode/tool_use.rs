@@ -3,9 +3,8 @@
 //! Providers reject a dialogue with a call without a result, or a result without a call, so each
 //! message with calls is followed by one with their results.
 
-use super::json_template::{JsonTemplate, ToolFormat};
-use super::{push as raw, push_message, push_text, role};
-use crate::json_writer::push_string;
+use super::{JsonTemplate, ToolFormat, push as raw, push_message, push_text, role};
+use crate::json_escape::push_string;
 use crate::turn::Message;
 
 /// Appends a message with tool calls or results, with commas after it and between its items.

@@ -1,48 +1,38 @@
 //! The chapters that only the file of a run has.
 
+pub(super) use answers::policy_sentence;
 use plimsoll_metrics::{
     DisturbedWindow, Group, InstrumentHealth, Metric, RunEnd, RunMetadata, RunSummary, TargetInfo,
     ValueSummary,
 };
+pub(super) use tasks::{ends as task_ends, label as task_label};
 
-use crate::format;
+use crate::format::{self, count, or_dash, time};
 use crate::run_screen::{load_seconds, load_time};
 use crate::screen::{Chapter, Screen};
-use crate::shards::shard_table;
 use crate::table::Table;
 
-mod accounting;
 mod answers;
-mod breakdown;
-mod figure;
 mod health;
-mod intervals;
 mod load;
-mod policy;
-mod processes;
-mod server_timing;
-mod streams;
 mod tasks;
 mod times;
-
-pub(super) use policy::sentence as policy_sentence;
-pub(super) use tasks::{ends as task_ends, label as task_label};
 
 /// Adds every chapter of which there is anything.
 pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     screen.chapter(chapter(summary));
-    screen.chapter(policy::chapter(summary));
+    screen.chapter(answers::policy_chapter(summary));
     screen.chapter(tasks::chapter(summary));
     groups(screen, summary);
     screen.chapter(answers::chapter(&summary.results.total));
-    screen.chapter(streams::chapter(summary));
+    screen.chapter(answers::streams_chapter(summary));
     screen.chapter(shards(summary));
-    screen.chapter(server_timing::chapter(summary));
-    screen.chapter(accounting::chapter(summary));
-    screen.chapter(processes::chapter(summary));
+    screen.chapter(answers::server_timing_chapter(summary));
+    screen.chapter(load::accounting_chapter(summary));
+    screen.chapter(health::processes_chapter(summary));
     screen.chapter(chapter_disturbed(&summary.health));
     screen.chapter(health::chapter(summary));
-    screen.chapter(processes::environment(&summary.metadata.environment));
+    screen.chapter(health::environment(&summary.metadata.environment));
 }
 
 /// The shards of a merged run; those that are unlike the others stand out.
@@ -66,13 +56,13 @@ fn groups(screen: &mut Screen, summary: &RunSummary) {
         chapter.table(&load::table(groups, &summary.metadata.stages));
         chapter.table(&times::table(groups));
         chapter.table(&table(groups));
-        figure::add_bounds(&mut chapter, groups);
+        times::add_bounds(&mut chapter, groups);
         screen.chapter(chapter);
     }
-    screen.chapter(breakdown::chapter(summary));
+    screen.chapter(times::breakdown_chapter(summary));
     let measured = shown.iter().filter(|(title, _)| *title != WARMUP);
     let measured: Vec<_> = measured.flat_map(|(_, groups)| groups).copied().collect();
-    screen.chapter(intervals::chapter(summary, &measured));
+    screen.chapter(times::intervals_chapter(summary, &measured));
     screen.chapter(marks(summary, &shown));
 }
 
@@ -86,7 +76,7 @@ fn marks(summary: &RunSummary, shown: &[(&str, Vec<Labelled<'_>>)]) -> Chapter {
     if groups.clone().any(|group| group.has_estimated_tokens(Metric::Tpot)) {
         chapter.text("~: the target reports no usage: content events were counted for tokens.");
     }
-    chapter.texts(figure::footnotes(groups));
+    chapter.texts(times::footnotes(groups));
     if !summary.results.figures_of_generator().is_empty() {
         chapter.text(
             "(-12us): measurement error of a time. (+60): the rate may be that much higher without Plimsoll.",
@@ -159,7 +149,7 @@ fn describe(target: &TargetInfo) -> String {
         0 => {}
         1 => parts.extend(target.tls.keys().cloned()),
         _ => parts.extend(target.tls.iter().map(|(agreed, connections): (&String, &u64)| {
-            format!("{agreed} on {} connections", format::count(*connections))
+            format!("{agreed} on {} connections", count(*connections))
         })),
     }
     parts.join(", ")
@@ -198,7 +188,7 @@ fn row(title: &str, part: &ValueSummary, is_rate: bool) -> Vec<String> {
     let number: fn(f64) -> String =
         if is_rate { |speed| format::rate(Some(speed)) } else { |length| format!("{length:.0}") };
     let sum = if is_rate { String::new() } else { format::rate(Some(part.sum)) };
-    let mut cells = vec![format!("  {title}"), format::count(part.count), sum];
+    let mut cells = vec![format!("  {title}"), count(part.count), sum];
     cells.push(format::rate(Some(part.mean)));
     cells.extend([part.min, part.p50, part.p90, part.p95, part.p99, part.max].map(number));
     cells
@@ -220,13 +210,13 @@ fn chapter_disturbed(health: &InstrumentHealth) -> Chapter {
     let omitted = health.disturbed_windows_omitted.unwrap_or_default();
     let more = (windows.len() - longest.len()) as u64 + omitted;
     if more > 0 {
-        chapter.text(&format!("and {} more, shorter ones", format::count(more)));
+        chapter.text(&format!("and {} more, shorter ones", count(more)));
     }
     chapter
 }
 
 fn line(window: &DisturbedWindow) -> String {
-    let (length, workers) = (format::time(window.length_s * 1e3), window.workers);
+    let (length, workers) = (time(window.length_s * 1e3), window.workers);
     let plural = if workers == 1 { "" } else { "s" };
     let causes = match window.causes.join(", ") {
         none if none.is_empty() => "cause not known".to_owned(),
@@ -234,4 +224,30 @@ fn line(window: &DisturbedWindow) -> String {
     };
     let start = window.start_s;
     format!("at {start:.2}s for {length}: {workers} worker{plural}; {causes}")
+}
+
+// The shards of a merged run, side by side.
+
+/// A row for each shard; `None` of a run that was not divided.
+fn shard_table(summary: &RunSummary) -> Option<Table> {
+    if summary.shards.is_empty() {
+        return None;
+    }
+    let head =
+        ["shard", "state", "began", "counted", "scheduled", "completed", "failed", "p50", "p99"];
+    let mut table = Table::new(head);
+    for part in &summary.shards {
+        table.row([
+            part.shard.clone(),
+            part.state.to_string(),
+            or_dash(part.start_s, |start| format!("+{}", time(start * 1e3))),
+            or_dash(part.counted_s, format::seconds),
+            count(part.scheduled),
+            count(part.completed),
+            count(part.unexpected),
+            format::time_or_dash(part.p50_ms),
+            format::time_or_dash(part.p99_ms),
+        ]);
+    }
+    Some(table)
 }

@@ -1,7 +1,6 @@
 //! A sentence of a screen: its mark, its text, and what to do about it.
 
 use super::Line;
-use crate::color::Color;
 use crate::escape::one_line;
 use crate::format::wrap;
 
@@ -146,5 +145,29 @@ impl Item {
                 _ => Line::plain(format!("{indent}{text}")),
             })
             .collect()
+    }
+}
+
+// ANSI colours.
+
+/// The colour of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Color {
+    Bold,
+    Good,
+    Bad,
+    Unsure,
+}
+
+impl Color {
+    /// Wraps the text in the sequences that switch the colour on and off.
+    pub(crate) fn wrap(self, text: &str) -> String {
+        let code = match self {
+            Self::Bold => "1",
+            Self::Good => "1;32",
+            Self::Bad => "1;31",
+            Self::Unsure => "1;33",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
     }
 }

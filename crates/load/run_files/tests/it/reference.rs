@@ -8,7 +8,7 @@ use crate::support::path;
 
 const ROWS: &str = "# results.jsonl
 
-Generated from `crates/load/run_files/src/row/columns.rs`; do not edit. To refresh it:
+Generated from `crates/load/run_files/src/row.rs`; do not edit. To refresh it:
 `UPDATE_EXPECT=1 cargo test -p plimsoll-run-files`. [results.schema.json](results.schema.json) is the same as a JSON
 Schema of a row. `--zstd` writes `results.jsonl.zst` instead.
 

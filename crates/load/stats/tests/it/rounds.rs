@@ -1,7 +1,7 @@
 //! The mean over rounds covers the truth, whatever differs between them.
 
 use plimsoll_measure::Seed;
-use plimsoll_stats::rounds::{Round, hartung_knapp};
+use plimsoll_stats::runs::{Round, hartung_knapp};
 
 const SEED: u64 = 1_311;
 const RUNS: u64 = 200;

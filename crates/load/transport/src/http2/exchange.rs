@@ -5,10 +5,9 @@ use std::task::{Context, Poll, ready};
 
 use plimsoll_measure::{Clock, Moment};
 
-use super::connection_state::{ConnectionHandle, OnSent};
+use super::connection_state::{ConnectionHandle, OnSent, StreamInbox};
 use super::session::NewRequest;
 use super::shared_connection::StreamSlot;
-use super::stream_inbox::StreamInbox;
 use super::stream_table::StreamKey;
 use crate::buffers::EncodedRequest;
 use crate::failure::Failure;

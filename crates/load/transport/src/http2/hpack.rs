@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 mod huffman;
-mod integer;
 
 /// Initial size of a connection's dynamic tables (RFC 9113, section 6.5.2). The client neither
 /// offers nor uses a larger one.
@@ -53,7 +52,7 @@ impl Decoder {
     ) -> Result<(), HpackError> {
         // Changes of the table size come first (section 4.2).
         while let Some(0x20..=0x3f) = block.first() {
-            let size = integer::decode(&mut block, 5)?;
+            let size = decode(&mut block, 5)?;
             if size > MAX_TABLE_SIZE {
                 return Err(HpackError("the dynamic table is made larger than allowed"));
             }
@@ -62,7 +61,7 @@ impl Decoder {
         while let Some(&first) = block.first() {
             match first {
                 0x80.. => {
-                    let index = integer::decode(&mut block, 7)?;
+                    let index = decode(&mut block, 7)?;
                     let (name, value, valid) = self.entry(index)?;
                     on(HeaderField { name, value, valid });
                 }
@@ -87,7 +86,7 @@ impl Decoder {
     ) -> Result<(), HpackError> {
         self.name.clear();
         self.value.clear();
-        match integer::decode(block, prefix)? {
+        match decode(block, prefix)? {
             0 => string(block, &mut self.name)?,
             index => {
                 let (name, _, _) =
@@ -108,7 +107,7 @@ impl Decoder {
 /// Removes a string from the front of `block` (section 5.2).
 fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let is_huffman = block.first().is_some_and(|first| first & 0x80 != 0);
-    let length = integer::decode(block, 7)?;
+    let length = decode(block, 7)?;
     let (bytes, rest) = block.split_at_checked(length).ok_or(HpackError("a string is cut off"))?;
     *block = rest;
     if is_huffman {
@@ -321,9 +320,9 @@ impl Encoder {
     pub fn begin_block(&mut self, out: &mut Vec<u8>) {
         let Some(smallest) = self.smallest_pending.take() else { return };
         if smallest < self.table.max() {
-            integer::encode(smallest, 5, 0x20, out);
+            encode(smallest, 5, 0x20, out);
         }
-        integer::encode(self.table.max(), 5, 0x20, out);
+        encode(self.table.max(), 5, 0x20, out);
     }
 
     /// Appends a field.
@@ -331,7 +330,7 @@ impl Encoder {
         let found = self.table.find(name, value);
         let index = found.map_or(0, |(index, _)| index);
         if indexing != Indexing::Never && matches!(found, Some((_, true))) {
-            integer::encode(index, 7, 0x80, out);
+            encode(index, 7, 0x80, out);
             return;
         }
         let keep = match indexing {
@@ -342,9 +341,9 @@ impl Encoder {
         // A large entry would evict the others.
         let keep = keep && name.len() + value.len() + ENTRY_OVERHEAD <= self.table.max() / 4;
         match indexing {
-            _ if keep => integer::encode(index, 6, 0x40, out),
-            Indexing::Never => integer::encode(index, 4, 0x10, out),
-            _ => integer::encode(index, 4, 0x00, out),
+            _ if keep => encode(index, 6, 0x40, out),
+            Indexing::Never => encode(index, 4, 0x10, out),
+            _ => encode(index, 4, 0x00, out),
         }
         if index == 0 {
             string_encoder(name, out);
@@ -364,13 +363,60 @@ impl Encoder {
 
 /// Appends a field with an indexed name, without changing the tables.
 pub(in crate::http2) fn literal(index: usize, value: &[u8], out: &mut Vec<u8>) {
-    integer::encode(index, 4, 0x00, out);
+    encode(index, 4, 0x00, out);
     string_encoder(value, out);
 }
 
 fn string_encoder(text: &[u8], out: &mut Vec<u8>) {
-    integer::encode(text.len(), 7, 0x00, out);
+    encode(text.len(), 7, 0x00, out);
     out.extend_from_slice(text);
+}
+
+// Integers with a prefix (RFC 7541, section 5.1).
+
+/// Maximum number of bytes after the prefix. Four give 28 bits, more than any length or index that
+/// fits a block.
+const MAX_CONTINUATION_BYTES: u32 = 4;
+
+/// Removes an integer from the front of `input`. Its first byte has `prefix` bits of it (1 to 8).
+fn decode(input: &mut &[u8], prefix: u32) -> Result<usize, HpackError> {
+    let (&first, mut rest) = input.split_first().ok_or(HpackError("a field is cut off"))?;
+    let most = (1_usize << prefix) - 1;
+    let mut value = usize::from(first) & most;
+    if value == most {
+        let mut shift = 0;
+        loop {
+            let (&byte, tail) = rest.split_first().ok_or(HpackError("an integer is cut off"))?;
+            rest = tail;
+            value += usize::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+            if shift >= 7 * MAX_CONTINUATION_BYTES {
+                return Err(HpackError("an integer is too large"));
+            }
+        }
+    }
+    *input = rest;
+    Ok(value)
+}
+
+/// Appends an integer. `pattern` has the bits above the prefix.
+#[expect(clippy::cast_possible_truncation, reason = "each byte is masked or compared before")]
+fn encode(mut value: usize, prefix: u32, pattern: u8, out: &mut Vec<u8>) {
+    let most = (1_usize << prefix) - 1;
+    if value < most {
+        out.push(pattern | value as u8);
+        return;
+    }
+    out.push(pattern | most as u8);
+    value -= most;
+    while value >= 0x80 {
+        out.push(0x80 | (value & 0x7f) as u8);
+        value >>= 7;
+    }
+    out.push(value as u8);
 }
 
 #[cfg(test)]
@@ -649,5 +695,44 @@ mod encoder_tests {
         encoder.set_max_table_size(30);
         encoder.set_max_table_size(100);
         assert_eq!(block(&mut encoder, &[]), b"\x3e\x3f\x45", "the smallest, then the last");
+    }
+}
+
+#[cfg(test)]
+mod integer_tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_examples_of_the_rfc_are_encoded_and_decoded() {
+        for (sentence, value, prefix, bytes) in [
+            ("C.1.1: 10 with a prefix of 5 bits", 10, 5, &[0x0a][..]),
+            ("C.1.2: 1337 with a prefix of 5 bits", 1337, 5, &[0x1f, 0x9a, 0x0a]),
+            ("C.1.3: 42 at the start of a byte", 42, 8, &[0x2a]),
+        ] {
+            let mut out = Vec::new();
+            encode(value, prefix, 0, &mut out);
+            assert_eq!(out, bytes, "{sentence}");
+            assert_eq!(decode(&mut &*bytes, prefix), Ok(value), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn endless_and_cut_off_integers_are_rejected() {
+        for bytes in [&[][..], &[0x1f], &[0x1f, 0x80], &[0x1f, 0x80, 0x80, 0x80, 0x80, 0x01]] {
+            assert!(decode(&mut &*bytes, 5).is_err(), "{bytes:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn encoded_integers_are_decoded(value in 0_usize..1 << 27, prefix in 4_u32..8) {
+            let mut out = Vec::new();
+            encode(value, prefix, 0, &mut out);
+            out.push(7);
+            let mut input = &out[..];
+            prop_assert_eq!(decode(&mut input, prefix), Ok(value));
+            prop_assert_eq!(input, &[7]);
+        }
     }
 }

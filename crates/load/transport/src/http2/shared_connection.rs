@@ -1,17 +1,20 @@
 //! A connection with several simultaneous exchanges, and the slots on it.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
-use plimsoll_measure::Clock;
+use plimsoll_measure::{Clock, ErrorClass};
 use tokio::task::spawn_local;
 
-use super::connection_state::ConnectionHandle;
-use super::driver::Driver;
-use super::stream_inbox::StreamInbox;
+use super::ConnectionError;
+use super::connection_state::{ConnectionHandle, StreamInbox};
 use crate::buffers::ReadBuffers;
+use crate::failure::Failure;
 use crate::rx_timestamp::RxClock;
-use crate::socket::Socket;
+use crate::socket::{ReadResult, Socket};
 
 /// A connection with several simultaneous exchanges. It is closed when its last owner drops it.
 #[derive(Debug)]
@@ -100,4 +103,130 @@ impl StreamSlot {
     pub(crate) fn is_closed(&self) -> bool {
         self.connection.is_closed()
     }
+}
+
+// The task that owns a connection's socket.
+//
+// It is woken by the socket, or by an exchange that has queued frames. In the second case it runs
+// after the tasks that were already ready, so that their frames are written together.
+
+pub(super) struct Driver<C> {
+    handle: Rc<ConnectionHandle>,
+    socket: Socket,
+    rx_clock: Rc<RxClock<C>>,
+    /// Shared with the other connections of the worker.
+    buffers: Rc<RefCell<ReadBuffers>>,
+    /// Whether the kernel accepted less than was queued.
+    blocked: bool,
+    /// The reason why writing has become impossible. Data that the target sent earlier is still
+    /// read.
+    write_failure: Option<Failure>,
+}
+
+impl<C: Clock> Driver<C> {
+    pub(super) const fn new(
+        handle: Rc<ConnectionHandle>,
+        socket: Socket,
+        rx_clock: Rc<RxClock<C>>,
+        buffers: Rc<RefCell<ReadBuffers>>,
+    ) -> Self {
+        Self { handle, socket, rx_clock, buffers, blocked: true, write_failure: None }
+    }
+
+    /// Reads and writes until the connection ends, and passes the reason to all exchanges.
+    pub(super) async fn run(mut self) {
+        let failure = poll_fn(|context| self.poll(context)).await;
+        self.handle.closed.set(true);
+        self.handle.state.borrow_mut().end(&failure);
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
+        match self.read_and_write(context) {
+            Ok(()) => Poll::Pending,
+            Err(failure) => Poll::Ready(failure),
+        }
+    }
+
+    fn read_and_write(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let flush_requested = self.handle.state.borrow_mut().register_driver(context);
+        if self.handle.state.borrow().abandoned {
+            self.handle.state.borrow_mut().session.go_away();
+            self.flush();
+            return Err(Failure::new(ErrorClass::ClosedEarly, "the connection is no longer used"));
+        }
+        if flush_requested && !self.blocked {
+            self.flush();
+        }
+        while self.socket.poll_readable(context).map_err(io_failure)?.is_ready() {
+            if self.read()? == ReadResult::WouldBlock {
+                continue;
+            }
+            let mut state = self.handle.state.borrow_mut();
+            if let Some(code) = state.session.closed_by_target() {
+                let detail = format!("the target closed the connection: {code}");
+                return Err(Failure::new(ErrorClass::ClosedEarly, detail));
+            }
+            if !state.session.output().is_empty() {
+                state.request_flush();
+            }
+        }
+        while self.blocked && self.socket.poll_writable(context).map_err(io_failure)?.is_ready() {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    /// Reads once.
+    fn read(&mut self) -> Result<ReadResult, Failure> {
+        let Self { handle, socket, rx_clock, buffers, .. } = self;
+        let mut fed = Ok(());
+        let read = socket.receive(rx_clock, &mut buffers.borrow_mut(), &mut |bytes, rx_time| {
+            if fed.is_ok() {
+                fed = handle.state.borrow_mut().feed(bytes, rx_time);
+            }
+        })?;
+        handle.closed.set(!handle.state.borrow().session.accepts_streams());
+        if let Err(ConnectionError { code, detail }) = fed {
+            // A GOAWAY is queued. It does not matter whether it arrives.
+            self.flush();
+            let detail = format!("HTTP/2, {code}: {detail}");
+            return Err(Failure::new(ErrorClass::MalformedHead, detail));
+        }
+        if read == ReadResult::Closed {
+            let closed = "the target closed the connection";
+            let failure = self.write_failure.take();
+            return Err(failure.unwrap_or_else(|| Failure::new(ErrorClass::ClosedEarly, closed)));
+        }
+        Ok(read)
+    }
+
+    /// Passes queued bytes to the kernel.
+    fn flush(&mut self) {
+        if self.write_failure.is_some() {
+            return;
+        }
+        let mut state = self.handle.state.borrow_mut();
+        match self.socket.write(state.session.output()) {
+            Ok(written) => {
+                state.session.wrote(written.bytes);
+                self.blocked = !written.complete;
+                if written.flushed {
+                    state.record_written(self.rx_clock.clock().now());
+                }
+            }
+            Err(error) => {
+                self.blocked = false;
+                self.write_failure = Some(io_failure(error));
+            }
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the signature that map_err needs")]
+fn io_failure(error: io::Error) -> Failure {
+    let failure = Failure::on_connection(&error);
+    if failure.class == ErrorClass::LocalIo {
+        return Failure::new(ErrorClass::ClosedEarly, failure.detail);
+    }
+    failure
 }

@@ -4,8 +4,7 @@ use std::ops::ControlFlow;
 
 use plimsoll_measure::{ErrorClass, Rng};
 
-use super::frame::{Opcode, mask, push_header};
-use super::frame_reader::{CloseFrame, FrameReader, Incoming, Message};
+use super::frame_reader::{CloseFrame, FrameReader, Incoming, Message, Opcode, mask, push_header};
 use crate::buffers::EncodedRequest;
 use crate::failure::Failure;
 

@@ -4,13 +4,18 @@ use std::mem;
 use std::sync::Arc;
 
 use plimsoll_measure::{Nanos, Seed, TaskCounts, TaskEnd, TaskPart};
-use plimsoll_protocol::rpc::mcp::Ask;
-use plimsoll_protocol::{MAX_TOOL_CALLS, Message, PlainAnswer, Role, Text, ToolCall, ToolResult};
+use plimsoll_protocol::rpc::mcp::{Ask, Call};
+use plimsoll_protocol::rpc::{self, Request};
+use plimsoll_protocol::{
+    HttpContent, MAX_TOOL_CALLS, Message, PlainAnswer, RequestContent, Role, Text, ToolCall,
+    ToolResult,
+};
+use serde_json::Value;
 
-use super::requests::{self, PartRequest, ToolSession};
-use super::rules::AgentRules;
+use super::rules::{AgentRules, ApprovalRules};
 use crate::session::RpcEnd;
 use crate::spec::ToolProtocol;
+use crate::template::percent_encoded;
 
 /// Maximum dialogue of a task, in bytes of responses, arguments and results. A longer dialogue ends
 /// the task.
@@ -142,7 +147,7 @@ impl Task {
         self.request = None;
         match (self.phase, answer) {
             (Phase::Open, _) => {
-                let request = requests::message(rules, &self.session, Ask::Initialized, turn);
+                let request = message(rules, &self.session, Ask::Initialized, turn);
                 (self.request, self.phase) = (Some(request), Phase::Opened);
             }
             (Phase::Opened, _) => {
@@ -205,7 +210,7 @@ impl Task {
         self.counts.approvals += 1;
         let (approves, pause) = approvals.decide(seed, turn);
         self.pause = pause;
-        self.request = Some(requests::decide(approvals, id, approves));
+        self.request = Some(decide(approvals, id, approves));
         self.phase = Phase::Decide { approves };
     }
 
@@ -252,7 +257,7 @@ impl Task {
         };
         let approvals = rules.approvals.as_ref();
         if let Some(approvals) = approvals.filter(|approvals| approvals.concerns(&call.name)) {
-            self.request = Some(requests::ask(approvals, call));
+            self.request = Some(ask(approvals, call));
             self.phase = Phase::Ask;
         } else {
             self.call(messages, rules, turn);
@@ -263,12 +268,12 @@ impl Task {
     fn call(&mut self, messages: &[Message], rules: &AgentRules, turn: u16) {
         let needs_session = rules.tools == ToolProtocol::Mcp && rules.revision.has_sessions();
         if needs_session && !self.session.is_open {
-            let request = requests::message(rules, &self.session, Ask::Initialize, turn);
+            let request = message(rules, &self.session, Ask::Initialize, turn);
             (self.request, self.phase) = (Some(request), Phase::Open);
             return;
         }
         let Some(call) = current_call(messages, self.results.len()) else { return };
-        self.request = Some(requests::call(rules, &self.session, call, turn));
+        self.request = Some(self::call(rules, &self.session, call, turn));
         self.phase = Phase::Call;
     }
 
@@ -276,7 +281,7 @@ impl Task {
     fn finish(&mut self, end: TaskEnd, rules: &AgentRules, turn: u16) {
         self.phase = Phase::Over(end);
         if rules.deletes && self.session.id.is_some() {
-            let request = requests::message(rules, &self.session, Ask::EndSession, turn);
+            let request = message(rules, &self.session, Ask::EndSession, turn);
             (self.request, self.phase) = (Some(request), Phase::Close(end));
         }
     }
@@ -297,4 +302,103 @@ pub(crate) fn name_calls(calls: &mut [ToolCall], turn: u16) {
     for (index, call) in calls.iter_mut().enumerate().filter(|(_, call)| call.id.is_empty()) {
         call.id = format!("call_{turn}_{index}");
     }
+}
+
+// The requests of an agent besides those to the model.
+
+/// A request of an agent to a tool or for an approval.
+#[derive(Debug)]
+pub(crate) enum PartRequest {
+    /// To a REST interface.
+    Http(HttpContent),
+    /// To a tool server.
+    Rpc(Box<Request>),
+}
+
+impl PartRequest {
+    /// The content of the request.
+    pub(crate) const fn content(&self) -> RequestContent<'_> {
+        match self {
+            Self::Http(request) => RequestContent::Http(request),
+            Self::Rpc(request) => RequestContent::Rpc(request),
+        }
+    }
+
+    /// The message, if the request is for a tool server.
+    pub(crate) const fn message(&self) -> Option<&Request> {
+        match self {
+            Self::Http(_) => None,
+            Self::Rpc(request) => Some(request),
+        }
+    }
+}
+
+/// The session of a task with a tool server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ToolSession {
+    /// Whether the session accepts tool calls.
+    pub(super) is_open: bool,
+    /// The id from the server, if any.
+    pub(super) id: Option<Arc<str>>,
+    /// The version that the server chose.
+    pub(super) version: Option<Arc<str>>,
+}
+
+/// A message to the tool server, with `id` as its number.
+pub(super) fn message(rules: &AgentRules, session: &ToolSession, ask: Ask, id: u16) -> PartRequest {
+    let ToolSession { id: session, version, .. } = session.clone();
+    let call = rpc::Call::Mcp(Call { revision: rules.revision, version, session, ask });
+    let path = Arc::clone(&rules.tool_path);
+    PartRequest::Rpc(Box::new(Request { path, id: id.into(), call }))
+}
+
+/// A tool call. `id` numbers the request.
+pub(super) fn call(
+    rules: &AgentRules,
+    session: &ToolSession,
+    call: &ToolCall,
+    id: u16,
+) -> PartRequest {
+    match rules.tools {
+        ToolProtocol::Rest => {
+            let (name, arguments) = (quoted(&call.name), call.arguments_object());
+            let body = format!(r#"{{"name":{name},"arguments":{arguments}}}"#);
+            post(rules.tool_path.to_string(), body)
+        }
+        ToolProtocol::Mcp => {
+            let ask = Ask::Tool {
+                name: call.name.as_str().into(),
+                arguments: call.arguments_object().to_owned(),
+                progress: false,
+            };
+            message(rules, session, ask, id)
+        }
+    }
+}
+
+/// Asks for the approval of a call.
+pub(super) fn ask(rules: &ApprovalRules, call: &ToolCall) -> PartRequest {
+    let (name, arguments) = (quoted(&call.name), call.arguments_object());
+    let body =
+        format!(r#"{{"action":"tool_call","details":{{"name":{name},"arguments":{arguments}}}}}"#);
+    post(rules.path.clone(), body)
+}
+
+/// Approves or rejects a call.
+pub(super) fn decide(rules: &ApprovalRules, id: &str, approves: bool) -> PartRequest {
+    let word = if approves { "approve" } else { "reject" };
+    post(format!("{}/{}/{word}", rules.path, percent_encoded(id)), "{}".to_owned())
+}
+
+fn post(path: String, body: String) -> PartRequest {
+    let headers = ["content-type", "accept"]
+        .map(|name: &str| (name.to_owned(), "application/json".to_owned()))
+        .to_vec();
+    let method = "POST".to_owned();
+    PartRequest::Http(HttpContent { method, path, headers, body: body.into_bytes() })
+}
+
+/// A text as JSON.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
 }

@@ -17,8 +17,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 
-use super::{GroundTruth, RunningServer, rx_timestamp, spawn_named};
+use super::{GroundTruth, RunningServer, spawn_named};
 use crate::error::CalibrateError;
+use crate::server;
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
@@ -99,7 +100,7 @@ impl Drop for NullServer {
 
 fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
-    rx_timestamp::enable(&socket)?;
+    server::enable(&socket)?;
     socket.bind(addr)?;
     socket.listen(BACKLOG)
 }
@@ -146,7 +147,7 @@ async fn serve(stream: &TcpStream, state: &Rc<ServerState>) -> io::Result<()> {
     loop {
         stream.readable().await?;
         let read = stream.try_io(Interest::READABLE, || {
-            rx_timestamp::receive(stream, &mut buffer[held..], MsgFlags::MSG_DONTWAIT)
+            server::receive(stream, &mut buffer[held..], MsgFlags::MSG_DONTWAIT)
         });
         let (length, at) = match read {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
@@ -219,7 +220,7 @@ mod tests {
             NullSpec { log: true, ..NullSpec::default() },
         )
         .unwrap();
-        let before = rx_timestamp::now();
+        let before = server::now();
         let mut client = Client::connect(server.addr()).unwrap();
         for seq in [7, 123] {
             // In two pieces.
@@ -231,7 +232,7 @@ mod tests {
         }
         let log = server.finish().unwrap().received;
         assert_eq!(log.iter().map(|received| received.seq).collect::<Vec<_>>(), [7, 123]);
-        assert!(before <= log[0].at && log[0].at <= log[1].at && log[1].at <= rx_timestamp::now());
+        assert!(before <= log[0].at && log[0].at <= log[1].at && log[1].at <= server::now());
     }
 
     #[test]

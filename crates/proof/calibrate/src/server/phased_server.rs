@@ -11,8 +11,9 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use rustls_pki_types::PrivateKeyDer;
 use serde::{Deserialize, Serialize};
 
-use super::{GroundTruth, RunningServer, read_request, rx_timestamp, serve_connections};
+use super::{GroundTruth, RunningServer, read_request, serve_connections};
 use crate::error::CalibrateError;
+use crate::server;
 
 /// Behaviour of the server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -103,7 +104,7 @@ impl ServerState {
         delay: Duration,
     ) -> io::Result<StreamOwned<ServerConnection, TcpStream>> {
         let mut tls = ServerConnection::new(Arc::clone(&self.tls)).map_err(io::Error::other)?;
-        let hello = rx_timestamp::wait_for_bytes(&stream)?;
+        let hello = server::wait_for_bytes(&stream)?;
         sleep(delay);
         while tls.wants_read() && !tls.wants_write() {
             tls.read_tls(&mut stream)?;
@@ -113,7 +114,7 @@ impl ServerState {
             tls.write_tls(&mut stream)?;
         }
         // The client's last handshake message comes together with its first request.
-        let took = rx_timestamp::wait_for_bytes(&stream)?.saturating_sub(hello);
+        let took = server::wait_for_bytes(&stream)?.saturating_sub(hello);
         self.count(|log| log.handshakes.push(took));
         Ok(StreamOwned::new(tls, stream))
     }

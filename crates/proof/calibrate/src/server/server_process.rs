@@ -7,11 +7,11 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::Receiver;
 
 use plimsoll_runner::ChildProcess;
+use plimsoll_runner::affinity::{allowed_cpus, pin_current_thread};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{GroundTruth, RunningServer, ServerSpec};
-use crate::cores;
 use crate::error::CalibrateError;
 
 /// The first line that the child reads.
@@ -83,7 +83,7 @@ pub(crate) fn serve() -> Result<(), CalibrateError> {
     let mut line = String::new();
     io::stdin().read_line(&mut line).map_err(CalibrateError::Server)?;
     let Assignment { spec, core } = serde_json::from_str(&line)?;
-    core.map_or(Ok(()), cores::stay_on)?;
+    core.map_or(Ok(()), stay_on)?;
     let server = spec.start()?;
     send(&server.addr())?;
     // Any further line ends the server, as the end of input does.
@@ -96,6 +96,32 @@ fn send(value: &impl Serialize) -> Result<(), CalibrateError> {
     writeln!(stdout, "{}", serde_json::to_string(value)?)
         .and_then(|()| stdout.flush())
         .map_err(CalibrateError::Server)
+}
+
+// Which core does what: the generator and the reference server must not share one.
+
+/// One core for the generator and one for the reference server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cores {
+    pub(crate) generator: usize,
+    pub(crate) server: usize,
+}
+
+impl Cores {
+    /// The first two cores that this process may use; `None` where there is only one.
+    pub(crate) fn choose() -> Option<Self> {
+        Self::first_two(&allowed_cpus())
+    }
+
+    fn first_two(allowed: &[usize]) -> Option<Self> {
+        let [generator, server] = *allowed.first_chunk()?;
+        Some(Self { generator, server })
+    }
+}
+
+/// Restricts the calling thread, and everything that it starts from now on, to one core.
+pub(crate) fn stay_on(core: usize) -> Result<(), CalibrateError> {
+    pin_current_thread(&[core]).map_err(CalibrateError::errno("cannot stay on one core"))
 }
 
 #[cfg(test)]
@@ -120,5 +146,22 @@ mod tests {
         let spec = ServerSpec::Null(super::super::NullSpec::default());
         let error = ServerProcess::start(Path::new("/no/such/binary"), spec, None).unwrap_err();
         assert!(error.to_string().starts_with("the reference server:"), "{error}");
+    }
+}
+
+#[cfg(test)]
+mod cores_tests {
+    use super::*;
+
+    #[test]
+    fn generator_and_server_have_a_core_each_or_none_is_assigned() {
+        for (allowed, cores) in [
+            (&[][..], None),
+            (&[3], None),
+            (&[3, 5], Some(Cores { generator: 3, server: 5 })),
+            (&[0, 1, 2], Some(Cores { generator: 0, server: 1 })),
+        ] {
+            assert_eq!(Cores::first_two(allowed), cores, "{allowed:?}");
+        }
     }
 }

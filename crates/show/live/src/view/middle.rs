@@ -9,11 +9,11 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Widget as _};
 
-use super::panel::{BAD, BOLD, DIM, ODD, P50, P99, clock, cut, figure, framed, panel, time};
-use super::{columns, rows};
-use crate::facts::{Difference, StageFacts};
+use super::{
+    BAD, BOLD, DIM, ODD, P50, P99, clock, columns, cut, figure, framed, panel, rows, time,
+};
 use crate::history::{Point, SECONDS, Spread, UpperEnd, parts};
-use crate::model::{Look, Model, Planned, Which};
+use crate::model::{Difference, Look, Model, Planned, StageFacts, Which};
 
 /// Height of the panel of rates, including its frame.
 const RATES: u16 = 7;
@@ -114,7 +114,7 @@ pub(super) fn draw_times(model: &Model, look: Look, area: Rect, buf: &mut Buffer
     if now.ttft.is_some() {
         spans.extend(percentile_spans("  TTFT ", now.ttft));
     }
-    super::panel::lines(&[Line::from(spans)], last, buf);
+    super::panel_lines(&[Line::from(spans)], last, buf);
 }
 
 fn percentile_spans<'a>(name: &str, values: Option<Spread>) -> [Span<'a>; 4] {
@@ -144,7 +144,7 @@ fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let values = p50.iter().chain(&upper).map(|(_, value)| *value);
     let Some((low, high)) = values.clone().reduce(f64::min).zip(values.reduce(f64::max)) else {
         let text = Line::styled("  no request completed yet", DIM);
-        super::panel::lines(&[text], area, buf);
+        super::panel_lines(&[text], area, buf);
         return;
     };
     // At least a factor of two, so that noise does not look like a change.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::over_time::second;
 use super::{Chart, Rows};
-use crate::input::ServerParts;
+use crate::chart::ServerParts;
 
 /// The phases of a request in order.
 const PHASES: [&str; 9] = [

@@ -1,9 +1,10 @@
 //! Rates, shares and volumes: one line per group.
 
-use plimsoll_metrics::{Group, StageInfo};
+use plimsoll_metrics::{Counters, Group, RunSummary, StageInfo};
 
 use super::Labelled;
 use crate::format;
+use crate::screen::Chapter;
 use crate::table::Table;
 
 const HEADINGS: [&str; 13] = [
@@ -75,4 +76,55 @@ fn peak(group: &Group, stages: &[StageInfo]) -> Option<u64> {
 /// Output tokens per second; `None` without any.
 pub(super) fn tokens(group: &Group) -> Option<String> {
     group.token_rate().map(|tokens| format::token_rate(&tokens, format::rate_figure))
+}
+
+// The accounting identity, by stage and by target.
+
+const ACCOUNTING_HEADINGS: [&str; 10] = [
+    "",
+    "scheduled",
+    "= completed",
+    "+ refused",
+    "+ failed",
+    "+ timed out",
+    "+ cancelled",
+    "+ in flight",
+    "+ never sent",
+    "",
+];
+
+pub(super) fn accounting_chapter(summary: &RunSummary) -> Chapter {
+    let mut chapter = Chapter::new("Accounting (in flight: without a response at the end)");
+    let mut table = Table::new(ACCOUNTING_HEADINGS);
+    for group in &summary.results.by_stage {
+        let name = group.stage.as_deref().unwrap_or_default();
+        let label = if group.warmup { format!("{name} (warm-up)") } else { name.to_owned() };
+        table.row(accounting_row(label, &group.counters));
+    }
+    if summary.results.by_target.len() > 1 {
+        for group in &summary.results.by_target {
+            let name = group.target.as_deref().unwrap_or_default();
+            table.row(accounting_row(format!("to {name}"), &group.counters));
+        }
+    }
+    table.row(accounting_row("all".to_owned(), &summary.results.accounting()));
+    chapter.table(&table);
+    chapter
+}
+
+fn accounting_row(label: String, a: &Counters) -> Vec<String> {
+    let terms = [
+        a.scheduled,
+        a.completed,
+        a.rejected,
+        a.failed,
+        a.timed_out,
+        a.cancelled,
+        a.in_flight,
+        a.never_sent,
+    ];
+    let mut cells = vec![label];
+    cells.extend(terms.map(format::count));
+    cells.push(if a.balanced() { String::new() } else { "WRONG".to_owned() });
+    cells
 }

@@ -2,7 +2,7 @@
 
 use super::{Event, SessionState};
 use crate::http2::frame::{self, FrameHeader};
-use crate::http2::settings::SettingChange;
+use crate::http2::session::SettingChange;
 use crate::http2::stream_table::{Lookup, ResponsePhase, StreamKey};
 use crate::http2::{ConnectionError, ErrorCode, Overflow, Overrun, StreamError};
 

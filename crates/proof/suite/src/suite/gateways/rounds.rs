@@ -2,7 +2,7 @@
 
 use plimsoll_knee::Found;
 use plimsoll_report::format::digits;
-use plimsoll_stats::rounds::{Round as Estimate, hartung_knapp};
+use plimsoll_stats::runs::{Round as Estimate, hartung_knapp};
 use plimsoll_stats::student_t::critical_95;
 use plimsoll_versus::{Difference, Figure, Kind, Versus, combine};
 

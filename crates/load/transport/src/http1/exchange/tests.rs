@@ -1,8 +1,9 @@
+use Step::{Close, Receive, Send};
 use plimsoll_measure::{ErrorClass, Nanos};
 use proptest::prelude::*;
 
-use super::*;
 use crate::buffers::EncodedRequest;
+use crate::http1::exchange::*;
 use crate::message::{RequestHead, ResponseHead};
 
 /// Calls of a handler, in virtual milliseconds.
@@ -58,7 +59,6 @@ enum Step<'w> {
     Receive(&'w [u8]),
     Close,
 }
-use Step::{Close, Receive, Send};
 
 const ALL: Step<'static> = Send(usize::MAX);
 
