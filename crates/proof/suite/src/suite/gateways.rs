@@ -36,7 +36,7 @@ struct Subject<'f> {
     entry: &'f Entry,
     facts: GatewayFacts,
     /// Bytes of its image or package, if known.
-    size: Vec<f64>,
+    size: Option<f64>,
     starts_ms: Vec<f64>,
     /// Resident bytes: idle, under load, afterwards; a value for each round.
     memory: [Vec<f64>; 3],
@@ -115,7 +115,7 @@ impl<'f> Bench<'f> {
         let subjects = file.entries.iter().map(|entry| Subject {
             entry,
             facts: GatewayFacts { name: entry.name.clone(), ..GatewayFacts::default() },
-            size: Vec::new(),
+            size: None,
             starts_ms: Vec::new(),
             memory: Default::default(),
             capacities: Vec::new(),
@@ -131,7 +131,7 @@ impl<'f> Bench<'f> {
             let (entry, place) =
                 (subject.entry, place(self.file, runner, authority(&upstream), "0"));
             let size = running::printed(&entry.size, entry, &place);
-            subject.size.extend(size.and_then(|bytes| bytes.parse::<f64>().ok()));
+            subject.size = size.and_then(|bytes| bytes.parse().ok());
             let facts = &mut subject.facts;
             if !self.file.real_names.is_empty() {
                 continue;

@@ -5,7 +5,7 @@ use plimsoll_report::format::digits;
 use plimsoll_stats::rounds::{Round as Estimate, hartung_knapp};
 use plimsoll_versus::{Difference, Figure, Kind, Versus, combine};
 
-use super::figures::{Cell, Limits, Row, Unit};
+use super::figures::{Cell, Row, Unit};
 use super::{Bench, Group, SCENARIOS, Subject};
 use crate::comparison_result::ComparisonResult;
 use crate::target::DIRECT;
@@ -191,19 +191,23 @@ fn resources(bench: &Bench<'_>) -> Vec<Row> {
         ..of_all("capacity", capacities.collect())
     }];
     for (moment, name) in ["memory idle", "memory under load", "memory after"].iter().enumerate() {
-        let cells = bench.subjects.iter().map(|subject| Cell::spread(&subject.memory[moment]));
+        let cells = bench.subjects.iter().map(|subject| Cell::mean(&subject.memory[moment]));
         rows.push(Row { unit: Unit::Bytes, ..of_all(name, cells.collect()) });
     }
-    let starts = bench.subjects.iter().map(|subject| Cell::spread(&subject.starts_ms));
+    let starts = bench.subjects.iter().map(|subject| Cell::mean(&subject.starts_ms));
     rows.push(of_all("cold start", starts.collect()));
-    let sizes = bench.subjects.iter().map(|subject| Cell::spread(&subject.size));
+    let sizes = bench.subjects.iter().map(|subject| subject.size.map_or_else(Cell::default, exact));
     rows.push(Row { unit: Unit::Bytes, ..of_all("size", sizes.collect()) });
     rows
 }
 
+fn exact(value: f64) -> Cell {
+    Cell::new([value; 3])
+}
+
 fn of_all(name: &str, cells: Vec<Cell>) -> Row {
     let (group, name) = ("resources".to_owned(), name.to_owned());
-    Row { group, name, limits: Limits::Range, cells, ..Row::default() }
+    Row { group, name, cells, ..Row::default() }
 }
 
 /// The upstream limits a capacity that is above this share of its own.

@@ -120,9 +120,8 @@ impl Running {
         let limit = Duration::from_secs(entry.ready_seconds);
         let mut last = String::new();
         let ready = poll(limit, POLL_INTERVAL, || {
-            if let Some(status) = self.process.ended() {
-                let code = status.code().map_or_else(String::new, |code| format!(" with {code}"));
-                last = format!("it ended{code}");
+            if self.process.has_ended() {
+                "it ended".clone_into(&mut last);
                 return Some(false);
             }
             match self.ask() {

@@ -146,7 +146,8 @@ impl Entry {
         if self.ready_seconds == 0 {
             self.ready_seconds = READY_SECONDS;
         }
-        self.folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
+        self.folder =
+            std::path::absolute(Path::new(".").join(folder)).map_err(|error| error.to_string())?;
         Ok(self)
     }
 }
