@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from .real_gateways import Process
+from .processes import Process
 from .servers import free_port
 
 NS_PER_S = 1e9

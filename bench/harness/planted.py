@@ -11,7 +11,7 @@ import subprocess
 
 from .chain import Gateway, Load, Mock, Redis, served
 from .places import Core, Quota
-from .real_gateways import die_with_parent
+from .processes import die_with_parent
 
 USERS, TTFT_MS = 16, 5
 SERVERS, GENERATOR = Core(0), Core(1)

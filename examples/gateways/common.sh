@@ -1,19 +1,10 @@
-# What the `install` and `start` scripts of this folder share. They source it; it does nothing by itself.
-#
-#   install   makes the gateway available and prints its version; what is there already is kept
-#   start     runs it in the foreground, on 127.0.0.1:$PORT in front of 127.0.0.1:$UPSTREAM_PORT
-#
-# Variables, all but the ports with a default:
-#   PORT, UPSTREAM_PORT   where the gateway listens, and the provider behind it
-#   WORKERS               worker threads or processes (1)
-#   RUN                   folder for the configuration with its placeholders filled in (a new temporary one)
-#   GATEWAYS              folder for what is installed (target/gateways)
+# What the `install` scripts of this folder share. They source it; it does nothing by itself. `install` makes the gateway
+# available in target/gateways ($GATEWAYS) and prints its version; what is there already is kept.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 name=$(basename "$here")
 installed=${GATEWAYS:-$here/../../../target/gateways}/$name
-export WORKERS=${WORKERS:-1}
 
 fail() {
     echo "$name: $*" >&2
@@ -92,14 +83,4 @@ from_go() {
     command -v go >/dev/null || fail "go is not on the PATH"
     GOBIN=$(realpath "$installed")/bin CGO_ENABLED=0 go install "$(cat "$here/module")" >&2 || fail "go cannot build it"
     note_installed module
-}
-
-# fill FILE: writes the configuration with its placeholders filled in, and prints its path.
-fill() {
-    : "${PORT:?is not set}" "${UPSTREAM_PORT:?is not set}"
-    RUN=${RUN:-$(mktemp --directory)}
-    mkdir -p "$RUN"
-    sed -e "s|[$]{PORT}|$PORT|g; s|[$]{UPSTREAM_PORT}|$UPSTREAM_PORT|g; s|[$]{WORKERS}|$WORKERS|g; s|[$]{RUN}|$RUN|g" \
-        "$here/$1" >"$RUN/$name-$1"
-    echo "$RUN/$name-$1"
 }

@@ -12,8 +12,8 @@ use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
 use plimsoll_suite::{
-    Accepted, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, SuiteTarget, become_child,
-    beside, layer_part, prometheus,
+    Accepted, GatewaysFile, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, SuiteTarget,
+    become_child, beside, layer_part, prometheus, supervise,
 };
 
 use crate::command::suite_page;
@@ -53,6 +53,14 @@ pub(crate) enum SuiteCommand {
     /// defaults of --duration, --concurrency and --port.
     #[command(after_help = AFTER)]
     Baseline(Flags),
+    /// Start gateways of any project in front of the same upstream, and measure the overhead, the
+    /// capacity, the CPU time, the memory and the cold start of each
+    ///
+    /// FILE lists the gateways: how each is started, and what belongs to it. Gateways run one at a
+    /// time, in a random order, and are started again in every round. The guide
+    /// docs/gateways.md describes the file; examples/gateways/gateways.yaml has ready entries.
+    #[command(after_help = AFTER)]
+    Gateways(GatewaysFlags),
     /// Measure the cost of each gateway layer and of all together, of cache, streams, request log
     /// and stores
     #[command(after_help = AFTER)]
@@ -146,14 +154,49 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     #[arg(help_heading = "Load")]
     passes: Option<u32>,
-    /// Earlier suite.json to compare with: fail if throughput dropped by more than 20 % on the same
-    /// hardware
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(help_heading = "Output")]
-    against: Option<PathBuf>,
     /// Also compute the number of instances for this many requests per second; not with `agents`
     #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = "Output")]
     size_for: Option<f64>,
+    #[command(flatten)]
+    output: SuiteOutputFlags,
+}
+
+/// The flags of `suite gateways`.
+#[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
+pub(crate) struct GatewaysFlags {
+    /// The gateways and the loads, as YAML
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// Measure only these gateways of the file
+    #[arg(value_name = "GATEWAY")]
+    only: Vec<String>,
+    /// Run all gateways at the same time and send them the same requests at the same moments
+    #[arg(long, help_heading = "Load")]
+    together: bool,
+    /// Make few and short loads without a search for the capacity, to see that everything works
+    #[arg(long, help_heading = "Load")]
+    short: bool,
+    /// Seed of the order of the gateways in each round [default: the file's, or a random one]
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    seed: Option<u64>,
+    /// Replace the names of the gateways by letters, and leave out versions, commands and
+    /// configurations; names.txt lists the names
+    #[arg(long, help_heading = "Output")]
+    anonymize: bool,
+    #[command(flatten)]
+    output: SuiteOutputFlags,
+}
+
+/// The flags of all suites for their results.
+#[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
+struct SuiteOutputFlags {
+    /// Earlier suite.json to compare with: fail if throughput dropped by more than 20 % on the same
+    /// hardware; with `gateways`, if a figure of a gateway is worse
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = "Output")]
+    against: Option<PathBuf>,
     /// Say something of the environment, for the report: its region, instance, cost (repeatable)
     #[arg(long = "note", value_name = "KEY=VALUE", value_parser = parse_note)]
     #[arg(help_heading = "Output")]
@@ -202,6 +245,9 @@ pub(crate) struct ChildFlags {
     /// Program to run instead of this one
     #[arg(long)]
     program: Option<PathBuf>,
+    /// Run a shell command, and end everything that it starts
+    #[arg(long)]
+    supervise: bool,
     /// Arguments of the program
     #[arg(last = true)]
     args: Vec<String>,
@@ -212,25 +258,59 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     let (suite, flags) = match command {
         SuiteCommand::Agents(flags) => (Suite::Agents, flags),
         SuiteCommand::Baseline(flags) => (Suite::Baseline, flags),
+        SuiteCommand::Gateways(flags) => return run_gateways(flags),
         SuiteCommand::Layers(flags) => (Suite::Layers, flags),
         SuiteCommand::Policy(flags) => (Suite::Policy, flags),
         SuiteCommand::Quick(flags) => (Suite::Quick, flags),
         SuiteCommand::Tiers(flags) => (Suite::Tiers, flags),
         SuiteCommand::Beside(flags) => return print_beside(flags),
         SuiteCommand::Child(flags) => {
+            if flags.supervise {
+                supervise(flags.core, &flags.args.join(" ")).map_err(suite_error)?;
+                return Ok(Exit::Pass);
+            }
             let program = flags.program.as_deref();
             return Err(become_child(flags.core, program, &flags.args).into());
         }
     };
-    let fd_limit = FdLimit::raise();
     let variables = EnvDefaults::read(suite, |name| env::var(name).ok())?;
+    carry_out(suite, &flags.output, |common| flags.options(&variables, common))
+}
+
+fn run_gateways(flags: &GatewaysFlags) -> Result<Exit> {
+    let file = GatewaysFile::read(&flags.file, &flags.only).map_err(suite_error)?;
+    let mut file = if flags.short { file.shortened() } else { file };
+    file.together |= flags.together;
+    file.seed = flags.seed.or(file.seed);
+    carry_out(Suite::Gateways, &flags.output, |common| {
+        let mut command = shown_command(env::args());
+        if flags.anonymize {
+            let names = file.anonymize(&common.started);
+            std::fs::write(common.folder.join("names.txt"), names)?;
+            "plimsoll suite gateways".clone_into(&mut command);
+        }
+        let copy = common.folder.join("gateways.yaml");
+        if !flags.anonymize {
+            std::fs::copy(&flags.file, copy)?;
+        }
+        Ok(SuiteOptions { gateways: Some(file), short: flags.short, command, ..common })
+    })
+}
+
+/// Runs a suite with the options that `complete` makes of the common ones.
+fn carry_out(
+    suite: Suite,
+    flags: &SuiteOutputFlags,
+    complete: impl FnOnce(SuiteOptions) -> Result<SuiteOptions>,
+) -> Result<Exit> {
+    let fd_limit = FdLimit::raise();
     let status = StatusOutput::open(flags.progress.ui());
     let export = Export::open(flags.export(), &status)?;
     let started = utc_compact(unix_nanos());
     let output = RunDirOptions { out: flags.out.clone(), rows: None, page: !flags.no_html };
     let name = format!("suite-{}", suite.name());
     let mut run_dir = RunDir::create(&output, &started, &name)?;
-    let options = flags.options(&variables, &run_dir, fd_limit, started)?;
+    let options = complete(flags.options(&run_dir, fd_limit, started)?)?;
     let control = Control::new();
     let interrupt = control.clone();
     signal::on_run_signal(move |signal| {
@@ -329,21 +409,36 @@ pub(super) fn text_of(report: &Report) -> String {
 /// Width of the report in characters: its tables are wider than the tables of a single run.
 const WIDTH: usize = 140;
 
-impl Flags {
+impl SuiteOutputFlags {
     /// Metrics that are served during the suite and pushed at its end.
     fn export(&self) -> ExportOptions {
         ExportOptions { push: self.push.push_metrics.clone(), ..self.serve.options() }
     }
 
+    /// The options that every suite has.
     fn options(
         &self,
-        variables: &EnvDefaults,
         run_dir: &RunDir,
         fd_limit: Option<FdLimit>,
         started: String,
     ) -> Result<SuiteOptions> {
         Ok(SuiteOptions {
             exe: env::current_exe()?,
+            notes: self.notes.clone(),
+            machine: place::lines(),
+            folder: std::path::absolute(run_dir.path())?,
+            environment: environment::read(fd_limit),
+            calibration: last_calibration(),
+            against: self.against.clone(),
+            started,
+            ..SuiteOptions::default()
+        })
+    }
+}
+
+impl Flags {
+    fn options(&self, variables: &EnvDefaults, common: SuiteOptions) -> Result<SuiteOptions> {
+        Ok(SuiteOptions {
             targets: self
                 .targets(variables)?
                 .iter()
@@ -360,17 +455,12 @@ impl Flags {
             port: self.port.or_else(|| variables.port.filter(|_| self.targets.is_empty())),
             threads: self.threads,
             only: self.only.clone(),
-            notes: self.notes.iter().cloned().chain(given(&self.targets)?).collect(),
-            machine: place::lines(),
+            notes: common.notes.iter().cloned().chain(given(&self.targets)?).collect(),
             client_id: variables.client_id.clone(),
-            folder: std::path::absolute(run_dir.path())?,
-            environment: environment::read(fd_limit),
-            calibration: last_calibration(),
-            against: self.against.clone(),
             knee_budget: self.knee_budget,
             size_for: self.size_for,
             command: variables.before(&shown_command(env::args())),
-            started,
+            ..common
         })
     }
 
@@ -400,7 +490,7 @@ impl Flags {
             ("--model", self.model.is_some()),
             ("--insecure", self.insecure),
             ("--http2", self.http2),
-            ("--allow-missing", self.allow_missing),
+            ("--allow-missing", self.output.allow_missing),
         ]
         .into_iter()
         .find_map(|(flag, is_given)| is_given.then_some(flag))

@@ -52,6 +52,7 @@ mod smoke;
 mod statuses;
 mod streams;
 mod suite;
+mod suite_gateways;
 mod suite_targets;
 mod support;
 mod terminal;

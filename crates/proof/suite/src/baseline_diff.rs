@@ -111,7 +111,7 @@ fn busy_host(before: &MeasurementResult, now: &MeasurementResult) -> Option<Stri
 }
 
 /// Why two results cannot be compared; `None` if they can.
-fn difference(old: &Report, new: &Report) -> Option<String> {
+pub(crate) fn difference(old: &Report, new: &Report) -> Option<String> {
     let machines = of_machines(&old.environment, &new.environment);
     if !machines.is_empty() {
         let words: Vec<_> = machines.iter().map(Difference::words).collect();

@@ -1,16 +1,22 @@
 //! A gateway or provider in a separate process, which ends with the suite whatever happens.
 
 use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
+use plimsoll_engine::process_family;
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
+use plimsoll_runner::ChildProcess;
 use plimsoll_runner::affinity::pin_current_thread;
-use plimsoll_runner::{ChildProcess, time};
+use plimsoll_runner::time::poll;
 
 use crate::error::SuiteError;
 use crate::http_get::{HttpResponse, get};
@@ -88,7 +94,7 @@ impl Child {
         self.address = address(&first)
             .ok_or_else(|| format!("its first line is `{first}`, without an address"))?;
         let mut why = String::new();
-        let ready = time::poll(READY_TIMEOUT, POLL_INTERVAL, || {
+        let ready = poll(READY_TIMEOUT, POLL_INTERVAL, || {
             why = match get(&self.address, path, READY_TIMEOUT) {
                 // A 401 for the missing key shows that the server is ready. Status 0 does too: the
                 // server speaks TLS, which this client does not support.
@@ -155,10 +161,66 @@ pub fn become_child(core: Option<usize>, program: Option<&Path>, args: &[String]
     let prepared = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
         .and_then(|()| core.map_or(Ok(()), |core| pin_current_thread(&[core])));
     let source = prepared
-        .map_err(std::io::Error::from)
+        .map_err(io::Error::from)
         .and_then(|()| program.map_or_else(std::env::current_exe, |program| Ok(program.to_owned())))
         .map_or_else(|error| error, |exe| Command::new(exe).args(args).exec());
     SuiteError::System { what: format!("start {}", args.join(" ")), source }
+}
+
+/// Time between two looks of a supervisor, which must not take time from the gateway.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// Time limit for a program and everything that it started to end by itself.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Runs a shell command until it ends or standard input is closed, and ends every process that it
+/// started: a gateway may have workers that leave its process group or outlive it. The first line
+/// on standard output is the id of its process; its own output goes to standard error.
+///
+/// # Errors
+/// It cannot be started.
+pub fn supervise(core: Option<usize>, shell_command: &str) -> Result<(), SuiteError> {
+    let cannot = || SuiteError::system("start the command");
+    let own = |error: nix::errno::Errno| cannot()(error.into());
+    nix::sys::prctl::set_child_subreaper(true).map_err(own)?;
+    core.map_or(Ok(()), |core| pin_current_thread(&[core])).map_err(own)?;
+    let output = io::stderr().as_fd().try_clone_to_owned().map_err(cannot())?;
+    let mut command = Command::new("sh");
+    command.args(["-c", shell_command]).stdin(Stdio::null()).stdout(output).process_group(0);
+    let mut process = ChildProcess::spawn(&mut command).map_err(cannot())?;
+    writeln!(io::stdout(), "{}", process.pid()).map_err(cannot())?;
+    let (closed, input) = channel();
+    std::thread::spawn(move || {
+        // Nothing is written to it: it ends with the suite.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        let _ = closed.send(());
+    });
+    let mut status = None;
+    while input.recv_timeout(LOOK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        status = status.or_else(|| process.ended());
+        // A gateway may put itself into the background.
+        if status.is_some() && descendants().is_empty() {
+            break;
+        }
+    }
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        // This fails for a process that has ended meanwhile.
+        for pid in descendants() {
+            let _ = kill(pid, signal);
+        }
+        if poll(END_TIMEOUT, POLL_INTERVAL, || descendants().is_empty().then_some(())).is_some() {
+            break;
+        }
+    }
+    status.map_or(Ok(()), |status| writeln!(io::stderr(), "{status}")).map_err(cannot())
+}
+
+/// The living descendants of this process, which adopts orphans; those that have ended are waited
+/// for.
+fn descendants() -> Vec<Pid> {
+    while waitpid(None, Some(WaitPidFlag::WNOHANG)).is_ok_and(|ended| ended.pid().is_some()) {}
+    let own = std::process::id();
+    let pids = process_family(own).into_keys().filter(|pid| *pid != own);
+    pids.filter_map(|pid| i32::try_from(pid).ok()).map(Pid::from_raw).collect()
 }
 
 /// `HOST:PORT` of `listening on http://HOST:PORT ...`.
@@ -168,7 +230,7 @@ fn address(line: &str) -> Option<String> {
 }
 
 /// The last lines that a process wrote to its log.
-fn last_lines(log: &Path) -> String {
+pub(crate) fn last_lines(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let mut lines: Vec<_> = text.lines().rev().take(3).collect();
     lines.reverse();

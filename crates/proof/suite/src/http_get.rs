@@ -18,7 +18,8 @@ pub(crate) fn get(address: &str, path: &str, timeout: Duration) -> io::Result<Ht
     request(address, path, &[], None, timeout)
 }
 
-/// The same with further headers, `NAME: VALUE`; with a body of JSON it is a `POST`.
+/// The same with further headers, `NAME: VALUE`; with a body of JSON it is a `POST`, by HTTP/1.1,
+/// because some gateways reject HTTP/1.0.
 pub(crate) fn request(
     address: &str,
     path: &str,
@@ -27,13 +28,14 @@ pub(crate) fn request(
     timeout: Duration,
 ) -> io::Result<HttpResponse> {
     let headers: String = headers.iter().map(|header| header.clone() + "\r\n").collect();
-    let (method, content) = body.map_or(("GET", String::new()), |body| {
-        let length = body.len();
-        ("POST", format!("content-type: application/json\r\ncontent-length: {length}\r\n"))
+    let (method, version, content) = body.map_or(("GET", "1.0", String::new()), |body| {
+        let length = format!("content-length: {}\r\nconnection: close\r\n", body.len());
+        ("POST", "1.1", format!("content-type: application/json\r\n{length}"))
     });
     let body = body.unwrap_or_default();
-    let request =
-        format!("{method} {path} HTTP/1.0\r\nhost: {address}\r\n{headers}{content}\r\n{body}");
+    let request = format!(
+        "{method} {path} HTTP/{version}\r\nhost: {address}\r\n{headers}{content}\r\n{body}"
+    );
     let addresses = address.to_socket_addrs()?.next();
     let address = addresses.ok_or_else(|| io::Error::other("the name has no address"))?;
     let mut stream = TcpStream::connect_timeout(&address, timeout)?;

@@ -42,7 +42,7 @@ mod target_probe;
 
 pub use beside::beside;
 pub use bound::BoundResult;
-pub use child::become_child;
+pub use child::{become_child, supervise};
 pub use comparison_result::ComparisonResult;
 pub use cores::Cores;
 pub use error::SuiteError;
@@ -53,7 +53,7 @@ pub use prometheus::prometheus;
 pub use report::{Accepted, Report, SCHEMA, Section, SuiteOutcome};
 pub use result::{BusyShares, ERROR_GATE, Figures, MeasurementResult, Unusable};
 pub use sizing::HEADROOM;
-pub use suite::{Suite, layer_part};
+pub use suite::{GatewaysFile, GatewaysResult, Suite, layer_part};
 pub use target::SuiteTarget;
 
 #[cfg(test)]

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, Environment};
 
+use crate::suite::GatewaysFile;
 use crate::target::SuiteTarget;
 
 /// The user's choices.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SuiteOptions {
     /// The `plimsoll` binary, which also runs as gateway and provider.
     pub exe: PathBuf,
     /// The user's gateways, in place of the reference gateway.
     pub targets: Vec<SuiteTarget>,
+    /// The gateways of `suite gateways`.
+    pub gateways: Option<GatewaysFile>,
     /// The upstream, which they are measured against.
     pub direct: Option<SuiteTarget>,
     /// Short measurements: the whole suite within three minutes or so on two cores.

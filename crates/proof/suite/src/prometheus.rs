@@ -235,6 +235,7 @@ mod tests {
                 MeasurementResult { label: "none".to_owned(), ..MeasurementResult::default() },
             ],
             comparisons: vec![failed_comparison()],
+            gateways: None,
             knees: Vec::new(),
             sections: Vec::new(),
             findings: Vec::new(),

@@ -20,6 +20,7 @@ use crate::finding::{self, Finding, Tone};
 use crate::knee_result::KneeResult;
 use crate::options::SuiteOptions;
 use crate::result::{MeasurementResult, Unusable};
+use crate::suite::GatewaysResult;
 
 /// Version of the layout of `suite.json`.
 pub const SCHEMA: &str = "plimsoll.suite/2";
@@ -118,6 +119,9 @@ pub struct Report {
     /// Every knee that was searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knees: Vec<KneeResult>,
+    /// Figures of each gateway; of `gateways` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateways: Option<GatewaysResult>,
     /// The tables.
     pub sections: Vec<Section>,
     /// Sentences that follow from the figures.
@@ -201,6 +205,7 @@ impl Report {
     /// Whether the report has no measurement.
     pub(crate) fn is_empty(&self) -> bool {
         self.measurements.iter().all(|result| result.passes.is_empty())
+            && self.comparisons.iter().all(|result| result.versus.is_none())
     }
 
     /// Whether some of the measurements are half of all or more.
@@ -265,7 +270,8 @@ impl Report {
             let Judgement::Inconclusive(why) = &bound.judgement else { return None };
             (!whys.contains(why)).then(|| (&*bound.what, why.clone()))
         });
-        let nothing = self.measurements.is_empty().then(|| "nothing could be measured".to_owned());
+        let nothing = self.measurements.is_empty() && self.comparisons.is_empty();
+        let nothing = nothing.then(|| "nothing could be measured".to_owned());
         let missing = self.missing.iter().map(|what| format!("{LEFT_OUT}{what}"));
         let busy = finding::busy_host(&self.measurements);
         let unusable = finding::unusable(&self.measurements);
@@ -297,6 +303,9 @@ pub(crate) fn distinct<T: ToString>(values: impl Iterator<Item = T>) -> Vec<Stri
 
 /// The command and the settings of the loads.
 fn settings(suite: &str) -> String {
+    if suite == "gateways" {
+        return "settings: the loads of the file".to_owned();
+    }
     let variables = match suite {
         "baseline" => ", AZ_LOAD_DURATION_SECS, AZ_LOAD_CONCURRENCY, AZ_LOAD_PORT",
         "policy" => ", AXONFLOW_ENDPOINT, AXONFLOW_CLIENT_ID",
@@ -404,6 +413,7 @@ impl Report {
             known_value("CPU", cores),
             known_value("memory", e.memory_bytes.map(|size| bytes(size as f64))),
             known_value("OS", e.kernel.clone()),
+            known_value("governor", e.cpu_governor.clone()),
             known_value("load average", load),
             known_value("steal", steal),
             known_value("tool", build.or(Some(tool))),
@@ -443,6 +453,7 @@ mod tests {
             measurements: results,
             comparisons: Vec::new(),
             knees: Vec::new(),
+            gateways: None,
             sections: Vec::new(),
             findings: Vec::new(),
             bounds,

@@ -317,6 +317,14 @@ fn without_passes(measurement: &Measurement) -> MeasurementResult {
     }
 }
 
+/// Whether the targets of a comparison are loaded alone for some of the time, to see whether they
+/// disturb each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alone {
+    Never,
+    Sometimes,
+}
+
 /// The judge's result, and the files with all details.
 type Judged = (Versus, Vec<String>);
 
@@ -332,7 +340,7 @@ impl SuiteRunner<'_> {
         if self.is_interrupted() {
             return ComparisonResult { label: request.label, ..ComparisonResult::default() };
         }
-        let compared = self.carry_out(&request, targets, variants);
+        let compared = self.carry_out(&request, targets, self.alone(), variants);
         let judged = compared.and_then(|compared| self.judged(&request.label, &compared));
         self.add_comparison(&request.label, judged.map_err(|error| error.to_string()))
     }
@@ -361,16 +369,20 @@ impl SuiteRunner<'_> {
         result
     }
 
-    /// Loads the targets of a comparison. If they are `variants` of the first one, each is compared
-    /// with it alone.
+    /// A short suite has no time to see whether targets disturb each other.
+    const fn alone(&self) -> Alone {
+        if self.options.short { Alone::Never } else { Alone::Sometimes }
+    }
+
+    /// Loads the targets of a comparison. If they are `variants` of the first one, each is compared with it alone.
     fn carry_out(
         &mut self,
         request: &Measurement,
         targets: &[(String, SuiteTarget)],
+        alone: Alone,
         variants: bool,
     ) -> Result<Compared, SuiteError> {
-        // A short suite has no time to see whether targets disturb each other.
-        let settings: &[&str] = if self.options.short { &["versus.alone=0s"] } else { &[] };
+        let settings: &[&str] = if alone == Alone::Never { &["versus.alone=0s"] } else { &[] };
         let plan = request.comparison_plan(targets, settings)?;
         self.host.announce(&request.label);
         let processes = targets.iter().map(|(name, target)| (&**name, target.gateway_pid));
@@ -441,6 +453,7 @@ impl SuiteRunner<'_> {
     fn setup(&self) -> Vec<(String, String)> {
         let options = self.options;
         let targets = match &*options.targets {
+            [] if options.gateways.is_some() => Vec::new(),
             [] => vec![(UNDER_TEST, reference())],
             [target] => vec![(UNDER_TEST, target.shown_url())],
             targets => targets.iter().map(|target| (&*target.name, target.shown_url())).collect(),

@@ -8,7 +8,7 @@ mod certificate;
 pub(crate) mod columns;
 mod gateways;
 mod layers;
-mod own_server;
+pub(crate) mod own_server;
 mod policy;
 mod quick;
 mod settings;
@@ -19,6 +19,7 @@ mod tiers;
 use std::path::Path;
 use std::time::Duration;
 
+pub use gateways::{GatewaysFile, GatewaysResult};
 pub use layers::layer_part;
 use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
@@ -47,6 +48,8 @@ pub enum Suite {
     Agents,
     /// The cheap endpoints of a gateway, under few and many clients.
     Baseline,
+    /// Gateways of any project in front of the same upstream.
+    Gateways,
     /// A layered gateway: each layer's cost, the full stack, cache, streams, log, stores.
     Layers,
     /// A policy gateway: rising rates, cold and warm, every policy decision checked.
@@ -74,6 +77,7 @@ impl Suite {
         let (name, usual_port, sizes, run): (_, _, _, fn(&mut SuiteRunner<'_>) -> _) = match self {
             Self::Agents => ("agents", None, sizes, agents::run),
             Self::Baseline => ("baseline", Some(18_800), sizes, baseline::run),
+            Self::Gateways => ("gateways", None, sizes, gateways::run),
             Self::Layers => ("layers", None, "Replicas for a rate, per service", layers::run),
             Self::Policy => ("policy", None, "Nodes for a rate", policy::run),
             Self::Quick => {
@@ -130,7 +134,12 @@ impl Suite {
         let mut report = runner.finish(sizes);
         remove_rows(&options.folder);
         if let Some(old) = &old {
-            let (section, bounds) = baseline_diff::compare(old, &report);
+            let (section, bounds) = if self == Self::Gateways {
+                let other = baseline_diff::difference(old, &report);
+                gateways::against(old, &report, other.as_deref())
+            } else {
+                baseline_diff::compare(old, &report)
+            };
             report.sections.push(section);
             report.bounds.extend(bounds);
         }

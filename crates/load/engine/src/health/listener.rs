@@ -73,6 +73,19 @@ pub fn listener(port: u16) -> Result<u32, ListenerError> {
     }
 }
 
+/// The TCP ports on which any of these processes listens.
+pub fn ports_of(pids: impl IntoIterator<Item = u32>) -> BTreeSet<u16> {
+    let listening = sockets().filter(|socket| socket.state == TcpState::Listen);
+    let ports: BTreeMap<u64, u16> =
+        listening.map(|socket| (socket.inode, socket.local_address.port())).collect();
+    let descriptors = pids.into_iter().filter_map(process).filter_map(|own| own.fd().ok());
+    let sockets = descriptors.flatten().flatten().filter_map(|fd| match fd.target {
+        FDTarget::Socket(inode) => ports.get(&inode).copied(),
+        _ => None,
+    });
+    sockets.collect()
+}
+
 /// Programs that publish ports of containers: their use says nothing of the server.
 const FORWARDERS: [&str; 5] = ["docker-proxy", "rootlessport", "slirp4netns", "pasta", "conmon"];
 

@@ -57,6 +57,12 @@ impl ProcessStat {
     }
 }
 
+/// A process and its descendants, as far as they are alive.
+pub fn process_family(pid: u32) -> BTreeMap<u32, ProcessStat> {
+    let members = ProcessStat::read(pid).map(|stat| (pid, stat)).into_iter().collect();
+    ProcessTree { members, descendants: true, kept: Nanos::ZERO }.find()
+}
+
 /// CPU time and memory of a tree of processes up to now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TreeUse {

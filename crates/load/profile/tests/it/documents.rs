@@ -56,33 +56,6 @@ fn each_example_runs_as_it_is() {
     }
 }
 
-/// The entries of `targets` in the gateways' READMEs, together in their profile.
-#[test]
-fn the_gateways_of_the_examples_are_the_targets_of_one_comparison() {
-    let folder = root().join("examples/gateways");
-    let entries = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut gateways: Vec<_> = entries.filter(|path| path.is_dir()).collect();
-    gateways.sort();
-    let mut text = page("examples/gateways/profile.yaml");
-    text += "targets:\n  - {name: direct, url: 'http://127.0.0.1:9000', role: direct}\n";
-    for gateway in &gateways {
-        let readme = fs::read_to_string(gateway.join("README.md")).unwrap();
-        let found = between(&readme, "```yaml\ntargets:\n", "```");
-        assert_eq!(found.len(), 1, "{}", gateway.display());
-        text += found[0];
-    }
-    let profile = Profile::new(Path::new("gateways.yaml"), text.into_bytes());
-    let plan = load(&profile, &EnvVars::default(), &Overrides::default(), Purpose::Versus).unwrap();
-    let names: Vec<_> = plan.targets.iter().skip(1).map(|target| target.name.as_str()).collect();
-    let folders: Vec<_> = gateways.iter().map(|path| path.file_name().unwrap()).collect();
-    assert_eq!(names, folders, "named like their folders");
-    assert_eq!(names.len(), 8);
-    // Each listens on, and is monitored by, its own port.
-    let ports: std::collections::BTreeSet<_> =
-        plan.targets.iter().map(|target| &target.watch).collect();
-    assert_eq!(ports.len(), 8 + 1, "none of the provider: {ports:?}");
-}
-
 #[test]
 fn each_profile_and_part_of_one_in_the_guides_is_accepted() {
     let mut blocks = 0;

@@ -1,7 +1,11 @@
 //! Loads and comparisons of several scenarios at once, with a result for each of them.
 
-use super::{Pass, SuiteRunner, without_passes};
+use plimsoll_runner::facts;
+use plimsoll_versus::{Versus, judge};
+
+use super::{Alone, Pass, SuiteRunner, without_passes};
 use crate::comparison_result::ComparisonResult;
+use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::host::Compared;
 use crate::measurement::Measurement;
@@ -58,7 +62,8 @@ impl SuiteRunner<'_> {
         if self.is_interrupted() {
             return Vec::new();
         }
-        let compared = self.carry_out(request, targets, false).map_err(|error| error.to_string());
+        let compared = self.carry_out(request, targets, self.alone(), false);
+        let compared = compared.map_err(|error| error.to_string());
         let mut results = Vec::new();
         for part in parts {
             let judged = compared.as_ref().map_err(Clone::clone).and_then(|compared| {
@@ -68,6 +73,28 @@ impl SuiteRunner<'_> {
             results.push(self.add_comparison(&part.label, judged));
         }
         results
+    }
+}
+
+impl SuiteRunner<'_> {
+    /// Carries out one of several rounds of a comparison: the judgement of all requests and of each
+    /// scenario, and the files. The report gets it when all rounds are known.
+    pub(crate) fn compare_round(
+        &mut self,
+        request: &Measurement,
+        targets: &[(String, SuiteTarget)],
+        scenarios: &[&str],
+    ) -> Result<(Vec<Versus>, Vec<String>), SuiteError> {
+        let alone = if targets.len() > 2 { self.alone() } else { Alone::Never };
+        let compared = self.carry_out(request, targets, alone, false)?;
+        let (whole, files) = self.judged(&request.label, &compared)?;
+        let parts = scenarios.iter().map(|scenario| {
+            let own = scenario_of(&compared, scenario);
+            let mut versus = judge(&own.facts, &own.blocks);
+            facts::take_over(&own.summary, &mut versus);
+            versus
+        });
+        Ok((std::iter::once(whole).chain(parts).collect(), files))
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn start(
 }
 
 /// A port that was free a moment ago, for a server that cannot choose one itself.
-pub(super) fn free_port() -> Result<u16, String> {
+pub(crate) fn free_port() -> Result<u16, String> {
     let listener = TcpListener::bind(("127.0.0.1", 0));
     let address = listener.and_then(|listener| listener.local_addr());
     address.map(|address| address.port()).map_err(|_| "no free port for it".to_owned())

@@ -5,33 +5,14 @@ mod planned_host;
 mod planted;
 
 use super::*;
-use plimsoll_metrics::Environment;
 
 fn options(short: bool, duration: Option<Nanos>) -> SuiteOptions {
     SuiteOptions {
         exe: "plimsoll".into(),
-        targets: Vec::new(),
-        direct: None,
         short,
         duration,
-        warmup: None,
-        just_started: false,
-        clients: None,
-        passes: None,
-        port: None,
-        threads: None,
-        only: Vec::new(),
-        notes: Vec::new(),
-        machine: Vec::new(),
-        client_id: None,
         folder: ".".into(),
-        environment: Environment::default(),
-        calibration: None,
-        against: None,
-        knee_budget: None,
-        size_for: None,
-        command: String::new(),
-        started: String::new(),
+        ..SuiteOptions::default()
     }
 }
 

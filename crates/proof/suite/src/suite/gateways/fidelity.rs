@@ -76,6 +76,10 @@ pub(crate) enum State {
 }
 
 impl State {
+    pub(crate) const fn is_change(self) -> bool {
+        matches!(self, Self::Changed)
+    }
+
     pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::Kept => "kept",

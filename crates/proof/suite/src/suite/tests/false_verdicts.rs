@@ -5,7 +5,6 @@ use std::path::Path;
 
 use plimsoll_engine::Control;
 use plimsoll_measure::{ErrorClass, Nanos, Outcome};
-use plimsoll_metrics::Environment;
 use plimsoll_report::table::Layout;
 
 use super::super::Suite;
@@ -42,27 +41,11 @@ fn options(folder: &Path, target: bool) -> SuiteOptions {
     SuiteOptions {
         exe: "plimsoll".into(),
         targets: Vec::from_iter(target),
-        direct: None,
         short: true,
-        duration: None,
-        warmup: None,
-        just_started: false,
-        clients: None,
-        passes: None,
-        threads: None,
-        only: Vec::new(),
-        notes: Vec::new(),
-        machine: Vec::new(),
-        client_id: None,
-        port: None,
         folder: folder.to_owned(),
-        environment: Environment::default(),
-        calibration: None,
-        against: None,
-        knee_budget: None,
-        size_for: None,
         command: "plimsoll suite".to_owned(),
         started: "S".to_owned(),
+        ..SuiteOptions::default()
     }
 }
 

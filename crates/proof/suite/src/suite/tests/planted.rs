@@ -6,7 +6,6 @@ use std::path::Path;
 use plimsoll_engine::Control;
 use plimsoll_knee::KneeReport;
 use plimsoll_measure::{Nanos, Outcome};
-use plimsoll_metrics::Environment;
 
 use super::super::Suite;
 use super::planned_host::PlannedHost;
@@ -33,25 +32,11 @@ fn options(folder: &Path, targets: &[&str], direct: bool) -> SuiteOptions {
         targets: targets.iter().map(|name| user(name)).collect(),
         direct: direct.then(|| user("direct")),
         short: true,
-        duration: None,
-        warmup: None,
-        just_started: false,
-        clients: None,
         passes: Some(1),
-        threads: None,
-        only: Vec::new(),
-        notes: Vec::new(),
-        machine: Vec::new(),
-        client_id: None,
-        port: None,
         folder: folder.to_owned(),
-        environment: Environment::default(),
-        calibration: None,
-        against: None,
-        knee_budget: None,
-        size_for: None,
         command: "plimsoll suite".to_owned(),
         started: "S".to_owned(),
+        ..SuiteOptions::default()
     }
 }
 

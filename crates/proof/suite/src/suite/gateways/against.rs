@@ -1,0 +1,104 @@
+//! Gateways against an earlier result of theirs: better, worse or not told apart, row by row.
+
+use std::cmp::Ordering;
+
+use plimsoll_metrics::Judgement;
+use plimsoll_report::table::Table;
+
+use super::GatewaysResult;
+use super::fidelity::State;
+use crate::bound::BoundResult;
+use crate::report::{Report, Section};
+
+/// Compares each figure with its predecessor: a table, and a bound for each gateway, which fails if
+/// any of its figures is worse. `other` is why the machines cannot be compared.
+pub(in crate::suite) fn against(
+    old: &Report,
+    new: &Report,
+    other: Option<&str>,
+) -> (Section, Vec<BoundResult>) {
+    let empty = GatewaysResult::default();
+    let [then, now] = [old, new].map(|report| report.gateways.as_ref().unwrap_or(&empty));
+    let mut found = Vec::new();
+    for row in &now.rows {
+        let same = then.rows.iter().find(|old| (&old.group, &old.name) == (&row.group, &row.name));
+        for (at, gateway) in now.gateways.iter().enumerate() {
+            let before = then.gateways.iter().position(|old| old.name == gateway.name);
+            let cells = same.zip(before).and_then(|(same, before)| same.cells.get(before));
+            found.extend(cells.zip(row.cells.get(at)).map(|cells| (row, at, cells)));
+        }
+    }
+    let among = found.len();
+    let judged = found.into_iter().map(|(row, at, (before, cell))| {
+        let order = row.told_apart(cell, before, among).filter(|_| other.is_none());
+        let cells = [
+            now.gateways[at].name.clone(),
+            format!("{}, {}", row.name, row.group),
+            row.text(before),
+            row.text(cell),
+            word(order).to_owned(),
+        ];
+        (order, cells)
+    });
+    let mut judged: Vec<_> = judged.chain(fidelity(then, now, other)).collect();
+    // Worse first, then better, then the rest.
+    judged.sort_by_key(|(order, _)| match order {
+        Some(Ordering::Greater) => 0,
+        Some(_) => 1,
+        None => 2,
+    });
+    let mut table = Table::new(["Gateway", "Figure", "then", "now", "Status"]);
+    let mut bounds = Vec::new();
+    for gateway in &now.gateways {
+        let own = judged.iter().filter(|(_, cells)| cells[0] == gateway.name);
+        let worse = own.clone().filter(|(order, _)| *order == Some(Ordering::Greater));
+        let worse: Vec<_> = worse.map(|(_, cells)| cells[1].clone()).collect();
+        let judgement = match (other, own.count()) {
+            (Some(why), _) => Judgement::Inconclusive(why.to_owned()),
+            (None, 0) => Judgement::Inconclusive("no figure in both results".to_owned()),
+            _ if worse.is_empty() => Judgement::Pass,
+            _ => Judgement::Fail,
+        };
+        let measured = if worse.is_empty() { "none".to_owned() } else { worse.join("; ") };
+        let what = format!("{}: worse since {}", gateway.name, old.started);
+        bounds.push(BoundResult::new(&what, measured, "none".to_owned(), judgement));
+    }
+    for (_, cells) in judged {
+        table.row(cells);
+    }
+    (Section::new(format!("Against {} ({})", old.started, old.command), table), bounds)
+}
+
+/// Cases of fidelity in which a gateway differs: only a case that was kept, or is now, has a side.
+fn fidelity(
+    then: &GatewaysResult,
+    now: &GatewaysResult,
+    other: Option<&str>,
+) -> Vec<(Option<Ordering>, [String; 5])> {
+    let mut judged = Vec::new();
+    for gateway in &now.gateways {
+        let Some(old) = then.gateways.iter().find(|old| old.name == gateway.name) else { continue };
+        for cell in &gateway.fidelity.cells {
+            let before = old.fidelity.cells.iter().find(|before| before.row() == cell.row());
+            let Some(before) = before.filter(|before| before.state != cell.state) else { continue };
+            let order = match (before.state, cell.state) {
+                (State::Kept, State::Changed) => Some(Ordering::Greater),
+                (State::Changed, State::Kept) => Some(Ordering::Less),
+                _ => None,
+            };
+            let order = order.filter(|_| other.is_none());
+            let [was, is] = [before, cell].map(|cell| cell.state.label().to_owned());
+            let row = [gateway.name.clone(), cell.row(), was, is, word(order).to_owned()];
+            judged.push((order, row));
+        }
+    }
+    judged
+}
+
+const fn word(order: Option<Ordering>) -> &'static str {
+    match order {
+        Some(Ordering::Less) => "better",
+        Some(Ordering::Greater) => "worse",
+        Some(Ordering::Equal) | None => "not told apart",
+    }
+}

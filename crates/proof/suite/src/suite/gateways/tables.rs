@@ -1,0 +1,127 @@
+//! The tables of the suite, from its figures.
+
+use plimsoll_report::format::{DASH, or_dash};
+use plimsoll_report::table::Table;
+
+use super::fidelity::State;
+use super::figures::Row;
+use super::spec::GatewaysFile;
+use super::{GatewayFacts, GatewaysResult};
+use crate::report::{Section, distinct};
+
+/// Ranks first, then a table for each rate, the resources, and how each gateway was started.
+pub(super) fn sections(result: &GatewaysResult, file: &GatewaysFile) -> Vec<Section> {
+    let groups = distinct(result.rows.iter().map(|row| &row.group));
+    let of_groups = groups.iter().map(|group| of_group(result, group, file));
+    let sections = std::iter::once(ranks(result)).chain(of_groups).chain(fidelity(result));
+    sections.chain([entries(result)]).collect()
+}
+
+/// The number of tests in which two gateways could differ by chance.
+pub(super) fn tests(rows: &[Row]) -> usize {
+    let of_row = |row: &Row| {
+        let known = row.cells.iter().filter(|cell| cell.value.is_some()).count();
+        known * known.saturating_sub(1) / 2
+    };
+    rows.iter().map(of_row).sum::<usize>().max(1)
+}
+
+fn ranks(result: &GatewaysResult) -> Section {
+    let names = result.gateways.iter().map(|gateway| gateway.name.clone());
+    let mut table = Table::new(std::iter::once("Rank".to_owned()).chain(names));
+    let among = tests(&result.rows);
+    for row in &result.rows {
+        let ranks = row.ranks(among);
+        let cells = ranks.iter().map(|rank| match rank {
+            Some((best, worst)) if best == worst => best.to_string(),
+            Some((best, worst)) => format!("{best}-{worst}"),
+            None => DASH.to_owned(),
+        });
+        let name = format!("{}, {}", row.name, row.group);
+        if ranks.iter().flatten().count() > 1 || result.gateways.len() == 1 {
+            table.row(std::iter::once(name).chain(cells));
+        }
+    }
+    Section::new("Ranks by interval", table)
+}
+
+fn of_group(result: &GatewaysResult, group: &str, file: &GatewaysFile) -> Section {
+    let rows: Vec<_> = result.rows.iter().filter(|row| row.group == group).collect();
+    let names = rows.iter().map(|row| row.name.clone());
+    let mut table = Table::new(std::iter::once("Gateway".to_owned()).chain(names));
+    for (at, gateway) in result.gateways.iter().enumerate() {
+        let has_none = rows.iter().all(|row| row.shown(at) == DASH);
+        match &gateway.error {
+            Some(why) if has_none => table.row([format!("{}: {why}", gateway.name)]),
+            error => {
+                let mark = error.as_ref().map_or("", |_| "[INCOMPLETE] ");
+                let name = format!("{mark}{}", gateway.name);
+                table.row(std::iter::once(name).chain(rows.iter().map(|row| row.shown(at))));
+            }
+        }
+    }
+    let title = if group.ends_with("/s") {
+        format!("Overhead at {group} over the upstream")
+    } else {
+        format!("Capacity ({}), memory, start and size", file.objective)
+    };
+    let notes = rows.iter().flat_map(|row| {
+        let known = row.cells.iter().zip(&result.gateways).filter(|(cell, gateway)| {
+            !cell.note.is_empty() && gateway.error.as_ref() != Some(&cell.note)
+        });
+        known.map(|(cell, gateway)| format!("{}, {}: {}", gateway.name, row.name, cell.note))
+    });
+    notes.fold(Section::new(title, table), Section::note)
+}
+
+/// For each dialect a row for each case, and below it every change.
+fn fidelity(result: &GatewaysResult) -> Vec<Section> {
+    let cells = result.gateways.iter().flat_map(|gateway| &gateway.fidelity.cells);
+    let dialects = distinct(cells.map(|cell| &cell.dialect));
+    let of_dialect = |dialect: &String| {
+        let examined: Vec<_> =
+            result.gateways.iter().filter(|one| !one.fidelity.cells.is_empty()).collect();
+        let names = examined.iter().map(|gateway| gateway.name.clone());
+        let mut table = Table::new(std::iter::once("Case".to_owned()).chain(names));
+        let mut notes = Vec::new();
+        let rows = examined.first().map(|gateway| &gateway.fidelity.cells).into_iter().flatten();
+        for like in rows.filter(|cell| cell.dialect == *dialect) {
+            let name = format!("{}: {}", like.group, like.case);
+            let own = examined.iter().map(|gateway| {
+                let cell = gateway.fidelity.cells.iter().find(|cell| cell.row() == like.row());
+                (gateway, cell)
+            });
+            let own: Vec<_> = own.collect();
+            let states =
+                own.iter().map(|(_, cell)| or_dash(*cell, |cell| cell.state.label().to_owned()));
+            table.row(std::iter::once(name.clone()).chain(states));
+            for (gateway, cell) in own {
+                let told = cell.filter(|cell| cell.state != State::Kept && !cell.seen.is_empty());
+                notes.extend(told.map(|cell| format!("{}, {name}: {}", gateway.name, cell.seen)));
+            }
+        }
+        let title = format!("Fidelity, {dialect} dialect");
+        notes.into_iter().fold(Section::new(title, table), Section::note)
+    };
+    dialects.iter().map(of_dialect).collect()
+}
+
+/// How each gateway was started.
+fn entries(result: &GatewaysResult) -> Section {
+    let mut table = Table::new(["Gateway", "Version", "Started with"]);
+    for GatewayFacts { name, version, start, .. } in &result.gateways {
+        table.row([name, version, start]);
+    }
+    let mut section = Section::new("Versions and configurations", table);
+    for gateway in &result.gateways {
+        for (file, digest) in &gateway.digests {
+            section = section.note(format!("{}: {file} has the SHA-256 {digest}", gateway.name));
+        }
+        if !gateway.install.is_empty() {
+            section =
+                section.note(format!("{}: installed with `{}`", gateway.name, gateway.install));
+        }
+    }
+    let orders: Vec<_> = result.orders.iter().map(|order| order.join(" ")).collect();
+    section.note(format!("order by round, from seed {}: {}", result.seed, orders.join("; ")))
+}
