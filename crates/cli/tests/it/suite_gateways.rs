@@ -14,15 +14,19 @@ use crate::support::{FAST, Fixture, command, wait_until};
 const ENTRIES: &str = "
 gateways:
   - name: one
-    start: '{plimsoll} gateway --preset proxy --upstream {upstream} --listen 127.0.0.1:{port}'
+    start: '{plimsoll} gateway --config {run}/gateway.yaml'
     version: 'echo 1.2.3'
     size: 'echo 5000000'
-    files: [settings.conf]
+    files: [gateway.yaml]
   - name: other
-    start: '{plimsoll} gateway --preset proxy --upstream {upstream} --listen 127.0.0.1:{port}'
+    start: '{plimsoll} gateway --config {run}/gateway.yaml'
     size: 'echo 5000000'
-  - {name: absent, start: no-such-program --port {port}, install: apt install no-such-program}
-  - {name: dies, start: 'echo bad setting; exit 3', ready_seconds: 20}
+    files: [gateway.yaml]
+  - name: absent
+    start: no-such-program --port {port}
+    install: apt install no-such-program
+  - name: dies
+    start: 'echo bad setting; exit 3'
   - name: elsewhere
     start: '{plimsoll} gateway --preset proxy --upstream {upstream} --listen 127.0.0.1:0'
     ready_seconds: 2
@@ -35,9 +39,15 @@ fidelity: false
 seed: 7
 ";
 
+const CONFIGURATION: &str = "
+listen: 127.0.0.1:{port}
+upstreams: {provider: {addresses: ['{upstream}']}}
+routes: [{name: all, path: /*, upstream: provider}]
+";
+
 fn written(fixture: &Fixture, text: &str) -> String {
     let folder = fixture.folder.path();
-    fs::write(folder.join("settings.conf"), "port {port}\n").unwrap();
+    fs::write(folder.join("gateway.yaml"), CONFIGURATION).unwrap();
     let path = folder.join("gateways.yaml");
     fs::write(&path, text).unwrap();
     path.display().to_string()
@@ -85,7 +95,7 @@ fn gateways_are_measured_and_the_others_have_their_reasons() {
     let elsewhere = error("elsewhere");
     assert!(elsewhere.contains("it listens on port "), "{elsewhere}");
     // By sha256sum.
-    let digest = "ca4211764cbc0fc1e18edc724e8a0d4569dc6dd6405292165b757dfcec29e60d";
+    let digest = "64bd75c43246b1b420276525a3a037887afd55451bb5d4d29266de575abc0185";
     for text in ["absent: does not start: ", "1.2.3", digest] {
         assert!(output.stdout.contains(text), "{text} is not in:\n{}", output.stdout);
     }

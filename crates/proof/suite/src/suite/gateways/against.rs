@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use plimsoll_metrics::Judgement;
 use plimsoll_report::table::Table;
 
-use super::GatewaysResult;
 use super::fidelity::State;
+use super::result::GatewaysResult;
 use crate::bound::BoundResult;
 use crate::report::{Report, Section};
 
@@ -66,7 +66,7 @@ pub(in crate::suite) fn against(
     for (_, cells) in judged {
         table.row(cells);
     }
-    (Section::new(format!("Against {} ({})", old.started, old.command), table), bounds)
+    (Section::new(format!("Better or worse than {} ({})", old.started, old.command), table), bounds)
 }
 
 /// Cases of fidelity in which a gateway differs: only a case that was kept, or is now, has a side.

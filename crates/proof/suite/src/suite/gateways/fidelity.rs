@@ -11,16 +11,15 @@ mod tests;
 mod upstream;
 mod verdict;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_measure::MonotonicClock;
+use plimsoll_measure::{Clock as _, MonotonicClock};
 use plimsoll_runner::time::{poll, sleep};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 
-use self::cases::{Case, Cases, DIALECTS, Exchange, Reply};
-use self::client::{Answer, End, Question};
+use self::cases::{Case, DIALECTS, Exchange, Reply};
+use self::client::{Answer, End};
 use self::upstream::ScriptedUpstream;
 use self::verdict::Observed;
 use super::running::Access;
@@ -56,19 +55,6 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A cell before its exchange.
-    fn unobserved(case: &Case, dialect: &str) -> Self {
-        Self {
-            group: case.group.clone(),
-            case: case.name.clone(),
-            dialect: dialect.to_owned(),
-            state: State::NotObserved,
-            seen: "interrupted".to_owned(),
-            status: 0,
-            requests: 0,
-        }
-    }
-
     /// The name of its row.
     pub(crate) fn row(&self) -> String {
         format!("{}: {}: {}", self.dialect, self.group, self.case)
@@ -113,179 +99,158 @@ pub(crate) fn observe<R>(
     start: &mut dyn FnMut(u16) -> Result<(R, Access), String>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Fidelity, String> {
+    observe_within(LIMIT, start, stopped)
+}
+
+/// The same with a time limit for each answer.
+fn observe_within<R>(
+    limit: Duration,
+    start: &mut dyn FnMut(u16) -> Result<(R, Access), String>,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Fidelity, String> {
     let clock = MonotonicClock::start();
-    let usual = Cases::read("mock")?.usual_answers()?;
-    let upstream = ScriptedUpstream::start(clock, usual);
+    let cases = cases::read("mock")?;
+    let usual = cases[0].exchanges.iter().map(|exchange| exchange.reply.clone());
+    let upstream = ScriptedUpstream::start(clock, usual.collect());
     let upstream = upstream.map_err(|error| format!("no scripted upstream: {error}"))?;
     let (_running, access) = start(upstream.port)?;
-    let cases = Cases::read(&access.model)?;
+    let mut cases = cases::read(&access.model)?;
+    for case in &mut cases {
+        case.exchanges[0].path.clone_from(&access.path);
+        for exchange in &mut case.exchanges {
+            let own = access.headers.iter().filter_map(|header| header.split_once(':'));
+            let own = own.map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()));
+            exchange.headers.extend(own);
+        }
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no event loop: {error}"))?;
-    let examination = Examination { clock, upstream, access, cases: &cases, runtime, exchanges: 0 };
-    Ok(examination.run(stopped))
+    Ok(Examination { limit, clock, upstream, access, runtime }.run(&cases, stopped))
 }
 
 /// The examination of one gateway.
-struct Examination<'c> {
+struct Examination {
+    limit: Duration,
     clock: MonotonicClock,
     upstream: ScriptedUpstream,
     access: Access,
-    cases: &'c Cases,
     runtime: Runtime,
-    /// Number of exchanges so far.
-    exchanges: u64,
 }
 
-impl<'c> Examination<'c> {
-    fn run(mut self, stopped: &dyn Fn() -> bool) -> Fidelity {
+impl Examination {
+    fn run(&self, cases: &[Case], stopped: &dyn Fn() -> bool) -> Fidelity {
         let mut cells: Vec<Cell> = Vec::new();
-        for case in &self.cases.cases {
-            for dialect in DIALECTS {
-                // The first case is a plain request: without it, nothing can be observed.
-                let plain = cells.iter().find(|cell| cell.dialect == dialect);
-                cells.push(self.cell(case, dialect, plain, stopped));
+        for case in cases {
+            for (number, dialect) in DIALECTS.into_iter().enumerate() {
+                let mut cell = Cell {
+                    group: case.group.clone(),
+                    case: case.name.clone(),
+                    dialect: dialect.to_owned(),
+                    state: State::NotObserved,
+                    seen: "interrupted".to_owned(),
+                    status: 0,
+                    requests: 0,
+                };
+                self.fill(&mut cell, &cells, [case, &cases[0]], number, stopped);
+                cells.push(cell);
             }
         }
         Fidelity { cells }
     }
 
-    fn cell(
-        &mut self,
-        case: &'c Case,
-        dialect: &str,
-        plain: Option<&Cell>,
+    /// Decides a cell. `earlier` has those before it, and `plain` is the first case.
+    fn fill(
+        &self,
+        cell: &mut Cell,
+        earlier: &[Cell],
+        [case, plain]: [&Case; 2],
+        number: usize,
         stopped: &dyn Fn() -> bool,
-    ) -> Cell {
-        let mut cell = Cell::unobserved(case, dialect);
-        if let Some(plain) = plain.filter(|plain| plain.requests == 0) {
+    ) {
+        if let Some(plain) = earlier.get(number).filter(|plain| plain.requests == 0) {
             (cell.state, cell.seen) = (plain.state, plain.seen.clone());
-        } else if !self.access.dialects.iter().any(|offered| offered == dialect) {
+        } else if !self.access.dialects.contains(&cell.dialect) {
             (cell.state, cell.seen) = (State::NotOffered, BY_ENTRY.to_owned());
         } else if !stopped() {
-            self.fill(&mut cell, case);
-            if plain.is_none() && cell.requests == 0 && cell.state == State::Changed {
-                cell.state = State::NotObserved;
+            self.try_case(cell, case, number);
+            if cell.state == State::Changed {
+                self.verify(cell, [case, plain], number);
             }
         }
-        cell
     }
 
     /// Observes a case, several times if need be.
-    fn fill(&mut self, cell: &mut Cell, case: &'c Case) {
-        let dialect = cell.dialect.clone();
-        let Some(exchange) = case.exchanges.get(&dialect) else { return };
-        let depends_on_time = !exchange.alone.is_empty();
-        for _ in 0..exchange.tries.max(1) {
-            self.observe(cell, case, exchange, &self.gateway(&dialect));
-            let is_final = cell.state == State::Changed && !depends_on_time;
+    fn try_case(&self, cell: &mut Cell, case: &Case, number: usize) {
+        let Exchange { tries, alone, .. } = &case.exchanges[number];
+        for _ in 0..*tries.max(&1) {
+            self.observe(cell, case, number, &self.access.address);
+            let is_final = cell.state == State::Changed && alone.is_empty();
             if is_final || matches!(cell.state, State::Kept | State::NotOffered) {
                 break;
             }
         }
-        if cell.state == State::Changed && depends_on_time {
-            let mut direct = cell.clone();
-            self.observe(&mut direct, case, exchange, &self.direct(&dialect));
-            if direct.state != State::Kept {
-                cell.state = State::NotObserved;
-                cell.seen = format!("host too busy: without the gateway, {}", direct.seen);
-            }
-        }
-        // After failures, a gateway may avoid its upstream for a while.
-        let rejected = cell.status == 429 || cell.status >= 500;
-        if cell.state == State::Changed && cell.requests == 0 && rejected {
-            self.check_availability(cell);
-        }
     }
 
-    /// Sends a plain request: if that is rejected too, a rejection shows nothing about its case.
-    fn check_availability(&mut self, cell: &mut Cell) {
-        let Some(plain) = self.cases.cases.first() else { return };
-        let Some(exchange) = plain.exchanges.get(&cell.dialect) else { return };
+    /// Looks for another cause of a change than the case itself.
+    fn verify(&self, cell: &mut Cell, [case, plain]: [&Case; 2], number: usize) {
         let mut control = cell.clone();
-        self.observe(&mut control, plain, exchange, &self.gateway(&cell.dialect));
-        if control.requests == 0 {
-            cell.state = State::NotObserved;
-            cell.seen = format!("the gateway rejects all requests: status {}", control.status);
+        if !case.exchanges[number].alone.is_empty() {
+            let upstream = format!("127.0.0.1:{}", self.upstream.port);
+            self.observe(&mut control, case, number, &upstream);
+            if control.state != State::Kept {
+                cell.state = State::NotObserved;
+                cell.seen = format!("host too busy: without the gateway, {}", control.seen);
+            }
+        } else if cell.requests == 0 {
+            // After failures, a gateway may avoid its upstream for a while.
+            self.observe(&mut control, plain, number, &self.access.address);
+            if control.requests == 0 {
+                cell.state = State::NotObserved;
+                cell.seen = format!("a plain request is rejected, too: {}", control.seen);
+            }
         }
     }
 
     /// Carries out an exchange with a server, and judges it.
-    fn observe(&mut self, cell: &mut Cell, case: &Case, exchange: &Exchange, server: &Server) {
+    fn observe(&self, cell: &mut Cell, case: &Case, number: usize, address: &str) {
+        let exchange = &case.exchanges[number];
         if exchange.before.is_some() {
             let before = |exchange: &Exchange| exchange.before.clone().unwrap_or_default();
-            self.ask(case, exchange, server, before);
+            self.ask(case, number, address, before);
             sleep(IDLE);
         }
-        let (mark, answer) = self.ask(case, exchange, server, |exchange| exchange.reply.clone());
+        let (mark, answer) = self.ask(case, number, address, |exchange| exchange.reply.clone());
         if matches!(answer.end, End::Left(_)) {
             poll(AFTER_LEAVING, POLL_INTERVAL, || {
                 let calls = self.upstream.calls();
                 calls.first().filter(|call| call.finished || call.gone.is_some()).map(drop)
             });
         }
-        let (answer, calls, all) = (&answer, &self.upstream.calls()[..], &case.exchanges);
-        let observed = Observed { exchange, all, mark: &mark, answer, calls };
+        let (answer, calls) = (&answer, &self.upstream.calls()[..]);
+        let observed = Observed { case, exchange, mark: &mark, answer, calls };
         (cell.state, cell.seen) = observed.verdict();
         (cell.status, cell.requests) = (answer.status, calls.len());
     }
 
-    /// Asks once, with these answers of the upstream.
+    /// Asks once, with these answers of the upstream. Also returns the mark of the request.
     fn ask(
-        &mut self,
+        &self,
         case: &Case,
-        exchange: &Exchange,
-        server: &Server,
+        number: usize,
+        address: &str,
         reply: impl Fn(&Exchange) -> Reply,
     ) -> (String, Answer) {
-        self.exchanges += 1;
-        let mark = format!("fidelity-{}-end", self.exchanges);
-        let replies = case.exchanges.iter().map(|(name, exchange)| (name.clone(), reply(exchange)));
-        self.upstream.begin(&mark, replies.collect());
-        let headers = server.headers.iter().chain(&exchange.headers);
-        let question = Question {
-            address: &server.address,
-            path: &server.path,
-            headers: headers.map(|(name, value)| (name.as_str(), value.as_str())).collect(),
-            body: exchange.body(&mark).into_bytes(),
-            leaves: exchange.leave_ms.map(Duration::from_millis),
-            limit: LIMIT,
-        };
-        let answer = self.runtime.block_on(question.ask(self.clock));
+        let exchange = &case.exchanges[number];
+        let mark = format!("fidelity-{}-end", self.clock.now().as_nanos());
+        self.upstream.begin(&mark, case.exchanges.iter().map(reply).collect());
+        let mut answer = Answer::new(self.clock);
+        let limit = exchange.leave_ms.map_or(self.limit, Duration::from_millis);
+        let fetched = self.runtime.block_on(answer.fetch(exchange, address, &mark, limit));
+        if let Err(reason) = fetched {
+            answer.end = End::Unknown(reason);
+        } else if matches!(answer.end, End::Left(_)) && !exchange.told {
+            answer.end = End::Unknown(format!("no end of the answer within {} s", limit.as_secs()));
+        }
         (mark, answer)
     }
-
-    /// The gateway, as its entry says.
-    fn gateway(&self, dialect: &str) -> Server {
-        let mut server = self.direct(dialect);
-        server.address.clone_from(&self.access.address);
-        if dialect == DIALECTS[0] {
-            server.path.clone_from(&self.access.path);
-        }
-        let own = self.access.headers.iter().filter_map(|header| header.split_once(':'));
-        let own = own.map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()));
-        server.headers.extend(own);
-        server
-    }
-
-    /// The upstream itself.
-    fn direct(&self, dialect: &str) -> Server {
-        let address = format!("127.0.0.1:{}", self.upstream.port);
-        let mut server = Server { address, ..Server::default() };
-        if let Some(dialect) = self.cases.dialects.get(dialect) {
-            server.path.clone_from(&dialect.path);
-            server.headers.clone_from(&dialect.headers);
-        }
-        let json = ("content-type".to_owned(), "application/json".to_owned());
-        server.headers.extend([json]);
-        server
-    }
-}
-
-/// How requests reach a server.
-#[derive(Default)]
-struct Server {
-    address: String,
-    path: String,
-    /// Names in lower case.
-    headers: BTreeMap<String, String>,
 }

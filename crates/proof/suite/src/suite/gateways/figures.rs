@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 
 use plimsoll_metrics::widened;
-use plimsoll_report::format::{bytes, digits, percent, time, with_interval};
+use plimsoll_report::format::{DASH, bytes, digits, or_dash, percent, time, with_interval};
+use plimsoll_stats::descriptive::{mean, variance};
+use plimsoll_stats::student_t::critical_95;
 use serde::{Deserialize, Serialize};
 
 /// Unit of a figure.
@@ -18,18 +20,6 @@ pub(crate) enum Unit {
     Share,
 }
 
-/// What the limits of a figure are, and so when two figures differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Limits {
-    /// A 95 % interval: the interval of the difference of two figures must exclude zero.
-    #[default]
-    Interval,
-    /// The smallest and the largest of a few values: those of two figures must not overlap, by a
-    /// share of the figure that nobody would choose a gateway for.
-    Range,
-}
-
 /// A figure of every gateway.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
@@ -37,7 +27,6 @@ pub(crate) struct Row {
     pub(crate) group: String,
     pub(crate) name: String,
     pub(crate) unit: Unit,
-    pub(crate) limits: Limits,
     pub(crate) more_is_better: bool,
     /// By gateway.
     pub(crate) cells: Vec<Cell>,
@@ -71,11 +60,17 @@ impl Cell {
         Self { note: why.into(), ..Self::default() }
     }
 
-    /// The median of some values with the smallest and the largest.
-    pub(crate) fn spread(values: &[f64]) -> Self {
-        use plimsoll_stats::descriptive::Spread;
-        let spread = Spread::from_values(values);
-        spread.map_or_else(Self::default, |s| Self::new([s.median, s.low, s.high]))
+    /// The mean of some values with its 95 % interval, which a single one does not have.
+    pub(crate) fn mean(values: &[f64]) -> Self {
+        if values.is_empty() {
+            return Self::default();
+        }
+        let (mean, count) = (mean(values), values.len() as f64);
+        let half = variance(values)
+            .map(|variance| critical_95(count - 1.0) * (variance / count).sqrt())
+            .filter(|half| half.is_finite());
+        let [low, high] = [-1.0, 1.0].map(|side| half.map(|half| mean + side * half));
+        Self { value: Some(mean), low, high, ..Self::default() }
     }
 
     /// Whether it has a value or a limit.
@@ -88,7 +83,7 @@ impl Cell {
     }
 }
 
-/// Share of a figure, and bytes, up to which ranges count as equal.
+/// Sizes that differ by less than this share or by fewer bytes count as equal.
 const EQUAL_SHARE: f64 = 0.03;
 const EQUAL_BYTES: f64 = 1e6;
 
@@ -96,6 +91,9 @@ impl Row {
     /// How gateway `one` differs from `other`: `Less` is better. `None` if the data do not tell
     /// them apart, as one of `among` tests.
     fn order(&self, one: usize, other: usize, among: usize) -> Option<Ordering> {
+        if one == other {
+            return None;
+        }
         let found = self.pairs.iter().find_map(|(a, b, difference)| match (*a, *b) {
             pair if pair == (one, other) => Some(*difference),
             pair if pair == (other, one) => Some(reversed(*difference)),
@@ -112,26 +110,21 @@ impl Row {
         if one.instead != other.instead {
             return None;
         }
-        let order = match self.limits {
-            Limits::Interval => sign(difference(one.measured()?, other.measured()?), among)?,
-            Limits::Range => {
-                let below = |a: &Cell, b: &Cell| {
-                    a.high.zip(b.low).is_some_and(|(high, low)| high + self.negligible(high) < low)
-                };
-                match (below(one, other), below(other, one)) {
-                    (true, _) => Ordering::Less,
-                    (_, true) => Ordering::Greater,
-                    _ => return None,
+        let order = match (one.measured(), other.measured()) {
+            (Some(one), Some(other)) => {
+                let difference = difference(one, other);
+                let equal = (one[0] * EQUAL_SHARE).max(EQUAL_BYTES);
+                if self.unit == Unit::Bytes && difference[0].abs() <= equal {
+                    return None;
                 }
+                sign(difference, among)?
             }
+            // Between two limits without a value: the figures must not overlap.
+            _ if is_below(one, other) => Ordering::Less,
+            _ if is_below(other, one) => Ordering::Greater,
+            _ => return None,
         };
         Some(self.better(order))
-    }
-
-    /// A difference of ranges up to this one counts as none.
-    fn negligible(&self, value: f64) -> f64 {
-        let bytes = if self.unit == Unit::Bytes { EQUAL_BYTES } else { 0.0 };
-        (value * EQUAL_SHARE).max(bytes)
     }
 
     fn better(&self, order: Ordering) -> Ordering {
@@ -140,14 +133,18 @@ impl Row {
 
     /// For each gateway its best and its worst possible rank; `None` without a figure.
     pub(crate) fn ranks(&self, among: usize) -> Vec<Option<(usize, usize)>> {
-        let known: Vec<_> = (0..self.cells.len()).filter(|at| self.cells[*at].is_known()).collect();
-        let rank = |at: usize| {
-            let orders = known.iter().filter(|other| **other != at);
-            let orders: Vec<_> = orders.map(|other| self.order(at, *other, among)).collect();
-            let count = |order| orders.iter().filter(|found| **found == Some(order)).count();
-            (1 + count(Ordering::Greater), known.len() - count(Ordering::Less))
-        };
-        (0..self.cells.len()).map(|at| known.contains(&at).then(|| rank(at))).collect()
+        let all = 0..self.cells.len();
+        let known: Vec<_> = all.clone().filter(|at| self.cells[*at].is_known()).collect();
+        all.map(|at| {
+            self.cells[at].is_known().then_some(())?;
+            let (mut best, mut worst) = (1, known.len());
+            for order in known.iter().filter_map(|other| self.order(at, *other, among)) {
+                best += usize::from(order == Ordering::Greater);
+                worst -= usize::from(order == Ordering::Less);
+            }
+            Some((best, worst))
+        })
+        .collect()
     }
 
     /// The figure of a gateway as tables show it.
@@ -156,11 +153,11 @@ impl Row {
     }
 
     pub(crate) fn text(&self, cell: &Cell) -> String {
-        let text = |value: f64| match self.unit {
-            Unit::Time => time(value),
-            Unit::PerSecond => format!("{}/s", digits(value)),
-            Unit::Bytes => bytes(value),
-            Unit::Share => percent(value),
+        let text = match self.unit {
+            Unit::Time => time,
+            Unit::PerSecond => rate,
+            Unit::Bytes => bytes,
+            Unit::Share => percent,
         };
         let before = if cell.instead.is_empty() { "" } else { &format!("{} ", cell.instead) };
         let shown = match (cell.measured(), cell.low, cell.high) {
@@ -171,13 +168,22 @@ impl Row {
                 format!("{} [{}, {}]", text(value), text(low), text(high))
             }
             (Some([value, ..]), ..) => text(value),
+            _ if cell.value.is_some() => or_dash(cell.value, text),
             (None, Some(low), Some(high)) => format!("{} to {}", text(low), text(high)),
             (None, Some(low), None) => format!(">= {}", text(low)),
             (None, None, Some(high)) => format!("< {}", text(high)),
-            (None, None, None) => plimsoll_report::format::DASH.to_owned(),
+            (None, None, None) => DASH.to_owned(),
         };
         format!("{before}{shown}")
     }
+}
+
+fn is_below(one: &Cell, other: &Cell) -> bool {
+    one.high.zip(other.low).is_some_and(|(high, low)| high < low)
+}
+
+fn rate(per_s: f64) -> String {
+    format!("{}/s", digits(per_s))
 }
 
 fn reversed([value, low, high]: [f64; 3]) -> [f64; 3] {
@@ -206,16 +212,16 @@ fn sign([value, low, high]: [f64; 3], among: usize) -> Option<Ordering> {
 mod tests {
     use super::*;
 
-    fn row(limits: Limits, cells: &[[f64; 3]]) -> Row {
+    fn row(cells: &[[f64; 3]]) -> Row {
         let cells = cells.iter().map(|cell| Cell::new(*cell)).collect();
-        Row { limits, cells, ..Row::default() }
+        Row { cells, ..Row::default() }
     }
 
     /// 1.0 +- 0.3 and 1.5 +- 0.4: the difference is 0.5 +- 0.5 exactly. The widening for 10 tests
     /// is z(0.9975) / z(0.975) = 2.807 / 1.960.
     #[test]
     fn two_gateways_differ_if_the_interval_of_their_difference_excludes_zero() {
-        let ranks = |cells: &[[f64; 3]], among| row(Limits::Interval, cells).ranks(among);
+        let ranks = |cells: &[[f64; 3]], among| row(cells).ranks(among);
         let [a, tied, apart] = [[1.0, 0.7, 1.3], [1.499, 1.099, 1.9], [1.51, 1.11, 1.91]];
         assert_eq!(ranks(&[a, tied], 1), [Some((1, 2)), Some((1, 2))]);
         assert_eq!(ranks(&[a, apart], 1), [Some((1, 1)), Some((2, 2))]);
@@ -225,40 +231,56 @@ mod tests {
 
     #[test]
     fn ties_need_not_be_transitive() {
-        let found = row(Limits::Interval, &[[1.0, 0.0, 2.0], [2.2, 1.2, 3.2], [3.4, 2.4, 4.4]]);
+        let found = row(&[[1.0, 0.0, 2.0], [2.2, 1.2, 3.2], [3.4, 2.4, 4.4]]);
         assert_eq!(found.ranks(1), [Some((1, 2)), Some((1, 3)), Some((2, 3))]);
     }
 
     #[test]
     fn more_is_better_where_it_is_and_a_gateway_without_a_figure_has_no_rank() {
-        let mut rates = row(Limits::Range, &[[100.0, 90.0, 110.0], [200.0, 190.0, 210.0]]);
+        let between = |low, high| Cell { low, high, ..Cell::default() };
+        let mut rates = row(&[]);
         (rates.unit, rates.more_is_better) = (Unit::PerSecond, true);
-        rates.cells.push(Cell::none("does not start"));
-        rates.cells.push(Cell { low: Some(205.0), ..Cell::default() });
+        rates.cells = vec![
+            between(Some(90.0), Some(110.0)),
+            between(Some(190.0), Some(210.0)),
+            Cell::none("does not start"),
+            between(Some(205.0), None),
+        ];
         let expected = [Some((3, 3)), Some((1, 2)), None, Some((1, 2))];
         assert_eq!(rates.ranks(1), expected);
-        assert_eq!(rates.shown(3), ">= 205/s");
+        assert_eq!([1, 3].map(|at| rates.shown(at)), ["190/s to 210/s", ">= 205/s"]);
     }
 
-    /// Ranges of memory differ by more than a megabyte before they count.
+    /// Memory differs by more than a megabyte before it counts.
     #[test]
     fn small_differences_of_memory_are_ties() {
         let megabytes = |mb: f64| [mb * 1e6, mb * 1e6, mb * 1e6];
-        let mut memory = row(Limits::Range, &[10.0, 10.9, 60.0].map(megabytes));
+        let mut memory = row(&[10.0, 10.9, 60.0].map(megabytes));
         memory.unit = Unit::Bytes;
         assert_eq!(memory.ranks(1), [Some((1, 2)), Some((1, 2)), Some((3, 3))]);
     }
 
+    /// 1, 2 and 3: 2 -+ 4.303 / sqrt(3). Three starts that happen to be faster prove nothing.
+    #[test]
+    fn a_mean_has_the_interval_of_student() {
+        let cell = Cell::mean(&[1.0, 2.0, 3.0]);
+        let half = cell.high.unwrap() - 2.0;
+        assert!((half - 4.302_653 / 3.0_f64.sqrt()).abs() < 1e-4, "{cell:?}");
+        let starts = [Cell::mean(&[264.0, 390.0, 971.0]), Cell::mean(&[230.0, 240.0, 255.0])];
+        assert_eq!(Row { cells: starts.to_vec(), ..Row::default() }.ranks(1), [Some((1, 2)); 2]);
+        assert_eq!(Cell::mean(&[7.0]).low, None);
+    }
+
     #[test]
     fn gateways_that_got_the_same_requests_are_compared_by_their_pairs() {
-        let mut same = row(Limits::Interval, &[[1.0, 0.0, 2.0], [1.1, 0.1, 2.1]]);
+        let mut same = row(&[[1.0, 0.0, 2.0], [1.1, 0.1, 2.1]]);
         same.pairs.push((1, 0, [0.1, 0.05, 0.15]));
         assert_eq!(same.ranks(1), [Some((1, 1)), Some((2, 2))]);
     }
 
     #[test]
     fn percentiles_of_other_ranks_are_not_compared() {
-        let mut tails = row(Limits::Interval, &[[1.0, 0.9, 1.1], [5.0, 4.9, 5.1]]);
+        let mut tails = row(&[[1.0, 0.9, 1.1], [5.0, 4.9, 5.1]]);
         tails.cells[0].instead = "p95".to_owned();
         assert_eq!(tails.ranks(1), [Some((1, 2)), Some((1, 2))]);
         assert_eq!(tails.shown(0), "p95 1.00ms [0.90, 1.10]");

@@ -15,9 +15,8 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::spec::Entry;
-use crate::child::{command, last_lines};
+use crate::child::{command, free_port, last_lines};
 use crate::http_get::{HttpResponse, request};
-use crate::suite::own_server::free_port;
 use crate::target::SuiteTarget;
 
 /// Time between two attempts to reach a gateway: the resolution of a cold start.
@@ -121,9 +120,8 @@ impl Running {
         let limit = Duration::from_secs(entry.ready_seconds);
         let mut last = String::new();
         let ready = poll(limit, POLL_INTERVAL, || {
-            if let Some(status) = self.process.ended() {
-                let code = status.code().map_or_else(String::new, |code| format!(" with {code}"));
-                last = format!("it ended{code}");
+            if self.process.has_ended() {
+                "it ended".clone_into(&mut last);
                 return Some(false);
             }
             match self.ask() {

@@ -3,47 +3,28 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const FILE: &str = include_str!("cases.yaml");
 
 /// The dialects of clients, in the order of the matrix.
 pub(super) const DIALECTS: [&str; 2] = ["openai", "anthropic"];
 
-/// The dialects, and the cases in their order.
-pub(super) struct Cases {
-    pub(super) dialects: BTreeMap<String, Dialect>,
-    pub(super) cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct CasesFile {
-    dialects: BTreeMap<String, Dialect>,
-    cases: Vec<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Dialect {
-    pub(super) path: String,
-    pub(super) headers: BTreeMap<String, String>,
-    request: Value,
-    answers: BTreeMap<String, Value>,
-}
-
 /// A row of the matrix: one exchange, in the form of each dialect.
 pub(super) struct Case {
     pub(super) group: String,
     pub(super) name: String,
-    pub(super) exchanges: BTreeMap<String, Exchange>,
+    /// In the order of [`DIALECTS`].
+    pub(super) exchanges: Vec<Exchange>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent checks of the file")]
 pub(super) struct Exchange {
-    pub(super) request: Value,
+    pub(super) path: String,
     pub(super) headers: BTreeMap<String, String>,
+    pub(super) request: Value,
     pub(super) reply: Reply,
     pub(super) before: Option<Reply>,
     pub(super) leave_ms: Option<u64>,
@@ -61,7 +42,7 @@ pub(super) struct Exchange {
 
 /// An answer of the scripted upstream.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) headers: BTreeMap<String, String>,
@@ -87,103 +68,44 @@ pub(super) enum Close {
     Idle,
 }
 
-impl Cases {
-    /// Reads the file for a gateway that knows `model`.
-    ///
-    /// # Errors
-    /// A mistake in the file.
-    pub(super) fn read(model: &str) -> Result<Self, String> {
-        let text = FILE.replace("$MODEL", model);
-        let file: CasesFile = serde_saphyr::from_str(&text).map_err(|error| error.to_string())?;
-        let mut cases = Vec::new();
-        for case in &file.cases {
-            let once = [Value::Null];
-            for each in case["each"].as_array().map_or(&once[..], Vec::as_slice) {
-                cases.push(read_case(case, each, &file.dialects)?);
-            }
+/// Reads the cases for a gateway that knows `model`.
+///
+/// # Errors
+/// A mistake in the file.
+pub(super) fn read(model: &str) -> Result<Vec<Case>, String> {
+    let file = serde_saphyr::from_str::<Value>(&FILE.replace("$MODEL", model));
+    let file = file.map_err(|error| error.to_string())?;
+    let (mut cases, once) = (Vec::new(), [Value::Null]);
+    for case in file["cases"].as_array().into_iter().flatten() {
+        for each in case["each"].as_array().map_or(&once[..], Vec::as_slice) {
+            let case = expanded(case, each).map_err(|error| error.to_string())?;
+            let exchanges = DIALECTS.map(|dialect| {
+                exchange(&file["dialects"][dialect], &patched(&case, &case[dialect]))
+            });
+            let exchanges = exchanges.into_iter().collect::<Result<_, _>>();
+            let exchanges = exchanges.map_err(|error| format!("{}: {error}", case["name"]))?;
+            let [group, name] = ["group", "name"].map(|key| case[key].as_str().unwrap_or_default());
+            cases.push(Case { group: group.to_owned(), name: name.to_owned(), exchanges });
         }
-        Ok(Self { dialects: file.dialects, cases })
     }
-
-    /// The answers to requests of no case, by dialect.
-    pub(super) fn usual_answers(&self) -> Result<BTreeMap<String, Reply>, String> {
-        let dialects = self.dialects.iter();
-        let answers = dialects.map(|(name, dialect)| {
-            Ok((name.clone(), parse(dialect.answer("whole", &Value::Null)?)?))
-        });
-        answers.collect()
-    }
+    Ok(cases)
 }
 
-impl Exchange {
-    /// The body of a request with this mark.
-    pub(super) fn body(&self, mark: &str) -> String {
-        self.request.to_string().replace("$MARK", mark)
-    }
-}
-
-impl Dialect {
-    fn answer(&self, name: &str, patch: &Value) -> Result<Value, String> {
-        let answer = self.answers.get(name).ok_or_else(|| format!("no answer `{name}`"))?;
-        Ok(patched(answer, patch))
-    }
-
-    /// Completes an exchange of this dialect.
-    fn exchange(&self, mut spec: Value) -> Result<Exchange, String> {
-        let stream = take(&mut spec, "stream") == true;
-        let usual = if stream { "stream" } else { "whole" };
-        let answer = take(&mut spec, "answer");
-        spec["reply"] = self.answer(answer.as_str().unwrap_or(usual), &spec["reply"])?;
-        if !spec["before"].is_null() {
-            spec["before"] = self.answer("whole", &spec["before"])?;
-        }
-        let flags = if stream { json!({"stream": true}) } else { Value::Null };
-        spec["request"] = patched(&patched(&self.request, &flags), &spec["request"]);
-        parse(spec)
-    }
-}
-
-fn read_case(
-    case: &Value,
-    each: &Value,
-    dialects: &BTreeMap<String, Dialect>,
-) -> Result<Case, String> {
+/// A case for one of its values.
+fn expanded(case: &Value, each: &Value) -> serde_json::Result<Value> {
+    let fill = each.as_u64().zip(case["fill"].as_u64()).map_or(0, |(each, fill)| each * fill);
+    let fill = "x".repeat(usize::try_from(fill).unwrap_or_default());
     let text = case.to_string().replace("\"$EACH\"", &each.to_string());
-    let text = fill(&text.replace("$EACH", &each.to_string()));
-    let mut common: Value = parse_text(&text)?;
-    take(&mut common, "each");
-    let [group, name] = ["group", "name"].map(|key| take(&mut common, key));
-    let own = DIALECTS.map(|dialect| (dialect, take(&mut common, dialect)));
-    let exchanges = own.into_iter().map(|(name, own)| {
-        let dialect = dialects.get(name).ok_or_else(|| format!("no dialect `{name}`"))?;
-        Ok((name.to_owned(), dialect.exchange(patched(&common, &own))?))
-    });
-    let exchanges = exchanges.collect::<Result<_, String>>()?;
-    Ok(Case { group: parse(group)?, name: parse(name)?, exchanges })
+    serde_json::from_str(&text.replace("$EACH", &each.to_string()).replace("$FILL", &fill))
 }
 
-fn parse<T: for<'de> Deserialize<'de>>(value: Value) -> Result<T, String> {
-    serde_json::from_value(value).map_err(|error| error.to_string())
-}
-
-fn parse_text(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
-}
-
-fn take(value: &mut Value, key: &str) -> Value {
-    value.as_object_mut().and_then(|members| members.remove(key)).unwrap_or_default()
-}
-
-/// Replaces each `$FILL(N)` by N letters.
-fn fill(text: &str) -> String {
-    let mut parts = text.split("$FILL(");
-    let mut filled = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (count, rest) = part.split_once(')').unwrap_or((part, ""));
-        filled.push_str(&"x".repeat(count.parse().unwrap_or(0)));
-        filled.push_str(rest);
-    }
-    filled
+/// Completes an exchange with what all exchanges of its dialect share.
+fn exchange(dialect: &Value, spec: &Value) -> serde_json::Result<Exchange> {
+    let mut shared = dialect.clone();
+    shared["reply"] = dialect["answers"][spec["answer"].as_str().unwrap_or("whole")].clone();
+    let mut exchange = patched(&shared, spec);
+    exchange["before"] = dialect["answers"][spec["before"].as_str().unwrap_or_default()].clone();
+    serde_json::from_value(exchange)
 }
 
 /// A JSON merge patch (RFC 7386), but a patch of `null` changes nothing.
@@ -193,13 +115,37 @@ fn patched(target: &Value, patch: &Value) -> Value {
     };
     let mut result = target.as_object().cloned().unwrap_or_default();
     for (key, value) in members {
-        if value.is_null() {
-            result.remove(key);
-        } else {
-            let old = result.get(key).unwrap_or(&Value::Null);
-            let new = patched(old, value);
-            result.insert(key.clone(), new);
-        }
+        let new = patched(result.get(key).unwrap_or(&Value::Null), value);
+        result.insert(key.clone(), new);
     }
     Value::Object(result)
+}
+
+impl Exchange {
+    /// The body of a request with this mark.
+    pub(super) fn body(&self, mark: &str) -> String {
+        self.request.to_string().replace("$MARK", mark)
+    }
+}
+
+impl Reply {
+    /// The parts of the body that are written one by one.
+    pub(super) fn pieces(&self) -> Vec<String> {
+        if self.events.is_empty() {
+            return vec![self.json.to_string()];
+        }
+        self.events.iter().map(event_text).collect()
+    }
+
+    /// Whether the upstream means to answer to the end.
+    pub(super) fn is_whole(&self) -> bool {
+        self.cut.is_none() && matches!(self.close, Close::Never | Close::Idle)
+    }
+}
+
+/// The text of an event. A text such as `[DONE]` is its data.
+fn event_text(event: &Value) -> String {
+    let name = event["type"].as_str().map(|name| format!("event: {name}\n")).unwrap_or_default();
+    let data = event.as_str().map_or_else(|| event.to_string(), str::to_owned);
+    format!("{name}data: {data}\n\n")
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, ErrorClass, Moment, MonotonicClock};
 use plimsoll_transport::{
-    EncodedRequest, Endpoint, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
+    EncodedRequest, Endpoint, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
     SingleClient,
 };
-use tokio::time::timeout;
+
+use super::cases::Exchange;
 
 /// The end of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,99 +18,86 @@ pub(super) enum End {
     Complete,
     /// The connection ended before the answer did.
     Cut,
-    /// The client left, as planned.
+    /// The client left after its time.
     Left(Moment),
     /// The exchange failed for a reason that is not an act of the gateway.
     Unknown(String),
 }
 
-/// The answer, as far as it arrived.
+/// An answer, as far as it arrived.
 #[derive(Debug)]
 pub(super) struct Answer {
+    /// That of the upstream.
     clock: MonotonicClock,
     /// 0 without an answer.
     pub(super) status: u16,
     /// Names in lower case.
     pub(super) headers: Vec<(String, String)>,
-    /// The bytes of each read.
-    pub(super) pieces: Vec<(Moment, Vec<u8>)>,
+    pub(super) body: Vec<u8>,
+    /// When a read returned, and the length of the body before it.
+    reads: Vec<(Moment, usize)>,
     pub(super) end: End,
 }
 
-/// A request and its limits.
-pub(super) struct Question<'q> {
-    /// Host and port.
-    pub(super) address: &'q str,
-    pub(super) path: &'q str,
-    pub(super) headers: Vec<(&'q str, &'q str)>,
-    pub(super) body: Vec<u8>,
-    /// When the client leaves.
-    pub(super) leaves: Option<Duration>,
-    pub(super) limit: Duration,
-}
-
-impl Question<'_> {
-    /// Posts it on a connection of its own.
-    pub(super) async fn ask(self, clock: MonotonicClock) -> Answer {
-        let end = End::Unknown(String::new());
-        let mut answer = Answer { clock, status: 0, headers: Vec::new(), pieces: Vec::new(), end };
-        let limit = self.leaves.unwrap_or(self.limit);
-        let (leaves, limit_text) = (self.leaves.is_some(), self.limit.as_secs());
-        // The connection is closed when the future is dropped.
-        let end = timeout(limit, self.send(&mut answer)).await;
-        answer.end = match end {
-            Ok(Ok(end)) => end,
-            Ok(Err(reason)) => End::Unknown(reason),
-            Err(_) if leaves => End::Left(clock.now()),
-            Err(_) => End::Unknown(format!("no end of the answer within {limit_text} s")),
-        };
-        answer
+impl Answer {
+    pub(super) const fn new(clock: MonotonicClock) -> Self {
+        Self {
+            clock,
+            status: 0,
+            headers: Vec::new(),
+            body: Vec::new(),
+            reads: Vec::new(),
+            end: End::Cut,
+        }
     }
 
-    async fn send(self, answer: &mut Answer) -> Result<End, String> {
-        let endpoint = Endpoint::parse(self.address, 80).map_err(|error| error.to_string())?;
+    /// Sends a request on a connection of its own, and reads for at most `limit`.
+    ///
+    /// # Errors
+    /// A failure that is not an act of the server.
+    pub(super) async fn fetch(
+        &mut self,
+        exchange: &Exchange,
+        address: &str,
+        mark: &str,
+        limit: Duration,
+    ) -> Result<(), String> {
+        let endpoint = Endpoint::parse(address, 80).map_err(|error| error.to_string())?;
         let client = SingleClient::new(endpoint, false)?;
-        let origin = format!("http://{}", self.address);
-        let head = RequestHead::new("POST", self.path, &origin, self.headers);
+        let headers = exchange.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let origin = format!("http://{address}");
+        let head = RequestHead::new("POST", &exchange.path, &origin, headers);
         let head = head.map_err(|error| error.to_string())?;
-        let mut encoded = EncodedRequest { head: Vec::new(), body: self.body };
+        let mut encoded = EncodedRequest { head: Vec::new(), body: exchange.body(mark).into() };
         head.render(None, encoded.body.len(), &mut encoded.head);
         let request = Request { head: &head, id: None, encoded, may_wait: false };
         let connection = client.connect().await.map_err(|failure| failure.to_string())?;
-        match connection.exchange(request, answer).await {
-            Ok(()) => Ok(End::Complete),
-            Err(failure) if is_cut(&failure) => Ok(End::Cut),
-            Err(failure) => Err(failure.to_string()),
-        }
-    }
-}
-
-const fn is_cut(failure: &Failure) -> bool {
-    let class = failure.class;
-    matches!(class, ErrorClass::Reset | ErrorClass::ClosedEarly | ErrorClass::BodyTruncated)
-}
-
-impl Answer {
-    pub(super) fn body(&self) -> Vec<u8> {
-        self.pieces.iter().map(|(_, bytes)| bytes.as_slice()).collect::<Vec<_>>().concat()
+        let exchange = tokio::time::timeout(limit, connection.exchange(request, self)).await;
+        self.end = match exchange {
+            Ok(Ok(())) => End::Complete,
+            Ok(Err(failure)) => match failure.class {
+                ErrorClass::Reset | ErrorClass::ClosedEarly | ErrorClass::BodyTruncated => End::Cut,
+                _ => return Err(failure.to_string()),
+            },
+            Err(_) => End::Left(self.clock.now()),
+        };
+        Ok(())
     }
 
     /// The time of the read with which the body contained a text.
     pub(super) fn arrival_of(&self, text: &str) -> Option<Moment> {
-        let mut body = Vec::new();
-        let mut pieces = self.pieces.iter();
-        let (at, _) = pieces.find(|(_, bytes)| {
-            body.extend_from_slice(bytes);
-            String::from_utf8_lossy(&body).contains(text)
-        })?;
-        Some(*at)
+        let body = String::from_utf8_lossy(&self.body);
+        let end = body.find(text)? + text.len();
+        self.reads.iter().rev().find(|(_, before)| *before < end).map(|(at, _)| *at)
     }
 }
 
 impl ResponseHandler for Answer {
     fn sent(&mut self, _: Moment, _: EncodedRequest) {}
 
-    fn received(&mut self, _: usize, _: RxTime) {}
+    fn received(&mut self, _: usize, _: RxTime) {
+        self.reads.push((self.clock.now(), self.body.len()));
+    }
 
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
@@ -120,8 +108,7 @@ impl ResponseHandler for Answer {
     }
 
     fn body(&mut self, bytes: &[u8], _: Moment) -> ControlFlow<()> {
-        // On the clock of the upstream.
-        self.pieces.push((self.clock.now(), bytes.to_vec()));
+        self.body.extend_from_slice(bytes);
         ControlFlow::Continue(())
     }
 }

@@ -1,122 +1,113 @@
 //! An upstream that answers as the cases say, and records what reaches it.
 
-use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
-use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
-use tokio::time::timeout;
 
 use super::cases::{Close, Reply};
 
 /// A request that reached the upstream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Call {
+    /// The mark of its exchange; empty for requests of no exchange.
+    mark: String,
     pub(super) path: String,
     /// Names in lower case.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
     /// Whether its connection had a request before.
     pub(super) reused: bool,
-    /// When each event was written.
+    /// When each part of the answer was written.
     pub(super) sends: Vec<Moment>,
-    /// When the other side had closed the connection, before the end of the answer.
+    /// When the other side was found to have left, before the end of the answer.
     pub(super) gone: Option<Moment>,
     /// Whether the answer was written to its end.
     pub(super) finished: bool,
 }
 
-/// The answers by dialect.
-pub(super) type Replies = BTreeMap<String, Reply>;
-
-/// The current exchange: the mark of its requests, their answers, and the requests so far.
+/// The current exchange: its mark and the answer in each dialect. All requests so far.
 #[derive(Debug, Default)]
-struct Current {
+struct Record {
     mark: String,
-    replies: Replies,
+    replies: Vec<Reply>,
     calls: Vec<Call>,
+    stopped: bool,
 }
 
 #[derive(Debug)]
 struct Shared {
     clock: MonotonicClock,
-    usual: Replies,
-    current: Mutex<Current>,
+    /// Answers to requests of no exchange.
+    usual: Vec<Reply>,
+    record: Mutex<Record>,
 }
 
-/// The upstream, on a thread of its own until it is dropped.
+/// The upstream, which accepts connections until it is dropped.
 #[derive(Debug)]
 pub(super) struct ScriptedUpstream {
     pub(super) port: u16,
     shared: Arc<Shared>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl ScriptedUpstream {
-    /// Starts it. Requests without the mark of the current exchange get the usual answer.
-    pub(super) fn start(clock: MonotonicClock, usual: Replies) -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
+    pub(super) fn start(clock: MonotonicClock, usual: Vec<Reply>) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let port = listener.local_addr()?.port();
-        let shared = Arc::new(Shared { clock, usual, current: Mutex::default() });
-        let (stop, stopped) = oneshot::channel();
-        let accepting = accept(listener, Arc::clone(&shared));
-        let serve = async move {
-            tokio::select! {
-                _ = accepting => {}
-                _ = stopped => {}
+        let shared = Arc::new(Shared { clock, usual, record: Mutex::default() });
+        let upstream = Self { port, shared: Arc::clone(&shared) };
+        thread::spawn(move || {
+            let streams = listener.incoming().flatten();
+            for stream in streams.take_while(|_| !shared.record().stopped) {
+                // Without it, events could be late, but the answer would be right.
+                let _ = stream.set_nodelay(true);
+                let (stream, shared) = (BufReader::new(stream), Arc::clone(&shared));
+                thread::spawn(move || Connection { stream, shared }.serve());
             }
-        };
-        let thread = thread::spawn(move || runtime.block_on(serve));
-        Ok(Self { port, shared, stop: Some(stop), thread: Some(thread) })
+        });
+        Ok(upstream)
     }
 
-    /// Begins an exchange: requests with this mark in their bodies get these answers.
-    pub(super) fn begin(&self, mark: &str, replies: Replies) {
-        *self.shared.current() = Current { mark: mark.to_owned(), replies, calls: Vec::new() };
+    /// Begins an exchange: requests with this mark in their bodies get these answers, by dialect.
+    pub(super) fn begin(&self, mark: &str, replies: Vec<Reply>) {
+        let mut record = self.shared.record();
+        (record.mark, record.replies) = (mark.to_owned(), replies);
     }
 
     /// The requests of the current exchange.
     pub(super) fn calls(&self) -> Vec<Call> {
-        self.shared.current().calls.clone()
+        let record = self.shared.record();
+        record.calls.iter().filter(|call| call.mark == record.mark).cloned().collect()
     }
 }
 
 impl Drop for ScriptedUpstream {
     fn drop(&mut self) {
-        self.stop.take();
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread was printed.
-            let _ = thread.join();
-        }
+        self.shared.record().stopped = true;
+        // It wakes the thread.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
 
 impl Shared {
-    fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the record of a call.
+    fn note(&self, call: usize, change: impl FnOnce(&mut Call, Moment)) {
+        let now = self.clock.now();
+        change(&mut self.record().calls[call], now);
     }
 }
 
-/// The dialect that clients of a path use.
-pub(super) fn dialect_of(path: &str) -> Option<&'static str> {
+/// The number of the dialect that a path belongs to.
+pub(super) fn dialect_of(path: &str) -> Option<usize> {
     let path = path.split('?').next().unwrap_or_default();
-    let dialects = [("/chat/completions", "openai"), ("/messages", "anthropic")];
-    dialects.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, dialect)| dialect)
-}
-
-async fn accept(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
-    loop {
-        let (stream, _) = listener.accept().await?;
-        tokio::spawn(Connection::new(stream, Arc::clone(&shared)).serve());
-    }
+    ["/chat/completions", "/messages"].iter().position(|end| path.ends_with(end))
 }
 
 struct Connection {
@@ -124,186 +115,143 @@ struct Connection {
     shared: Arc<Shared>,
 }
 
-/// The call that a connection answers, by the mark of its exchange and its number there.
-type CallId = Option<(String, usize)>;
-
 impl Connection {
-    fn new(stream: TcpStream, shared: Arc<Shared>) -> Self {
-        // Without it, events could be late, but the answer would be right.
-        let _ = stream.set_nodelay(true);
-        Self { stream: BufReader::new(stream), shared }
-    }
-
-    async fn serve(mut self) {
+    fn serve(mut self) {
         let mut reused = false;
-        while let Ok((call, is_http_10)) = self.read(reused).await {
-            let closes = is_http_10 || value_of(&call.headers, "connection") == Some("close");
-            let dialect = dialect_of(&call.path).unwrap_or_default();
-            let (id, reply) = self.record(call, dialect);
-            if reply.close == Close::Unanswered
-                || (reply.close == Close::UnansweredIfReused && reused)
-            {
+        while let Ok((call, chunked)) = self.read(reused) {
+            let (call, reply) = self.record(call);
+            let is_dropped = match reply.close {
+                Close::Unanswered => true,
+                Close::UnansweredIfReused => reused,
+                Close::Never | Close::Idle => false,
+            };
+            if is_dropped {
                 return;
             }
-            let answered = self.answer(&id, &reply, is_http_10).await;
+            let answered = self.answer(call, &reply, chunked);
             if answered.is_err() {
-                self.note(&id, |call, now| call.gone = Some(now));
+                self.shared.note(call, |call, now| call.gone = Some(now));
             }
-            if closes || !answered.unwrap_or(false) {
+            if !answered.unwrap_or(false) {
                 return;
             }
             reused = true;
         }
     }
 
-    /// Reads a request, and whether it is HTTP/1.0.
-    async fn read(&mut self, reused: bool) -> io::Result<(Call, bool)> {
-        let request_line = self.line().await?;
+    /// Reads a request, and whether its sender understands chunks, which HTTP/1.0 does not have.
+    fn read(&mut self, reused: bool) -> io::Result<(Call, bool)> {
+        let request_line = self.line()?;
         let mut headers = Vec::new();
-        while let Some((name, value)) = self.line().await?.split_once(':') {
+        while let Some((name, value)) = self.line()?.split_once(':') {
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let body = if value_of(&headers, "transfer-encoding").is_some() {
-            self.chunks().await?
-        } else {
-            let length = value_of(&headers, "content-length").and_then(|text| text.parse().ok());
-            self.bytes(length.unwrap_or(0)).await?
-        };
+        let value = |name| headers.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        let is_chunked = value("transfer-encoding").is_some();
+        let length = value("content-length").and_then(|length| length.parse().ok());
+        let body = if is_chunked { self.chunks() } else { self.bytes(length.unwrap_or(0)) }?;
         let path = request_line.split(' ').nth(1).unwrap_or_default().to_owned();
-        let is_http_10 = request_line.ends_with("HTTP/1.0");
-        Ok((Call { path, headers, body, reused, ..Call::default() }, is_http_10))
+        let chunked = !request_line.ends_with("HTTP/1.0");
+        Ok((Call { path, headers, body, reused, ..Call::default() }, chunked))
     }
 
-    async fn line(&mut self) -> io::Result<String> {
+    fn line(&mut self) -> io::Result<String> {
         let mut line = Vec::new();
-        if self.stream.read_until(b'\n', &mut line).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        if self.stream.read_until(b'\n', &mut line)? == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
         }
         Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
     }
 
-    async fn bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
+    fn bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; length];
-        self.stream.read_exact(&mut bytes).await?;
+        self.stream.read_exact(&mut bytes)?;
         Ok(bytes)
     }
 
     /// Reads a body in chunked coding.
-    async fn chunks(&mut self) -> io::Result<Vec<u8>> {
+    fn chunks(&mut self) -> io::Result<Vec<u8>> {
         let mut body = Vec::new();
         loop {
-            let line = self.line().await?;
+            let line = self.line()?;
             let size = usize::from_str_radix(line.split(';').next().unwrap_or_default(), 16);
             let size = size.map_err(io::Error::other)?;
-            body.extend(self.bytes(size).await?);
+            body.extend(self.bytes(size)?);
             // The end of the chunk, or the trailer.
-            while !self.line().await?.is_empty() {}
+            while !self.line()?.is_empty() {}
             if size == 0 {
                 return Ok(body);
             }
         }
     }
 
-    /// Records a call of the current exchange, and finds its answer.
-    fn record(&self, call: Call, dialect: &str) -> (CallId, Reply) {
-        let mut current = self.shared.current();
-        let text = String::from_utf8_lossy(&call.body);
-        if current.mark.is_empty() || !text.contains(&current.mark) {
-            let usual =
-                self.shared.usual.get(dialect).or_else(|| self.shared.usual.values().next());
-            return (None, usual.cloned().unwrap_or_default());
-        }
-        let id = (current.mark.clone(), current.calls.len());
-        current.calls.push(call);
-        let unsupported = Reply { status: 404, ..Reply::default() };
-        (Some(id), current.replies.get(dialect).cloned().unwrap_or(unsupported))
-    }
-
-    /// Changes the record of a call, unless its exchange is over.
-    fn note(&self, id: &CallId, change: impl FnOnce(&mut Call, Moment)) {
-        let now = self.shared.clock.now();
-        let mut current = self.shared.current();
-        if let Some((mark, number)) = id
-            && current.mark == *mark
-            && let Some(call) = current.calls.get_mut(*number)
-        {
-            change(call, now);
-        }
+    /// Records a call, and finds its answer.
+    fn record(&self, mut call: Call) -> (usize, Reply) {
+        let mut record = self.shared.record();
+        let is_marked = String::from_utf8_lossy(&call.body).contains(&record.mark);
+        let replies = if is_marked && !record.mark.is_empty() {
+            call.mark.clone_from(&record.mark);
+            &record.replies
+        } else {
+            &self.shared.usual
+        };
+        let reply = replies[dialect_of(&call.path).unwrap_or(0)].clone();
+        record.calls.push(call);
+        (record.calls.len() - 1, reply)
     }
 
     /// Answers a call; `false` if the connection is to be closed.
-    async fn answer(&mut self, id: &CallId, reply: &Reply, is_http_10: bool) -> io::Result<bool> {
-        self.wait(reply.wait_ms).await?;
-        let whole = if reply.events.is_empty() {
-            self.whole(reply).await?
-        } else {
-            self.events(id, reply, is_http_10).await?
-        };
-        if whole {
-            self.note(id, |call, _| call.finished = true);
+    fn answer(&mut self, call: usize, reply: &Reply, chunked: bool) -> io::Result<bool> {
+        self.wait(reply.wait_ms)?;
+        let mut pieces = reply.pieces();
+        let is_stream = !reply.events.is_empty();
+        let length = format!("content-length: {}\r\n", pieces[0].len());
+        let chunked = chunked && is_stream;
+        match reply.cut {
+            Some(cut) if is_stream => pieces.truncate(cut),
+            Some(cut) => pieces[0].truncate(cut),
+            None => {}
         }
-        Ok(whole && reply.close != Close::Idle)
+        let mut head = format!("HTTP/1.1 {} Scripted\r\n", reply.status);
+        for (name, value) in &reply.headers {
+            head.extend([name, ": ", value, "\r\n"]);
+        }
+        head += if chunked { "transfer-encoding: chunked\r\n" } else { "" };
+        head += if is_stream { "" } else { &length };
+        self.write(&(head + "\r\n"))?;
+        for piece in &pieces {
+            self.wait(reply.gap_ms)?;
+            self.shared.note(call, |call, now| call.sends.push(now));
+            let chunk = format!("{:x}\r\n{piece}\r\n", piece.len());
+            self.write(if chunked { &chunk } else { piece })?;
+        }
+        if reply.cut.is_some() {
+            // The gateway reads the rest before it sees the end.
+            return self.wait(reply.gap_ms).map(|()| false);
+        }
+        self.write(if chunked { "0\r\n\r\n" } else { "" })?;
+        self.shared.note(call, |call, _| call.finished = true);
+        Ok(reply.close != Close::Idle && (chunked || !is_stream))
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.stream.get_mut().write_all(text.as_bytes())
     }
 
     /// Waits; an error if the other side leaves meanwhile.
-    async fn wait(&mut self, millis: u64) -> io::Result<()> {
-        let pause = Duration::from_millis(millis);
-        let gone = match timeout(pause, self.stream.fill_buf()).await {
-            Err(_) => false,
-            Ok(read) => read.map_or(true, <[u8]>::is_empty),
-        };
-        if gone { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
-    }
-
-    /// Sends an answer in one piece; `false` if it is to be cut.
-    async fn whole(&mut self, reply: &Reply) -> io::Result<bool> {
-        let body = reply.json.to_string().into_bytes();
-        let kept = reply.cut.unwrap_or(body.len()).min(body.len());
-        let mut bytes = head(reply, &format!("content-length: {}\r\n", body.len()));
-        bytes.extend_from_slice(&body[..kept]);
-        self.stream.get_mut().write_all(&bytes).await?;
-        Ok(reply.cut.is_none())
-    }
-
-    /// Sends each event in a write of its own; `false` if the stream is to be cut.
-    async fn events(&mut self, id: &CallId, reply: &Reply, is_http_10: bool) -> io::Result<bool> {
-        let framing = if is_http_10 { "" } else { "transfer-encoding: chunked\r\n" };
-        self.stream.get_mut().write_all(&head(reply, framing)).await?;
-        for event in reply.events.iter().take(reply.cut.unwrap_or(usize::MAX)) {
-            self.wait(reply.gap_ms).await?;
-            self.note(id, |call, now| call.sends.push(now));
-            let event = event_text(event);
-            let length = event.len();
-            let chunk = if is_http_10 { event } else { format!("{length:x}\r\n{event}\r\n") };
-            self.stream.get_mut().write_all(chunk.as_bytes()).await?;
+    fn wait(&mut self, millis: u64) -> io::Result<()> {
+        if millis == 0 {
+            return Ok(());
         }
-        if reply.cut.is_some() {
-            // The gateway reads the events before the end.
-            self.wait(reply.gap_ms).await?;
-        } else if !is_http_10 {
-            self.stream.get_mut().write_all(b"0\r\n\r\n").await?;
+        self.stream.get_ref().set_read_timeout(Some(Duration::from_millis(millis)))?;
+        let read = self.stream.fill_buf().map(<[u8]>::is_empty);
+        self.stream.get_ref().set_read_timeout(None)?;
+        match read {
+            Ok(true) => Err(ErrorKind::BrokenPipe.into()),
+            Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                Err(error)
+            }
+            _ => Ok(()),
         }
-        Ok(reply.cut.is_none())
     }
-}
-
-fn head(reply: &Reply, framing: &str) -> Vec<u8> {
-    let mut head = format!("HTTP/1.1 {} Scripted\r\n", reply.status);
-    for (name, value) in &reply.headers {
-        head.extend([name, ": ", value, "\r\n"]);
-    }
-    head.extend([framing, "\r\n"]);
-    head.into_bytes()
-}
-
-/// The text of an event; a text such as `[DONE]` is its data.
-pub(super) fn event_text(event: &Value) -> String {
-    let name = event["type"].as_str().map(|name| format!("event: {name}\n")).unwrap_or_default();
-    let data = event.as_str().map_or_else(|| event.to_string(), str::to_owned);
-    format!("{name}data: {data}\n\n")
-}
-
-/// The value of a header, by its name in lower case.
-pub(super) fn value_of<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
-    headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }

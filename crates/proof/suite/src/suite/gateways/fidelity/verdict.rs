@@ -1,15 +1,12 @@
 //! The state of a cell, from the bytes that the client got and the upstream's own record.
 
-use std::collections::BTreeMap;
-
 use plimsoll_stats::descriptive::median;
-use serde_json::Value;
 
 use super::State;
-use super::cases::{Close, Exchange, Reply};
+use super::cases::{Case, Close, Exchange};
 use super::client::{Answer, End};
-use super::documents::{differences, document, joined};
-use super::upstream::{Call, dialect_of, event_text};
+use super::documents::{differences, document, headers};
+use super::upstream::{Call, dialect_of};
 
 /// Events that are late by more than this, in the median, count as delayed. The client's delayed
 /// acknowledgement (40 ms) is the smallest usual cause.
@@ -20,10 +17,9 @@ const NOT_OFFERED: [u16; 3] = [404, 405, 501];
 
 /// An exchange that took place.
 pub(super) struct Observed<'o> {
+    pub(super) case: &'o Case,
     /// The exchange in the client's dialect.
     pub(super) exchange: &'o Exchange,
-    /// The exchange in every dialect, because a gateway may translate.
-    pub(super) all: &'o BTreeMap<String, Exchange>,
     /// The text that replaced `$MARK`.
     pub(super) mark: &'o str,
     pub(super) answer: &'o Answer,
@@ -34,25 +30,45 @@ impl Observed<'_> {
     /// The state of the cell, and a description.
     pub(super) fn verdict(&self) -> (State, String) {
         if self.calls.is_empty() && NOT_OFFERED.contains(&self.answer.status) {
-            return (State::NotOffered, format!("{}, without the upstream", self.status_text()));
+            return (State::NotOffered, self.status_text());
         }
         if let Some(reason) = self.obstacle() {
             return (State::NotObserved, reason);
         }
-        if self.exchange.told {
-            return self.departure();
+        if let End::Left(left) = self.answer.end {
+            return match self.calls {
+                [Call { gone: Some(gone), .. }, ..] => {
+                    (State::Kept, format!("upstream noticed it after {}", gone.since(left)))
+                }
+                [Call { finished: true, .. }, ..] => {
+                    (State::Changed, "the upstream sent the answer to its end".to_owned())
+                }
+                _ => (State::NotObserved, "the upstream was not asked in time".to_owned()),
+            };
         }
-        let mut seen = self.path_changes();
-        seen.extend(self.request_changes());
-        seen.extend(self.answer_changes());
-        if self.answer.status != self.exchange.reply.status && !seen.is_empty() {
-            seen.insert(0, self.status_text());
-        }
+        let (timing, remark) = self.timing();
+        let (asked, cut) = (self.calls.len(), self.answer.end == End::Cut);
+        let Exchange { reply, status, visible_end, requests, .. } = self.exchange;
+        let checks = [
+            (asked == 0).then(|| "the upstream was not asked".to_owned()),
+            requests.filter(|most| asked > *most).map(|_| format!("upstream asked {asked} times")),
+            (*status && self.answer.status != reply.status)
+                .then(|| format!("instead of {}", reply.status)),
+            (*visible_end && self.looks_complete())
+                .then(|| "the cut answer looks complete".to_owned()),
+            (cut && reply.is_whole() && self.answer.status > 0)
+                .then(|| "the answer was cut".to_owned()),
+            timing,
+            self.request_changes(),
+            self.answer_changes(),
+        ];
+        let seen = checks.into_iter().flatten().collect::<Vec<_>>().join("; ");
         if seen.is_empty() {
-            (State::Kept, self.remark())
-        } else {
-            (State::Changed, seen.join("; "))
+            return (State::Kept, remark);
         }
+        let is_other = self.answer.status != reply.status;
+        let status = if is_other { self.status_text() + "; " } else { String::new() };
+        (State::Changed, status + &seen)
     }
 
     /// Why the exchange proves nothing.
@@ -60,165 +76,85 @@ impl Observed<'_> {
         if let End::Unknown(reason) = &self.answer.end {
             return Some(reason.clone());
         }
-        let unknown = self.calls.iter().find(|call| dialect_of(&call.path).is_none());
-        if let Some(call) = unknown {
+        if let Some(call) = self.calls.iter().find(|call| dialect_of(&call.path).is_none()) {
             return Some(format!("the gateway asked the upstream for {}", call.path));
         }
-        let reused = self.calls.iter().any(|call| call.reused);
+        if self.exchange.told && !matches!(self.answer.end, End::Left(_)) {
+            return Some(format!("{} before the client left", self.status_text()));
+        }
         let needs_reuse = self.exchange.reply.close == Close::UnansweredIfReused;
+        let reused = self.calls.iter().any(|call| call.reused);
         (needs_reuse && !reused).then(|| "the gateway opened a new connection".to_owned())
-    }
-
-    /// Whether the upstream noticed that the client left.
-    fn departure(&self) -> (State, String) {
-        let End::Left(left) = self.answer.end else {
-            let text = format!("{} before the client left", self.status_text());
-            return (State::NotObserved, text);
-        };
-        match self.calls {
-            [] => (State::NotObserved, "the upstream was not asked in time".to_owned()),
-            [Call { gone: Some(gone), .. }, ..] => {
-                (State::Kept, format!("the upstream noticed it after {}", gone.since(left)))
-            }
-            [Call { finished: true, .. }, ..] => {
-                (State::Changed, "the upstream sent the answer to its end".to_owned())
-            }
-            _ => (State::NotObserved, "the upstream did not end its answer in time".to_owned()),
-        }
-    }
-
-    /// Changes of the exchange as a whole.
-    fn path_changes(&self) -> Vec<String> {
-        let mut seen = Vec::new();
-        let Exchange { reply, requests, .. } = self.exchange;
-        if self.calls.is_empty() {
-            seen.push("the upstream was not asked".to_owned());
-        }
-        if requests.is_some_and(|most| self.calls.len() > most) {
-            seen.push(format!("the upstream was asked {} times", self.calls.len()));
-        }
-        if self.exchange.status && self.answer.status != reply.status {
-            seen.push(format!("instead of {}", reply.status));
-        }
-        if self.exchange.visible_end && self.looks_complete() {
-            seen.push("the cut answer looks complete".to_owned());
-        }
-        if self.answer.end == End::Cut && self.answer.status > 0 && reply.is_complete() {
-            seen.push("the answer was cut".to_owned());
-        }
-        seen
     }
 
     /// Whether a client takes a cut answer for a complete one.
     fn looks_complete(&self) -> bool {
-        let is_error = self.answer.status >= 400 || self.got().get("error").is_some();
-        self.answer.end == End::Complete && !is_error
+        let is_error = document(&self.answer.body).get("error").is_some();
+        self.answer.end == End::Complete && self.answer.status < 400 && !is_error
     }
 
-    /// Changes of the request, as the upstream saw it, in the dialect that it was asked in.
-    fn request_changes(&self) -> Vec<String> {
-        let Some(call) = self.calls.first() else { return Vec::new() };
-        let Some(sent) = dialect_of(&call.path).and_then(|dialect| self.all.get(dialect)) else {
-            return Vec::new();
-        };
-        let mut seen = Vec::new();
+    /// The exchange in the dialect that the gateway asked the upstream in.
+    fn asked(&self) -> Option<(&Call, &Exchange)> {
+        let call = self.calls.first()?;
+        Some((call, &self.case.exchanges[dialect_of(&call.path)?]))
+    }
+
+    fn request_changes(&self) -> Option<String> {
+        let (call, sent) = self.asked()?;
         if !sent.passes.is_empty() {
-            let request = sent.body(self.mark);
-            let request = serde_json::from_str(&request).unwrap_or_default();
-            seen = differences(&request, &document(&call.body), &sent.passes);
+            let request = document(sent.body(self.mark).as_bytes());
+            return differences(&request, &document(&call.body), &sent.passes);
         }
-        let before = headers_document(sent.headers.iter());
-        let after = headers_document(call.headers.iter().map(|(name, value)| (name, value)));
-        seen.extend(differences(&before, &after, &pointers(&sent.forwards)));
-        seen
+        let got = call.headers.iter().map(|(name, value)| (name, value));
+        differences(&headers(&sent.headers), &headers(got), &pointers(&sent.forwards))
     }
 
-    /// Changes of the answer, as the client saw it.
-    fn answer_changes(&self) -> Vec<String> {
-        let Exchange { reply, keeps, returns, alone, .. } = self.exchange;
-        let mut seen = Vec::new();
+    fn answer_changes(&self) -> Option<String> {
+        let Exchange { reply, keeps, returns, .. } = self.exchange;
         if !keeps.is_empty() {
-            seen = differences(&reply.document(), &self.got(), keeps);
+            let sent = document(reply.pieces().concat().as_bytes());
+            return differences(&sent, &document(&self.answer.body), keeps);
         }
-        let before = headers_document(reply.headers.iter());
-        let headers = self.answer.headers.iter().map(|(name, value)| (name, value));
-        seen.extend(differences(&before, &headers_document(headers), &pointers(returns)));
-        if !alone.is_empty() {
-            seen.extend(self.timing().err());
-        }
-        seen
+        let got = self.answer.headers.iter().map(|(name, value)| (name, value));
+        differences(&headers(&reply.headers), &headers(got), &pointers(returns))
     }
 
-    fn got(&self) -> Value {
-        document(&self.answer.body())
-    }
-
-    /// The median delay of events in milliseconds, or why they did not arrive one by one.
-    fn timing(&self) -> Result<f64, String> {
-        let call = self.calls.first().ok_or("no event arrived")?;
-        let sent = dialect_of(&call.path).and_then(|dialect| self.all.get(dialect));
-        let sent = sent.ok_or("no event arrived")?;
-        let events: Vec<_> = sent.reply.events.iter().map(event_text).collect();
-        let mut arrivals = Vec::new();
-        let mut delays = Vec::new();
-        for text in &self.exchange.alone {
-            let position = events.iter().position(|event| event.contains(text));
-            let sent_at = position.and_then(|position| call.sends.get(position));
-            let arrival = self.answer.arrival_of(text).ok_or_else(|| format!("lost `{text}`"))?;
-            delays.extend(sent_at.map(|sent_at| arrival.since(*sent_at).as_millis_f64()));
+    /// Why events did not arrive one by one, if so; else a remark.
+    fn timing(&self) -> (Option<String>, String) {
+        let Exchange { alone, requests, visible_end, .. } = self.exchange;
+        let (mut arrivals, mut delays) = (Vec::new(), Vec::new());
+        let pieces = self.asked().map(|(call, sent)| (call, sent.reply.pieces()));
+        for text in alone {
+            let Some(arrival) = self.answer.arrival_of(text) else {
+                return (Some(format!("lost `{text}`")), String::new());
+            };
+            let sent = pieces.as_ref().and_then(|(call, pieces)| {
+                call.sends.get(pieces.iter().position(|piece| piece.contains(text))?)
+            });
+            delays.extend(sent.map(|sent| arrival.since(*sent).as_millis_f64()));
             arrivals.push(arrival);
         }
-        let count = arrivals.len();
         arrivals.dedup();
-        if arrivals.len() < count {
-            return Err(format!("{count} events arrived in {} reads", arrivals.len()));
+        let delay = median(&delays).unwrap_or_default();
+        let remark = match (alone.is_empty(), requests.is_some() || *visible_end) {
+            (false, _) => format!("{delay:.1} ms late (median)"),
+            (true, true) => self.status_text(),
+            (true, false) => String::new(),
+        };
+        if arrivals.len() < alone.len() {
+            let seen = format!("{} events arrived in {} reads", alone.len(), arrivals.len());
+            return (Some(seen), remark);
         }
-        let delay = median(&delays).ok_or("no event arrived")?;
-        if delay > DELAYED_MS {
-            return Err(format!("events arrived {delay:.0} ms late (median)"));
-        }
-        Ok(delay)
-    }
-
-    /// A figure of a cell that is kept.
-    fn remark(&self) -> String {
-        if let Ok(delay) = self.timing()
-            && !self.exchange.alone.is_empty()
-        {
-            return format!("{delay:.1} ms late (median)");
-        }
-        let is_remarkable = self.exchange.requests.is_some() || self.exchange.visible_end;
-        if !is_remarkable {
-            return String::new();
-        }
-        let cut = self.answer.end == End::Cut && self.answer.status > 0;
-        self.status_text() + if cut { ", then cut" } else { "" }
+        ((delay > DELAYED_MS).then(|| format!("events arrived {remark}")), remark)
     }
 
     fn status_text(&self) -> String {
+        let cut = if self.answer.end == End::Cut { ", then cut" } else { "" };
         match self.answer.status {
             0 => "closed without an answer".to_owned(),
-            status => format!("status {status}"),
+            status => format!("status {status}{cut}"),
         }
     }
-}
-
-impl Reply {
-    fn is_complete(&self) -> bool {
-        self.cut.is_none() && matches!(self.close, Close::Never | Close::Idle)
-    }
-
-    /// Its JSON, or its joined events.
-    fn document(&self) -> Value {
-        if self.events.is_empty() {
-            return self.json.clone();
-        }
-        joined(&self.events.iter().map(event_text).collect::<String>())
-    }
-}
-
-fn headers_document<'h>(headers: impl Iterator<Item = (&'h String, &'h String)>) -> Value {
-    headers.map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect()
 }
 
 fn pointers(names: &[String]) -> Vec<String> {

@@ -16,7 +16,7 @@ pub(super) enum Fault {
     LosesToolCall,
     /// Asks twice if the first answer is an error or missing.
     RetriesErrors,
-    /// Asks again if a reused connection was closed.
+    /// Asks again on a new connection if a reused one was closed.
     ResendsOnReuse,
     /// Passes two events at a time.
     MergesEvents,
@@ -29,8 +29,8 @@ pub(super) enum Fault {
     CutsStreams,
     /// Reads the upstream's answer to its end although the client left.
     IgnoresLeaving,
-    /// Waits with requests for which the upstream's answer is 429.
-    HangsOn429,
+    /// Waits with requests for which the upstream's answer is 422.
+    HangsOn422,
     /// Has no path for messages.
     OnlyOpenAi,
     /// Answers 503 without asking the upstream, for ever after an error 500.
@@ -157,7 +157,7 @@ impl Gateway {
         }
         let Some((answer, upstream)) = answered else { return respond(client, "502 Bad Gateway") };
         *self.failed.lock().unwrap() |= answer.status() == 500;
-        if self.fault == Fault::HangsOn429 && answer.status() == 429 {
+        if self.fault == Fault::HangsOn422 && answer.status() == 422 {
             sleep(Duration::from_mins(1));
         }
         self.answer(client, answer, upstream, asked)
@@ -165,7 +165,7 @@ impl Gateway {
 
     /// Sends a request on an idle connection that is still open, else on a new one.
     fn ask(&self, request: &[u8], asked: &Asked) -> Option<(Head, BufReader<TcpStream>)> {
-        let idle = self.idle.lock().unwrap().pop().filter(|idle| {
+        let idle = self.idle.lock().unwrap().drain(..).last().filter(|idle| {
             idle.get_ref().set_nonblocking(true).unwrap();
             let is_open = idle.get_ref().peek(&mut [0]).is_err();
             idle.get_ref().set_nonblocking(false).unwrap();
@@ -293,11 +293,8 @@ fn respond(mut client: &TcpStream, status: &str) -> Option<()> {
 
 fn is_second_tool_call(chunk: &[u8]) -> bool {
     let text = String::from_utf8_lossy(chunk);
-    let openai = text.contains("tool_calls\":[{") && text.contains(r#""index":1"#);
-    openai
-        || (text.contains("content_block")
-            && text.contains(r#""index":1"#)
-            && !text.contains("text"))
+    let is_tool = ["\"tool_calls\":[{", "\"tool_use\",", "\"tool_use\"}", "partial_json"];
+    text.contains(r#""index":1"#) && is_tool.iter().any(|part| text.contains(part))
 }
 
 /// Removes a member and one of the commas beside it.
