@@ -150,6 +150,15 @@ impl Reader<'_> {
     /// Reads a word, and says whether the next one belongs to it.
     fn takes(&mut self, word: &str, next: Option<&str>) -> bool {
         self.keeps_next = false;
+        if let [.., flag, bounds] = self.words.as_mut_slice()
+            && flag == "--goodput"
+            && OBJECTIVES.iter().any(|name| word.starts_with(name))
+        {
+            // vLLM gives each bound as a word.
+            bounds.push(' ');
+            bounds.push_str(word);
+            return false;
+        }
         if !word.starts_with('-') || word == "-" {
             self.words.push(word.to_owned());
             return false;
@@ -211,6 +220,9 @@ impl Reader<'_> {
         }
     }
 }
+
+/// How the bounds of vLLM begin.
+const OBJECTIVES: [&str; 3] = ["ttft:", "tpot:", "e2el:"];
 
 /// Whether the words have a credential.
 fn is_secret(words: &[String]) -> bool {

@@ -12,6 +12,15 @@ fn reading(words: &[&str]) -> Reading {
     read(&line.map(OsString::from).collect::<Vec<_>>(), known_flags)
 }
 
+#[test]
+fn bounds_of_vllm_are_one_value() {
+    let Reading::Ours(words, _) = reading(&["llm", "h:1", "--goodput", "ttft:500", "tpot:50", "h:2"])
+    else {
+        panic!("refused")
+    };
+    assert_eq!(words[3..], ["--goodput", "ttft:500 tpot:50", "h:2"]);
+}
+
 /// Lines as users of other tools type them, and ours.
 const ACCEPTED: [(&str, &str); 26] = [
     ("http -z 30s -c 50 http://h/", "http -d 30s -c 50 http://h/"),
