@@ -186,9 +186,10 @@ impl Scenario {
 
 /// The scenarios of other protocols in the recorded traffic of the scenario at `index`.
 fn protocols(specs: &[ScenarioSpec], index: usize) -> Vec<(Dialect, ScenarioId)> {
-    let parts = (0..).map(ScenarioId).zip(specs).filter(
-        |(_, spec)| matches!(spec.agent, Some(AgentRole::Recorded { of }) if of == index),
-    );
+    let parts = (0..)
+        .map(ScenarioId)
+        .zip(specs)
+        .filter(|(_, spec)| matches!(spec.agent, Some(AgentRole::Recorded { of }) if of == index));
     parts.map(|(scenario, spec)| (spec.protocol, scenario)).collect()
 }
 

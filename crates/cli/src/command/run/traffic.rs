@@ -55,7 +55,7 @@ pub(super) fn profile(flags: &Flags) -> Result<Option<Profile>> {
 
 /// Reads a file of recorded traffic.
 pub(in crate::command) fn read(file: &Path, flags: &TrafficFlags) -> Result<Trace, UsageError> {
-    let Options { format, skip_broken } = flags.read.options();
+    let Options { format, skip_broken, .. } = flags.read.options();
     let file = file.to_owned();
     let spec = TraceSpec { file, format, skip_broken, ..TraceSpec::default() };
     Trace::load(&spec, Path::new("")).map_err(|error| UsageError(error.to_string()))
