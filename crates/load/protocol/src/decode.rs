@@ -25,7 +25,7 @@ use plimsoll_measure::{AnswerContent, ErrorClass, Outcome, Usage};
 
 use crate::dialect::DONE;
 use crate::sse::Parser;
-use crate::turn::ToolCall;
+use crate::turn::{Kept, ToolCall};
 use crate::{Dialect, sse};
 use content_encoding::ContentDecoder;
 use content_type::ContentType;
@@ -334,6 +334,11 @@ impl Decoder {
     /// The tool calls of the model; empty unless the text is kept.
     pub fn tool_calls(&self) -> &[ToolCall] {
         self.state.tool_calls()
+    }
+
+    /// The further parts of the message; `None` unless the text is kept.
+    pub fn kept(&self) -> Option<&Kept> {
+        self.state.kept()
     }
 
     /// The target's finish reason, truncated to 64 bytes.

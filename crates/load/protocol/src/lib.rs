@@ -24,5 +24,6 @@ pub use dialect::Dialect;
 pub use encode::{Encoder, EncoderOptions, TokenLimit, names_credential};
 pub use error::ProtocolError;
 pub use turn::{
-    HttpContent, Message, RecordedRequest, RequestContent, Role, Text, ToolCall, ToolResult, Turn,
+    HttpContent, Kept, Message, RecordedRequest, RequestContent, Role, Text, ToolCall, ToolResult,
+    Turn,
 };

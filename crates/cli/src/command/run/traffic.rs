@@ -1,5 +1,6 @@
 //! The profile that plays a file of recorded traffic.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
@@ -7,7 +8,7 @@ use plimsoll_import::Options;
 use plimsoll_profile::Profile;
 use plimsoll_runner::folder::file;
 use plimsoll_workload::{Trace, TraceSpec};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::Flags;
 use crate::exit::UsageError;
@@ -17,7 +18,11 @@ use crate::flags::{TrafficFlags, command_line_profile, literal};
 pub(super) fn profile(flags: &Flags) -> Result<Option<Profile>> {
     let named = Path::new(&flags.profile);
     let extension = named.extension().map(|extension| extension.to_string_lossy());
-    let is_profile = extension.is_none_or(|extension| extension == "yaml" || extension == "yml");
+    let is_profile = extension.is_none_or(|extension| match &*extension {
+        "yaml" | "yml" => true,
+        "json" => is_json_profile(named),
+        _ => false,
+    });
     if is_profile || named.ends_with(file::PLAN) || !named.is_file() {
         let fix = format!("{} is a profile", flags.profile);
         flags.traffic.reject_without_file(&fix)?;
@@ -51,6 +56,15 @@ pub(super) fn profile(flags: &Flags) -> Result<Option<Profile>> {
         keys["http"] = json!({});
     }
     Ok(Some(command_line_profile(keys.as_object().cloned().unwrap_or_default())))
+}
+
+/// Whether a small JSON file has keys of a profile.
+fn is_json_profile(file: &Path) -> bool {
+    const KEYS: [&str; 4] = ["stages", "target", "targets", "scenarios"];
+    let is_small = fs::metadata(file).is_ok_and(|file| file.len() < 1 << 20);
+    let text = if is_small { fs::read(file).unwrap_or_default() } else { Vec::new() };
+    let keys = serde_json::from_slice::<Map<String, Value>>(&text).unwrap_or_default();
+    KEYS.iter().any(|key| keys.contains_key(*key))
 }
 
 /// Reads a file of recorded traffic.
