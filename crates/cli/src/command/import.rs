@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
-use plimsoll_import::{ImportError, Summary, import};
+use plimsoll_import::{ImportError, Options, Summary, import};
 
 use crate::console;
 use crate::exit::{Exit, UsageError};
@@ -22,6 +22,9 @@ pub(crate) struct Flags {
     file: PathBuf,
     #[command(flatten)]
     read: ReadFlags,
+    /// Replace email addresses, numbers of phones, cards and accounts, and IP addresses in texts
+    #[arg(long)]
+    scrub: bool,
     /// Output file, such as chat.plimsoll.jsonl [default: only the summary]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
@@ -49,7 +52,8 @@ fn import_to(flags: &Flags, out: &Path) -> Result<Summary> {
 }
 
 fn convert(flags: &Flags, output: &mut dyn Write) -> Result<Summary> {
-    import(&flags.file, &flags.read.options(), output).map_err(|error| match error {
+    let options = Options { scrub: flags.scrub, ..flags.read.options() };
+    import(&flags.file, &options, output).map_err(|error| match error {
         ImportError::Input(why) => UsageError(why).into(),
         error @ ImportError::Write(_) => error.into(),
     })

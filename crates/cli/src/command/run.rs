@@ -1,6 +1,7 @@
 //! `plimsoll run`: runs a profile against a target.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
@@ -20,7 +21,7 @@ use plimsoll_runner::Secrets;
 use plimsoll_runner::folder::file;
 use plimsoll_schedule::{Load, StageSpec};
 use plimsoll_workload::{Trace, TraceSpec};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::completions::profiles;
 use crate::console::{self, Show};
@@ -435,7 +436,11 @@ fn printable(bytes: &[u8]) -> String {
 fn profile(flags: &Flags) -> Result<Option<Profile>> {
     let named = Path::new(&flags.profile);
     let extension = named.extension().map(|extension| extension.to_string_lossy());
-    let is_profile = extension.is_none_or(|extension| extension == "yaml" || extension == "yml");
+    let is_profile = extension.is_none_or(|extension| match &*extension {
+        "yaml" | "yml" => true,
+        "json" => is_json_profile(named),
+        _ => false,
+    });
     if is_profile || named.ends_with(file::PLAN) || !named.is_file() {
         let fix = format!("{} is a profile", flags.profile);
         flags.traffic.reject_without_file(&fix)?;
@@ -471,12 +476,21 @@ fn profile(flags: &Flags) -> Result<Option<Profile>> {
     Ok(Some(command_line_profile(keys.as_object().cloned().unwrap_or_default())))
 }
 
+/// Whether a small JSON file has keys of a profile.
+fn is_json_profile(file: &Path) -> bool {
+    const KEYS: [&str; 4] = ["stages", "target", "targets", "scenarios"];
+    let is_small = fs::metadata(file).is_ok_and(|file| file.len() < 1 << 20);
+    let text = if is_small { fs::read(file).unwrap_or_default() } else { Vec::new() };
+    let keys = serde_json::from_slice::<Map<String, Value>>(&text).unwrap_or_default();
+    KEYS.iter().any(|key| keys.contains_key(*key))
+}
+
 /// Reads a file of recorded traffic.
 pub(in crate::command) fn read_traffic(
     file: &Path,
     flags: &TrafficFlags,
 ) -> Result<Trace, UsageError> {
-    let Options { format, skip_broken } = flags.read.options();
+    let Options { format, skip_broken, .. } = flags.read.options();
     let file = file.to_owned();
     let spec = TraceSpec { file, format, skip_broken, ..TraceSpec::default() };
     Trace::load(&spec, Path::new("")).map_err(|error| UsageError(error.to_string()))

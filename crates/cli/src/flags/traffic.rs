@@ -24,7 +24,8 @@ const HEADING: &str = "Recorded traffic";
 impl ReadFlags {
     /// How the importer reads the file.
     pub(crate) fn options(&self) -> Options {
-        Options { format: self.format.clone(), skip_broken: self.skip_broken }
+        let (format, skip_broken) = (self.format.clone(), self.skip_broken);
+        Options { format, skip_broken, ..Options::default() }
     }
 }
 

@@ -222,6 +222,7 @@ fn advance(
     turn: TurnEnd,
 ) {
     let part = conversation.task_part();
+    conversation.keep(turn.kept.as_ref());
     conversation.note_end(turn.at, &turn.reply, &turn.tool_calls);
     match turn.answer {
         None => conversation.advance_with(&turn.reply, turn.tool_calls),

@@ -16,7 +16,7 @@ use plimsoll_measure::{
     Clock as _, ConnectPhases, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Operation,
     Outcome, Sample, ServerParts, ServerReport, TargetId,
 };
-use plimsoll_protocol::{Decoder, PlainAnswer, ToolCall};
+use plimsoll_protocol::{Decoder, Kept, PlainAnswer, ToolCall};
 use plimsoll_transport::{
     Adds, Demand, EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead,
     RxTime,
@@ -96,6 +96,8 @@ pub(crate) struct TurnEnd {
     pub(crate) reply: String,
     /// The tools that it calls; likewise.
     pub(crate) tool_calls: Vec<ToolCall>,
+    /// Further parts of its message; likewise.
+    pub(crate) kept: Option<Kept>,
     /// The result of a tool, or an approval, where the turn of an agent asked for one.
     pub(crate) answer: Option<Box<PlainAnswer>>,
     /// How long the target asks to wait before the next request, where the plan honours that.
@@ -403,6 +405,7 @@ impl OpenTurn {
         sample.generator = sample.generator.within(&sample.timeline);
         let GeneratorShare { dispatch, send, finished, .. } = sample.generator;
         let (mut reply, mut tool_calls, mut answer) = (String::new(), Vec::new(), None);
+        let kept = self.decoder.as_ref().and_then(|decoder| decoder.kept().cloned());
         let route = self.worker.run.route(sample.scenario, sample.target);
         sample.policy_decision =
             route.decisions.classify(self.scan.as_ref(), outcome, sample.status);
@@ -434,6 +437,7 @@ impl OpenTurn {
             sent,
             reply,
             tool_calls,
+            kept,
             answer,
             retry_after: self.retry_after,
             rpc: self.end_rpc(outcome),

@@ -1,14 +1,16 @@
 //! Rows to requests, by the table of the format: sessions, times and counts.
 
-use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value};
 
 use crate::ImportError;
+use crate::branches::Branches;
 use crate::draft::Draft;
 use crate::format::{Choice, Format, OWN, Rule};
-use crate::messages::{exchanges, from_turn, place_images};
+use crate::history::History;
+use crate::lanes::{Lanes, append};
+use crate::messages::{exchanges, from_turn, is_question, place_images};
 use crate::record::{After, Header, Line, Request, VERSION};
 use crate::summary::Summary;
 use crate::value::{is_empty, object};
@@ -34,25 +36,56 @@ pub(crate) struct Converter<'o> {
     ids: HashSet<String>,
     /// The root of each request, in formats that name parents.
     roots: HashMap<String, String>,
+    branches: Branches,
+    history: History,
+    lanes: Lanes,
+    /// Members of earlier rows that later ones get.
+    carried: Map<String, Value>,
     /// Requests of a format that does not sort them by time.
     held: Vec<Timed>,
 }
 
-/// The last request of a session.
+/// Maximum number of requests of a session that a later request may wait for.
+const RECENT: usize = 64;
+
+/// A session, and its last requests.
 #[derive(Debug, Default)]
 struct Session {
     start: Option<f64>,
-    last_id: String,
-    last_end: Option<f64>,
+    recent: VecDeque<Recent>,
     requests: u64,
 }
 
+/// A request, its end, and the requests that it waited for.
+#[derive(Debug)]
+struct Recent {
+    id: String,
+    end: Option<f64>,
+    after: Vec<String>,
+}
+
 /// A request with its session, start and end.
-struct Timed {
-    request: Request,
-    session: Option<String>,
+pub(crate) struct Timed {
+    pub(crate) request: Request,
+    pub(crate) session: Option<String>,
     start: Option<f64>,
     end: Option<f64>,
+}
+
+impl Timed {
+    /// Adds another part of the reply.
+    fn add_to_reply(&mut self, mut draft: Draft, messages: Vec<Value>, joins: bool) {
+        let Request { in_tokens, out_tokens, cached_tokens, reply, .. } = &mut self.request;
+        for (name, count) in
+            [("in_tokens", in_tokens), ("out_tokens", out_tokens), ("cached_tokens", cached_tokens)]
+        {
+            *count = draft.take(name).and_then(|stated| stated.as_u64()).or(*count);
+        }
+        if !messages.is_empty() {
+            self.end = draft.take_times().0.or(self.end);
+        }
+        append(reply.get_or_insert_default(), messages, joins);
+    }
 }
 
 impl<'o> Converter<'o> {
@@ -68,6 +101,10 @@ impl<'o> Converter<'o> {
             sessions: HashMap::new(),
             ids: HashSet::new(),
             roots: HashMap::new(),
+            branches: Branches::default(),
+            history: History::default(),
+            lanes: Lanes::default(),
+            carried: Map::new(),
             held: Vec::new(),
         }
     }
@@ -80,8 +117,14 @@ impl<'o> Converter<'o> {
         if self.format.name == OWN {
             return self.add_canonical(value);
         }
-        for row in self.format.rows_of(value) {
+        let mut around = Vec::new();
+        let rows = self.format.rows_of(value, &mut around);
+        for name in around {
+            self.leave_out(&name);
+        }
+        for mut row in rows {
             let mut draft = Draft::default();
+            self.carry(&mut row);
             if row.is_null() {
                 self.leave_out("lines (not an HTTP request)");
             } else if let Some(kind) = self.format.other_kind(&row) {
@@ -90,8 +133,72 @@ impl<'o> Converter<'o> {
                 draft.put("turns", "turns", row)?;
                 self.add_draft(draft)?;
             } else {
+                let is_reply = self.format.is_reply(&row);
                 self.walk(&mut draft, "", object(row)?)?;
-                self.add_draft(draft)?;
+                match is_reply {
+                    None => self.add_draft(draft)?,
+                    Some(is_reply) => self.add_message(draft, is_reply)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a row the members of earlier rows, and keeps its own for later ones.
+    fn carry(&mut self, row: &mut Value) {
+        let Some(row) = row.as_object_mut() else { return };
+        for name in &self.format.carry {
+            if let Some(value) = row.get(name).or_else(|| self.carried.get(name)).cloned() {
+                row.insert(name.clone(), value.clone());
+                self.carried.insert(name.clone(), value);
+            }
+        }
+    }
+
+    /// Adds a message to its conversation. The first part of a reply completes a request.
+    fn add_message(&mut self, mut draft: Draft, is_reply: bool) -> Result<(), ImportError> {
+        let joins = self.format.dialect.as_deref() == Some("anthropic-messages");
+        let messages = draft.take_messages();
+        let (row, lane) = self.lanes.place(&mut draft, is_reply);
+        let mut open = lane.open.take_list("messages").unwrap_or_default();
+        let known = lane.request.and_then(|request| self.held.get_mut(request));
+        let is_part = is_reply && (open.is_empty() || messages.is_empty());
+        if let Some(known) = known.filter(|_| is_part) {
+            known.add_to_reply(draft, messages, joins);
+        } else if is_reply && !messages.is_empty() && open.iter().any(is_question) {
+            let mut whole = std::mem::take(&mut lane.open);
+            let (session, request) = (lane.session.clone(), lane.request);
+            let continues = request.map(|request| self.held[request].request.id.clone());
+            draft.row["end"] = draft.take("at").into();
+            whole.extend(draft);
+            whole.row["messages"] = open.into();
+            whole.row["reply"] = messages.into();
+            self.finish_request(whole, session, continues)?;
+            self.lanes.note_request(row, self.held.len() - 1);
+            return Ok(());
+        } else {
+            append(&mut open, messages, joins);
+            lane.open.extend(draft);
+        }
+        if !open.is_empty() {
+            lane.open.row["messages"] = open.into();
+        }
+        Ok(())
+    }
+
+    /// Adds the prompts of conversations that got no reply, or counts them.
+    fn add_unanswered(&mut self) -> Result<(), ImportError> {
+        for mut lane in self.lanes.take() {
+            let open = lane.open.row["messages"].as_array();
+            if !open.is_some_and(|open| open.iter().any(is_question)) {
+                continue;
+            }
+            if self.format.unanswered {
+                let known = lane.request.and_then(|request| self.held.get(request));
+                let continues = known.map(|known| known.request.id.clone());
+                self.finish_request(std::mem::take(&mut lane.open), lane.session, continues)?;
+            } else {
+                self.leave_out("prompts (without a reply)");
             }
         }
         Ok(())
@@ -153,9 +260,11 @@ impl<'o> Converter<'o> {
         };
         let session = session.unwrap_or_else(|| own.clone());
         let mut before = None;
-        for part in parts {
+        for mut part in parts {
             let continues = before.take().filter(|_| is_chain);
+            let children = ["forks", "spawns"].map(|name| part.take_list(name));
             before = self.finish_request(part, Some(session.clone()), continues)?;
+            self.branches.add(before.as_ref(), children);
         }
         // No other row can name it.
         self.sessions.remove(&own);
@@ -248,16 +357,53 @@ impl<'o> Converter<'o> {
 
     /// Emits the requests that waited to be sorted, and completes the counts.
     pub(crate) fn finish(mut self) -> Result<Summary, ImportError> {
-        let mut held = std::mem::take(&mut self.held);
-        held.sort_by(|one, other| one.start.partial_cmp(&other.start).unwrap_or(Ordering::Equal));
-        held.into_iter().try_for_each(|timed| self.write(timed))?;
+        self.add_unanswered()?;
+        let (held, mut last) = (std::mem::take(&mut self.held), f64::NEG_INFINITY);
+        // A request without a time keeps its place after the one before it.
+        let timed = held.into_iter().map(|timed| {
+            last = timed.start.unwrap_or(last);
+            (last, timed)
+        });
+        let mut held: Vec<_> = timed.collect();
+        held.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let mut held: Vec<_> = held.into_iter().map(|(_, timed)| timed).collect();
+        self.branches.join(&mut held);
+        self.write_in_order(held)?;
+        if let Some(lacks) = &self.format.lacks {
+            let requests = self.summary.requests;
+            self.summary.unused.insert(format!("requests ({lacks})"), requests);
+        }
         let span_ms = self.zero.map(|_| self.span.1 - self.span.0);
         Ok(Summary { span_ms, ..self.summary })
     }
 
+    /// Emits requests after those that they name.
+    fn write_in_order(&mut self, mut held: Vec<Timed>) -> Result<(), ImportError> {
+        let mut written = HashSet::new();
+        while !held.is_empty() {
+            let before = held.len();
+            for timed in std::mem::take(&mut held) {
+                if !timed.request.parents().all(|id| written.contains(id)) {
+                    held.push(timed);
+                    continue;
+                }
+                written.insert(timed.request.id.clone());
+                self.write(timed)?;
+            }
+            if held.len() == before {
+                let id = &held[0].request.id;
+                return Err(format!("request {id} waits for itself or for an unknown one").into());
+            }
+        }
+        Ok(())
+    }
+
     /// Puts a request into its session, and emits it.
     fn write(&mut self, timed: Timed) -> Result<(), ImportError> {
-        let Timed { mut request, session: name, start, end } = timed;
+        let Timed { mut request, session: mut name, start, end } = timed;
+        if self.format.history {
+            name = self.history.connect(&mut request, name);
+        }
         let start = start.map(|start| self.since_zero(start));
         let end = end.and_then(|end| Some(microseconds(end - self.zero?)));
         request.session.clone_from(&name);
@@ -268,7 +414,9 @@ impl<'o> Converter<'o> {
         }
         let session = self.count(&request, name);
         session.start = session.start.or(start);
-        (session.last_id, session.last_end) = (request.id.clone(), end);
+        session.recent.truncate(RECENT - 1);
+        let after = request.parents().map(str::to_owned).collect();
+        session.recent.push_front(Recent { id: request.id.clone(), end, after });
         (self.emit)(Line::Request(Box::new(request)))
     }
 
@@ -324,18 +472,51 @@ impl<'o> Converter<'o> {
 }
 
 impl Session {
-    /// Orders a request after the last one, unless both were in flight together.
+    /// Orders a request after those that had ended before it started, unless the format does.
     fn place(&self, request: &mut Request, start: Option<f64>) {
         request.at_ms = start.and_then(|at| Some(microseconds((at - self.start?).max(0.0))));
-        let wait = start.and_then(|at| Some(at - self.last_end?));
-        if wait.is_some_and(|wait| wait < 0.0) {
+        if let Some(after) = &mut request.after {
+            let wait_ms = request.wait_ms.take();
+            for one in after {
+                one.wait_ms = one.wait_ms.or(wait_ms);
+            }
             return;
         }
-        request.wait_ms = request.wait_ms.or_else(|| wait.map(microseconds));
-        if request.continues.is_none() {
-            let (id, wait_ms) = (self.last_id.clone(), request.wait_ms.take());
-            request.after = Some(vec![After { id, wait_ms, what: None }]);
+        let ended = self.ended_before(start);
+        let wait = ended.first().and_then(|last| Some(microseconds(start? - last.end?)));
+        let own = request.continues.as_ref();
+        if own.is_some_and(|own| start.is_none() || ended.iter().all(|last| last.id == *own)) {
+            request.wait_ms = request.wait_ms.or(wait);
+        } else if !ended.is_empty() {
+            let mut wait_ms = request.wait_ms.take().or(wait);
+            let others = ended.iter().filter(|last| Some(&last.id) != own);
+            let others = others.map(|last| (last.id.clone(), wait_ms.take()));
+            let own = own.map(|own| (own.clone(), None));
+            let after = own.into_iter().chain(others);
+            let after = after.map(|(id, wait_ms)| After { id, wait_ms, what: None });
+            request.after = Some(after.collect());
         }
+    }
+
+    /// The requests that ended before this time, the latest first, without those that one of them
+    /// waited for. Without times, the last request.
+    fn ended_before(&self, start: Option<f64>) -> Vec<&Recent> {
+        let last = self.recent.front();
+        let (Some(start), Some(_)) = (start, last.and_then(|last| last.end)) else {
+            return last.into_iter().collect();
+        };
+        let ends = self.recent.iter().filter_map(|recent| Some((recent.end?, recent)));
+        let mut ended: Vec<_> = ends.filter(|(end, _)| *end <= start).collect();
+        ended.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        let mut covered = HashSet::new();
+        let mut found = Vec::new();
+        for (_, recent) in ended {
+            if !covered.contains(&recent.id) {
+                found.push(recent);
+            }
+            covered.extend(&recent.after);
+        }
+        found
     }
 }
 

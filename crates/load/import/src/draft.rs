@@ -6,7 +6,7 @@ use plimsoll_protocol::names_credential;
 use serde_json::{Map, Value, json};
 
 use crate::format::{Format, dialect};
-use crate::messages::{from_parts, image, reply, texts};
+use crate::messages::{from_parts, image, part, reply, texts};
 use crate::record::Request;
 use crate::value::{count, is_empty, list, number, object, parsed, text, time, unpacked};
 
@@ -34,6 +34,7 @@ impl Draft {
             "text" => text(&value).into(),
             "value" => number(&value).unwrap_or(value),
             "turns" => list(unpacked(value)).into(),
+            "keep" => value,
             "iso" | "s" | "ms" | "ns" => time(&value, conversion)?.into(),
             _ => return self.put_part(conversion, path, value),
         };
@@ -44,7 +45,21 @@ impl Draft {
 
     fn put_part(&mut self, conversion: &str, name: &str, value: Value) -> Result<(), String> {
         match conversion {
+            // Parts of a sum, added to each of these.
+            "add" => {
+                for total in name.split(' ') {
+                    let sum = time(&value, "ms")? + self.row[total].as_f64().unwrap_or(0.0);
+                    self.row[total] = count(&sum.into()).map_or_else(|_| sum.into(), Value::from);
+                }
+            }
+            "after" => self.row["after"] = list(value).iter().map(after).collect(),
             "texts" => self.append("texts", texts(value)?),
+            "content" => {
+                let parts = list(value).into_iter().map(part);
+                self.row["messages"] =
+                    json!([{ "role": "user", "content": parts.collect::<Value>() }]);
+            }
+            "results" => self.append("results", list(value).into_iter().map(tool_result)),
             "images" => self.append("images", list(value).iter().map(image)),
             "blocks" => {
                 self.row["blocks"] = json!({ "size": name.parse::<u64>().ok(), "ids": value });
@@ -93,12 +108,30 @@ impl Draft {
         self.row.as_object_mut()?.remove(name)
     }
 
+    /// Adds the members of another row; its own have priority.
+    pub(crate) fn extend(&mut self, other: Self) {
+        let Self { row, mut dropped } = other;
+        self.dropped.append(&mut dropped);
+        for (name, value) in row.as_object().into_iter().flatten() {
+            self.row[name] = value.clone();
+        }
+    }
+
     pub(crate) fn take_list(&mut self, name: &str) -> Option<Vec<Value>> {
         self.take(name).map(list)
     }
 
     pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
         self.take(name).map(|value| text(&value))
+    }
+
+    /// The messages of a row that is a message or several results of tools.
+    pub(crate) fn take_messages(&mut self) -> Vec<Value> {
+        let message = self.take("message").filter(|message| {
+            // A row of another kind has only a type.
+            message.as_object().is_some_and(|members| members.len() > 1)
+        });
+        self.take_list("results").unwrap_or_else(|| message.into_iter().collect())
     }
 
     /// Puts the members of a request body.
@@ -202,6 +235,9 @@ impl Draft {
             self.row["dialect"] = dialect.into();
         }
         let _ = ["call", "route"].map(|name| self.take(name));
+        if let Some(size) = self.take("block_size").filter(|_| self.has_any(&["blocks"])) {
+            self.row["blocks"]["size"] = size;
+        }
         let method = self.take_text("method").unwrap_or_else(|| "GET".to_owned());
         if self.row["dialect"] != "http" {
             self.take("path");
@@ -266,6 +302,18 @@ impl Draft {
             self.dropped.push(why.to_owned());
         }
     }
+}
+
+/// The result of a tool as a message of OpenAI's chat API.
+fn tool_result(mut result: Value) -> Value {
+    result["role"] = "tool".into();
+    result
+}
+
+/// An earlier request to wait for: its id, or an object with the id and the wait.
+fn after(value: &Value) -> Value {
+    let id = value.get("request_id").unwrap_or(value);
+    json!({ "id": text(id), "wait_ms": value.get("delay_ms") })
 }
 
 /// Whether a header, parameter or member of this name is a credential.

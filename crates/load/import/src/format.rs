@@ -7,7 +7,7 @@ use regex::Regex;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::value::{list, text};
+use crate::value::{is_empty, list, text};
 
 /// Number of rows by which a format is recognised.
 pub(crate) const SAMPLE: usize = 100;
@@ -27,6 +27,7 @@ fn parse(table: &str) -> Vec<Format> {
 /// How a format is recognised, and how its members are converted.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties of a table")]
 pub(crate) struct Format {
     pub(crate) name: String,
     pub(crate) title: String,
@@ -41,6 +42,20 @@ pub(crate) struct Format {
     pub(crate) several: bool,
     /// A member, then the values that make a row a request.
     only: Vec<String>,
+    /// Alternatives of signs of rows that are not requests.
+    skip: Vec<Vec<String>>,
+    /// Members that inner rows get from the outer ones.
+    outer: Vec<String>,
+    /// Members that rows get from rows before them.
+    pub(crate) carry: Vec<String>,
+    /// Alternatives of signs of replies, for formats in which each row is a message.
+    reply: Vec<Vec<String>>,
+    /// Whether a prompt without a reply is a request, in such a format.
+    pub(crate) unanswered: bool,
+    /// Whether prompts repeat earlier prompts and their replies.
+    pub(crate) history: bool,
+    /// Contents of requests that the format does not record.
+    pub(crate) lacks: Option<String>,
     pub(crate) sort: bool,
     pub(crate) dialect: Option<String>,
     pub(crate) refuse: Option<String>,
@@ -80,6 +95,9 @@ impl Format {
 
     /// The kind of a row that is not a request.
     pub(crate) fn other_kind(&self, row: &Value) -> Option<String> {
+        if let Some(signs) = fitting(&self.skip, row) {
+            return Some(format!("rows with {signs} (not requests)"));
+        }
         let [member, kinds @ ..] = self.only.as_slice() else { return None };
         let kind = find(row, member, &|_| true).map(text).unwrap_or_default();
         (!kinds.contains(&kind)).then(|| format!("rows whose {member} is `{kind}` (not requests)"))
@@ -87,20 +105,20 @@ impl Format {
 
     /// The signs of a row that belongs to the format.
     fn signs_in(&self, row: &Value) -> Option<String> {
-        let mut alternatives = self.has.iter();
-        let signs = alternatives.find(|signs| signs.iter().all(|sign| has(row, sign)))?;
-        Some(signs.join(", "))
+        fitting(&self.has, row)
     }
 
-    /// The rows inside a value of the file.
-    pub(crate) fn rows_of(&self, value: Value) -> Vec<Value> {
+    /// Whether rows are messages, and this one is a part of a reply.
+    pub(crate) fn is_reply(&self, row: &Value) -> Option<bool> {
+        (!self.reply.is_empty()).then(|| fitting(&self.reply, row).is_some())
+    }
+
+    /// The rows inside a value of the file. The members around them are in `dropped`.
+    pub(crate) fn rows_of(&self, value: Value, dropped: &mut Vec<String>) -> Vec<Value> {
         let mut values = vec![value];
         for step in &self.rows {
-            if !values.iter().any(|value| value.get(step).is_some()) {
-                break;
-            }
-            let inner = values.iter_mut().filter_map(|value| value.get_mut(step)).map(Value::take);
-            values = inner.flat_map(list).collect();
+            values =
+                values.into_iter().flat_map(|outer| self.inner(outer, step, dropped)).collect();
         }
         for row in &mut values {
             if let Some(pairs @ Value::Array(_)) = row.get_mut("attributes") {
@@ -108,6 +126,23 @@ impl Format {
             }
         }
         values
+    }
+
+    /// The rows of a member, or the value itself without this member.
+    fn inner(&self, mut outer: Value, step: &str, dropped: &mut Vec<String>) -> Vec<Value> {
+        let Some(inner) = outer.as_object_mut().and_then(|members| members.remove(step)) else {
+            return vec![outer];
+        };
+        let mut rows = list(inner);
+        for row in rows.iter_mut().filter_map(Value::as_object_mut) {
+            for name in self.outer.iter().filter(|name| outer.get(name).is_some()) {
+                row.entry(name).or_insert_with(|| outer[name].clone());
+            }
+        }
+        let others = outer.as_object().into_iter().flatten();
+        let others = others.filter(|(name, value)| !self.outer.contains(name) && !is_empty(value));
+        dropped.extend(others.map(|(name, _)| format!("{name} (beside {step})")));
+        rows
     }
 
     pub(crate) const fn is_text(&self) -> bool {
@@ -128,6 +163,12 @@ impl Format {
         let members = members.filter(|(_, text)| *text != "-");
         members.map(|(name, text)| (name.to_owned(), unescaped(text))).collect()
     }
+}
+
+/// The first alternative of which a row has all signs.
+fn fitting(alternatives: &[Vec<String>], row: &Value) -> Option<String> {
+    let signs = alternatives.iter().find(|signs| signs.iter().all(|sign| has(row, sign)))?;
+    Some(signs.join(", "))
 }
 
 fn is_inside(path: &str, of: &str) -> bool {
@@ -235,7 +276,7 @@ impl Choice {
 /// The format of most of the first rows.
 pub(crate) fn recognise(sample: &[Value]) -> Option<Choice> {
     let fits = FORMATS.iter().map(|format| {
-        let rows = sample.iter().flat_map(|value| format.rows_of(value.clone()));
+        let rows = sample.iter().flat_map(|value| format.rows_of(value.clone(), &mut Vec::new()));
         let rows: Vec<_> = rows.take(SAMPLE).collect();
         let signs: Vec<_> = rows.iter().filter_map(|row| format.signs_in(row)).collect();
         let share = signs.len() as f64 / rows.len().max(1) as f64;

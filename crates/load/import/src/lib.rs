@@ -1,15 +1,20 @@
 //! Converts recorded traffic to one canonical file, row by row, and counts every unused member.
 //! Each format is a table of members in `formats.yaml`, which one converter reads.
 
+mod branches;
 mod convert;
 mod draft;
 mod format;
+mod history;
+mod lanes;
 mod messages;
 mod record;
 mod source;
 mod summary;
+mod texts;
 mod value;
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -20,6 +25,7 @@ pub use record::{After, Blocks, Header, Line, Request, VERSION, schema};
 use serde_json::{Value, json};
 use source::{Form, Source};
 pub use summary::{Summary, Tokens};
+use texts::Texts;
 
 /// How to import.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +34,8 @@ pub struct Options {
     pub format: Option<String>,
     /// Skip and count broken rows.
     pub skip_broken: bool,
+    /// Replace personal data in texts.
+    pub scrub: bool,
 }
 
 /// Why a file cannot be imported.
@@ -95,7 +103,15 @@ pub fn read(
         let source = source.as_object().cloned().unwrap_or_default();
         emit(Line::Header(Header { plimsoll_traffic: VERSION, source }))?;
     }
-    let mut converter = Converter::new(choice, emit);
+    let folder = path.parent().unwrap_or(path);
+    let mut texts = Texts { folder, scrubs: options.scrub, scrubbed: BTreeMap::new() };
+    let mut complete = |mut line: Line| {
+        if let Line::Request(request) = &mut line {
+            texts.apply(request)?;
+        }
+        emit(line)
+    };
+    let mut converter = Converter::new(choice, &mut complete);
     let mut problem = None;
     let read = source.read(form, &mut |(unit, number), row| {
         let why = match row.map_err(ImportError::Input).and_then(|row| converter.add(row)) {
@@ -119,7 +135,8 @@ pub fn read(
     if let Some(problem) = problem {
         return Err(problem);
     }
-    let summary = converter.finish()?;
+    let mut summary = converter.finish()?;
+    summary.unused.extend(texts.scrubbed);
     if summary.requests == 0 {
         let rows = summary.unused.iter().filter(|(name, _)| name.contains(" ("));
         let rows: Vec<_> = rows.map(|(name, count)| format!("{count} {name}")).collect();

@@ -26,12 +26,19 @@ pub(crate) fn image(value: &Value) -> Value {
     json!({ "type": "image_url", "image_url": { "url": url } })
 }
 
+/// A part of a message, in which an image may be a member of its own.
+pub(crate) fn part(part: Value) -> Value {
+    part.get("image").map(image).unwrap_or(part)
+}
+
 fn is_message(value: &Value) -> bool {
     value.get("role").is_some()
 }
 
-fn is_question(message: &Value) -> bool {
-    message["role"] == "user" || message["role"] == "tool"
+pub(crate) fn is_question(message: &Value) -> bool {
+    message["role"] == "user"
+        || message["role"] == "tool"
+        || message["type"].as_str().is_some_and(|kind| kind.ends_with("_output"))
 }
 
 /// The messages of a recorded reply: a text, a response, a message, or a list of messages.

@@ -97,6 +97,13 @@ pub struct After {
     pub what: Option<String>,
 }
 
+impl After {
+    /// Waits for the end of a request.
+    pub(crate) fn end_of(id: &str) -> Self {
+        Self { id: id.to_owned(), wait_ms: None, what: None }
+    }
+}
+
 /// Prefix blocks of a prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -28,7 +28,7 @@ use usage::UsageBounds;
 use crate::Dialect;
 use crate::dialect::DONE;
 use crate::sse::{self, Parser};
-use crate::turn::ToolCall;
+use crate::turn::{Kept, ToolCall};
 
 /// Number of bytes kept of a stream without content, to quote them in an error message.
 const STREAM_START: usize = 512;
@@ -326,6 +326,11 @@ impl Decoder {
     /// The tool calls of the model; empty unless the text is kept.
     pub fn tool_calls(&self) -> &[ToolCall] {
         self.state.tool_calls()
+    }
+
+    /// The further parts of the message; `None` unless the text is kept.
+    pub fn kept(&self) -> Option<&Kept> {
+        self.state.kept()
     }
 
     /// The target's finish reason, truncated to 64 bytes.

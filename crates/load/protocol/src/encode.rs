@@ -337,7 +337,7 @@ fn push_dialogue(
         if let Some(recorded) = &message.recorded {
             push(out, recorded);
             out.push(b',');
-        } else if message.tool_calls.is_empty() && message.tool_results.is_empty() {
+        } else if !message.has_parts() {
             push_message(out, template, role(message.role), &message.text);
         } else {
             tool_use::push(out, template, message);

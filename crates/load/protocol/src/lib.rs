@@ -21,5 +21,6 @@ pub use decode::{
 pub use dialect::Dialect;
 pub use encode::{Encoder, EncoderOptions, ProtocolError, TokenLimit, names_credential};
 pub use turn::{
-    HttpContent, Message, RecordedRequest, RequestContent, Role, Text, ToolCall, ToolResult, Turn,
+    HttpContent, Kept, Message, RecordedRequest, RequestContent, Role, Text, ToolCall, ToolResult,
+    Turn,
 };

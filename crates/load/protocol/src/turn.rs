@@ -1,6 +1,7 @@
 //! The content of one turn, independent of any wire format.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::de::IgnoredAny;
@@ -48,6 +49,18 @@ pub struct ToolResult {
     pub text: Arc<str>,
 }
 
+/// The parts of a response beside its text and tool calls, which the next request repeats, such as
+/// the signatures of thoughts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Members of the message.
+    pub members: Map<String, Value>,
+    /// Members of its tool calls, by the position of the call.
+    pub calls: BTreeMap<usize, Map<String, Value>>,
+    /// Blocks or items in front of the text.
+    pub items: Vec<Value>,
+}
+
 /// One message of a dialogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -57,6 +70,8 @@ pub struct Message {
     pub text: Text,
     /// The model's tool calls, which follow the text.
     pub tool_calls: Vec<ToolCall>,
+    /// Further parts of the model's message.
+    pub kept: Option<Arc<Kept>>,
     /// The user's results of the calls in the previous message, which precede the text.
     pub tool_results: Vec<ToolResult>,
     /// Recorded messages as JSON, one or several with commas between them, which are sent as they
@@ -67,7 +82,19 @@ pub struct Message {
 impl Message {
     /// Creates a message without tools.
     pub const fn new(role: Role, text: Text) -> Self {
-        Self { role, text, tool_calls: Vec::new(), tool_results: Vec::new(), recorded: None }
+        Self {
+            role,
+            text,
+            tool_calls: Vec::new(),
+            kept: None,
+            tool_results: Vec::new(),
+            recorded: None,
+        }
+    }
+
+    /// Whether it has more than a text.
+    pub(crate) fn has_parts(&self) -> bool {
+        !self.tool_calls.is_empty() || !self.tool_results.is_empty() || self.kept.is_some()
     }
 
     /// Messages as they were recorded.

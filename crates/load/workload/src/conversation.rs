@@ -8,7 +8,7 @@ use plimsoll_measure::{
     ConversationKey, Moment, Nanos, ScenarioId, Seed, TargetId, TaskCounts, TaskEnd, TaskPart,
 };
 use plimsoll_protocol::{
-    HttpContent, Message, PlainAnswer, RecordedRequest, RequestContent, Role, Text, ToolCall,
+    HttpContent, Kept, Message, PlainAnswer, RecordedRequest, RequestContent, Role, Text, ToolCall,
     ToolResult, Turn, rpc, rpc as protocol,
 };
 use serde_json::Value;
@@ -80,6 +80,8 @@ pub struct Conversation {
     request: CurrentRequest,
     /// The task of an agent, boxed to keep other conversations small.
     task: Option<Box<Task>>,
+    /// Further parts of the last response.
+    kept: Option<Arc<Kept>>,
 }
 
 /// The request of the current turn.
@@ -125,6 +127,7 @@ impl Conversation {
             session,
             request,
             task,
+            kept: None,
         };
         conversation.request = conversation.independent_request();
         conversation
@@ -199,6 +202,7 @@ impl Conversation {
             session: None,
             request: CurrentRequest::Released,
             task: None,
+            kept: None,
             ..*self
         });
         others.collect()
@@ -353,6 +357,23 @@ impl Conversation {
 
     /// The same for a response with tool calls.
     pub fn advance_with(&mut self, answer: &str, tool_calls: Vec<ToolCall>) {
+        let kept = self.kept.take().filter(|_| !answer.is_empty() || !tool_calls.is_empty());
+        self.advance_to(answer, tool_calls);
+        if let (Some(kept), CurrentRequest::Chat { messages, .. }) = (kept, &mut self.request)
+            && let Some(reply) = messages.iter_mut().rfind(|one| one.role == Role::Assistant)
+        {
+            reply.kept = Some(kept);
+        }
+    }
+
+    /// Keeps the further parts of a response for the next request. Call it before the conversation
+    /// moves on.
+    pub fn keep(&mut self, kept: Option<&Kept>) {
+        let is_chat = !self.workload.canned;
+        self.kept = kept.filter(|_| is_chat).cloned().map(Arc::new);
+    }
+
+    fn advance_to(&mut self, answer: &str, tool_calls: Vec<ToolCall>) {
         if self.is_over() || self.advance_session() {
             return;
         }
@@ -451,7 +472,9 @@ impl Conversation {
         if let Some(played) = &mut self.played {
             let said = !answer.is_empty() || !tool_calls.is_empty();
             let tool_calls = tool_calls.to_vec();
-            let reply = Message { tool_calls, ..Message::new(Role::Assistant, answer.into()) };
+            let kept = self.kept.take();
+            let reply =
+                Message { tool_calls, kept, ..Message::new(Role::Assistant, answer.into()) };
             played.end_turn(at, Some(reply).filter(|_| said));
         }
     }

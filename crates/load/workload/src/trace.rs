@@ -135,7 +135,8 @@ impl Trace {
     pub fn parse(spec: &TraceSpec, input: impl Read + 'static) -> Result<Self, WorkloadError> {
         let refuse = |fault| WorkloadError::Window { file: spec.file.clone(), fault };
         Window::check(spec).map_err(refuse)?;
-        let options = Options { format: spec.format.clone(), skip_broken: spec.skip_broken };
+        let (format, skip_broken) = (spec.format.clone(), spec.skip_broken);
+        let options = Options { format, skip_broken, ..Options::default() };
         let mut sessions = Sessions::new(spec.block_size);
         let summary =
             plimsoll_import::read(&spec.file, input, &options, &mut |line| Ok(sessions.add(line)?));

@@ -38,7 +38,7 @@ fn import_text(text: &[u8], skip_broken: bool) -> Result<(Summary, Vec<Value>), 
 /// File, format, sessions, requests, stated input and output tokens, some of what is not used.
 type Row = (&'static str, &'static str, u64, u64, u64, u64, &'static [(&'static str, u64)]);
 
-const ROWS: [Row; 32] = [
+const ROWS: [Row; 41] = [
     ("canonical.jsonl", "plimsoll", 5, 9, 1224, 86, &[]),
     ("sharegpt.json", "sharegpt", 3, 4, 0, 0, &[("conversations (without a user's turn)", 1)]),
     ("sharegpt_variants.jsonl", "sharegpt", 5, 7, 0, 0, &[]),
@@ -110,6 +110,16 @@ const ROWS: [Row; 32] = [
     ("envoy.log", "envoy", 1, 1, 0, 0, &[("requests (a POST without a recorded body)", 1)]),
     ("nginx_json.log", "nginx-json", 2, 2, 0, 0, &[("http_x_request_id", 1)]),
     ("vegeta.jsonl", "vegeta", 2, 2, 0, 0, &[]),
+    ("vllm_custom_image.jsonl", "prompt", 2, 2, 0, 0, &[]),
+    ("aiperf_dag.jsonl", "aiperf-multi-turn", 1, 5, 0, 0, &[]),
+    ("weka_trace.json", "weka", 1, 4, 724, 166, &[("models (beside requests)", 2)]),
+    ("copilot2026.jsonl", "copilot", 1, 2, 10400, 300, &[("tool_batches (beside llm_calls)", 1)]),
+    ("dynamo_agentic_mooncake.jsonl", "dynamo", 1, 3, 394, 42, &[]),
+    ("dynamo_agentic_mooncake_v1.jsonl", "dynamo-v1", 1, 2, 260, 14, &[("prefix_reset", 1)]),
+    ("mlcommons_agentic.jsonl", "mlcommons", 2, 4, 0, 0, &[]),
+    // A turn's input has 10 + 200, 40, 8 + 90 + 210, 9 + 300 and 11 + 300 tokens.
+    ("claude_code.jsonl", "claude-code", 1, 5, 1178, 94, &[("cwd", 13), ("version", 13)]),
+    ("codex.jsonl", "codex", 1, 2, 1060, 49, &[("payload.effort", 1)]),
     ("vegeta.http", "vegeta-http", 2, 2, 0, 0, &[("body_file", 1)]),
 ];
 
@@ -189,8 +199,189 @@ fn times_are_those_of_the_file_whatever_their_form() {
     // The second starts 3 s after the first has ended: 09:00:01.0 to 09:00:04.0.
     let (_, lines) = import_file(&sample("litellm_spend_logs.json"));
     assert_eq!(lines[1]["at_ms"], 3900.0);
-    assert_eq!(lines[1]["after"], json!([{ "id": "chatcmpl-1", "wait_ms": 3000.0 }]));
-    assert_eq!(lines[1]["messages"].as_array().unwrap().len(), 4);
+    assert_eq!(
+        (&lines[1]["continues"], &lines[1]["wait_ms"]),
+        (&json!("chatcmpl-1"), &json!(3000.0))
+    );
+}
+
+/// The ids and waits of the requests before a line.
+fn waits(line: &Value) -> Vec<(&str, Option<f64>)> {
+    let after = line["after"].as_array().into_iter().flatten();
+    after.map(|one| (one["id"].as_str().unwrap(), one["wait_ms"].as_f64())).collect()
+}
+
+#[test]
+fn session_files_of_agents_become_their_requests() {
+    let (summary, lines) = import_file(&sample("claude_code.jsonl"));
+    let ids: Vec<_> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
+    let [first, side, second, third, edited] = ids.as_slice() else { panic!("{ids:?}") };
+    // The three rows of the first reply are one message, and so are the results of its tools.
+    let blocks = |line: &Value, member: &str| {
+        let blocks = line[member][0]["content"].as_array().unwrap().iter();
+        blocks.map(|block| block["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(blocks(&lines[0], "reply"), ["thinking", "tool_use", "tool_use"]);
+    assert_eq!(lines[0]["reply"][0]["content"][0]["signature"], "c2ln");
+    assert_eq!(blocks(&lines[2], "messages"), ["tool_result", "tool_result"]);
+    assert_eq!(
+        (&lines[2]["continues"], lines[2]["messages"].as_array().unwrap().len()),
+        (&json!(first), 1)
+    );
+    assert_eq!(lines[2]["cached_tokens"], 210);
+    // The subagent begins 100 ms after the call, and its result comes 100 ms after its end.
+    assert_eq!(
+        (waits(&lines[1]), &lines[1]["continues"]),
+        (vec![(*first, Some(100.0))], &Value::Null)
+    );
+    assert_eq!(waits(&lines[2]), [(*first, None), (*side, Some(100.0))]);
+    // The user went back to the second reply and asked something else.
+    assert_eq!((&lines[3]["continues"], &lines[4]["continues"]), (&json!(second), &json!(second)));
+    assert_eq!(waits(&lines[4]), [(*second, None), (*third, Some(12000.0))]);
+    assert_eq!(lines[4]["id"], json!(edited));
+    let lacks = "requests (system prompt and tools are not recorded)";
+    assert_eq!(summary.unused.get(lacks), Some(&5));
+
+    let (_, lines) = import_file(&sample("codex.jsonl"));
+    assert_eq!(lines[0]["body"]["instructions"], "You fix winches.");
+    assert_eq!(
+        (&lines[0]["model"], &lines[0]["dialect"]),
+        (&json!("gpt-x"), &json!("openai-responses"))
+    );
+    assert_eq!(lines[0]["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(lines[0]["reply"][0]["encrypted_content"], "gAAA");
+    assert_eq!(lines[1]["messages"][0]["output"], "winch.txt");
+    // From the call, 1.4 s, to its result, 2.0 s.
+    assert_eq!((&lines[1]["continues"], &lines[1]["wait_ms"]), (&lines[0]["id"], &json!(600.0)));
+}
+
+#[test]
+fn rows_that_are_messages_become_turns() {
+    let (_, lines) = import_file(&sample("mlcommons_agentic.jsonl"));
+    assert_eq!(
+        lines[0]["messages"][0],
+        json!({ "role": "system", "content": "You are a mechanic." })
+    );
+    let roles: Vec<_> =
+        lines[1]["messages"].as_array().unwrap().iter().map(|one| &one["role"]).collect();
+    assert_eq!(json!(roles), json!(["tool", "tool"]));
+    assert_eq!(lines[1]["wait_ms"], 800.0);
+    assert_eq!(lines[1]["continues"], lines[0]["id"]);
+}
+
+#[test]
+fn branches_start_and_join_where_the_file_says() {
+    let (_, lines) = import_file(&sample("aiperf_dag.jsonl"));
+    let at = |text: &str| {
+        let found = lines.iter().find(|line| line["messages"].to_string().contains(text));
+        found.unwrap_or_else(|| panic!("{text}: {lines:?}"))
+    };
+    let id = |text: &str| at(text)["id"].as_str().unwrap();
+    let (root, deeper, second) = (id("Survey"), id("Deeper"), id("berth 2"));
+    assert_eq!(waits(at("berth 1")), [(root, None)]);
+    assert_eq!(waits(at("berth 2")), [(root, None)]);
+    // `delay` is 300 ms, after the last turns of both branches.
+    let joined = [(root, Some(300.0)), (deeper, Some(300.0)), (second, Some(300.0))];
+    assert_eq!(waits(at("Sum up")), joined);
+    assert!(lines.iter().all(|line| line["session"] == "root"), "{lines:?}");
+
+    let (_, lines) = import_file(&sample("dynamo_agentic_mooncake.jsonl"));
+    assert_eq!(waits(&lines[2]), [("r1", Some(520.0)), ("r2", Some(170.0))]);
+    assert_eq!((&lines[0]["blocks"]["size"], &lines[1]["agent"]), (&json!(64), &json!("child")));
+    let (_, lines) = import_file(&sample("dynamo_agentic_mooncake_v1.jsonl"));
+    assert_eq!(waits(&lines[1]), [("a", Some(340.0))]);
+    let (_, lines) = import_file(&sample("weka_trace.json"));
+    assert_eq!(lines[1]["agent"], "agent_001");
+    assert_eq!(lines[1]["at_ms"], 2600.0);
+}
+
+#[test]
+fn prompts_that_repeat_an_earlier_prompt_and_its_reply_continue_it() {
+    let log = |id: &str, start: u32, texts: &[(&str, &str)], reply: &str, extra: Value| {
+        let messages: Vec<_> =
+            texts.iter().map(|(role, text)| json!({ "role": role, "content": text })).collect();
+        let message = json!({ "role": "assistant", "content": reply, "tool_calls": null });
+        json!({
+            "request_id": id, "call_type": "acompletion", "model_group": "m",
+            "startTime": format!("2026-10-02T06:00:{start:02}Z"),
+            "endTime": format!("2026-10-02T06:00:{:02}Z", start + 1),
+            "proxy_server_request": { "messages": messages, "temperature": extra },
+            "response": { "choices": [{ "message": message }] },
+        })
+    };
+    let first = [("user", "One.")];
+    let second = [("user", "One."), ("assistant", "Two."), ("user", "Three.")];
+    let rewritten = [("user", "One."), ("assistant", "2."), ("user", "Three.")];
+    let rows = [
+        log("a", 0, &first, "Two.", 0.5.into()),
+        log("b", 4, &second, "Four.", Value::Null),
+        log("c", 9, &rewritten, "Four.", 0.5.into()),
+    ];
+    let rows = rows.map(|row| row.to_string()).join("\n");
+    let (summary, lines) = import_text(rows.as_bytes(), false).unwrap();
+    assert_eq!((summary.sessions, summary.requests), (2, 3));
+    assert_eq!((&lines[1]["continues"], &lines[1]["wait_ms"]), (&json!("a"), &json!(3000.0)));
+    assert_eq!(lines[1]["messages"], json!([{ "role": "user", "content": "Three." }]));
+    assert_eq!(lines[1]["body"]["temperature"], Value::Null);
+    assert!(lines[1]["body"].as_object().unwrap().contains_key("temperature"), "removed");
+    assert_eq!(lines[2]["continues"], Value::Null);
+    assert_eq!(lines[2]["messages"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn images_are_embedded_where_they_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("a.png"), b"PNG").unwrap();
+    fs::write(at("b.jpg"), b"JPG").unwrap();
+    let turns = json!([{ "from": "human", "value": "See <image> and <image>." }]);
+    let row = json!({ "id": "x", "conversations": turns, "image": ["a.png", "b.jpg"] });
+    fs::write(at("chat.json"), format!("[{row}]")).unwrap();
+    let (_, lines) = import_file(&at("chat.json"));
+    let parts = lines[0]["messages"][0]["content"].as_array().unwrap();
+    let urls: Vec<_> = parts.iter().filter_map(|part| part["image_url"]["url"].as_str()).collect();
+    assert_eq!(urls, ["data:image/png;base64,UE5H", "data:image/jpeg;base64,SlBH"]);
+    assert_eq!((&parts[0]["text"], &parts[2]["text"]), (&json!("See "), &json!(" and ")));
+    for (name, why) in [("c.png", "cannot be read"), ("/etc/passwd", "is not an image")] {
+        let row = json!({ "prompt": "See.", "image_files": [name] });
+        fs::write(at("rows.jsonl"), row.to_string()).unwrap();
+        let error = import_with(&at("rows.jsonl"), &Options::default()).unwrap_err().to_string();
+        assert!(error.contains("line 1") && error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn personal_data_is_replaced_on_request() {
+    let text = "Mail ann.lee@quay.example or +49 40 1234567 from 10.0.0.7, order 12345.";
+    let row = json!({ "messages": [{ "role": "user", "content": text }] }).to_string();
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(row.as_bytes()).unwrap();
+    let (_, lines) = import_file(file.path());
+    assert_eq!(lines[0]["messages"][0]["content"], text);
+    let options = Options { scrub: true, ..Options::default() };
+    let (summary, lines) = import_with(file.path(), &options).unwrap();
+    let scrubbed = "Mail [email] or [phone] from [ip], order 12345.";
+    assert_eq!(lines[0]["messages"][0]["content"], scrubbed);
+    assert_eq!(summary.unused.get("email (scrubbed)"), Some(&1));
+}
+
+#[test]
+fn an_import_ends_when_its_output_cannot_be_written() {
+    struct Full(u32);
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            self.0 += 1;
+            Err(std::io::Error::other("no space"))
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut output = Full(0);
+    let options = Options { skip_broken: true, ..Options::default() };
+    let error = import(&sample("messages_openai.jsonl"), &options, &mut output).unwrap_err();
+    assert!(matches!(error, ImportError::Write(_)), "{error}");
+    assert_eq!(output.0, 1);
 }
 
 #[test]
@@ -200,7 +391,10 @@ fn spans_become_requests_of_the_chat_api() {
     assert_eq!(lines[0]["messages"][0], json!({ "role": "system", "content": "You plan." }));
     // The first call of the subagent begins 30 ms after the planner's has ended.
     assert_eq!(lines[1]["after"], json!([{ "id": lines[0]["id"], "wait_ms": 30.0 }]));
-    assert_eq!(lines[2]["after"][0]["wait_ms"], 500.0);
+    assert_eq!((&lines[2]["continues"], &lines[2]["wait_ms"]), (&lines[1]["id"], &json!(500.0)));
+    // The planner's second prompt lacks the system prompt, so it is another one.
+    assert_eq!(lines[3]["continues"], Value::Null);
+    assert_eq!(waits(&lines[3]), [(lines[2]["id"].as_str().unwrap(), Some(100.0))]);
     assert_eq!(lines[3]["messages"][3]["tool_call_id"], "c2");
 }
 
@@ -270,8 +464,6 @@ fn containers_change_nothing() {
 
 #[test]
 fn other_files_are_refused_and_not_sent_as_prompts() {
-    let error = import_with(&sample("aiperf_dag.jsonl"), &Options::default()).unwrap_err();
-    assert!(error.to_string().contains("neither text nor image"), "{error}");
     for text in ["10.0.0.1 GET /a \"GET /a HTTP/1.1\" 200\n", "1,20,300\n2,30,400\n"] {
         let error = import_text(text.as_bytes(), false).unwrap_err();
         assert!(error.to_string().contains("looks like a log"), "{text}: {error}");

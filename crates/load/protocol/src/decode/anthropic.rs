@@ -30,10 +30,11 @@ from_object!(MessageStart<'a> { usage });
 struct BlockDelta<'a> {
     text: Str<'a>,
     thinking: Str<'a>,
+    signature: Str<'a>,
     partial_json: Str<'a>,
     stop_reason: Str<'a>,
 }
-from_object!(BlockDelta<'a> { text, thinking, partial_json, stop_reason });
+from_object!(BlockDelta<'a> { text, thinking, signature, partial_json, stop_reason });
 
 /// A non-streamed response.
 #[derive(Default)]
@@ -58,6 +59,11 @@ struct Block<'a> {
 from_object!(Block<'a> { kind = "type", text, thinking, id, name, input });
 
 impl<'a> Block<'a> {
+    /// Whether the next request repeats it as it is.
+    fn is_thought(&self) -> bool {
+        matches!(&*self.kind, "thinking" | "redacted_thinking")
+    }
+
     /// The initial input of a call, if it has any.
     fn initial_input(&self) -> &'a str {
         let input = self.input.map_or("", |input| input.0);
@@ -83,6 +89,9 @@ pub(super) fn read_event(
         }
         "content_block_start" => {
             if let Some(block) = &read.content_block {
+                if block.is_thought() {
+                    state.keep_item(event.data, "/content_block");
+                }
                 begin_block(state, block, on_delta);
             }
         }
@@ -115,6 +124,8 @@ fn begin_block(state: &mut ResponseState, block: &Block<'_>, on_delta: OnDelta<'
 
 fn read_delta(state: &mut ResponseState, delta: &BlockDelta<'_>, on_delta: OnDelta<'_>) {
     // A delta has one of these, or a signature or citation, which do not count as content.
+    state.keep_in_item("thinking", &delta.thinking);
+    state.keep_in_item("signature", &delta.signature);
     state.push_delta(DeltaKind::Reasoning, &delta.thinking, on_delta);
     state.push_delta(DeltaKind::Text, &delta.text, on_delta);
     state.push_delta(DeltaKind::ToolCall, &delta.partial_json, on_delta);
@@ -137,7 +148,11 @@ fn read_message_delta(
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let message: Message<'_> = parse(body)?;
     DecodeError::check_member(message.error)?;
-    for block in message.content.as_ref().ok_or_else(|| DecodeError::missing("content", body))? {
+    let blocks = message.content.as_ref().ok_or_else(|| DecodeError::missing("content", body))?;
+    for (place, block) in blocks.iter().enumerate() {
+        if block.is_thought() {
+            state.keep_item(body, &format!("/content/{place}"));
+        }
         state.count(DeltaKind::Reasoning, &block.thinking);
         state.push_text(&block.text);
         if &*block.kind == "tool_use" {

@@ -94,14 +94,16 @@ struct Message<'a> {
     reasoning_content: Content<'a>,
     reasoning: Content<'a>,
     /// Parts of `reasoning`, at `OpenRouter`.
-    reasoning_details: Content<'a>,
+    reasoning_details: Option<Content<'a>>,
     /// The same, at `LiteLLM`.
-    thinking_blocks: Content<'a>,
+    thinking_blocks: Option<Content<'a>>,
     /// A spoken answer.
     audio: Option<Audio<'a>>,
     tool_calls: Option<Vec<ToolCall<'a>>>,
     /// The predecessor of `tool_calls`.
     function_call: Option<Function<'a>>,
+    /// Whether it has other members.
+    extra: bool,
 }
 from_object!(Message<'a> {
     content,
@@ -112,20 +114,30 @@ from_object!(Message<'a> {
     thinking_blocks,
     audio,
     tool_calls,
-    function_call
+    function_call;
+    extra
 });
 
 impl<'a> Message<'a> {
+    /// Whether it has members that the next request repeats beside text and calls.
+    fn has_extra(&self) -> bool {
+        let mut calls = self.tool_calls.iter().flatten();
+        self.extra
+            || self.reasoning_details.is_some()
+            || self.thinking_blocks.is_some()
+            || calls.any(|call| call.extra)
+    }
+
     /// Takes the reasoning out of the message. Servers that send several of these members repeat
     /// the same reasoning in each.
     fn take_reasoning(&mut self) -> Str<'a> {
         let members = [
-            &mut self.reasoning_content,
-            &mut self.reasoning,
-            &mut self.reasoning_details,
-            &mut self.thinking_blocks,
+            std::mem::take(&mut self.reasoning_content),
+            std::mem::take(&mut self.reasoning),
+            self.reasoning_details.take().unwrap_or_default(),
+            self.thinking_blocks.take().unwrap_or_default(),
         ];
-        let reasoning = members.into_iter().map(std::mem::take).map(Content::all);
+        let reasoning = members.into_iter().map(Content::all);
         let reasoning = reasoning.reduce(Str::or).unwrap_or_default();
         reasoning.or(std::mem::take(&mut self.content.thinking))
     }
@@ -143,8 +155,9 @@ struct ToolCall<'a> {
     index: Option<Raw<'a>>,
     id: Option<Raw<'a>>,
     function: Option<Function<'a>>,
+    extra: bool,
 }
-from_object!(ToolCall<'a> { index, id, function });
+from_object!(ToolCall<'a> { index, id, function; extra });
 
 #[derive(Default)]
 struct Function<'a> {
@@ -173,7 +186,7 @@ pub(super) fn read_event(
     if let Some(FollowedChoice(Some(choice))) = chunk.choices {
         DecodeError::check_member(choice.error)?;
         if let Some(delta) = choice.delta {
-            read_delta(state, delta, on_delta);
+            read_delta(state, delta, event.data, on_delta);
         }
         state.push_delta(DeltaKind::Text, &choice.text, on_delta);
         state.set_finish_reason(&choice.finish_reason.0);
@@ -185,14 +198,21 @@ pub(super) fn read_event(
     Ok(())
 }
 
-fn read_delta(state: &mut ResponseState, mut delta: Message<'_>, on_delta: OnDelta<'_>) {
+fn read_delta(
+    state: &mut ResponseState,
+    mut delta: Message<'_>,
+    json: &str,
+    on_delta: OnDelta<'_>,
+) {
+    let has_extra = delta.has_extra();
+    state.keep_reasoning("reasoning_content", &delta.reasoning_content.text);
     state.push_delta(DeltaKind::Reasoning, &delta.take_reasoning(), on_delta);
     state.push_delta(DeltaKind::Text, &delta.content.text, on_delta);
     state.push_delta(DeltaKind::Text, &delta.refusal, on_delta);
     if let Some(audio) = delta.audio {
         state.push_delta(DeltaKind::Text, &audio.transcript, on_delta);
     }
-    for ToolCall { index, id, function } in delta.tool_calls.into_iter().flatten() {
+    for ToolCall { index, id, function, .. } in delta.tool_calls.into_iter().flatten() {
         let Function { name, arguments: Arguments(arguments) } = function.unwrap_or_default();
         let (index, id) = (index.and_then(|index| index.0.parse().ok()), id.map(Raw::text));
         state.push_tool_call(index, [&id.unwrap_or_default(), &name, &arguments]);
@@ -200,6 +220,9 @@ fn read_delta(state: &mut ResponseState, mut delta: Message<'_>, on_delta: OnDel
     }
     if let Some(Function { name, arguments: Arguments(arguments) }) = delta.function_call {
         state.push_delta(DeltaKind::ToolCall, &arguments.or(name), on_delta);
+    }
+    if has_extra {
+        state.keep_members(json, "/choices/0/delta");
     }
 }
 
@@ -212,7 +235,14 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     };
     DecodeError::check_member(choice.error)?;
     match (choice.message, choice.text) {
-        (Some(message), _) => read_message(state, message),
+        (Some(message), _) => {
+            let has_extra = message.has_extra();
+            state.keep_reasoning("reasoning_content", &message.reasoning_content.text);
+            read_message(state, message);
+            if has_extra {
+                state.keep_members(body, "/choices/0/message");
+            }
+        }
         (None, Some(text)) => state.push_text(&text),
         (None, None) => return Err(DecodeError::missing("message", body)),
     }

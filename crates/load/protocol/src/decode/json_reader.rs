@@ -78,7 +78,7 @@ pub(super) enum ValueKind {
 /// Implements [`FromJson`] for a struct. Each field is read from the member of an object with the
 /// same name, or the one given after `=`. A missing member leaves the field's default.
 macro_rules! from_object {
-    ($name:ident $(<$life:lifetime>)? { $($field:ident $(= $member:literal)?),+ $(,)? }) => {
+    ($name:ident $(<$life:lifetime>)? { $($field:ident $(= $member:literal)?),+ $(,)? $(; $extra:ident)? }) => {
         impl<'a> $crate::decode::json_reader::FromJson<'a> for $name $(<$life>)? {
             fn read(
                 json: &mut $crate::decode::json_reader::Reader<'a>,
@@ -89,6 +89,7 @@ macro_rules! from_object {
                         read.$field = $crate::decode::json_reader::FromJson::read(json)?;
                         return Ok(());
                     })+
+                    $(read.$extra |= json.is_extra(member);)?
                     json.skip()
                 })?;
                 Ok(read)
@@ -103,6 +104,11 @@ macro_rules! from_object {
     (@name $field:ident) => { stringify!($field) };
 }
 pub(super) use from_object;
+
+/// Whether the next request does not repeat a member of a message or a tool call in this form.
+pub(super) fn is_not_kept(member: &str) -> bool {
+    include_str!("not_kept.txt").split_whitespace().any(|name| name == member)
+}
 
 /// A position in a JSON text.
 #[derive(Debug)]
@@ -131,6 +137,12 @@ impl<'a> Reader<'a> {
     /// The unread rest.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.bytes()[self.at..]
+    }
+
+    /// Whether the next value is a member of a message that the next request repeats.
+    pub(super) fn is_extra(&self, member: &[u8]) -> bool {
+        let is_null = matches!(self.rest().first(), None | Some(b'n'));
+        !is_null && !str::from_utf8(member).is_ok_and(is_not_kept)
     }
 
     /// Records that the value from `start` to here is free.

@@ -3,12 +3,13 @@
 use memchr::memmem::find_iter;
 use plimsoll_measure::{AnswerContent, ErrorClass, Usage};
 use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
 
 use super::error_detail::{self, ErrorDetail, PlainAnswer};
-use super::json_reader::{FromJson, JsonError, Raw, from_str};
+use super::json_reader::{FromJson, JsonError, Raw, from_str, is_not_kept};
 use super::sent::{Delta, DeltaKind, OnDelta, Pause, Sent};
 use super::usage::{Counts, RefusedUsage, UsageBounds, UsageReport};
-use crate::turn::ToolCall;
+use crate::turn::{Kept, ToolCall};
 
 /// Buffer capacity kept between responses. The excess after a huge body is freed.
 pub(super) const KEPT_CAPACITY: usize = 64 * 1024;
@@ -153,6 +154,29 @@ fn begins_another(call: &ToolCall, id: &str, name: &str) -> bool {
     !id.is_empty() && !call.id.is_empty() && id != call.id
 }
 
+fn member_at(json: &str, place: &str) -> Value {
+    let mut value = serde_json::from_str::<Value>(json).unwrap_or_default();
+    value.pointer_mut(place).map(Value::take).unwrap_or_default()
+}
+
+/// Adds the members that the next request repeats.
+fn add_all(to: &mut Map<String, Value>, from: &Value) {
+    for (name, value) in from.as_object().into_iter().flatten() {
+        if !is_not_kept(name) && !value.is_null() {
+            add(to, name, value.clone());
+        }
+    }
+}
+
+/// Adds a member, or the next part of it.
+fn add(to: &mut Map<String, Value>, name: &str, value: Value) {
+    match (to.get_mut(name), value) {
+        (Some(Value::String(text)), Value::String(more)) => text.push_str(&more),
+        (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+        (_, value) => drop(to.insert(name.to_owned(), value)),
+    }
+}
+
 /// Adds a part to a call. Id and name are sent once, but some servers repeat them with every part.
 fn extend_call(call: &mut ToolCall, [id, name, arguments]: [&str; 3]) {
     for (kept, part) in [(&mut call.id, id), (&mut call.name, name)] {
@@ -177,6 +201,8 @@ pub(super) struct ResponseState {
     tool_calls: Vec<ToolCall>,
     /// Positions of the tool calls, as sent by the target.
     tool_positions: Vec<Option<u64>>,
+    /// Further parts of the message, if the text is kept. Boxed, because most have none.
+    kept: Option<Box<Kept>>,
     content: AnswerContent,
     /// Whether the last event had content.
     after_content: bool,
@@ -200,6 +226,7 @@ impl ResponseState {
             sent: Sent::default(),
             tool_calls: Vec::new(),
             tool_positions: Vec::new(),
+            kept: None,
             content: AnswerContent::default(),
             after_content: false,
             finish_reason: String::new(),
@@ -240,6 +267,62 @@ impl ResponseState {
 
     pub(super) fn tool_calls(&self) -> &[ToolCall] {
         &self.tool_calls
+    }
+
+    pub(super) fn kept(&self) -> Option<&Kept> {
+        self.kept.as_deref()
+    }
+
+    /// The kept parts to add to; `None` unless the text is kept.
+    fn keep(&mut self) -> Option<&mut Kept> {
+        self.keep_text.then(|| &mut **self.kept.get_or_insert_with(Box::default))
+    }
+
+    /// Appends to a text member of the message.
+    pub(super) fn keep_reasoning(&mut self, name: &str, text: &str) {
+        if let Some(kept) = self.keep().filter(|_| !text.is_empty()) {
+            add(&mut kept.members, name, text.into());
+        }
+    }
+
+    /// Keeps the members of a message and its tool calls that have no place in text and calls.
+    /// `place` leads to the message in the JSON text, which has been read.
+    #[cold]
+    pub(super) fn keep_members(&mut self, json: &str, place: &str) {
+        let message = member_at(json, place);
+        let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+        // Several calls in one message are new ones.
+        let first = self.tool_calls.len().saturating_sub(calls.len());
+        let own = calls.first().map(|call| call["index"].as_u64()).filter(|_| calls.len() == 1);
+        let known = own.and_then(|own| self.tool_positions.iter().rposition(|known| *known == own));
+        let Some(kept) = self.keep() else { return };
+        for (place, call) in (known.unwrap_or(first)..).zip(calls) {
+            add_all(kept.calls.entry(place).or_default(), call);
+        }
+        add_all(&mut kept.members, &message);
+    }
+
+    /// Keeps a block or an item; `place` leads to it in the JSON text.
+    #[cold]
+    pub(super) fn keep_item(&mut self, json: &str, place: &str) {
+        if let Some(kept) = self.keep() {
+            kept.items.push(member_at(json, place));
+        }
+    }
+
+    /// Appends to a text member of the last block.
+    pub(super) fn keep_in_item(&mut self, name: &str, text: &str) {
+        let Some(kept) = self.keep().filter(|_| !text.is_empty()) else { return };
+        if kept.items.is_empty() {
+            kept.items.push(json!({ "type": "thinking" }));
+        }
+        if let Some(Value::Object(block)) = kept.items.last_mut() {
+            add(block, name, text.into());
+        }
+    }
+
+    pub(super) const fn keeps_text(&self) -> bool {
+        self.keep_text
     }
 
     /// Keeps a tool call, or its start.

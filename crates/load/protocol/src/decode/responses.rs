@@ -76,7 +76,7 @@ pub(super) fn read_event(
         "response.output_item.added" => {
             let item = read.item.unwrap_or_default();
             match &*item.kind {
-                "reasoning" => state.pause(Pause::Thinking),
+                REASONING => state.pause(Pause::Thinking),
                 // Its arguments are empty here, and follow in the deltas.
                 FUNCTION_CALL => {
                     let name = text(item.name);
@@ -88,6 +88,10 @@ pub(super) fn read_event(
                 }
                 _ => {}
             }
+            Ok(())
+        }
+        "response.output_item.done" if read.item.is_some_and(|item| &*item.kind == REASONING) => {
+            state.keep_item(event.data, "/item");
             Ok(())
         }
         kind if kind.contains("_call.") => {
@@ -110,6 +114,9 @@ pub(super) fn read_event(
 fn text(member: Option<Raw<'_>>) -> Str<'_> {
     member.map(Raw::text).unwrap_or_default()
 }
+
+/// Type of an output item that the next request repeats.
+const REASONING: &str = "reasoning";
 
 /// Type of an output item that calls a tool of the client.
 const FUNCTION_CALL: &str = "function_call";
@@ -144,6 +151,9 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     DecodeError::check_member(response.error)?;
     let output: Vec<OutputItem<'_>> =
         parse(response.output.ok_or_else(|| DecodeError::missing("output", body))?.0)?;
+    for (place, _) in output.iter().enumerate().filter(|(_, item)| &*item.kind == REASONING) {
+        state.keep_item(body, &format!("/output/{place}"));
+    }
     for message in output.iter().filter(|item| &*item.kind == "message") {
         state.push_text(&message.content.text);
     }

@@ -49,7 +49,8 @@ pub(super) fn read(
 ) -> bool {
     // Filled in place, because each return would copy it.
     let mut values = Values::default();
-    let found = SHAPES.with_borrow_mut(|shapes| shapes.find(kind, text, &mut values));
+    let found =
+        SHAPES.with_borrow_mut(|shapes| shapes.find(kind, text, state.keeps_text(), &mut values));
     let Some(meaning) = found else { return false };
     meaning.apply(&values, state, on_delta);
     true
@@ -112,9 +113,12 @@ impl Shapes {
         &mut self,
         kind: Kind<'_>,
         text: &'a str,
+        keeps: bool,
         values: &mut Values<'a>,
     ) -> Option<Meaning> {
-        let at = self.known.iter().position(|shape| shape.read(kind, text, values).is_some())?;
+        let at = self.known.iter().position(|shape| {
+            !(keeps && shape.meaning.is_kept) && shape.read(kind, text, values).is_some()
+        })?;
         if at > 0 {
             self.known[..=at].rotate_right(1);
         }
@@ -283,6 +287,8 @@ struct Meaning {
     finish_reason: Option<usize>,
     /// Index of each count; `None` if it is not reported.
     usage: Option<[Option<u8>; COUNTS]>,
+    /// Whether the next request repeats other parts of the text, which the effect lacks.
+    is_kept: bool,
 }
 
 impl Meaning {
@@ -330,7 +336,7 @@ impl Meaning {
             Some(which) => Some(which?),
             None => None,
         };
-        Some(Self { delta, text, finish_reason, usage })
+        Some(Self { delta, text, finish_reason, usage, is_kept: state.kept().is_some() })
     }
 
     fn apply(self, values: &Values<'_>, state: &mut ResponseState, on_delta: OnDelta<'_>) {

@@ -6,6 +6,7 @@
 use super::{JsonTemplate, ToolFormat, push as raw, push_message, push_text, role};
 use crate::json_escape::push_string;
 use crate::turn::Message;
+use serde_json::{Map, Value};
 
 /// Appends a message with tool calls or results, with commas after it and between its items.
 pub(super) fn push(out: &mut Vec<u8>, template: &JsonTemplate, message: &Message) {
@@ -23,7 +24,7 @@ fn push_messages(out: &mut Vec<u8>, template: &JsonTemplate, message: &Message) 
         member(out, r#","content":"#, &result.text);
         raw(out, "},");
     }
-    if message.tool_calls.is_empty() {
+    if message.tool_calls.is_empty() && message.kept.is_none() {
         return push_text_message(out, template, message);
     }
     raw(out, template.message);
@@ -35,15 +36,34 @@ fn push_messages(out: &mut Vec<u8>, template: &JsonTemplate, message: &Message) 
         push_text(out, &message.text);
         out.push(b'"');
     }
-    raw(out, r#","tool_calls":["#);
+    let kept = message.kept.as_deref();
     for (index, call) in message.tool_calls.iter().enumerate() {
-        raw(out, if index > 0 { r#",{"id":"# } else { r#"{"id":"# });
+        raw(out, if index > 0 { r#",{"id":"# } else { r#","tool_calls":[{"id":"# });
         push_string(out, &call.id);
         member(out, r#","type":"function","function":{"name":"#, &call.name);
         member(out, r#","arguments":"#, call.arguments_object());
-        raw(out, "}}");
+        raw(out, "}");
+        push_members(out, kept.and_then(|kept| kept.calls.get(&index)));
+        raw(out, "}");
     }
-    raw(out, "]},");
+    raw(out, if message.tool_calls.is_empty() { "" } else { "]" });
+    push_members(out, kept.map(|kept| &kept.members));
+    raw(out, "},");
+}
+
+fn push_members(out: &mut Vec<u8>, members: Option<&Map<String, Value>>) {
+    for (name, value) in members.into_iter().flatten() {
+        raw(out, ",");
+        push_string(out, name);
+        raw(out, &format!(":{value}"));
+    }
+}
+
+/// Blocks or items in front of the text, with commas after them.
+fn push_kept_items(out: &mut Vec<u8>, message: &Message) {
+    for item in message.kept.iter().flat_map(|kept| &kept.items) {
+        raw(out, &format!("{item},"));
+    }
 }
 
 /// `OpenAI`'s responses.
@@ -53,6 +73,7 @@ fn push_items(out: &mut Vec<u8>, template: &JsonTemplate, message: &Message) {
         member(out, r#","output":"#, &result.text);
         raw(out, "},");
     }
+    push_kept_items(out, message);
     push_text_message(out, template, message);
     for call in &message.tool_calls {
         member(out, r#"{"type":"function_call","call_id":"#, &call.id);
@@ -73,6 +94,7 @@ fn push_blocks(out: &mut Vec<u8>, message: &Message) {
         member(out, r#","content":"#, &result.text);
         raw(out, "},");
     }
+    push_kept_items(out, message);
     if !message.text.is_empty() {
         raw(out, r#"{"type":"text","text":""#);
         push_text(out, &message.text);

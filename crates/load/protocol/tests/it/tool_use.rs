@@ -193,3 +193,91 @@ fn tool_calls_of_streams_are_put_together() {
         assert!(decoded(dialect, true, keep(false), &stream).is_empty(), "not kept");
     }
 }
+
+/// The further members of a reply, as the request after it has them: the reply's message or items.
+fn repeated(dialect: Dialect, stream: bool, answer: &str) -> Value {
+    let options = DecoderOptions { keep_text: true, ..DecoderOptions::default() };
+    let mut decoder = Decoder::new(dialect, stream, options);
+    let kind: &[u8] = if stream { b"text/event-stream" } else { b"application/json" };
+    decoder.head(200, Some(kind));
+    decoder.feed(answer.as_bytes(), &mut |_| {});
+    decoder.finish();
+    let reply = Message {
+        tool_calls: decoder.tool_calls().to_vec(),
+        kept: decoder.kept().cloned().map(std::sync::Arc::new),
+        ..Message::new(Role::Assistant, decoder.text().into())
+    };
+    let messages = [Message::new(Role::User, "hi".into()), reply];
+    let content = RequestContent::Chat { system: None, messages: &messages };
+    let mut out = Vec::new();
+    let encoder = Encoder::new(dialect, &EncoderOptions::default()).unwrap();
+    encoder.encode_body(&Turn { content, stream: false, max_tokens: None }, &mut out).unwrap();
+    let mut body: Value = serde_json::from_slice(&out).unwrap();
+    let list = if dialect == Dialect::OpenaiResponses { "input" } else { "messages" };
+    let mut all = body[list].as_array_mut().unwrap().split_off(1);
+    if all.len() == 1 { all.remove(0) } else { all.into() }
+}
+
+#[test]
+fn signatures_of_thoughts_are_repeated() {
+    // Gemini signs the first of parallel calls; both have the position 0.
+    let call = |id: &str, extra: Value| {
+        json!({ "index": 0, "id": id, "type": "function", "extra_content": extra,
+            "function": { "name": "time", "arguments": "{}" } })
+    };
+    let signed = json!({ "google": { "thought_signature": "c2ln" } });
+    let calls = [call("a", signed.clone()), call("b", Value::Null)];
+    let whole = json!({ "choices": [{ "index": 0, "finish_reason": "tool_calls", "message":
+        { "role": "assistant", "content": null, "reasoning_content": "Hm.", "reasoning": "Hm.",
+          "annotations": ["x"], "tool_calls": calls } }] });
+    let expected = json!({ "role": "assistant", "content": null, "reasoning_content": "Hm.",
+        "tool_calls": [
+            { "id": "a", "type": "function", "extra_content": signed,
+              "function": { "name": "time", "arguments": "{}" } },
+            { "id": "b", "type": "function", "function": { "name": "time", "arguments": "{}" } }] });
+    assert_eq!(repeated(Dialect::OpenaiChat, false, &whole.to_string()), expected);
+    let event = |delta: Value| {
+        format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": delta }] }))
+    };
+    let events = [
+        event(json!({ "role": "assistant", "reasoning_content": "H" })),
+        event(json!({ "reasoning_content": "m." })),
+        event(json!({ "tool_calls": [calls[0]] })),
+        event(json!({ "tool_calls": [calls[1]] })),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    assert_eq!(repeated(Dialect::OpenaiChat, true, &events.concat()), expected);
+}
+
+#[test]
+fn thinking_blocks_and_reasoning_items_are_repeated() {
+    let thought = json!({ "type": "thinking", "thinking": "Hm.", "signature": "c2ln" });
+    let hidden = json!({ "type": "redacted_thinking", "data": "xyz" });
+    let text = json!({ "type": "text", "text": "Yes." });
+    let expected = json!({ "role": "assistant", "content": [thought, hidden, text] });
+    let whole = json!({ "content": [thought, hidden, text], "stop_reason": "end_turn" });
+    assert_eq!(repeated(Dialect::AnthropicMessages, false, &whole.to_string()), expected);
+    let start = |block: &Value| json!({ "type": "content_block_start", "content_block": block });
+    let delta = |delta: Value| json!({ "type": "content_block_delta", "delta": delta });
+    let events = [
+        start(&json!({ "type": "thinking", "thinking": "", "signature": "" })),
+        delta(json!({ "type": "thinking_delta", "thinking": "H" })),
+        delta(json!({ "type": "thinking_delta", "thinking": "m." })),
+        delta(json!({ "type": "signature_delta", "signature": "c2ln" })),
+        start(&hidden),
+        start(&json!({ "type": "text", "text": "" })),
+        delta(json!({ "type": "text_delta", "text": "Yes." })),
+        json!({ "type": "message_stop" }),
+    ];
+    let events = events
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
+    assert_eq!(repeated(Dialect::AnthropicMessages, true, &events.concat()), expected);
+
+    let item =
+        json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA" });
+    let message =
+        json!({ "type": "message", "content": [{ "type": "output_text", "text": "Yes." }] });
+    let whole = json!({ "status": "completed", "output": [item, message] });
+    let repeated = repeated(Dialect::OpenaiResponses, false, &whole.to_string());
+    assert_eq!((&repeated[0], &repeated[1]["content"]), (&item, &json!("Yes.")));
+}

@@ -1,0 +1,72 @@
+//! Sessions that begin within other sessions, in formats that name them there.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::convert::Timed;
+use crate::record::After;
+use crate::value::text;
+
+/// The sessions that requests start, in the order of the file.
+#[derive(Default)]
+pub(crate) struct Branches(Vec<Branch>);
+
+struct Branch {
+    /// The request that starts it.
+    parent: String,
+    child: String,
+    /// Whether its first prompt continues that request.
+    is_fork: bool,
+}
+
+impl Branches {
+    /// Adds the sessions that a request starts: forks and spawns.
+    pub(crate) fn add(&mut self, parent: Option<&String>, children: [Option<Vec<Value>>; 2]) {
+        let children = [true, false].into_iter().zip(children);
+        let children = children.flat_map(|(is_fork, all)| {
+            all.into_iter().flatten().map(move |child| (is_fork, child))
+        });
+        self.0.extend(children.filter_map(|(is_fork, child)| {
+            let child = text(child.get("session_id").unwrap_or(&child));
+            Some(Branch { parent: parent?.clone(), child, is_fork })
+        }));
+    }
+
+    /// Makes each branch wait for its parent, and the next request of the parent for the branch. A
+    /// branch belongs to the session of its root.
+    pub(crate) fn join(&self, requests: &mut [Timed]) {
+        let mut outer = HashMap::new();
+        for Branch { parent, child, is_fork } in &self.0 {
+            let of_child = |timed: &&mut Timed| timed.session.as_ref() == Some(child);
+            let own = requests.iter().find(|timed| timed.request.id == *parent);
+            outer.extend(own.and_then(|own| Some((child.clone(), own.session.clone()?))));
+            let last = requests.iter_mut().rfind(of_child);
+            let last = last.map(|timed| timed.request.id.clone());
+            if let Some(first) = requests.iter_mut().find(of_child) {
+                match is_fork {
+                    true => first.request.continues = Some(parent.clone()),
+                    false => first.request.after = Some(vec![After::end_of(parent)]),
+                }
+            }
+            let next = requests.iter_mut().find(|timed| {
+                timed.request.continues.as_ref() == Some(parent)
+                    && timed.session.as_ref() != Some(child)
+            });
+            if let Some((next, last)) = next.zip(last).filter(|_| !is_fork) {
+                let after = next.request.after.get_or_insert_with(|| vec![After::end_of(parent)]);
+                after.push(After::end_of(&last));
+            }
+        }
+        for timed in requests {
+            // At most once for each branch, even if they form a cycle.
+            for _ in &self.0 {
+                let root = timed.session.as_ref().and_then(|own| outer.get(own));
+                let Some(root) = root else { break };
+                let child = timed.session.take();
+                timed.request.agent = timed.request.agent.take().or(child);
+                timed.session = Some(root.clone());
+            }
+        }
+    }
+}
