@@ -8,14 +8,12 @@
 
 mod item;
 mod markdown;
-mod plan;
 mod section;
 
 use item::Color;
 pub use item::{Item, Tone, count_of_more};
-use plan::{Plan, Shown};
 use plimsoll_metrics::Environment;
-use section::Section;
+use section::{Plan, Section, Shown};
 
 use crate::escape::one_line;
 use crate::format::{wrap, wrap_at_most};

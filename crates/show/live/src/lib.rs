@@ -13,7 +13,6 @@
 //! thread, and a terminal that is blocked or closed only costs frames.
 
 mod display;
-mod history;
 mod model;
 mod screen;
 mod view;
