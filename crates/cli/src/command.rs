@@ -1,6 +1,5 @@
 //! The command line, and one file per command.
 
-pub(crate) mod audit;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -73,8 +72,6 @@ pub(crate) enum Command {
     Join(join::Flags),
     /// Convert recorded traffic to one canonical file, and list every member left out
     Import(import::Flags),
-    /// Check published figures: can they be true?
-    Audit(audit::Flags),
     /// Add the shards of a run up to one result
     Merge(merge::Flags),
     /// Print the report of a stored run, suite or comparison, also of a run that was killed

@@ -73,7 +73,6 @@ fn main() -> ExitCode {
         Command::Compare(flags) => command::compare::run(flags),
         Command::Merge(flags) => command::merge::run(flags),
         Command::Import(flags) => command::import::run(flags),
-        Command::Audit(flags) => command::audit::run(flags),
         Command::Why(flags) => command::why::run(flags),
         Command::Join(flags) => command::join::run(flags),
         Command::Report(flags) => command::report::run(flags),

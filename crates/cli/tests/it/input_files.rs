@@ -20,13 +20,12 @@ const OF_A_RUN: [(&str, &[&str]); 4] = [
 ];
 
 /// Files named by a user.
-const NAMED: [&[&str]; 12] = [
+const NAMED: [&[&str]; 11] = [
     &["run", "FILE", "--target", "http://127.0.0.1:1"],
     &["profile", "check", "FILE"],
     &["mock", "--config", "FILE"],
     &["gateway", "--config", "FILE"],
     &["suite", "beside", "FILE", "FILE"],
-    &["audit", "FILE"],
     &["join", "RUN", "--log", "FILE"],
     &["why", "RUN", "--join", "FILE"],
     &["http", "http://127.0.0.1:1", "--body", "@FILE"],

@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
 mod answers;
-mod audit;
 mod bisect;
 mod cache;
 mod changed_answers;
