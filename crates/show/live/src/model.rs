@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_metrics::{
-    Counters, Distribution, GroupKey, GroupStats, Metric, Snapshot, ThresholdResult,
+    Counters, Distribution, GroupKey, GroupStats, IntervalUpdate, Metric, ProcessNow,
+    ThresholdResult,
 };
 use plimsoll_report::format::count;
 use plimsoll_report::printable;
@@ -126,7 +127,7 @@ impl Model {
     }
 
     /// Adds the results of the last interval.
-    pub fn update(&mut self, update: Update<'_>) {
+    pub fn update(&mut self, update: IntervalUpdate<'_>) {
         self.begun = true;
         (self.elapsed, self.stage, self.ending) = (update.elapsed, update.stage, update.ending);
         let mut lag = Distribution::default();
@@ -289,42 +290,6 @@ pub struct StageFacts {
     pub end: Nanos,
     /// Load of the stage.
     pub load: Load,
-}
-
-/// Results of the last interval, about a second.
-#[derive(Debug)]
-pub struct Update<'a> {
-    /// Time since the run's start.
-    pub elapsed: Nanos,
-    /// Index of the current stage; the last one while waiting for responses.
-    pub stage: usize,
-    /// Length of the interval.
-    pub length: Nanos,
-    /// Counts and times of the interval.
-    pub cells: &'a Snapshot,
-    /// Requests in flight.
-    pub in_flight: u64,
-    /// Measured requests that have ended since the start.
-    pub ended: u64,
-    /// Whether the run ends before its stages do.
-    pub ending: bool,
-    /// By target: time at which it was dropped from the comparison, since the run's start.
-    pub taken_out: &'a [Option<Nanos>],
-    /// Monitored processes.
-    pub processes: Vec<ProcessNow>,
-    /// CPU time of Plimsoll divided by time.
-    pub own_cores: Option<f64>,
-}
-
-/// Resource usage of a process.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ProcessNow {
-    /// Name of the process.
-    pub name: String,
-    /// CPU time divided by time since the last check; `None` if the process is gone.
-    pub cores: Option<f64>,
-    /// Resident memory.
-    pub rss_bytes: Option<u64>,
 }
 
 /// The verdict so far.
