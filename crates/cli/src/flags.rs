@@ -3,7 +3,6 @@
 mod keys;
 mod load;
 mod shards;
-mod traffic;
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use clap::{Args, ValueHint};
 pub(crate) use keys::{
     HttpFlags, LlmFlags, ProfileFlags, TargetFlags, ThresholdFlags, VersusFlags,
 };
-pub(crate) use load::LoadFlags;
+pub(crate) use load::{LoadFlags, ReadFlags, TrafficFlags};
 use plimsoll_engine::{MetricsPageError, ProcessStat, WatchedPage, WatchedProcess, listener};
 use plimsoll_export::{DEFAULT_ADDRESS, PushTarget};
 use plimsoll_measure::Nanos;
@@ -22,7 +21,6 @@ use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
 use serde_json::{Map, Value};
 pub(crate) use shards::{Part, StartFlags};
-pub(crate) use traffic::{ReadFlags, TrafficFlags};
 
 use crate::console::Show;
 use crate::exit::UsageError;

@@ -19,14 +19,13 @@ pub mod folder;
 pub mod knee;
 mod runner;
 mod secrets;
-mod shard_facts;
 mod start;
 pub mod time;
 
 pub use child::ChildProcess;
 pub use error::RunnerError;
+pub use facts::{ComparedShards, ShardFacts};
 pub use knee::Bound;
 pub use runner::{Finished, RunWatcher, Runner};
 pub use secrets::Secrets;
-pub use shard_facts::{ComparedShards, ShardFacts};
 pub use start::{CommonStart, StartAt};

@@ -2,9 +2,9 @@
 
 use plimsoll_engine::{Control, ProcessStat, Progress, Run};
 use plimsoll_export::{LiveMetrics, Verdict};
-use plimsoll_live::{ProcessNow, RunFacts, SoFar, StageFacts, Update, View};
+use plimsoll_live::{RunFacts, SoFar, StageFacts, View};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{GroupStats, Limit, RunMetadata};
+use plimsoll_metrics::{GroupStats, IntervalUpdate, Limit, RunMetadata};
 use plimsoll_report::{counted_stage, format};
 
 use super::{Judge, StatusOutput};
@@ -107,7 +107,8 @@ impl ProgressView {
         }
         let ended = measured(progress, &self.facts.stages);
         if let Some(full) = &mut self.full {
-            full.show(progress, ended, so_far, self.control.is_interrupted());
+            let ending = self.control.is_interrupted();
+            full.show(IntervalUpdate { ended, ending, ..of_interval(progress) }, so_far);
             return;
         }
         match &self.status {
@@ -167,53 +168,32 @@ pub(super) fn serve(live: &LiveMetrics, progress: &Progress<'_>, so_far: Option<
     }
 }
 
-/// The served metrics of an interval.
-fn of_interval<'p>(progress: &Progress<'p>) -> plimsoll_export::Update<'p> {
-    let processes = progress.processes.iter().map(|process| plimsoll_export::ProcessNow {
-        name: process.name.clone(),
-        cores: process.cores,
-        rss_bytes: process.rss_bytes,
-    });
-    plimsoll_export::Update {
+/// The last interval, for a run that goes on.
+fn of_interval<'p>(progress: &Progress<'p>) -> IntervalUpdate<'p> {
+    IntervalUpdate {
         elapsed: progress.elapsed,
         stage: progress.stage.index(),
+        length: progress.interval_length,
         cells: progress.cells,
         in_flight: progress.in_flight,
-        taken_out: progress.taken_out.iter().map(Option::is_some).collect(),
-        processes: processes.collect(),
+        ended: 0,
+        ending: false,
+        taken_out: progress.taken_out,
+        processes: progress.processes.clone(),
         own_cpu: ProcessStat::read(std::process::id()).map(|stat| stat.cpu),
+        own_cores: None,
     }
 }
 
 impl Full {
-    fn show(&mut self, progress: &Progress<'_>, ended: u64, so_far: Option<SoFar>, ending: bool) {
-        let own = ProcessStat::read(std::process::id()).map(|stat| stat.cpu);
-        let used = own.zip(std::mem::replace(&mut self.own, own));
-        let seconds = progress.interval_length.as_secs_f64();
-        let used = used
+    fn show(&mut self, mut update: IntervalUpdate<'_>, so_far: Option<SoFar>) {
+        let used = update.own_cpu.zip(std::mem::replace(&mut self.own, update.own_cpu));
+        let seconds = update.length.as_secs_f64();
+        update.own_cores = used
             .filter(|_| seconds > 0.0)
             .map(|(now, before)| now.saturating_sub(before).as_secs_f64() / seconds);
         self.view.change(|model| {
-            model.update(Update {
-                elapsed: progress.elapsed,
-                stage: progress.stage.index(),
-                length: progress.interval_length,
-                cells: progress.cells,
-                in_flight: progress.in_flight,
-                ended,
-                ending,
-                taken_out: progress.taken_out,
-                processes: progress
-                    .processes
-                    .iter()
-                    .map(|process: &plimsoll_engine::ProcessNow| ProcessNow {
-                        name: process.name.clone(),
-                        cores: process.cores,
-                        rss_bytes: process.rss_bytes,
-                    })
-                    .collect(),
-                own_cores: used,
-            });
+            model.update(update);
             if let Some(so_far) = so_far {
                 model.judge(so_far);
             }

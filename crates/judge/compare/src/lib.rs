@@ -12,7 +12,6 @@
 //!
 //! The statistics come from `plimsoll-stats`; `docs/statistics.md` explains them.
 
-pub mod cells;
 pub mod comparison;
 pub mod error;
 mod format;

@@ -10,7 +10,6 @@
 //! `docs/statistics.md` explains the method for readers.
 
 mod objective;
-mod objective_share;
 mod probe;
 mod report;
 mod result;
@@ -18,9 +17,10 @@ mod search;
 mod text;
 
 pub use objective::{Objective, ObjectiveError};
-pub use objective_share::{Counts, KeptShare, State};
 pub use plimsoll_rules::Finding;
-pub use probe::{Failure, Measured, Phase, Planned, Probe, ProbeFigures, ProbeRequest};
+pub use probe::{
+    Counts, Failure, KeptShare, Measured, Phase, Planned, Probe, ProbeFigures, ProbeRequest, State,
+};
 pub use report::{AtLeast, FORMAT, Goodput, KneeReport, TargetKnee, in_turns};
 pub use result::{Found, Kind, Load, Verdict};
 pub use search::{Climb, Search, Settings};

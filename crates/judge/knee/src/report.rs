@@ -5,8 +5,7 @@ use plimsoll_run_files::{RunFileError, read_stored};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::objective_share::{KeptShare, State};
-use crate::probe::{Measured, Phase, Planned, Probe};
+use crate::probe::{KeptShare, Measured, Phase, Planned, Probe, State};
 use crate::result::{Found, Kind, Load, Verdict};
 use crate::search::Search;
 

@@ -17,8 +17,7 @@ use plimsoll_measure::{Moment, Outcome};
 use plimsoll_report::format::{digits, seconds};
 use plimsoll_rules::Finding;
 
-use crate::objective_share::{Counts, KeptShare, State};
-use crate::probe::{Failure, Measured, Phase, Planned, Probe};
+use crate::probe::{Counts, Failure, KeptShare, Measured, Phase, Planned, Probe, State};
 use crate::result::{Found, Load};
 
 /// Task and method of a search.

@@ -6,8 +6,7 @@ use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
 use plimsoll_rules::Finding;
 
-use crate::objective_share::{KeptShare, State};
-use crate::probe::{Phase, Probe};
+use crate::probe::{KeptShare, Phase, Probe, State};
 use crate::report::{KneeReport, TargetKnee};
 use crate::result::{Kind, Load, Verdict};
 

@@ -1,8 +1,6 @@
 //! The result as text.
 
 mod screen;
-mod tables;
-mod times;
 
 use plimsoll_metrics::RunSummary;
 use plimsoll_report::screen::{Rest, Screen};

@@ -13,8 +13,8 @@ use plimsoll_workload::{
 };
 
 use crate::error::EngineError;
-use crate::local_runtime::local_runtime;
 use crate::prepared::PreparedRun;
+use crate::probe::local_runtime;
 use crate::route::Route;
 
 /// How long each answer may take.

@@ -6,9 +6,8 @@ use plimsoll_transport::{Request, SingleClient, SingleResponse};
 use plimsoll_workload::AgentRole;
 
 use crate::error::EngineError;
-use crate::local_runtime::local_runtime;
 use crate::prepared::PreparedRun;
-use crate::probe::keys_of;
+use crate::probe::{keys_of, local_runtime};
 
 /// Most bytes of an answer that are kept.
 const MOST_BYTES: usize = 1 << 20;

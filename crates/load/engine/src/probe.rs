@@ -14,12 +14,12 @@ use plimsoll_plan::{HttpVersion, Scheme};
 use plimsoll_protocol::{Dialect, TokenLimit};
 use plimsoll_schedule::PairSchedule;
 use plimsoll_workload::{AgentRole, Conversation};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::task::spawn_local;
 
 use crate::clock::WorkerClock;
 use crate::connections::WorkerConnections;
 use crate::error::EngineError;
-use crate::local_runtime::local_runtime;
 use crate::monitor::{HOPELESS, patience};
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
@@ -448,6 +448,14 @@ fn advice(keys: &[&str], status: u16) -> (bool, String) {
         })
         .unwrap_or_default();
     (fatal == "fatal", text.replace("{status}", &status.to_string()))
+}
+
+// An event loop beside the load.
+
+/// An event loop of this thread, for work other than load.
+pub(crate) fn local_runtime() -> Result<LocalRuntime, EngineError> {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().build_local(LocalOptions::default()).map_err(EngineError::Worker)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The progress of a run, for an observer such as the terminal display.
 
 use plimsoll_measure::{Moment, Nanos, StageId};
+pub use plimsoll_metrics::ProcessNow;
 use plimsoll_metrics::{GroupStats, Snapshot, TimeSeries};
 
 /// The progress of a run. An observer gets one about every second.
@@ -32,15 +33,4 @@ pub struct Progress<'a> {
     pub processes: Vec<ProcessNow>,
     /// By target: when it was taken out of the comparison, after the run's start.
     pub taken_out: &'a [Option<Nanos>],
-}
-
-/// Usage of a watched process and its descendants.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ProcessNow {
-    /// Its name in reports.
-    pub name: String,
-    /// CPU time divided by time, between the last two looks; `None` if it is gone.
-    pub cores: Option<f64>,
-    /// Resident memory.
-    pub rss_bytes: Option<u64>,
 }

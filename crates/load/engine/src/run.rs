@@ -1,5 +1,6 @@
 //! Carries a run out: from its plan to its result.
 
+use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
@@ -25,7 +26,6 @@ use crate::probe::{self, ProbeReport};
 use crate::progress::Progress;
 use crate::result::RunResult;
 use crate::sink::{SampleSink, Sink};
-use crate::start_gate::StartGate;
 use crate::worker_share::{WorkerShare, cores, worker_count};
 use crate::worker_thread::{
     self, Interval, RunContext, WorkerAssignment, WorkerOutput, run_worker,
@@ -355,4 +355,12 @@ pub(crate) fn without_contention(mut plan: Plan) -> Plan {
 /// arrivals, as one without a slot.
 fn open_slots(plan: &Plan) -> u64 {
     plan.limits.max_in_flight.min(plan.http.max_connections.unwrap_or(u64::MAX))
+}
+
+// Gates that decide when a run begins.
+
+/// Says when a run begins, once all of its workers are ready: shards of one run begin together.
+pub trait StartGate: fmt::Debug + Send {
+    /// Waits until shortly before the start, and gives it; `None` where the run is not to begin.
+    fn wait(&mut self, clock: &MonotonicClock, control: &Control) -> Option<Moment>;
 }

@@ -29,7 +29,6 @@ pub mod server_report;
 pub mod stream;
 pub mod task;
 pub mod time;
-pub mod timeline;
 
 pub use id::{
     ConversationKey, IdSeed, ParseRunIdError, RunId, ScenarioId, StageId, Stripe, TargetId,
@@ -48,5 +47,6 @@ pub use server_report::{
 };
 pub use stream::{FinishReason, StreamReads, StreamShape};
 pub use task::{TaskCounts, TaskEnd, TaskPart, TaskSample};
-pub use time::{Clock, ManualClock, Moment, MonotonicClock, Nanos, ParseNanosError};
-pub use timeline::{ConnectPhases, Timeline};
+pub use time::{
+    Clock, ConnectPhases, ManualClock, Moment, MonotonicClock, Nanos, ParseNanosError, Timeline,
+};

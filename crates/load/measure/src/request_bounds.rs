@@ -7,8 +7,7 @@ use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::outcome::Outcome;
 use crate::sample::Sample;
-use crate::time::Nanos;
-use crate::timeline::Timeline;
+use crate::time::{Nanos, Timeline};
 
 /// Bounds that one request must meet, all of them: `ttft<500ms, tpot<50ms`.
 ///

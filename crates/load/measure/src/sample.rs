@@ -8,8 +8,7 @@ use crate::operation::{Operation, RpcReport};
 use crate::outcome::{Outcome, PolicyDecision};
 use crate::server_report::ServerReport;
 use crate::stream::{FinishReason, StreamShape};
-use crate::time::{Moment, Nanos};
-use crate::timeline::{ConnectPhases, Timeline};
+use crate::time::{ConnectPhases, Moment, Nanos, Timeline};
 
 /// Totals of the gaps between content events of one stream. Their distribution is stored elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,6 @@
 
 mod health;
 mod merged;
-mod metadata;
 mod shard;
 mod shard_set;
 

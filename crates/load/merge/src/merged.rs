@@ -13,9 +13,9 @@ use plimsoll_metrics::{
 };
 use plimsoll_run_files::{BoundedLines, Counts, find_rows, open_rows};
 
+use crate::health;
 use crate::shard::{MergeError, Shard};
-use crate::shard_set::ShardSet;
-use crate::{health, metadata};
+use crate::shard_set::{self, ShardSet};
 
 /// Limits for the merged result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,7 +87,7 @@ impl ShardSet {
     /// A file of a shard is damaged or cannot be read.
     pub fn merge(&self, judges: Judges<'_>) -> Result<Merged, MergeError> {
         let (mut sum, mut parts, mut unsent_arrivals) = (Sum::default(), Vec::new(), Vec::new());
-        let time = metadata::merge(self, Vec::new()).headline_time();
+        let time = shard_set::merge(self, Vec::new()).headline_time();
         let stages = self.shards.first().map_or(&[][..], |first| &first.planned.stages);
         let load_s = stages.iter().map(|stage| stage.duration_s).sum();
         for place in (0..self.count).filter_map(|index| Stripe::new(index, self.count)) {
@@ -115,10 +115,10 @@ impl ShardSet {
             self.shards.iter().filter_map(|shard| shard.summary.as_ref()).collect();
         let whole = summaries.len() as u64 == self.count;
         let health = health::merge(&summaries, &sum.snapshot, whole);
-        let mut metadata = metadata::merge(self, sum.server_parts);
+        let mut metadata = shard_set::merge(self, sum.server_parts);
         if summaries.is_empty() {
             let counted = parts.iter().filter_map(|part| part.shown.counted_s);
-            metadata::cut(&mut metadata, counted.fold(0.0, f64::max));
+            shard_set::cut(&mut metadata, counted.fold(0.0, f64::max));
         }
         let mut summary = RunSummary::build(metadata, health, &sum.snapshot, judges.limits)?
             .with_tasks(&sum.tasks)?;

@@ -79,7 +79,7 @@ pub use run_metadata::{
 };
 pub use server_load::{ServerFigure, ServerLoad, ServerTrack, ServerValues};
 pub use shard_part::{Interruption, Losses, ShardPart, ShardState};
-pub use snapshot::Snapshot;
+pub use snapshot::{IntervalUpdate, ProcessNow, Snapshot};
 pub use stage_resources::{
     Bottleneck, HostLoad, ProcessLoad, ProcessPlace, ProcessTrack, ProcessUse, QuotaLoad,
     StageResources, ThreadLoad,

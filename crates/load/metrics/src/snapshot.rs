@@ -1,9 +1,10 @@
-//! Snapshots: mergeable copies of a recorder's counts and distributions.
+//! Snapshots: mergeable copies of a recorder's counts and distributions; and what a view of a run
+//! gets of the last one.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use plimsoll_measure::{ScenarioId, StageId, TargetId};
+use plimsoll_measure::{Nanos, ScenarioId, StageId, TargetId};
 use plimsoll_stats::NoIntervalReason;
 use serde::{Deserialize, Serialize};
 
@@ -106,4 +107,42 @@ impl FromIterator<(GroupKey, GroupStats)> for Snapshot {
     fn from_iter<I: IntoIterator<Item = (GroupKey, GroupStats)>>(cells: I) -> Self {
         Self { cells: cells.into_iter().collect(), batches: BatchMeans::default() }
     }
+}
+
+/// The last interval of a run, about a second, for those who show it.
+#[derive(Debug)]
+pub struct IntervalUpdate<'a> {
+    /// Time since the run's start.
+    pub elapsed: Nanos,
+    /// Index of the current stage; the last one while waiting for responses.
+    pub stage: usize,
+    /// Length of the interval.
+    pub length: Nanos,
+    /// Counts and times of the interval.
+    pub cells: &'a Snapshot,
+    /// Requests in flight.
+    pub in_flight: u64,
+    /// Measured requests that have ended since the start.
+    pub ended: u64,
+    /// Whether the run ends before its stages do.
+    pub ending: bool,
+    /// By target: time at which it was taken out of the comparison, since the run's start.
+    pub taken_out: &'a [Option<Nanos>],
+    /// The watched processes.
+    pub processes: Vec<ProcessNow>,
+    /// CPU time of Plimsoll since its start.
+    pub own_cpu: Option<Nanos>,
+    /// CPU time of Plimsoll divided by time, since the last update.
+    pub own_cores: Option<f64>,
+}
+
+/// Usage of a watched process and its descendants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessNow {
+    /// Its name in reports.
+    pub name: String,
+    /// CPU time divided by time, between the last two looks; `None` if it is gone.
+    pub cores: Option<f64>,
+    /// Resident memory.
+    pub rss_bytes: Option<u64>,
 }

@@ -9,14 +9,12 @@
 mod item;
 mod junit;
 mod markdown;
-mod plan;
 mod section;
 
 use item::Color;
 pub use item::{Item, Tone, count_of_more};
-use plan::{Plan, Shown};
 use plimsoll_metrics::Environment;
-use section::Section;
+use section::{Plan, Section, Shown};
 
 use crate::escape::one_line;
 use crate::format::wrap;

@@ -15,11 +15,10 @@ use tokio::sync::watch;
 
 use crate::addresses::Addresses;
 use crate::buffers::ReadBuffers;
-use crate::connection::Connection;
+use crate::connection::{Connection, Opened};
 use crate::failure::Failure;
 use crate::http1::Http1Connection;
 use crate::http2::SharedConnection;
-use crate::opened::Opened;
 use crate::reach::{Endpoint, ProxyProtocol, Reach, connect_unix};
 use crate::rx_timestamp::RxClock;
 use crate::send_queue::SendQueue;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 
-use plimsoll_measure::Clock;
+use plimsoll_measure::{Clock, ConnectPhases};
 
 use crate::buffers::ReadBuffers;
 use crate::failure::Failure;
@@ -114,4 +114,15 @@ impl<C: Clock, H: ResponseHandler> Drop for Exchange<'_, C, H> {
             let _ = connection.settle(*handler);
         }
     }
+}
+
+// The result of an attempt to open a connection.
+
+/// A new connection or the failure to open it, with the duration of each phase.
+#[derive(Debug)]
+pub struct Opened<C> {
+    /// Durations of the phases that took place.
+    pub phases: ConnectPhases,
+    /// The connection.
+    pub connection: Result<C, Failure>,
 }

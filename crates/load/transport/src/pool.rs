@@ -3,7 +3,6 @@
 
 mod growth;
 mod inner;
-mod lease;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -13,16 +12,15 @@ use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+pub use inner::Lease;
 use plimsoll_measure::{Clock, ConnectPhases, ErrorClass, Moment, Nanos};
 use tokio::task::spawn_local;
 
 use self::inner::Inner;
-pub use self::lease::Lease;
 use crate::connect::Connector;
-use crate::connection::Connection;
+use crate::connection::{Connection, Opened};
 use crate::failure::Failure;
 use crate::http2::SharedConnection;
-use crate::opened::Opened;
 use crate::rx_timestamp::RxClock;
 
 /// Maximum number of parallel handshakes when connections are opened ahead of the load.

@@ -28,7 +28,6 @@ mod session;
 pub mod spec;
 mod synthetic_text;
 mod template;
-mod token_counter;
 pub mod trace;
 pub mod workload;
 

@@ -10,11 +10,10 @@ use crate::error::{ScenarioFault, ScenarioProblem, WorkloadError};
 use crate::id::run_marker;
 use crate::mix::ScenarioMix;
 use crate::prepared::PreparedWorkload;
-use crate::prompt_builder::PromptBuilder;
+use crate::prompt_builder::{PromptBuilder, TokenCounter};
 use crate::scenario::Scenario;
 use crate::spec::ScenarioSpec;
 use crate::synthetic_text::all_words;
-use crate::token_counter::TokenCounter;
 use crate::trace::Trace;
 
 /// The content of a run. It depends only on spec, seed, run id and conversation key, and is cheap

@@ -6,7 +6,6 @@ mod connection_phases;
 mod costs;
 mod planted;
 mod saturation;
-mod stalls;
 mod streams;
 
 use std::collections::HashMap;
@@ -53,8 +52,8 @@ pub const EXPERIMENTS: [Experiment; 24] = [
     always("T1", "floor of this host", saturation::t1_null_server),
     always("T2", "known delays", streams::t2_constant_delays),
     always("T3", "known distributions", streams::t3_distributions),
-    always("T4", "known stall", stalls::t4_stalled_target),
-    always("T5", "stalled generator", stalls::t5_stalled_generator),
+    always("T4", "known stall", planted::t4_stalled_target),
+    always("T5", "stalled generator", planted::t5_stalled_generator),
     always("T6", "known rates", arrivals::t6_rates),
     always("T7", "Poisson arrivals", arrivals::t7_poisson),
     always("T8", "ramps and traces", arrivals::t8_shapes),

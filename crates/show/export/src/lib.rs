@@ -14,6 +14,6 @@ mod push;
 mod server;
 
 pub use counts::LIMITS_NS;
-pub use live::{Conclusion, LiveKnee, LiveMetrics, ProcessNow, Update, Verdict};
+pub use live::{Conclusion, LiveKnee, LiveMetrics, Verdict};
 pub use push::{PushError, PushTarget, PushUrlError};
 pub use server::{DEFAULT_ADDRESS, MetricsServer};

@@ -5,40 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_measure::{Nanos, Outcome};
 use plimsoll_metrics::catalog::{COUNTERS, CounterSpec, side_word};
-use plimsoll_metrics::{Judgement, Metric, RunMetadata, Snapshot, ThresholdResult};
+use plimsoll_metrics::{
+    IntervalUpdate, Judgement, Metric, ProcessNow, RunMetadata, Snapshot, ThresholdResult,
+};
 use plimsoll_report::prometheus::{Exposition, Kind, Labels};
 
 use crate::counts::{Cell, Counts, LAGS, LIMITS_NS, TIMES, Times};
-
-/// The last interval, about a second long.
-#[derive(Debug)]
-pub struct Update<'a> {
-    /// Time since the run's start.
-    pub elapsed: Nanos,
-    /// Index of the current stage.
-    pub stage: usize,
-    /// Counts of the interval.
-    pub cells: &'a Snapshot,
-    /// Requests in flight.
-    pub in_flight: u64,
-    /// By target: whether it was taken out of the comparison.
-    pub taken_out: Vec<bool>,
-    /// The watched processes.
-    pub processes: Vec<ProcessNow>,
-    /// CPU time of this process since its start.
-    pub own_cpu: Option<Nanos>,
-}
-
-/// Resources of a process.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ProcessNow {
-    /// Its name.
-    pub name: String,
-    /// CPU time divided by time since the last look; `None` if it is gone.
-    pub cores: Option<f64>,
-    /// Resident memory.
-    pub rss_bytes: Option<u64>,
-}
 
 /// The verdict, or the verdict so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,13 +106,14 @@ impl LiveMetrics {
     }
 
     /// An interval of the run is over.
-    pub fn update(&self, update: Update<'_>) {
+    pub fn update(&self, update: IntervalUpdate<'_>) {
         let mut state = self.change();
         let state = &mut *state;
         state.now.add(&state.run, update.cells);
         state.snapshots += 1;
         (state.elapsed, state.stage) = (update.elapsed, Some(update.stage));
-        (state.in_flight, state.taken_out) = (update.in_flight, update.taken_out);
+        state.in_flight = update.in_flight;
+        state.taken_out = update.taken_out.iter().map(Option::is_some).collect();
         state.processes = update.processes;
         // A process that cannot be read for once has not used less.
         state.own_cpu = update.own_cpu.max(state.own_cpu);

@@ -11,8 +11,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget as _};
 
-use crate::history::parts;
-use crate::model::{Look, Model, Part, SoFar};
+use crate::model::{Look, Model, Part, SoFar, parts};
 
 mod middle;
 

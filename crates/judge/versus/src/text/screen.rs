@@ -1,15 +1,20 @@
 //! The screen at the end of a comparison: urgent findings, the targets with their headline
 //! differences, and the verdict.
 
-use plimsoll_metrics::{Judgement, RunSummary};
+use plimsoll_measure::PolicyDecision;
+use plimsoll_metrics::confusion_matrix::UNANSWERED;
+use plimsoll_metrics::{BoundedFigure, Judgement, Refusal, RunSummary};
 use plimsoll_report::screen::{Chapter, Item, Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
 use plimsoll_report::{format, run_notes};
 use plimsoll_rules::{Finding, Level};
+use plimsoll_stats::runs::failures_one_in;
 
-use super::{blocks, ended, tables, times, title};
+use super::{blocks, ended, title};
+use crate::claims::FAILURES;
 use crate::conclusion::Conclusion;
-use crate::result::{Claim, TargetResult, Versus};
+use crate::figure::Figure;
+use crate::result::{Claim, Kind, TargetResult, Versus};
 use crate::role::Role;
 
 /// Number of findings that are always shown.
@@ -36,12 +41,12 @@ pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
     rounds(&mut screen, versus);
     claims(&mut screen, versus);
     for (heading, table) in [
-        ("Every figure", times::table(versus)),
-        ("The targets", tables::targets(versus)),
-        ("Streams", tables::streams(versus)),
-        ("Policy decisions", tables::decisions(versus)),
-        ("Tested differences", tables::tested(versus)),
-        ("Own times as targets state them in headers", tables::stated(versus)),
+        ("Every figure", times_table(versus)),
+        ("The targets", targets_table(versus)),
+        ("Streams", streams(versus)),
+        ("Policy decisions", decisions(versus)),
+        ("Tested differences", tested(versus)),
+        ("Own times as targets state them in headers", stated(versus)),
     ] {
         let mut chapter = Chapter::new(heading);
         chapter.table(&table);
@@ -76,21 +81,21 @@ fn item(finding: &Finding) -> Item {
 /// The table of the targets: their own times, and their overhead over the reference.
 fn targets(screen: &mut Screen, versus: &Versus) {
     let (headline, reference) = (versus.headline, versus.reference());
-    let tail = times::tail_title(versus);
+    let tail = tail_title(versus);
     let head = ["", "p50", "added, median", "failed", "streams", "p95", tail, "per s", "CPU/req"];
     let mut table = Table::new(head);
     let shown: Vec<&TargetResult> = with_room(versus);
     for target in &shown {
-        let [p50, p95] = times::own(target, headline);
+        let [p50, p95] = own(target, headline);
         let [added, tail] = if target.name == reference {
             [String::new(), String::new()]
         } else {
-            times::added(versus, target, headline)
+            added(versus, target, headline)
         };
         let rate = target.throughput.map(format::digits).unwrap_or_default();
         let cpu = target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6));
         let streams = target.streams.map(|streams| streams.cell()).unwrap_or_default();
-        let failed = tables::failed(target);
+        let failed = failed(target);
         let name = target.name.clone();
         table.row([name, p50, added, failed, streams, p95, tail, rate, cpu.unwrap_or_default()]);
     }
@@ -192,11 +197,260 @@ fn stands_out(versus: &Versus, summary: &RunSummary, findings: &[&Finding]) -> V
     let invalid = versus.invalid.iter().map(|why| Item::new(Tone::Bad, &format!("INVALID: {why}")));
     // The verdict already says why the comparison is invalid.
     let findings = findings.iter().filter(|finding| finding.level != Level::Invalid);
-    let reasons = times::reasons(versus, &[versus.headline]);
+    let reasons = reasons(versus, &[versus.headline]);
     let reasons = reasons.iter().map(|why| Item::new(Tone::Unsure, &format!("-: {why}")));
     let findings = findings.map(|finding| item(finding));
     // Outages are already above, next to the compared requests.
     let mut run = summary.clone();
     run.findings.retain(|finding| finding.code != 201);
     invalid.chain(findings).chain(reasons).chain(run_notes(&run)).collect()
+}
+
+// All tables except times.
+
+/// A column: its heading, and the cell of a target that has a value.
+type Column = (&'static str, fn(&TargetResult) -> Option<String>);
+
+/// Columns without a value for any target are omitted.
+const COLUMNS: [Column; 11] = [
+    ("turns", |target| Some(format::count(target.turns))),
+    ("per s", |target| target.throughput.map(format::digits)),
+    ("failed", |target| Some(failed(target))),
+    ("correct", |target| target.correct.map(format::share)),
+    ("CPU/req", |target| target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6))),
+    ("memory", |target| target.memory_bytes.map(|bytes| format::bytes(bytes as f64))),
+    ("start-up", |target| target.startup_ns.map(|nanos| format::time(nanos as f64 / 1e6))),
+    ("image", |target| target.image_bytes.map(|bytes| format::bytes(bytes as f64))),
+    ("reused", |target| target.reused.map(format::share)),
+    ("sent late", |target| target.dispatch_lag_p99_ns.map(|nanos| format::time(nanos / 1e6))),
+    ("taken out", |target| target.taken_out.clone()),
+];
+
+pub(super) fn targets_table(versus: &Versus) -> Table {
+    let columns: Vec<&Column> = COLUMNS
+        .iter()
+        .filter(|column: &&Column| versus.targets.iter().any(|target| column.1(target).is_some()))
+        .collect();
+    let head = [""].into_iter().chain(columns.iter().map(|column| column.0));
+    let mut table = Table::new(head);
+    for target in &versus.targets {
+        let cells = columns.iter().map(|column| format::or_dash(column.1(target), |cell| cell));
+        let first = target.name.clone();
+        table.row([first].into_iter().chain(cells));
+    }
+    table
+}
+
+/// Number of failed turns and their cause: `210 connect_refused`.
+pub(super) fn failed(target: &TargetResult) -> String {
+    let mut kinds: Vec<_> = target.failures.iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    match kinds[..] {
+        [] => format::count(target.failed),
+        [(word, _)] => format!("{} {word}", format::count(target.failed)),
+        [(word, most), ..] => {
+            let (all, most) = (format::count(target.failed), format::count(*most));
+            format!("{all}, {most} {word}")
+        }
+    }
+}
+
+/// Shapes of each target's streams.
+pub(super) fn streams(versus: &Versus) -> Table {
+    let mut table = Table::default();
+    for (target, streams) in versus.targets.iter().filter_map(|t| Some((t, t.streams?))) {
+        let shapes = streams.shapes();
+        table.head = ["", "begun"]
+            .into_iter()
+            .chain(shapes.map(|(name, _)| name))
+            .map(str::to_owned)
+            .collect();
+        let counts = [streams.begun].into_iter().chain(shapes.map(|(_, count)| count));
+        table.row([target.name.clone()].into_iter().chain(counts.map(format::count)));
+    }
+    table
+}
+
+/// Confusion matrix of each target.
+pub(super) fn decisions(versus: &Versus) -> Table {
+    let words = PolicyDecision::ALL.map(PolicyDecision::name);
+    let head = ["", "expected"].into_iter().chain(words).chain([UNANSWERED, "correct"]);
+    let mut table = Table::new(head);
+    for target in versus.verdicts.iter().flat_map(|verdicts| &verdicts.matrix) {
+        for (expected, row) in &target.turns {
+            let count = |word: &str| row.get(word).copied().unwrap_or_default();
+            let answered: u64 = words.into_iter().map(count).sum();
+            let correct = (answered > 0).then(|| count(expected) as f64 / answered as f64);
+            let counts =
+                words.into_iter().chain([UNANSWERED]).map(|word| format::count(count(word)));
+            let cells = [target.target.clone(), expected.clone()].into_iter().chain(counts);
+            table.row(cells.chain([format::share_of(correct)]));
+        }
+    }
+    table
+}
+
+/// All tested differences, and the smallest detectable ones.
+pub(super) fn tested(versus: &Versus) -> Table {
+    let head =
+        ["", "against", "figure", "difference", "p", "measurement error", "detectable (80 %)"];
+    let mut table = Table::new(head);
+    for claim in &versus.claims {
+        let Claim { target, reference, about, figure, p_holm, .. } = claim;
+        let figure = if about == FAILURES { about } else { figure };
+        let found = versus.difference(target, reference, versus.headline, Kind::Added, "p50");
+        let found = found.filter(|_| about == versus.headline.name());
+        let error = found.and_then(|found| found.generator_ns);
+        let detectable = match found {
+            Some(found) => {
+                found.detectable_ns(versus.looks()).map(|nanos| format::time(nanos / 1e6))
+            }
+            None if about == FAILURES => failures_one_in(claim.counts[2], versus.looks())
+                .map(|one_in| format!("1 in {}", format::digits(one_in))),
+            None => None,
+        };
+        table.row([
+            target.clone(),
+            reference.clone(),
+            figure.clone(),
+            claim.difference(),
+            format::p_value(*p_holm).trim_start_matches("p ").to_owned(),
+            format::or_dash(error, |nanos| format::time(nanos / 1e6)),
+            format::or_dash(detectable, |cell| cell),
+        ]);
+    }
+    table
+}
+
+/// Times that targets report themselves, and that Plimsoll did not measure.
+pub(super) fn stated(versus: &Versus) -> Table {
+    let mut table = Table::new(["", "header", "mean", "answers"]);
+    for (target, stated) in versus.targets.iter().filter_map(|t| Some((t, t.stated.as_ref()?))) {
+        for (name, mean) in &stated.mean_ns {
+            let (mean, answers) = (format::time(mean / 1e6), format::count(stated.responses));
+            table.row([target.name.clone(), name.clone(), mean, answers]);
+        }
+    }
+    table
+}
+
+// The table of times: each target's own, its overhead, and the shift of its tail.
+
+/// Each target's own times in every figure, what it adds, and the shift of its tail.
+pub(super) fn times_table(versus: &Versus) -> Table {
+    let mut table = Table::new(["", "p50", "p95", "added, median", tail_title(versus)]);
+    for figure in shown(versus) {
+        table.row([figure.title()]);
+        for target in &versus.targets {
+            let [p50, p95] = own(target, figure);
+            let [added, tail] = added(versus, target, figure);
+            table.row([format!("  {}", target.name), p50, p95, added, tail]);
+        }
+    }
+    table
+}
+
+/// The figures of the table: the headline, and others that the targets have. Response and service
+/// time exclude each other: only the one for the whole request is shown.
+fn shown(versus: &Versus) -> Vec<Figure> {
+    let other = match versus.whole {
+        Figure::ServiceTime => Figure::ResponseTime,
+        _ => Figure::ServiceTime,
+    };
+    let rest = Figure::ALL.into_iter().filter(|figure| *figure != versus.headline);
+    let rest = rest.filter(|figure| *figure != other).filter(|figure: &Figure| {
+        versus.targets.iter().any(|target| target.own(*figure).is_some_and(|own| own.count > 0))
+    });
+    std::iter::once(versus.headline).chain(rest).collect()
+}
+
+/// The heading of the shift of the rarest percentile that the samples give.
+pub(super) fn tail_title(versus: &Versus) -> &'static str {
+    match versus.tail() {
+        Some("p95") => "p95 shift",
+        _ => "p99 shift",
+    }
+}
+
+/// Median and 95th percentile of a target, with their limits.
+pub(super) fn own(target: &TargetResult, figure: Figure) -> [String; 2] {
+    limited(target, figure).map(format::limited_time)
+}
+
+/// A turn without an end is longer than all: where there are so many that the percentile is one of
+/// them, only the least that it can be is known.
+fn limited(target: &TargetResult, figure: Figure) -> [Option<BoundedFigure>; 2] {
+    let Some(own) = target.own(figure) else { return [None; 2] };
+    let endless: u64 =
+        ["in_flight", "timed_out"].into_iter().filter_map(|word| target.failures.get(word)).sum();
+    let all = (own.count + endless) as f64;
+    [(0.5, own.p50_ns, own.p50_between_ns), (0.95, own.p95_ns, own.p95_between_ns)].map(
+        |(q, value, between): (f64, Option<f64>, Option<(f64, f64)>)| {
+            let value = value? / 1e6;
+            let bound = between.map_or(0.0, |(least, _)| (value - least / 1e6).max(0.0));
+            let refused = (q * all > own.count as f64).then_some(Refusal::Censored);
+            Some(BoundedFigure { value, bound, interval: None, refused })
+        },
+    )
+}
+
+/// The overhead of a target at the median, and the shift of its tail, each with its limits.
+pub(super) fn added(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 2] {
+    let tail = versus.tail().unwrap_or("p99");
+    [(Kind::Added, "p50"), (Kind::Shift, tail)].map(|(kind, quantile)| {
+        let found = versus.difference(&target.name, versus.reference(), figure, kind, quantile);
+        format::or_dash(found.and_then(|found| Some((found, found.limited()?))), |shown| {
+            let (found, (value, low, high)) = shown;
+            let mark = if found.other_answers { " *" } else { "" };
+            format!("{}{mark}", format::difference(value / 1e6, low / 1e6, high / 1e6))
+        })
+    })
+}
+
+/// Why figures of the shown columns are refused, each reason once.
+pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
+    let tail = versus.tail().unwrap_or("p99");
+    let figures = shown
+        .iter()
+        .flat_map(|&figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, tail)])
+        .filter(|(figure, kind, quantile)| is_shown(versus, *figure, *kind, quantile));
+    let cells = figures.flat_map(|cell| versus.targets.iter().map(move |target| (cell, target)));
+    let of_cells = cells.filter_map(|((figure, kind, quantile), target)| {
+        let what = format!("{} {quantile} of {}", figure.title(), target.name);
+        Some((refused(versus, target, figure, kind, quantile)?, what))
+    });
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for (why, what) in of_cells {
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, figures)) => figures.push(what),
+            None => reasons.push((why, vec![what])),
+        }
+    }
+    reasons
+        .into_iter()
+        .map(|(why, figures): (String, Vec<String>)| {
+            let (first, more) = (&figures[0], figures.len() - 1);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("{why} ({first}{more})")
+        })
+        .collect()
+}
+
+fn refused(
+    versus: &Versus,
+    target: &TargetResult,
+    figure: Figure,
+    kind: Kind,
+    quantile: &str,
+) -> Option<String> {
+    versus.difference(&target.name, versus.reference(), figure, kind, quantile)?.refused.clone()
+}
+
+/// Whether the column of a difference is shown: a column without a figure is not.
+fn is_shown(versus: &Versus, figure: Figure, kind: Kind, quantile: &str) -> bool {
+    let reference = versus.reference();
+    versus.targets.iter().any(|target| {
+        let found = versus.difference(&target.name, reference, figure, kind, quantile);
+        found.is_some_and(|found| found.limited().is_some())
+    })
 }

@@ -5,11 +5,13 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use plimsoll_export::{LiveMetrics, Update};
+use plimsoll_export::LiveMetrics;
 use plimsoll_measure::{
     ErrorClass, Moment, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId, Timeline,
 };
-use plimsoll_metrics::{Recorder, RunInfo, RunMetadata, Snapshot, StageInfo, TargetInfo};
+use plimsoll_metrics::{
+    IntervalUpdate, Recorder, RunInfo, RunMetadata, Snapshot, StageInfo, TargetInfo,
+};
 
 /// A warm-up of a second and a stage of nine, with two scenarios.
 pub(crate) fn run() -> RunMetadata {
@@ -66,14 +68,18 @@ pub(crate) fn snapshot(requests: &[Sample]) -> Snapshot {
 
 /// Hands a snapshot over.
 pub(crate) fn update(live: &LiveMetrics, stage: usize, cells: &Snapshot) {
-    live.update(Update {
+    live.update(IntervalUpdate {
         elapsed: Nanos::from_secs(2),
         stage,
+        length: Nanos::from_secs(1),
         cells,
         in_flight: 3,
-        taken_out: vec![false],
+        ended: 0,
+        ending: false,
+        taken_out: &[None],
         processes: Vec::new(),
         own_cpu: Some(Nanos::from_millis(250)),
+        own_cores: None,
     });
 }
 

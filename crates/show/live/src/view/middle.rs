@@ -12,8 +12,9 @@ use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Widget as _};
 use super::{
     BAD, BOLD, DIM, ODD, P50, P99, clock, columns, cut, figure, framed, panel, rows, time,
 };
-use crate::history::{Point, SECONDS, Spread, UpperEnd, parts};
-use crate::model::{Difference, Look, Model, Planned, StageFacts, Which};
+use crate::model::{
+    Difference, Look, Model, Planned, Point, SECONDS, Spread, StageFacts, UpperEnd, Which, parts,
+};
 
 /// Height of the panel of rates, including its frame.
 const RATES: u16 = 7;

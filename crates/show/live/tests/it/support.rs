@@ -2,15 +2,15 @@
 
 use std::sync::LazyLock;
 
-use plimsoll_live::{
-    Difference, Look, Model, ProcessNow, RunFacts, SoFar, StageFacts, Update, draw,
-};
+use plimsoll_live::{Difference, Look, Model, RunFacts, SoFar, StageFacts, draw};
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, GeneratorShare, Moment,
     Nanos, Outcome, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
     Usage,
 };
-use plimsoll_metrics::{Judgement, Metric, Recorder, Snapshot, ThresholdResult, Unit};
+use plimsoll_metrics::{
+    IntervalUpdate, Judgement, Metric, ProcessNow, Recorder, Snapshot, ThresholdResult, Unit,
+};
 use plimsoll_schedule::Load;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -133,7 +133,7 @@ pub(crate) fn model_of(targets: &[&str], seconds: u64, requests: &[u64]) -> Mode
             cores,
             rss_bytes: Some(64_000_000),
         };
-        model.update(Update {
+        model.update(IntervalUpdate {
             elapsed: Nanos::from_secs(now + 1),
             stage: usize::from(now + 1 >= 10),
             length: Nanos::from_secs(1),
@@ -143,6 +143,7 @@ pub(crate) fn model_of(targets: &[&str], seconds: u64, requests: &[u64]) -> Mode
             ending: false,
             taken_out: &vec![None; targets.len()],
             processes: vec![process("gateway", Some(0.41)), process("redis", None)],
+            own_cpu: None,
             own_cores: Some(0.07),
         });
     }

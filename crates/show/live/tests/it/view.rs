@@ -165,7 +165,7 @@ fn the_place_in_the_run_is_told() {
     let place = |model: &Model, look| shown(model, look, 100, 30);
     line(&place(&model, Look::default()), &["starting, 2:30 to go"]);
     let mut at = |seconds: u64, ending| {
-        model.update(plimsoll_live::Update {
+        model.update(plimsoll_metrics::IntervalUpdate {
             elapsed: Nanos::from_millis(seconds * 1_000),
             stage: 2,
             length: Nanos::from_secs(1),
@@ -175,6 +175,7 @@ fn the_place_in_the_run_is_told() {
             ending,
             taken_out: &[],
             processes: Vec::new(),
+            own_cpu: None,
             own_cores: None,
         });
         place(&model, Look { frozen: ending, ..Look::default() })
@@ -192,7 +193,7 @@ fn a_run_that_a_number_of_requests_ends_counts_them() {
     let place = |model: &Model| shown(model, Look::default(), 102, 30);
     line(&place(&Model::new(counted.clone())), &["starting, 40 requests to go"]);
     let mut run = Model::new(counted);
-    run.update(plimsoll_live::Update {
+    run.update(plimsoll_metrics::IntervalUpdate {
         elapsed: Nanos::from_secs(30),
         stage: 1,
         length: Nanos::from_secs(1),
@@ -202,6 +203,7 @@ fn a_run_that_a_number_of_requests_ends_counts_them() {
         ending: false,
         taken_out: &[],
         processes: Vec::new(),
+        own_cpu: None,
         own_cores: None,
     });
     let text = place(&run);
