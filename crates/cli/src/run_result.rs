@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use plimsoll_metrics::{RunExemplars, RunSummary, TimeRecord};
+use plimsoll_metrics::{RunSummary, TimeRecord};
 use plimsoll_report::levels::Levels;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::{Style, csv, prometheus, run_screen, stages_csv, text};
-use plimsoll_run_files::{exemplars_json, interval_log, summary_json, timeline_json};
+use plimsoll_run_files::{interval_log, summary_json, timeline_json};
 use plimsoll_runner::folder::{RunDir, file};
 use plimsoll_versus::{AddedThreshold, Conclusion, Versus};
 use serde::Serialize;
@@ -22,8 +22,6 @@ const WIDTH: usize = 120;
 #[derive(Clone, Copy)]
 pub(crate) struct RunResult<'r> {
     pub(crate) summary: &'r RunSummary,
-    /// Single requests with all their times; may be missing for a stored run.
-    pub(crate) exemplars: Option<&'r RunExemplars>,
     /// Result of the comparison, if the run was one.
     pub(crate) versus: Option<&'r Versus>,
 }
@@ -55,7 +53,7 @@ impl RunResult<'_> {
 
     /// Writes the files that people and other programs read.
     pub(crate) fn write(&self, folder: &RunDir, record: &TimeRecord) -> Result<()> {
-        let Self { summary, exemplars, versus } = *self;
+        let Self { summary, versus } = *self;
         let contents = summary_json(summary)?;
         folder.release_space();
         folder.write(file::SUMMARY, contents.as_bytes())?;
@@ -66,15 +64,12 @@ impl RunResult<'_> {
         folder.write(file::PROMETHEUS, self.figures().as_bytes())?;
         folder.write(file::TIMELINE, timeline_json(&record.timeline)?.as_bytes())?;
         folder.write(file::INTERVAL_LOG, interval_log(record).as_bytes())?;
-        if let Some(exemplars) = exemplars {
-            folder.write(file::EXEMPLARS, exemplars_json(exemplars)?.as_bytes())?;
-        }
         if let Some(versus) = versus {
             folder.write(file::VERSUS, plimsoll_versus::json(versus)?.as_bytes())?;
             folder.write(file::VERSUS_CSV, plimsoll_versus::csv(versus).as_bytes())?;
         }
         let timeline = Some(&record.timeline);
-        let page = plimsoll_page::Input { summary, timeline, exemplars, versus, server: &[] };
+        let page = plimsoll_page::Input { summary, timeline, versus };
         Ok(folder.write_page(|| plimsoll_page::page(&page))?)
     }
 

@@ -9,8 +9,7 @@ use plimsoll_engine::{Control, Progress, WatchedPage, WatchedProcess, listener};
 use plimsoll_import::{Summary, Tokens};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
-    CalibrationQuote, InstrumentHealth, Limit, ProcessTrack, RunExemplars, RunMetadata, RunSummary,
-    TimeRecord,
+    CalibrationQuote, InstrumentHealth, Limit, ProcessTrack, RunMetadata, RunSummary, TimeRecord,
 };
 use plimsoll_plan::{Plan, TargetUrl};
 use plimsoll_report::format::{count, utc, utc_compact};
@@ -107,8 +106,6 @@ pub(crate) struct Measured {
     pub(crate) summary: RunSummary,
     /// Timeline of the run.
     pub(crate) record: TimeRecord,
-    /// Single requests with all their times.
-    pub(crate) exemplars: RunExemplars,
     /// Its folder, if it has one.
     pub(crate) run_dir: Option<RunDir>,
     /// Its last file.
@@ -130,7 +127,7 @@ impl Measured {
 
     /// The result, including the comparison made from its blocks.
     pub(crate) const fn result<'r>(&'r self, versus: Option<&'r Versus>) -> RunResult<'r> {
-        RunResult { summary: &self.summary, exemplars: Some(&self.exemplars), versus }
+        RunResult { summary: &self.summary, versus }
     }
 }
 
@@ -307,7 +304,6 @@ impl Session {
         summary.bottleneck = why(&summary).bottleneck();
         let record = finished.record(&summary)?;
         self.export.end(&finished.result.snapshot, &summary);
-        let exemplars = finished.exemplars(&summary.metadata);
         let comparison = Comparison {
             taken_out: finished.result.taken_out,
             tracks: finished.result.tracks,
@@ -315,7 +311,7 @@ impl Session {
         };
         summary.add_time_facts(&record.facts);
         let (run_dir, status) = (finished.folder, finished.status);
-        Ok(Measured { summary, record, exemplars, run_dir, status, comparison })
+        Ok(Measured { summary, record, run_dir, status, comparison })
     }
 
     fn warn_about_fd_limit(&self, plan: &Plan) {

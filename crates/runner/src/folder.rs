@@ -75,8 +75,6 @@ pub mod file {
     pub const STOP: &str = "stop.json";
     /// How far a shard is.
     pub const PROGRESS: &str = "progress.json";
-    /// Single requests with all their times.
-    pub const EXEMPLARS: &str = "exemplars.json";
     /// The result of a suite.
     pub const SUITE: &str = "suite.json";
     /// Data about the run from a gateway's log.

@@ -10,7 +10,7 @@ use plimsoll_engine::{
 use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample, Stripe};
 use plimsoll_metrics::{
     Counters, Distribution, GroupStats, Interruption, Limit, Metric, MetricsError, RunEnd,
-    RunExemplars, RunMetadata, RunSummary, ShardState, Snapshot, TimeRecord,
+    RunMetadata, RunSummary, ShardState, Snapshot, TimeRecord,
 };
 use plimsoll_plan::Plan;
 use plimsoll_run_files::{ShardSign, ShardStatus};
@@ -463,14 +463,6 @@ impl Finished {
         let (series, tracks) = (&self.result.series, &self.result.tracks);
         let record = TimeRecord::build(series, &summary.metadata, &summary.health, tracks)?;
         Ok(record.with_servers(series, &self.result.servers))
-    }
-
-    /// The requests that were kept whole, with their names and ids.
-    pub fn exemplars(&self, metadata: &RunMetadata) -> RunExemplars {
-        RunExemplars::build(&self.result.exemplars, metadata, |sample| {
-            let conversation = conversation_id(self.ids, sample.conversation);
-            request_id(conversation, sample.turn).as_str().to_owned()
-        })
     }
 
     /// Names and stages as executed, with the machine and all notes.

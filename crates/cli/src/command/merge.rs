@@ -9,7 +9,7 @@ use anyhow::{Context as _, Error, Result};
 use clap::{Args, ValueHint};
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_merge::{Judges, MergeError, Merged, Shard, ShardSet, merge_rows};
-use plimsoll_metrics::{RunExemplars, RunSummary, ShardState, TimeRecord};
+use plimsoll_metrics::{RunSummary, ShardState, TimeRecord};
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
 use plimsoll_run_files::{RowFormat, RowWriter, ShardStatus};
@@ -81,7 +81,6 @@ pub(crate) struct Whole {
     /// The run.
     pub(crate) summary: RunSummary,
     record: TimeRecord,
-    exemplars: Option<RunExemplars>,
     /// Result of the comparison, if the run compared targets.
     versus: Option<Versus>,
     /// Its folder, if it has one.
@@ -109,8 +108,7 @@ impl Whole {
 
     /// The merged result.
     pub(crate) fn result(&self) -> RunResult<'_> {
-        let (exemplars, versus) = (self.exemplars.as_ref(), self.versus.as_ref());
-        RunResult { summary: &self.summary, exemplars, versus }
+        RunResult { summary: &self.summary, versus: self.versus.as_ref() }
     }
 
     /// Prints the result.
@@ -149,9 +147,9 @@ pub(crate) fn merge(
     let whole = shards.filter(|shard| shard.is_whole(file::PAIRS) && shard.is_whole(file::FACTS));
     let shards = ComparedShards::read(whole.map(Shard::folder));
     let versus = shards.as_ref().map(|shards| compare(shards, &merged.summary, &document));
-    let Merged { summary, record, exemplars } = merged;
+    let Merged { summary, record } = merged;
     let versus = versus.transpose()?;
-    let mut whole = Whole { summary, record, exemplars, versus, folder: None, unwritten: None };
+    let mut whole = Whole { summary, record, versus, folder: None, unwritten: None };
     let pairs = shards.as_ref();
     match options.map(|options| whole.store(&set, &document, pairs, options)) {
         Some(Ok(folder)) => whole.folder = Some(folder.path().to_owned()),

@@ -11,15 +11,14 @@ use clap::{Args, ValueEnum, ValueHint};
 use found::{Found, Kind, find};
 use plimsoll_compare::Comparison;
 use plimsoll_knee::KneeReport;
-use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
-use plimsoll_page::{ServerParts, Suite, suite_page};
+use plimsoll_metrics::{RunSummary, RunTimeline};
+use plimsoll_page::{Suite, suite_page};
 use plimsoll_report::levels::Levels;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::{csv, prometheus};
 use plimsoll_run_files::{
     BoundedLines, Rebuilt, RebuiltTasks, changed_files, changed_since, find_rows, open_rows,
-    read_exemplars, read_summary, read_timeline, rebuild, rebuild_tasks, summary_json,
-    timeline_json,
+    read_summary, read_timeline, rebuild, rebuild_tasks, summary_json, timeline_json,
 };
 use plimsoll_runner::folder::{StoredPlan, file, release_of_killed};
 use plimsoll_suite::Report;
@@ -122,7 +121,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
     let Stored { summary, timeline } = read(folder)?;
     let versus = versus(folder)?;
-    let result = RunResult { summary: &summary, exemplars: None, versus: versus.as_ref() };
+    let result = RunResult { summary: &summary, versus: versus.as_ref() };
     let screen = result.screen(rest(folder));
     match flags.output() {
         Output::Screen => console::print_screen(&screen)?,
@@ -131,12 +130,9 @@ fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
         }
         Output::Text | Output::Data(Format::Text) => result.print(&screen, Show::Full)?,
         Output::Page => {
-            let exemplars = exemplars(folder)?;
-            let server = exemplars.as_ref().map(|kept| server_parts(folder, kept)).transpose()?;
-            let server = server.as_deref().unwrap_or_default();
-            let (timeline, exemplars) = (timeline.as_ref(), exemplars.as_ref());
+            let timeline = timeline.as_ref();
             let (summary, versus) = (&summary, versus.as_ref());
-            let input = plimsoll_page::Input { summary, timeline, exemplars, versus, server };
+            let input = plimsoll_page::Input { summary, timeline, versus };
             console::print(&plimsoll_page::page(&input))?;
         }
         Output::Data(Format::Json) => console::print(&summary_json(&summary)?)?,
@@ -291,39 +287,7 @@ fn with_tasks(mut summary: RunSummary, run: &Path, rows: &Path) -> Result<RunSum
     Ok(summary.with_tasks(&tally)?)
 }
 
-/// Single requests with all their times.
-pub(in crate::command) fn exemplars(run: &Path) -> Result<Option<RunExemplars>> {
-    read_file(run, file::EXEMPLARS, read_exemplars)
-}
-
 /// The result of a comparison; `None` for other runs.
 pub(in crate::command) fn versus(run: &Path) -> Result<Option<Versus>> {
     read_file(run, file::VERSUS, plimsoll_versus::read_json)
-}
-
-/// Gateway log data of the kept requests, from a `join`; empty without one.
-fn server_parts(run: &Path, exemplars: &RunExemplars) -> Result<Vec<ServerParts>> {
-    /// The members of a line that are needed.
-    #[derive(Deserialize)]
-    struct Joined {
-        request_id: String,
-        outside_ms: Option<f64>,
-        gateway_ms: Option<f64>,
-        upstream_ms: Option<f64>,
-    }
-    let path = run.join(file::JOINED);
-    let Ok(joined) = plimsoll_input::open(&path) else { return Ok(Vec::new()) };
-    let kept: HashSet<_> = exemplars.requests.iter().map(|request| &request.request_id).collect();
-    let mut lines = BoundedLines::new(BufReader::new(joined));
-    let mut parts = Vec::new();
-    for line in lines.by_ref() {
-        let row: Joined =
-            serde_json::from_slice(&line).with_context(|| path.display().to_string())?;
-        let Joined { request_id, outside_ms, gateway_ms, upstream_ms } = row;
-        if let Some(outside_ms) = outside_ms.filter(|_| kept.contains(&request_id)) {
-            parts.push(ServerParts { request_id, outside_ms, gateway_ms, upstream_ms });
-        }
-    }
-    lines.check().with_context(|| path.display().to_string())?;
-    Ok(parts)
 }

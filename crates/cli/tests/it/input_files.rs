@@ -16,7 +16,6 @@ const OF_A_RUN: [(&str, &[&str]); 4] = [
     ("summary.json", &["report", "RUN"]),
     ("summary.json", &["report", "RUN", "--html"]),
     ("summary.json", &["compare", "RUN", "--new", "RUN"]),
-    ("exemplars.json", &["report", "RUN", "--html"]),
 ];
 
 /// Files named by a user.

@@ -211,26 +211,3 @@ fn a_run_is_made_again_from_its_folder_and_needs_its_key_again() {
     });
     assert_eq!(plans[0], plans[1]);
 }
-
-/// The file as `join --rows` writes it.
-#[test]
-fn what_a_log_tells_of_a_request_is_in_the_page() {
-    let fixture = Fixture::with(FAST);
-    fixture.run(&["minimal", "--stages", "2:300ms"]).expect(0);
-    let run = fixture.only_run();
-    let exemplars = fs::read(run.join("exemplars.json")).unwrap();
-    let exemplars: serde_json::Value = serde_json::from_slice(&exemplars).unwrap();
-    let id = exemplars["requests"][0]["request_id"].as_str().unwrap();
-    let line = format!(
-        "{{\"request_id\":\"{id}\",\"state\":\"matched\",\"outside_ms\":0.111,\"gateway_ms\":0.222,\"upstream_ms\":0.333}}\n{{\"request_id\":\"x\",\"state\":\"lost\"}}\n"
-    );
-    let page = || fixture.plimsoll(&["report", run.to_str().unwrap(), "--html"]);
-    assert!(!page().expect(0).stdout.contains("log: outside"));
-    fs::write(run.join("joined.jsonl"), line).unwrap();
-    let told = page().expect(0).stdout;
-    assert!(
-        ["log: outside", ">111us<", ">222us<", ">333us<"].iter().all(|part| told.contains(part))
-    );
-    fs::write(run.join("joined.jsonl"), "{").unwrap();
-    assert!(page().expect(3).stderr.contains("joined.jsonl"));
-}

@@ -123,7 +123,6 @@ fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
         "summary.json",
         "plan.json",
         "timeline.json",
-        "exemplars.json",
         "histograms.hlog",
     ] {
         assert!(run.join(file).exists(), "{file}");

@@ -2,9 +2,8 @@
 
 use plimsoll_measure::{Moment, Nanos, StageId, TargetId};
 use plimsoll_metrics::{
-    Conversations, Distribution, DisturbedWindow, ExemplarKeeper, Exemplars, InstrumentHealth, Lag,
-    LoadModel, ProcessTrack, ProcessUse, RunMetadata, ServerTrack, Snapshot, StageResources,
-    TaskTally, TimeSeries,
+    Conversations, Distribution, DisturbedWindow, InstrumentHealth, Lag, LoadModel, ProcessTrack,
+    ProcessUse, RunMetadata, ServerTrack, Snapshot, StageResources, TaskTally, TimeSeries,
 };
 use plimsoll_plan::Instrument;
 use plimsoll_transport::ReadCounts;
@@ -66,8 +65,6 @@ pub struct RunResult {
     pub stopped: Option<String>,
     /// Tasks of agents.
     pub tasks: TaskTally,
-    /// The slowest requests and random ones, with all their times.
-    pub exemplars: Exemplars,
     /// Counts of the samples: written, left out, lost.
     pub sink: SinkReport,
     /// Counts of the blocks of a comparison.
@@ -103,12 +100,7 @@ impl RunResult {
         health.peak_in_flight = peaks.max();
         let (mut rest, mut causes) = (Snapshot::new(), Causes::new());
         let mut tasks = TaskTally::default();
-        let mut exemplars: Option<ExemplarKeeper> = None;
         for worker in workers {
-            match &mut exemplars {
-                Some(all) => all.merge(worker.exemplars),
-                None => exemplars = Some(worker.exemplars),
-            }
             rest.merge(worker.snapshot);
             tasks.merge(&worker.tasks);
             merge_causes(&mut causes, worker.causes);
@@ -129,7 +121,6 @@ impl RunResult {
             spent: None,
             stopped: None,
             tasks,
-            exemplars: exemplars.map(ExemplarKeeper::finish).unwrap_or_default(),
             sink: SinkReport::default(),
             blocks: BlockReport::default(),
             taken_out: Vec::new(),

@@ -11,7 +11,6 @@ use plimsoll_measure::{
     Block, Clock as _, ConversationKey, Moment, Nanos, Sample, ServerParts, StageId, TargetId,
     TaskSample,
 };
-use plimsoll_metrics::ExemplarKeeper;
 use plimsoll_protocol::Decoder;
 use plimsoll_schedule::{Load, StagePlan};
 use plimsoll_transport::{Connector, EncodedRequest, Failure, ReadBuffers, RxClock, SendQueue};
@@ -67,7 +66,6 @@ pub(crate) struct Worker {
     pairs: Option<RefCell<PairCollector>>,
     stats: RefCell<WorkerStats>,
     rows: RefCell<RowBatcher>,
-    exemplars: RefCell<ExemplarKeeper>,
     /// Turns that are over and not yet counted.
     finished: RefCell<FinishedTurns>,
 }
@@ -99,7 +97,6 @@ impl Worker {
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
         let pairs = run.pairs.clone().map(|pairs| PairCollector::new(pairs, origin));
         let stats = WorkerStats::new(origin, stage_ends, targets, run.plan.goodput.clone());
-        let exemplars = ExemplarKeeper::new(run.ids, worker_count(&run.plan).into());
         Self {
             origin,
             end: Cell::new(origin + run.schedule.duration()),
@@ -119,7 +116,6 @@ impl Worker {
             pairs: pairs.map(RefCell::new),
             stats: RefCell::new(stats),
             rows: RefCell::new(rows),
-            exemplars: RefCell::new(exemplars),
             finished: RefCell::default(),
             timer,
             clock,
@@ -362,13 +358,12 @@ impl Worker {
     /// Counts the turns that ended since the last time.
     pub(crate) fn count_finished(&self) {
         self.end_with_budget();
-        let (mut stats, mut exemplars) = (self.stats(), self.exemplars.borrow_mut());
+        let mut stats = self.stats();
         let (mut rows, mut pairs) =
             (self.rows.borrow_mut(), self.pairs.as_ref().map(RefCell::borrow_mut));
         self.finished.borrow_mut().drain(|sample, at, extras| {
             self.run.disturbances.mark(sample);
             stats.record(sample, &extras);
-            exemplars.offer(sample, &extras.gaps, at);
             if let Some(pairs) = &mut pairs {
                 pairs.add(sample, |target| self.run.is_taken_out(target));
             }
@@ -394,11 +389,6 @@ impl Worker {
         let eligible = one_in > 0 && sample.stream && self.rows.borrow().is_open();
         (eligible && is_among_one_in(one_in, id_rank(self.run.ids, sample.conversation)))
             .then(Vec::new)
-    }
-
-    /// The requests that were kept whole. No more are kept from here on.
-    pub(crate) fn take_exemplars(&self) -> ExemplarKeeper {
-        self.exemplars.replace(ExemplarKeeper::new(self.run.ids, usize::MAX))
     }
 
     /// Sends the rows so far to the writer, without waiting for it.

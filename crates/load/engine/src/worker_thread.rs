@@ -92,7 +92,7 @@ use std::sync::{Arc, Barrier, OnceLock};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use plimsoll_measure::{Block, Clock as _, Moment, MonotonicClock, Nanos};
-use plimsoll_metrics::{Conversations, ExemplarKeeper, Snapshot, TaskTally};
+use plimsoll_metrics::{Conversations, Snapshot, TaskTally};
 use plimsoll_transport::{LookTimes, ReadCounts};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::task::spawn_local;
@@ -156,7 +156,6 @@ pub(crate) struct WorkerOutput {
     pub(crate) blocks: Vec<Block>,
     pub(crate) causes: Causes,
     /// Requests that were kept whole.
-    pub(crate) exemplars: ExemplarKeeper,
     pub(crate) in_flight: Vec<StageInFlight>,
     pub(crate) pauses: Pauses,
     pub(crate) reads: ReadCounts,
@@ -324,7 +323,6 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
         counted_from,
         snapshot,
         causes: stats.take_causes(),
-        exemplars: worker.take_exemplars(),
         in_flight,
         pauses: worker.watch.take_pauses(),
         reads: worker.rx_clock.reads(),

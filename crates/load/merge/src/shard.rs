@@ -5,10 +5,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::Stripe;
-use plimsoll_metrics::{MetricsError, RunExemplars, RunMetadata, RunSummary, ShardState};
+use plimsoll_metrics::{MetricsError, RunMetadata, RunSummary, ShardState};
 use plimsoll_run_files::{
-    Counts, RunFileError, ShardStatus, find_rows, read_counts, read_exemplars, read_shard_status,
-    read_summary,
+    Counts, RunFileError, ShardStatus, find_rows, read_counts, read_shard_status, read_summary,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -154,11 +153,6 @@ impl Shard {
     pub(crate) fn counts(&mut self) -> Result<Option<Counts>, MergeError> {
         let version = &self.planned.run.tool_version;
         self.files.read("counts.bin", |bytes| read_counts(bytes, version))
-    }
-
-    /// Its single requests with all their times.
-    pub(crate) fn exemplars(&self) -> Result<Option<RunExemplars>, MergeError> {
-        self.files.clone().read("exemplars.json", read_exemplars)
     }
 
     /// Its names and stages as they were carried out, or else as planned.

@@ -9,7 +9,7 @@ use plimsoll_measure::{
     PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
     Usage,
 };
-use plimsoll_metrics::{ExemplarKeeper, Recorder, Snapshot};
+use plimsoll_metrics::{Recorder, Snapshot};
 
 fn main() {
     divan::main();
@@ -115,30 +115,6 @@ fn streamed_request_with_128_gaps(bencher: Bencher<'_, '_>) {
         let Some(sample) = next.next() else { return };
         recorder.scheduled(sample.stage, sample.scenario, sample.target);
         recorder.record(black_box(sample), black_box(&gaps), &[]);
-    });
-}
-
-/// Nearly every request: it is looked at and not kept.
-#[divan::bench]
-fn request_that_is_no_exemplar(bencher: Bencher<'_, '_>) {
-    let samples = samples(plain);
-    let mut keeper = ExemplarKeeper::new(IdSeed::default(), 2);
-    let mut next = samples.iter().cycle();
-    bencher.bench_local(|| {
-        let Some(sample) = next.next() else { return };
-        keeper.offer(black_box(sample), &[], at(0));
-    });
-}
-
-/// The dearest case: every stream is slower than all before it, and displaces another.
-#[divan::bench]
-fn stream_of_128_gaps_that_displaces_another(bencher: Bencher<'_, '_>) {
-    let mut sample = streamed(0);
-    let gaps: Vec<_> = (0..128).map(|i| Nanos::from_micros(9_000 + i * 17)).collect();
-    let mut keeper = ExemplarKeeper::new(IdSeed::default(), 2);
-    bencher.bench_local(|| {
-        sample.timeline.finished = sample.timeline.finished.map(|at| at + Nanos::new(1));
-        keeper.offer(black_box(&sample), black_box(&gaps), at(0));
     });
 }
 

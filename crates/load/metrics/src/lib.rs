@@ -5,7 +5,6 @@
 //! - [`Results`]: the measured results, by stage, scenario, category and target
 //! - [`TaskTally`] and [`TaskGroup`]: the tasks of agents
 //! - [`TimeSeries`] and [`RunTimeline`]: what happened when
-//! - [`ExemplarKeeper`] and [`RunExemplars`]: single requests, the slowest and random ones
 //! - [`Limit`] and [`Judgement`]: whether the target was good enough
 //! - [`InstrumentHealth`]: measurements of Plimsoll itself
 //! - [`TimeFacts`]: what changed during a run
@@ -25,8 +24,6 @@ pub mod confusion_matrix;
 pub mod distribution;
 mod edges;
 pub mod error;
-mod exemplar_keeper;
-pub mod exemplars;
 mod findings;
 pub mod group_stats;
 pub mod health;
@@ -57,8 +54,6 @@ pub use confusion_matrix::ConfusionMatrix;
 pub use distribution::{Distribution, QUANTILES, Quantile};
 pub use edges::Edges;
 pub use error::MetricsError;
-pub use exemplar_keeper::{Chosen, Exemplar, ExemplarKeeper, Exemplars};
-pub use exemplars::{ExemplarRequest, RunExemplars};
 pub use findings::{half_failed, words_of_failure};
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};

@@ -5,7 +5,6 @@
 //! - [`write_task_row`]: the lines of `tasks.jsonl`, likewise
 //! - [`rebuild`]: a summary from those lines, if the run left none
 //! - [`timeline_json`] and [`interval_log`]: what happened when
-//! - [`exemplars_json`]: single requests with all their times
 //! - [`counts_bytes`]: `counts.bin`, what a shard counted, to be added up with other shards
 //! - [`shard_status_json`]: `shard.json`, the last file of a run or a shard: the digests of the
 //!   others
@@ -29,8 +28,8 @@ pub use row_file::{
 };
 pub use stored::{
     FileDigest, ShardProgress, ShardSign, ShardStatus, changed_files, changed_since,
-    exemplars_json, read as read_stored, read_exemplars, read_shard_progress, read_shard_sign,
-    read_shard_status, read_summary, read_timeline, shard_progress_json, shard_sign_json,
-    shard_status_json, summary_json, timeline_json,
+    read as read_stored, read_shard_progress, read_shard_sign, read_shard_status, read_summary,
+    read_timeline, shard_progress_json, shard_sign_json, shard_status_json, summary_json,
+    timeline_json,
 };
 pub use task_row::{RebuiltTasks, rebuild_tasks, write_task_row};

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
-use plimsoll_metrics::{
-    Interruption, RunExemplars, RunSummary, RunTimeline, ShardState, exemplars, summary, timeline,
-};
+use plimsoll_metrics::{Interruption, RunSummary, RunTimeline, ShardState, summary, timeline};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +28,6 @@ macro_rules! files {
 
 files! {
     "timeline.json" RunTimeline: timeline::SCHEMA, timeline_json, read_timeline;
-    "exemplars.json" RunExemplars: exemplars::SCHEMA, exemplars_json, read_exemplars;
     "start.json" ShardSign: "plimsoll.start/1", shard_sign_json, read_shard_sign;
     "progress.json" ShardProgress: "plimsoll.progress/1", shard_progress_json, read_shard_progress;
 }

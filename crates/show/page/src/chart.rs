@@ -7,7 +7,7 @@ use over_time::Times;
 pub(crate) use over_time::{added as added_in, curves};
 use plimsoll_compare::gates::FigureUnit;
 use plimsoll_compare::{Comparison, GateResult, Rule};
-use plimsoll_metrics::{BoundedFigure, Metric, RunExemplars, RunSummary, RunTimeline};
+use plimsoll_metrics::{BoundedFigure, Metric, RunSummary, RunTimeline};
 use plimsoll_report::format::{self, count, digits, or_dash, time};
 use plimsoll_report::printable;
 use plimsoll_report::screen::Screen;
@@ -17,7 +17,6 @@ use serde_json::{Map, Value, json};
 
 mod knee;
 mod over_time;
-mod slowest;
 
 /// A question and its answer: in words, as a drawing, and in numbers.
 #[derive(Debug)]
@@ -166,7 +165,6 @@ pub(crate) fn all(input: &Input<'_>, has_curves: bool) -> Vec<Chart> {
         charts.extend(over_time::servers(timeline));
     }
     charts.extend(over_time::by_target(input.summary));
-    charts.extend(input.exemplars.and_then(|found| slowest::chart(found, input.server)));
     charts
 }
 
@@ -258,26 +256,8 @@ pub struct Input<'a> {
     pub summary: &'a RunSummary,
     /// Results over time; `None` for a run of an earlier version.
     pub timeline: Option<&'a RunTimeline>,
-    /// Single requests; `None` for a run of an earlier version.
-    pub exemplars: Option<&'a RunExemplars>,
     /// The comparison, if targets were compared.
     pub versus: Option<&'a Versus>,
-    /// Times of single requests from a gateway's own log, after a `join`.
-    pub server: &'a [ServerParts],
-}
-
-/// Breakdown of a request's time, from its last byte sent to the end of its response, according to
-/// a gateway's own log. Only durations are known, not their position within that time.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ServerParts {
-    /// Id of the request.
-    pub request_id: String,
-    /// Time outside the log: network, queues before its first clock reading, TLS.
-    pub outside_ms: f64,
-    /// Time in the gateway itself.
-    pub gateway_ms: Option<f64>,
-    /// Time in its upstream.
-    pub upstream_ms: Option<f64>,
 }
 
 /// Input of a suite's page. A separate type, because the suite's crate can generate load, which a

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use maud::{Markup, html};
 use plimsoll_metrics::{
-    Environment, Group, Metric, QUANTILES, RunExemplars, RunMetadata, RunSummary, RunTimeline,
-    TargetInfo,
+    Environment, Group, Metric, QUANTILES, RunMetadata, RunSummary, RunTimeline, TargetInfo,
 };
 use plimsoll_report::format::{self, bytes, count, limited_rate, seconds, utc};
 use plimsoll_report::screen::{Rest, Screen};
@@ -43,7 +42,6 @@ pub(crate) fn render(input: &Input<'_>, screen: &Screen, curves: &[Chart]) -> Ma
 pub(crate) struct Named<'a> {
     summary: Cow<'a, RunSummary>,
     timeline: Option<Cow<'a, RunTimeline>>,
-    exemplars: Option<Cow<'a, RunExemplars>>,
 }
 
 impl<'a> Named<'a> {
@@ -51,7 +49,6 @@ impl<'a> Named<'a> {
         let mut named = Self {
             summary: shown_summary(input.summary),
             timeline: input.timeline.map(Cow::Borrowed),
-            exemplars: input.exemplars.map(Cow::Borrowed),
         };
         if let Some(name) = StageName::of_counted(input.summary) {
             named.rename(&name);
@@ -65,20 +62,11 @@ impl<'a> Named<'a> {
             let groups = intervals.flat_map(|interval| &mut interval.groups);
             groups.for_each(|group| name.replace_in(&mut group.stage));
         }
-        if let Some(exemplars) = &mut self.exemplars {
-            let requests = exemplars.to_mut().requests.iter_mut();
-            requests.for_each(|request| name.replace_in(&mut request.stage));
-        }
     }
 
     /// The input with these names.
     pub(crate) fn input<'n>(&'n self, input: &Input<'n>) -> Input<'n> {
-        Input {
-            summary: &self.summary,
-            timeline: self.timeline.as_deref(),
-            exemplars: self.exemplars.as_deref(),
-            ..*input
-        }
+        Input { summary: &self.summary, timeline: self.timeline.as_deref(), ..*input }
     }
 }
 

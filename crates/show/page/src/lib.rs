@@ -18,7 +18,7 @@ mod document;
 mod head;
 mod outcome;
 
-pub use chart::{Input, ServerParts, Suite};
+pub use chart::{Input, Suite};
 use head::Named;
 use maud::{Markup, html};
 pub use outcome::{comparison_page, knee_page, suite_page};

@@ -12,7 +12,6 @@ mod agent;
 mod agent_server;
 mod closed_model;
 mod examples;
-mod exemplars;
 mod mcp;
 mod open_model;
 mod outcomes;

@@ -1,6 +1,6 @@
 //! The reference pages of `results.jsonl` and `summary.json` are up to date.
 
-use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
+use plimsoll_metrics::{RunSummary, RunTimeline};
 use plimsoll_run_files::row::{COLUMNS, Column};
 use serde_json::{Value, json};
 
@@ -44,28 +44,6 @@ histograms in nanoseconds), which its own tools read. Its tags are `response_tim
 with several targets the name of the target follows (`response_time.direct`), and requests of warm-up stages have
 `warmup.` in front.
 ";
-
-const EXEMPLARS: &str = "# exemplars.json
-
-Generated from the type `RunExemplars` of `crates/load/metrics`; do not edit. To refresh it:
-`UPDATE_EXPECT=1 cargo test -p plimsoll-run-files`. [exemplars.schema.json](exemplars.schema.json) is the same as a JSON
-Schema.
-
-Single requests of a run with all their times: the slowest, and random ones. They are chosen when a request ends, from
-all that were sent outside of warm-up, whether or not rows are written. The random ones follow from the seed and the
-requests' ids: all requests have the same chance.
-";
-
-#[test]
-fn the_page_and_the_schema_of_exemplars_json_equal_its_type() {
-    let schema = serde_json::to_value(schemars::schema_for!(RunExemplars)).unwrap();
-    let page = plimsoll_test_support::schema_page::render(&schema);
-    check("exemplars.md", &format!("{EXEMPLARS}{page}"));
-    check(
-        "exemplars.schema.json",
-        &format!("{}\n", serde_json::to_string_pretty(&schema).unwrap()),
-    );
-}
 
 fn timeline_schema() -> Value {
     serde_json::to_value(schemars::schema_for!(RunTimeline)).unwrap()

@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod comparisons;
-mod exemplars;
 mod knees;
 mod pages;
 mod suites;

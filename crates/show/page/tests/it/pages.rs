@@ -156,7 +156,7 @@ pub(crate) fn versus(targets: &[&str]) -> Versus {
 
 pub(crate) fn html_of(made: &(RunSummary, TimeRecord), versus: Option<&Versus>) -> String {
     let (summary, record) = made;
-    page(&Input { summary, timeline: Some(&record.timeline), exemplars: None, versus, server: &[] })
+    page(&Input { summary, timeline: Some(&record.timeline), versus })
 }
 
 #[test]
@@ -352,13 +352,7 @@ fn the_page_of_an_hour_with_60_stages_and_four_targets_stays_small() {
     let (summary, _) = run(60, 1, &targets, 1);
     let timeline = hour(&summary.metadata.stages, &targets);
     let versus = versus(&targets);
-    let html = page(&Input {
-        summary: &summary,
-        timeline: Some(&timeline),
-        exemplars: None,
-        versus: Some(&versus),
-        server: &[],
-    });
+    let html = page(&Input { summary: &summary, timeline: Some(&timeline), versus: Some(&versus) });
     assert!(html.len() > 500_000, "all of it is there");
     assert!(without_scripts(&html).len() < 1_200_000, "{} bytes", html.len());
     assert!(html.len() < 2_000_000, "{} bytes", html.len());
@@ -367,9 +361,7 @@ fn the_page_of_an_hour_with_60_stages_and_four_targets_stays_small() {
 #[test]
 fn the_page_of_a_merged_run_has_its_shards_side_by_side_and_names_the_odd_one() {
     let (mut summary, _) = run(1, 3, &["direct"], 40);
-    let page = |summary: &RunSummary| {
-        page(&Input { summary, timeline: None, exemplars: None, versus: None, server: &[] })
-    };
+    let page = |summary: &RunSummary| page(&Input { summary, timeline: None, versus: None });
     let shards = "<summary>Shards</summary>";
     assert!(!page(&summary).contains(shards), "it was not divided");
     let shard = |index: u32, p50_ms| ShardPart {
@@ -392,13 +384,7 @@ fn the_page_of_a_merged_run_has_its_shards_side_by_side_and_names_the_odd_one() 
 #[test]
 fn a_run_without_a_timeline_has_a_page() {
     let (summary, _) = run(1, 3, &["direct"], 40);
-    let html = page(&Input {
-        summary: &summary,
-        timeline: None,
-        exemplars: None,
-        versus: None,
-        server: &[],
-    });
+    let html = page(&Input { summary: &summary, timeline: None, versus: None });
     let ids: Vec<_> = charts(&html).into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids, ["percentiles"]);
 }
