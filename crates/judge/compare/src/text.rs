@@ -76,7 +76,7 @@ impl Comparison {
             .worth_a_look
             .iter()
             .take(most)
-            .map(|cell: &Cell| {
+            .map(|cell: &comparison::Cell| {
                 let target =
                     cell.target.as_ref().map_or_else(String::new, |t| format!(", target {t}"));
                 let change = format::change(
