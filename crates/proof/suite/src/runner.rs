@@ -57,7 +57,7 @@ pub(crate) struct SuiteRunner<'a> {
     /// Results of single requests to the user's gateway: request, answer, time, conclusion.
     pub(crate) tried_routes: Table,
     host: &'a mut dyn Host,
-    control: &'a Control,
+    pub(crate) control: &'a Control,
     observe: &'a mut dyn FnMut(&str),
     _pinned: Pinned,
     children: u32,

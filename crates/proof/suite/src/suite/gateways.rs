@@ -164,6 +164,7 @@ impl<'f> Bench<'f> {
                     runner.log(&format!("{}: changed in {changed} of {all} cases", entry.name));
                     self.subjects[at].facts.fidelity = found;
                 }
+                Err(_) if runner.is_interrupted() => {}
                 Err(why) => self.fail(runner, at, &format!("does not start: {why}")),
             }
         }
@@ -190,6 +191,7 @@ impl<'f> Bench<'f> {
                 runner.log(&format!("{name}: answers after {}", time(took)));
                 Some(running)
             }
+            Err(_) if runner.is_interrupted() => None,
             Err(why) => {
                 self.fail(runner, at, &format!("does not start: {why}"));
                 None
@@ -408,7 +410,8 @@ fn place<'a>(
     let folder: PathBuf = runner.options.folder.join("gateways").join(round);
     // Several workers on one core would take turns.
     let core = runner.cores.gateway.filter(|_| file.workers == 1);
-    Place { exe: &runner.options.exe, folder, upstream, workers: file.workers, core }
+    let (exe, control) = (&runner.options.exe, runner.control);
+    Place { exe, folder, upstream, workers: file.workers, core, control }
 }
 
 /// `HOST:PORT` of a URL.

@@ -102,3 +102,38 @@ const fn word(order: Option<Ordering>) -> &'static str {
         Some(Ordering::Equal) | None => "not told apart",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures::{Cell, Row};
+    use super::super::result::GatewayFacts;
+    use super::*;
+
+    fn report(millis: f64) -> Report {
+        let facts = GatewayFacts { name: "mine".to_owned(), ..GatewayFacts::default() };
+        let rows = [("TTFT p50", millis), ("mean gap", 2.0)].map(|(name, value)| Row {
+            name: name.to_owned(),
+            cells: vec![Cell::new([value, value - 0.1, value + 0.1])],
+            ..Row::default()
+        });
+        let gateways = vec![facts];
+        let rows = rows.to_vec();
+        let result = GatewaysResult { gateways, rows, ..GatewaysResult::default() };
+        Report { gateways: Some(result), ..Report::default() }
+    }
+
+    #[test]
+    fn a_version_is_better_worse_or_not_told_apart_by_row() {
+        for (now, other, word, status) in [
+            (1.5, None, "worse", "FAIL"),
+            (0.5, None, "better", "PASS"),
+            (1.1, None, "not told apart", "PASS"),
+            (1.5, Some("other machine"), "not told apart", "inconclusive"),
+        ] {
+            let (section, bounds) = against(&report(1.0), &report(now), other);
+            let words: Vec<_> = section.table.rows.iter().map(|row| &*row[4]).collect();
+            assert_eq!(words, [word, "not told apart"], "{now}");
+            assert_eq!(bounds.iter().map(BoundResult::status).collect::<Vec<_>>(), [status]);
+        }
+    }
+}

@@ -229,3 +229,55 @@ fn capacity(subject: &Subject<'_>, direct: Option<Found>) -> Cell {
         _ => cell,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A round in which `nginx` added so many milliseconds; the p99 has too few samples.
+    fn round(millis: f64, invalid: bool) -> Vec<Versus> {
+        let found = |kind, quantile: &str, known: bool| Difference {
+            target: "nginx".to_owned(),
+            reference: DIRECT.to_owned(),
+            figure: Figure::ResponseTime,
+            kind,
+            quantile: quantile.to_owned(),
+            pairs: 500,
+            value_ns: known.then_some(millis * 1e6),
+            low_ns: known.then_some((millis - 0.1) * 1e6),
+            high_ns: known.then_some((millis + 0.1) * 1e6),
+            degrees_of_freedom: known.then_some(20.0),
+            refused: (!known).then(|| "too few".to_owned()),
+            ..Difference::default()
+        };
+        let chats = Versus {
+            differences: vec![
+                found(Kind::Added, "p50", true),
+                found(Kind::Shift, "p99", false),
+                found(Kind::Shift, "p95", true),
+            ],
+            invalid: invalid.then(|| "late".to_owned()).into_iter().collect(),
+            ..Versus::default()
+        };
+        vec![Versus::default(), chats, Versus::default()]
+    }
+
+    #[test]
+    fn a_gateway_has_the_mean_of_its_valid_rounds() {
+        let rounds = [round(1.0, false), round(9.0, true), round(3.0, false)];
+        let group = Group { rounds: rounds.to_vec(), files: Vec::new() };
+        let cell = added(&TIMES[0], &group, "nginx");
+        assert!((cell.value.unwrap() - 2.0).abs() < 1e-6, "{cell:?}");
+        // The plain t interval of 1 and 3: 2 -+ 12.706.
+        assert!((cell.high.unwrap() - 14.706).abs() < 0.01, "{cell:?}");
+    }
+
+    #[test]
+    fn a_percentile_with_too_few_samples_is_replaced_and_the_reason_told() {
+        let group = Group { rounds: vec![round(1.0, false); 3], files: Vec::new() };
+        let cell = added(&TIMES[1], &group, "nginx");
+        assert_eq!((&*cell.instead, cell.value), ("p95", Some(1.0)));
+        assert_eq!(cell.note, "p99: too few (1500 pairs)");
+        assert_eq!(added(&TIMES[2], &group, "nginx"), Cell::none("no such time"));
+    }
+}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use plimsoll_engine::{ProcessStat, listener, ports_of, process_family};
+use plimsoll_engine::{Control, ProcessStat, listener, ports_of, process_family};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_runner::ChildProcess;
 use plimsoll_runner::time::poll;
@@ -38,6 +38,7 @@ pub(super) struct Place<'a> {
     pub(super) upstream: &'a str,
     pub(super) workers: u32,
     pub(super) core: Option<usize>,
+    pub(super) control: &'a Control,
 }
 
 /// How requests reach a gateway.
@@ -106,7 +107,7 @@ impl Running {
         };
         let pid = lines.and_then(|lines| lines.recv_timeout(ATTEMPT).ok());
         running.pid = pid.and_then(|pid| pid.parse().ok()).unwrap_or_default();
-        running.wait(entry).map_err(|why| format!("{why}{}", running.last_words()))?;
+        running.wait(entry, place.control).map_err(|why| format!("{why}{}", running.last_words()))?;
         running.ready_after = clock.now().since(Moment::EPOCH);
         let watched =
             entry.watch.or_else(|| ProcessStat::read(running.pid).is_none().then_some(port));
@@ -116,11 +117,11 @@ impl Running {
         Ok(running)
     }
 
-    fn wait(&mut self, entry: &Entry) -> Result<(), String> {
+    fn wait(&mut self, entry: &Entry, control: &Control) -> Result<(), String> {
         let limit = Duration::from_secs(entry.ready_seconds);
         let mut last = String::new();
         let ready = poll(limit, POLL_INTERVAL, || {
-            if self.process.has_ended() {
+            if self.process.has_ended() || control.is_interrupted() {
                 "it ended".clone_into(&mut last);
                 return Some(false);
             }
