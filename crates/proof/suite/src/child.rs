@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::net::TcpListener;
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -221,6 +222,13 @@ fn descendants() -> Vec<Pid> {
     let own = std::process::id();
     let pids = process_family(own).into_keys().filter(|pid| *pid != own);
     pids.filter_map(|pid| i32::try_from(pid).ok()).map(Pid::from_raw).collect()
+}
+
+/// A port that was free a moment ago, for a server that cannot choose one itself.
+pub(crate) fn free_port() -> Result<u16, String> {
+    let listener = TcpListener::bind(("127.0.0.1", 0));
+    let address = listener.and_then(|listener| listener.local_addr());
+    address.map(|address| address.port()).map_err(|_| "no free port for it".to_owned())
 }
 
 /// `HOST:PORT` of `listening on http://HOST:PORT ...`.

@@ -374,7 +374,8 @@ impl SuiteRunner<'_> {
         if self.options.short { Alone::Never } else { Alone::Sometimes }
     }
 
-    /// Loads the targets of a comparison. If they are `variants` of the first one, each is compared with it alone.
+    /// Loads the targets of a comparison. If they are `variants` of the first one, each is compared
+    /// with it alone.
     fn carry_out(
         &mut self,
         request: &Measurement,

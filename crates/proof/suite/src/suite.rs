@@ -8,7 +8,7 @@ mod certificate;
 pub(crate) mod columns;
 mod gateways;
 mod layers;
-pub(crate) mod own_server;
+mod own_server;
 mod policy;
 mod quick;
 mod settings;

@@ -4,6 +4,7 @@
 mod against;
 mod fidelity;
 mod figures;
+mod result;
 mod rounds;
 mod running;
 mod spec;
@@ -13,65 +14,51 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub(super) use against::against;
-use plimsoll_measure::{Nanos, Seed};
+use plimsoll_knee::Found;
+use plimsoll_measure::Nanos;
 use plimsoll_report::format::time;
 use plimsoll_runner::time::sleep;
 use plimsoll_versus::Versus;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::runner::{Sought, SuiteRunner};
 use crate::target::{DIRECT, Provider, SuiteTarget};
-use fidelity::Fidelity;
-use figures::Row;
+use result::GatewayFacts;
+pub use result::GatewaysResult;
 use running::{Access, Place, Running};
-use spec::Entry;
 pub use spec::GatewaysFile;
-
-/// The result of the suite, besides its comparisons and searches.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GatewaysResult {
-    /// Seed of the orders.
-    seed: u64,
-    /// The order of the gateways in each round.
-    orders: Vec<Vec<String>>,
-    gateways: Vec<GatewayFacts>,
-    rows: Vec<Row>,
-}
-
-/// What belongs to the result of a gateway, besides its figures.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct GatewayFacts {
-    name: String,
-    version: String,
-    install: String,
-    start: String,
-    /// SHA-256 of each configuration file.
-    digests: BTreeMap<String, String>,
-    /// Why it was not measured, or not to the end.
-    error: Option<String>,
-    fidelity: Fidelity,
-}
+use spec::{Entry, digits_of, shuffled};
 
 /// A gateway while it is measured.
 struct Subject<'f> {
     entry: &'f Entry,
     facts: GatewayFacts,
-    /// Bytes of its image or package.
-    size: Option<f64>,
+    /// Bytes of its image or package, if known.
+    size: Vec<f64>,
     starts_ms: Vec<f64>,
     /// Resident bytes: idle, under load, afterwards; a value for each round.
     memory: [Vec<f64>; 3],
     /// The capacity in each round.
-    capacities: Vec<plimsoll_knee::Found>,
-    /// For each rate its rounds, or why it has none.
-    rates: Vec<Result<Vec<Round>, String>>,
+    capacities: Vec<Found>,
 }
 
-/// The comparisons of one round: of all requests, of the chats, and of the streams.
-type Round = Vec<Versus>;
+/// The comparisons at a rate.
+#[derive(Default)]
+struct Rate {
+    /// By the names of the gateways that ran at the same time.
+    groups: BTreeMap<Vec<String>, Group>,
+    /// Why a gateway has no result, by its name.
+    refused: BTreeMap<String, String>,
+}
+
+#[derive(Default)]
+struct Group {
+    /// In each round the comparison of all requests, of the chats, and of the streams.
+    rounds: Vec<Vec<Versus>>,
+    files: Vec<String>,
+}
 
 /// Names of the scenarios: plain chats and streamed ones.
 const SCENARIOS: [&str; 2] = ["chat", "stream"];
@@ -83,9 +70,9 @@ struct Bench<'f> {
     file: &'f GatewaysFile,
     provider: Option<Provider>,
     subjects: Vec<Subject<'f>>,
-    files: Vec<Vec<String>>,
+    rates: Vec<Rate>,
     /// The capacity of the upstream without a gateway.
-    direct: Option<plimsoll_knee::Found>,
+    direct: Option<Found>,
 }
 
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
@@ -115,22 +102,6 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     Ok(())
 }
 
-/// A number from the time of the start, as good as a random one.
-fn digits_of(time: &str) -> u64 {
-    time.bytes().filter(u8::is_ascii_digit).fold(0_u64, |n, digit| n * 10 + u64::from(digit - b'0'))
-}
-
-/// A random order of so many gateways (Fisher and Yates).
-fn shuffled(count: usize, seed: u64, round: u64) -> Vec<usize> {
-    let mut rng = Seed(seed).rng("gateways", round);
-    let mut order: Vec<_> = (0..count).collect();
-    for last in (1..count).rev() {
-        let other = usize::try_from(rng.below(last as u64 + 1)).unwrap_or(last);
-        order.swap(last, other);
-    }
-    order
-}
-
 impl<'f> Bench<'f> {
     /// Starts the upstream.
     fn open(runner: &mut SuiteRunner<'_>, file: &'f GatewaysFile) -> Result<Self, SuiteError> {
@@ -144,14 +115,13 @@ impl<'f> Bench<'f> {
         let subjects = file.entries.iter().map(|entry| Subject {
             entry,
             facts: GatewayFacts { name: entry.name.clone(), ..GatewayFacts::default() },
-            size: None,
+            size: Vec::new(),
             starts_ms: Vec::new(),
             memory: Default::default(),
             capacities: Vec::new(),
-            rates: vec![Ok(Vec::new()); file.rates.len()],
         });
-        let files = vec![Vec::new(); file.rates.len()];
-        Ok(Self { file, provider, subjects: subjects.collect(), files, direct: None })
+        let rates = file.rates.iter().map(|_| Rate::default()).collect();
+        Ok(Self { file, provider, subjects: subjects.collect(), rates, direct: None })
     }
 
     /// Asks each gateway for its version and size.
@@ -160,8 +130,8 @@ impl<'f> Bench<'f> {
         for subject in &mut self.subjects {
             let (entry, place) =
                 (subject.entry, place(self.file, runner, authority(&upstream), "0"));
-            subject.size =
-                running::printed(&entry.size, entry, &place).and_then(|b| b.parse().ok());
+            let size = running::printed(&entry.size, entry, &place);
+            subject.size.extend(size.and_then(|bytes| bytes.parse::<f64>().ok()));
             let facts = &mut subject.facts;
             if !self.file.real_names.is_empty() {
                 continue;
@@ -266,21 +236,19 @@ impl<'f> Bench<'f> {
         for rate in 0..self.file.rates.len() {
             if !runner.is_interrupted() {
                 self.compare(runner, round, rate, &running);
-                self.drop_dead(runner, &mut running);
+                running.retain(|(at, one)| self.lives(runner, *at, one));
             }
         }
         self.read_memory(&running, 2);
         Ok(())
     }
 
-    fn drop_dead(&mut self, runner: &mut SuiteRunner<'_>, running: &mut Vec<(usize, Running)>) {
-        running.retain(|(at, one)| {
-            let lives = one.memory().is_some();
-            if !lives {
-                self.fail(runner, *at, &format!("died under load{}", one.last_words()));
-            }
-            lives
-        });
+    fn lives(&mut self, runner: &mut SuiteRunner<'_>, at: usize, one: &Running) -> bool {
+        let lives = one.memory().is_some();
+        if !lives {
+            self.fail(runner, at, &format!("died under load{}", one.last_words()));
+        }
+        lives
     }
 
     fn read_memory(&mut self, running: &[(usize, Running)], moment: usize) {
@@ -309,31 +277,38 @@ impl<'f> Bench<'f> {
         round: u32,
         running: &[(usize, Running)],
     ) -> Result<(), SuiteError> {
-        let budget = Nanos::from_secs(self.file.capacity_seconds);
-        let names: Vec<_> = running.iter().map(|(at, _)| &*self.subjects[*at].entry.name).collect();
-        let label = format!("{}, capacity, round {}", names.join(" "), round + 1);
-        let sought = |bench: &Self, name: &str, target: &SuiteTarget| Sought {
-            name: name.to_owned(),
-            measurement: bench.requests(&format!("{name}, round {}", round + 1), target),
-            from: FROM,
-        };
-        let objective = &self.file.objective;
         if self.direct.is_none() {
-            let direct = [sought(self, DIRECT, &self.direct_target())];
-            let found =
-                runner.search_knees("capacity of the upstream", objective, budget, &direct)?;
-            self.direct = found.first().map(|found| found.knee);
+            let direct = [self.sought(DIRECT, &self.direct_target(), round)];
+            self.direct = self.knees(runner, "upstream", &direct)?.first().copied();
         }
         let targets = running.iter().map(|(at, one)| {
             let entry = self.subjects[*at].entry;
-            sought(self, &entry.name, &one.target(entry))
+            self.sought(&entry.name, &one.target(entry), round)
         });
         let targets: Vec<_> = targets.collect();
-        let found = runner.search_knees(&label, objective, budget, &targets)?;
+        let found = self.knees(runner, &targets[0].measurement.label, &targets)?;
         for ((at, _), found) in running.iter().zip(found) {
-            self.subjects[*at].capacities.push(found.knee);
+            self.subjects[*at].capacities.push(found);
         }
         Ok(())
+    }
+
+    fn sought(&self, name: &str, target: &SuiteTarget, round: u32) -> Sought {
+        let label = format!("{name}, round {}", round + 1);
+        let measurement = self.requests(&label, target);
+        Sought { name: name.to_owned(), measurement, from: FROM }
+    }
+
+    fn knees(
+        &self,
+        runner: &mut SuiteRunner<'_>,
+        label: &str,
+        sought: &[Sought],
+    ) -> Result<Vec<Found>, SuiteError> {
+        let budget = Nanos::from_secs(self.file.capacity_seconds);
+        let label = format!("capacity, {label}");
+        let found = runner.search_knees(&label, &self.file.objective, budget, sought)?;
+        Ok(found.iter().map(|found| found.knee).collect())
     }
 
     /// Compares running gateways with the upstream at a rate, unless it is beyond their capacity.
@@ -346,42 +321,38 @@ impl<'f> Bench<'f> {
     ) {
         let per_s = self.file.rates[rate];
         let mut targets = vec![(DIRECT.to_owned(), self.direct_target())];
-        let mut compared = Vec::new();
         for (at, one) in running {
-            let subject = &mut self.subjects[*at];
-            let most = subject.capacities.iter().filter_map(|found| found.high).reduce(f64::max);
+            let Subject { entry, capacities, .. } = &self.subjects[*at];
+            let most = capacities.iter().filter_map(|found| found.high).reduce(f64::max);
             if let Some(most) = most.filter(|most| *most < per_s) {
                 let why = format!("above its capacity, which is below {most:.0}/s");
-                subject.rates[rate] = Err(why);
+                self.rates[rate].refused.insert(entry.name.clone(), why);
             } else {
-                targets.push((subject.entry.name.clone(), one.target(subject.entry)));
-                compared.push((*at, one));
+                targets.push((entry.name.clone(), one.target(entry)));
             }
         }
-        if compared.is_empty() {
+        let names: Vec<_> = targets[1..].iter().map(|(name, _)| name.clone()).collect();
+        if names.is_empty() {
             return;
         }
-        let names: Vec<_> = targets[1..].iter().map(|(name, _)| &**name).collect();
         let label = format!("{}, {per_s}/s, round {}", names.join(" "), round + 1);
         let length = Length::new(WARM_UP, Nanos::from_secs(self.file.seconds));
         let request = self.requests(&label, &targets[0].1).rate(per_s, length);
-        let found = runner.compare_round(&request, &targets, &SCENARIOS);
-        match found {
+        match runner.compare_round(&request, &targets, &SCENARIOS) {
             Ok((round, files)) => {
-                self.files[rate].extend(files);
-                for (at, one) in compared {
-                    let subject = &mut self.subjects[at];
-                    subject.memory[1].extend(one.memory());
-                    subject.rates[rate].iter_mut().for_each(|rounds| rounds.push(round.clone()));
-                }
                 let complete = round.first().map_or(0, |versus| versus.blocks.complete);
                 runner.log(&format!("{label}: {complete} pairs"));
+                let group = self.rates[rate].groups.entry(names).or_default();
+                group.files.extend(files);
+                group.rounds.push(round);
+                for (at, one) in running {
+                    self.subjects[*at].memory[1].extend(one.memory());
+                }
             }
             Err(error) => {
-                for (at, _) in compared {
-                    self.subjects[at].rates[rate] = Err(error.to_string());
-                }
                 runner.log(&format!("{label}: {error}"));
+                let refused = names.into_iter().map(|name| (name, error.to_string()));
+                self.rates[rate].refused.extend(refused);
             }
         }
     }
@@ -400,9 +371,8 @@ impl<'f> Bench<'f> {
 
     /// Adds the result to the report.
     fn conclude(self, runner: &mut SuiteRunner<'_>, seed: u64, orders: Vec<Vec<String>>) {
-        let combined = rounds::combined(&self);
-        runner.report.comparisons.extend(rounds::comparisons(&self, &combined));
-        let rows = rounds::rows(&self, &combined);
+        runner.report.comparisons.extend(rounds::comparisons(&self));
+        let rows = rounds::rows(&self);
         let gateways = self.subjects.into_iter().map(|subject| subject.facts).collect();
         let result = GatewaysResult { seed, orders, gateways, rows };
         runner.report.sections.extend(tables::sections(&result, self.file));

@@ -1,13 +1,13 @@
 //! A server of another program that the suite starts for itself.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::Stdio;
 use std::time::Duration;
 
 use plimsoll_runner::ChildProcess;
 use plimsoll_runner::time::poll;
 
-use crate::child::{Child, command};
+use crate::child::{Child, command, free_port};
 use crate::runner::SuiteRunner;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -41,11 +41,4 @@ pub(super) fn start(
         }
     }
     Err(format!("`{program}` does not answer; install it to measure with it"))
-}
-
-/// A port that was free a moment ago, for a server that cannot choose one itself.
-pub(crate) fn free_port() -> Result<u16, String> {
-    let listener = TcpListener::bind(("127.0.0.1", 0));
-    let address = listener.and_then(|listener| listener.local_addr());
-    address.map(|address| address.port()).map_err(|_| "no free port for it".to_owned())
 }

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use plimsoll_metrics::Judgement;
 use plimsoll_report::table::Table;
 
-use super::GatewaysResult;
 use super::fidelity::State;
+use super::result::GatewaysResult;
 use crate::bound::BoundResult;
 use crate::report::{Report, Section};
 

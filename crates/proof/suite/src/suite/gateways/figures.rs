@@ -96,6 +96,9 @@ impl Row {
     /// How gateway `one` differs from `other`: `Less` is better. `None` if the data do not tell
     /// them apart, as one of `among` tests.
     fn order(&self, one: usize, other: usize, among: usize) -> Option<Ordering> {
+        if one == other {
+            return None;
+        }
         let found = self.pairs.iter().find_map(|(a, b, difference)| match (*a, *b) {
             pair if pair == (one, other) => Some(*difference),
             pair if pair == (other, one) => Some(reversed(*difference)),
@@ -114,24 +117,20 @@ impl Row {
         }
         let order = match self.limits {
             Limits::Interval => sign(difference(one.measured()?, other.measured()?), among)?,
-            Limits::Range => {
-                let below = |a: &Cell, b: &Cell| {
-                    a.high.zip(b.low).is_some_and(|(high, low)| high + self.negligible(high) < low)
-                };
-                match (below(one, other), below(other, one)) {
-                    (true, _) => Ordering::Less,
-                    (_, true) => Ordering::Greater,
-                    _ => return None,
-                }
-            }
+            Limits::Range => match (self.is_below(one, other), self.is_below(other, one)) {
+                (true, _) => Ordering::Less,
+                (_, true) => Ordering::Greater,
+                _ => return None,
+            },
         };
         Some(self.better(order))
     }
 
-    /// A difference of ranges up to this one counts as none.
-    fn negligible(&self, value: f64) -> f64 {
+    /// Whether the range of one figure is below that of another by more than nobody would mind.
+    fn is_below(&self, one: &Cell, other: &Cell) -> bool {
         let bytes = if self.unit == Unit::Bytes { EQUAL_BYTES } else { 0.0 };
-        (value * EQUAL_SHARE).max(bytes)
+        let limits = one.high.zip(other.low);
+        limits.is_some_and(|(high, low)| high + (high * EQUAL_SHARE).max(bytes) < low)
     }
 
     fn better(&self, order: Ordering) -> Ordering {
@@ -140,14 +139,18 @@ impl Row {
 
     /// For each gateway its best and its worst possible rank; `None` without a figure.
     pub(crate) fn ranks(&self, among: usize) -> Vec<Option<(usize, usize)>> {
-        let known: Vec<_> = (0..self.cells.len()).filter(|at| self.cells[*at].is_known()).collect();
-        let rank = |at: usize| {
-            let orders = known.iter().filter(|other| **other != at);
-            let orders: Vec<_> = orders.map(|other| self.order(at, *other, among)).collect();
-            let count = |order| orders.iter().filter(|found| **found == Some(order)).count();
-            (1 + count(Ordering::Greater), known.len() - count(Ordering::Less))
-        };
-        (0..self.cells.len()).map(|at| known.contains(&at).then(|| rank(at))).collect()
+        let all = 0..self.cells.len();
+        let known: Vec<_> = all.clone().filter(|at| self.cells[*at].is_known()).collect();
+        all.map(|at| {
+            self.cells[at].is_known().then_some(())?;
+            let (mut best, mut worst) = (1, known.len());
+            for order in known.iter().filter_map(|other| self.order(at, *other, among)) {
+                best += usize::from(order == Ordering::Greater);
+                worst -= usize::from(order == Ordering::Less);
+            }
+            Some((best, worst))
+        })
+        .collect()
     }
 
     /// The figure of a gateway as tables show it.
@@ -156,11 +159,11 @@ impl Row {
     }
 
     pub(crate) fn text(&self, cell: &Cell) -> String {
-        let text = |value: f64| match self.unit {
-            Unit::Time => time(value),
-            Unit::PerSecond => format!("{}/s", digits(value)),
-            Unit::Bytes => bytes(value),
-            Unit::Share => percent(value),
+        let text = match self.unit {
+            Unit::Time => time,
+            Unit::PerSecond => rate,
+            Unit::Bytes => bytes,
+            Unit::Share => percent,
         };
         let before = if cell.instead.is_empty() { "" } else { &format!("{} ", cell.instead) };
         let shown = match (cell.measured(), cell.low, cell.high) {
@@ -178,6 +181,10 @@ impl Row {
         };
         format!("{before}{shown}")
     }
+}
+
+fn rate(per_s: f64) -> String {
+    format!("{}/s", digits(per_s))
 }
 
 fn reversed([value, low, high]: [f64; 3]) -> [f64; 3] {

@@ -15,9 +15,8 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::spec::Entry;
-use crate::child::{command, last_lines};
+use crate::child::{command, free_port, last_lines};
 use crate::http_get::{HttpResponse, request};
-use crate::suite::own_server::free_port;
 use crate::target::SuiteTarget;
 
 /// Time between two attempts to reach a gateway: the resolution of a cold start.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use plimsoll_knee::Objective;
+use plimsoll_measure::Seed;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -74,66 +75,39 @@ impl Default for GatewaysFile {
 }
 
 /// A gateway: how to start it, and what belongs to its result.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Entry {
     pub(crate) name: String,
     /// The command that installs it. It is shown, and never run.
-    #[serde(default)]
     pub(crate) install: String,
     /// The command that runs it in the foreground.
     pub(crate) start: String,
     /// Configuration files, written to `{run}` with placeholders filled in.
-    #[serde(default)]
     pub(crate) files: Vec<PathBuf>,
     /// Variables of its environment.
-    #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
     /// The command that prints its version.
-    #[serde(default)]
     pub(crate) version: String,
     /// The command that prints the bytes of its image or package.
-    #[serde(default)]
     pub(crate) size: String,
     /// The place at which it listens, if it cannot be told `{port}`.
-    #[serde(default)]
     pub(crate) port: Option<u16>,
     /// The path of chats; it ends with [`CHATS`].
-    #[serde(default = "chats")]
     pub(crate) path: String,
     /// The dialects that it offers: `openai`, `anthropic`.
-    #[serde(default = "dialects")]
     pub(crate) dialects: Vec<String>,
     /// Headers of every request.
-    #[serde(default)]
     pub(crate) headers: BTreeMap<String, String>,
-    #[serde(default = "mock")]
+    /// The model to ask for.
     pub(crate) model: String,
     /// The port whose listening process is watched, instead of everything that `start` started.
-    #[serde(default)]
     pub(crate) watch: Option<u16>,
     /// Seconds until it must answer.
-    #[serde(default = "ready")]
     pub(crate) ready_seconds: u64,
     /// The folder of its file, in which its commands run.
     #[serde(skip)]
     pub(crate) folder: PathBuf,
-}
-
-fn mock() -> String {
-    "mock".to_owned()
-}
-
-fn chats() -> String {
-    CHATS.to_owned()
-}
-
-fn dialects() -> Vec<String> {
-    ["openai", "anthropic"].map(str::to_owned).into()
-}
-
-const fn ready() -> u64 {
-    120
 }
 
 /// The path of chats.
@@ -145,21 +119,40 @@ impl Entry {
         self.path.strip_suffix(CHATS).unwrap_or_default()
     }
 
-    fn check(&self) -> Result<(), String> {
-        let name = &self.name;
+    /// Fills in the defaults.
+    fn complete(mut self, folder: &Path) -> Result<Self, String> {
+        let (name, start) = (&self.name, &self.start);
         let letters = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         if name.is_empty() || !letters || name == crate::target::DIRECT {
             return Err(format!(
                 "`{name}` cannot be the name of a gateway: write letters, digits, `-`, `_` and `.`"
             ));
         }
-        let path = &self.path;
-        if !path.ends_with(CHATS) {
+        if start.is_empty() {
+            return Err(format!("{name} has no `start`, the command that runs it"));
+        }
+        if !self.path.is_empty() && !self.path.ends_with(CHATS) {
+            let path = &self.path;
             return Err(format!("the path of {name} is `{path}`: it must end with `{CHATS}`"));
         }
-        Ok(())
+        for (value, usual) in [(&mut self.path, CHATS), (&mut self.model, "mock")] {
+            if value.is_empty() {
+                usual.clone_into(value);
+            }
+        }
+        if self.dialects.is_empty() {
+            self.dialects = ["openai", "anthropic"].map(str::to_owned).into();
+        }
+        if self.ready_seconds == 0 {
+            self.ready_seconds = READY_SECONDS;
+        }
+        self.folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
+        Ok(self)
     }
 }
+
+/// Time limit until a gateway answers: some load many modules.
+const READY_SECONDS: u64 = 120;
 
 impl GatewaysFile {
     /// Reads the file, and those that it names. With `only`, the other gateways are left out.
@@ -170,21 +163,18 @@ impl GatewaysFile {
         let mut file: Self = parsed(path)?;
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
         for value in std::mem::take(&mut file.gateways) {
-            let entry = match value {
-                Value::String(name) => {
-                    let path = folder.join(name);
-                    let own = path.parent().unwrap_or(folder).to_owned();
-                    Entry { folder: own, ..parsed(&path)? }
-                }
-                value => {
-                    let entry = serde_json::from_value(value);
-                    let entry: Entry = entry.map_err(|error| unusable(path, &error.to_string()))?;
-                    Entry { folder: folder.to_owned(), ..entry }
-                }
+            let (path, entry): (_, Entry) = match value {
+                Value::String(name) => (folder.join(&name), parsed(&folder.join(name))?),
+                value => (
+                    path.to_owned(),
+                    serde_json::from_value(value)
+                        .map_err(|error| unusable(path, &error.to_string()))?,
+                ),
             };
-            entry.check().map_err(|why| unusable(path, &why))?;
+            let entry = entry.complete(path.parent().unwrap_or(folder));
+            let entry = entry.map_err(|why| unusable(&path, &why))?;
             if file.entries.iter().any(|known| known.name == entry.name) {
-                return Err(unusable(path, &format!("two gateways are named `{}`", entry.name)));
+                return Err(unusable(&path, &format!("two gateways are named `{}`", entry.name)));
             }
             file.entries.push(entry);
         }
@@ -194,10 +184,6 @@ impl GatewaysFile {
         }
         file.entries.retain(|entry| only.is_empty() || only.contains(&entry.name));
         file.check().map_err(|why| unusable(path, &why))?;
-        for entry in &mut file.entries {
-            entry.folder = std::path::absolute(&entry.folder)
-                .map_err(|error| unusable(&entry.folder, &error.to_string()))?;
-        }
         Ok(file)
     }
 
@@ -231,7 +217,7 @@ impl GatewaysFile {
     /// Replaces the names of the gateways by letters in a random order, and leaves everything out
     /// of the result that tells which is which. Returns the names, for the user alone.
     pub fn anonymize(&mut self, started: &str) -> String {
-        let order = super::shuffled(self.entries.len(), super::digits_of(started), u64::MAX);
+        let order = shuffled(self.entries.len(), digits_of(started), u64::MAX);
         for (letter, at) in ('A'..='Z').cycle().zip(order) {
             let entry = &mut self.entries[at];
             let real = std::mem::replace(&mut entry.name, format!("gateway-{letter}"));
@@ -242,6 +228,22 @@ impl GatewaysFile {
     }
 }
 
+/// A number from the time of the start, as good as a random one.
+pub(super) fn digits_of(time: &str) -> u64 {
+    time.bytes().filter(u8::is_ascii_digit).fold(0_u64, |n, digit| n * 10 + u64::from(digit - b'0'))
+}
+
+/// A random order of so many gateways (Fisher and Yates).
+pub(super) fn shuffled(count: usize, seed: u64, round: u64) -> Vec<usize> {
+    let mut rng = Seed(seed).rng("gateways", round);
+    let mut order: Vec<_> = (0..count).collect();
+    for last in (1..count).rev() {
+        let other = usize::try_from(rng.below(last as u64 + 1)).unwrap_or(last);
+        order.swap(last, other);
+    }
+    order
+}
+
 fn parsed<T: DeserializeOwned>(path: &Path) -> Result<T, SuiteError> {
     let text = plimsoll_input::read_text(path);
     let text = text.map_err(|error| SuiteError::Usage(format!("{}: {error}", path.display())))?;
@@ -250,4 +252,52 @@ fn parsed<T: DeserializeOwned>(path: &Path) -> Result<T, SuiteError> {
 
 fn unusable(path: &Path, why: &str) -> SuiteError {
     SuiteError::Usage(format!("{}: {why}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every folder of the examples is a gateway with an entry, whose files exist.
+    #[test]
+    fn the_examples_are_entries() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples/gateways");
+        let file = GatewaysFile::read(&folder.join("gateways.yaml"), &[]).unwrap();
+        let files = file.entries.iter().flat_map(|entry| &entry.files);
+        for name in files.clone() {
+            assert!(folder.join(name).is_file(), "{}", name.display());
+        }
+        for entry in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap()) {
+            let name = entry.file_name().into_string().unwrap();
+            let is_entry = file.entries.iter().any(|entry| entry.name == name);
+            assert_eq!(is_entry, entry.path().is_dir(), "{name}");
+        }
+        let only = GatewaysFile::read(&folder.join("gateways.yaml"), &["nginx".to_owned()]);
+        assert_eq!(only.unwrap().entries.len(), 1);
+    }
+
+    #[test]
+    fn an_order_has_every_gateway_once_and_depends_on_round_and_seed() {
+        let orders: Vec<_> = (0..40).map(|round| shuffled(5, 7, round)).collect();
+        for order in &orders {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3, 4]);
+        }
+        assert!((0..5).all(|first| orders.iter().any(|order| order[0] == first)));
+        assert_eq!(shuffled(5, 7, 3), orders[3]);
+        assert_ne!((0..40).map(|round| shuffled(5, 8, round)).collect::<Vec<_>>(), orders);
+    }
+
+    #[test]
+    fn anonymous_gateways_have_letters_and_the_user_the_names() {
+        let named = |name: &str| Entry { name: name.to_owned(), ..Entry::default() };
+        let entries = vec![named("nginx"), named("envoy")];
+        let mut file = GatewaysFile { entries, ..GatewaysFile::default() };
+        let names = file.anonymize("20261129T120000Z");
+        let mut letters: Vec<_> = file.entries.iter().map(|entry| &*entry.name).collect();
+        letters.sort_unstable();
+        assert_eq!(letters, ["gateway-A", "gateway-B"]);
+        assert!(names.contains("nginx") && names.contains("envoy"), "{names}");
+    }
 }

@@ -1,12 +1,12 @@
 //! The tables of the suite, from its figures.
 
-use plimsoll_report::format::{DASH, or_dash};
+use plimsoll_report::format::DASH;
 use plimsoll_report::table::Table;
 
 use super::fidelity::State;
 use super::figures::Row;
+use super::result::{GatewayFacts, GatewaysResult};
 use super::spec::GatewaysFile;
-use super::{GatewayFacts, GatewaysResult};
 use crate::report::{Section, distinct};
 
 /// Ranks first, then a table for each rate, the resources, and how each gateway was started.
@@ -19,11 +19,8 @@ pub(super) fn sections(result: &GatewaysResult, file: &GatewaysFile) -> Vec<Sect
 
 /// The number of tests in which two gateways could differ by chance.
 pub(super) fn tests(rows: &[Row]) -> usize {
-    let of_row = |row: &Row| {
-        let known = row.cells.iter().filter(|cell| cell.value.is_some()).count();
-        known * known.saturating_sub(1) / 2
-    };
-    rows.iter().map(of_row).sum::<usize>().max(1)
+    let known = rows.iter().map(|row| row.cells.iter().filter(|cell| cell.value.is_some()).count());
+    known.map(|known| known * known.saturating_sub(1) / 2).sum::<usize>().max(1)
 }
 
 fn ranks(result: &GatewaysResult) -> Section {
@@ -78,32 +75,28 @@ fn of_group(result: &GatewaysResult, group: &str, file: &GatewaysFile) -> Sectio
 fn fidelity(result: &GatewaysResult) -> Vec<Section> {
     let cells = result.gateways.iter().flat_map(|gateway| &gateway.fidelity.cells);
     let dialects = distinct(cells.map(|cell| &cell.dialect));
-    let of_dialect = |dialect: &String| {
-        let examined: Vec<_> =
-            result.gateways.iter().filter(|one| !one.fidelity.cells.is_empty()).collect();
-        let names = examined.iter().map(|gateway| gateway.name.clone());
-        let mut table = Table::new(std::iter::once("Case".to_owned()).chain(names));
-        let mut notes = Vec::new();
-        let rows = examined.first().map(|gateway| &gateway.fidelity.cells).into_iter().flatten();
-        for like in rows.filter(|cell| cell.dialect == *dialect) {
-            let name = format!("{}: {}", like.group, like.case);
-            let own = examined.iter().map(|gateway| {
-                let cell = gateway.fidelity.cells.iter().find(|cell| cell.row() == like.row());
-                (gateway, cell)
-            });
-            let own: Vec<_> = own.collect();
-            let states =
-                own.iter().map(|(_, cell)| or_dash(*cell, |cell| cell.state.label().to_owned()));
-            table.row(std::iter::once(name.clone()).chain(states));
-            for (gateway, cell) in own {
-                let told = cell.filter(|cell| cell.state != State::Kept && !cell.seen.is_empty());
-                notes.extend(told.map(|cell| format!("{}, {name}: {}", gateway.name, cell.seen)));
-            }
-        }
-        let title = format!("Fidelity, {dialect} dialect");
-        notes.into_iter().fold(Section::new(title, table), Section::note)
-    };
-    dialects.iter().map(of_dialect).collect()
+    dialects.iter().map(|dialect| of_dialect(result, dialect)).collect()
+}
+
+fn of_dialect(result: &GatewaysResult, dialect: &str) -> Section {
+    let all = result.gateways.iter().filter(|gateway| !gateway.fidelity.cells.is_empty());
+    let all: Vec<_> = all.map(|gateway| (&gateway.name, &gateway.fidelity.cells)).collect();
+    let names = all.iter().map(|(name, _)| (*name).clone());
+    let mut table = Table::new(std::iter::once("Case".to_owned()).chain(names));
+    let mut notes = Vec::new();
+    // Every gateway has the same cases in the same order.
+    for at in 0..all.first().map_or(0, |(_, cells)| cells.len()) {
+        let cells = all.iter().filter_map(|(name, cells)| Some((name, cells.get(at)?)));
+        let cells: Vec<_> = cells.filter(|(_, cell)| cell.dialect == dialect).collect();
+        let Some((_, like)) = cells.first() else { continue };
+        let case = format!("{}: {}", like.group, like.case);
+        let states = cells.iter().map(|(_, cell)| cell.state.label().to_owned());
+        table.row(std::iter::once(case.clone()).chain(states));
+        let told = cells.iter().filter(|(_, cell)| cell.state != State::Kept);
+        notes.extend(told.map(|(name, cell)| format!("{name}, {case}: {}", cell.seen)));
+    }
+    let section = Section::new(format!("Fidelity, {dialect} dialect"), table);
+    notes.into_iter().fold(section, Section::note)
 }
 
 /// How each gateway was started.

@@ -13,12 +13,12 @@ use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_report::format::{count, digits, or_dash};
 
 use crate::bound::{BoundResult, Requirement};
-use crate::child::Child;
+use crate::child::{Child, free_port};
 use crate::http_get::request;
 use crate::report::Section;
 use crate::runner::SuiteRunner;
 use crate::suite::columns::{self, Column};
-use crate::suite::own_server::{self, free_port};
+use crate::suite::own_server;
 
 /// Threads that offer rows, as the workers of a gateway do.
 const PRODUCERS: u64 = 2;
