@@ -93,7 +93,7 @@ fn merged_events_are_seen() {
 
 #[test]
 fn delayed_events_are_seen() {
-    check_changed(Fault::DelaysEvents, &["Streams: each event alone in time"], "ms late");
+    check_changed(Fault::DelaysEvents, &["Streams: each event alone in time"], "late (median)");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_dropped_retry_after_is_seen() {
 
 #[test]
 fn a_changed_status_is_seen() {
-    check_changed(Fault::ChangesStatus, &["Status codes: HTTP 529"], "status 503; instead of 529");
+    check_changed(Fault::ChangesStatus, &["Status codes: HTTP 529"], "status 503 instead of 529");
 }
 
 #[test]

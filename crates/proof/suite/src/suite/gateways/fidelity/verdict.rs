@@ -1,5 +1,6 @@
 //! The state of a cell, from the bytes that the client got and the upstream's own record.
 
+use plimsoll_report::format::time;
 use plimsoll_stats::descriptive::median;
 
 use super::State;
@@ -10,7 +11,7 @@ use super::upstream::{Call, dialect_of};
 
 /// Events that are late by more than this, in the median, count as delayed. The client's delayed
 /// acknowledgement (40 ms) is the smallest usual cause.
-const DELAYED_MS: f64 = 20.0;
+const DELAYED_MS: f64 = 30.0;
 
 /// Statuses of a path or method that a server does not have.
 const NOT_OFFERED: [u16; 3] = [404, 405, 501];
@@ -38,7 +39,8 @@ impl Observed<'_> {
         if let End::Left(left) = self.answer.end {
             return match self.calls {
                 [Call { gone: Some(gone), .. }, ..] => {
-                    (State::Kept, format!("upstream noticed it after {}", gone.since(left)))
+                    let after = time(gone.since(left).as_millis_f64());
+                    (State::Kept, format!("the upstream noticed it after {after}"))
                 }
                 [Call { finished: true, .. }, ..] => {
                     (State::Changed, "the upstream sent the answer to its end".to_owned())
@@ -49,11 +51,12 @@ impl Observed<'_> {
         let (timing, remark) = self.timing();
         let (asked, cut) = (self.calls.len(), self.answer.end == End::Cut);
         let Exchange { reply, status, visible_end, requests, .. } = self.exchange;
+        let is_other = self.answer.status != reply.status;
+        let instead = format!("{} instead of {}", self.status_text(), reply.status);
         let checks = [
+            (*status && is_other).then(String::new),
             (asked == 0).then(|| "the upstream was not asked".to_owned()),
             requests.filter(|most| asked > *most).map(|_| format!("upstream asked {asked} times")),
-            (*status && self.answer.status != reply.status)
-                .then(|| format!("instead of {}", reply.status)),
             (*visible_end && self.looks_complete())
                 .then(|| "the cut answer looks complete".to_owned()),
             (cut && reply.is_whole() && self.answer.status > 0)
@@ -62,13 +65,15 @@ impl Observed<'_> {
             self.request_changes(),
             self.answer_changes(),
         ];
-        let seen = checks.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let mut seen: Vec<_> = checks.into_iter().flatten().collect();
         if seen.is_empty() {
             return (State::Kept, remark);
         }
-        let is_other = self.answer.status != reply.status;
-        let status = if is_other { self.status_text() + "; " } else { String::new() };
-        (State::Changed, status + &seen)
+        if is_other {
+            seen.insert(0, instead);
+        }
+        seen.retain(|text| !text.is_empty());
+        (State::Changed, seen.join("; "))
     }
 
     /// Why the exchange proves nothing.
@@ -137,7 +142,7 @@ impl Observed<'_> {
         arrivals.dedup();
         let delay = median(&delays).unwrap_or_default();
         let remark = match (alone.is_empty(), requests.is_some() || *visible_end) {
-            (false, _) => format!("{delay:.1} ms late (median)"),
+            (false, _) => format!("{} late (median)", time(delay)),
             (true, true) => self.status_text(),
             (true, false) => String::new(),
         };

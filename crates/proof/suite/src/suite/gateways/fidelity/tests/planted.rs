@@ -121,9 +121,8 @@ impl Gateway {
             let asked = Arc::clone(&asked);
             thread::spawn(move || {
                 let _ = reader.read(&mut [0]);
-                if let Some(upstream) = asked.lock().unwrap().take() {
-                    let _ = upstream.shutdown(Shutdown::Both);
-                }
+                let upstream = asked.lock().unwrap().take();
+                upstream.map(|upstream| upstream.shutdown(Shutdown::Both))
             });
         }
         let _ = self.exchange(client, head, body, &asked);
@@ -165,7 +164,7 @@ impl Gateway {
 
     /// Sends a request on an idle connection that is still open, else on a new one.
     fn ask(&self, request: &[u8], asked: &Asked) -> Option<(Head, BufReader<TcpStream>)> {
-        let idle = self.idle.lock().unwrap().drain(..).last().filter(|idle| {
+        let idle = self.idle.lock().unwrap().drain(..).next_back().filter(|idle| {
             idle.get_ref().set_nonblocking(true).unwrap();
             let is_open = idle.get_ref().peek(&mut [0]).is_err();
             idle.get_ref().set_nonblocking(false).unwrap();
