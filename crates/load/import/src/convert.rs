@@ -39,8 +39,6 @@ pub(crate) struct Converter<'o> {
     branches: Branches,
     history: History,
     lanes: Lanes,
-    /// Members of earlier rows that later ones get.
-    carried: Map<String, Value>,
     /// Requests of a format that does not sort them by time.
     held: Vec<Timed>,
 }
@@ -68,6 +66,8 @@ struct Recent {
 pub(crate) struct Timed {
     pub(crate) request: Request,
     pub(crate) session: Option<String>,
+    /// Takes the place of a session, unless the request continues one of another trace.
+    trace: Option<String>,
     start: Option<f64>,
     end: Option<f64>,
 }
@@ -104,7 +104,6 @@ impl<'o> Converter<'o> {
             branches: Branches::default(),
             history: History::default(),
             lanes: Lanes::default(),
-            carried: Map::new(),
             held: Vec::new(),
         }
     }
@@ -122,9 +121,8 @@ impl<'o> Converter<'o> {
         for name in around {
             self.leave_out(&name);
         }
-        for mut row in rows {
+        for row in rows {
             let mut draft = Draft::default();
-            self.carry(&mut row);
             if row.is_null() {
                 self.leave_out("lines (not an HTTP request)");
             } else if let Some(kind) = self.format.other_kind(&row) {
@@ -142,17 +140,6 @@ impl<'o> Converter<'o> {
             }
         }
         Ok(())
-    }
-
-    /// Gives a row the members of earlier rows, and keeps its own for later ones.
-    fn carry(&mut self, row: &mut Value) {
-        let Some(row) = row.as_object_mut() else { return };
-        for name in &self.format.carry {
-            if let Some(value) = row.get(name).or_else(|| self.carried.get(name)).cloned() {
-                row.insert(name.clone(), value.clone());
-                self.carried.insert(name.clone(), value);
-            }
-        }
     }
 
     /// Adds a message to its conversation. The first part of a reply completes a request.
@@ -247,8 +234,7 @@ impl<'o> Converter<'o> {
     /// Adds the requests of a row: one, the turns of a dialogue, or several bodies.
     fn add_draft(&mut self, mut draft: Draft) -> Result<(), ImportError> {
         let own = format!("#{}", self.summary.requests + 1);
-        let [session, trace] = ["session", "trace"].map(|name| draft.take_text(name));
-        let session = session.or(trace);
+        let session = draft.take_text("session");
         let [bodies, turns] = ["bodies", "each"].map(|name| draft.take_list(name));
         let is_chain = bodies.is_none();
         let parts = match bodies.or(turns) {
@@ -330,7 +316,7 @@ impl<'o> Converter<'o> {
         continues: Option<String>,
     ) -> Result<Option<String>, ImportError> {
         let (start, end) = draft.take_times();
-        let parent = draft.take_text("parent");
+        let [parent, trace] = ["parent", "trace"].map(|name| draft.take_text(name));
         let status = draft.take("status").and_then(|status| status.as_u64());
         draft.row["continues"] = continues.into();
         let request = draft.finish(self.format);
@@ -346,7 +332,7 @@ impl<'o> Converter<'o> {
         });
         let id = request.id.clone();
         self.summary.failed += u64::from(status.is_some_and(|status| status >= 400));
-        let timed = Timed { request, session, start, end };
+        let timed = Timed { request, session, trace, start, end };
         if self.format.sort {
             self.held.push(timed);
         } else {
@@ -400,9 +386,9 @@ impl<'o> Converter<'o> {
 
     /// Puts a request into its session, and emits it.
     fn write(&mut self, timed: Timed) -> Result<(), ImportError> {
-        let Timed { mut request, session: mut name, start, end } = timed;
+        let Timed { mut request, session: mut name, trace, start, end } = timed;
         if self.format.history {
-            name = self.history.connect(&mut request, name);
+            name = self.history.connect(&mut request, name, trace);
         }
         let start = start.map(|start| self.since_zero(start));
         let end = end.and_then(|end| Some(microseconds(end - self.zero?)));

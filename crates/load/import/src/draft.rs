@@ -125,13 +125,21 @@ impl Draft {
         self.take(name).map(|value| text(&value))
     }
 
-    /// The messages of a row that is a message or several results of tools.
+    /// The messages of a row: one, several results of tools, or none.
     pub(crate) fn take_messages(&mut self) -> Vec<Value> {
-        let message = self.take("message").filter(|message| {
-            // A row of another kind has only a type.
-            message.as_object().is_some_and(|members| members.len() > 1)
-        });
-        self.take_list("results").unwrap_or_else(|| message.into_iter().collect())
+        let message = self.take("message").unwrap_or_default();
+        if let Some(results) = self.take_list("results") {
+            return results;
+        }
+        let kind = message["type"].as_str().unwrap_or_default();
+        let ends = ["_call", "_output", "reasoning"];
+        if message.get("role").is_some() || ends.iter().any(|end| kind.ends_with(end)) {
+            return vec![message];
+        }
+        if let Some(id) = message.get("id").filter(|_| kind.is_empty()) {
+            self.row["session"] = id.clone();
+        }
+        Vec::new()
     }
 
     /// Puts the members of a request body.
@@ -235,9 +243,6 @@ impl Draft {
             self.row["dialect"] = dialect.into();
         }
         let _ = ["call", "route"].map(|name| self.take(name));
-        if let Some(size) = self.take("block_size").filter(|_| self.has_any(&["blocks"])) {
-            self.row["blocks"]["size"] = size;
-        }
         let method = self.take_text("method").unwrap_or_else(|| "GET".to_owned());
         if self.row["dialect"] != "http" {
             self.take("path");

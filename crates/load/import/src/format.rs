@@ -46,8 +46,6 @@ pub(crate) struct Format {
     skip: Vec<Vec<String>>,
     /// Members that inner rows get from the outer ones.
     outer: Vec<String>,
-    /// Members that rows get from rows before them.
-    pub(crate) carry: Vec<String>,
     /// Alternatives of signs of replies, for formats in which each row is a message.
     reply: Vec<Vec<String>>,
     /// Whether a prompt without a reply is a request, in such a format.

@@ -31,8 +31,9 @@ impl History {
         &mut self,
         request: &mut Request,
         session: Option<String>,
+        trace: Option<String>,
     ) -> Option<String> {
-        let Some(mut messages) = request.messages.take() else { return session };
+        let Some(mut messages) = request.messages.take() else { return session.or(trace) };
         let (mut hash, mut repeated) = (0, None);
         for (length, message) in (1..=messages.len()).zip(&messages) {
             hash = chained(hash, message);
@@ -43,7 +44,7 @@ impl History {
             repeated = known.map(|known| (length, known)).or(repeated);
         }
         let known = repeated.and_then(|(_, known): (_, &Known)| known.session.clone());
-        let session = known.or(session).unwrap_or_else(|| request.id.clone());
+        let session = known.or(session).or(trace).unwrap_or_else(|| request.id.clone());
         if let Some((length, known)) = repeated {
             messages.drain(..length);
             request.continues = Some(known.id.clone());

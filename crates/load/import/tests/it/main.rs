@@ -239,7 +239,7 @@ fn session_files_of_agents_become_their_requests() {
     assert_eq!((&lines[3]["continues"], &lines[4]["continues"]), (&json!(second), &json!(second)));
     assert_eq!(waits(&lines[4]), [(*second, None), (*third, Some(12000.0))]);
     assert_eq!(lines[4]["id"], json!(edited));
-    let lacks = "requests (system prompt and tools are not recorded)";
+    let lacks = "requests (system prompt, reminders and tools are not recorded)";
     assert_eq!(summary.unused.get(lacks), Some(&5));
 
     let (_, lines) = import_file(&sample("codex.jsonl"));
@@ -326,6 +326,27 @@ fn prompts_that_repeat_an_earlier_prompt_and_its_reply_continue_it() {
     assert!(lines[1]["body"].as_object().unwrap().contains_key("temperature"), "removed");
     assert_eq!(lines[2]["continues"], Value::Null);
     assert_eq!(lines[2]["messages"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_conversation_goes_on_in_another_trace() {
+    let row = |trace: &str, start: &str, input: Value| {
+        json!({
+            "id": start, "traceId": trace, "type": "GENERATION", "model": "m", "input": input,
+            "startTime": format!("2026-10-02T06:00:{start}Z"),
+            "output": { "role": "assistant", "content": "Two." },
+        })
+    };
+    let first = json!([{ "role": "user", "content": "One." }]);
+    let second = json!([
+        { "role": "user", "content": "One." }, { "role": "assistant", "content": "Two." },
+        { "role": "user", "content": "Three." },
+    ]);
+    let rows = [row("t1", "00", first.clone()), row("t2", "05", second), row("t3", "09", first)];
+    let (summary, lines) = import_text(json!(rows).to_string().as_bytes(), false).unwrap();
+    let sessions: Vec<_> = lines.iter().map(|line| line["session"].as_str().unwrap()).collect();
+    assert_eq!((sessions, summary.sessions), (vec!["t1", "t1", "t3"], 2));
+    assert_eq!(lines[1]["continues"], "00");
 }
 
 #[test]

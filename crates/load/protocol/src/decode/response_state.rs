@@ -280,7 +280,9 @@ impl ResponseState {
 
     /// Appends to a text member of the message.
     pub(super) fn keep_reasoning(&mut self, name: &str, text: &str) {
-        if let Some(kept) = self.keep().filter(|_| !text.is_empty()) {
+        if !text.is_empty()
+            && let Some(kept) = self.keep()
+        {
             add(&mut kept.members, name, text.into());
         }
     }
@@ -312,7 +314,8 @@ impl ResponseState {
 
     /// Appends to a text member of the last block.
     pub(super) fn keep_in_item(&mut self, name: &str, text: &str) {
-        let Some(kept) = self.keep().filter(|_| !text.is_empty()) else { return };
+        let kept = if text.is_empty() { None } else { self.keep() };
+        let Some(kept) = kept else { return };
         if kept.items.is_empty() {
             kept.items.push(json!({ "type": "thinking" }));
         }

@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn a_target_without_a_shape_is_not_tried_for_ever() {
-        let odd = |n: usize| format!(r#"{{"choices":[{{"message":{{"m{n}":1}}}}]}}"#);
+        let odd = |n: usize| format!(r#"{{"choices":[{{"message":{{}},"m{n}":1}}]}}"#);
         for n in 0..100 {
             learn_whole(&odd(n));
         }

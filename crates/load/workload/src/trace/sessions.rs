@@ -194,7 +194,8 @@ fn body(
         return Err(format!("is for `{}`, which cannot be replayed", dialect.name()));
     }
     let messages = request.messages.unwrap_or_default();
-    let is_alone = request.continues.is_none() && request.reply.is_none();
+    // A later request of the session may continue it.
+    let is_alone = request.session.is_none() && request.reply.is_none();
     if let ([message], true, None) = (messages.as_slice(), is_alone, &recorded.model)
         && recorded.members.is_empty()
         && recorded.headers.is_empty()

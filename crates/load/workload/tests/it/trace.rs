@@ -3,8 +3,8 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use plimsoll_measure::{ConversationKey, IdSeed, Nanos, Seed};
-use plimsoll_protocol::{Dialect, RequestContent};
+use plimsoll_measure::{ConversationKey, IdSeed, Moment, Nanos, Seed};
+use plimsoll_protocol::{Dialect, Encoder, EncoderOptions, RequestContent, Turn};
 use plimsoll_workload::{
     CacheMode, PrefixPool, ScenarioSpec, SystemPrompt, Trace, TraceRow, TraceSpec, Workload,
     WorkloadError,
@@ -386,4 +386,60 @@ proptest! {
         let ids = |row| trace.row(row).map(|row| row.hash_ids.to_vec());
         prop_assert!((1..40).all(|n| ids(n) == Some(vec![n])), "ids stay with their row");
     }
+}
+
+/// The body of a conversation's current turn.
+fn body_of(turn: &Turn<'_>, dialect: Dialect) -> serde_json::Value {
+    let mut body = Vec::new();
+    let encoder = Encoder::new(dialect, &EncoderOptions::default()).unwrap();
+    encoder.encode_body(turn, &mut body).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+#[test]
+fn a_turn_that_continues_a_bare_text_repeats_it() {
+    let text = r#"{"plimsoll_traffic": 1}
+        {"id": "a", "session": "s", "dialect": "openai-chat", "messages": [{"role": "user", "content": "One."}]}
+        {"id": "b", "session": "s", "continues": "a", "messages": [{"role": "user", "content": "Three."}]}"#;
+    let trace = parse(&spec("plimsoll"), text.as_bytes()).unwrap();
+    let workload = traced(&scenario(), &trace);
+    let mut talk = workload.conversation(ConversationKey::arrival(0), Some(0));
+    talk.note_end(Moment::default(), "Two.", &[]);
+    talk.advance(Some("Two."));
+    talk.restore_text();
+    let body = body_of(&talk.turn().unwrap(), Dialect::OpenaiChat);
+    let contents: Vec<_> =
+        body["messages"].as_array().unwrap().iter().map(|one| &one["content"]).collect();
+    assert_eq!(contents, ["One.", "Two.", "Three."]);
+}
+
+#[test]
+fn requests_of_another_protocol_are_counted_by_a_scenario_of_their_own() {
+    let text = r#"{"plimsoll_traffic": 1}
+        {"id": "a", "session": "s", "dialect": "openai-chat", "model": "m", "messages": [{"role": "user", "content": "One."}]}
+        {"id": "b", "session": "s", "after": [{"id": "a"}], "dialect": "openai-embeddings", "model": "e", "body": {"input": "Two."}}"#;
+    let trace = parse(&spec("plimsoll"), text.as_bytes()).unwrap();
+    let scenarios = plimsoll_workload::with_parts(vec![scenario()], Some(&trace));
+    let names: Vec<_> = scenarios.iter().map(|spec| (&*spec.name, spec.protocol)).collect();
+    let own = scenario().name;
+    let other = format!("{own}/openai-embeddings");
+    let expected = [(&*own, Dialect::OpenaiChat), (&*other, Dialect::OpenaiEmbeddings)];
+    assert_eq!(names, expected);
+    let workload =
+        Workload::new(&scenarios, Some(Arc::new(trace)), None, Seed(1), IdSeed::default()).unwrap();
+    let mut talk = workload.conversation(ConversationKey::arrival(0), Some(0));
+    assert_eq!(talk.scenario_of_turn().index(), 0);
+    talk.note_end(Moment::default(), "", &[]);
+    talk.advance(None);
+    talk.restore_text();
+    assert_eq!(talk.scenario_of_turn().index(), 1);
+    let body = body_of(&talk.turn().unwrap(), Dialect::OpenaiEmbeddings);
+    assert_eq!(body, serde_json::json!({ "model": "e", "input": "Two." }));
+    // No request has the protocol of the scenario.
+    let messages = ScenarioSpec { protocol: Dialect::AnthropicMessages, ..scenario() };
+    let trace = parse(&spec("plimsoll"), text.as_bytes()).unwrap();
+    let refused =
+        Workload::new(&[messages], Some(Arc::new(trace)), None, Seed(1), IdSeed::default());
+    let why = refused.unwrap_err().to_string();
+    assert!(why.contains("but none for anthropic-messages"), "{why}");
 }
