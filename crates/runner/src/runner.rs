@@ -14,7 +14,6 @@ use plimsoll_metrics::{
 };
 use plimsoll_plan::Plan;
 use plimsoll_run_files::{ShardSign, ShardStatus};
-use plimsoll_workload::{conversation_id, request_id};
 
 use crate::error::RunnerError;
 use crate::folder::{

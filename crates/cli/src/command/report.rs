@@ -2,8 +2,7 @@
 
 pub(in crate::command) mod found;
 
-use std::collections::HashSet;
-use std::io::{BufReader, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Error, Result, bail};
@@ -23,7 +22,6 @@ use plimsoll_run_files::{
 use plimsoll_runner::folder::{StoredPlan, file, release_of_killed};
 use plimsoll_suite::Report;
 use plimsoll_versus::Versus;
-use serde::Deserialize;
 
 use super::suite::text_of;
 use crate::console::{self, Show};

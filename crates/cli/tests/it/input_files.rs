@@ -12,7 +12,7 @@ fn make_pipe(path: &Path) {
 }
 
 /// The files of a run that commands read of its folder.
-const OF_A_RUN: [(&str, &[&str]); 4] = [
+const OF_A_RUN: [(&str, &[&str]); 3] = [
     ("summary.json", &["report", "RUN"]),
     ("summary.json", &["report", "RUN", "--html"]),
     ("summary.json", &["compare", "RUN", "--new", "RUN"]),

@@ -28,7 +28,7 @@ use crate::request_timeout::LazyTimeout;
 use crate::response_headers::NamedPart;
 use crate::sink::RowBatcher;
 use crate::timer::Timer;
-use crate::worker_share::{WorkerShare, worker_count};
+use crate::worker_share::WorkerShare;
 use crate::worker_stats::{FinishedTurns, TurnExtras, WorkerStats};
 
 /// Everything that belongs to one worker.
@@ -349,7 +349,7 @@ impl Worker {
         let at = self.clock.latest();
         self.end_with_budget();
         self.stats().ended(sample, at);
-        let enough = self.finished.borrow_mut().push(sample, at, extras);
+        let enough = self.finished.borrow_mut().push(sample, extras);
         if enough {
             self.count_finished();
         }
@@ -361,7 +361,7 @@ impl Worker {
         let mut stats = self.stats();
         let (mut rows, mut pairs) =
             (self.rows.borrow_mut(), self.pairs.as_ref().map(RefCell::borrow_mut));
-        self.finished.borrow_mut().drain(|sample, at, extras| {
+        self.finished.borrow_mut().drain(|sample, extras| {
             self.run.disturbances.mark(sample);
             stats.record(sample, &extras);
             if let Some(pairs) = &mut pairs {

@@ -437,28 +437,27 @@ impl TurnExtras {
 /// Turns that wait to be recorded, in the order in which they ended.
 #[derive(Debug, Default)]
 pub(crate) struct FinishedTurns {
-    /// Each with the moment at which its end was noticed.
-    samples: Vec<(Sample, Moment)>,
+    samples: Vec<Sample>,
     /// Data of some samples, by index in `samples`, ascending.
     extras: Vec<(usize, TurnExtras)>,
 }
 
 impl FinishedTurns {
-    /// Adds a turn whose end was noticed at `at`. Whether there are enough of them to be recorded.
-    pub(crate) fn push(&mut self, sample: &Sample, at: Moment, extras: TurnExtras) -> bool {
+    /// Adds a turn that ended. Whether there are enough of them to be recorded.
+    pub(crate) fn push(&mut self, sample: &Sample, extras: TurnExtras) -> bool {
         if !extras.is_empty() {
             self.extras.push((self.samples.len(), extras));
         }
-        self.samples.push((*sample, at));
+        self.samples.push(*sample);
         self.samples.len() >= TOGETHER
     }
 
     /// Takes every turn, the oldest first.
-    pub(crate) fn drain(&mut self, mut take: impl FnMut(&mut Sample, Moment, TurnExtras)) {
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(&mut Sample, TurnExtras)) {
         let mut extras = self.extras.drain(..).peekable();
-        for (index, (sample, at)) in self.samples.iter_mut().enumerate() {
+        for (index, sample) in self.samples.iter_mut().enumerate() {
             let of_turn = extras.next_if(|(of, _)| *of == index).map(|(_, extras)| extras);
-            take(sample, *at, of_turn.unwrap_or_default());
+            take(sample, of_turn.unwrap_or_default());
         }
         drop(extras);
         self.samples.clear();

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::io::Write;
 
 use plimsoll_measure::{NAMED_PARTS, Nanos, StageId, Stripe};
