@@ -8,7 +8,7 @@ use plimsoll_measure::{ConnectPhases, Moment, Nanos};
 use tokio::task::spawn_local;
 
 use super::growth::Growth;
-use super::{Adds, Delivery, Demand, Opener, PoolLimits, Poolable as _, Pooled, WaitQueue, Waiter};
+use super::{Adds, Delivery, Demand, Opener, PoolLimits, Poolable, Pooled, WaitQueue, Waiter};
 use crate::connection::Opened;
 use crate::failure::Failure;
 
