@@ -27,7 +27,7 @@ use crate::runner::{Sought, SuiteRunner};
 use crate::target::{DIRECT, Provider, SuiteTarget};
 use result::GatewayFacts;
 pub use result::GatewaysResult;
-use running::{Access, Place, Running};
+use running::{Place, Running};
 pub use spec::GatewaysFile;
 use spec::{Entry, digits_of, shuffled};
 
@@ -151,13 +151,17 @@ impl<'f> Bench<'f> {
                 return;
             }
             let (file, entry) = (self.file, self.subjects[at].entry);
-            let mut start = |port: u16| {
-                let upstream = format!("127.0.0.1:{port}");
-                let running = Running::start(entry, &place(file, runner, &upstream, "fidelity"))?;
-                let access = running.access.clone();
-                Ok::<(Running, Access), String>((running, access))
-            };
-            match fidelity::observe(&mut start, &|| runner.is_interrupted()) {
+            let found = fidelity::observe(
+                &mut |port| {
+                    let upstream = format!("127.0.0.1:{port}");
+                    let place = place(file, runner, &upstream, "fidelity");
+                    let running = Running::start(entry, &place)?;
+                    let access = running.access.clone();
+                    Ok((running, access))
+                },
+                &|| runner.is_interrupted(),
+            );
+            match found {
                 Ok(found) => {
                     let changed = found.cells.iter().filter(|cell| cell.state.is_change()).count();
                     let all = found.cells.len();
@@ -297,7 +301,8 @@ impl<'f> Bench<'f> {
 
     fn sought(&self, name: &str, target: &SuiteTarget, round: u32) -> Sought {
         let label = format!("{name}, round {}", round + 1);
-        let measurement = self.requests(&label, target);
+        // The search replaces the rate.
+        let measurement = self.requests(&label, target).rate(FROM, Length::new(WARM_UP, WARM_UP));
         Sought { name: name.to_owned(), measurement, from: FROM }
     }
 

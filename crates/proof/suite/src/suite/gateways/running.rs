@@ -107,7 +107,9 @@ impl Running {
         };
         let pid = lines.and_then(|lines| lines.recv_timeout(ATTEMPT).ok());
         running.pid = pid.and_then(|pid| pid.parse().ok()).unwrap_or_default();
-        running.wait(entry, place.control).map_err(|why| format!("{why}{}", running.last_words()))?;
+        running
+            .wait(entry, place.control)
+            .map_err(|why| format!("{why}{}", running.last_words()))?;
         running.ready_after = clock.now().since(Moment::EPOCH);
         let watched =
             entry.watch.or_else(|| ProcessStat::read(running.pid).is_none().then_some(port));

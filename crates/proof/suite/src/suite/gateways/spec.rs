@@ -277,6 +277,22 @@ mod tests {
         assert_eq!(only.unwrap().entries.len(), 1);
     }
 
+    /// The entry of the guide has at most 12 lines, and is accepted as it is.
+    #[test]
+    fn the_entry_of_the_guide_is_accepted() {
+        let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/gateways.md");
+        let guide = std::fs::read_to_string(guide).unwrap();
+        let (_, rest) = guide.split_once("```\ngateways:\n").unwrap();
+        let (entry, _) = rest.split_once("```").unwrap();
+        assert!(entry.lines().count() <= 12, "{entry}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.yaml");
+        std::fs::write(&path, format!("gateways:\n{entry}")).unwrap();
+        let file = GatewaysFile::read(&path, &[]).unwrap();
+        assert_eq!(file.entries[0].name, "mine");
+        assert!(file.entries[0].start.contains("{port}"));
+    }
+
     #[test]
     fn an_order_has_every_gateway_once_and_depends_on_round_and_seed() {
         let orders: Vec<_> = (0..40).map(|round| shuffled(5, 7, round)).collect();
