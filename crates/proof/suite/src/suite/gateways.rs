@@ -207,8 +207,10 @@ impl<'f> Bench<'f> {
     fn fail(&mut self, runner: &mut SuiteRunner<'_>, at: usize, why: &str) {
         let (facts, real) = (&mut self.subjects[at].facts, &self.file.real_names);
         let install = match &*facts.install {
-            "" => String::new(),
-            install => format!(" (to install it: {install})"),
+            install if !install.is_empty() && why.starts_with("does not start") => {
+                format!(" (to install it: {install})")
+            }
+            _ => String::new(),
         };
         let why = format!("{why}{install}");
         let why =
