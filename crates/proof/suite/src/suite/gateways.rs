@@ -303,9 +303,10 @@ impl<'f> Bench<'f> {
 
     fn sought(&self, name: &str, target: &SuiteTarget, round: u32) -> Sought {
         let label = format!("{name}, round {}", round + 1);
+        let from = self.file.rates.iter().copied().fold(MOST_FROM, f64::min);
         // The search replaces the rate.
-        let measurement = self.requests(&label, target).rate(FROM, Length::new(WARM_UP, WARM_UP));
-        Sought { name: name.to_owned(), measurement, from: FROM }
+        let measurement = self.requests(&label, target).rate(from, Length::new(WARM_UP, WARM_UP));
+        Sought { name: name.to_owned(), measurement, from }
     }
 
     fn knees(
@@ -389,8 +390,8 @@ impl<'f> Bench<'f> {
     }
 }
 
-/// The lowest rate of a search for the capacity.
-const FROM: f64 = 5.0;
+/// A search for the capacity begins at the lowest rate of the file, or here.
+const MOST_FROM: f64 = 20.0;
 /// Load before each comparison that does not count.
 const WARM_UP: Nanos = Nanos::from_secs(2);
 
