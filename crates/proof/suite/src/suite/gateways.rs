@@ -40,8 +40,7 @@ struct Subject<'f> {
     starts_ms: Vec<f64>,
     /// Resident bytes: idle, under load, afterwards; a value for each round.
     memory: [Vec<f64>; 3],
-    /// The capacity in each round.
-    capacities: Vec<Found>,
+    capacity: Option<Found>,
 }
 
 /// The comparisons at a rate.
@@ -118,7 +117,7 @@ impl<'f> Bench<'f> {
             size: None,
             starts_ms: Vec::new(),
             memory: Default::default(),
-            capacities: Vec::new(),
+            capacity: None,
         });
         let rates = file.rates.iter().map(|_| Rate::default()).collect();
         Ok(Self { file, provider, subjects: subjects.collect(), rates, direct: None })
@@ -238,8 +237,8 @@ impl<'f> Bench<'f> {
             return Ok(());
         }
         self.read_memory(&running, 0);
-        if self.file.capacity_seconds > 0 && !runner.is_interrupted() {
-            self.search(runner, round, &running)?;
+        if round == 0 && self.file.capacity_seconds > 0 && !runner.is_interrupted() {
+            self.search(runner, &running)?;
         }
         for rate in 0..self.file.rates.len() {
             if !runner.is_interrupted() {
@@ -282,30 +281,28 @@ impl<'f> Bench<'f> {
     fn search(
         &mut self,
         runner: &mut SuiteRunner<'_>,
-        round: u32,
         running: &[(usize, Running)],
     ) -> Result<(), SuiteError> {
         if self.direct.is_none() {
-            let direct = [self.sought(DIRECT, &self.direct_target(), round)];
+            let direct = [self.sought(DIRECT, &self.direct_target())];
             self.direct = self.knees(runner, "upstream", &direct)?.first().copied();
         }
         let targets = running.iter().map(|(at, one)| {
             let entry = self.subjects[*at].entry;
-            self.sought(&entry.name, &one.target(entry), round)
+            self.sought(&entry.name, &one.target(entry))
         });
         let targets: Vec<_> = targets.collect();
         let found = self.knees(runner, &targets[0].measurement.label, &targets)?;
         for ((at, _), found) in running.iter().zip(found) {
-            self.subjects[*at].capacities.push(found);
+            self.subjects[*at].capacity = Some(found);
         }
         Ok(())
     }
 
-    fn sought(&self, name: &str, target: &SuiteTarget, round: u32) -> Sought {
-        let label = format!("{name}, round {}", round + 1);
+    fn sought(&self, name: &str, target: &SuiteTarget) -> Sought {
         let from = self.file.rates.iter().copied().fold(MOST_FROM, f64::min);
         // The search replaces the rate.
-        let measurement = self.requests(&label, target).rate(from, Length::new(WARM_UP, WARM_UP));
+        let measurement = self.requests(name, target).rate(from, Length::new(WARM_UP, WARM_UP));
         Sought { name: name.to_owned(), measurement, from }
     }
 
@@ -332,8 +329,8 @@ impl<'f> Bench<'f> {
         let per_s = self.file.rates[rate];
         let mut targets = vec![(DIRECT.to_owned(), self.direct_target())];
         for (at, one) in running {
-            let Subject { entry, capacities, .. } = &self.subjects[*at];
-            let most = capacities.iter().filter_map(|found| found.high).reduce(f64::max);
+            let Subject { entry, capacity, .. } = &self.subjects[*at];
+            let most = capacity.and_then(|found| found.high);
             if let Some(most) = most.filter(|most| *most < per_s) {
                 let why = format!("above its capacity, which is below {most:.0}/s");
                 self.rates[rate].refused.insert(entry.name.clone(), why);

@@ -27,7 +27,7 @@ pub struct GatewaysFile {
     pub seconds: u64,
     /// The objective of a request within which the capacity is searched.
     pub objective: String,
-    /// Time for the search of each capacity in each round, in seconds; 0 for none.
+    /// Time for the search of each capacity, in the first round, in seconds; 0 for none.
     pub capacity_seconds: u64,
     /// Number of rounds; every gateway is started again in each.
     pub rounds: u32,
@@ -60,7 +60,7 @@ impl Default for GatewaysFile {
             rates: vec![20.0, 100.0],
             seconds: 25,
             objective: "response_time<500ms : 95%".to_owned(),
-            capacity_seconds: 40,
+            capacity_seconds: 120,
             rounds: 3,
             cold_starts: 5,
             workers: 1,
@@ -198,8 +198,8 @@ impl GatewaysFile {
             (self.cold_starts >= 1, "cold_starts: at least 1"),
             (self.workers >= 1, "workers: at least 1"),
             (
-                self.capacity_seconds == 0 || self.capacity_seconds >= 20,
-                "capacity_seconds: 0, or at least 20",
+                self.capacity_seconds == 0 || self.capacity_seconds >= 60,
+                "capacity_seconds: 0, or at least 60",
             ),
             (self.rates.iter().all(|rate| *rate >= 1.0), "rates: at least 1 per second each"),
         ];
