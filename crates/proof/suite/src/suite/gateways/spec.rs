@@ -60,7 +60,7 @@ impl Default for GatewaysFile {
             rates: vec![20.0, 100.0],
             seconds: 25,
             objective: "response_time<500ms : 95%".to_owned(),
-            capacity_seconds: 120,
+            capacity_seconds: 150,
             rounds: 3,
             cold_starts: 5,
             workers: 1,
