@@ -84,7 +84,9 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
         bench.examine(runner);
     }
     let mut orders = Vec::new();
-    for round in 0..file.rounds {
+    // A gateway that was loaded to its limit keeps memory: it is started again for the rounds.
+    let first = u32::from(file.capacity_seconds == 0);
+    for round in first..=file.rounds {
         let order = shuffled(bench.subjects.len(), seed, u64::from(round));
         orders.push(order.iter().map(|at| bench.subjects[*at].entry.name.clone()).collect());
         let groups: Vec<_> = if file.together {
@@ -219,14 +221,14 @@ impl<'f> Bench<'f> {
         facts.error = Some(why);
     }
 
-    /// One round of some gateways that run at the same time.
+    /// One round of some gateways that run at the same time; round 0 searches their capacities.
     fn round(
         &mut self,
         runner: &mut SuiteRunner<'_>,
         round: u32,
         group: &[usize],
     ) -> Result<(), SuiteError> {
-        let folder = (round + 1).to_string();
+        let folder = if round == 0 { "capacity".to_owned() } else { round.to_string() };
         let mut running = Vec::new();
         for at in group.iter().copied() {
             if self.subjects[at].facts.error.is_none() && !runner.is_interrupted() {
@@ -236,10 +238,10 @@ impl<'f> Bench<'f> {
         if running.is_empty() {
             return Ok(());
         }
-        self.read_memory(&running, 0);
-        if round == 0 && self.file.capacity_seconds > 0 && !runner.is_interrupted() {
-            self.search(runner, &running)?;
+        if round == 0 {
+            return self.search(runner, &running);
         }
+        self.read_memory(&running, 0);
         for rate in 0..self.file.rates.len() {
             if !runner.is_interrupted() {
                 self.compare(runner, round, rate, &running);
@@ -342,7 +344,7 @@ impl<'f> Bench<'f> {
         if names.is_empty() {
             return;
         }
-        let label = format!("{}, {per_s}/s, round {}", names.join(" "), round + 1);
+        let label = format!("{}, {per_s}/s, round {round}", names.join(" "));
         let length = Length::new(WARM_UP, Nanos::from_secs(self.file.seconds));
         let request = self.requests(&label, &targets[0].1).rate(per_s, length);
         match runner.compare_round(&request, &targets, &SCENARIOS) {

@@ -27,7 +27,7 @@ pub struct GatewaysFile {
     pub seconds: u64,
     /// The objective of a request within which the capacity is searched.
     pub objective: String,
-    /// Time for the search of each capacity, in the first round, in seconds; 0 for none.
+    /// Time for the search of each capacity, before the rounds, in seconds; 0 for none.
     pub capacity_seconds: u64,
     /// Number of rounds; every gateway is started again in each.
     pub rounds: u32,
