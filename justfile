@@ -32,6 +32,6 @@ bless:
     git diff --stat
 
 # real gateways in front of one mock provider, compared
-versus-gateways *args:
+gateways *args:
     cargo build --profile dist --features full
-    scripts/versus-gateways {{args}}
+    target/dist/plimsoll suite gateways examples/gateways/gateways.yaml {{args}}

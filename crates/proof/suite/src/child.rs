@@ -180,15 +180,17 @@ const END_TIMEOUT: Duration = Duration::from_secs(10);
 /// # Errors
 /// It cannot be started.
 pub fn supervise(core: Option<usize>, shell_command: &str) -> Result<(), SuiteError> {
-    let cannot = || SuiteError::system("start the command");
-    let own = |error: nix::errno::Errno| cannot()(error.into());
-    nix::sys::prctl::set_child_subreaper(true).map_err(own)?;
-    core.map_or(Ok(()), |core| pin_current_thread(&[core])).map_err(own)?;
-    let output = io::stderr().as_fd().try_clone_to_owned().map_err(cannot())?;
+    supervised(core, shell_command).map_err(SuiteError::system("start the command"))
+}
+
+fn supervised(core: Option<usize>, shell_command: &str) -> io::Result<()> {
+    nix::sys::prctl::set_child_subreaper(true)?;
+    core.map_or(Ok(()), |core| pin_current_thread(&[core]))?;
+    let output = io::stderr().as_fd().try_clone_to_owned()?;
     let mut command = Command::new("sh");
     command.args(["-c", shell_command]).stdin(Stdio::null()).stdout(output).process_group(0);
-    let mut process = ChildProcess::spawn(&mut command).map_err(cannot())?;
-    writeln!(io::stdout(), "{}", process.pid()).map_err(cannot())?;
+    let mut process = ChildProcess::spawn(&mut command)?;
+    writeln!(io::stdout(), "{}", process.pid())?;
     let (closed, input) = channel();
     std::thread::spawn(move || {
         // Nothing is written to it: it ends with the suite.
@@ -212,7 +214,7 @@ pub fn supervise(core: Option<usize>, shell_command: &str) -> Result<(), SuiteEr
             break;
         }
     }
-    status.map_or(Ok(()), |status| writeln!(io::stderr(), "{status}")).map_err(cannot())
+    status.map_or(Ok(()), |status| writeln!(io::stderr(), "{status}"))
 }
 
 /// The living descendants of this process, which adopts orphans; those that have ended are waited

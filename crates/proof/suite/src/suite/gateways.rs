@@ -27,7 +27,7 @@ use crate::runner::{Sought, SuiteRunner};
 use crate::target::{DIRECT, Provider, SuiteTarget};
 use result::GatewayFacts;
 pub use result::GatewaysResult;
-use running::{Access, Place, Running};
+use running::{Place, Running};
 pub use spec::GatewaysFile;
 use spec::{Entry, digits_of, shuffled};
 
@@ -40,8 +40,7 @@ struct Subject<'f> {
     starts_ms: Vec<f64>,
     /// Resident bytes: idle, under load, afterwards; a value for each round.
     memory: [Vec<f64>; 3],
-    /// The capacity in each round.
-    capacities: Vec<Found>,
+    capacity: Option<Found>,
 }
 
 /// The comparisons at a rate.
@@ -85,7 +84,9 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
         bench.examine(runner);
     }
     let mut orders = Vec::new();
-    for round in 0..file.rounds {
+    // A gateway that was loaded to its limit keeps memory: it is started again for the rounds.
+    let first = u32::from(file.capacity_seconds == 0);
+    for round in first..=file.rounds {
         let order = shuffled(bench.subjects.len(), seed, u64::from(round));
         orders.push(order.iter().map(|at| bench.subjects[*at].entry.name.clone()).collect());
         let groups: Vec<_> = if file.together {
@@ -118,7 +119,7 @@ impl<'f> Bench<'f> {
             size: None,
             starts_ms: Vec::new(),
             memory: Default::default(),
-            capacities: Vec::new(),
+            capacity: None,
         });
         let rates = file.rates.iter().map(|_| Rate::default()).collect();
         Ok(Self { file, provider, subjects: subjects.collect(), rates, direct: None })
@@ -151,13 +152,17 @@ impl<'f> Bench<'f> {
                 return;
             }
             let (file, entry) = (self.file, self.subjects[at].entry);
-            let mut start = |port: u16| {
-                let upstream = format!("127.0.0.1:{port}");
-                let running = Running::start(entry, &place(file, runner, &upstream, "fidelity"))?;
-                let access = running.access.clone();
-                Ok::<(Running, Access), String>((running, access))
-            };
-            match fidelity::observe(&mut start, &|| runner.is_interrupted()) {
+            let found = fidelity::observe(
+                &mut |port| {
+                    let upstream = format!("127.0.0.1:{port}");
+                    let place = place(file, runner, &upstream, "fidelity");
+                    let running = Running::start(entry, &place)?;
+                    let access = running.access.clone();
+                    Ok((running, access))
+                },
+                &|| runner.is_interrupted(),
+            );
+            match found {
                 Ok(found) => {
                     let changed = found.cells.iter().filter(|cell| cell.state.is_change()).count();
                     let all = found.cells.len();
@@ -203,8 +208,10 @@ impl<'f> Bench<'f> {
     fn fail(&mut self, runner: &mut SuiteRunner<'_>, at: usize, why: &str) {
         let (facts, real) = (&mut self.subjects[at].facts, &self.file.real_names);
         let install = match &*facts.install {
-            "" => String::new(),
-            install => format!(" (to install it: {install})"),
+            install if !install.is_empty() && why.starts_with("does not start") => {
+                format!(" (to install it: {install})")
+            }
+            _ => String::new(),
         };
         let why = format!("{why}{install}");
         let why =
@@ -214,14 +221,14 @@ impl<'f> Bench<'f> {
         facts.error = Some(why);
     }
 
-    /// One round of some gateways that run at the same time.
+    /// One round of some gateways that run at the same time; round 0 searches their capacities.
     fn round(
         &mut self,
         runner: &mut SuiteRunner<'_>,
         round: u32,
         group: &[usize],
     ) -> Result<(), SuiteError> {
-        let folder = (round + 1).to_string();
+        let folder = if round == 0 { "capacity".to_owned() } else { round.to_string() };
         let mut running = Vec::new();
         for at in group.iter().copied() {
             if self.subjects[at].facts.error.is_none() && !runner.is_interrupted() {
@@ -231,10 +238,10 @@ impl<'f> Bench<'f> {
         if running.is_empty() {
             return Ok(());
         }
-        self.read_memory(&running, 0);
-        if self.file.capacity_seconds > 0 && !runner.is_interrupted() {
-            self.search(runner, round, &running)?;
+        if round == 0 {
+            return self.search(runner, &running);
         }
+        self.read_memory(&running, 0);
         for rate in 0..self.file.rates.len() {
             if !runner.is_interrupted() {
                 self.compare(runner, round, rate, &running);
@@ -276,29 +283,29 @@ impl<'f> Bench<'f> {
     fn search(
         &mut self,
         runner: &mut SuiteRunner<'_>,
-        round: u32,
         running: &[(usize, Running)],
     ) -> Result<(), SuiteError> {
         if self.direct.is_none() {
-            let direct = [self.sought(DIRECT, &self.direct_target(), round)];
+            let direct = [self.sought(DIRECT, &self.direct_target())];
             self.direct = self.knees(runner, "upstream", &direct)?.first().copied();
         }
         let targets = running.iter().map(|(at, one)| {
             let entry = self.subjects[*at].entry;
-            self.sought(&entry.name, &one.target(entry), round)
+            self.sought(&entry.name, &one.target(entry))
         });
         let targets: Vec<_> = targets.collect();
         let found = self.knees(runner, &targets[0].measurement.label, &targets)?;
         for ((at, _), found) in running.iter().zip(found) {
-            self.subjects[*at].capacities.push(found);
+            self.subjects[*at].capacity = Some(found);
         }
         Ok(())
     }
 
-    fn sought(&self, name: &str, target: &SuiteTarget, round: u32) -> Sought {
-        let label = format!("{name}, round {}", round + 1);
-        let measurement = self.requests(&label, target);
-        Sought { name: name.to_owned(), measurement, from: FROM }
+    fn sought(&self, name: &str, target: &SuiteTarget) -> Sought {
+        let from = self.file.rates.iter().copied().fold(MOST_FROM, f64::min);
+        // The search replaces the rate.
+        let measurement = self.requests(name, target).rate(from, Length::new(WARM_UP, WARM_UP));
+        Sought { name: name.to_owned(), measurement, from }
     }
 
     fn knees(
@@ -324,8 +331,8 @@ impl<'f> Bench<'f> {
         let per_s = self.file.rates[rate];
         let mut targets = vec![(DIRECT.to_owned(), self.direct_target())];
         for (at, one) in running {
-            let Subject { entry, capacities, .. } = &self.subjects[*at];
-            let most = capacities.iter().filter_map(|found| found.high).reduce(f64::max);
+            let Subject { entry, capacity, .. } = &self.subjects[*at];
+            let most = capacity.and_then(|found| found.high);
             if let Some(most) = most.filter(|most| *most < per_s) {
                 let why = format!("above its capacity, which is below {most:.0}/s");
                 self.rates[rate].refused.insert(entry.name.clone(), why);
@@ -337,7 +344,7 @@ impl<'f> Bench<'f> {
         if names.is_empty() {
             return;
         }
-        let label = format!("{}, {per_s}/s, round {}", names.join(" "), round + 1);
+        let label = format!("{}, {per_s}/s, round {round}", names.join(" "));
         let length = Length::new(WARM_UP, Nanos::from_secs(self.file.seconds));
         let request = self.requests(&label, &targets[0].1).rate(per_s, length);
         match runner.compare_round(&request, &targets, &SCENARIOS) {
@@ -382,8 +389,8 @@ impl<'f> Bench<'f> {
     }
 }
 
-/// The lowest rate of a search for the capacity.
-const FROM: f64 = 5.0;
+/// A search for the capacity begins at the lowest rate of the file, or here.
+const MOST_FROM: f64 = 20.0;
 /// Load before each comparison that does not count.
 const WARM_UP: Nanos = Nanos::from_secs(2);
 

@@ -60,7 +60,7 @@ impl Cell {
         Self { note: why.into(), ..Self::default() }
     }
 
-    /// The mean of some values with its 95 % interval, which a single one does not have.
+    /// The mean of some positive values with its 95 % interval, which a single one does not have.
     pub(crate) fn mean(values: &[f64]) -> Self {
         if values.is_empty() {
             return Self::default();
@@ -69,8 +69,8 @@ impl Cell {
         let half = variance(values)
             .map(|variance| critical_95(count - 1.0) * (variance / count).sqrt())
             .filter(|half| half.is_finite());
-        let [low, high] = [-1.0, 1.0].map(|side| half.map(|half| mean + side * half));
-        Self { value: Some(mean), low, high, ..Self::default() }
+        let low = half.map(|half| (mean - half).max(0.0));
+        Self { value: Some(mean), low, high: half.map(|half| mean + half), ..Self::default() }
     }
 
     /// Whether it has a value or a limit.

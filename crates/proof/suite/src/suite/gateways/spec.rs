@@ -27,7 +27,7 @@ pub struct GatewaysFile {
     pub seconds: u64,
     /// The objective of a request within which the capacity is searched.
     pub objective: String,
-    /// Time for the search of each capacity in each round, in seconds; 0 for none.
+    /// Time for the search of each capacity, before the rounds, in seconds; 0 for none.
     pub capacity_seconds: u64,
     /// Number of rounds; every gateway is started again in each.
     pub rounds: u32,
@@ -59,8 +59,8 @@ impl Default for GatewaysFile {
             mock: None,
             rates: vec![20.0, 100.0],
             seconds: 25,
-            objective: "response_time<500ms : 99%".to_owned(),
-            capacity_seconds: 30,
+            objective: "response_time<500ms : 95%".to_owned(),
+            capacity_seconds: 150,
             rounds: 3,
             cold_starts: 5,
             workers: 1,
@@ -198,8 +198,8 @@ impl GatewaysFile {
             (self.cold_starts >= 1, "cold_starts: at least 1"),
             (self.workers >= 1, "workers: at least 1"),
             (
-                self.capacity_seconds == 0 || self.capacity_seconds >= 20,
-                "capacity_seconds: 0, or at least 20",
+                self.capacity_seconds == 0 || self.capacity_seconds >= 60,
+                "capacity_seconds: 0, or at least 60",
             ),
             (self.rates.iter().all(|rate| *rate >= 1.0), "rates: at least 1 per second each"),
         ];
@@ -275,6 +275,22 @@ mod tests {
         }
         let only = GatewaysFile::read(&folder.join("gateways.yaml"), &["nginx".to_owned()]);
         assert_eq!(only.unwrap().entries.len(), 1);
+    }
+
+    /// The entry of the guide has at most 12 lines, and is accepted as it is.
+    #[test]
+    fn the_entry_of_the_guide_is_accepted() {
+        let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/gateways.md");
+        let guide = std::fs::read_to_string(guide).unwrap();
+        let (_, rest) = guide.split_once("```\ngateways:\n").unwrap();
+        let (entry, _) = rest.split_once("```").unwrap();
+        assert!(entry.lines().count() <= 12, "{entry}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.yaml");
+        std::fs::write(&path, format!("gateways:\n{entry}")).unwrap();
+        let file = GatewaysFile::read(&path, &[]).unwrap();
+        assert_eq!(file.entries[0].name, "mine");
+        assert!(file.entries[0].start.contains("{port}"));
     }
 
     #[test]

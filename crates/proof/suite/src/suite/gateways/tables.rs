@@ -92,11 +92,14 @@ fn of_dialect(result: &GatewaysResult, dialect: &str) -> Section {
         let case = format!("{}: {}", like.group, like.case);
         let states = cells.iter().map(|(_, cell)| cell.state.label().to_owned());
         table.row(std::iter::once(case.clone()).chain(states));
-        let told = cells.iter().filter(|(_, cell)| cell.state != State::Kept);
-        notes.extend(told.map(|(name, cell)| format!("{name}, {case}: {}", cell.seen)));
+        notes.extend(cells.iter().filter_map(|(name, cell)| match cell.state {
+            State::Changed => Some(format!("{name}, {case}: {}", cell.seen)),
+            State::NotObserved => Some(format!("{name}, not observed: {}", cell.seen)),
+            State::Kept | State::NotOffered => None,
+        }));
     }
     let section = Section::new(format!("Fidelity, {dialect} dialect"), table);
-    notes.into_iter().fold(section, Section::note)
+    distinct(notes.into_iter()).into_iter().fold(section, Section::note)
 }
 
 /// How each gateway was started.
