@@ -206,7 +206,7 @@ impl Examination {
             self.observe(&mut control, plain, number, &self.access.address);
             if control.requests == 0 {
                 cell.state = State::NotObserved;
-                cell.seen = format!("a plain request is rejected, too: {}", control.seen);
+                cell.seen = format!("a plain request gets status {}, too", control.status);
             }
         }
     }
