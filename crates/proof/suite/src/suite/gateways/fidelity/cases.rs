@@ -31,6 +31,7 @@ pub(super) struct Exchange {
     pub(super) tries: u32,
     pub(super) status: bool,
     pub(super) keeps: Vec<String>,
+    pub(super) translated: Vec<String>,
     pub(super) passes: Vec<String>,
     pub(super) returns: Vec<String>,
     pub(super) forwards: Vec<String>,

@@ -93,7 +93,11 @@ fn merged_events_are_seen() {
 
 #[test]
 fn delayed_events_are_seen() {
-    check_changed(Fault::DelaysEvents, &["Streams: each event alone in time"], "late (median)");
+    check_changed(
+        Fault::DelaysEvents,
+        &["Streams: each event alone in time"],
+        "every event arrived at least",
+    );
 }
 
 #[test]
@@ -180,7 +184,7 @@ fn rejections_because_of_an_earlier_failure_are_not_observed() {
 #[test]
 fn every_key_of_a_case_has_a_meaning() {
     const KEYS: &str = "group name each fill request headers answer reply before leave_ms tries openai anthropic \
-                        status keeps passes returns forwards requests alone visible_end told";
+                        status keeps translated passes returns forwards requests alone visible_end told";
     const REPLY: &str = "status headers json events wait_ms gap_ms cut close";
     let file = include_str!("cases.yaml");
     let file: serde_json::Value = serde_saphyr::from_str(file).unwrap();
