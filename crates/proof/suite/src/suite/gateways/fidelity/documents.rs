@@ -112,8 +112,11 @@ fn add_leaves<'v>(
 /// Whether two values are the same. Spaces have no meaning in a text that is a JSON object, such as
 /// the arguments of a tool call.
 fn is_same(old: &Value, new: &Value) -> bool {
-    let object = |value: &Value| serde_json::from_str::<Map<String, Value>>(value.as_str()?).ok();
-    old == new || object(old).is_some_and(|old| object(new) == Some(old))
+    old == new || object_in(old).is_some_and(|old| object_in(new) == Some(old))
+}
+
+fn object_in(text: &Value) -> Option<Map<String, Value>> {
+    serde_json::from_str(text.as_str()?).ok()
 }
 
 fn short(value: Option<&Value>) -> String {
