@@ -206,7 +206,7 @@ impl Examination {
             self.observe(&mut control, plain, number, &self.access.address);
             if control.requests == 0 {
                 cell.state = State::NotObserved;
-                cell.seen = format!("a plain request is rejected, too: {}", control.seen);
+                cell.seen = format!("a plain request gets status {}, too", control.status);
             }
         }
     }
@@ -215,8 +215,7 @@ impl Examination {
     fn observe(&self, cell: &mut Cell, case: &Case, number: usize, address: &str) {
         let exchange = &case.exchanges[number];
         if exchange.before.is_some() {
-            let before = |exchange: &Exchange| exchange.before.clone().unwrap_or_default();
-            self.ask(case, number, address, before);
+            self.ask(case, number, address, |other| other.before.clone().unwrap_or_default());
             sleep(IDLE);
         }
         let (mark, answer) = self.ask(case, number, address, |exchange| exchange.reply.clone());

@@ -31,6 +31,7 @@ pub(super) struct Exchange {
     pub(super) tries: u32,
     pub(super) status: bool,
     pub(super) keeps: Vec<String>,
+    pub(super) translated: Vec<String>,
     pub(super) passes: Vec<String>,
     pub(super) returns: Vec<String>,
     pub(super) forwards: Vec<String>,
@@ -94,7 +95,8 @@ pub(super) fn read(model: &str) -> Result<Vec<Case>, String> {
 /// A case for one of its values.
 fn expanded(case: &Value, each: &Value) -> serde_json::Result<Value> {
     let fill = each.as_u64().zip(case["fill"].as_u64()).map_or(0, |(each, fill)| each * fill);
-    let fill = "x".repeat(usize::try_from(fill).unwrap_or_default());
+    // Words, because some gateways count tokens. A header's value must not end with a space.
+    let fill = "-word".repeat(usize::try_from(fill).unwrap_or_default() / "-word".len());
     let text = case.to_string().replace("\"$EACH\"", &each.to_string());
     serde_json::from_str(&text.replace("$EACH", &each.to_string()).replace("$FILL", &fill))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Members whose texts are appended in a stream; others are replaced.
 const APPENDED: &str =
@@ -77,7 +77,7 @@ pub(super) fn differences(sent: &Value, got: &Value, pointers: &[String]) -> Opt
     let differences = leaves.into_iter().filter_map(|(name, [old, new])| match (old, new) {
         (Some(_), None) => Some(format!("lost {name}")),
         (None, Some(_)) => Some(format!("added {name}")),
-        (old, new) if old == new => None,
+        (Some(old), Some(new)) if is_same(old, new) => None,
         (old, new) => Some(format!("changed {name} from {} to {}", short(old), short(new))),
     });
     let all: Vec<_> = differences.collect();
@@ -107,6 +107,16 @@ fn add_leaves<'v>(
         }
         _ => leaves.entry(pointer.to_owned()).or_default()[side] = Some(value),
     }
+}
+
+/// Whether two values are the same. Spaces have no meaning in a text that is a JSON object, such as
+/// the arguments of a tool call.
+fn is_same(old: &Value, new: &Value) -> bool {
+    old == new || object_in(old).is_some_and(|old| object_in(new) == Some(old))
+}
+
+fn object_in(text: &Value) -> Option<Map<String, Value>> {
+    serde_json::from_str(text.as_str()?).ok()
 }
 
 fn short(value: Option<&Value>) -> String {

@@ -93,7 +93,11 @@ fn merged_events_are_seen() {
 
 #[test]
 fn delayed_events_are_seen() {
-    check_changed(Fault::DelaysEvents, &["Streams: each event alone in time"], "late (median)");
+    check_changed(
+        Fault::DelaysEvents,
+        &["Streams: each event alone in time"],
+        "every event arrived at least",
+    );
 }
 
 #[test]
@@ -170,5 +174,33 @@ fn rejections_because_of_an_earlier_failure_are_not_observed() {
     assert_eq!(cells_in(&fidelity, State::Changed), BTreeMap::new());
     let unobserved = cells_in(&fidelity, State::NotObserved);
     assert!(unobserved.contains_key("openai: Retries: after HTTP 503"), "{unobserved:#?}");
-    assert!(unobserved.values().all(|seen| seen.contains("rejected, too")), "{unobserved:#?}");
+    assert!(
+        unobserved.values().all(|seen| seen.contains("a plain request gets status 503, too")),
+        "{unobserved:#?}"
+    );
+}
+
+/// The product ignores other keys.
+#[test]
+fn every_key_of_a_case_has_a_meaning() {
+    const KEYS: &str = "group name each fill request headers answer reply before leave_ms tries openai anthropic \
+                        status keeps translated passes returns forwards requests alone visible_end told";
+    const REPLY: &str = "status headers json events wait_ms gap_ms cut close";
+    let file = include_str!("cases.yaml");
+    let file: serde_json::Value = serde_saphyr::from_str(file).unwrap();
+    let check = |value: &serde_json::Value, known: &str| {
+        for key in value.as_object().into_iter().flat_map(|members| members.keys()) {
+            assert!(known.split(' ').any(|name| name == key), "{key} in {value}");
+        }
+    };
+    let cases = file["cases"].as_array().unwrap();
+    for case in cases {
+        for spec in [case, &case["openai"], &case["anthropic"]] {
+            check(spec, KEYS);
+            check(&spec["reply"], REPLY);
+        }
+    }
+    let rows = cases.iter().map(|case| format!("{} {}", case["group"], case["name"]));
+    let rows: BTreeSet<_> = rows.collect();
+    assert_eq!(rows.len(), cases.len());
 }

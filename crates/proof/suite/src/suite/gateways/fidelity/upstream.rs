@@ -146,9 +146,9 @@ impl Connection {
         while let Some((name, value)) = self.line()?.split_once(':') {
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let value = |name| headers.iter().find(|(known, _)| known == name).map(|(_, value)| value);
-        let is_chunked = value("transfer-encoding").is_some();
-        let length = value("content-length").and_then(|length| length.parse().ok());
+        let is_chunked = headers.iter().any(|(name, _)| name == "transfer-encoding");
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length = length.and_then(|(_, length)| length.parse().ok());
         let body = if is_chunked { self.chunks() } else { self.bytes(length.unwrap_or(0)) }?;
         let path = request_line.split(' ').nth(1).unwrap_or_default().to_owned();
         let chunked = !request_line.ends_with("HTTP/1.0");

@@ -9,9 +9,8 @@ use super::client::{Answer, End};
 use super::documents::{differences, document, headers};
 use super::upstream::{Call, dialect_of};
 
-/// Events that are late by more than this, in the median, count as delayed. The client's delayed
-/// acknowledgement (40 ms) is the smallest usual cause.
-const DELAYED_MS: f64 = 30.0;
+/// Events count as delayed if all are late by more than this: a busy host delays some.
+const DELAYED_MS: f64 = 20.0;
 
 /// Statuses of a path or method that a server does not have.
 const NOT_OFFERED: [u16; 3] = [404, 405, 501];
@@ -115,7 +114,9 @@ impl Observed<'_> {
     }
 
     fn answer_changes(&self) -> Option<String> {
-        let Exchange { reply, keeps, returns, .. } = self.exchange;
+        let Exchange { reply, keeps, translated, returns, .. } = self.exchange;
+        let is_translated = self.asked().is_some_and(|(_, asked)| asked.path != self.exchange.path);
+        let keeps = if is_translated && !translated.is_empty() { translated } else { keeps };
         if !keeps.is_empty() {
             let sent = document(reply.pieces().concat().as_bytes());
             return differences(&sent, &document(&self.answer.body), keeps);
@@ -150,7 +151,9 @@ impl Observed<'_> {
             let seen = format!("{} events arrived in {} reads", alone.len(), arrivals.len());
             return (Some(seen), remark);
         }
-        ((delay > DELAYED_MS).then(|| format!("events arrived {remark}")), remark)
+        let least = delays.iter().copied().fold(f64::INFINITY, f64::min);
+        let is_late = !delays.is_empty() && least > DELAYED_MS;
+        (is_late.then(|| format!("every event arrived at least {} late", time(least))), remark)
     }
 
     fn status_text(&self) -> String {
