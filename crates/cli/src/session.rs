@@ -224,11 +224,7 @@ impl Session {
         let target = target_process(&plan);
         let runner = Runner::new(plan).map_err(runner_error)?;
         drop(steps);
-        let runner = watch(runner, &options.watch)?.target_is(target).stop_without_success();
-        // The server is the same for all shards.
-        let reads = runner.prepared().plan().shard.index() == 0;
-        let servers = options.servers.iter().filter(|_| reads).cloned().collect();
-        let mut runner = runner.watch_servers(servers);
+        let mut runner = watch(runner, options)?.target_is(target).stop_without_success();
         self.warn_about_fd_limit(runner.prepared().plan());
         for (file, trace) in runner.prepared().plan().traffic_files() {
             let screen = traffic_screen(trace.summary());
@@ -374,9 +370,9 @@ impl Session {
 }
 
 /// Has the processes watched that flags name. A page that cannot be read is found before the load.
-fn watch(runner: Runner, watched: &[Watch]) -> Result<Runner, UsageError> {
+fn watch(runner: Runner, options: &RunOptions) -> Result<Runner, UsageError> {
     let (mut processes, mut pages) = (Vec::new(), Vec::new());
-    for watch in watched.iter().cloned() {
+    for watch in options.watch.iter().cloned() {
         match watch {
             Watch::Process(process) => processes.push(process),
             Watch::Page(page) => pages.push(page),
@@ -386,7 +382,10 @@ fn watch(runner: Runner, watched: &[Watch]) -> Result<Runner, UsageError> {
         let read = page.check();
         read.map_err(|error| UsageError(format!("--watch {}: {error}", page.name)))?;
     }
-    Ok(runner.watch(processes).watch_pages(pages))
+    // The servers are the same for all shards.
+    let reads = runner.prepared().plan().shard.index() == 0;
+    let servers = options.servers.iter().filter(|_| reads).cloned().collect();
+    Ok(runner.watch(processes).watch_pages(pages, servers))
 }
 
 /// The process of this host that listens at the address of the run's only target.

@@ -10,7 +10,7 @@ use plimsoll_engine::{
 use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample, Stripe};
 use plimsoll_metrics::{
     Counters, Distribution, GroupStats, Interruption, Limit, Metric, MetricsError, RunEnd,
-    RunMetadata, RunSummary, ShardState, Snapshot, TimeRecord,
+    RunMetadata, RunSummary, ServerTrack, ShardState, Snapshot, TimeRecord,
 };
 use plimsoll_plan::Plan;
 use plimsoll_run_files::{ShardSign, ShardStatus};
@@ -90,17 +90,10 @@ impl Runner {
         self
     }
 
-    /// The same for processes elsewhere, by their pages of metrics.
+    /// The same for processes elsewhere, by their pages of metrics; and reads those of servers.
     #[must_use]
-    pub fn watch_pages(mut self, pages: Vec<WatchedPage>) -> Self {
-        self.run.watch_pages(pages);
-        self
-    }
-
-    /// Reads the metrics of servers.
-    #[must_use]
-    pub fn watch_servers(mut self, servers: Vec<WatchedPage>) -> Self {
-        self.run.watch_servers(servers);
+    pub fn watch_pages(mut self, pages: Vec<WatchedPage>, servers: Vec<WatchedPage>) -> Self {
+        self.run.watch_pages(pages, servers);
         self
     }
 
@@ -477,7 +470,7 @@ impl Finished {
         metadata.run.stopped.clone_from(&self.result.stopped);
         metadata.notes.extend(self.result.spent.clone());
         metadata.notes.extend(secrets::for_addresses(&metadata.targets));
-        metadata.notes.extend(secrets::for_servers(&self.result.servers));
+        metadata.notes.extend(self.result.servers.iter().filter_map(ServerTrack::note));
         let (causes, secrets) = (&self.result.causes, &self.secrets);
         metadata.notes.extend(secrets::for_redirects(causes, secrets));
         metadata.failures = secrets::failures(causes, &metadata.targets, secrets);

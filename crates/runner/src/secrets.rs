@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use plimsoll_engine::{Cause, FOLLOWED_REDIRECTS, ProbeFinding, ProbeReport, REFUSED_USAGE};
 use plimsoll_measure::TargetId;
-use plimsoll_metrics::{FailureKind, ServerTrack, TargetInfo};
+use plimsoll_metrics::{FailureKind, TargetInfo};
 use plimsoll_plan::{
     HeaderValue, Plan, REDACTED, Secret, is_shown_header, names_credential, secrets_of_query,
 };
@@ -361,16 +361,6 @@ pub(crate) fn for_addresses(targets: &[TargetInfo]) -> Vec<String> {
             let silent = target.addresses.values().filter(|connections| **connections == 0).count();
             let gone = if silent > 0 { "; those with none did not answer" } else { "" };
             format!("{name} has {count} addresses, connections: {list}{gone}")
-        })
-        .collect()
-}
-
-/// Servers whose metrics could not be read.
-pub(crate) fn for_servers(servers: &[ServerTrack]) -> Vec<String> {
-    let unread = servers.iter().filter_map(|server| Some((&server.name, server.error.as_ref()?)));
-    unread
-        .map(|(name, error)| {
-            format!("--server-metrics {name}: {error}; check that the server publishes metrics there (llama.cpp: --metrics, SGLang: --enable-metrics)")
         })
         .collect()
 }

@@ -65,6 +65,9 @@ class RunFlags(TypedDict, total=False):
     pin_workers: Any
     policy_decision: Any
     prefix_pool: Any
+    prefix_share: str | float | Path
+    prefix_tokens: str | float | Path
+    prefixes: str | float | Path
     price: str | float | Path
     probe: bool
     processes: str | float | Path
@@ -84,6 +87,7 @@ class RunFlags(TypedDict, total=False):
     seed: str | float | Path
     serve_metrics: str | float | Path
     serve_metrics_linger: str | float | Path
+    server_metrics: Mapping[str, Any] | Sequence[Any]
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
     skip_broken: bool
@@ -154,6 +158,7 @@ class HttpFlags(TypedDict, total=False):
     seed: str | float | Path
     serve_metrics: str | float | Path
     serve_metrics_linger: str | float | Path
+    server_metrics: Mapping[str, Any] | Sequence[Any]
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
     start_at: str | float | Path
@@ -196,6 +201,9 @@ class LlmFlags(TypedDict, total=False):
     on_loss: str | float | Path
     osl: str | float | Path
     osl_stddev: str | float | Path
+    prefix_share: str | float | Path
+    prefix_tokens: str | float | Path
+    prefixes: str | float | Path
     price: str | float | Path
     print_profile: bool
     probe: bool
@@ -210,6 +218,7 @@ class LlmFlags(TypedDict, total=False):
     seed: str | float | Path
     serve_metrics: str | float | Path
     serve_metrics_linger: str | float | Path
+    server_metrics: Mapping[str, Any] | Sequence[Any]
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
     skip_broken: bool
@@ -259,6 +268,9 @@ class VersusFlags(TypedDict, total=False):
     model: str | float | Path
     name: str | float | Path
     on_loss: str | float | Path
+    prefix_share: str | float | Path
+    prefix_tokens: str | float | Path
+    prefixes: str | float | Path
     price: str | float | Path
     probe: bool
     processes: str | float | Path
@@ -274,6 +286,7 @@ class VersusFlags(TypedDict, total=False):
     seed: str | float | Path
     serve_metrics: str | float | Path
     serve_metrics_linger: str | float | Path
+    server_metrics: Mapping[str, Any] | Sequence[Any]
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
     stages: str | Sequence[str]
@@ -313,6 +326,9 @@ class KneeFlags(TypedDict, total=False):
     model: str | float | Path
     name: str | float | Path
     precision: str | float | Path
+    prefix_share: str | float | Path
+    prefix_tokens: str | float | Path
+    prefixes: str | float | Path
     price: str | float | Path
     protocol: str | float | Path
     proxy: str | float | Path

@@ -71,15 +71,10 @@ impl Run {
         self.watched = processes;
     }
 
-    /// Reads these pages of metrics during the load: the usage of their processes is evidence for
-    /// the bottleneck.
-    pub fn watch_pages(&mut self, pages: Vec<WatchedPage>) {
-        self.pages = pages;
-    }
-
-    /// Reads the metrics of these servers during the load.
-    pub fn watch_servers(&mut self, servers: Vec<WatchedPage>) {
-        self.servers = servers;
+    /// Reads these pages of metrics during the load: the usage of the processes of `pages`, as
+    /// evidence for the bottleneck, and the figures of servers.
+    pub fn watch_pages(&mut self, pages: Vec<WatchedPage>, servers: Vec<WatchedPage>) {
+        (self.pages, self.servers) = (pages, servers);
     }
 
     /// Says which process listens at the target's address. Its usage is evidence for the

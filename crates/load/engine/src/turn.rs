@@ -61,6 +61,8 @@ pub(crate) struct OpenTurn {
     detail: Option<String>,
     /// Wait time that the response requests.
     retry_after: Option<Nanos>,
+    /// Bytes of a shared prefix that was sent before, and of the whole text.
+    repeated: Option<[u64; 2]>,
     /// Headers that the profile records.
     headers: Vec<RecordedHeader>,
     /// Parts of the target's time, where the response names any.
@@ -123,6 +125,7 @@ impl OpenTurn {
             headers: Vec::new(),
             parts: None,
             retry_after: None,
+            repeated: None,
             resends: None,
         }
     }
@@ -209,8 +212,8 @@ impl OpenTurn {
         slot: Option<&InFlightPermit>,
     ) -> Result<(EncodedTurn<'w>, Moment), Failure> {
         let encoded = encode(worker, self.sample(), conversation);
+        self.repeated = conversation.note_sent();
         conversation.release_text();
-        self.measurement.sample.repeated_tokens = conversation.note_sent();
         let dispatched = worker.clock.now();
         self.dispatched(dispatched, slot);
         Ok((encoded?, dispatched))
@@ -411,14 +414,7 @@ impl OpenTurn {
             route.decisions.classify(self.scan.as_ref(), outcome, sample.status);
         if let Some(decoder) = &mut self.decoder {
             decoder.check_usage(sample.bytes_out, self.asked_output);
-            sample.usage = decoder.usage();
-            if let Some(spending) = &self.worker.run.spending {
-                spending.add(&sample.usage, decoder.reported_total(), sample.bytes_out);
-            }
-            if let Some(refused) = decoder.refused_usage() {
-                sample.usage_refused = true;
-                self.worker.stats().note_refused_usage(sample, refused);
-            }
+            note_usage(&self.worker, sample, decoder, self.repeated);
             decoder.text().clone_into(&mut reply);
             tool_calls.extend_from_slice(decoder.tool_calls());
             answer = decoder.take_plain_answer();
@@ -498,6 +494,21 @@ struct FailedAttempt {
 impl From<Failure> for FailedAttempt {
     fn from(failure: Failure) -> Self {
         Self { failure, unseen_after: None, connection_ended: false }
+    }
+}
+
+/// Notes the tokens of a turn. `repeated`: bytes of a prefix that was sent before, and of all text.
+fn note_usage(worker: &Worker, sample: &mut Sample, decoder: &Decoder, repeated: Option<[u64; 2]>) {
+    sample.usage = decoder.usage();
+    let tokens = u64::from(sample.usage.prompt.count);
+    let repeated = repeated.map_or(0, |[part, whole]| tokens * part / whole.max(1));
+    sample.repeated_tokens = u32::try_from(repeated).unwrap_or(u32::MAX);
+    if let Some(spending) = &worker.run.spending {
+        spending.add(&sample.usage, decoder.reported_total(), sample.bytes_out);
+    }
+    if let Some(refused) = decoder.refused_usage() {
+        sample.usage_refused = true;
+        worker.stats().note_refused_usage(sample, refused);
     }
 }
 

@@ -57,7 +57,7 @@ pub struct ServerFigure {
     pub key: &'static str,
     /// Title in tables and charts.
     pub title: &'static str,
-    /// `number`, `share` or `time` (milliseconds).
+    /// `number`, `count`, `share` or `time` (milliseconds).
     pub format: &'static str,
     /// Its chart over time, if any.
     pub chart: &'static str,
@@ -124,6 +124,14 @@ fn increase(within: &[(Moment, ServerValues)], name: &str) -> Option<f64> {
 }
 
 impl ServerTrack {
+    /// A note where no page could be read.
+    pub fn note(&self) -> Option<String> {
+        let (name, error) = (&self.name, self.error.as_ref()?);
+        Some(format!(
+            "--server-metrics {name}: {error}; enable metrics at the server, or correct the URL"
+        ))
+    }
+
     /// The figures of a time span of the run, in seconds of its clock. Counters count from the last
     /// reading before it, which is up to a second old.
     pub(crate) fn figures(&self, from_s: f64, to_s: f64) -> BTreeMap<String, f64> {

@@ -318,17 +318,28 @@ impl Conversation {
         })
     }
 
-    /// Counts the current request as sent. Returns the tokens of its shared prefix, if an earlier
-    /// request of this process sent the same prefix to the same target, or 0.
-    pub fn note_sent(&self) -> u32 {
+    /// Counts the current request as sent. Call it before [`Self::release_text`]. If an earlier
+    /// request of this process sent the same shared prefix to the same target, returns the bytes of
+    /// the prefix and of the whole text.
+    pub fn note_sent(&self) -> Option<[u64; 2]> {
+        let whole = match &self.request {
+            CurrentRequest::Chat { system, messages } => {
+                let texts = system.iter().chain(messages.iter().map(|message| &message.text));
+                texts.map(Text::len).sum()
+            }
+            CurrentRequest::Embed(text) => text.len(),
+            _ => 0,
+        };
         let is_chat = self.task_part().is_none_or(|part| part == TaskPart::Chat);
-        let has_prefix = is_chat && self.spec().has_preamble(self.turn) && !self.is_recorded();
-        let prefix = self.spec().prefix(self.seed).filter(|_| has_prefix);
-        let Some((number, tokens)) = prefix else { return 0 };
+        // A message over a WebSocket has no earlier text.
+        let has_prefix = self.turn == 0 || !matches!(self.spec().kind, RequestKind::Message);
+        let has_prefix = has_prefix && is_chat && whole > 0 && !self.is_recorded();
+        let (number, tokens) = self.spec().prefix(self.seed).filter(|_| has_prefix)?;
         let (key, sent) = ((self.scenario, self.target, number), &self.workload.sent_prefixes);
         let is_known = sent.read().unwrap_or_else(PoisonError::into_inner).contains(&key);
         let is_new = !is_known && sent.write().unwrap_or_else(PoisonError::into_inner).insert(key);
-        if is_new { 0 } else { tokens }
+        let [part, whole] = [tokens as usize * WORD_BYTES, whole].map(|bytes| bytes as u64);
+        (!is_new).then_some([part.min(whole), whole])
     }
 
     /// Frees the text of the last turn, if it can be restored. Call it after encoding the request,

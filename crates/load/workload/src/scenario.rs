@@ -156,16 +156,6 @@ impl Scenario {
         has_one.then_some((choice, pool.approx_tokens))
     }
 
-    /// Whether a turn of a conversation has the text before its first prompt.
-    pub(crate) fn has_preamble(&self, turn: u16) -> bool {
-        match &self.kind {
-            RequestKind::Chat | RequestKind::Embed => true,
-            RequestKind::Message => turn == 0,
-            RequestKind::Http(request) => request.has_prompt(),
-            RequestKind::Rpc(_) => false,
-        }
-    }
-
     /// The system prompt, the same in every conversation.
     pub(crate) fn system(&self) -> Option<PromptPart<'_>> {
         Some(self.system.as_ref()?.part(0, self.seed.rng("system", 0)))

@@ -7,8 +7,6 @@ use std::str::FromStr;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{TargetUrl, UrlFault};
 
-use super::page_watch::FromPage;
-
 const FORM: &str = "write http://HOST:PORT/metrics, and behind it what is needed of \
                     #cpus=N&LABEL=VALUE";
 
@@ -90,6 +88,15 @@ pub(crate) struct CpuReading {
     pub(crate) cpus: Option<f64>,
     /// Periods of a quota: all, those in which it stopped the container, and for how many seconds.
     pub(crate) quota: Option<[f64; 3]>,
+}
+
+/// What is read from a page at one moment.
+pub(crate) trait FromPage: Clone + Send + Sized + 'static {
+    /// Reads a page.
+    ///
+    /// # Errors
+    /// What it lacks, in words.
+    fn read(page: &MetricsPage, text: &str) -> Result<Self, String>;
 }
 
 impl FromPage for CpuReading {

@@ -11,7 +11,7 @@ use plimsoll_plan::Scheme;
 use plimsoll_transport::{Endpoint, SingleClient, SingleRequest};
 use tokio::runtime::{Builder, Runtime};
 
-use super::metrics_page::{CpuMetric, CpuReading, MetricsPage};
+use super::metrics_page::{CpuMetric, CpuReading, FromPage, MetricsPage};
 use super::server_page::ServerReading;
 
 /// Time between two readings of a page.
@@ -22,15 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOST_BYTES: usize = 32 << 20;
 /// Readings must cover this share of a stage.
 const COVERED: f64 = 0.5;
-
-/// What is read from a page at one moment.
-pub(crate) trait FromPage: Clone + Send + Sized + 'static {
-    /// Reads a page.
-    ///
-    /// # Errors
-    /// What it lacks, in words.
-    fn read(page: &MetricsPage, text: &str) -> Result<Self, String>;
-}
 
 /// A process on another host, or a server, that is watched through a page of metrics.
 #[derive(Clone, Debug, PartialEq)]

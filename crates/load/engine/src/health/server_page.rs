@@ -1,10 +1,9 @@
-//! The page of metrics of a server: its queue, caches and tokens, by the table `server_metrics.tsv`.
+//! The page of metrics of a server: its queue, caches and tokens, by `server_metrics.tsv`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::metrics_page::{MetricsPage, Sample};
-use super::page_watch::FromPage;
+use super::metrics_page::{FromPage, MetricsPage, Sample};
 
 /// The server of rows that match any metric with this end.
 const OTHER: &str = "other";
@@ -24,7 +23,10 @@ struct Row {
     metric: String,
     labels: Vec<(String, String)>,
     quantity: &'static str,
-    unit: &'static str,
+    /// Of several series, the highest counts.
+    is_ratio: bool,
+    /// To milliseconds, for times.
+    scale: f64,
 }
 
 impl Row {
@@ -35,25 +37,22 @@ impl Row {
         let labels =
             labels.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
         let (metric, labels) = (metric.replace(':', "_"), labels.into_iter().collect());
-        Self { server, metric, labels, quantity, unit }
+        let scale = match unit {
+            "s" => 1e3,
+            "us" => 1e-3,
+            _ => 1.0,
+        };
+        Self { server, metric, labels, quantity, is_ratio: unit == "ratio", scale }
     }
 
     fn has_name(&self, name: &str) -> bool {
         if self.server == OTHER { name.ends_with(&self.metric) } else { name == self.metric }
     }
 
-    /// A value with the one of another series. Times are in milliseconds.
-    fn add(&self, known: Option<&f64>, value: f64) -> f64 {
-        let value = match self.unit {
-            "s" => value * 1e3,
-            "us" => value / 1e3,
-            _ => value,
-        };
-        match known {
-            Some(known) if self.unit == "ratio" => known.max(value),
-            Some(known) => known + value,
-            None => value,
-        }
+    /// Adds the value of a series to those of others.
+    fn add(&self, known: &mut f64, value: f64) {
+        let value = value * self.scale;
+        *known = if self.is_ratio { known.max(value) } else { *known + value };
     }
 }
 
@@ -78,8 +77,7 @@ impl FromPage for ServerReading {
             }
             let rows = last.1.iter().filter(|_| last.0 == sample.name);
             for (index, row) in rows.filter(|(_, row)| sample.has(&row.labels)) {
-                let key = (*index, sample.name);
-                found.insert(key, row.add(found.get(&key), sample.value));
+                row.add(found.entry((*index, sample.name)).or_default(), sample.value);
             }
         }
         let first = found.keys().next().map(|(index, _)| ROWS[*index].server);

@@ -71,7 +71,7 @@ counters! {
     output_tokens_reported(Tokens): "Output tokens of completed requests, as the target reported them.";
     output_tokens_estimated(Tokens): "Output tokens of completed requests, counted as content events where the target reported none.";
     cached_tokens(Tokens): "Reported input tokens that were read from the target's prompt cache.";
-    repeated_tokens(Tokens): "Input tokens of shared prefixes (`prefix_pool`) that an earlier request, of the warm-up too, had sent to the same target; by their planned length, of completed requests.";
+    repeated_tokens(Tokens): "Input tokens of shared prefixes (`prefix_pool`) that an earlier request, of the warm-up too, had sent to the same target: the share of the prefix in the text of a completed request, times its input tokens. Each process counts for itself.";
     reasoning_tokens(Tokens): "Reported output tokens that were spent on reasoning.";
     content_events(Events): "Content-bearing stream events received.";
     events_together(Events): "Part of `content_events`: received in the same read as the previous event. `itl` excludes the gap between the two.";

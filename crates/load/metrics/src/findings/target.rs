@@ -237,32 +237,26 @@ fn changes(summary: &RunSummary) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// Servers that queued or preempted requests or filled their KV cache, each in its worst stage.
+/// Servers that queued or preempted requests or filled their KV cache, each in the last such stage.
 fn saturated(summary: &RunSummary) -> Vec<Finding> {
-    let mut worst: BTreeMap<&str, &ServerLoad> = BTreeMap::new();
-    for server in summary.servers.iter().filter(|server| !saturation(server).is_empty()) {
-        let waiting = |server: &ServerLoad| server.figure("requests_waiting").unwrap_or_default();
-        let known = worst.entry(&server.name).or_insert(server);
-        if waiting(server) > waiting(known) {
-            *known = server;
-        }
-    }
-    let found = worst.values().map(|server| {
+    let found = summary.servers.iter().map(|server| (server, saturation(server).join(", ")));
+    let found = found.filter(|(_, evidence)| !evidence.is_empty());
+    let found = found.map(|(server, evidence)| {
         let finding = Finding::new(214).with("server", &server.name).with("stage", &server.stage);
-        finding.with("evidence", saturation(server).join(", "))
+        (&server.name, finding.with("evidence", evidence))
     });
-    found.collect()
+    found.collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 /// What shows that a server was saturated, by its own metrics.
 fn saturation(server: &ServerLoad) -> Vec<String> {
     let above = |key, least| server.figure(key).filter(|value| *value >= least);
-    let most = server.figure("requests_waiting_max").map(digits).unwrap_or_default();
+    let most = server.figure("requests_waiting_max").unwrap_or_default();
     let waiting = above("requests_waiting", QUEUED)
-        .map(|mean| format!("{} requests waiting on average (at most {most})", digits(mean)));
+        .map(|mean| format!("{} requests waiting on average (at most {most:.0})", digits(mean)));
     let full = above("kv_cache_used_max", CACHE_FULL)
         .map(|used| format!("KV cache up to {} full", percent(used)));
-    let preempted = above("preemptions", 1.0).map(|n| format!("{} requests preempted", digits(n)));
+    let preempted = above("preemptions", 1.0).map(|n| format!("{n:.0} requests preempted"));
     [waiting, full, preempted].into_iter().flatten().collect()
 }
 

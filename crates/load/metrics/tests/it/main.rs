@@ -12,6 +12,7 @@ mod rates;
 mod recording;
 mod reference;
 mod rules;
+mod server_metrics;
 mod server_report;
 mod server_timing;
 mod summary;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, RATES, side_word};
-use plimsoll_metrics::{Metric, QUANTILES, samples_needed};
+use plimsoll_metrics::{Metric, QUANTILES, ServerFigure, samples_needed};
 
 const HEAD: &str = "# Metrics
 
@@ -143,6 +143,25 @@ and `_ci_high_ms`, for {intervals}.
 |---|---|
 ";
 
+const SERVERS: &str = "
+## Figures of servers
+
+By their own metrics (`--server-metrics NAME=URL`), in `servers` of `summary.json` for each measured stage and in
+`timeline.json` for each interval. Gauges are read once a second; counters count from the last reading before the stage.
+
+| key | definition |
+|---|---|
+";
+
+const NAMES: &str = "
+Known metrics. A colon in a name equals an underscore. Series of a metric are added; of a ratio, the highest counts. If
+a page has several metrics of a quantity, the first row counts. Rows of `other` match any name with this end, on pages
+without a known server.
+
+| server | metric | quantity | kind | unit | source |
+|---|---|---|---|---|---|
+";
+
 #[test]
 fn the_reference_page_equals_the_catalog() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/metrics.md");
@@ -171,6 +190,20 @@ fn metrics_page() -> String {
     page.push_str(ERRORS);
     for class in ErrorClass::ALL {
         row(&mut page, &[&code(class.name()), side_word(class.side())]);
+    }
+    page.push_str(SERVERS);
+    for figure in ServerFigure::all() {
+        row(&mut page, &[&code(figure.key), &format!("{}.", figure.definition)]);
+    }
+    page.push_str(NAMES);
+    let table = include_str!("../../../engine/src/health/server_metrics.tsv");
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let columns: [&str; 7] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let [server, name, labels, quantity, kind, unit, source] = columns;
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        let pattern = if server == "other" { "*" } else { "" };
+        let name = code(&format!("{pattern}{name}{labels}"));
+        row(&mut page, &[server, &name, quantity, kind, unit, source]);
     }
     let names: Vec<_> = Metric::ALL
         .into_iter()

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use plimsoll_metrics::time_facts::{Backlog, Change, FailureSpan, Outage, Silence};
 use plimsoll_metrics::{
     Counters, DisturbedWindow, FailureKind, Group, HostLoad, InstrumentHealth, Interruption, Level,
-    LoadModel, ProcessLoad, RunEnd, RunSummary, ShardPart, ShardState, StageInfo, StageResources,
-    StreamDiagnosis, StreamWord, TargetInfo, TokenFigures, ValueSummary,
+    LoadModel, ProcessLoad, RunEnd, RunSummary, ServerLoad, ShardPart, ShardState, StageInfo,
+    StageResources, StreamDiagnosis, StreamWord, TargetInfo, TokenFigures, ValueSummary,
 };
 
 /// A change of a sound run.
@@ -53,6 +53,13 @@ fn groups(run: &mut RunSummary, change: impl Fn(&mut Group)) {
     let others =
         results.by_stage.iter_mut().chain(&mut results.by_target).chain(&mut results.cells);
     others.chain([&mut results.total]).for_each(change);
+}
+
+/// Adds the figures of a server.
+fn server(run: &mut RunSummary, figures: &[(&str, f64)]) {
+    let figures = figures.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect();
+    let (name, stage) = ("vllm".to_owned(), "@100:10s".to_owned());
+    run.servers.push(ServerLoad { name, stage, figures, ..ServerLoad::default() });
 }
 
 /// Less, but not below zero, where two situations take from one count.
@@ -592,6 +599,18 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
     ("a wrong decision", |run| decisions(run, 100, 99), &[213]),
     ("most decisions wrong", |run| decisions(run, 100, 0), &[213]),
     ("every decision right", |run| decisions(run, 100, 100), &[]),
+    ("a server with a queue", |run| server(run, &[("requests_waiting", 1.0)]), &[214]),
+    ("a server with a full cache", |run| server(run, &[("kv_cache_used_max", 0.96)]), &[214]),
+    ("a server that preempts", |run| server(run, &[("preemptions", 1.0)]), &[214]),
+    (
+        "a server below its limits",
+        |run| {
+            let most = ("requests_waiting_max", 9.0);
+            let cache = ("kv_cache_used_max", 0.94);
+            server(run, &[("requests_waiting", 0.9), most, cache, ("preemptions", 0.0)]);
+        },
+        &[],
+    ),
     // 3xx
     ("intact streams", |run| streams(run, |_| {}), &[]),
     ("1 % stalled", |run| streams(run, |s| (s.paused, s.pause_ms) = (10, Some(500.0))), &[301]),

@@ -14,6 +14,7 @@ use plimsoll_metrics::{
     DisturbedWindow, InstrumentHealth, ProcessTrack, Recorder, RunTimeline, TimeRecord, TimeSeries,
 };
 
+use crate::server_metrics;
 use crate::support::{at, metadata, recorder, run, sample};
 
 fn timeline(series: &TimeSeries) -> RunTimeline {
@@ -172,4 +173,21 @@ fn disturbed_windows_and_cpu_time_are_in_their_intervals() {
     let lag: BTreeMap<_, _> =
         built.timeline.intervals.iter().map(|i| (i.start_s as u64, i.pacing_lag_ms)).collect();
     assert!(lag[&0].is_some_and(|lag| lag.max == 0.0), "{lag:?}");
+}
+
+#[test]
+fn an_interval_has_the_figures_of_servers() {
+    let track = server_metrics::track(|second| {
+        vec![("waiting", second), ("output_tokens", second * second)]
+    });
+    let (series, health) = (series(4, 4), InstrumentHealth::default());
+    let record = TimeRecord::build(&series, &metadata(), &health, &[]).unwrap();
+    let timeline = record.with_servers(&series, &[track]).timeline;
+    let of = |key: &str| -> Vec<_> {
+        let all = timeline.intervals.iter().map(|interval| interval.servers["vllm"].get(key));
+        all.map(Option::<&f64>::copied).collect()
+    };
+    assert_eq!(of("requests_waiting"), [0.0, 1.0, 2.0, 3.0].map(Some));
+    // From 0 to 1 token, to 4 and to 9; nothing is known of the time before the first reading.
+    assert_eq!(of("output_tokens_per_s"), [None, Some(1.0), Some(3.0), Some(5.0)]);
 }

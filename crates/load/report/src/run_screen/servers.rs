@@ -1,6 +1,6 @@
 //! Servers by their own metrics, and the use of prefix caches.
 
-use plimsoll_metrics::{RunSummary, ServerFigure, ServerLoad};
+use plimsoll_metrics::{RunSummary, ServerFigure};
 
 use crate::format;
 use crate::levels::level_name;
@@ -21,8 +21,8 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     let titles = std::iter::once("").chain(shown.iter().map(|figure| figure.title));
     let mut table = Table::new(titles.collect::<Vec<_>>());
     for server in loads {
-        let stage = level_name(summary, &server.stage);
-        let name = if has_several { format!("{} {stage}", server.name) } else { name(server) };
+        let stage = if has_several { level_name(summary, &server.stage) } else { String::new() };
+        let name = format!("{} {stage}", server.name).trim_end().to_owned();
         let cells = shown.iter().map(|figure| {
             server.figure(figure.key).map(|value| figure_text(figure, value)).unwrap_or_default()
         });
@@ -32,16 +32,12 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     screen.rows("servers, by their own metrics", Rows { table, ..rows });
 }
 
-fn name(server: &ServerLoad) -> String {
-    let ServerLoad { name, server, .. } = server;
-    if server.is_empty() { name.clone() } else { format!("{name} ({server})") }
-}
-
 /// A figure of a server as reports show it.
 pub fn figure_text(figure: &ServerFigure, value: f64) -> String {
     match figure.format {
         "share" => format::percent(value),
         "time" => format::time(value),
+        "count" => format!("{value:.0}"),
         _ => format::digits(value),
     }
 }
@@ -53,16 +49,12 @@ pub(super) fn prefix_cache(summary: &RunSummary) -> Option<String> {
     let cached = total.rates.cached_share.filter(|share| *share > 0.0);
     let cached = cached.map_or_else(|| "none".to_owned(), format::percent);
     let mut parts = vec![format!("cached by usage: {cached}")];
-    let mut names: Vec<_> = summary.servers.iter().map(|server| &server.name).collect();
-    names.dedup();
-    for name in names {
-        let own = summary.servers.iter().filter(|server| server.name == *name);
-        let shares: Vec<_> = own.filter_map(|server| server.figure("prefix_hit_share")).collect();
-        let Some(low) = shares.iter().copied().reduce(f64::min) else { continue };
-        let high = shares.iter().copied().fold(low, f64::max);
-        let ends = [low, high].map(format::percent);
-        let text = if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" to ") };
-        parts.push(format!("by {name}: {text}"));
+    let last = summary.servers.last().map(|server| &server.stage);
+    let several = summary.servers.iter().any(|server| Some(&server.stage) != last);
+    for server in summary.servers.iter().filter(|server| Some(&server.stage) == last) {
+        let stage = if several { format!(" in {}", server.stage) } else { String::new() };
+        let share = server.figure("prefix_hit_share").map(format::percent);
+        parts.extend(share.map(|share| format!("by {}{stage}: {share}", server.name)));
     }
     let repeated = format::percent(repeated);
     Some(format!(

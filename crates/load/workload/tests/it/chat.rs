@@ -1,13 +1,13 @@
 //! Dialogues.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use plimsoll_measure::{IdSeed, Nanos};
+use plimsoll_measure::{ConversationKey, IdSeed, Nanos};
 use plimsoll_protocol::{Dialect, RequestContent, Role, ToolCall};
 use plimsoll_workload::{CacheMode, Content, DurationSpec, PrefixPool, ScenarioSpec, SystemPrompt};
 
 use crate::support::{
-    chat, common, conversation, conversations, last_text, scenario, sized, tokens,
+    chat, common, conversation, conversations, last_text, scenario, sized, tokens, workload,
 };
 
 fn scripted(lines: &[&str]) -> ScenarioSpec {
@@ -166,6 +166,31 @@ fn prefixes_come_first_and_are_shared() {
     for pair in prefixes.windows(2) {
         assert!((24..80).contains(&common(&pair[0], &pair[1])));
     }
+}
+
+#[test]
+fn a_share_of_the_conversations_begins_with_a_prefix_that_repeats() {
+    let prefix_pool = Some(PrefixPool { share: 0.6, count: 20, approx_tokens: 300 });
+    let spec = ScenarioSpec { prefix_pool, turns: 2, content: sized(100), ..scenario() };
+    let workload = workload(std::slice::from_ref(&spec));
+    let again = conversations(&spec, 2_000);
+    let (mut with, mut seen) = (0, BTreeSet::new());
+    for (seq, other) in again.iter().enumerate() {
+        let mut talk = workload.conversation(ConversationKey::arrival(seq as u64), None);
+        let text = last_text(&talk);
+        assert_eq!(text, last_text(other), "the seed determines the prefix");
+        let is_long = text.split(' ').count() == 400;
+        assert!(is_long || text.split(' ').count() == 100, "the prefix is additional");
+        with += u32::from(is_long);
+        // A word and its space are four bytes; the last word has no space.
+        let is_known = is_long && !seen.insert(text[..1_200].to_owned());
+        assert_eq!(talk.note_sent(), is_known.then_some([1_200, 1_599]));
+        talk.advance(Some("1"));
+        let later = is_long.then_some([1_200, 1_599 + 1 + 399]);
+        assert_eq!(talk.note_sent(), later, "the second turn repeats the first");
+    }
+    // 1,200; four standard deviations are 88.
+    assert!(with.abs_diff(1_200) < 88 && seen.len() == 20, "{with} {}", seen.len());
 }
 
 #[test]

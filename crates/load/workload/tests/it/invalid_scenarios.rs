@@ -49,6 +49,13 @@ fn every_fault_is_reported_with_its_key_and_fix() {
             "`system.approx_tokens`: 0 tokens",
         ),
         (
+            ScenarioSpec {
+                prefix_pool: Some(PrefixPool { share: 60.0, count: 1, approx_tokens: 5 }),
+                ..ok()
+            },
+            "`prefix_pool.share`: invalid share 60: write a number from 0 to 1",
+        ),
+        (
             ScenarioSpec { prefix_pool: pool(0, 5), ..ok() },
             "`prefix_pool.count`: the pool is empty",
         ),
