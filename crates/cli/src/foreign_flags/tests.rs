@@ -14,7 +14,8 @@ fn reading(words: &[&str]) -> Reading {
 
 #[test]
 fn bounds_of_vllm_are_one_value() {
-    let Reading::Ours(words, _) = reading(&["llm", "h:1", "--goodput", "ttft:500", "tpot:50", "h:2"])
+    let Reading::Ours(words, _) =
+        reading(&["llm", "h:1", "--goodput", "ttft:500", "tpot:50", "h:2"])
     else {
         panic!("refused")
     };

@@ -24,7 +24,7 @@ use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
 use crate::route::model_of;
 use crate::sink::RowBatcher;
-use crate::target_watch::{HOPELESS, patience};
+use crate::target_watch::first_byte_within;
 use crate::timer::Timer;
 use crate::turn::OpenTurn;
 use crate::websocket_channel::WebSocketChannel;
@@ -330,14 +330,13 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
     turn
 }
 
-/// Awaits a request, but no longer than [`SILENT`] where a target should have sent something by
-/// then.
+/// Awaits a request, but not after the time in which a target should have sent a first byte.
 async fn unless_silent<F: Future>(worker: &Worker, target: TargetId, mut work: Pin<&mut F>) {
     let heard = &worker.heard[target.index()];
-    let (before, limit) = (heard.get(), worker.clock.now() + SILENT);
-    let may_be_silent = patience(&worker.run)[target.index()] > HOPELESS;
+    let (before, now) = (heard.get(), worker.clock.now());
+    let limit = now + first_byte_within(&worker.run, SILENT);
     let done = LazyTimeout::new(&worker.clock).run(&worker.clock, limit, work.as_mut()).await;
-    if done.is_none() && (may_be_silent || heard.get() > before) {
+    if done.is_none() && heard.get() > before {
         work.await;
     }
 }

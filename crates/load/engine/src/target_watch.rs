@@ -4,35 +4,59 @@
 use plimsoll_measure::{Moment, Nanos};
 use plimsoll_metrics::Counters;
 use plimsoll_protocol::Dialect;
+use plimsoll_workload::{Content, LengthSpec};
 
 use crate::prepared::PreparedRun;
 use crate::ticker::Interval;
 
 /// Time without a success after which a run ends.
-pub(crate) const HOPELESS: Nanos = Nanos::from_secs(10);
+const HOPELESS: Nanos = Nanos::from_secs(10);
 /// Requests that must have failed by then.
 const HANDFUL: u64 = 5;
 /// First bytes of the probe that a target may take for one under load.
 const FIRST_BYTES: u64 = 3;
+/// Input tokens that a slow model reads in a second, and those of a recorded request.
+const READ_PER_S: f64 = 200.0;
+const LONG_PROMPT: f64 = 2_000.0;
 /// The default of `timeout`. A longer one is a user's word that answers take long.
 const USUAL_TIMEOUT: Nanos = Nanos::from_secs(60);
 
-/// By target, how long it may be silent with requests in flight before it counts as hanging. A
-/// server that streams sends something all the time; one that does not is silent until its answer
-/// is complete, which only the timeout limits.
+/// By target, how long it may be silent with requests in flight before it counts as hanging.
 pub(crate) fn patience(run: &PreparedRun) -> Vec<Nanos> {
-    let timeout = run.plan.limits.timeout;
-    let quick = [Dialect::Http, Dialect::OpenaiEmbeddings, Dialect::Websocket];
-    let mut scenarios = run.plan.scenarios.iter();
-    let is_silent = scenarios.any(|one| !one.stream && !quick.contains(&one.protocol));
     let first = run.first_bytes.get().map_or(&[][..], Vec::as_slice);
     let targets = 0..run.plan.targets.len();
     let by_target = targets.map(|target| match first.get(target).copied().flatten() {
-        _ if is_silent => timeout,
-        None if timeout > USUAL_TIMEOUT => timeout,
-        first => Nanos::new(first.map_or(0, |first| FIRST_BYTES * first.as_u64())).max(HOPELESS),
+        Some(first) if !is_silent(run) => {
+            Nanos::new(FIRST_BYTES * first.as_u64()).max(HOPELESS) + reading(run)
+        }
+        _ => first_byte_within(run, HOPELESS),
     });
     by_target.collect()
+}
+
+/// How long a first byte may take, if prompts are short and nothing else is known of a target.
+pub(crate) fn first_byte_within(run: &PreparedRun, usual: Nanos) -> Nanos {
+    let timeout = run.plan.limits.timeout;
+    if is_silent(run) || timeout > USUAL_TIMEOUT { timeout } else { usual + reading(run) }
+}
+
+/// Whether the target may be silent until an answer is complete, as a model that does not stream.
+fn is_silent(run: &PreparedRun) -> bool {
+    let quick = [Dialect::Http, Dialect::OpenaiEmbeddings, Dialect::Websocket];
+    run.plan.scenarios.iter().any(|one| !one.stream && !quick.contains(&one.protocol))
+}
+
+/// How long a slow model reads the longest prompt before it streams.
+fn reading(run: &PreparedRun) -> Nanos {
+    let tokens = run.plan.scenarios.iter().map(|one| match &one.content {
+        Content::Sized { approx_input_tokens: LengthSpec::Fixed(tokens) } => f64::from(*tokens),
+        Content::Sized { approx_input_tokens: LengthSpec::Drawn(drawn) } => {
+            drawn.max.map(f64::from).or(drawn.mean).unwrap_or_default()
+        }
+        Content::File { .. } => LONG_PROMPT,
+        Content::Pool { .. } | Content::Scripted { .. } => 0.0,
+    });
+    Nanos::from_secs_f64(tokens.fold(0.0, f64::max) / READ_PER_S)
 }
 
 /// By target, since when it has been silent with requests in flight, after `origin`.
