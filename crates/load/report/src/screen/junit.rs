@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn every_judgement_is_a_test_case() {
         let xml = screen().junit().unwrap();
-        assert!(xml.contains(r#"tests="5" errors="1" failures="2""#), "{xml}");
+        assert!(xml.contains(r#"tests="5" skipped="0" errors="1" failures="2""#), "{xml}");
         for (name, tag) in [
             ("error_rate &lt;1%", "<system-out>error_rate &lt;1%: measured 0%"),
             (
