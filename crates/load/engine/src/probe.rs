@@ -121,21 +121,21 @@ pub(crate) fn probe(
             let closes = kept && !run.keeps_connections(target);
             let closes = closes.then(|| (false, CLOSES.to_owned()));
             let spec = &run.plan.scenarios[scenario.index()];
-            let finding = |(fatal, message)| ProbeFinding {
+            let is_refused = spec.max_tokens_field == TokenLimit::MaxTokens
+                && matches!(&found, Some((true, message)) if message.contains(" returned 4")
+                    && message.contains(OTHER_LIMIT));
+            let limit = is_refused.then(|| (false, SENDS_OTHER_LIMIT.to_owned()));
+            let found = limit.into_iter().chain(found).chain(closes);
+            let mut found = found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),
                 scenario: spec.name.clone(),
                 message,
                 fatal,
-            };
-            let is_refused = |(fatal, message): &(bool, String)| {
-                *fatal && message.contains(" returned 4") && message.contains(OTHER_LIMIT)
-            };
-            if spec.max_tokens_field == TokenLimit::MaxTokens
-                && found.as_ref().is_some_and(is_refused)
-            {
-                report.other_limit = Some(finding((false, SENDS_OTHER_LIMIT.to_owned())));
+            });
+            if is_refused {
+                report.other_limit = found.next();
             }
-            report.findings.extend(found.into_iter().chain(closes).map(finding));
+            report.findings.extend(found);
         }
         // The first probe counts.
         let [firsts, answers] = [0, 1].map(|at| times.iter().map(|times| times[at]).collect());
@@ -210,9 +210,8 @@ async fn try_route(
         // How long a target without a sign of life takes is unknown.
         let is_known = turn.sample().status > 0;
         let timeline = &turn.sample().timeline;
-        let took = |until| answer_time(timeline, until).filter(|_| is_known);
-        *first = took(timeline.first_byte).max(*first);
-        *whole = took(timeline.finished).max(*whole);
+        *first = answer_time(timeline, timeline.first_byte).filter(|_| is_known).max(*first);
+        *whole = answer_time(timeline, timeline.finished).filter(|_| is_known).max(*whole);
         match turn.sample().outcome {
             Outcome::Failed(class) if breaks_off(class) => {
                 let (fatal, message) = diagnose(route, &turn)?;

@@ -52,12 +52,10 @@ pub(super) fn find(medians: &[(f64, f64)], length: f64) -> Option<Step> {
     let separate =
         if jump > 0.0 { low_first * (1.0 - low_second) } else { (1.0 - low_first) * low_second };
     let drift = drift(first).abs().max(drift(second).abs());
-    let near = |part: &[f64], median: f64| {
-        part.iter().filter(|value| (*value - median).abs() <= CLEAR.1 * jump.abs()).count() as f64
-    };
-    let is_clear = [(first, before), (second, after)]
-        .iter()
-        .all(|(part, median)| near(part, *median) >= CLEAR.0 * part.len() as f64);
+    let is_clear = [(first, before), (second, after)].iter().all(|(part, median)| {
+        let near = part.iter().filter(|value| (*value - median).abs() <= CLEAR.1 * jump.abs());
+        near.count() as f64 >= CLEAR.0 * part.len() as f64
+    });
     let is_step = z(&ranks, index, is_clear) > LEAST_Z
         && jump.abs() >= LEAST_FACTOR.ln()
         && separate >= SEPARATE

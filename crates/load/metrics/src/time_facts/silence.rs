@@ -3,7 +3,7 @@
 use super::change::median;
 use super::{DISTURBED, Silence};
 use crate::catalog::Metric;
-use crate::timeline::{RunTimeline, TimelineInterval, median_ms};
+use crate::timeline::{RunTimeline, median_ms};
 
 /// Parts of a second in which ended requests are counted.
 pub(crate) const TENTHS: usize = 10;
@@ -54,16 +54,16 @@ pub(super) fn longest(
         .collect();
     // Those in flight are counted at the ends of intervals. A silence without such an end is judged
     // by those around it.
-    let ends_within = |interval: &&&TimelineInterval| {
-        let end = interval.start_s + interval.length_s;
-        end > start_s + 0.1 && end < start_s + length_s
-    };
-    let waiting = |interval: &&TimelineInterval| interval.in_flight.get(index).copied();
-    let within = overlapping.iter().filter(ends_within).filter_map(waiting).min();
-    let in_flight = within.or_else(|| overlapping.iter().filter_map(waiting).min())?;
+    let waiting = overlapping.iter().filter_map(|interval| {
+        Some((interval.start_s + interval.length_s, *interval.in_flight.get(index)?))
+    });
+    let within =
+        waiting.clone().filter(|(end, _)| *end > start_s + 0.1 && *end < start_s + length_s);
+    let within = within.map(|(_, waiting)| waiting).min();
+    let in_flight = within.or_else(|| waiting.map(|(_, waiting)| waiting).min())?;
     let response = response_ms(timeline, target)? / 100.0;
-    let (waiting, responses) = PILED;
-    let piled = if in_flight >= waiting { responses * response } else { f64::INFINITY };
+    let (many, responses) = PILED;
+    let piled = if in_flight >= many { responses * response } else { f64::INFINITY };
     let least = (TIMES * usual_tenths(&runs, all, ended.len()))
         .min(piled)
         .max(by_chance(&runs, length))

@@ -8,9 +8,8 @@ use super::{Item, Part, Screen, Tone};
 const NAME: &str = "plimsoll";
 
 impl Screen {
-    /// `JUnit` XML with a test case for each judgement, each finding and the verdict. What is broken
-    /// is a failure, what could not be judged is an error, and a warning is the output of a test
-    /// case that passes.
+    /// `JUnit` XML with a test case for each judgement, finding and the verdict: broken is a
+    /// failure, undecided an error, and a warning the output of a test case that passes.
     ///
     /// # Errors
     /// None that a screen causes.
