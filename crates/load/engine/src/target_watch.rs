@@ -4,7 +4,7 @@
 use plimsoll_measure::{Moment, Nanos};
 use plimsoll_metrics::Counters;
 use plimsoll_protocol::Dialect;
-use plimsoll_workload::{Content, LengthSpec};
+use plimsoll_workload::{Content, LengthSpec, ScenarioSpec};
 
 use crate::prepared::PreparedRun;
 use crate::ticker::Interval;
@@ -15,48 +15,55 @@ const HOPELESS: Nanos = Nanos::from_secs(10);
 const HANDFUL: u64 = 5;
 /// First bytes of the probe that a target may take for one under load.
 const FIRST_BYTES: u64 = 3;
-/// Input tokens that a slow model reads in a second, and those of a recorded request.
+/// Tokens that a slow model reads and writes in a second, and those of a recorded prompt.
 const READ_PER_S: f64 = 200.0;
+const WRITTEN_PER_S: f64 = 10.0;
 const LONG_PROMPT: f64 = 2_000.0;
-/// The default of `timeout`. A longer one is a user's word that answers take long.
-const USUAL_TIMEOUT: Nanos = Nanos::from_secs(60);
+/// The longest default of `timeout`. A longer one is a user's word that answers take long.
+const USUAL_TIMEOUT: Nanos = Nanos::from_secs(120);
 
 /// By target, how long it may be silent with requests in flight before it counts as hanging.
 pub(crate) fn patience(run: &PreparedRun) -> Vec<Nanos> {
     let first = run.first_bytes.get().map_or(&[][..], Vec::as_slice);
     let targets = 0..run.plan.targets.len();
-    let by_target = targets.map(|target| match first.get(target).copied().flatten() {
-        Some(first) if !is_silent(run) => {
-            Nanos::new(FIRST_BYTES * first.as_u64()).max(HOPELESS) + reading(run)
-        }
-        _ => first_byte_within(run, HOPELESS),
+    let by_target = targets.map(|target| {
+        let first = first.get(target).copied().flatten().unwrap_or_default();
+        first_byte_within(run, Nanos::new(FIRST_BYTES * first.as_u64()).max(HOPELESS))
     });
     by_target.collect()
 }
 
-/// How long a first byte may take, if prompts are short and nothing else is known of a target.
+/// How long a first byte may take, if it usually takes so long at most.
 pub(crate) fn first_byte_within(run: &PreparedRun, usual: Nanos) -> Nanos {
     let timeout = run.plan.limits.timeout;
-    if is_silent(run) || timeout > USUAL_TIMEOUT { timeout } else { usual + reading(run) }
+    let mut scenarios = run.plan.scenarios.iter();
+    let longest = scenarios.try_fold(usual, |longest, one| Some(longest.max(slowest(one, usual)?)));
+    longest.filter(|_| timeout <= USUAL_TIMEOUT).unwrap_or(timeout)
 }
 
-/// Whether the target may be silent until an answer is complete, as a model that does not stream.
-fn is_silent(run: &PreparedRun) -> bool {
-    let quick = [Dialect::Http, Dialect::OpenaiEmbeddings, Dialect::Websocket];
-    run.plan.scenarios.iter().any(|one| !one.stream && !quick.contains(&one.protocol))
-}
-
-/// How long a slow model reads the longest prompt before it streams.
-fn reading(run: &PreparedRun) -> Nanos {
-    let tokens = run.plan.scenarios.iter().map(|one| match &one.content {
-        Content::Sized { approx_input_tokens: LengthSpec::Fixed(tokens) } => f64::from(*tokens),
-        Content::Sized { approx_input_tokens: LengthSpec::Drawn(drawn) } => {
-            drawn.max.map(f64::from).or(drawn.mean).unwrap_or_default()
-        }
+/// The same of a slow model that reads the prompt and, without streaming, writes the whole answer;
+/// `None` if an answer may have any length.
+fn slowest(one: &ScenarioSpec, usual: Nanos) -> Option<Nanos> {
+    let read = match &one.content {
+        Content::Sized { approx_input_tokens } => tokens(approx_input_tokens),
         Content::File { .. } => LONG_PROMPT,
         Content::Pool { .. } | Content::Scripted { .. } => 0.0,
-    });
-    Nanos::from_secs_f64(tokens.fold(0.0, f64::max) / READ_PER_S)
+    };
+    let written = match one.protocol {
+        Dialect::Mcp | Dialect::A2a => return None,
+        Dialect::Http | Dialect::OpenaiEmbeddings | Dialect::Websocket => 0.0,
+        _ if one.stream => 0.0,
+        _ => one.output_tokens.as_ref().map(tokens).or(one.max_tokens.map(f64::from))?,
+    };
+    let written = Nanos::from_secs_f64(written / WRITTEN_PER_S);
+    Some(usual.max(written) + Nanos::from_secs_f64(read / READ_PER_S))
+}
+
+fn tokens(length: &LengthSpec) -> f64 {
+    match length {
+        LengthSpec::Fixed(tokens) => f64::from(*tokens),
+        LengthSpec::Drawn(drawn) => drawn.max.map(f64::from).or(drawn.mean).unwrap_or_default(),
+    }
 }
 
 /// By target, since when it has been silent with requests in flight, after `origin`.
