@@ -43,6 +43,7 @@ class RunFlags(TypedDict, total=False):
     ignore: Mapping[str, Any] | Sequence[Any]
     ignore_eos: bool
     insecure: bool
+    junit: str | float | Path
     kernel_timestamps: Any
     labels: Any
     launch: str | float | Path
@@ -139,6 +140,7 @@ class HttpFlags(TypedDict, total=False):
     http2: str | float | Path
     ignore: Mapping[str, Any] | Sequence[Any]
     insecure: bool
+    junit: str | float | Path
     keepalive: bool
     launch: str | float | Path
     lost_at_most: str | float | Path
@@ -194,6 +196,7 @@ class LlmFlags(TypedDict, total=False):
     insecure: bool
     isl: str | float | Path
     isl_stddev: str | float | Path
+    junit: str | float | Path
     launch: str | float | Path
     lost_at_most: str | float | Path
     max_requests: str | float | Path
@@ -259,6 +262,7 @@ class VersusFlags(TypedDict, total=False):
     ignore: Mapping[str, Any] | Sequence[Any]
     ignore_eos: bool
     insecure: bool
+    junit: str | float | Path
     launch: str | float | Path
     lost_at_most: str | float | Path
     margin: str | float | Path

@@ -330,13 +330,13 @@ impl Search {
         let load = |level: Option<usize>| Some(self.climb.loads()[level?]);
         let half = (1.0 + self.settings.step).sqrt();
         let is_whole = self.settings.load == Load::VirtualUsers;
-        let proofs = |load: f64| {
-            let probes = self.probes.iter();
-            probes.filter(move |probe| probe.phase == Phase::Prove && same(probe.load, load))
-        };
-        let is_short = |load: &f64| proofs(*load).any(|probe| probe.seconds < STEADY_S);
-        let short = load(kept).filter(is_short);
-        let kept_only_s = short.map(|load| proofs(load).map(|probe| probe.seconds).sum());
+        let proofs = self.probes.iter().filter(|probe| {
+            probe.phase == Phase::Prove
+                && kept.is_some_and(|level| same(probe.load, self.climb.loads()[level]))
+        });
+        let lengths: Vec<f64> = proofs.map(|probe| probe.seconds).collect();
+        let is_short = lengths.iter().any(|seconds| *seconds < STEADY_S);
+        let kept_only_s = is_short.then(|| lengths.iter().sum());
         Found { kept_only_s, ..Found::new(load(kept), load(missed), half, is_whole) }
     }
 

@@ -208,14 +208,11 @@ fn keeps(
     margin: f64,
     among: usize,
 ) -> Judgement {
-    let difference = |target, reference| {
-        versus.difference(target, reference, versus.headline, Kind::Added, "p50")
-    };
-    let (own, reverse) = (difference(name, best), difference(best, name));
+    let own = versus.difference(name, best, versus.headline, Kind::Added, "p50");
+    let reverse = versus.difference(best, name, versus.headline, Kind::Added, "p50");
     let added = |among| {
         let limits = own.and_then(|found| found.limits_among(among));
-        let reverse = || reverse?.limits_among(among).map(|[low, high]| [-high, -low]);
-        limits.or_else(reverse)
+        limits.or_else(|| reverse?.limits_among(among).map(|[low, high]| [-high, -low]))
     };
     let Some(between) = added(1) else {
         let refused = own.or(reverse).and_then(|found| found.refused.clone());

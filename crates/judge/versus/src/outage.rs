@@ -16,7 +16,7 @@ const ENOUGH: usize = 10;
 const LEAST_SHARE: f64 = 0.05;
 const CHANCE: f64 = 0.001;
 
-/// Finds an outage: the target failed all turns, at least 45 % of them, or every turn from some time
+/// Finds an outage: the target failed all turns, at least 45 %, or every turn from some time
 /// to the end.
 pub(crate) fn outage(run: Run<'_>, target: usize) -> Option<Outage> {
     let mut turns: Vec<(Nanos, bool)> = run

@@ -7,6 +7,7 @@ use std::time::Duration;
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
 use plimsoll_metrics::{Counters, GroupStats, Snapshot, TimeSeries};
 use plimsoll_protocol::Dialect;
+use plimsoll_workload::{Content, LengthSpec, ScenarioSpec};
 
 use crate::control::Control;
 use crate::health::process::{Processes, WatchedProcess};
@@ -219,30 +220,60 @@ fn merged(intervals: Vec<Interval>) -> Snapshot {
 // no longer gives any good answer, so that its run ends.
 
 /// Time without a success after which a run ends.
-pub(crate) const HOPELESS: Nanos = Nanos::from_secs(10);
+const HOPELESS: Nanos = Nanos::from_secs(10);
 /// Requests that must have failed by then.
 const HANDFUL: u64 = 5;
 /// First bytes of the probe that a target may take for one under load.
 const FIRST_BYTES: u64 = 3;
-/// The default of `timeout`. A longer one is a user's word that answers take long.
-const USUAL_TIMEOUT: Nanos = Nanos::from_secs(60);
+/// Tokens that a slow model reads and writes in a second, and those of a recorded prompt.
+const READ_PER_S: f64 = 200.0;
+const WRITTEN_PER_S: f64 = 10.0;
+const LONG_PROMPT: f64 = 2_000.0;
+/// The longest default of `timeout`. A longer one is a user's word that answers take long.
+const USUAL_TIMEOUT: Nanos = Nanos::from_secs(120);
 
-/// By target, how long it may be silent with requests in flight before it counts as hanging. A
-/// server that streams sends something all the time; one that does not is silent until its answer
-/// is complete, which only the timeout limits.
+/// By target, how long it may be silent with requests in flight before it counts as hanging.
 pub(crate) fn patience(run: &PreparedRun) -> Vec<Nanos> {
-    let timeout = run.plan.limits.timeout;
-    let quick = [Dialect::Http, Dialect::OpenaiEmbeddings, Dialect::Websocket];
-    let mut scenarios = run.plan.scenarios.iter();
-    let is_silent = scenarios.any(|one| !one.stream && !quick.contains(&one.protocol));
     let first = run.first_bytes.get().map_or(&[][..], Vec::as_slice);
     let targets = 0..run.plan.targets.len();
-    let by_target = targets.map(|target| match first.get(target).copied().flatten() {
-        _ if is_silent => timeout,
-        None if timeout > USUAL_TIMEOUT => timeout,
-        first => Nanos::new(first.map_or(0, |first| FIRST_BYTES * first.as_u64())).max(HOPELESS),
+    let by_target = targets.map(|target| {
+        let first = first.get(target).copied().flatten().unwrap_or_default();
+        first_byte_within(run, Nanos::new(FIRST_BYTES * first.as_u64()).max(HOPELESS))
     });
     by_target.collect()
+}
+
+/// How long a first byte may take, if it usually takes so long at most.
+pub(crate) fn first_byte_within(run: &PreparedRun, usual: Nanos) -> Nanos {
+    let timeout = run.plan.limits.timeout;
+    let mut scenarios = run.plan.scenarios.iter();
+    let longest = scenarios.try_fold(usual, |longest, one| Some(longest.max(slowest(one, usual)?)));
+    longest.filter(|_| timeout <= USUAL_TIMEOUT).unwrap_or(timeout)
+}
+
+/// The same of a slow model that reads the prompt and, without streaming, writes the whole answer;
+/// `None` if an answer may have any length.
+fn slowest(one: &ScenarioSpec, usual: Nanos) -> Option<Nanos> {
+    let read = match &one.content {
+        Content::Sized { approx_input_tokens } => tokens(approx_input_tokens),
+        Content::File { .. } => LONG_PROMPT,
+        Content::Pool { .. } | Content::Scripted { .. } => 0.0,
+    };
+    let written = match one.protocol {
+        Dialect::Mcp | Dialect::A2a => return None,
+        Dialect::Http | Dialect::OpenaiEmbeddings | Dialect::Websocket => 0.0,
+        _ if one.stream => 0.0,
+        _ => one.output_tokens.as_ref().map(tokens).or(one.max_tokens.map(f64::from))?,
+    };
+    let written = Nanos::from_secs_f64(written / WRITTEN_PER_S);
+    Some(usual.max(written) + Nanos::from_secs_f64(read / READ_PER_S))
+}
+
+fn tokens(length: &LengthSpec) -> f64 {
+    match length {
+        LengthSpec::Fixed(tokens) => f64::from(*tokens),
+        LengthSpec::Drawn(drawn) => drawn.max.map(f64::from).or(drawn.mean).unwrap_or_default(),
+    }
 }
 
 /// By target, since when it has been silent with requests in flight, after `origin`.

@@ -20,7 +20,7 @@ use tokio::task::spawn_local;
 use crate::clock::WorkerClock;
 use crate::connections::WorkerConnections;
 use crate::error::EngineError;
-use crate::monitor::{HOPELESS, patience};
+use crate::monitor::first_byte_within;
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
 use crate::route::model_of;
@@ -121,21 +121,21 @@ pub(crate) fn probe(
             let closes = kept && !run.keeps_connections(target);
             let closes = closes.then(|| (false, CLOSES.to_owned()));
             let spec = &run.plan.scenarios[scenario.index()];
-            let finding = |(fatal, message)| ProbeFinding {
+            let is_refused = spec.max_tokens_field == TokenLimit::MaxTokens
+                && matches!(&found, Some((true, message)) if message.contains(" returned 4")
+                    && message.contains(OTHER_LIMIT));
+            let limit = is_refused.then(|| (false, SENDS_OTHER_LIMIT.to_owned()));
+            let found = limit.into_iter().chain(found).chain(closes);
+            let mut found = found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),
                 scenario: spec.name.clone(),
                 message,
                 fatal,
-            };
-            let is_refused = |(fatal, message): &(bool, String)| {
-                *fatal && message.contains(" returned 4") && message.contains(OTHER_LIMIT)
-            };
-            if spec.max_tokens_field == TokenLimit::MaxTokens
-                && found.as_ref().is_some_and(is_refused)
-            {
-                report.other_limit = Some(finding((false, SENDS_OTHER_LIMIT.to_owned())));
+            });
+            if is_refused {
+                report.other_limit = found.next();
             }
-            report.findings.extend(found.into_iter().chain(closes).map(finding));
+            report.findings.extend(found);
         }
         // The first probe counts.
         let [firsts, answers] = [0, 1].map(|at| times.iter().map(|times| times[at]).collect());
@@ -210,9 +210,8 @@ async fn try_route(
         // How long a target without a sign of life takes is unknown.
         let is_known = turn.sample().status > 0;
         let timeline = &turn.sample().timeline;
-        let took = |until| answer_time(timeline, until).filter(|_| is_known);
-        *first = took(timeline.first_byte).max(*first);
-        *whole = took(timeline.finished).max(*whole);
+        *first = answer_time(timeline, timeline.first_byte).filter(|_| is_known).max(*first);
+        *whole = answer_time(timeline, timeline.finished).filter(|_| is_known).max(*whole);
         match turn.sample().outcome {
             Outcome::Failed(class) if breaks_off(class) => {
                 let (fatal, message) = diagnose(route, &turn)?;
@@ -331,14 +330,13 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
     turn
 }
 
-/// Awaits a request, but no longer than [`SILENT`] where a target should have sent something by
-/// then.
+/// Awaits a request, but not after the time in which a target should have sent a first byte.
 async fn unless_silent<F: Future>(worker: &Worker, target: TargetId, mut work: Pin<&mut F>) {
     let heard = &worker.heard[target.index()];
-    let (before, limit) = (heard.get(), worker.clock.now() + SILENT);
-    let may_be_silent = patience(&worker.run)[target.index()] > HOPELESS;
+    let (before, now) = (heard.get(), worker.clock.now());
+    let limit = now + first_byte_within(&worker.run, SILENT);
     let done = LazyTimeout::new(&worker.clock).run(&worker.clock, limit, work.as_mut()).await;
-    if done.is_none() && (may_be_silent || heard.get() > before) {
+    if done.is_none() && heard.get() > before {
         work.await;
     }
 }

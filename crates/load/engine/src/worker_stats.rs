@@ -523,11 +523,11 @@ mod finished_turns_tests {
                 let at = Moment::from_nanos(number);
                 let row = RowExtras { error_detail, ..RowExtras::default() };
                 let extras = TurnExtras { row, ..TurnExtras::default() };
-                let enough = turns.push(&sample(number), at, extras);
+                let enough = turns.push(&sample(number), extras);
                 assert_eq!(enough, number + 1 == TOGETHER as u64);
             }
             let mut seen = Vec::new();
-            turns.drain(|sample, at, extras| {
+            turns.drain(|sample, extras| {
                 seen.push((sample.bytes_out, at.as_nanos(), extras.row.error_detail));
             });
             assert_eq!(
@@ -540,7 +540,7 @@ mod finished_turns_tests {
                     })
                     .collect::<Vec<_>>()
             );
-            turns.drain(|_, _, _| panic!("each once"));
+            turns.drain(|_, _| panic!("each once"));
         }
     }
 }

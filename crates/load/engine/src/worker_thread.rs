@@ -40,7 +40,7 @@ pub(crate) struct Interval {
     pub(crate) at: Moment,
     pub(crate) snapshot: Snapshot,
     pub(crate) in_flight: u64,
-    /// By target: before this time, counted from the run's start, no request in flight was intended.
+    /// By target: before this time, after the run's start, no request in flight was intended.
     pub(crate) oldest: Vec<Option<Nanos>>,
     /// By target: the last read of a response.
     pub(crate) heard: Vec<Moment>,

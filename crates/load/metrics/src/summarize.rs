@@ -35,7 +35,7 @@ impl RunSummary {
     pub fn find(&mut self) {
         self.findings = findings(self);
         if let Some(busy) = self.findings.iter().find(|finding| finding.code == 701) {
-            let why = busy.text();
+            let why = busy.text().replacen("The CPUs", "the CPUs", 1);
             let why = why.trim_end_matches('.');
             self.thresholds.iter_mut().for_each(|limit| limit.doubt_on_busy_host(why));
         }

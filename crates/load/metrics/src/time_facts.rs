@@ -70,12 +70,10 @@ fn find_change(medians: &[(f64, f64)], length: f64) -> Option<Step> {
     let separate =
         if jump > 0.0 { low_first * (1.0 - low_second) } else { (1.0 - low_first) * low_second };
     let drift = drift(first).abs().max(drift(second).abs());
-    let near = |part: &[f64], median: f64| {
-        part.iter().filter(|value| (*value - median).abs() <= CLEAR.1 * jump.abs()).count() as f64
-    };
-    let is_clear = [(first, before), (second, after)]
-        .iter()
-        .all(|(part, median)| near(part, *median) >= CLEAR.0 * part.len() as f64);
+    let is_clear = [(first, before), (second, after)].iter().all(|(part, median)| {
+        let near = part.iter().filter(|value| (*value - median).abs() <= CLEAR.1 * jump.abs());
+        near.count() as f64 >= CLEAR.0 * part.len() as f64
+    });
     let is_step = z(&ranks, index, is_clear) > LEAST_Z
         && jump.abs() >= LEAST_FACTOR.ln()
         && separate >= SEPARATE
@@ -218,16 +216,16 @@ fn longest(timeline: &RunTimeline, index: usize, target: &str, ended: &[u32]) ->
         .collect();
     // Those in flight are counted at the ends of intervals. A silence without such an end is judged
     // by those around it.
-    let ends_within = |interval: &&&TimelineInterval| {
-        let end = interval.start_s + interval.length_s;
-        end > start_s + 0.1 && end < start_s + length_s
-    };
-    let waiting = |interval: &&TimelineInterval| interval.in_flight.get(index).copied();
-    let within = overlapping.iter().filter(ends_within).filter_map(waiting).min();
-    let in_flight = within.or_else(|| overlapping.iter().filter_map(waiting).min())?;
+    let waiting = overlapping.iter().filter_map(|interval| {
+        Some((interval.start_s + interval.length_s, *interval.in_flight.get(index)?))
+    });
+    let within =
+        waiting.clone().filter(|(end, _)| *end > start_s + 0.1 && *end < start_s + length_s);
+    let within = within.map(|(_, waiting)| waiting).min();
+    let in_flight = within.or_else(|| waiting.map(|(_, waiting)| waiting).min())?;
     let response = response_ms(timeline, target)? / 100.0;
-    let (waiting, responses) = PILED;
-    let piled = if in_flight >= waiting { responses * response } else { f64::INFINITY };
+    let (many, responses) = PILED;
+    let piled = if in_flight >= many { responses * response } else { f64::INFINITY };
     let least = (TIMES * usual_tenths(&runs, all, ended.len()))
         .min(piled)
         .max(by_chance(&runs, length))

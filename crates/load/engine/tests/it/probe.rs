@@ -78,12 +78,12 @@ fn one_stream_that_is_cut_does_not_stop_the_run_and_three_do_with_the_right_word
 }
 
 const OTHER_LIMIT: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n\
-    content-length: 74\r\n\r\n{\"error\":{\"message\":\"max_tokens is unknown: use max_completion_tokens\"}}   ";
+    content-length: 75\r\n\r\n{\"error\":{\"message\":\"max_tokens is unknown: use max_completion_tokens\"}}   ";
 
 /// A model that requires the newer member gets it, and the change is named once.
 #[test]
 fn the_output_limit_has_the_name_that_the_target_requires() {
-    let limited = "stages: '1:1s'\nstream: true\nmax_tokens: 9\n";
+    let limited = "stages: '1:1s'\nstream: true\n";
     let profile = format!("{CHAT}{limited}");
     for (answers, fatal) in
         [(&[OTHER_LIMIT, WHOLE][..], vec![false]), (&[OTHER_LIMIT], vec![false, true])]

@@ -18,12 +18,15 @@ pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
     let uncertain: Vec<_> = measured(summary).filter_map(uncertain_rate).collect();
     // One advice for all: the length that each of them needs.
     let needed = too_few.iter().chain(&uncertain).map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-    let advised = |(finding, _): (Finding, f64)| {
-        let by_count = finding.values.contains_key("requests");
-        finding.with_some("time", (!by_count).then(|| format!("{needed}s")))
-    };
-    let few = too_few.map(advised).into_iter().chain(open_percentile(summary));
-    few.chain(uncertain.into_iter().next().map(advised)).collect()
+    let few = too_few.into_iter().map(|(finding, _)| advised(finding, needed));
+    let uncertain = uncertain.into_iter().take(1).map(|(finding, _)| advised(finding, needed));
+    few.chain(open_percentile(summary)).chain(uncertain).collect()
+}
+
+/// Adds the length of a stage, unless the load is a number of requests.
+fn advised(finding: Finding, seconds: f64) -> Finding {
+    let by_count = finding.values.contains_key("requests");
+    finding.with_some("time", (!by_count).then(|| format!("{seconds}s")))
 }
 
 /// A stage has too few responses for a percentile without its wide interval; with the seconds that
@@ -38,15 +41,13 @@ fn too_few(summary: &RunSummary) -> Option<(Finding, f64)> {
     // Those of the first moment count to no rate.
     let known = stage.rates.throughput_per_s.map_or(n as f64, |rate| rate * stage.duration_s);
     let known = if known > 0.0 { known.min(n as f64) } else { n as f64 };
-    let finding = || {
-        Finding::new(601)
-            .with("figure", QUANTILES[0].label)
-            .with("needed", count(needed))
-            .with("n", count(n))
-            .with("stage", stage_name(stage))
-            .with_some("requests", by_count.then_some(needed))
-    };
-    (n < needed).then(|| (finding(), (stage.duration_s * needed as f64 / known).ceil()))
+    let finding = Finding::new(601)
+        .with("figure", QUANTILES[0].label)
+        .with("needed", count(needed))
+        .with("n", count(n))
+        .with("stage", stage_name(stage))
+        .with_some("requests", by_count.then_some(needed));
+    (n < needed).then(|| (finding, (stage.duration_s * needed as f64 / known).ceil()))
 }
 
 /// A headline figure that unfinished requests leave open.
@@ -69,12 +70,10 @@ fn uncertain_rate(stage: &Group) -> Option<(Finding, f64)> {
     let rate = stage.named_rate("throughput")?;
     let [low, high] = rate.interval?;
     let half = (rate.value - low).max(high - rate.value) / rate.value.max(f64::MIN_POSITIVE);
-    let finding = || {
-        Finding::new(603)
-            .with("rate", digits(rate.value))
-            .with("half", format!("±{}", percent(half)))
-            .with("stage", stage_name(stage))
-    };
+    let finding = Finding::new(603)
+        .with("rate", digits(rate.value))
+        .with("half", format!("±{}", percent(half)))
+        .with("stage", stage_name(stage));
     let needed = (stage.duration_s * (half / HALF_WIDTH).powi(2)).ceil();
-    (half > HALF_WIDTH && rate.value > 0.0).then(|| (finding(), needed))
+    (half > HALF_WIDTH && rate.value > 0.0).then_some((finding, needed))
 }

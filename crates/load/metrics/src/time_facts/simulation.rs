@@ -232,8 +232,8 @@ fn a_clear_step_needs_no_longer_run() {
     let model = Model { seconds: 24, step: Some((12, 5.0)), servers: 60, ..STATIONARY };
     let [_, change, _] = shares(model, 41);
     assert!(change >= 0.95, "{change}");
-    // Half as long again after half of 24 s is a near miss.
-    let [_, change, _] = shares(Model { step: Some((12, 1.5)), ..model }, 42);
+    // A third longer after half of 24 s is a near miss.
+    let [_, change, _] = shares(Model { step: Some((12, 1.33)), ..model }, 42);
     assert!(change <= 0.01, "{change}");
 }
 

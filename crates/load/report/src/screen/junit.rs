@@ -8,9 +8,8 @@ use super::{Item, Part, Screen, Tone};
 const NAME: &str = "plimsoll";
 
 impl Screen {
-    /// `JUnit` XML with a test case for each judgement, each finding and the verdict. What is broken
-    /// is a failure, what could not be judged is an error, and a warning is the output of a test
-    /// case that passes.
+    /// `JUnit` XML with a test case for each judgement, finding and the verdict: broken is a
+    /// failure, undecided an error, and a warning the output of a test case that passes.
     ///
     /// # Errors
     /// None that a screen causes.
@@ -93,7 +92,7 @@ mod tests {
     #[test]
     fn every_judgement_is_a_test_case() {
         let xml = screen().junit().unwrap();
-        assert!(xml.contains(r#"tests="5" errors="1" failures="2""#), "{xml}");
+        assert!(xml.contains(r#"tests="5" skipped="0" errors="1" failures="2""#), "{xml}");
         for (name, tag) in [
             ("error_rate &lt;1%", "<system-out>error_rate &lt;1%: measured 0%"),
             (
