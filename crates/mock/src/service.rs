@@ -9,7 +9,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request};
 
-use crate::dialect::{Dialect, SilentEncoder};
+use crate::dialect::{Dialect, Encoder};
 use crate::endpoint::{Endpoint, Page};
 use crate::event_plan::{EventPlan, unstreamed};
 use crate::exchange::Exchange;
@@ -225,7 +225,7 @@ async fn respond_at_once(
     plan: ResponsePlan,
 ) -> ServiceResult {
     let in_flight = responder.worker.state().counters.api_in_flight.get();
-    let mut stream = StreamPlan::new(plan, Box::new(SilentEncoder));
+    let mut stream = StreamPlan::new(plan, Encoder::silent());
     let (duration, end) = stream.run_to_end(in_flight);
     let (tokens, planned) = (stream.tokens_sent(), stream.output().tokens());
     let sent_share = if planned > 0 { f64::from(tokens) / f64::from(planned) } else { HALF };
