@@ -19,7 +19,7 @@ enum Step {
 /// waits before it, so lateness does not add up.
 #[derive(Debug)]
 pub(crate) struct StreamPlan {
-    output: ModelOutput,
+    pub(crate) output: ModelOutput,
     encoder: Encoder,
     words: Words,
     text: Vec<u8>,
@@ -54,11 +54,6 @@ impl StreamPlan {
             sent_of_section: 0,
             sent: 0,
         }
-    }
-
-    /// The output of the stream.
-    pub(crate) const fn output(&self) -> &ModelOutput {
-        &self.output
     }
 
     fn write_preamble(&mut self, out: &mut Vec<u8>) {

@@ -350,7 +350,7 @@ impl Written {
         let Subject { output, section, text } = subject;
         let call = output.call(section);
         match value {
-            Value::Id => put_hex(output.rng.id(), out),
+            Value::Id => put_hex(output.rng.id, out),
             Value::Model => out.extend_from_slice(output.model.as_bytes()),
             Value::PromptTokens => put_number(output.prompt_tokens, out),
             Value::OutputTokens => put_number(output.tokens(), out),
