@@ -2,6 +2,7 @@
 
 use plimsoll_gateway_dialect::{Dialect, LimitName};
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use super::secret::Secret;
 use crate::config::units::{ByteSize, HumanDuration};
@@ -20,7 +21,6 @@ pub struct UpstreamSpec {
     #[serde(default)]
     pub token_limit: LimitName,
     /// API key to send instead of the client's; `${NAME}` for an environment variable.
-    #[serde(default)]
     pub key: Option<Secret>,
     /// Time limit for opening a connection.
     #[serde(default = "two_seconds")]
@@ -40,10 +40,8 @@ pub struct UpstreamSpec {
     pub buffer: ByteSize,
     /// Retries of requests whose body is in memory: of all methods after 503 or a failed connect,
     /// of idempotent ones also after 502 or a broken connection.
-    #[serde(default)]
     pub retry: Option<RetrySpec>,
     /// Circuit breaker of each server.
-    #[serde(default)]
     pub breaker: Option<BreakerSpec>,
 }
 
@@ -67,39 +65,32 @@ impl UpstreamSpec {
 }
 
 /// Retries.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RetrySpec {
     /// Most attempts of a request, including the first.
+    #[default(2)]
     pub attempts: u32,
     /// Retries allowed in ten seconds, as a share of the requests; ten more are always allowed.
+    #[default(0.2)]
     pub budget: f64,
     /// Pause before the first retry; it doubles for each further one.
+    #[default(HumanDuration::millis(10))]
     pub backoff: HumanDuration,
 }
 
-impl Default for RetrySpec {
-    fn default() -> Self {
-        Self { attempts: 2, budget: 0.2, backoff: HumanDuration::millis(10) }
-    }
-}
-
 /// A circuit breaker.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakerSpec {
     /// Failures in a row that open it.
+    #[default(5)]
     pub failures: u32,
     /// Time that it stays open before one trial request is admitted.
+    #[default(HumanDuration::secs(5))]
     pub open: HumanDuration,
-}
-
-impl Default for BreakerSpec {
-    fn default() -> Self {
-        Self { failures: 5, open: HumanDuration::secs(5) }
-    }
 }
 
 const fn buffer() -> ByteSize {
