@@ -128,8 +128,8 @@ lenient_members! {
         pub(crate) cached_tokens: Option<u64>,
     }
 
-    /// A whole response or an event of a stream, as an upstream sends it. A message of a whole response
-    /// has the members of a delta.
+    /// A whole response or an event of a stream, as an upstream sends it. A message of a whole
+    /// response has the members of a delta.
     #[derive(Debug, Deserialize)]
     pub(crate) struct Answer<'a> {
         pub(crate) id: CowStr<'a>,
