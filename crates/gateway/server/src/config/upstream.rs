@@ -23,16 +23,16 @@ pub struct UpstreamSpec {
     /// API key to send instead of the client's; `${NAME}` for an environment variable.
     pub key: Option<Secret>,
     /// Time limit for opening a connection.
-    #[serde(default = "two_seconds")]
+    #[serde(default = "HumanDuration::default_secs::<2>")]
     pub connect_timeout: HumanDuration,
     /// Time limit until a response begins.
-    #[serde(default = "minute")]
+    #[serde(default = "HumanDuration::default_secs::<60>")]
     pub timeout: HumanDuration,
     /// Longest pause within a response.
-    #[serde(default = "minute")]
+    #[serde(default = "HumanDuration::default_secs::<60>")]
     pub idle_timeout: HumanDuration,
     /// Longest time that an idle connection is kept for the next request.
-    #[serde(default = "minute")]
+    #[serde(default = "HumanDuration::default_secs::<60>")]
     pub keep_alive: HumanDuration,
     /// Largest buffer for a response, and so the most bytes that are read from the server ahead of
     /// the client. A response's head must fit into it.
@@ -53,10 +53,10 @@ impl UpstreamSpec {
             dialect: Dialect::default(),
             token_limit: LimitName::default(),
             key: None,
-            connect_timeout: two_seconds(),
+            connect_timeout: HumanDuration::secs(2),
             timeout,
             idle_timeout: timeout,
-            keep_alive: minute(),
+            keep_alive: HumanDuration::secs(60),
             buffer: buffer(),
             retry: None,
             breaker: None,
@@ -95,12 +95,4 @@ pub struct BreakerSpec {
 
 const fn buffer() -> ByteSize {
     ByteSize(16 << 10)
-}
-
-const fn minute() -> HumanDuration {
-    HumanDuration::secs(60)
-}
-
-const fn two_seconds() -> HumanDuration {
-    HumanDuration::secs(2)
 }

@@ -102,10 +102,10 @@ pub struct AgentSpec {
     #[serde(default = "well_known")]
     pub card: String,
     /// Time limit until an answer begins, for an agent with a `url`.
-    #[serde(default = "minute")]
+    #[serde(default = "HumanDuration::default_secs::<60>")]
     pub timeout: HumanDuration,
     /// Longest pause within an answer, for an agent with a `url`.
-    #[serde(default = "minute")]
+    #[serde(default = "HumanDuration::default_secs::<60>")]
     pub idle_timeout: HumanDuration,
 }
 
@@ -115,10 +115,6 @@ fn a2a() -> String {
 
 fn well_known() -> String {
     "/.well-known/agent-card.json".to_owned()
-}
-
-const fn minute() -> HumanDuration {
-    HumanDuration::secs(60)
 }
 
 /// The gateway's own agent.
