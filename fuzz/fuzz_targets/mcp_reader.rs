@@ -25,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
         if let Ok((name, arguments)) = mcp_server::read_call(request.params) {
             assert_eq!(value["params"]["name"].as_str(), Some(name.as_str()));
             if !is_too_deep(arguments.as_bytes()) {
-                for tool in LocalTool::ALL {
+                for &tool in LocalTool::ALL {
                     let result: Value =
                         serde_json::from_str(&tool.call(arguments, 0).json).unwrap();
                     assert!(result["content"].is_array());

@@ -70,7 +70,7 @@ pub(crate) async fn serve(
 ) -> ServiceResult {
     let worker = Rc::clone(&responder.worker);
     let route = Route::at_path(head.uri.path());
-    let found = worker.state().config.a2a.agent(route.agent);
+    let found = worker.state.config.a2a.agent(route.agent);
     if route.is_card {
         return Ok(card::serve(responder, head, route.agent, found));
     }
@@ -80,13 +80,13 @@ pub(crate) async fn serve(
         (rpc.request_bytes, rpc.path) = (bytes, path);
         rpc.agent = found.map(|(name, _)| name).or(route.agent).map(str::to_owned);
     });
-    let Some((name, agent)) = found else {
-        return Ok(responder.refuse(refusal(404, "Unknown agent")));
-    };
     if head.method != HttpMethod::POST {
         responder.headers.insert(ALLOW, HeaderValue::from_static("POST"));
         return Ok(responder.refuse(refusal(405, "Method not allowed")));
     }
+    let Some((name, agent)) = found else {
+        return Ok(responder.refuse(refusal(404, "Unknown agent")));
+    };
     let request = match read_request(&head.headers, body) {
         Ok(request) => request,
         Err(refusal) => return Ok(responder.refuse(refusal)),
@@ -96,7 +96,7 @@ pub(crate) async fn serve(
         (rpc.method, rpc.id) = (Some(request.method.clone()), Some(request.id.to_string()));
         rpc.version = Some(version.name().to_owned());
     });
-    let shape = Shape { version, clock: worker.state().clock };
+    let shape = Shape { version, clock: worker.state.clock };
     let header = text_header(&head.headers, VERSION_HEADER);
     let mut reply = match version.method(header.as_deref(), &request.method) {
         Err(error) => Reply::error(error),

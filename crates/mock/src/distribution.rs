@@ -78,6 +78,12 @@ pub enum Distribution<T> {
     Quantiles(Vec<(f64, T)>),
 }
 
+impl<T: Default> Default for Distribution<T> {
+    fn default() -> Self {
+        Self::Constant(T::default())
+    }
+}
+
 impl<T: Quantity> Distribution<T> {
     /// The quantile function: the value that a share `p` of all values does not exceed.
     pub(crate) fn quantile(&self, p: f64) -> f64 {

@@ -23,9 +23,9 @@ use crate::worker::Worker;
 pub(crate) struct Exchange {
     worker: Rc<Worker>,
     dialect: Option<Dialect>,
-    rng: RequestRng,
+    pub(crate) rng: RequestRng,
     /// When the request was completely received, on the monotonic clock.
-    complete_at: u64,
+    pub(crate) complete_at: u64,
     /// The end to record on a drop, if the mock planned it.
     planned_end: Option<RequestEnd>,
     record: Option<Box<LogRecord>>,
@@ -83,7 +83,7 @@ impl Exchange {
         request_id: Option<&str>,
         end: WebSocketRecord,
     ) {
-        let state = worker.state();
+        let state = &worker.state;
         if !state.log.is_on() {
             return;
         }
@@ -112,7 +112,7 @@ impl Exchange {
         dialect: Option<Dialect>,
         request_id: Option<&[u8]>,
     ) -> Self {
-        let state = worker.state();
+        let state = &worker.state;
         state.counters.requests.increment();
         state.counters.in_flight.increment();
         if dialect.is_some() {
@@ -142,14 +142,9 @@ impl Exchange {
         }
     }
 
-    /// The random numbers of this request.
-    pub(crate) const fn rng(&self) -> RequestRng {
-        self.rng
-    }
-
     /// Derives the random numbers from this content, if configured with `draw: prompt`.
     pub(crate) fn draw_by(&mut self, content: impl FnOnce() -> u64) {
-        let config = &self.worker.state().config;
+        let config = &self.worker.state.config;
         if config.draw != DrawBy::Prompt {
             return;
         }
@@ -160,26 +155,21 @@ impl Exchange {
         }
     }
 
-    /// When the request was complete, on the monotonic clock. All due times are relative to it.
-    pub(crate) const fn complete_at(&self) -> u64 {
-        self.complete_at
-    }
-
     fn counters(&self) -> &Counters {
-        &self.worker.state().counters
+        &self.worker.state.counters
     }
 
     /// Records when the request's last bytes were read.
     pub(crate) fn request_complete(&mut self, last_read: u64) {
         self.complete_at = last_read;
         if let Some(record) = &mut self.record {
-            record.body_complete = self.worker.state().clock.unix(last_read);
+            record.body_complete = self.worker.state.clock.unix(last_read);
         }
     }
 
     /// Records the content of an API request.
     pub(crate) fn parsed(&mut self, request: &ApiRequest<'_>) {
-        let keeps_text = self.worker.state().log.keeps_text();
+        let keeps_text = self.worker.state.log.keeps_text;
         if let Some(record) = &mut self.record {
             describe_prompt(record, request, keeps_text);
         }
@@ -245,7 +235,7 @@ impl Exchange {
         counters.chunks.increment();
         counters.tokens_out.add(u64::from(tokens));
         if let Some(record) = &mut self.record {
-            let clock = self.worker.state().clock;
+            let clock = self.worker.state.clock;
             let (due, handed) = (clock.unix(due), clock.unix(clock.now()));
             let bytes = bytes as u64;
             record.chunks.push(ChunkRecord { due, handed, written: 0, bytes, tokens });
@@ -254,7 +244,7 @@ impl Exchange {
 
     /// Records when the last chunk was written, unless it is already known.
     pub(crate) fn chunk_written(&mut self, at: u64) {
-        let clock = self.worker.state().clock;
+        let clock = self.worker.state.clock;
         if let Some(chunk) = self.record.as_mut().and_then(|record| record.chunks.last_mut())
             && chunk.written == 0
         {
@@ -270,13 +260,13 @@ impl Exchange {
 
     /// Ends the exchange: the mock aborts it on purpose.
     pub(crate) fn abort(mut self) {
-        let now = self.worker.state().clock.now();
+        let now = self.worker.state.clock.now();
         self.end(RequestEnd::Aborted, now);
     }
 
     fn end(&mut self, end: RequestEnd, at: u64) {
         self.open = false;
-        let state = self.worker.state();
+        let state = &self.worker.state;
         state.counters.in_flight.decrement();
         if self.dialect.is_some() {
             state.counters.api_in_flight.decrement();
@@ -293,7 +283,7 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         if self.open {
-            let state = self.worker.state();
+            let state = &self.worker.state;
             let unplanned =
                 if state.is_stopping() { RequestEnd::ShutDown } else { RequestEnd::ClientGone };
             let now = state.clock.now();

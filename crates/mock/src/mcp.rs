@@ -105,7 +105,7 @@ fn end_session(responder: &mut Responder, headers: &HeaderMap) -> Result<(), Ref
     }
     let (session, _) = session_of(responder, headers)?;
     responder.exchange.rpc(|rpc| rpc.outcome = RpcOutcome::SessionEnded);
-    let closed = responder.worker.state().sessions.close(session);
+    let closed = responder.worker.state.sessions.close(session);
     closed.then_some(()).ok_or_else(|| refusal(404, "Session not found"))
 }
 
@@ -121,7 +121,7 @@ fn session_of(
 ) -> Result<(Token, &'static str), Refusal> {
     let text = header(headers, SESSION_HEADER);
     let text = text.ok_or_else(|| refusal(400, "The Mcp-Session-Id header is missing"))?;
-    let sessions = Arc::clone(&responder.worker.state().sessions);
+    let sessions = Arc::clone(&responder.worker.state.sessions);
     let found = token::read(&text).and_then(|id| Some((id, sessions.touch(id)?)));
     responder.exchange.rpc(|rpc| rpc.session = Some(text));
     let (id, version) = found.ok_or_else(|| refusal(404, "Session not found"))?;
@@ -178,13 +178,13 @@ fn plan(
     overrides: &RequestOverrides,
 ) -> Result<(Era, Reply, Option<Stop>), Refusal> {
     let worker = Rc::clone(&responder.worker);
-    let state = worker.state();
+    let state = &worker.state;
     let (era, session) = admit(responder, headers, request)?;
     let mut reply = if request.method == "initialize" && era.has_sessions() {
         Reply::new(Ok(initialize(responder, &request.params)?))
     } else {
         responder.exchange.draw_by(|| content_of(request));
-        methods::reply(state, era, request, responder.exchange.rng())
+        methods::reply(state, era, request, responder.exchange.rng)
     };
     if let Ok(result) = &mut reply.answer {
         era.complete(&request.method, result);
@@ -240,7 +240,7 @@ fn accept(
             && method == "notifications/cancelled"
             && let Some(id) = params.get("requestId")
         {
-            responder.worker.state().sessions.cancel(session, id);
+            responder.worker.state.sessions.cancel(session, id);
         }
     }
     responder.exchange.rpc(|rpc| rpc.outcome = RpcOutcome::Accepted);
@@ -292,7 +292,7 @@ fn initialize(responder: &mut Responder, params: &Object) -> Result<Value, Refus
         }
     }
     let version = methods::negotiated(requested);
-    let session = responder.worker.state().sessions.open(version);
+    let session = responder.worker.state.sessions.open(version);
     let problem = "Too many open sessions";
     let session = session.ok_or_else(|| RpcError::new(INTERNAL_ERROR, problem).with_status(503))?;
     let text = token::text(session);

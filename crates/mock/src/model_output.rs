@@ -39,7 +39,7 @@ const LOOKUP: &str = "\"lookup\"";
 impl ToolCall {
     /// The call of a model without a tool loop.
     pub(crate) fn lookup(rng: RequestRng) -> Self {
-        Self { id: rng.id(), name: LOOKUP.to_owned(), arguments: None }
+        Self { id: rng.id, name: LOOKUP.to_owned(), arguments: None }
     }
 }
 

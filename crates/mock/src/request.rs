@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
 use crate::hash::fnv1a;
@@ -41,9 +42,7 @@ impl<'a> ApiRequest<'a> {
     /// # Errors
     /// The problem, as a message for the client.
     pub(crate) fn parse(dialect: Dialect, body: &'a [u8]) -> Result<Self, String> {
-        let members: Members<'a> = serde_json::from_slice(body).map_err(|error| {
-            format!("We could not parse the JSON body of your request: {error}")
-        })?;
+        let members: Members<'a> = serde_json::from_slice(body).map_err(|e| unreadable(&e))?;
         match dialect {
             Dialect::OpenaiChat | Dialect::AnthropicMessages if members.messages.is_none() => {
                 Err("you must provide a messages parameter".to_owned())
@@ -57,12 +56,7 @@ impl<'a> ApiRequest<'a> {
             Dialect::AnthropicMessages if members.max_tokens.is_none() => {
                 Err("max_tokens: Field required".to_owned())
             }
-            Dialect::OpenaiEmbeddings
-                if members.input.as_ref().is_some_and(|input| input.items() > MAX_INPUTS) =>
-            {
-                Err(format!("input must not have more than {MAX_INPUTS} items"))
-            }
-            _ => Ok(members.resolve(dialect)),
+            _ => members.resolve(dialect),
         }
     }
 
@@ -114,7 +108,12 @@ pub(crate) fn behind_marker(text: &str) -> &str {
     end.map_or(text, |end| &text[end + END.len()..])
 }
 
-/// The members of all dialects; unknown members are skipped.
+fn unreadable(error: &serde_json::Error) -> String {
+    format!("We could not parse the JSON body of your request: {error}")
+}
+
+/// The members of all dialects; unknown members are skipped. The members that are raw have another
+/// meaning, or none, in other dialects.
 #[derive(Deserialize)]
 struct Members<'a> {
     #[serde(borrow)]
@@ -125,15 +124,15 @@ struct Members<'a> {
     max_completion_tokens: Option<u32>,
     max_output_tokens: Option<u32>,
     #[serde(borrow)]
-    system: Option<Content<'a>>,
+    system: Option<&'a RawValue>,
     #[serde(borrow)]
-    instructions: Option<Content<'a>>,
+    instructions: Option<&'a RawValue>,
     #[serde(borrow)]
     messages: Option<Vec<Message<'a>>>,
     #[serde(borrow)]
-    input: Option<Input<'a>>,
+    input: Option<&'a RawValue>,
     #[serde(borrow)]
-    prompt: Option<Input<'a>>,
+    prompt: Option<&'a RawValue>,
 }
 
 /// A message of a WebSocket's client; unknown members are skipped.
@@ -153,19 +152,30 @@ struct StreamOptions {
 }
 
 impl<'a> Members<'a> {
-    fn resolve(self, dialect: Dialect) -> ApiRequest<'a> {
+    fn resolve(self, dialect: Dialect) -> Result<ApiRequest<'a>, String> {
+        let (instructions, input) = match dialect {
+            Dialect::AnthropicMessages => (self.system, None),
+            Dialect::OpenaiResponses => (self.instructions, self.input),
+            Dialect::OpenaiEmbeddings => (None, self.input),
+            Dialect::OpenaiCompletions => (None, self.prompt),
+            Dialect::OpenaiChat | Dialect::Websocket => (None, None),
+        };
         let mut texts = Vec::new();
-        for content in [self.system, self.instructions].into_iter().flatten() {
+        if let Some(content) = typed::<Content<'a>>(instructions)? {
             content.add_texts(&mut texts);
         }
         let messages = self.messages.unwrap_or_default();
-        let input = self.input.or(self.prompt);
-        let count = messages.len() + input.as_ref().map_or(0, Input::items);
+        let input = typed::<Input<'a>>(input)?;
+        let inputs = input.as_ref().map_or(0, Input::items);
+        if dialect == Dialect::OpenaiEmbeddings && inputs > MAX_INPUTS {
+            return Err(format!("input must not have more than {MAX_INPUTS} items"));
+        }
+        let count = messages.len() + inputs;
         for message in messages {
             message.add_texts(&mut texts);
         }
         let token_ids = input.map_or(0, |input| input.add_texts(&mut texts));
-        ApiRequest {
+        Ok(ApiRequest {
             dialect,
             model: self.model,
             stream: self.stream.unwrap_or(false),
@@ -175,8 +185,14 @@ impl<'a> Members<'a> {
             texts,
             tool_turn: None,
             token_ids,
-        }
+        })
     }
+}
+
+/// Reads a raw member.
+fn typed<'a, T: Deserialize<'a>>(member: Option<&'a RawValue>) -> Result<Option<T>, String> {
+    let read = member.map(|raw| serde_json::from_str(raw.get()));
+    read.transpose().map_err(|error| unreadable(&error))
 }
 
 #[cfg(test)]
@@ -315,6 +331,23 @@ mod tests {
             )
             .is_ok();
             assert_eq!(found, accepted, "{count}");
+        }
+    }
+
+    #[test]
+    fn members_of_other_dialects_may_have_any_value() {
+        for (dialect, body) in [
+            (Dialect::OpenaiChat, r#"{"model":"m","messages":[],"system":7,"prompt":{"id":"p"}}"#),
+            (
+                Dialect::AnthropicMessages,
+                r#"{"model":"m","max_tokens":1,"messages":[],"input":7,"instructions":{}}"#,
+            ),
+            (Dialect::OpenaiResponses, r#"{"model":"m","input":"x","prompt":{"id":"p"}}"#),
+            (Dialect::OpenaiEmbeddings, r#"{"model":"m","input":"x","system":{},"prompt":{}}"#),
+            (Dialect::OpenaiCompletions, r#"{"model":"m","prompt":"x","input":{},"system":{}}"#),
+        ] {
+            let request = ApiRequest::parse(dialect, body.as_bytes());
+            assert!(request.is_ok_and(|request| request.texts.len() < 2), "{body}");
         }
     }
 

@@ -57,7 +57,7 @@ pub(crate) struct Responder {
 
 impl Responder {
     fn due(&self, offset: u64) -> u64 {
-        self.exchange.complete_at().saturating_add(offset)
+        self.exchange.complete_at.saturating_add(offset)
     }
 
     fn response(

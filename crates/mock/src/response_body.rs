@@ -135,8 +135,8 @@ impl StreamingBody {
         plan: Box<dyn TimedPlan>,
         exchange: Exchange,
     ) -> Self {
-        let alarm = Alarm::new(worker.timer());
-        let start = exchange.complete_at();
+        let alarm = Alarm::new(Rc::clone(&worker.timer));
+        let start = exchange.complete_at;
         Self { worker, times, plan, alarm, exchange: Some(exchange), start, flush_mark: None }
     }
 
@@ -166,7 +166,7 @@ impl StreamingBody {
         exchange.rpc(RpcRecord::cancelled);
         let farewell = self.plan.farewell();
         if !farewell.is_empty() {
-            exchange.chunk_handed(self.worker.state().clock.now(), farewell.len(), 0);
+            exchange.chunk_handed(self.worker.state.clock.now(), farewell.len(), 0);
         }
         self.times.complete_when_written(exchange);
         Poll::Ready((!farewell.is_empty()).then(|| Ok(Frame::data(farewell.into()))))
@@ -186,7 +186,7 @@ impl StreamingBody {
     }
 
     fn next_chunk(&mut self, due: u64) -> PolledFrame {
-        let in_flight = self.worker.state().counters.api_in_flight.get();
+        let in_flight = self.worker.state.counters.api_in_flight.get();
         let (out, tokens, _) = self.plan.advance_together(in_flight);
         let Some(mut exchange) = self.exchange.take() else { return Poll::Ready(None) };
         if !out.is_empty() {

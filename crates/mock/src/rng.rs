@@ -36,7 +36,7 @@ pub(crate) enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestRng {
     key: u64,
-    id: u64,
+    pub(crate) id: u64,
 }
 
 impl RequestRng {
@@ -55,11 +55,6 @@ impl RequestRng {
     /// The generator for one purpose.
     pub(crate) const fn fork(self, purpose: Purpose) -> Rng {
         Rng(mix(self.key ^ (purpose as u64).wrapping_mul(GOLDEN)))
-    }
-
-    /// A number that identifies the request in the ids of its response.
-    pub(crate) const fn id(self) -> u64 {
-        self.id
     }
 }
 
@@ -104,7 +99,7 @@ mod tests {
     fn by_content_the_numbers_are_the_same_and_the_ids_are_not() {
         let request = |id: &str, content| {
             let request = RequestRng::new(1, Some(id.as_bytes()), 0).drawn_by(1, content);
-            (request.fork(Purpose::Ttft).next_u64(), request.id())
+            (request.fork(Purpose::Ttft).next_u64(), request.id)
         };
         let (one, other, third) = (request("a", 5), request("b", 5), request("b", 6));
         assert_eq!(one.0, other.0);

@@ -52,7 +52,7 @@ pub(crate) async fn run(
 ) -> io::Result<()> {
     let drain = state.config.drain.as_nanos();
     let timer = Rc::new(Timer::new(state.clock, state.config.spin.as_nanos())?);
-    let worker = Rc::new(Worker::new(state, Rc::clone(&timer)));
+    let worker = Rc::new(Worker { state, timer: Rc::clone(&timer) });
     spawn_local(async move { timer.run().await });
     ready();
     while let Some(stream) = connections.recv().await {
@@ -64,7 +64,7 @@ pub(crate) async fn run(
 
 /// Waits until no request is in flight, for `drain` nanoseconds at most.
 async fn wait_for_requests(worker: &Worker, drain: u64) {
-    let (clock, counters) = (worker.state().clock, &worker.state().counters);
+    let (clock, counters) = (worker.state.clock, &worker.state.counters);
     let limit = clock.now().saturating_add(drain);
     while counters.in_flight.get() > 0 && clock.now() < limit {
         worker.wait_until(clock.now() + DRAIN_POLL).await;
@@ -76,13 +76,13 @@ struct OpenConnection(Rc<Worker>);
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        self.0.state().counters.connections_open.decrement();
+        self.0.state.counters.connections_open.decrement();
     }
 }
 
 /// Serves one connection to its end.
 async fn serve_connection(worker: Rc<Worker>, stream: StdTcpStream) {
-    let state = worker.state();
+    let state = &worker.state;
     let number = state.counters.connections.increment();
     state.counters.connections_open.increment();
     let _open = OpenConnection(Rc::clone(&worker));

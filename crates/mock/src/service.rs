@@ -9,7 +9,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request};
 
-use crate::dialect::{Dialect, SilentEncoder};
+use crate::dialect::{Dialect, Encoder};
 use crate::endpoint::{Endpoint, Page};
 use crate::event_plan::{EventPlan, unstreamed};
 use crate::exchange::Exchange;
@@ -86,8 +86,7 @@ async fn dispatch(
         Some(Endpoint::A2a) => !a2a::is_card(path),
         _ => path.starts_with("/v1/"),
     };
-    if needs_key
-        && !is_authorised(responder.worker.state().config.api_key.as_deref(), &head.headers)
+    if needs_key && !is_authorised(responder.worker.state.config.api_key.as_deref(), &head.headers)
     {
         return Ok(responder.error(401, "Incorrect API key provided"));
     }
@@ -126,7 +125,7 @@ async fn serve_api(
         Err(problem) => return Ok(responder.error(400, &problem)),
     };
     let worker = Rc::clone(&responder.worker);
-    let state = worker.state();
+    let state = &worker.state;
     let (model, recorded) = state.model(&request.model);
     let in_flight = state.counters.api_in_flight.get();
     responder.exchange.draw_by(|| request.content_hash());
@@ -138,7 +137,7 @@ async fn serve_api(
     if let Some(turn) = &request.tool_turn {
         responder.exchange.tool_turn(turn);
     }
-    let plan = ResponsePlan::new(&request, model, overrides, responder.exchange.rng(), in_flight);
+    let plan = ResponsePlan::new(&request, model, overrides, responder.exchange.rng, in_flight);
     let responder = match responder.unless_replaced(plan.fault, Responder::error).await {
         Ok(responder) => responder,
         Err(replaced) => return replaced,
@@ -159,7 +158,7 @@ fn tool_turn(
     body: &[u8],
     overrides: &RequestOverrides,
 ) -> Result<Option<ToolTurn>, String> {
-    let state = responder.worker.state();
+    let state = &responder.worker.state;
     let (model, _) = state.model(&request.model);
     let is_chat =
         !matches!(request.dialect, Dialect::OpenaiEmbeddings | Dialect::OpenaiCompletions);
@@ -170,7 +169,7 @@ fn tool_turn(
         DrawBy::Request => conversation.task.as_str(),
         DrawBy::Prompt => behind_marker(&conversation.task),
     };
-    let rng = responder.exchange.rng();
+    let rng = responder.exchange.rng;
     let task = rng.drawn_by(state.config.seed, fnv1a(task.as_bytes()));
     Ok(Some(ToolTurn::new(tool_loop, &conversation, task, rng)))
 }
@@ -224,12 +223,12 @@ async fn respond_at_once(
     dialect: Dialect,
     plan: ResponsePlan,
 ) -> ServiceResult {
-    let in_flight = responder.worker.state().counters.api_in_flight.get();
-    let mut stream = StreamPlan::new(plan, Box::new(SilentEncoder));
+    let in_flight = responder.worker.state.counters.api_in_flight.get();
+    let mut stream = StreamPlan::new(plan, Encoder::silent());
     let (duration, end) = stream.run_to_end(in_flight);
-    let (tokens, planned) = (stream.tokens_sent(), stream.output().tokens());
+    let (tokens, planned) = (stream.tokens_sent(), stream.output.tokens());
     let sent_share = if planned > 0 { f64::from(tokens) / f64::from(planned) } else { HALF };
-    let body = dialect.full_response(stream.output());
+    let body = dialect.full_response(&stream.output);
     let response = FullResponse { tokens, ..FullResponse::json(200, body) };
     responder.send_after(response, duration, end, sent_share).await
 }
@@ -240,7 +239,7 @@ async fn serve_page(
     page: Page,
     overrides: &RequestOverrides,
 ) -> ServiceResult {
-    let (content_type, body) = page.render(responder.worker.state());
+    let (content_type, body) = page.render(&responder.worker.state);
     let response = FullResponse { status: 200, content_type, body, tokens: 0 };
     let fault = overrides.fault.or(|| None);
     let responder = match responder.unless_replaced(fault, Responder::error).await {

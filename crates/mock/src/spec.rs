@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::a2a::A2aSpec;
 use crate::check::{check_distribution, check_faults, check_positive, check_share};
@@ -15,7 +16,7 @@ use crate::mcp::McpSpec;
 use crate::tool_loop::ToolLoop;
 
 /// The configuration of a mock, in YAML or JSON. Every key has a default; unknown keys are errors.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct MockConfig {
@@ -24,6 +25,7 @@ pub struct MockConfig {
     /// The source of a request's random numbers, besides the seed.
     pub draw: DrawBy,
     /// Worker threads, each with its own event loop.
+    #[default(1)]
     pub workers: u16,
     /// Time before a deadline at which a worker stops sleeping and spins; `0` never spins. Spinning
     /// gains some microseconds of precision and keeps a core busy.
@@ -34,10 +36,12 @@ pub struct MockConfig {
     /// The ground-truth log.
     pub log: LogTarget,
     /// The most records in memory, or waiting to be written to the file. More are counted as lost.
+    #[default(1_000_000)]
     pub log_capacity: usize,
     /// Whether the log keeps the first 60 characters of each prompt.
     pub log_text: bool,
     /// Time for requests in flight at shutdown.
+    #[default(HumanDuration::from_millis(1_000))]
     pub drain: HumanDuration,
     /// The models by name, as listed by `GET /v1/models`. YAML's `<<: *anchor` shares settings
     /// between them.
@@ -53,27 +57,6 @@ pub struct MockConfig {
     pub mcp: McpSpec,
     /// The A2A agents at `/a2a`.
     pub a2a: A2aSpec,
-}
-
-impl Default for MockConfig {
-    fn default() -> Self {
-        Self {
-            seed: 0,
-            draw: DrawBy::Request,
-            workers: 1,
-            spin: HumanDuration::ZERO,
-            api_key: None,
-            log: LogTarget::None,
-            log_capacity: 1_000_000,
-            log_text: false,
-            drain: HumanDuration::from_millis(1_000),
-            models: BTreeMap::new(),
-            answers: None,
-            other_models: ModelSpec::default(),
-            mcp: McpSpec::default(),
-            a2a: A2aSpec::default(),
-        }
-    }
 }
 
 /// The source of a request's random numbers, besides the seed.
@@ -109,7 +92,7 @@ pub enum LogTarget {
 }
 
 /// The behaviour of a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSpec {
@@ -129,10 +112,13 @@ pub struct ModelSpec {
     /// Number of output tokens.
     pub output: OutputLength,
     /// Output tokens if `output` is `from_request` and the request sets no limit.
+    #[default(64)]
     pub default_output: u32,
     /// The most output tokens of any response.
+    #[default(32_768)]
     pub output_cap: u32,
     /// Output tokens in each streamed event.
+    #[default(1)]
     pub tokens_per_event: u32,
     /// Share of the output tokens that are reasoning, 0 to 1; they come first.
     pub reasoning_share: f64,
@@ -142,33 +128,13 @@ pub struct ModelSpec {
     /// then answer with text. Calls without results, and results without calls, get status 400.
     pub tool_loop: Option<ToolLoop>,
     /// Whether token usage is reported.
+    #[default(true)]
     pub usage: bool,
     /// Numbers in each embedding.
+    #[default(8)]
     pub dimensions: u32,
     /// Injected faults and their shares.
     pub faults: Vec<FaultShare>,
-}
-
-impl Default for ModelSpec {
-    fn default() -> Self {
-        Self {
-            preamble: None,
-            ttft: Distribution::Constant(HumanDuration::ZERO),
-            gap: Distribution::Constant(HumanDuration::ZERO),
-            prefill_per_token: HumanDuration::ZERO,
-            slowdown: Slowdown::default(),
-            output: OutputLength::default(),
-            default_output: 64,
-            output_cap: 32_768,
-            tokens_per_event: 1,
-            reasoning_share: 0.0,
-            tool_call_share: 0.0,
-            tool_loop: None,
-            usage: true,
-            dimensions: 8,
-            faults: Vec::new(),
-        }
-    }
 }
 
 /// Slowdown under load, see [`ModelSpec::slowdown`].

@@ -1,16 +1,18 @@
 //! A signal that ends an answer early.
 
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use derive_where::derive_where;
 use tokio::sync::oneshot;
 
 /// Waits for the signal, which any thread gives by dropping the sender.
+#[derive_where(Debug)]
 pub(crate) struct Stop {
     signal: oneshot::Receiver<()>,
     was_stopped: bool,
     /// Runs when the answer ends without the signal.
+    #[derive_where(skip)]
     forget: Option<Box<dyn FnOnce()>>,
 }
 
@@ -35,11 +37,5 @@ impl Drop for Stop {
         if let Some(forget) = self.forget.take().filter(|_| !self.was_stopped) {
             forget();
         }
-    }
-}
-
-impl fmt::Debug for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stop").field("was_stopped", &self.was_stopped).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 //! A streamed response as a sequence of steps with due times, without clock or socket.
 
-use crate::dialect::{Delta, StreamEncoder};
+use crate::dialect::Encoder;
 use crate::fault::Fault;
 use crate::model_output::{ModelOutput, Words};
 use crate::response_plan::{Gaps, ResponsePlan};
@@ -17,9 +17,10 @@ enum Step {
 
 /// A streamed response. Due times are nanoseconds from the complete request. Each is the sum of the
 /// waits before it, so lateness does not add up.
+#[derive(Debug)]
 pub(crate) struct StreamPlan {
-    output: ModelOutput,
-    encoder: Box<dyn StreamEncoder>,
+    pub(crate) output: ModelOutput,
+    encoder: Encoder,
     words: Words,
     text: Vec<u8>,
     gaps: Gaps,
@@ -36,7 +37,7 @@ pub(crate) struct StreamPlan {
 }
 
 impl StreamPlan {
-    pub(crate) fn new(plan: ResponsePlan, encoder: Box<dyn StreamEncoder>) -> Self {
+    pub(crate) fn new(plan: ResponsePlan, encoder: Encoder) -> Self {
         let tokens = plan.output.tokens();
         Self {
             words: Words::new(plan.output.rng),
@@ -53,11 +54,6 @@ impl StreamPlan {
             sent_of_section: 0,
             sent: 0,
         }
-    }
-
-    /// The output of the stream.
-    pub(crate) const fn output(&self) -> &ModelOutput {
-        &self.output
     }
 
     fn write_preamble(&mut self, out: &mut Vec<u8>) {
@@ -78,8 +74,7 @@ impl StreamPlan {
         self.output.write_text(section, sent..sent + tokens, &mut self.words, &mut self.text);
         self.sent_of_section += tokens;
         self.sent += tokens;
-        let delta = Delta { section, text: &self.text };
-        self.encoder.delta(&self.output, delta, out);
+        self.encoder.delta(&self.output, section, &self.text, out);
         if self.sent_of_section == section.tokens {
             self.encoder.end_section(&self.output, section, out);
             (self.section, self.sent_of_section) = (self.section + 1, 0);
@@ -100,7 +95,7 @@ impl StreamPlan {
                 }
                 self.encoder.end_stream(&self.output, out);
             }
-            StreamEnd::Error => self.encoder.error(out),
+            StreamEnd::Error => self.encoder.error(&self.output, out),
             StreamEnd::Truncated | StreamEnd::Disconnected { .. } => {}
         }
     }
@@ -155,15 +150,6 @@ impl TimedPlan for StreamPlan {
             Step::Done => {}
         }
         None
-    }
-}
-
-impl std::fmt::Debug for StreamPlan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StreamPlan")
-            .field("step", &self.step)
-            .field("due", &self.due)
-            .finish_non_exhaustive()
     }
 }
 

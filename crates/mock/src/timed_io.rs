@@ -19,7 +19,7 @@ use crate::websocket::Accepted;
 #[derive(Debug)]
 pub(crate) struct ConnectionTimes {
     clock: Clock,
-    connection: u64,
+    pub(crate) connection: u64,
     /// Whether the kernel's receive timestamps are used.
     uses_rx_timestamps: bool,
     /// When the first bytes of the current request arrived, by the kernel's timestamp; 0 if
@@ -56,11 +56,6 @@ impl ConnectionTimes {
             reset: Cell::new(false),
             switch: RefCell::default(),
         }
-    }
-
-    /// The connection's number.
-    pub(crate) const fn connection(&self) -> u64 {
-        self.connection
     }
 
     /// Marks the response in progress as the switch to a WebSocket.

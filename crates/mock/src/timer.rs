@@ -3,7 +3,7 @@
 //! tokio's own timer counts milliseconds, which is too coarse for the gaps of a stream.
 
 use std::cell::{Cell, RefCell};
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::future::poll_fn;
 use std::io;
@@ -11,6 +11,7 @@ use std::os::fd::{AsFd as _, AsRawFd, RawFd};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use derive_where::derive_where;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use tokio::io::Interest;
@@ -42,9 +43,10 @@ pub(crate) struct Timer {
 }
 
 /// A deadline in the heap. It is stale, and ignored, if its alarm has been set to another deadline.
-#[derive(Debug)]
+#[derive_where(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct QueuedDeadline {
     deadline: u64,
+    #[derive_where(skip)]
     alarm: Rc<AlarmState>,
 }
 
@@ -202,26 +204,6 @@ impl AlarmState {
 impl Drop for Alarm {
     fn drop(&mut self) {
         self.state.deadline.set(NEVER);
-    }
-}
-
-impl PartialEq for QueuedDeadline {
-    fn eq(&self, other: &Self) -> bool {
-        self.deadline == other.deadline
-    }
-}
-
-impl Eq for QueuedDeadline {}
-
-impl PartialOrd for QueuedDeadline {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for QueuedDeadline {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.deadline.cmp(&other.deadline)
     }
 }
 

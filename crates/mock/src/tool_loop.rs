@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use smart_default::SmartDefault;
 
 use crate::check::check_distribution;
 use crate::distribution::Distribution;
@@ -25,30 +26,22 @@ const MAX_ARGUMENTS: u32 = 1 << 20;
 const ARGUMENTS_FRAME: u32 = 11;
 
 /// A model that calls tools. Calls are sent completely, regardless of the request's token limit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolLoop {
     /// Rounds of tool calls before the text. Sampled once per task, from the seed and the last
     /// message of the user.
+    #[default(Distribution::Constant(1))]
     pub steps: Distribution<u32>,
     /// The names of the tools, called in turn. Default: the tools of the request.
     pub tools: Vec<String>,
     /// The arguments: bytes of their JSON, `{"text":"..."}`, at least 11; or an object.
+    #[default(ToolArguments::Bytes(32))]
     pub arguments: ToolArguments,
     /// Calls in each round.
+    #[default(1)]
     pub parallel: u32,
-}
-
-impl Default for ToolLoop {
-    fn default() -> Self {
-        Self {
-            steps: Distribution::Constant(1),
-            tools: Vec::new(),
-            arguments: ToolArguments::Bytes(32),
-            parallel: 1,
-        }
-    }
 }
 
 /// The arguments of the calls of a [`ToolLoop`].
@@ -116,7 +109,7 @@ fn calls(tool_loop: &ToolLoop, names: &[String], round: u32, rng: RequestRng) ->
         // Less than the number of names, which is an index.
         let name = usize::try_from(place % names.len() as u64).unwrap_or(0);
         calls.push(ToolCall {
-            id: mixed(rng.id(), place),
+            id: mixed(rng.id, place),
             // A string always has a JSON form.
             name: serde_json::to_string(&names[name]).unwrap_or_default(),
             arguments: Some(arguments(&tool_loop.arguments, &mut words)),

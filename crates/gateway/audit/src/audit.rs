@@ -1,11 +1,13 @@
 //! The audit log: the public handle.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
+use parking_lot::Mutex;
+
 use crate::error::AuditError;
-use crate::queue::{Offered, Queue, lock};
+use crate::queue::{Offered, Queue};
 use crate::row::Row;
 use crate::settings::{Settings, Target};
 use crate::sink::{ClickHouseSink, FileSink, Sink};
@@ -68,7 +70,7 @@ impl Audit {
     /// again.
     pub fn close(&self) -> Stats {
         self.queue.close();
-        if let Some(writer) = lock(&self.writer).take() {
+        if let Some(writer) = self.writer.lock().take() {
             // If the writer panicked, its rows stay counted as queued, which is correct.
             drop(writer.join());
         }

@@ -2,8 +2,9 @@
 //!
 //! One lock guards both, so every snapshot balances. It is held for the time of one line.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::row::Row;
 use crate::settings::Settings;
@@ -17,11 +18,6 @@ pub enum Offered {
     Queued,
     /// The queue is full, or the audit is closed; the loss is counted.
     Dropped,
-}
-
-/// Locks, and ignores poisoning: the numbers are consistent between any two statements.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// State shared by the callers and the writer.
@@ -67,9 +63,8 @@ impl Queue {
 
     /// Queues a row. If the queue is full, waits or drops the row.
     pub(crate) fn offer(&self, row: &Row<'_>, wait: bool) -> Offered {
-        let state = lock(&self.state);
-        let state = self.room.wait_while(state, |state| wait && self.is_full(state));
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.room.wait_while(&mut state, |state| wait && self.is_full(state));
         let state = &mut *state;
         state.stats.accepted += 1;
         if state.closed {
@@ -99,7 +94,7 @@ impl Queue {
 
     /// Rejects further rows and tells the writer to empty the queue and stop.
     pub(crate) fn close(&self) {
-        lock(&self.state).closed = true;
+        self.state.lock().closed = true;
         self.work.notify_all();
         self.room.notify_all();
     }
@@ -107,11 +102,9 @@ impl Queue {
     /// Sleeps until a batch waits, the interval is over or the queue is closed. Swaps the lines
     /// that wait into the empty `lines`, and says whether the queue is closed.
     pub(crate) fn take(&self, interval: Duration, lines: &mut Vec<u8>) -> bool {
-        let woken =
-            self.work.wait_timeout_while(lock(&self.state), interval, |state: &mut State| {
-                !state.closed && state.waiting < self.batch
-            });
-        let (mut state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        let sleeps = |state: &mut State| !state.closed && state.waiting < self.batch;
+        self.work.wait_while_for(&mut state, sleeps, interval);
         std::mem::swap(&mut state.lines, lines);
         state.waiting = 0;
         state.closed
@@ -119,13 +112,14 @@ impl Queue {
 
     /// Sleeps for the whole interval; says whether the queue is closed.
     pub(crate) fn pause(&self, interval: Duration) -> bool {
-        let woken = self.work.wait_timeout_while(lock(&self.state), interval, |_| true);
-        woken.unwrap_or_else(PoisonError::into_inner).0.closed
+        let mut state = self.state.lock();
+        self.work.wait_while_for(&mut state, |_| true, interval);
+        state.closed
     }
 
     /// Marks rows that were taken as written or dropped, which gives room.
     pub(crate) fn settle(&self, written: u64, dropped: Drops, bytes: usize) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.bytes -= bytes;
         state.stats.queued -= written + dropped.total();
         state.stats.written += written;
@@ -136,21 +130,21 @@ impl Queue {
     }
 
     pub(crate) fn failed(&self, error: &str, again: bool) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.stats.retries += u64::from(again);
         state.error = Some(error.to_owned());
     }
 
     /// Records whether the last write failed.
     pub(crate) fn set_failing(&self, failing: bool) {
-        lock(&self.state).stats.failing = failing;
+        self.state.lock().stats.failing = failing;
     }
 
     pub(crate) fn last_error(&self) -> Option<String> {
-        lock(&self.state).error.clone()
+        self.state.lock().error.clone()
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        lock(&self.state).stats
+        self.state.lock().stats
     }
 }

@@ -20,20 +20,24 @@ const MORE: &str = "...";
 /// Prompts, answers and keys have no field. The query of the path is not written, because some
 /// clients put their key there. Texts are cut: the path and all rules together at 2,048 bytes, all
 /// others at 256, escapes included. So no row is longer than 8 KiB.
+#[serde_with::apply(
+    Option => #[serde(skip_serializing_if = "Option::is_none")],
+    &'a str => #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")],
+)]
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Row<'a> {
     /// When the request arrived, in milliseconds since 1970 UTC.
     pub timestamp: u64,
     /// Tenant.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub tenant: &'a str,
     /// Name of the route.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub route: &'a str,
     /// Method.
+    #[serde_with(skip_apply)]
     #[serde(serialize_with = "text")]
     pub method: &'a str,
     /// Path; its query is not written.
+    #[serde_with(skip_apply)]
     #[serde(serialize_with = "path")]
     pub path: &'a str,
     /// Status of the answer; 0 if the client got none.
@@ -42,53 +46,39 @@ pub struct Row<'a> {
     pub latency_us: u64,
     /// From the first attempt to send the request upstream to the last byte read of the answer, in
     /// microseconds, including retries and pauses. `None` if the gateway sent nothing upstream.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream_us: Option<u64>,
     /// Bytes of the request's body.
     pub request_bytes: u64,
     /// Bytes of the answer's body.
     pub response_bytes: u64,
     /// Address of the client.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<IpAddr>,
     /// Its `user-agent`.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub user_agent: &'a str,
     /// Request id or trace id.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub request_id: &'a str,
     /// The policy's decision.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub policy_decision: &'a str,
     /// The rules that matched, by id.
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "rules")]
     pub rules: &'a [&'a str],
     /// Model.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub model: &'a str,
     /// Tokens of the prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     /// Tokens of the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Cache state, like `hit`.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub cache: &'a str,
     /// The tool that was called, as `SERVER/TOOL`.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub tool: &'a str,
     /// Outcome of the call, such as `ok`.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub outcome: &'a str,
     /// Members of the request that a translation left out, by name.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub left_out: &'a str,
     /// Why the answer was cut short.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub ended_early: &'a str,
     /// The layer of the gateway that refused the request.
-    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub refused_by: &'a str,
 }
 

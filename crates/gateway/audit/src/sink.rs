@@ -82,7 +82,7 @@ impl ClickHouseSink {
 
     /// A batch that the server rejects as malformed is never accepted later.
     fn refusal(&self, status: StatusCode, text: &str) -> Failure {
-        let text = shown(text, &self.store.password);
+        let text = redacted_line(text, &self.store.password);
         match (status, self.failure(&format!("{status}: {text}"))) {
             (StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE, Failure::Again(error)) => {
                 Failure::Refused(error)
@@ -185,7 +185,7 @@ fn secret(text: &str) -> Result<HeaderValue, InvalidHeaderValue> {
 }
 
 /// The start of the server's error message, on one line and without the password.
-fn shown(text: &str, password: &str) -> String {
+fn redacted_line(text: &str, password: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut line = if password.is_empty() { line } else { line.replace(password, "***") };
     line.truncate(line.floor_char_boundary(SHOWN));
@@ -198,8 +198,11 @@ mod tests {
 
     #[test]
     fn errors_are_short_and_without_the_password() {
-        assert_eq!(shown("Code: 1.\n key 'secret' wrong\n", "secret"), "Code: 1. key '***' wrong");
-        assert_eq!(shown(&"é".repeat(300), "").len(), 200);
+        assert_eq!(
+            redacted_line("Code: 1.\n key 'secret' wrong\n", "secret"),
+            "Code: 1. key '***' wrong"
+        );
+        assert_eq!(redacted_line(&"é".repeat(300), "").len(), 200);
     }
 
     #[test]

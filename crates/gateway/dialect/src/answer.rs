@@ -7,35 +7,26 @@ use crate::dialect::Endpoint;
 use crate::usage::Usage;
 
 /// The members of all endpoints that belong to an answer.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Answer {
-    #[serde(default)]
     error: Value,
-    #[serde(default)]
     choices: Vec<Choice>,
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Value,
-    #[serde(default)]
     content: Value,
-    #[serde(default)]
     stop_reason: Value,
-    #[serde(default)]
     incomplete_details: Value,
-    #[serde(default)]
     status: Value,
-    #[serde(default)]
     output: Value,
-    #[serde(default)]
     data: Value,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Choice {
-    #[serde(default)]
     finish_reason: Value,
-    #[serde(default)]
     message: Value,
-    #[serde(default)]
     error: Value,
 }
 

@@ -1,5 +1,7 @@
 //! Errors in the format of each dialect.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 use crate::dialect::{Dialect, Endpoint};
@@ -7,7 +9,8 @@ use crate::error::DialectError;
 use crate::wire::{RawJson, Typed, write_json};
 
 /// The kind of an error. Each dialect has its own code for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorKind {
     /// The request is invalid.
     InvalidRequest,
@@ -71,28 +74,14 @@ impl ErrorKind {
 /// OpenAI's `type` and `code`, and Anthropic's `type`.
 type Names = (&'static str, Option<&'static str>, &'static str);
 
-const KINDS: [(ErrorKind, Names); 11] = [
-    (ErrorKind::InvalidRequest, ("invalid_request_error", None, "invalid_request_error")),
-    (
-        ErrorKind::Blocked,
-        ("invalid_request_error", Some("content_filter"), "invalid_request_error"),
-    ),
-    (
-        ErrorKind::Authentication,
-        ("invalid_request_error", Some("invalid_api_key"), "authentication_error"),
-    ),
-    (ErrorKind::Permission, ("permission_error", None, "permission_error")),
-    (ErrorKind::NotFound, ("invalid_request_error", Some("not_found"), "not_found_error")),
-    (
-        ErrorKind::TooLarge,
-        ("invalid_request_error", Some("request_too_large"), "request_too_large"),
-    ),
-    (ErrorKind::RateLimit, ("rate_limit_error", Some("rate_limit_exceeded"), "rate_limit_error")),
-    (ErrorKind::Quota, ("insufficient_quota", Some("insufficient_quota"), "billing_error")),
-    (ErrorKind::Server, ("server_error", None, "api_error")),
-    (ErrorKind::Overloaded, ("server_error", Some("overloaded"), "overloaded_error")),
-    (ErrorKind::Timeout, ("server_error", Some("timeout"), "timeout_error")),
-];
+/// The kinds and their names.
+static KINDS: LazyLock<Vec<(ErrorKind, Names)>> = LazyLock::new(|| {
+    let rows = include_str!("errors.tsv").lines().filter_map(|row| {
+        let [kind, own, code, other] = row.split('\t').collect::<Vec<_>>().try_into().ok()?;
+        Some((kind.parse().ok()?, (own, Some(code).filter(|code| *code != "-"), other)))
+    });
+    rows.collect()
+});
 
 /// The content of an error response, independent of the dialect.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,6 +29,8 @@ pub struct EventSplitter {
     /// The start of an incomplete event.
     carry: Vec<u8>,
     line: LineState,
+    /// The maximum size of an event, instead of [`MAX_EVENT_BYTES`].
+    limit: Option<usize>,
 }
 
 /// The content of the current line so far.
@@ -41,6 +43,11 @@ enum LineState {
 }
 
 impl EventSplitter {
+    /// A splitter with another maximum size of an event.
+    pub fn with_limit(limit: usize) -> Self {
+        Self { limit: Some(limit), ..Self::default() }
+    }
+
     /// Calls `on_event` with every complete event, including its empty line.
     ///
     /// # Errors
@@ -64,8 +71,9 @@ impl EventSplitter {
             }
         }
         self.carry.extend_from_slice(rest);
-        if self.carry.len() > MAX_EVENT_BYTES {
-            let problem = format!("an event is longer than {MAX_EVENT_BYTES} bytes");
+        let limit = self.limit.unwrap_or(MAX_EVENT_BYTES);
+        if self.carry.len() > limit {
+            let problem = format!("an event is longer than {limit} bytes");
             return Err(DialectError::InvalidResponse(problem));
         }
         Ok(())

@@ -10,13 +10,14 @@ use crate::usage::Usage;
 use crate::wire::{anthropic, openai};
 
 /// Whether a response is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StreamStatus {
     /// The last event, or the end of the JSON body, has arrived.
     Finished,
     /// The stream contained an error event.
     Failed,
-    /// The bytes that a stream may have before its first known content.
+    /// The last event has not arrived.
+    #[default]
     Truncated,
 }
 
@@ -54,7 +55,7 @@ struct StreamSource {
 }
 
 /// The results so far.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Observed {
     usage: Option<Usage>,
     content_events: u64,
@@ -86,13 +87,13 @@ impl UsageObserver {
             splitter: EventSplitter::default(),
             matcher: EventMatcher::new(endpoint),
         };
-        Self { source: Source::Stream(Box::new(source)), observed: Observed::none() }
+        Self { source: Source::Stream(Box::new(source)), observed: Observed::default() }
     }
 
     /// Observes a whole JSON response.
     pub fn body(endpoint: Endpoint) -> Self {
         let source = Source::Body { endpoint, buffered: Vec::new() };
-        Self { source, observed: Observed::none() }
+        Self { source, observed: Observed::default() }
     }
 
     /// Observes the next bytes; returns the number of content events that ended in them.
@@ -181,18 +182,6 @@ impl UsageObserver {
 }
 
 impl Observed {
-    const fn none() -> Self {
-        Self {
-            usage: None,
-            content_events: 0,
-            bytes: 0,
-            content_bytes: 0,
-            status: StreamStatus::Truncated,
-            is_answer: false,
-            reason: Reason::Missing,
-        }
-    }
-
     /// Takes a finish reason: the value of a member, as JSON.
     fn stopped_by(&mut self, value: &[u8]) {
         let [b'"', reason @ ..] = value else { return };

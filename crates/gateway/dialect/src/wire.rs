@@ -17,6 +17,37 @@ pub(crate) mod anthropic;
 mod lenient;
 pub(crate) mod openai;
 
+/// The text of a message: a string, or a list of parts.
+pub(crate) type ContentText<'a> = Option<CowStr<'a>>;
+
+/// JSON in a string, or the JSON itself.
+pub(crate) type JsonText<'a> = Option<CowStr<'a>>;
+
+/// Structures with the members of an upstream's answer, which are read leniently by their types.
+macro_rules! lenient_members {
+    ($($item:item)*) => { $(
+        #[serde_with::apply(
+            u64 => #[serde(default, deserialize_with = "lenient::count")],
+            Option<u64> => #[serde(default, deserialize_with = "lenient::optional_count")],
+            ContentText<'a> => #[serde(borrow, default, deserialize_with = "lenient::content")],
+            JsonText<'a> => #[serde(borrow, default, deserialize_with = "lenient::json_text")],
+            CowStr<'a> => #[serde(borrow, default, deserialize_with = "lenient::other_is_default")],
+            Option<CowStr<'a>> =>
+                #[serde(borrow, default, deserialize_with = "lenient::other_is_default")],
+            Option<Usage> => #[serde(default, deserialize_with = "lenient::other_is_default")],
+            Option<PromptDetails> =>
+                #[serde(default, deserialize_with = "lenient::other_is_default")],
+            Vec => #[serde(default, deserialize_with = "lenient::null_is_default")],
+            Usage => #[serde(default, deserialize_with = "lenient::null_is_default")],
+            Delta<'a> => #[serde(default, deserialize_with = "lenient::null_is_default")],
+            FunctionCallDelta<'a> =>
+                #[serde(default, deserialize_with = "lenient::null_is_default")],
+        )]
+        $item
+    )* };
+}
+use lenient_members;
+
 /// A string, borrowed if it has no escapes. Unlike a bare `Cow`, it also borrows inside an
 /// `Option`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

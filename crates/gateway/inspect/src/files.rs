@@ -1,6 +1,7 @@
 //! The handling of content other than text.
 
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use crate::error::Unreadable;
 use crate::names::is_listed;
@@ -18,19 +19,13 @@ pub enum Unread {
 }
 
 /// The rule for content other than text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Eq)]
 pub struct FileRule {
     /// The rule for all types except `pass_types`.
     pub unreadable: Unread,
     /// Types that pass without being read, such as `image/png`, or `image/*` for all images.
+    #[default(["image/*", "audio/*", "video/*", "font/*"].map(str::to_owned).into())]
     pub pass_types: Vec<String>,
-}
-
-impl Default for FileRule {
-    fn default() -> Self {
-        let pass_types = ["image/*", "audio/*", "video/*", "font/*"].map(str::to_owned).into();
-        Self { unreadable: Unread::Refuse, pass_types }
-    }
 }
 
 impl FileRule {

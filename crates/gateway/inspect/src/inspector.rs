@@ -266,7 +266,7 @@ impl Inspector {
         });
         let mut matches = own;
         if let Some(name) = name {
-            let prefix = words(&crate::json_string::decode(name)) + ": ";
+            let prefix = split_name(&crate::json_string::decode(name)) + ": ";
             let named = [&prefix, &*text.decoded].concat();
             let named = self.policy.scan(&named, self.kind, &self.actions).matches;
             matches.extend(named.into_iter().filter_map(|mut found| {
@@ -362,7 +362,7 @@ enum Inner {
 }
 
 /// The words of a name: both `social_security` and `socialSecurity` have two.
-fn words(name: &str) -> String {
+fn split_name(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + 4);
     let mut small = false;
     for character in name.chars() {

@@ -5,9 +5,11 @@
 
 mod handshake;
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 pub use handshake::{Handshake, Step};
+use plimsoll_gateway_dialect::{EventSplitter, event_data};
 use serde_json::{Map, Value, json};
 
 use crate::header_value::encode;
@@ -226,7 +228,7 @@ pub struct AnswerReader {
 #[derive(Debug)]
 enum Body {
     Json(Vec<u8>),
-    Events(EventStream),
+    Events(EventSplitter),
     /// Ignored: another content type, or an error status.
     Ignored,
 }
@@ -239,7 +241,7 @@ impl AnswerReader {
         let body = if kind.eq_ignore_ascii_case("application/json") {
             Body::Json(Vec::new())
         } else if kind.eq_ignore_ascii_case("text/event-stream") && is_success(head.status) {
-            Body::Events(EventStream::default())
+            Body::Events(EventSplitter::with_limit(limit))
         } else {
             Body::Ignored
         };
@@ -252,14 +254,18 @@ impl AnswerReader {
     /// # Errors
     /// The problem of an invalid response.
     pub fn feed(&mut self, piece: &[u8]) -> Result<Progress, &'static str> {
-        self.left =
-            self.left.checked_sub(piece.len()).ok_or("its answer is larger than allowed")?;
+        self.left = self.left.checked_sub(piece.len()).ok_or(TOO_LARGE)?;
         let Some(id) = self.id else { return Ok(Progress::More) };
         match &mut self.body {
             Body::Ignored => {}
             Body::Json(bytes) => bytes.extend_from_slice(piece),
             Body::Events(stream) => {
-                let events = stream.feed(piece);
+                let mut events = Vec::new();
+                let fed = stream.feed(piece, |event| {
+                    events.extend(event_data(event).map(Cow::into_owned));
+                    Ok(())
+                });
+                fed.map_err(|_| TOO_LARGE)?;
                 self.read_events(events, id)?;
             }
         }
@@ -318,50 +324,10 @@ impl AnswerReader {
     }
 }
 
+const TOO_LARGE: &str = "its answer is larger than allowed";
+
 const fn is_success(status: u16) -> bool {
     status >= 200 && status < 300
-}
-
-/// Splits a stream into the data of its events.
-#[derive(Debug, Default)]
-struct EventStream {
-    line: Vec<u8>,
-    data: Vec<u8>,
-}
-
-impl EventStream {
-    /// Takes more of the stream. Returns the data of each completed event that has data.
-    fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
-        let mut events = Vec::new();
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(part);
-            if part.ends_with(b"\n") {
-                events.extend(self.end_line());
-            }
-        }
-        events
-    }
-
-    /// Ends a line; an empty one ends an event.
-    fn end_line(&mut self) -> Option<Vec<u8>> {
-        let line = std::mem::take(&mut self.line);
-        let line = line.strip_suffix(b"\n").unwrap_or(&line);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() {
-            let data = std::mem::take(&mut self.data);
-            return (!data.is_empty()).then_some(data);
-        }
-        let value = match line.strip_prefix(b"data") {
-            Some([]) => b"",
-            Some([b':', b' ', value @ ..] | [b':', value @ ..]) => value,
-            _ => return None,
-        };
-        if !self.data.is_empty() {
-            self.data.push(b'\n');
-        }
-        self.data.extend_from_slice(value);
-        None
-    }
 }
 
 #[cfg(test)]
@@ -489,16 +455,21 @@ mod tests {
         }
     }
 
-    const STREAM: &[u8] =
-        b": ping\r\n\r\nevent: message\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\ndata:x\n\nid: 7\ndata\n\ndata: cut";
+    /// A comment, a notification, an event without data, the answer in two lines, and a cut event.
+    const STREAM: &[u8] = b": ping\r\n\r\ndata:{\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\nid: 7\ndata\n\n\
+        event: message\r\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\r\ndata: \"result\":{}}\r\n\r\ndata: cut";
 
     #[test]
-    fn data_is_read_across_any_pieces() {
-        let expected: Vec<Vec<u8>> = vec![b"{\"a\":\n1}".to_vec(), b"x".to_vec()];
+    fn events_are_read_across_any_pieces() {
+        let head = Head { status: 200, content_type: "text/event-stream", session: None };
         for size in [1, 2, 3, 7, STREAM.len()] {
-            let mut stream = EventStream::default();
-            let found: Vec<_> = STREAM.chunks(size).flat_map(|piece| stream.feed(piece)).collect();
-            assert_eq!(found, expected, "{size}");
+            let mut reader = AnswerReader::new(Some(7), &head, 1_000);
+            let mut progress = Progress::More;
+            for piece in STREAM.chunks(size) {
+                progress = reader.feed(piece).unwrap();
+            }
+            assert_eq!(progress, Progress::Complete, "{size}");
+            assert_eq!(reader.finish().unwrap().body, ReplyBody::Result("{}".to_owned()), "{size}");
         }
     }
 }

@@ -16,7 +16,10 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
 });
 
 /// A tool of the gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum LocalTool {
     /// Returns its text.
     Echo,
@@ -30,26 +33,11 @@ pub enum LocalTool {
 
 impl LocalTool {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Echo, Self::Time, Self::Add, Self::JsonGet];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Echo => "echo",
-            Self::Time => "time",
-            Self::Add => "add",
-            Self::JsonGet => "json_get",
-        }
-    }
-
-    /// The tool of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.name() == name)
-    }
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The tool as it is listed.
     pub fn tool(self) -> Option<&'static Tool> {
-        TOOLS.iter().find(|tool| *tool.name == *self.name())
+        TOOLS.iter().find(|tool| *tool.name == *<&str>::from(self))
     }
 
     /// Runs it. `arguments` is an object as JSON; `unix_ms` the time, in milliseconds since 1970
@@ -192,18 +180,18 @@ mod tests {
 
     #[test]
     fn the_schemas_name_the_arguments_that_are_read() {
-        for (tool, arguments) in LocalTool::ALL.into_iter().zip([
+        for (tool, arguments) in LocalTool::ALL.iter().copied().zip([
             &["text"][..],
             &[],
             &["a", "b"],
             &["document", "pointer"],
         ]) {
-            assert_eq!(LocalTool::named(tool.name()), Some(tool));
+            assert_eq!(<&str>::from(tool).parse(), Ok(tool));
             let schema = &tool.tool().unwrap().input_schema;
             let mut names: Vec<_> =
                 schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
             names.sort_unstable();
-            assert_eq!(names, arguments, "{}", tool.name());
+            assert_eq!(names, arguments, "{}", <&str>::from(tool));
         }
     }
 }

@@ -247,7 +247,6 @@ fn info(name: &str) -> Value {
 pub fn list<'t>(tools: impl Iterator<Item = &'t Tool>, params: &str) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct Params {
-        #[serde(default)]
         cursor: Option<String>,
     }
     let params: Params = read_object(params).map_err(|_| unknown_cursor())?;

@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_is_taken_changes_nothing() {
-        let registry = Registry::new(&LocalTool::ALL).with_server("one", 1).with_server("two", 2);
+        let registry = Registry::new(LocalTool::ALL).with_server("one", 1).with_server("two", 2);
         let registry = registry.with_tools("one", tools(&["find"])).unwrap();
         for (taken, owner) in [("find", "one"), ("echo", "local")] {
             let collision = registry.with_tools("two", tools(&["free", taken])).unwrap_err();

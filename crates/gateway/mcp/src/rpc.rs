@@ -41,19 +41,14 @@ const MAX_MESSAGE: usize = 1_024;
 const MAX_DATA: usize = 4_096;
 
 /// The members of any message.
+#[serde_with::apply(_ => #[serde(borrow, default, deserialize_with = "present")])]
 #[derive(Deserialize)]
 struct Envelope<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     method: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     error: Option<&'a RawValue>,
 }
 
@@ -243,7 +238,6 @@ struct ErrorBody {
     code: i64,
     #[serde(default)]
     message: String,
-    #[serde(default)]
     data: Option<Value>,
 }
 

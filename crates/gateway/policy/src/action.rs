@@ -1,14 +1,26 @@
 //! The actions that a match can cause.
 
-use std::fmt;
-
 use serde::Deserialize;
 
 use crate::category::Category;
 
 /// The action for a match. Ordered by severity: a text gets the severest action of its matches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Action {
     /// Rules of the category are not evaluated.
     #[default]
@@ -21,25 +33,6 @@ pub enum Action {
     Redact,
     /// The text is blocked.
     Block,
-}
-
-impl Action {
-    /// The name in settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Log => "log",
-            Self::Warn => "warn",
-            Self::Redact => "redact",
-            Self::Block => "block",
-        }
-    }
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// The action for each category. Keys that are missing in YAML have their default.

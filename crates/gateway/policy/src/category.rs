@@ -1,12 +1,24 @@
 //! The categories of rules, and the kinds of input that rules apply to.
 
-use std::fmt;
-
 use serde::Deserialize;
 
-/// The category of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+/// The category of a rule, in the order in which they are evaluated and reported.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Category {
     /// Text that changes the meaning of an SQL statement that it is pasted into.
     SqlInjection,
@@ -21,26 +33,8 @@ pub enum Category {
 }
 
 impl Category {
-    /// All, in the order in which they are evaluated and reported.
-    pub const ALL: [Self; 5] =
-        [Self::SqlInjection, Self::Dangerous, Self::Admin, Self::Pii, Self::PromptInjection];
-
-    /// The name in rules and settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SqlInjection => "sql_injection",
-            Self::Dangerous => "dangerous",
-            Self::Admin => "admin",
-            Self::Pii => "pii",
-            Self::PromptInjection => "prompt_injection",
-        }
-    }
-}
-
-impl fmt::Display for Category {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+    /// All of them.
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 }
 
 /// The kind of a text, which decides which rules apply.

@@ -37,10 +37,10 @@ pub struct EvaluatedChecks<'p> {
 
 impl Policy {
     pub(crate) fn new(rules: Vec<Rule>, prefilter: Prefilter) -> Self {
-        let used = Category::ALL.into_iter().filter(|category: &Category| {
+        let used = Category::ALL.iter().copied().filter(|category: &Category| {
             rules.iter().any(|rule: &Rule| rule.category == *category)
         });
-        Self { category_names: used.map(Category::name).collect(), rules, prefilter }
+        Self { category_names: used.map(<&str>::from).collect(), rules, prefilter }
     }
 
     /// Scans a text. Time is linear in the text.

@@ -13,6 +13,7 @@ pub(crate) struct RuleFile {
 }
 
 /// One rule.
+#[serde_with::apply(Vec => #[serde(default)])]
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RuleSpec {
@@ -22,13 +23,10 @@ pub(crate) struct RuleSpec {
     /// A description for a person whose text was blocked.
     pub(crate) description: String,
     /// One of them must be in the text, in any case, for the pattern to run.
-    #[serde(default)]
     pub(crate) literals: Vec<String>,
     /// If not empty, one of them must be in the text too.
-    #[serde(default)]
     pub(crate) and: Vec<String>,
     /// If not empty, one of them must be in the text too.
-    #[serde(default)]
     pub(crate) also: Vec<String>,
     /// The minimum number of ASCII digits in the text for the pattern to run.
     #[serde(default)]
@@ -46,13 +44,11 @@ pub(crate) struct RuleSpec {
     #[serde(default)]
     pub(crate) stream: bool,
     /// Texts in which it must match.
-    #[serde(default)]
     pub(crate) positive: Vec<String>,
     /// Texts in which it must not match.
-    #[serde(default)]
     pub(crate) negative: Vec<String>,
     /// Known evasions, for the reader of the file: they need not match.
-    #[serde(default, rename = "evasion")]
+    #[serde(rename = "evasion")]
     _evasion: Vec<String>,
 }
 

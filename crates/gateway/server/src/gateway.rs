@@ -82,14 +82,14 @@ impl Gateway {
     ) -> io::Result<()> {
         let (report, reports) = channel();
         let count = listeners.len();
-        for (number, (listener, serves)) in listeners.into_iter().enumerate() {
+        for (number, (listener, role)) in listeners.into_iter().enumerate() {
             let (state, stop, report) = (Arc::clone(&self.state), stop.clone(), report.clone());
-            let name = match serves {
+            let name = match role {
                 ListenerRole::Clients => format!("gateway-{number}"),
                 ListenerRole::Administration => "gateway-admin".to_owned(),
             };
             let thread = Builder::new().name(name).spawn(move || {
-                run_worker(state, listener, serves, stop, number == 0, &report);
+                run_worker(state, listener, role, stop, number == 0, &report);
             });
             self.threads.push(thread?);
         }
@@ -193,7 +193,7 @@ fn listen(socket: Socket) -> io::Result<StdTcpListener> {
 fn run_worker(
     state: Arc<GatewayState>,
     listener: StdTcpListener,
-    serves: ListenerRole,
+    role: ListenerRole,
     stop: watch::Receiver<bool>,
     is_first: bool,
     report: &Sender<io::Result<()>>,
@@ -214,7 +214,7 @@ fn run_worker(
                 return;
             }
         };
-        let worker = Rc::new(Worker::new(state, serves).await);
+        let worker = Rc::new(Worker::new(state, role).await);
         // No receiver is left after another worker failed.
         let _ = report.send(Ok(()));
         server::run(worker, listener, stop, is_first).await;

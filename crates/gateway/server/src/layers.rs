@@ -33,6 +33,7 @@ use hyper::HeaderMap;
 use hyper::header::HeaderName;
 use plimsoll_gateway_dialect::{StreamStatus, Usage};
 use plimsoll_gateway_inspect::Source;
+use plimsoll_gateway_policy::Action;
 
 use crate::http::body_filter::BodyFilter;
 use crate::http::error_response::ErrorResponse;
@@ -377,7 +378,7 @@ pub(crate) struct LlmInfo {
     /// `hit`, `miss` or `bypass`.
     pub(crate) cache: Option<&'static str>,
     /// The most severe action that the policy took.
-    pub(crate) policy_decision: Option<&'static str>,
+    pub(crate) policy_decision: Option<Action>,
     /// Ids of the policy rules that matched.
     pub(crate) rules: Vec<String>,
     /// The tool that was called, as `SERVER/TOOL`.
@@ -386,44 +387,13 @@ pub(crate) struct LlmInfo {
     pub(crate) outcome: Option<&'static str>,
 }
 
-/// The usage of one response, for its log row.
+/// The usage of one response, for its log row, and its end.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedUsage {
-    usage: Cell<Option<Usage>>,
-    truncated: Cell<bool>,
-    failed: Cell<bool>,
-    is_answer: Cell<bool>,
-}
-
-impl ObservedUsage {
-    pub(crate) fn set(&self, usage: Option<Usage>) {
-        self.usage.set(usage);
-    }
-
-    pub(crate) fn get(&self) -> Option<Usage> {
-        self.usage.get()
-    }
-
+    pub(crate) usage: Cell<Option<Usage>>,
+    /// How the upstream's stream ended: with its last event, with an error event or a continuation
+    /// after its end, or before its last event although the connection was closed properly.
+    pub(crate) ending: Cell<Option<StreamStatus>>,
     /// Whether the ended response is a complete and good answer.
-    pub(crate) fn is_answer(&self) -> bool {
-        self.is_answer.get()
-    }
-
-    /// Whether the upstream's stream had an error event, or continued after its end.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.failed.get()
-    }
-
-    /// Whether the upstream's stream ended before its last event, although the connection was
-    /// closed properly.
-    pub(crate) fn is_truncated(&self) -> bool {
-        self.truncated.get()
-    }
-
-    /// Records how the response ended. `ending` is set for a stream.
-    pub(crate) fn set_ending(&self, ending: Option<StreamStatus>, is_answer: bool) {
-        self.truncated.set(ending == Some(StreamStatus::Truncated));
-        self.failed.set(ending == Some(StreamStatus::Failed));
-        self.is_answer.set(is_answer);
-    }
+    pub(crate) is_answer: Cell<bool>,
 }

@@ -23,9 +23,9 @@ fn limit(requests: u32, algorithm: Algorithm) -> Option<Limit> {
 
 /// Half of the requests are refused: 10,000 a second of a limit of 50 in 10 ms. Long enough that a
 /// sample sees ten windows, and every slice of a sliding one is left and weighted.
-#[divan::bench(args = ALGORITHMS.map(Algorithm::name), sample_count = 100, sample_size = 1_000)]
+#[divan::bench(args = ALGORITHMS.map(<&str>::from), sample_count = 100, sample_size = 1_000)]
 fn check_one(bencher: Bencher<'_, '_>, name: &str) {
-    let algorithm = ALGORITHMS.into_iter().find(|a| a.name() == name).unwrap_or_default();
+    let algorithm = ALGORITHMS.into_iter().find(|a| <&str>::from(a) == name).unwrap_or_default();
     let Some(requests) = NonZeroU32::new(50) else { return };
     let Ok(limit) = Limit::new(requests, Duration::from_millis(10), algorithm) else { return };
     let (limiter, mut now) = (Limiter::new(1 << 17), 0_u64);

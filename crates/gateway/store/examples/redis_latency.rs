@@ -38,7 +38,7 @@ async fn checks(store: &Store) -> Outcome {
     for algorithm in [Algorithm::Sliding, Algorithm::Bucket] {
         let limit = Limit::new(requests, Duration::from_secs(1), algorithm)?;
         let charge = Charge { key: ACME, limit: &limit };
-        measured(&format!("check {}", algorithm.name()), async || {
+        measured(&format!("check {}", <&str>::from(algorithm)), async || {
             store.check(0, &[charge]).await?;
             Ok(())
         })

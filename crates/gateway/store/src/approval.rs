@@ -19,7 +19,10 @@ pub struct ApprovalRules {
 }
 
 /// The state of an approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display, strum::EnumString, strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum ApprovalState {
     /// No decision yet.
     Pending,
@@ -89,25 +92,6 @@ pub struct PendingApprovals {
     pub approvals: Vec<Approval>,
     /// The number of all pending approvals.
     pub total: usize,
-}
-
-impl ApprovalState {
-    /// All states.
-    const ALL: [Self; 4] = [Self::Pending, Self::Approved, Self::Rejected, Self::Expired];
-
-    /// Its name, such as `pending`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-            Self::Expired => "expired",
-        }
-    }
-
-    pub(crate) fn named(name: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.name().as_bytes() == name)
-    }
 }
 
 impl Verdict {

@@ -5,8 +5,8 @@ use crate::session::{millis, nanos};
 use crate::{Approval, ApprovalRules, ApprovalState, Moment, NewApproval, PendingApprovals};
 use crate::{RecordError, RecordId, Verdict};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// All approvals of a process, shared by its workers behind one lock, so that a decision is atomic.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl ApprovalTable {
             decided_at: None,
             reason: Bytes::new(),
         };
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         table.make_room(at.now, rules)?;
         let expires = at.now.saturating_add(nanos(new.ttl));
         table.insert(new.owner, approval.clone(), expires, nanos(rules.keep));
@@ -58,13 +58,13 @@ impl ApprovalTable {
     }
 
     pub(crate) fn get(&self, now: u64, owner: &str, id: RecordId) -> Result<Approval, RecordError> {
-        let table = self.lock();
+        let table = self.0.lock();
         let entry = table.by_id.get(&id).filter(|entry| entry.is_there(now, owner));
         entry.map(|entry| entry.at(now)).ok_or(RecordError::NotFound)
     }
 
     pub(crate) fn pending(&self, now: u64, owner: &str, most: usize) -> PendingApprovals {
-        let table = self.lock();
+        let table = self.0.lock();
         // Approvals without an outcome, by expiry.
         let open = table.by_outcome.range((now.saturating_add(1), RecordId(0))..);
         let open = open.filter_map(|(_, id)| table.by_id.get(id));
@@ -87,7 +87,7 @@ impl ApprovalTable {
         verdict: Verdict,
         reason: &str,
     ) -> Result<Approval, RecordError> {
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         let table = &mut *table;
         let entry = table.by_id.get_mut(&id).filter(|entry| entry.is_there(at.now, owner));
         let entry = entry.ok_or(RecordError::NotFound)?;
@@ -103,10 +103,6 @@ impl ApprovalTable {
         entry.gone_from = at.now.saturating_add(nanos(rules.keep));
         table.by_outcome.insert((at.now, id));
         Ok(entry.approval.clone())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

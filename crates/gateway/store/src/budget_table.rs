@@ -3,7 +3,7 @@
 use crate::bounded_map::{BoundedMap, Slot};
 use crate::limit_key::{Digest, KeyDigester};
 use crate::{Budget, BudgetCounter, BudgetState, LimitKey};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 /// The budget counters of many tenants, shared by all workers of a process.
 ///
@@ -33,13 +33,9 @@ impl BudgetTable {
         self.digester.digest(key, budget.window_nanos())
     }
 
-    fn lock(&self) -> MutexGuard<'_, BoundedMap<BudgetCounter>> {
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn state(&self, now: u64, key: LimitKey<'_>, budget: &Budget) -> BudgetState {
         let digest = self.digest(key, budget);
-        let counter = self.lock().find(digest).map(|slot| slot.value).unwrap_or_default();
+        let counter = self.counters.lock().find(digest).map(|slot| slot.value).unwrap_or_default();
         counter.state(budget, now)
     }
 
@@ -52,7 +48,7 @@ impl BudgetTable {
         estimate: u64,
     ) -> (Option<ReservationRef>, BudgetState) {
         let digest = self.digest(key, budget);
-        let mut bounded_map = self.lock();
+        let mut bounded_map = self.counters.lock();
         let slot = bounded_map.slot(digest, now, BudgetCounter::default);
         let reserved = slot.value.reserve(budget, now, estimate);
         note(slot, budget);
@@ -62,7 +58,7 @@ impl BudgetTable {
 
     /// Charges the actual cost of a request. An evicted counter no longer has the reservation.
     pub(crate) fn settle(&self, now: u64, account: &ReservationRef, estimate: u64, actual: u64) {
-        let mut bounded_map = self.lock();
+        let mut bounded_map = self.counters.lock();
         let slot = bounded_map.slot(account.digest, now, BudgetCounter::default);
         let estimate = if slot.epoch == account.epoch { estimate } else { 0 };
         slot.value.settle(&account.budget, now, estimate, actual);
@@ -71,7 +67,7 @@ impl BudgetTable {
 
     /// Releases a reservation. Needs no time: the next use of the counter advances its window.
     pub(crate) fn release(&self, account: &ReservationRef, estimate: u64) {
-        let mut bounded_map = self.lock();
+        let mut bounded_map = self.counters.lock();
         if bounded_map.find(account.digest).is_some_and(|slot| slot.epoch == account.epoch) {
             let slot = bounded_map.slot(account.digest, 0, BudgetCounter::default);
             slot.value.release(estimate);

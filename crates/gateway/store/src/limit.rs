@@ -13,7 +13,10 @@ pub const MAX_CHARGES: usize = 8;
 /// [`SlidingWindow`](crate::SlidingWindow) documents the error of the sliding window. A bucket has
 /// as many tokens as the limit, refilled evenly over the window: a full burst at once, then a
 /// steady rate; at most twice the limit in any window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
@@ -22,16 +25,6 @@ pub enum Algorithm {
     Sliding,
     /// token bucket
     Bucket,
-}
-
-impl Algorithm {
-    /// The name, as in the configuration.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sliding => "sliding",
-            Self::Bucket => "bucket",
-        }
-    }
 }
 
 /// A number of requests per window.

@@ -4,7 +4,7 @@ use crate::bounded_map::BoundedMap;
 use crate::limit::{Charge, Decision, MAX_CHARGES};
 use crate::limit_key::{Digest, KeyDigester};
 use crate::{RateCounter, StoreError};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 /// Counts of many subjects, shared by all workers of a process.
 ///
@@ -27,13 +27,9 @@ impl Limiter {
         Self { digester: KeyDigester::default(), counters }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BoundedMap<RateCounter>> {
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The number of stored keys.
     pub fn keys(&self) -> usize {
-        self.lock().len()
+        self.counters.lock().len()
     }
 
     /// Checks a request against all its limits and counts it in all of them, or in none when one
@@ -52,7 +48,7 @@ impl Limiter {
         for (digest, charge) in digests.iter_mut().zip(charges) {
             *digest = self.digester.digest(charge.key, charge.limit.salt());
         }
-        let mut counters = self.lock();
+        let mut counters = self.counters.lock();
         let decision = peek(&counters, now, charges, &digests);
         if decision.allowed {
             count(&mut counters, now, charges, &digests);

@@ -2,8 +2,8 @@
 
 use crate::CacheKey;
 use lru::LruCache;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The largest value, as a part of all bytes.
 const LARGEST: usize = 16;
@@ -76,13 +76,9 @@ impl<V: Clone> ByteLru<V> {
         Self { values: Mutex::new(values), counters: CacheCounters::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Values<V>> {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The value of a key, which becomes the most recently used; not counted as hit or miss.
     pub(crate) fn find(&self, key: &CacheKey, now: u64) -> Option<V> {
-        let mut values = self.lock();
+        let mut values = self.values.lock();
         let entry = values.entries.get(key)?;
         if now < entry.expires {
             return Some(entry.value.clone());
@@ -93,7 +89,7 @@ impl<V: Clone> ByteLru<V> {
 
     /// Stores a value until `expires`.
     pub(crate) fn keep(&self, key: CacheKey, value: V, weight: usize, expires: u64) {
-        let mut values = self.lock();
+        let mut values = self.values.lock();
         values.remove(&key);
         if weight > values.room / LARGEST {
             self.counters.oversize.fetch_add(1, Relaxed);
@@ -107,7 +103,7 @@ impl<V: Clone> ByteLru<V> {
     /// Stored bytes and values.
     #[cfg(test)]
     fn held(&self) -> (usize, usize) {
-        let values = self.lock();
+        let values = self.values.lock();
         (values.bytes, values.entries.len())
     }
 }

@@ -25,7 +25,7 @@ pub enum RecordError {
         max: usize,
     },
     /// The approval has an outcome already.
-    #[error("the approval has an outcome already: {}", .0.name())]
+    #[error("the approval has an outcome already: {0}")]
     AlreadyDecided(ApprovalState),
     /// Redis did not answer in time. Sessions and approvals are never admitted uncounted, so this
     /// error occurs even if the store is open on loss.

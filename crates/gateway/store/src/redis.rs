@@ -165,7 +165,7 @@ impl RedisStore {
         let mut script = LIMIT.prepare_invoke();
         script.arg(at.map(|at| at.to_string()).unwrap_or_default());
         for Charge { key, limit } in charges {
-            let algorithm = limit.algorithm().name();
+            let algorithm = <&str>::from(limit.algorithm());
             script.key(self.key(algorithm, *key, limit.window_nanos()));
             script.arg(algorithm).arg(limit.requests()).arg(micros(limit.window_nanos()));
         }

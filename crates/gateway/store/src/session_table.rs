@@ -4,8 +4,8 @@ use crate::record::check_size;
 use crate::session::{millis, nanos};
 use crate::{Moment, NewSession, RecordError, RecordId, Session, SessionRules};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Expired sessions removed per insertion, to bound the time of an operation.
 const FEW: usize = 8;
@@ -45,7 +45,7 @@ impl SessionTable {
         new: &NewSession<'_>,
     ) -> Result<Session, RecordError> {
         check_size(new.metadata.len(), rules.metadata_bytes)?;
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         table.remove_expired(at.now, FEW);
         if table.is_full(rules, new) {
             table.remove_expired(at.now, usize::MAX);
@@ -70,7 +70,7 @@ impl SessionTable {
     }
 
     pub(crate) fn get(&self, now: u64, owner: &str, id: RecordId) -> Result<Session, RecordError> {
-        self.lock().live(now, owner, id).map(|entry| entry.session())
+        self.0.lock().live(now, owner, id).map(|entry| entry.session())
     }
 
     /// Counts a tool call; returns the new number of calls.
@@ -81,7 +81,7 @@ impl SessionTable {
         owner: &str,
         id: RecordId,
     ) -> Result<u32, RecordError> {
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         let entry = table.live(now, owner, id)?;
         if entry.calls >= rules.calls {
             return Err(RecordError::CallLimit);
@@ -91,14 +91,10 @@ impl SessionTable {
     }
 
     pub(crate) fn end(&self, now: u64, owner: &str, id: RecordId) -> Result<(), RecordError> {
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         table.live(now, owner, id)?;
         table.remove(id);
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,8 +6,9 @@
 //! once. Redis also needs single flight without a cache behind it.
 
 use crate::{CacheKey, CachedResponse};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
 /// All fetches in progress in a process.
@@ -41,7 +42,7 @@ pub(crate) struct Fetch {
 
 impl SingleFlight {
     pub(crate) fn fetches(&self) -> MutexGuard<'_, Fetches> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Number of fetches in progress.

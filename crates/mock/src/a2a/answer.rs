@@ -65,7 +65,7 @@ impl Answer {
                 rpc.session = Some((*task.context).to_owned());
                 rpc.task = Some(token::text(task.id));
                 // States have their 0.3 names in both versions, to make records comparable.
-                rpc.state = Some(state.name(Version::V03).to_owned());
+                rpc.state = Some(state.name(Version::V03));
             }
         });
     }
@@ -98,7 +98,7 @@ impl Answer {
 
     /// The task that was canceled while its client waited for it.
     fn canceled(&self, responder: &Responder, agent: &str) -> Value {
-        let state = responder.worker.state();
+        let state = &responder.worker.state;
         let task = self.reply.task.as_ref().map(|(task, _)| task);
         let id = task.map(|task| token::text(task.id)).unwrap_or_default();
         let found = state.tasks.get(agent, &id);
@@ -111,7 +111,7 @@ impl Answer {
         mut responder: Responder,
         events: Vec<(u64, Value)>,
     ) -> Response<ResponseBody> {
-        let start = responder.exchange.complete_at();
+        let start = responder.exchange.complete_at;
         let mut events: Vec<(u64, Vec<u8>)> = events
             .into_iter()
             .map(|(due, result)| (due.saturating_sub(start), rpc::success(&self.id, result)))

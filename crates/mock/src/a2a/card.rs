@@ -17,11 +17,11 @@ pub(super) fn serve(
     name: Option<&str>,
     agent: Option<(&str, &AgentSpec)>,
 ) -> Response<ResponseBody> {
-    let Some((known, agent)) = agent else { return responder.error(404, "Unknown agent") };
     if !matches!(head.method, Method::GET | Method::HEAD) {
         responder.headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return responder.error(405, "Only GET requests are accepted here");
     }
+    let Some((known, agent)) = agent else { return responder.error(404, "Unknown agent") };
     let path = name.map_or_else(|| "/a2a".to_owned(), |name| format!("/a2a/{name}"));
     let url = format!("http://{}{path}", host(&head.headers));
     responder.answer(200, rpc::bytes(&card(known, agent, &url)))

@@ -104,7 +104,7 @@ struct Plan {
 
 impl A2aRequest<'_> {
     fn tasks(&self) -> &Arc<Tasks> {
-        &self.worker.state().tasks
+        &self.worker.state.tasks
     }
 
     fn now(&self) -> u64 {
@@ -216,7 +216,7 @@ impl A2aRequest<'_> {
     /// Draws the agent's plan.
     fn plan(&self, incoming: &Incoming, responder: &mut Responder) -> Plan {
         responder.exchange.draw_by(|| fnv1a(behind_marker(&incoming.text).as_bytes()));
-        let (started, rng) = (responder.exchange.complete_at(), responder.exchange.rng());
+        let (started, rng) = (responder.exchange.complete_at, responder.exchange.rng);
         let exact = self.overrides.ttft.map(HumanDuration::as_nanos);
         let latency = exact.unwrap_or_else(|| self.agent.latency.draw(rng, Purpose::Ttft));
         Plan { rng, started, latency, fault: sample_fault(&self.agent.faults, rng) }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::check::{check_distribution, check_faults, check_positive, check_share};
 use crate::distribution::Distribution;
@@ -10,24 +11,19 @@ use crate::duration::HumanDuration;
 use crate::fault::FaultShare;
 
 /// The A2A agents at `/a2a` and `/a2a/{agent}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct A2aSpec {
     /// The most stored tasks. A new one replaces the oldest idle task; if all are working, it gets
     /// status 503. A task uses about half a KiB, and the echoes of all tasks together at most 64
     /// MiB.
+    #[default(100_000)]
     pub max_tasks: u32,
     /// The agents by name; `/a2a` is `echo` if it exists, else the first. The default has `asking`,
     /// `echo`, `failing` and `slow`.
+    #[default(serde_saphyr::from_str(include_str!("agents.yaml")).unwrap_or_default())]
     pub agents: BTreeMap<String, AgentSpec>,
-}
-
-impl Default for A2aSpec {
-    fn default() -> Self {
-        let agents = serde_saphyr::from_str(include_str!("agents.yaml"));
-        Self { max_tasks: 100_000, agents: agents.unwrap_or_default() }
-    }
 }
 
 /// The form of an agent's answer.
@@ -48,7 +44,7 @@ impl AgentAnswer {
 }
 
 /// An agent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentSpec {
@@ -61,8 +57,10 @@ pub struct AgentSpec {
     /// Whether the result is the text of the client's message.
     pub echo: bool,
     /// Bytes of the result's text, if it is not an echo.
+    #[default(Distribution::Constant(64))]
     pub result_bytes: Distribution<u32>,
     /// Number of pieces of a streamed result, at equal intervals.
+    #[default(1)]
     pub pieces: u32,
     /// Share of the tasks that request input once, after `latency`, before they work, 0 to 1.
     pub input_required_share: f64,
@@ -71,27 +69,10 @@ pub struct AgentSpec {
     /// Share of the messages that get a JSON-RPC error, 0 to 1.
     pub rpc_error_share: f64,
     /// The code of these errors.
+    #[default(-32_603)]
     pub rpc_error_code: i32,
     /// Injected faults and their shares; `@n` is after event `n` of a stream.
     pub faults: Vec<FaultShare>,
-}
-
-impl Default for AgentSpec {
-    fn default() -> Self {
-        Self {
-            description: String::new(),
-            answer: AgentAnswer::Message,
-            latency: Distribution::Constant(HumanDuration::ZERO),
-            echo: false,
-            result_bytes: Distribution::Constant(64),
-            pieces: 1,
-            input_required_share: 0.0,
-            failed_share: 0.0,
-            rpc_error_share: 0.0,
-            rpc_error_code: -32_603,
-            faults: Vec::new(),
-        }
-    }
 }
 
 /// The most pieces of a result.

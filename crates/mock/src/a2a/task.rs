@@ -4,8 +4,9 @@
 //! its planned end.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::version::State;
@@ -144,10 +145,6 @@ impl Tasks {
         Self { clock, secret, limit, made: Counter::default(), inner: Mutex::default() }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A new token for a task, a context or a message.
     pub(super) fn token(&self) -> Token {
         token::make(self.secret, self.made.increment())
@@ -155,7 +152,7 @@ impl Tasks {
 
     /// Opens a task; `None` if too many are working.
     pub(super) fn open(&self, agent: &str, context: &str, work: Work) -> Option<Task> {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let bytes = work.echo.as_ref().map_or(0, |text| text.len());
         if !inner.make_room(self, bytes) {
             return None;
@@ -171,7 +168,7 @@ impl Tasks {
 
     /// A task of an agent.
     pub(super) fn get(&self, agent: &str, id: &str) -> Option<Task> {
-        self.inner().entry(agent, id).map(|entry| entry.task.clone())
+        self.inner.lock().entry(agent, id).map(|entry| entry.task.clone())
     }
 
     /// Checks that a task accepts a message, because it requested input.
@@ -194,7 +191,7 @@ impl Tasks {
     /// Resumes a task that requested input.
     pub(super) fn resume(&self, agent: &str, id: &str, work: Work) -> Result<Task, Unusable> {
         let now = self.clock.now();
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let more = work.echo.as_ref().map_or(0, |text| text.len());
         let used = inner.text_bytes;
         let entry = inner.entry(agent, id).ok_or(Unusable::Unknown)?;
@@ -216,7 +213,7 @@ impl Tasks {
     /// Cancels a task and ends the answers that wait for it.
     pub(super) fn cancel(&self, agent: &str, id: &str) -> Result<Task, Unusable> {
         let now = self.clock.now();
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let entry = inner.entry(agent, id).ok_or(Unusable::Unknown)?;
         let (state, _) = entry.task.state(now);
         if state.is_terminal() {
@@ -230,14 +227,14 @@ impl Tasks {
     /// A signal for the cancellation of a task; already set if the task is canceled or was removed.
     pub(super) fn watch(self: &Arc<Self>, id: Token) -> Stop {
         let (sender, signal) = oneshot::channel();
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let number = self.made.increment();
         if let Some(entry) = inner.by_id.get_mut(&id).filter(|e| e.task.canceled.is_none()) {
             entry.waiting.push((number, sender));
         }
         let tasks = Arc::clone(self);
         Stop::new(signal, move || {
-            if let Some(entry) = tasks.inner().by_id.get_mut(&id) {
+            if let Some(entry) = tasks.inner.lock().by_id.get_mut(&id) {
                 entry.waiting.retain(|(known, _)| *known != number);
             }
         })
@@ -320,7 +317,7 @@ mod tests {
         assert!([&working, &second, &third].iter().all(|task| state(&tasks, task).is_some()));
         assert!(open(&tasks, HOUR, State::Completed).is_some());
         assert!(open(&tasks, HOUR, State::Completed).is_none(), "all three work");
-        let inner = tasks.inner();
+        let inner = tasks.inner.lock();
         assert_eq!((inner.by_id.len(), inner.order.len()), (3, 3));
     }
 
@@ -336,6 +333,6 @@ mod tests {
         (0..4).for_each(|_| assert!(echo(HOUR).is_some()));
         assert_eq!(state(&tasks, &first), None);
         assert!(echo(HOUR).is_none());
-        assert_eq!(tasks.inner().text_bytes, MAX_TEXTS);
+        assert_eq!(tasks.inner.lock().text_bytes, MAX_TEXTS);
     }
 }

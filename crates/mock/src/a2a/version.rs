@@ -24,26 +24,18 @@ pub(super) enum Version {
     V1,
 }
 
-/// The operation of a method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The operation of a method, with its names in both versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString)]
 pub(super) enum Method {
+    #[strum(serialize = "SendMessage", serialize = "message/send")]
     Send,
+    #[strum(serialize = "SendStreamingMessage", serialize = "message/stream")]
     Stream,
+    #[strum(serialize = "GetTask", serialize = "tasks/get")]
     Get,
+    #[strum(serialize = "CancelTask", serialize = "tasks/cancel")]
     Cancel,
 }
-
-/// All methods of agents.
-const METHODS: [(&str, Method); 8] = [
-    ("SendMessage", Method::Send),
-    ("SendStreamingMessage", Method::Stream),
-    ("GetTask", Method::Get),
-    ("CancelTask", Method::Cancel),
-    ("message/send", Method::Send),
-    ("message/stream", Method::Stream),
-    ("tasks/get", Method::Get),
-    ("tasks/cancel", Method::Cancel),
-];
 
 impl Version {
     /// The version of a method: names with a slash belong to 0.3.
@@ -75,14 +67,13 @@ impl Version {
     /// # Errors
     /// The method is unknown, or the header names another version.
     pub(super) fn method(self, header: Option<&str>, method: &str) -> Result<Method, RpcError> {
-        let found = METHODS.iter().find(|(name, _)| *name == method);
-        let Some((_, found)) = found else {
+        let Ok(found) = method.parse() else {
             let is_push = method.to_ascii_lowercase().contains("pushnotificationconfig");
             let code = if is_push { PUSH_NOT_SUPPORTED } else { METHOD_NOT_FOUND };
             return Err(RpcError::new(code, format!("Unknown method {method}")));
         };
         if Self::of_header(header) == Some(self) {
-            return Ok(*found);
+            return Ok(found);
         }
         // Clients of 0.3 do not know this code.
         let code = if self == Self::V1 { VERSION_NOT_SUPPORTED } else { INTERNAL_ERROR };
@@ -119,7 +110,8 @@ const fn reason(code: i64) -> Option<&'static str> {
 }
 
 /// The state of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub(super) enum State {
     Submitted,
     Working,
@@ -130,20 +122,11 @@ pub(super) enum State {
 }
 
 impl State {
-    pub(super) const fn name(self, version: Version) -> &'static str {
-        match (version, self) {
-            (Version::V1, Self::Submitted) => "TASK_STATE_SUBMITTED",
-            (Version::V1, Self::Working) => "TASK_STATE_WORKING",
-            (Version::V1, Self::InputRequired) => "TASK_STATE_INPUT_REQUIRED",
-            (Version::V1, Self::Completed) => "TASK_STATE_COMPLETED",
-            (Version::V1, Self::Failed) => "TASK_STATE_FAILED",
-            (Version::V1, Self::Canceled) => "TASK_STATE_CANCELED",
-            (Version::V03, Self::Submitted) => "submitted",
-            (Version::V03, Self::Working) => "working",
-            (Version::V03, Self::InputRequired) => "input-required",
-            (Version::V03, Self::Completed) => "completed",
-            (Version::V03, Self::Failed) => "failed",
-            (Version::V03, Self::Canceled) => "canceled",
+    pub(super) fn name(self, version: Version) -> String {
+        let name = self.into_str();
+        match version {
+            Version::V1 => format!("TASK_STATE_{}", name.to_uppercase().replace('-', "_")),
+            Version::V03 => name.to_owned(),
         }
     }
 

@@ -1,37 +1,30 @@
-//! OpenAI's embeddings: full responses only.
+//! The vectors of OpenAI's embeddings.
 
-use super::WriteExt as _;
 use crate::model_output::ModelOutput;
 use crate::rng::{Purpose, Rng};
 
-pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
+/// Writes the objects of all vectors, with commas between them.
+pub(super) fn put_vectors(output: &ModelOutput, out: &mut Vec<u8>) {
     let mut rng = output.rng.fork(Purpose::Vector);
-    let length = output.vectors as usize * (64 + 7 * output.dimensions as usize);
-    let mut out = Vec::with_capacity(256 + length);
-    out.put(r#"{"object":"list","data":["#);
+    out.reserve(output.vectors as usize * (64 + 7 * output.dimensions as usize));
     for index in 0..output.vectors {
-        out.put(if index > 0 { "," } else { "" });
-        out.put(r#"{"object":"embedding","index":"#).number(index).put(r#","embedding":["#);
-        put_vector(&mut rng, output.dimensions, &mut out);
-        out.put("]}");
+        let comma = if index > 0 { "," } else { "" };
+        let head = format!(r#"{comma}{{"object":"embedding","index":{index},"embedding":["#);
+        out.extend_from_slice(head.as_bytes());
+        put_vector(&mut rng, output.dimensions, out);
+        out.extend_from_slice(b"]}");
     }
-    out.put(r#"],"model":"#).put(&output.model);
-    if output.usage {
-        out.put(r#","usage":{"prompt_tokens":"#).number(output.prompt_tokens);
-        out.put(r#","total_tokens":"#).number(output.prompt_tokens).put("}");
-    }
-    out.put("}");
-    out
 }
 
 /// Writes numbers of three decimals in (-1, 1).
 fn put_vector(rng: &mut Rng, dimensions: u32, out: &mut Vec<u8>) {
     for index in 0..dimensions {
         let bits = rng.next_u64();
-        out.put(if index > 0 { "," } else { "" });
-        out.put(if bits & 1 == 0 { "0." } else { "-0." });
+        out.extend_from_slice(if index > 0 { b"," } else { b"" });
+        out.extend_from_slice(if bits & 1 == 0 { b"0." } else { b"-0." });
         // 1001 to 1999 without the first digit: always three decimals, and never "-0.000".
-        let digits = itoa::Buffer::new().format(1_001 + (bits >> 1) % 999).to_owned();
-        out.put(&digits[1..]);
+        out.extend_from_slice(
+            &itoa::Buffer::new().format(1_001 + (bits >> 1) % 999).as_bytes()[1..],
+        );
     }
 }

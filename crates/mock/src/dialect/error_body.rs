@@ -1,24 +1,22 @@
 //! Bodies of error responses, in the shape of each dialect.
 
-use super::{Dialect, WriteExt as _};
+use super::Dialect;
 
 /// The body of an error response. Without a dialect it has `OpenAI`'s shape.
 pub(crate) fn error_body(dialect: Option<Dialect>, status: u16, message: &str) -> Vec<u8> {
     // A string always has a JSON form.
     let message = serde_json::to_string(message).unwrap_or_default();
-    let mut out = Vec::with_capacity(128 + message.len());
-    if dialect == Some(Dialect::AnthropicMessages) {
-        out.put(r#"{"type":"error","error":{"type":""#).put(anthropic_type(status));
-        out.put(r#"","message":"#).put(message).put("}}");
+    let body = if dialect == Some(Dialect::AnthropicMessages) {
+        let kind = anthropic_type(status);
+        format!(r#"{{"type":"error","error":{{"type":"{kind}","message":{message}}}}}"#)
     } else {
         let (kind, code) = openai_type(status);
         // The type of a chat message.
-        let is_message = dialect == Some(Dialect::Websocket);
-        out.put(if is_message { r#"{"type":"error","# } else { "{" });
-        out.put(r#""error":{"message":"#).put(message).put(r#","type":""#).put(kind);
-        out.put(r#"","param":null,"code":"#).put(code).put("}}");
-    }
-    out
+        let start = if dialect == Some(Dialect::Websocket) { r#""type":"error","# } else { "" };
+        let error = format!(r#""message":{message},"type":"{kind}","param":null,"code":{code}"#);
+        format!(r#"{{{start}"error":{{{error}}}}}"#)
+    };
+    body.into_bytes()
 }
 
 const fn anthropic_type(status: u16) -> &'static str {

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::record::LogRecord;
 use crate::clock::Clock;
@@ -61,7 +63,7 @@ impl FileLog {
 
     /// Waits until all queued records are in the file.
     pub(super) fn close(&self) {
-        let writer = self.writer.lock().ok().and_then(|mut writer| writer.take());
+        let writer = self.writer.lock().take();
         if let Some(writer) = writer {
             // Both fail only if the thread has ended.
             let _ = self.queue.send(Message::Stop);

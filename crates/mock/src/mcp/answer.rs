@@ -43,7 +43,7 @@ impl Answer {
         let progress = self.progress();
         let (json, streams) = self.streams;
         let streamed = streams
-            && match responder.worker.state().config.mcp.answers {
+            && match responder.worker.state.config.mcp.answers {
                 AnswerMode::Json => !json,
                 AnswerMode::Stream => true,
                 AnswerMode::Auto => !json || !progress.is_empty(),

@@ -1,5 +1,7 @@
 //! The MCP methods: their answers and times.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 use super::{Era, LATEST_WITH_SESSIONS, VERSIONS, WITH_SESSIONS, call};
@@ -9,6 +11,10 @@ use crate::model_output::word_text;
 use crate::rng::RequestRng;
 use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Object, Request, RpcError};
 use crate::state::MockState;
+
+/// The lists that the configuration does not change.
+static LISTS: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(include_str!("lists.json")).unwrap_or_default());
 
 /// The only resource, a text of words.
 const NOTES: &str = "mock://notes";
@@ -46,6 +52,7 @@ pub(super) fn reply(state: &MockState, era: Era, request: &Request, rng: Request
     let params = &request.params;
     let spec = &state.config.mcp;
     let page = |key: &str, entries: Vec<Value>| Reply::new(list(key, entries, params, spec.page));
+    let fixed = |key: &str| page(key, LISTS[key].as_array().cloned().unwrap_or_default());
     match request.method.as_str() {
         "ping" if era.has_sessions() => Reply::new(Ok(json!({}))),
         "server/discover" if !era.has_sessions() => Reply::new(Ok(discovered())),
@@ -54,19 +61,10 @@ pub(super) fn reply(state: &MockState, era: Era, request: &Request, rng: Request
             spec.tools.iter().map(|(name, tool)| call::description(name, tool)).collect(),
         ),
         "tools/call" => call::reply(state, request, rng),
-        "resources/list" => page(
-            "resources",
-            vec![json!({"uri": NOTES, "name": NOTES, "mimeType": PLAIN, "size": NOTES_BYTES})],
-        ),
-        "resources/templates/list" => page("resourceTemplates", Vec::new()),
+        "resources/list" => fixed("resources"),
+        "resources/templates/list" => fixed("resourceTemplates"),
         "resources/read" => Reply::new(read(era, params, rng)),
-        "prompts/list" => page(
-            "prompts",
-            vec![json!({
-                "name": GREETING, "description": GREETS,
-                "arguments": [{"name": "name", "required": true}],
-            })],
-        ),
+        "prompts/list" => fixed("prompts"),
         "prompts/get" => Reply::new(prompt(params)),
         other => {
             let problem = format!("Method not found: {other}");

@@ -1,8 +1,9 @@
 //! The sessions of MCP clients: limited in number, ended by the client or by a timeout.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -46,14 +47,10 @@ impl Sessions {
         Self { clock, secret, limit, timeout, inner: Mutex::default() }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Opens a session; `None` if there are too many.
     pub(crate) fn open(&self, version: &'static str) -> Option<Token> {
         let now = self.clock.now();
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let full = inner.by_id.len() >= self.limit;
         if full && now >= inner.swept.saturating_add(SWEEP_PAUSE) {
             inner.swept = now;
@@ -75,7 +72,7 @@ impl Sessions {
     /// Marks an open session as used; returns its version.
     pub(crate) fn touch(&self, id: Token) -> Option<&'static str> {
         let now = self.clock.now();
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let session = inner.by_id.get_mut(&id)?;
         if self.has_expired(session, now) {
             inner.by_id.remove(&id);
@@ -87,13 +84,13 @@ impl Sessions {
 
     /// Ends a session and its calls; returns whether it was open.
     pub(crate) fn close(&self, id: Token) -> bool {
-        self.touch(id).is_some() && self.inner().by_id.remove(&id).is_some()
+        self.touch(id).is_some() && self.inner.lock().by_id.remove(&id).is_some()
     }
 
     /// Starts a cancellable call; `None` if the session has ended or has a call with this id.
     pub(crate) fn begin_call(self: &Arc<Self>, session: Token, call: &Value) -> Option<Stop> {
         let call = call.to_string();
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let found = inner.by_id.get_mut(&session)?;
         if found.calls.iter().any(|(known, _)| *known == call) {
             return None;
@@ -111,7 +108,7 @@ impl Sessions {
 
     fn remove(&self, session: Token, call: &str) {
         let now = self.clock.now();
-        if let Some(session) = self.inner().by_id.get_mut(&session) {
+        if let Some(session) = self.inner.lock().by_id.get_mut(&session) {
             session.calls.retain(|(known, _)| known != call);
             session.last_used = now;
             if session.calls.is_empty() {
@@ -123,7 +120,7 @@ impl Sessions {
     /// Open sessions, including expired ones since the last sweep.
     #[cfg(test)]
     fn len(&self) -> usize {
-        self.inner().by_id.len()
+        self.inner.lock().by_id.len()
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use smart_default::SmartDefault;
 
 use crate::check::{check_distribution, check_faults, check_positive, check_share};
 use crate::distribution::Distribution;
@@ -11,7 +12,7 @@ use crate::duration::HumanDuration;
 use crate::fault::FaultShare;
 
 /// The MCP server at `/mcp`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct McpSpec {
@@ -19,25 +20,17 @@ pub struct McpSpec {
     /// client that accepts only one form gets that form.
     pub answers: AnswerMode,
     /// Entries on one page of a list.
+    #[default(50)]
     pub page: u32,
     /// The most open sessions; more get status 503. A session uses at most 150 bytes.
+    #[default(100_000)]
     pub max_sessions: u32,
     /// Time without requests until a session expires.
+    #[default(HumanDuration::from_millis(30 * 60 * 1_000))]
     pub session_timeout: HumanDuration,
     /// The tools by name. The default has `echo`, `slow` and `failing`.
+    #[default(serde_saphyr::from_str(include_str!("tools.yaml")).unwrap_or_default())]
     pub tools: BTreeMap<String, ToolSpec>,
-}
-
-impl Default for McpSpec {
-    fn default() -> Self {
-        Self {
-            answers: AnswerMode::Auto,
-            page: 50,
-            max_sessions: 100_000,
-            session_timeout: HumanDuration::from_millis(30 * 60 * 1_000),
-            tools: serde_saphyr::from_str(include_str!("tools.yaml")).unwrap_or_default(),
-        }
-    }
 }
 
 /// The transport of answers.
@@ -60,7 +53,7 @@ impl AnswerMode {
 }
 
 /// A tool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolSpec {
@@ -68,6 +61,7 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON Schema of its arguments. `required` and the types of properties are checked.
     #[cfg_attr(test, schemars(title = "JSON Schema"))]
+    #[default(json!({"type": "object"}))]
     pub input: Value,
     /// Time from the complete request to the answer.
     pub latency: Distribution<HumanDuration>,
@@ -77,6 +71,7 @@ pub struct ToolSpec {
     /// Whether the result is the argument `text`, or else all arguments as JSON.
     pub echo: bool,
     /// Bytes of the result's text, if it is not an echo.
+    #[default(Distribution::Constant(64))]
     pub result_bytes: Distribution<u32>,
     /// Progress notifications before the answer, at equal intervals, if the client requests them.
     pub progress: u32,
@@ -85,27 +80,10 @@ pub struct ToolSpec {
     /// Share of the calls that get a JSON-RPC error, 0 to 1.
     pub rpc_error_share: f64,
     /// The code of these errors.
+    #[default(-32_603)]
     pub rpc_error_code: i32,
     /// Injected faults and their shares; `@n` is after progress notification `n`.
     pub faults: Vec<FaultShare>,
-}
-
-impl Default for ToolSpec {
-    fn default() -> Self {
-        Self {
-            description: String::new(),
-            input: json!({"type": "object"}),
-            latency: Distribution::Constant(HumanDuration::ZERO),
-            destructive: false,
-            echo: false,
-            result_bytes: Distribution::Constant(64),
-            progress: 0,
-            tool_error_share: 0.0,
-            rpc_error_share: 0.0,
-            rpc_error_code: -32_603,
-            faults: Vec::new(),
-        }
-    }
 }
 
 /// The most progress notifications of one call.

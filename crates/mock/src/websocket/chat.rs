@@ -71,7 +71,7 @@ impl Chat {
         io: TimedStream,
         early: &[u8],
     ) -> Self {
-        let alarm = Alarm::new(worker.timer());
+        let alarm = Alarm::new(Rc::clone(&worker.timer));
         let (socket, waiting) = (Socket::new(io, early), VecDeque::new());
         Self { worker, times, socket, accepted, alarm, waiting, turns: 0 }
     }
@@ -166,12 +166,12 @@ impl Chat {
             Ok(request) => request,
             Err(problem) => return self.refuse(exchange, 400, &problem).await,
         };
-        let state = worker.state();
+        let state = &worker.state;
         let (model, _) = state.model(&request.model);
         let in_flight = state.counters.api_in_flight.get();
         exchange.draw_by(|| request.content_hash());
         let overrides = &self.accepted.overrides;
-        let plan = ResponsePlan::new(&request, model, overrides, exchange.rng(), in_flight);
+        let plan = ResponsePlan::new(&request, model, overrides, exchange.rng, in_flight);
         exchange.parsed(&request);
         if let Some(fault) = plan.fault {
             exchange.fault_planned(fault);
@@ -195,7 +195,7 @@ impl Chat {
     ) -> Result<(), Closing> {
         exchange.response_started(status);
         let body = error_body(Some(Dialect::Websocket), status, problem);
-        let (mut out, due) = (Vec::new(), exchange.complete_at());
+        let (mut out, due) = (Vec::new(), exchange.complete_at);
         frame::put_text(&body, &mut out);
         self.send(&mut exchange, &out, due, 0).await?;
         exchange.complete(self.times.last_write());
@@ -227,12 +227,12 @@ impl Chat {
         exchange.stream_started();
         let mut end = None;
         while let Some(offset) = plan.due() {
-            let due = exchange.complete_at().saturating_add(offset);
+            let due = exchange.complete_at.saturating_add(offset);
             self.wait_until(due).await?;
             if plan.disconnects() {
                 return Err(self.abort(exchange, plan.disconnect()));
             }
-            let in_flight = self.worker.state().counters.api_in_flight.get();
+            let in_flight = self.worker.state.counters.api_in_flight.get();
             let (out, tokens, last) = plan.advance_together(in_flight);
             end = last;
             if !out.is_empty() {
@@ -264,7 +264,7 @@ impl Chat {
         if self.socket.write(&frame::close(code)).await.is_err() {
             return;
         }
-        let limit = self.worker.state().clock.now().saturating_add(CLOSE_LIMIT);
+        let limit = self.worker.state.clock.now().saturating_add(CLOSE_LIMIT);
         while let Some(Ok(incoming)) = poll_fn(|cx| self.poll_until(cx, limit)).await {
             if matches!(incoming, Incoming::Close(_)) {
                 break;
@@ -286,7 +286,7 @@ impl Chat {
             by_client,
             ..WebSocketRecord::default()
         };
-        let (id, connection) = (self.accepted.request_id.as_deref(), self.times.connection());
+        let (id, connection) = (self.accepted.request_id.as_deref(), self.times.connection);
         Exchange::log_end(&self.worker, connection, id, record);
     }
 }

@@ -51,7 +51,7 @@ pub(crate) async fn accept(
         headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     }
     // The mock accepts the first subprotocol that the client offers.
-    let offered = words(&head.headers, &SEC_WEBSOCKET_PROTOCOL).next();
+    let offered = list_items(&head.headers, &SEC_WEBSOCKET_PROTOCOL).next();
     if let Some(chosen) = offered.and_then(|offered| HeaderValue::from_str(offered).ok()) {
         headers.insert(SEC_WEBSOCKET_PROTOCOL, chosen);
     }
@@ -81,7 +81,7 @@ fn check(head: &Parts) -> Result<&str, (u16, &'static str)> {
 }
 
 /// The words of a list in a header, which may have several lines.
-fn words<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h str> {
+fn list_items<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h str> {
     let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim)
 }
@@ -91,7 +91,7 @@ fn accept_of(key: &str) -> String {
 }
 
 fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
-    words(headers, name).any(|found| found.eq_ignore_ascii_case(word))
+    list_items(headers, name).any(|found| found.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

@@ -258,7 +258,9 @@ fn cards_name_both_versions_and_need_no_key_as_agents_do() {
     let other = client.get("/a2a/two/.well-known/agent-card.json").json();
     assert_eq!((&other["name"], &other["url"]), (&json!("two"), &json!("http://mock/a2a/two")));
     assert_eq!(client.get("/a2a/none/.well-known/agent-card.json").status, 404);
-    assert_eq!(client.post("/.well-known/agent.json", &[], "").status, 405);
+    for path in ["/.well-known/agent.json", "/a2a/none/.well-known/agent.json"] {
+        assert_eq!(client.post(path, &[], "").status, 405, "{path}");
+    }
     let params = VERSIONS[0].message("a", &json!({}));
     let body = request(1, "SendMessage", &params);
     assert_eq!(client.post("/a2a", &[JSON, V1], &body).status, 401);

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::support::{Client, chat, spawn};
 
 const CHAT: &str = "/v1/chat/completions";
+const COMPLETIONS: &str = "/v1/completions";
 const RESPONSES: &str = "/v1/responses";
 const MESSAGES: &str = "/v1/messages";
 
@@ -82,6 +83,13 @@ fn messages() {
 
 fn messages_body(extra: &str) -> String {
     chat("12345678", &format!(r#","system":"1234","max_tokens":9{extra}"#))
+}
+
+#[test]
+fn text_completions() {
+    let body = |extra| format!(r#"{{"model":"m","prompt":"12345678"{extra}}}"#);
+    check("completions-stream", &post(COMPLETIONS, TEXT, &body(r#","stream":true"#)));
+    check("completions-whole", &post(COMPLETIONS, TEXT, &body("")));
 }
 
 #[test]

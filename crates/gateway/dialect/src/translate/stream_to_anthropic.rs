@@ -13,7 +13,7 @@ use crate::wire::openai::{Answer, ToolDelta};
 use crate::wire::{Typed, openai, parse_response, write_json};
 
 /// The state of a translation between events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ToAnthropic {
     /// Reported until the upstream sends its usage.
     estimate: Usage,
@@ -40,17 +40,8 @@ enum OpenBlock {
 
 impl ToAnthropic {
     pub(super) fn new(settings: StreamSettings) -> Self {
-        Self {
-            estimate: Usage { prompt: settings.prompt_tokens, ..Usage::default() },
-            told: None,
-            started: false,
-            open_block: None,
-            block_index: 0,
-            calls: ToolCalls::default(),
-            late_text: String::new(),
-            stop_reason: None,
-            ended: false,
-        }
+        let estimate = Usage { prompt: settings.prompt_tokens, ..Usage::default() };
+        Self { estimate, ..Self::default() }
     }
 
     pub(super) fn translate_event(

@@ -13,7 +13,7 @@ use crate::wire::anthropic::{AnswerBlock, MessageStart, StreamEvent};
 use crate::wire::{parse_response, write_json};
 
 /// The state between events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ToOpenAi {
     settings: StreamSettings,
     id: String,
@@ -35,8 +35,7 @@ struct ToolBlock {
 
 impl ToOpenAi {
     pub(super) fn new(settings: StreamSettings) -> Self {
-        let (id, model) = (String::new(), String::new());
-        Self { settings, id, model, usage: Usage::default(), tool_blocks: Vec::new(), ended: false }
+        Self { settings, ..Self::default() }
     }
 
     pub(super) fn translate_event(

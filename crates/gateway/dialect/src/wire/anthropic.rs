@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, CowStr, RawJson, lenient};
+use super::{Content, CowStr, JsonText, RawJson, lenient, lenient_members};
 
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Deserialize, Serialize)]
@@ -22,9 +22,10 @@ pub(crate) struct Request<'a> {
     pub(crate) metadata: Option<Metadata<'a>>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Metadata<'a> {
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow)]
     pub(crate) user_id: Option<CowStr<'a>>,
 }
 
@@ -95,83 +96,65 @@ pub(crate) struct ToolChoice<'a> {
     pub(crate) disable_parallel_tool_use: Option<bool>,
 }
 
-/// A whole response, as an upstream sends it.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Answer<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) id: CowStr<'a>,
-    #[serde(rename = "type", default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) kind: CowStr<'a>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) model: CowStr<'a>,
-    #[serde(default, deserialize_with = "lenient::null_is_default")]
-    pub(crate) content: Vec<AnswerBlock<'a>>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) stop_reason: Option<CowStr<'a>>,
-    #[serde(default, deserialize_with = "lenient::null_is_default")]
-    pub(crate) usage: Usage,
-    pub(crate) error: Option<RawJson<'a>>,
-}
+lenient_members! {
+    /// A whole response, as an upstream sends it.
+    #[derive(Debug, Deserialize)]
+    pub(crate) struct Answer<'a> {
+        pub(crate) id: CowStr<'a>,
+        #[serde(rename = "type")]
+        pub(crate) kind: CowStr<'a>,
+        pub(crate) model: CowStr<'a>,
+        pub(crate) content: Vec<AnswerBlock<'a>>,
+        pub(crate) stop_reason: Option<CowStr<'a>>,
+        pub(crate) usage: Usage,
+        pub(crate) error: Option<RawJson<'a>>,
+    }
 
-/// A content block of an answer: only what is translated.
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct AnswerBlock<'a> {
-    #[serde(borrow, rename = "type", default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) kind: CowStr<'a>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) text: Option<CowStr<'a>>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) id: Option<CowStr<'a>>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) name: Option<CowStr<'a>>,
-    #[serde(default, deserialize_with = "lenient::json_text")]
-    pub(crate) input: Option<CowStr<'a>>,
-}
+    /// A content block of an answer: only what is translated.
+    #[derive(Debug, Default, Deserialize)]
+    pub(crate) struct AnswerBlock<'a> {
+        #[serde(rename = "type")]
+        pub(crate) kind: CowStr<'a>,
+        pub(crate) text: Option<CowStr<'a>>,
+        pub(crate) id: Option<CowStr<'a>>,
+        pub(crate) name: Option<CowStr<'a>>,
+        pub(crate) input: JsonText<'a>,
+    }
 
-/// Token counts. A response has all of them, a stream event only some.
-#[expect(clippy::struct_field_names, reason = "the names of the wire format")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Usage {
-    #[serde(default, deserialize_with = "lenient::optional_count")]
-    pub(crate) input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::optional_count")]
-    pub(crate) cache_creation_input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::optional_count")]
-    pub(crate) cache_read_input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::optional_count")]
-    pub(crate) output_tokens: Option<u64>,
-}
+    /// Token counts. A response has all of them, a stream event only some.
+    #[expect(clippy::struct_field_names, reason = "the names of the wire format")]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+    pub(crate) struct Usage {
+        pub(crate) input_tokens: Option<u64>,
+        pub(crate) cache_creation_input_tokens: Option<u64>,
+        pub(crate) cache_read_input_tokens: Option<u64>,
+        pub(crate) output_tokens: Option<u64>,
+    }
 
-/// An event of a stream; its members depend on its type.
-#[derive(Debug, Deserialize)]
-pub(crate) struct StreamEvent<'a> {
-    #[serde(borrow, rename = "type", default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) kind: CowStr<'a>,
-    pub(crate) message: Option<MessageStart<'a>>,
-    #[serde(default, deserialize_with = "lenient::count")]
-    pub(crate) index: u64,
-    pub(crate) content_block: Option<AnswerBlock<'a>>,
-    pub(crate) delta: Option<Delta<'a>>,
-    pub(crate) usage: Option<Usage>,
-    pub(crate) error: Option<RawJson<'a>>,
-}
+    /// An event of a stream; its members depend on its type.
+    #[derive(Debug, Deserialize)]
+    pub(crate) struct StreamEvent<'a> {
+        #[serde(rename = "type")]
+        pub(crate) kind: CowStr<'a>,
+        pub(crate) message: Option<MessageStart<'a>>,
+        pub(crate) index: u64,
+        pub(crate) content_block: Option<AnswerBlock<'a>>,
+        pub(crate) delta: Option<Delta<'a>>,
+        pub(crate) usage: Option<Usage>,
+        pub(crate) error: Option<RawJson<'a>>,
+    }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct MessageStart<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) id: CowStr<'a>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) model: CowStr<'a>,
-    #[serde(default, deserialize_with = "lenient::null_is_default")]
-    pub(crate) usage: Usage,
-}
+    #[derive(Debug, Deserialize)]
+    pub(crate) struct MessageStart<'a> {
+        pub(crate) id: CowStr<'a>,
+        pub(crate) model: CowStr<'a>,
+        pub(crate) usage: Usage,
+    }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct Delta<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) text: Option<CowStr<'a>>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) partial_json: Option<CowStr<'a>>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) stop_reason: Option<CowStr<'a>>,
+    #[derive(Debug, Deserialize)]
+    pub(crate) struct Delta<'a> {
+        pub(crate) text: Option<CowStr<'a>>,
+        pub(crate) partial_json: Option<CowStr<'a>>,
+        pub(crate) stop_reason: Option<CowStr<'a>>,
+    }
 }

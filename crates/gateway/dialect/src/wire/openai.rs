@@ -3,36 +3,26 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, CowStr, RawJson, lenient};
+use super::{Content, ContentText, CowStr, JsonText, RawJson, lenient, lenient_members};
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Request<'a> {
     #[serde(borrow)]
     pub(crate) model: CowStr<'a>,
     pub(crate) messages: Vec<Message<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_completion_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) temperature: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) top_p: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<Content<'a, CowStr<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stream: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stream_options: Option<StreamOptions>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tools: Option<Vec<Tool<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_choice: Option<RawJson<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing)]
     pub(crate) n: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user: Option<CowStr<'a>>,
 }
 
@@ -41,29 +31,27 @@ pub(crate) struct StreamOptions {
     pub(crate) include_usage: Option<bool>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub(crate) role: CowStr<'a>,
-    #[serde(default)]
+    #[serialize_always]
     pub(crate) content: Option<Content<'a, Part<'a>>>,
     #[serde(skip_serializing)]
     pub(crate) refusal: Option<CowStr<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_calls: Option<Vec<ToolCall<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_call_id: Option<CowStr<'a>>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Part<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<CowStr<'a>>,
     #[serde(skip_serializing)]
     pub(crate) refusal: Option<CowStr<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) image_url: Option<ImageUrl<'a>>,
 }
 
@@ -126,74 +114,69 @@ pub(crate) struct FunctionName<'a> {
     pub(crate) name: CowStr<'a>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Usage {
-    #[serde(default, deserialize_with = "lenient::count")]
-    pub(crate) prompt_tokens: u64,
-    #[serde(default, deserialize_with = "lenient::count")]
-    pub(crate) completion_tokens: u64,
-    #[serde(default, deserialize_with = "lenient::count")]
-    pub(crate) total_tokens: u64,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) prompt_tokens_details: Option<PromptDetails>,
-}
+lenient_members! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+    pub(crate) struct Usage {
+        pub(crate) prompt_tokens: u64,
+        pub(crate) completion_tokens: u64,
+        pub(crate) total_tokens: u64,
+        pub(crate) prompt_tokens_details: Option<PromptDetails>,
+    }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct PromptDetails {
-    #[serde(default, deserialize_with = "lenient::optional_count")]
-    pub(crate) cached_tokens: Option<u64>,
-}
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+    pub(crate) struct PromptDetails {
+        pub(crate) cached_tokens: Option<u64>,
+    }
 
-/// A whole response or an event of a stream, as an upstream sends it. A message of a whole response
-/// has the members of a delta.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Answer<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) id: CowStr<'a>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) model: CowStr<'a>,
-    #[serde(default, deserialize_with = "lenient::null_is_default")]
-    pub(crate) choices: Vec<AnswerChoice<'a>>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) usage: Option<Usage>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) object: CowStr<'a>,
-    pub(crate) error: Option<RawJson<'a>>,
-    /// The message of an error answer.
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) message: Option<CowStr<'a>>,
-}
+    /// A whole response or an event of a stream, as an upstream sends it. A message of a whole
+    /// response has the members of a delta.
+    #[derive(Debug, Deserialize)]
+    pub(crate) struct Answer<'a> {
+        pub(crate) id: CowStr<'a>,
+        pub(crate) model: CowStr<'a>,
+        pub(crate) choices: Vec<AnswerChoice<'a>>,
+        pub(crate) usage: Option<Usage>,
+        pub(crate) object: CowStr<'a>,
+        pub(crate) error: Option<RawJson<'a>>,
+        /// The message of an error answer.
+        pub(crate) message: Option<CowStr<'a>>,
+    }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct AnswerChoice<'a> {
-    #[serde(default, deserialize_with = "lenient::count")]
-    pub(crate) index: u64,
-    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
-    pub(crate) delta: Delta<'a>,
-    #[serde(default, deserialize_with = "lenient::null_is_default")]
-    pub(crate) message: Delta<'a>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) finish_reason: Option<CowStr<'a>>,
-}
+    #[derive(Debug, Deserialize)]
+    pub(crate) struct AnswerChoice<'a> {
+        pub(crate) index: u64,
+        pub(crate) delta: Delta<'a>,
+        pub(crate) message: Delta<'a>,
+        pub(crate) finish_reason: Option<CowStr<'a>>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct Delta<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::content")]
-    pub(crate) content: Option<CowStr<'a>>,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) refusal: Option<CowStr<'a>>,
-    #[serde(default, deserialize_with = "lenient::null_is_default")]
-    pub(crate) tool_calls: Vec<ToolDelta<'a>>,
-}
+    #[derive(Debug, Default, Deserialize)]
+    pub(crate) struct Delta<'a> {
+        pub(crate) content: ContentText<'a>,
+        pub(crate) refusal: Option<CowStr<'a>>,
+        pub(crate) tool_calls: Vec<ToolDelta<'a>>,
+    }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct ToolDelta<'a> {
-    #[serde(default, deserialize_with = "lenient::optional_count")]
-    pub(crate) index: Option<u64>,
-    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) id: Option<CowStr<'a>>,
-    #[serde(default, deserialize_with = "lenient::null_is_default")]
-    pub(crate) function: FunctionCallDelta<'a>,
+    #[derive(Debug, Deserialize)]
+    pub(crate) struct ToolDelta<'a> {
+        pub(crate) index: Option<u64>,
+        pub(crate) id: Option<CowStr<'a>>,
+        pub(crate) function: FunctionCallDelta<'a>,
+    }
+
+    #[derive(Debug, Default, Deserialize)]
+    pub(crate) struct FunctionCallDelta<'a> {
+        pub(crate) name: Option<CowStr<'a>>,
+        pub(crate) arguments: JsonText<'a>,
+    }
+
+    /// Token counts of the Responses API.
+    #[derive(Clone, Copy, Debug, Deserialize)]
+    pub(crate) struct ResponsesUsage {
+        pub(crate) input_tokens: u64,
+        pub(crate) output_tokens: u64,
+        pub(crate) input_tokens_details: Option<PromptDetails>,
+    }
 }
 
 impl ToolDelta<'_> {
@@ -206,23 +189,4 @@ impl ToolDelta<'_> {
     pub(crate) fn name(&self) -> Option<&str> {
         self.function.name.as_deref().filter(|name| !name.is_empty())
     }
-}
-
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct FunctionCallDelta<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) name: Option<CowStr<'a>>,
-    #[serde(default, deserialize_with = "lenient::json_text")]
-    pub(crate) arguments: Option<CowStr<'a>>,
-}
-
-/// Token counts of the Responses API.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub(crate) struct ResponsesUsage {
-    #[serde(default, deserialize_with = "lenient::count")]
-    pub(crate) input_tokens: u64,
-    #[serde(default, deserialize_with = "lenient::count")]
-    pub(crate) output_tokens: u64,
-    #[serde(default, deserialize_with = "lenient::other_is_default")]
-    pub(crate) input_tokens_details: Option<PromptDetails>,
 }

@@ -1,30 +1,15 @@
 //! Decodes percent, HTML and backslash escapes.
 
 use std::iter;
+use std::sync::LazyLock;
 
 use super::MappedText;
 
 /// The entities that occur in attacks; HTML has 2,231 in total.
-const ENTITIES: [(&str, char); 18] = [
-    ("&amp;", '&'),
-    ("&apos;", '\''),
-    ("&commat;", '@'),
-    ("&comma;", ','),
-    ("&equals;", '='),
-    ("&gt;", '>'),
-    ("&lpar;", '('),
-    ("&lt;", '<'),
-    ("&nbsp;", ' '),
-    ("&newline;", '\n'),
-    ("&num;", '#'),
-    ("&percnt;", '%'),
-    ("&period;", '.'),
-    ("&quot;", '"'),
-    ("&rpar;", ')'),
-    ("&semi;", ';'),
-    ("&sol;", '/'),
-    ("&tab;", '\t'),
-];
+static ENTITIES: LazyLock<Vec<(&str, char)>> = LazyLock::new(|| {
+    let rows = include_str!("entities.tsv").lines().filter_map(|row| row.split_once('\t'));
+    rows.filter_map(|(name, code)| Some((name, hex(code)?))).collect()
+});
 
 /// Whether one round of decoding would change the text.
 pub(super) fn has_escapes(text: &str) -> bool {

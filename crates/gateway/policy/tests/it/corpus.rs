@@ -23,7 +23,7 @@ fn column(category: Option<Category>) -> usize {
 
 #[expect(clippy::print_stdout, reason = "the figures are read in the output of the test")]
 fn print_matrix(policy: &Policy) {
-    let names = |at: usize| if at == 0 { "normal" } else { Category::ALL[at - 1].name() };
+    let names = |at: usize| if at == 0 { "normal" } else { Category::ALL[at - 1].into() };
     let mut counts = [[0_usize; 6]; 6];
     for example in examples().iter().filter(|example| example.tag != Tag::Evasion) {
         let seen = found(&scan(policy, example), example.category);

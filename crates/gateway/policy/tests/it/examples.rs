@@ -52,8 +52,8 @@ fn example(line: &str) -> Option<Example> {
     let [id, category, expected, label, kind, text] = *columns.as_slice() else { return None };
     Some(Example {
         id: id.to_owned(),
-        category: Category::ALL.into_iter().find(|known| known.name() == category),
-        expected: ACTIONS.into_iter().find(|known| known.name() == expected)?,
+        category: Category::ALL.iter().copied().find(|known| <&str>::from(known) == category),
+        expected: ACTIONS.into_iter().find(|known| <&str>::from(known) == expected)?,
         tag: tag(label)?,
         kind: if kind == "query" { InputKind::Query } else { InputKind::Text },
         text: unescape(text)?,

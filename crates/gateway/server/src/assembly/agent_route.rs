@@ -1,9 +1,21 @@
 //! The routes of the layer of agents.
 
+use std::sync::LazyLock;
+
 use crate::assembly::spec::Spec;
 
+/// Path, route and scope of all routes.
+static ROUTES: LazyLock<Vec<(&str, AgentRoute, &str)>> = LazyLock::new(|| {
+    let rows = include_str!("agent_routes.tsv").lines().filter_map(|row| {
+        let [path, route, scope] = row.split('\t').collect::<Vec<_>>().try_into().ok()?;
+        Some((path, route.parse().ok()?, scope))
+    });
+    rows.collect()
+});
+
 /// A route of the layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum AgentRoute {
     /// `POST /v1/sessions`.
     Sessions,
@@ -39,22 +51,17 @@ pub(crate) enum AgentRoute {
 
 impl AgentRoute {
     /// The routes that a configuration has, with their paths.
-    pub(crate) fn of(spec: &Spec) -> Vec<(&'static str, Self)> {
-        let Some(agents) = &spec.agents else { return Vec::new() };
-        let chat = CHAT.into_iter().filter(|_| agents.chat.is_some());
-        ALWAYS.into_iter().chain(chat).collect()
+    pub(crate) fn of(spec: &Spec) -> impl Iterator<Item = (&'static str, Self)> {
+        let chat = spec.agents.as_ref().map(|agents| agents.chat.is_some());
+        let routes =
+            ROUTES.iter().filter(move |(.., scope)| chat.is_some_and(|on| on || *scope != "chat"));
+        routes.map(|(path, route, _)| (*path, *route))
     }
 
     /// The scope that a key with scopes needs for it; `None` for public routes.
-    pub(crate) const fn scope(self) -> Option<&'static str> {
-        match self {
-            Self::Sessions | Self::Session => Some("sessions"),
-            Self::Approvals | Self::Pending | Self::Approval => Some("approvals"),
-            Self::Approve | Self::Reject | Self::Expire => Some("approve"),
-            Self::Agents | Self::Send | Self::A2a => Some("agents"),
-            Self::Chat | Self::Runs | Self::Run => Some("chat"),
-            Self::Card => None,
-        }
+    pub(crate) fn scope(self) -> Option<&'static str> {
+        let found = ROUTES.iter().find(|(_, route, _)| *route == self);
+        found.map(|(.., scope)| *scope).filter(|scope| *scope != "-")
     }
 
     /// Whether a budget pays for it.
@@ -67,29 +74,3 @@ impl AgentRoute {
         !matches!(self, Self::Card)
     }
 }
-
-const ALWAYS: [(&str, AgentRoute); 17] = [
-    ("/v1/sessions", AgentRoute::Sessions),
-    ("/v1/sessions/{id}", AgentRoute::Session),
-    ("/v1/hitl", AgentRoute::Approvals),
-    ("/v1/hitl/pending", AgentRoute::Pending),
-    ("/v1/approvals", AgentRoute::Pending),
-    ("/v1/hitl/{id}", AgentRoute::Approval),
-    ("/v1/hitl/{id}/approve", AgentRoute::Approve),
-    ("/v1/hitl/{id}/reject", AgentRoute::Reject),
-    ("/v1/hitl/{id}/expire", AgentRoute::Expire),
-    ("/v1/a2a/agents", AgentRoute::Agents),
-    ("/v1/a2a/send", AgentRoute::Send),
-    ("/a2a", AgentRoute::A2a),
-    ("/a2a/{agent}", AgentRoute::A2a),
-    ("/.well-known/agent-card.json", AgentRoute::Card),
-    ("/.well-known/agent.json", AgentRoute::Card),
-    ("/a2a/{agent}/.well-known/agent-card.json", AgentRoute::Card),
-    ("/a2a/{agent}/.well-known/agent.json", AgentRoute::Card),
-];
-
-const CHAT: [(&str, AgentRoute); 3] = [
-    ("/api/chat", AgentRoute::Chat),
-    ("/v1/runs", AgentRoute::Runs),
-    ("/v1/runs/{id}", AgentRoute::Run),
-];

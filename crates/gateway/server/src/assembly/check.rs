@@ -182,8 +182,7 @@ fn builtin_routes(spec: &Spec) -> Vec<(&'static str, Handler)> {
     ];
     let routes = routes.into_iter().filter(|(_, _, on)| *on);
     let routes = routes.map(|(path, handler, _)| (path, handler));
-    let agents = AgentRoute::of(spec).into_iter();
-    let agents = agents.map(|(path, route)| (path, Handler::Agents(route)));
+    let agents = AgentRoute::of(spec).map(|(path, route)| (path, Handler::Agents(route)));
     let tools = ToolRoute::PATHS.into_iter().filter(|_| spec.tools.is_some());
     let tools = tools.map(|(path, route)| (path, Handler::Tools(route)));
     routes.chain(agents).chain(tools).collect()
@@ -214,7 +213,7 @@ fn builtin_route(spec: &Spec, path: &str, handler: Handler) -> Route {
 }
 
 /// The scope that a key with scopes needs for a built-in route.
-const fn scope(handler: &Handler) -> Option<&'static str> {
+fn scope(handler: &Handler) -> Option<&'static str> {
     match handler {
         Handler::Budget => Some("budget"),
         Handler::Policy => Some("policy"),

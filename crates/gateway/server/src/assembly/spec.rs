@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 pub use plimsoll_gateway_dialect::{Dialect, LimitName};
 pub use plimsoll_gateway_inspect::Unread;
@@ -42,16 +43,19 @@ use crate::layers::{Layer, Layers, Setup, make};
 macro_rules! define_spec {
     ($($(#[$meaning:meta])* $name:ident: $section:ty => $layer:ty,)*) => {
         /// The configuration file of a gateway.
-        #[derive(Clone, Debug, Deserialize)]
+        #[derive(Clone, Debug, Deserialize, SmartDefault)]
         #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
         #[serde(deny_unknown_fields, default)]
         pub struct Spec {
             /// The gateway's name, shown by `/admin/build` and `/health`.
+            #[default("gateway".to_owned())]
             pub name: String,
             /// The address it listens on; port 0 takes a free port.
             #[cfg_attr(test, schemars(with = "String"))]
+            #[default(SocketAddr::from(([127, 0, 0, 1], 8_080)))]
             pub listen: SocketAddr,
             /// Number of worker threads; each runs its own event loop.
+            #[default(1)]
             pub workers: u16,
             /// Limits on connections and requests.
             pub server: ServerSpec,
@@ -60,8 +64,10 @@ macro_rules! define_spec {
             pub tls: Option<TlsSpec>,
             /// Format of error responses. LLM routes use the error format of the caller's dialect
             /// instead.
+            #[default(EnvelopeSpec::Typed)]
             pub envelope: EnvelopeSpec,
             /// Paths, exact or a prefix that ends in `/*`, that need no key and count in no limit.
+            #[default(["/health", "/health/*", "/metrics", "/admin/*"].map(str::to_owned).into())]
             pub open: Vec<String>,
             /// Administration: `/admin/build` and `/admin/reload`.
             pub admin: AdminSpec,
@@ -79,28 +85,6 @@ macro_rules! define_spec {
             pub routes: Vec<RouteSpec>,
             /// Injected faults.
             pub faults: FaultSpec,
-        }
-
-        impl Default for Spec {
-            fn default() -> Self {
-                Self {
-                    name: "gateway".to_owned(),
-                    listen: SocketAddr::from(([127, 0, 0, 1], 8_080)),
-                    workers: 1,
-                    server: ServerSpec::default(),
-                    tls: None,
-                    envelope: EnvelopeSpec::Typed,
-                    open: ["/health", "/health/*", "/metrics", "/admin/*"].map(str::to_owned).into(),
-                    admin: AdminSpec::default(),
-                    trusted_proxies: Vec::new(),
-                    $($name: None,)*
-                    rate_limits: Vec::new(),
-                    store: StoreSpec::default(),
-                    upstreams: BTreeMap::new(),
-                    routes: Vec::new(),
-                    faults: FaultSpec::default(),
-                }
-            }
         }
 
         impl Spec {

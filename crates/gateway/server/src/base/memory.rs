@@ -44,7 +44,7 @@ impl MemoryBudget {
     }
 
     /// The bytes reserved now.
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn reserved(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
@@ -52,7 +52,7 @@ impl MemoryBudget {
     /// cancelled.
     pub(crate) fn is_short(&self) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
-        self.held() >= limit - limit / 8
+        self.reserved() >= limit - limit / 8
     }
 
     /// Reserves bytes; `None` if that would exceed the limit.
@@ -153,8 +153,8 @@ mod tests {
         let bytes = first.attach(vec![1, 2, 3]);
         let part = bytes.slice(1..);
         drop(bytes);
-        assert_eq!((&part[..], budget.held()), (&[2, 3][..], 100), "a part keeps all");
+        assert_eq!((&part[..], budget.reserved()), (&[2, 3][..], 100), "a part keeps all");
         drop(part);
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.reserved(), 0);
     }
 }

@@ -1,6 +1,7 @@
 //! Configuration keys of routes.
 
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use crate::config::units::HumanDuration;
 
@@ -14,22 +15,17 @@ pub struct RouteSpec {
     /// Path: exact, with parameters (`/v1/items/{id}`), or a prefix that ends in `/*`.
     pub path: String,
     /// Name of the upstream that serves the route.
-    #[serde(default)]
     pub upstream: Option<String>,
     /// A fixed response, instead of an upstream.
-    #[serde(default)]
     pub respond: Option<RespondSpec>,
     /// Prefix that is removed from the path before the request is sent upstream.
-    #[serde(default)]
     pub strip: Option<String>,
     /// Consumers that may use the route; an empty list allows all.
     #[serde(default)]
     pub consumers: Vec<String>,
     /// Scope that a key needs.
-    #[serde(default)]
     pub scope: Option<String>,
     /// Time limit until a response begins, instead of the upstream's.
-    #[serde(default)]
     pub timeout: Option<HumanDuration>,
     /// Whether it is an LLM route, with chat completions or messages that are translated, scanned,
     /// cached and budgeted.
@@ -41,25 +37,16 @@ pub struct RouteSpec {
 }
 
 /// A fixed response.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct RespondSpec {
     /// HTTP status.
-    #[serde(default = "ok")]
+    #[default(200)]
     pub status: u16,
     /// Content type.
-    #[serde(default = "json")]
+    #[default("application/json".to_owned())]
     pub content_type: String,
     /// Body.
-    #[serde(default)]
     pub body: String,
-}
-
-const fn ok() -> u16 {
-    200
-}
-
-fn json() -> String {
-    "application/json".to_owned()
 }

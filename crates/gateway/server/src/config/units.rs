@@ -25,6 +25,11 @@ impl HumanDuration {
         Self(Duration::from_secs(seconds))
     }
 
+    /// A number of seconds, as the default of a setting.
+    pub const fn default_secs<const SECONDS: u64>() -> Self {
+        Self::secs(SECONDS)
+    }
+
     /// From milliseconds.
     pub const fn millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))

@@ -2,6 +2,7 @@
 
 use plimsoll_gateway_dialect::{Dialect, LimitName};
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use super::secret::Secret;
 use crate::config::units::{ByteSize, HumanDuration};
@@ -20,19 +21,18 @@ pub struct UpstreamSpec {
     #[serde(default)]
     pub token_limit: LimitName,
     /// API key to send instead of the client's; `${NAME}` for an environment variable.
-    #[serde(default)]
     pub key: Option<Secret>,
     /// Time limit for opening a connection.
-    #[serde(default = "two_seconds")]
+    #[serde(default = "HumanDuration::default_secs::<2>")]
     pub connect_timeout: HumanDuration,
     /// Time limit until a response begins.
-    #[serde(default = "minute")]
+    #[serde(default = "HumanDuration::default_secs::<60>")]
     pub timeout: HumanDuration,
     /// Longest pause within a response.
-    #[serde(default = "minute")]
+    #[serde(default = "HumanDuration::default_secs::<60>")]
     pub idle_timeout: HumanDuration,
     /// Longest time that an idle connection is kept for the next request.
-    #[serde(default = "minute")]
+    #[serde(default = "HumanDuration::default_secs::<60>")]
     pub keep_alive: HumanDuration,
     /// Largest buffer for a response, and so the most bytes that are read from the server ahead of
     /// the client. A response's head must fit into it.
@@ -40,10 +40,8 @@ pub struct UpstreamSpec {
     pub buffer: ByteSize,
     /// Retries of requests whose body is in memory: of all methods after 503 or a failed connect,
     /// of idempotent ones also after 502 or a broken connection.
-    #[serde(default)]
     pub retry: Option<RetrySpec>,
     /// Circuit breaker of each server.
-    #[serde(default)]
     pub breaker: Option<BreakerSpec>,
 }
 
@@ -55,10 +53,10 @@ impl UpstreamSpec {
             dialect: Dialect::default(),
             token_limit: LimitName::default(),
             key: None,
-            connect_timeout: two_seconds(),
+            connect_timeout: HumanDuration::secs(2),
             timeout,
             idle_timeout: timeout,
-            keep_alive: minute(),
+            keep_alive: HumanDuration::secs(60),
             buffer: buffer(),
             retry: None,
             breaker: None,
@@ -67,49 +65,34 @@ impl UpstreamSpec {
 }
 
 /// Retries.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RetrySpec {
     /// Most attempts of a request, including the first.
+    #[default(2)]
     pub attempts: u32,
     /// Retries allowed in ten seconds, as a share of the requests; ten more are always allowed.
+    #[default(0.2)]
     pub budget: f64,
     /// Pause before the first retry; it doubles for each further one.
+    #[default(HumanDuration::millis(10))]
     pub backoff: HumanDuration,
 }
 
-impl Default for RetrySpec {
-    fn default() -> Self {
-        Self { attempts: 2, budget: 0.2, backoff: HumanDuration::millis(10) }
-    }
-}
-
 /// A circuit breaker.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakerSpec {
     /// Failures in a row that open it.
+    #[default(5)]
     pub failures: u32,
     /// Time that it stays open before one trial request is admitted.
+    #[default(HumanDuration::secs(5))]
     pub open: HumanDuration,
-}
-
-impl Default for BreakerSpec {
-    fn default() -> Self {
-        Self { failures: 5, open: HumanDuration::secs(5) }
-    }
 }
 
 const fn buffer() -> ByteSize {
     ByteSize(16 << 10)
-}
-
-const fn minute() -> HumanDuration {
-    HumanDuration::secs(60)
-}
-
-const fn two_seconds() -> HumanDuration {
-    HumanDuration::secs(2)
 }

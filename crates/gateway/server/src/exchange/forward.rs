@@ -79,13 +79,13 @@ pub(crate) async fn send(
     loop {
         let in_flight = attempts.choose()?;
         let spare = if attempts.has_more() { body.try_clone() } else { None };
-        let request = build_request(parts, in_flight.endpoint(), body, spare.is_some());
+        let request = build_request(parts, &in_flight.endpoint, body, spare.is_some());
         context.note_upstream_asked();
         let waiting = request.body().waiting();
         let sent = {
             let is_first = attempts.made == 1;
             // Pinned here, because a time limit that took it by value would move it.
-            let sending = pin!(worker.pool.send(in_flight.endpoint(), request, is_first));
+            let sending = pin!(worker.pool.send(&in_flight.endpoint, request, is_first));
             timeout(attempts.limit, sending).await
         };
         // The server may have closed the connection while it was idle.
@@ -160,7 +160,7 @@ impl<'a> Attempts<'a> {
         let chosen = self.upstream.choose(self.last.as_ref(), clock::now());
         let chosen = chosen.ok_or_else(|| ErrorResponse::upstream_unavailable(NO_SERVER))?;
         self.made += 1;
-        self.last = Some(Arc::clone(chosen.endpoint()));
+        self.last = Some(Arc::clone(&chosen.endpoint));
         Ok(chosen)
     }
 
@@ -319,7 +319,7 @@ impl UpstreamResponse {
                 ErrorResponse::bad_gateway("the upstream's response broke off or is too large")
             }
         })?;
-        context.worker.pool.release(in_flight.endpoint(), connection);
+        context.worker.pool.release(&in_flight.endpoint, connection);
         remove_hop_by_hop(&mut parts.headers);
         parts.version = Version::HTTP_11;
         let body = match decoder {

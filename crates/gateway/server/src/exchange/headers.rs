@@ -9,7 +9,6 @@ use plimsoll_gateway_dialect::Dialect;
 use crate::assembly::config::Config;
 use crate::http::error_response::ErrorResponse;
 use crate::http::header_list::{HeaderList, headers_of};
-use crate::layers::auth::Auth;
 use crate::upstream::Upstream;
 
 static CREDENTIALS: HeaderList = LazyLock::new(|| headers_of("credentials"));
@@ -26,7 +25,7 @@ pub(crate) fn passed_on<'a>(
     config: &'a Config,
     upstream: &Upstream,
 ) -> impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)> {
-    let own = config.layers.auth.as_ref().map(Auth::header);
+    let own = config.layers.auth.as_ref().map(|auth| &auth.header);
     let replaced = if upstream.key.is_some() { CREDENTIALS.len() - 1 } else { 0 };
     let names = CREDENTIALS[replaced..].iter().filter(move |name| Some(*name) != own);
     names.flat_map(|name| headers.get_all(name).iter().map(move |value| (name, value)))
@@ -42,7 +41,7 @@ pub(crate) fn prepare_request(
     headers.remove(UPGRADE);
     headers.remove(CONTENT_LENGTH);
     if let Some(auth) = &config.layers.auth {
-        headers.remove(auth.header());
+        headers.remove(&auth.header);
     }
     if let Some(key) = &upstream.key {
         for name in &CREDENTIALS[..CREDENTIALS.len() - 1] {

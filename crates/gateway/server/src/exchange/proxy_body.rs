@@ -240,7 +240,7 @@ impl ProxyBody {
 
     /// Counts the bytes held by filters.
     fn count_held(&mut self) -> Result<(), BoxError> {
-        let bytes: usize = self.filters.iter().map(|filter| filter.held()).sum();
+        let bytes: usize = self.filters.iter().map(|filter| filter.buffered_bytes()).sum();
         let is_small = self.held.is_none() && bytes <= UNCOUNTED;
         if is_small || self.memory.hold_in(&mut self.held, bytes) {
             return Ok(());
@@ -265,7 +265,7 @@ impl ProxyBody {
     /// Returns the connection to the pool.
     fn release(&mut self) {
         if let Some((pool, connection)) = self.source.connection.take() {
-            pool.release(self.source.in_flight.endpoint(), connection);
+            pool.release(&self.source.in_flight.endpoint, connection);
         }
     }
 }

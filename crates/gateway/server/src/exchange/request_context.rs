@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use hyper::header::HeaderValue;
 use hyper::{Method, Request, StatusCode};
 use plimsoll_gateway_audit::Row;
+use plimsoll_gateway_dialect::StreamStatus;
 
 use crate::assembly::config::Config;
 use crate::assembly::router::Route;
@@ -159,10 +160,10 @@ impl RequestContext {
             );
         }
         if let Some(usage) = &self.usage {
-            let reason = match (usage.is_truncated(), usage.has_failed()) {
-                (true, _) => Some("upstream_truncated"),
-                (_, true) => Some("upstream_failed"),
-                _ => None,
+            let reason = match usage.ending.get() {
+                Some(StreamStatus::Truncated) => Some("upstream_truncated"),
+                Some(StreamStatus::Failed) => Some("upstream_failed"),
+                Some(StreamStatus::Finished) | None => None,
             };
             if let Some(reason) = reason {
                 metrics.count_error(reason);
@@ -186,7 +187,7 @@ impl RequestContext {
 
     fn row<'a>(&'a self, rules: &'a [&'a str], latency_us: u64) -> Row<'a> {
         let info = self.llm_info.as_deref();
-        let usage = self.usage.as_ref().and_then(|usage| usage.get());
+        let usage = self.usage.as_ref().and_then(|usage| usage.usage.get());
         let (asked, read) = self.upstream.get();
         Row {
             timestamp: clock::unix_ms().saturating_sub(latency_us / 1_000),
@@ -202,7 +203,7 @@ impl RequestContext {
             client: Some(self.client),
             user_agent: text_of(self.user_agent.as_ref()),
             request_id: text_of(self.request_id.as_ref()),
-            policy_decision: info.and_then(|info| info.policy_decision).unwrap_or_default(),
+            policy_decision: info.and_then(|info| info.policy_decision).map_or("", <&str>::from),
             rules,
             model: info.and_then(|info| info.model.as_deref()).unwrap_or_default(),
             input_tokens: usage.map(|usage| usage.prompt),

@@ -110,7 +110,7 @@ impl GatewayState {
     /// Updates the gauges.
     pub(crate) fn update_gauges(&self) {
         self.metrics.store_errors.set(self.backend.errors().cast_signed());
-        self.metrics.memory.set(i64::try_from(self.memory.held()).unwrap_or(i64::MAX));
+        self.metrics.memory.set(i64::try_from(self.memory.reserved()).unwrap_or(i64::MAX));
         let (up, down) = self.tools.counts();
         self.metrics.set_tool_servers(up, down);
         self.metrics.audit_failing.set(self.request_log.failing().next().is_some().into());

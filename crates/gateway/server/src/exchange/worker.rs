@@ -19,7 +19,7 @@ use crate::upstream::fair_queue::FairQueue;
 
 /// The state that the tasks of one worker share.
 pub(crate) struct Worker {
-    pub(crate) serves: ListenerRole,
+    pub(crate) role: ListenerRole,
     pub(crate) state: Arc<GatewayState>,
     pub(crate) pool: Rc<Pool>,
     pub(crate) fair_queue: Rc<FairQueue>,
@@ -33,11 +33,11 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) async fn new(state: Arc<GatewayState>, serves: ListenerRole) -> Self {
+    pub(crate) async fn new(state: Arc<GatewayState>, role: ListenerRole) -> Self {
         let config = RefCell::new(Cache::new(Arc::clone(&state.config)));
         let store = state.backend.attach().await;
         Self {
-            serves,
+            role,
             state,
             pool: Rc::default(),
             fair_queue: Rc::default(),

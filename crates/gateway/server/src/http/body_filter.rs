@@ -32,7 +32,7 @@ pub(crate) trait BodyFilter {
     }
 
     /// The bytes that the filter holds, beyond those in transit.
-    fn held(&self) -> usize {
+    fn buffered_bytes(&self) -> usize {
         0
     }
 

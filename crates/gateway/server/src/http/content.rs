@@ -23,8 +23,8 @@ pub(crate) fn is_encoded(headers: &HeaderMap) -> bool {
 #[derive(Debug)]
 pub(crate) struct MediaType {
     /// Lower case, without parameters.
-    kind: String,
-    charset: Charset,
+    pub(crate) kind: String,
+    pub(crate) charset: Charset,
 }
 
 /// The character set of a media type.
@@ -50,16 +50,6 @@ impl MediaType {
         let is_one = values.next().is_none() && !text.contains(',');
         let charset = if is_one { read_charset(parameters) } else { Charset::Other };
         Some(Self { kind: kind.trim().to_owned(), charset })
-    }
-
-    /// The type without its parameters, in lower case.
-    pub(crate) fn kind(&self) -> &str {
-        &self.kind
-    }
-
-    /// Its character set.
-    pub(crate) const fn charset(&self) -> Charset {
-        self.charset
     }
 
     /// Whether the body is one JSON document in UTF-8, by the type that LLM APIs use.

@@ -34,63 +34,45 @@ pub(crate) enum ErrorFormat {
 }
 
 macro_rules! error_responses {
-    ($($(#[$doc:meta])* $name:ident => $status:ident, $kind:literal;)*) => {
+    ($($status:ident: $($name:ident $(= $kind:literal)?),+;)*) => {
         impl ErrorResponse {
-            $($(#[$doc])* pub(crate) fn $name(message: impl Into<String>) -> Self {
+            $($(pub(crate) fn $name(message: impl Into<String>) -> Self {
+                let [kind, ..] = [$($kind,)? stringify!($name)];
                 Self {
                     status: StatusCode::$status,
-                    kind: $kind,
+                    kind,
                     message: message.into(),
                     headers: Vec::new(),
                     reached_upstream: false,
                     refused_by: None,
                 }
-            })*
+            })+)*
         }
     };
 }
 
+// By status. The kind of an error is its name, unless it is given.
 error_responses! {
-    bad_request => BAD_REQUEST, "invalid_request";
-    auth_required => UNAUTHORIZED, "auth_required";
-    auth_failed => FORBIDDEN, "auth_failed";
-    insufficient_scope => FORBIDDEN, "insufficient_scope";
-    forbidden => FORBIDDEN, "forbidden";
-    policy_blocked => FORBIDDEN, "policy_blocked";
-    content_blocked => FORBIDDEN, "content_blocked";
-    agent_denied => FORBIDDEN, "agent_denied";
-    tool_denied => FORBIDDEN, "tool_denied";
-    not_found => NOT_FOUND, "not_found";
-    session_not_found => NOT_FOUND, "session_not_found";
-    approval_not_found => NOT_FOUND, "approval_not_found";
-    agent_not_found => NOT_FOUND, "agent_not_found";
-    run_not_found => NOT_FOUND, "run_not_found";
-    tool_not_found => NOT_FOUND, "tool_not_found";
-    already_decided => CONFLICT, "already_decided";
-    agent_loop => CONFLICT, "agent_loop";
-    agent_depth => CONFLICT, "agent_depth";
-    step_limit => CONFLICT, "step_limit";
-    method_not_allowed => METHOD_NOT_ALLOWED, "method_not_allowed";
-    restart_needed => CONFLICT, "restart_needed";
-    request_timeout => REQUEST_TIMEOUT, "request_timeout";
-    request_too_large => PAYLOAD_TOO_LARGE, "request_too_large";
-    path_too_long => URI_TOO_LONG, "path_too_long";
-    headers_too_large => REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large";
-    unsupported_media_type => UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type";
-    rate_limited => TOO_MANY_REQUESTS, "rate_limited";
-    budget_exceeded => TOO_MANY_REQUESTS, "budget_exceeded";
-    owner_limit => TOO_MANY_REQUESTS, "owner_limit";
-    tool_call_limit => TOO_MANY_REQUESTS, "tool_call_limit";
-    internal_error => INTERNAL_SERVER_ERROR, "internal_error";
-    injected_fault => INTERNAL_SERVER_ERROR, "planted_fault";
-    bad_gateway => BAD_GATEWAY, "upstream_error";
-    response_unreadable => BAD_GATEWAY, "response_unreadable";
-    agent_error => BAD_GATEWAY, "agent_error";
-    upstream_unavailable => SERVICE_UNAVAILABLE, "upstream_unavailable";
-    store_unavailable => SERVICE_UNAVAILABLE, "store_unavailable";
-    overloaded => SERVICE_UNAVAILABLE, "overloaded";
-    store_full => SERVICE_UNAVAILABLE, "store_full";
-    upstream_timeout => GATEWAY_TIMEOUT, "upstream_timeout";
+    BAD_REQUEST: bad_request = "invalid_request";
+    UNAUTHORIZED: auth_required;
+    FORBIDDEN:
+        auth_failed, insufficient_scope, forbidden, policy_blocked, content_blocked, agent_denied,
+        tool_denied;
+    NOT_FOUND:
+        not_found, session_not_found, approval_not_found, agent_not_found, run_not_found,
+        tool_not_found;
+    CONFLICT: already_decided, agent_loop, agent_depth, step_limit, restart_needed;
+    METHOD_NOT_ALLOWED: method_not_allowed;
+    REQUEST_TIMEOUT: request_timeout;
+    PAYLOAD_TOO_LARGE: request_too_large;
+    URI_TOO_LONG: path_too_long;
+    REQUEST_HEADER_FIELDS_TOO_LARGE: headers_too_large;
+    UNSUPPORTED_MEDIA_TYPE: unsupported_media_type;
+    TOO_MANY_REQUESTS: rate_limited, budget_exceeded, owner_limit, tool_call_limit;
+    INTERNAL_SERVER_ERROR: internal_error, injected_fault = "planted_fault";
+    BAD_GATEWAY: bad_gateway = "upstream_error", response_unreadable, agent_error;
+    SERVICE_UNAVAILABLE: upstream_unavailable, store_unavailable, overloaded, store_full;
+    GATEWAY_TIMEOUT: upstream_timeout;
 }
 
 /// The message about a missing resource.

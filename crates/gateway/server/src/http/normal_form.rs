@@ -36,34 +36,25 @@ pub struct Refusal {
     pub message: &'static str,
 }
 
-impl Refusal {
-    pub(crate) const fn method(message: &'static str) -> Self {
-        Self { code: "invalid_method", message }
-    }
+/// Makes a constructor for each code.
+macro_rules! refusals {
+    ($($name:ident => $code:literal;)*) => {
+        impl Refusal {
+            $(pub(crate) const fn $name(message: &'static str) -> Self {
+                Self { code: $code, message }
+            })*
+        }
+    };
+}
 
-    pub(crate) const fn target(message: &'static str) -> Self {
-        Self { code: "invalid_target", message }
-    }
-
-    pub(crate) const fn path(message: &'static str) -> Self {
-        Self { code: "invalid_path", message }
-    }
-
-    pub(crate) const fn query(message: &'static str) -> Self {
-        Self { code: "invalid_query", message }
-    }
-
-    pub(crate) const fn host(message: &'static str) -> Self {
-        Self { code: "invalid_host", message }
-    }
-
-    pub(crate) const fn header(message: &'static str) -> Self {
-        Self { code: "invalid_header", message }
-    }
-
-    pub(crate) const fn framing(message: &'static str) -> Self {
-        Self { code: "invalid_framing", message }
-    }
+refusals! {
+    method => "invalid_method";
+    target => "invalid_target";
+    path => "invalid_path";
+    query => "invalid_query";
+    host => "invalid_host";
+    header => "invalid_header";
+    framing => "invalid_framing";
 }
 
 impl From<WireFault> for Refusal {

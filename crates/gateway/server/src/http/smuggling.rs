@@ -8,11 +8,12 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes};
 use hyper::StatusCode;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::http::error_response::{ErrorFormat, ErrorResponse};
@@ -33,20 +34,16 @@ struct Flags {
 }
 
 impl ConnectionFlags {
-    fn lock(&self) -> MutexGuard<'_, Flags> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The fault of the next head, if it has one. Handlers get heads in the order of their arrival.
     pub(crate) fn next_head(&self) -> Option<WireFault> {
-        let mut flags = self.lock();
+        let mut flags = self.0.lock();
         flags.served += 1;
         let (number, fault) = flags.first_fault?;
         (flags.served >= number).then_some(fault)
     }
 
     pub(crate) fn set_last_status(&self, status: StatusCode) {
-        self.lock().last_status = status.as_u16();
+        self.0.lock().last_status = status.as_u16();
     }
 }
 
@@ -81,7 +78,7 @@ impl<S> InspectedStream<S> {
         }
         self.inspector.feed(bytes);
         if let Some(fault) = self.inspector.first_fault() {
-            self.flags.lock().first_fault = Some(fault);
+            self.flags.0.lock().first_fault = Some(fault);
         }
     }
 
@@ -91,7 +88,7 @@ impl<S> InspectedStream<S> {
         let format = self.format?;
         let status = bytes.strip_prefix(b"HTTP/1.1 4").and_then(|rest| rest.get(..2));
         let status = 400 + std::str::from_utf8(status?).ok()?.parse::<u16>().ok()?;
-        let is_hypers = self.flags.lock().last_status != status
+        let is_hypers = self.flags.0.lock().last_status != status
             && memchr::memmem::find(bytes, b"content-length: 0\r\n").is_some();
         let error = is_hypers.then(|| ErrorResponse::for_malformed_head(status)).flatten();
         error.map(|error| error.to_http1_bytes(format))

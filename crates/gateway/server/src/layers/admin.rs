@@ -14,6 +14,7 @@ use hyper::Request;
 use hyper::header::{AUTHORIZATION, HOST};
 use hyper::http::uri::Authority;
 use serde::Deserialize;
+use smart_default::SmartDefault;
 use subtle::ConstantTimeEq as _;
 
 use crate::config::secret::Secret;
@@ -22,11 +23,12 @@ use crate::http::header_list::{HeaderList, headers_of};
 use crate::layers::auth::{bearer, sha256};
 
 /// Administration: who may see the build and reload the configuration, and where.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct AdminSpec {
     /// Whether `/admin/build` and `/admin/reload` are served.
+    #[default(true)]
     pub enabled: bool,
     /// Key for administration, in `authorization: Bearer`; `${NAME}` for an environment variable.
     /// Without a key and without an address of its own administration is closed.
@@ -39,12 +41,6 @@ pub struct AdminSpec {
     /// taken. Metrics and administration are then served only there.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub listen: Option<SocketAddr>,
-}
-
-impl Default for AdminSpec {
-    fn default() -> Self {
-        Self { enabled: true, key: None, local: false, listen: None }
-    }
 }
 
 /// The role of a worker's listener.

@@ -34,13 +34,10 @@ pub struct KeySpec {
     /// Name of the consumer.
     pub name: String,
     /// SHA-256 of the key, in hexadecimal.
-    #[serde(default)]
     pub sha256: Option<String>,
     /// The key itself, or `${NAME}` for an environment variable; instead of `sha256`.
-    #[serde(default)]
     pub key: Option<Secret>,
     /// Tenant of the consumer; `*` allows any tenant in the tenant's header.
-    #[serde(default)]
     pub tenant: Option<String>,
     /// Scopes of the key; an empty list allows everything.
     #[serde(default)]
@@ -67,7 +64,7 @@ pub(crate) struct Consumer {
 /// The known keys, as digests.
 #[derive(Debug)]
 pub(crate) struct Auth {
-    header: HeaderName,
+    pub(crate) header: HeaderName,
     consumers: HashMap<[u8; 32], Arc<Consumer>>,
 }
 
@@ -111,10 +108,6 @@ impl Layer for Auth {
 }
 
 impl Auth {
-    pub(crate) const fn header(&self) -> &HeaderName {
-        &self.header
-    }
-
     /// The consumer of the request's key.
     pub(crate) fn consumer(&self, headers: &HeaderMap) -> Result<&Arc<Consumer>, ErrorResponse> {
         let Some(value) = headers.get(&self.header) else {

@@ -8,6 +8,7 @@ use plimsoll_gateway_dialect::Usage;
 use plimsoll_gateway_store::{Budget, BudgetState, Grant, LimitKey, Reservation, Store};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use smart_default::SmartDefault;
 
 use crate::base::clock;
 use crate::base::poll_or_spawn::poll_or_spawn;
@@ -18,39 +19,30 @@ use crate::layers::identity::Identity;
 use crate::layers::{Layer, Setup};
 
 /// Budgets of the tenants.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetSpec {
     /// The unit of all amounts.
     pub unit: BudgetUnit,
     /// Price of a thousand prompt tokens, in US dollars; for `unit: usd`.
+    #[default(0.001)]
     pub usd_per_1k_prompt: f64,
     /// Price of a thousand completion tokens, in US dollars; for `unit: usd`.
+    #[default(0.002)]
     pub usd_per_1k_completion: f64,
     /// Amount per window of tenants that are not in `tenants`.
+    #[default(1_000_000.0)]
     pub default: f64,
     /// Completion tokens to reserve for a request without a maximum: the longest answer of the
     /// models.
+    #[default(4_096)]
     pub max_tokens: u64,
     /// Length of the window, after which spending is reset.
+    #[default(HumanDuration::secs(86_400))]
     pub window: HumanDuration,
     /// Amount per window, by tenant.
     pub tenants: BTreeMap<String, f64>,
-}
-
-impl Default for BudgetSpec {
-    fn default() -> Self {
-        Self {
-            unit: BudgetUnit::Tokens,
-            usd_per_1k_prompt: 0.001,
-            usd_per_1k_completion: 0.002,
-            default: 1_000_000.0,
-            max_tokens: 4_096,
-            window: HumanDuration::secs(86_400),
-            tenants: BTreeMap::new(),
-        }
-    }
 }
 
 /// The unit of a budget.

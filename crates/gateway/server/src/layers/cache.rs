@@ -2,36 +2,30 @@
 
 use hyper::header::HeaderName;
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use crate::config::units::{ByteSize, HumanDuration};
 use crate::layers::counters::LayerCounter;
 use crate::layers::{Layer, Setup, header_name};
 
 /// The cache of LLM responses.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheSpec {
     /// Time that a response is cached, unless its headers allow less.
+    #[default(HumanDuration::secs(600))]
     pub ttl: HumanDuration,
     /// Longest time that a streamed request waits for the answer to an equal one in flight before
     /// it is sent itself. For whole answers the limit is the upstream's.
+    #[default(HumanDuration::millis(250))]
     pub wait: HumanDuration,
     /// Most bytes of cached responses in memory.
+    #[default(ByteSize(256 << 20))]
     pub bytes: ByteSize,
     /// Header with which a request bypasses the cache.
+    #[default("x-cache-bypass".to_owned())]
     pub bypass_header: String,
-}
-
-impl Default for CacheSpec {
-    fn default() -> Self {
-        Self {
-            ttl: HumanDuration::secs(600),
-            wait: HumanDuration::millis(250),
-            bytes: ByteSize(256 << 20),
-            bypass_header: "x-cache-bypass".to_owned(),
-        }
-    }
 }
 
 /// Requests by cache result.

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
+use ipnet::IpNet;
 
 use crate::http::header_list::{HeaderList, headers_of};
 use crate::http::normal_form::dashed;
@@ -21,14 +22,7 @@ static CLAIMS: HeaderList = LazyLock::new(|| headers_of("claims"));
 
 /// Addresses of proxies whose headers are trusted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TrustedProxies(Vec<Network>);
-
-/// A network: the addresses with a common prefix.
-#[derive(Clone, Copy, Debug)]
-struct Network {
-    address: IpAddr,
-    bits: u32,
-}
+pub(crate) struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
     /// Reads `ADDRESS` and `ADDRESS/BITS`.
@@ -37,8 +31,8 @@ impl TrustedProxies {
     /// A message about an invalid entry.
     pub(crate) fn parse(written: &[String]) -> Result<Self, String> {
         let networks = written.iter().map(|text| {
-            Network::parse(text)
-                .ok_or_else(|| format!("trusted_proxies: `{text}` is not ADDRESS or ADDRESS/BITS"))
+            let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+            network.map_err(|_| format!("trusted_proxies: `{text}` is not ADDRESS or ADDRESS/BITS"))
         });
         networks.collect::<Result<_, _>>().map(Self)
     }
@@ -59,29 +53,7 @@ impl TrustedProxies {
 
     fn contains(&self, client: IpAddr) -> bool {
         let client = client.to_canonical();
-        self.0.iter().any(|network| network.contains(client))
-    }
-}
-
-impl Network {
-    fn parse(text: &str) -> Option<Self> {
-        let (address, bits) = text.split_once('/').unwrap_or((text, ""));
-        let address: IpAddr = address.parse().ok()?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = if text.contains('/') { bits.parse().ok()? } else { most };
-        (bits <= most).then_some(Self { address, bits })
-    }
-
-    fn contains(&self, other: IpAddr) -> bool {
-        match (self.address, other) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                (u32::from(own) ^ u32::from(other)).leading_zeros() >= self.bits
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
-                (u128::from(own) ^ u128::from(other)).leading_zeros() >= self.bits
-            }
-            _ => false,
-        }
+        self.0.iter().any(|network| network.contains(&client))
     }
 }
 

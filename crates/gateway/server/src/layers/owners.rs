@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::base::memory::{MemoryBudget, MemoryReservation};
@@ -90,7 +91,7 @@ impl Owners {
 
     /// Starts a loop without reserved memory.
     pub(crate) fn begin(self: &Arc<Self>, owner: Box<str>) -> Work {
-        self.table().entry(owner.clone()).or_default().works += 1;
+        self.table.lock().entry(owner.clone()).or_default().works += 1;
         let held = self.memory.hold_nothing();
         Work { owners: Arc::clone(self), owner, is_run: false, held, bytes: 0 }
     }
@@ -98,7 +99,7 @@ impl Owners {
     /// Like [`Self::begin`], for a run in the background; `None` if its owner has too many.
     pub(crate) fn begin_run(self: &Arc<Self>, owner: Box<str>, most: usize) -> Option<Work> {
         let mut work = self.begin(owner);
-        let mut table = self.table();
+        let mut table = self.table.lock();
         let holdings = table.entry(work.owner.clone()).or_default();
         if holdings.runs >= most {
             drop(table);
@@ -109,10 +110,6 @@ impl Owners {
         work.is_run = true;
         Some(work)
     }
-
-    fn table(&self) -> MutexGuard<'_, HashMap<Box<str>, Holdings>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Work {
@@ -121,7 +118,7 @@ impl Work {
     /// # Errors
     /// It would exceed the limit of the owner or of all owners; nothing changes.
     pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), NoRoom> {
-        let mut table = self.owners.table();
+        let mut table = self.owners.table.lock();
         let holdings = table.entry(self.owner.clone()).or_default();
         let all = holdings.bytes - self.bytes + bytes;
         if bytes > self.bytes && all > self.owners.share.load(Ordering::Relaxed) {
@@ -137,7 +134,7 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        let mut table = self.owners.table();
+        let mut table = self.owners.table.lock();
         let Some(holdings) = table.get_mut(&self.owner) else { return };
         holdings.works -= 1;
         holdings.runs -= usize::from(self.is_run);
@@ -190,7 +187,7 @@ mod tests {
         drop(first);
         assert_eq!(second.resize(599), Ok(()));
         drop((second, other));
-        assert_eq!((owners.memory.held(), owners.table().len()), (0, 0));
+        assert_eq!((owners.memory.reserved(), owners.table.lock().len()), (0, 0));
     }
 
     #[test]
@@ -201,7 +198,7 @@ mod tests {
         assert!(owners.begin_run("b".into(), 1).is_some());
         drop(first);
         assert!(owners.begin_run("a".into(), 1).is_some());
-        assert_eq!(owners.table().len(), 0);
+        assert_eq!(owners.table.lock().len(), 0);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use plimsoll_gateway_inspect::{FileRule, Inspector, Source, Unread, Unreadable};
 use plimsoll_gateway_policy::{Action, Actions, EvaluatedChecks, InputKind, Match, Policy};
 use ring::digest::{Digest, SHA256, digest};
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use crate::config::file;
 use crate::http::error_response::ErrorResponse;
@@ -18,7 +19,7 @@ use crate::layers::offload::{self, file_rule};
 use crate::layers::{Layer, LayerName as _, RequestFacts, Setup};
 
 /// The policy for texts of requests.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicySpec {
@@ -33,23 +34,11 @@ pub struct PolicySpec {
     /// Treatment of files in requests that are not text.
     pub unreadable: Unread,
     /// Types of files that pass unread; `image/*` matches all images.
+    #[default(FileRule::default().pass_types)]
     pub pass_types: Vec<String>,
     /// Treatment of requests with a body to paths that look like an LLM API but have no supported
     /// dialect, on routes without `llm: true`.
     pub unjudged: Unread,
-}
-
-impl Default for PolicySpec {
-    fn default() -> Self {
-        Self {
-            rules: None,
-            endpoint: false,
-            actions: Actions::default(),
-            unreadable: Unread::Refuse,
-            pass_types: FileRule::default().pass_types,
-            unjudged: Unread::Refuse,
-        }
-    }
 }
 
 /// The rules, and the actions taken on their matches.
@@ -183,31 +172,23 @@ fn decide(
         return Ok(());
     }
     for found in matches {
-        metrics.count(&MATCHES, &[found.category.name(), found.action.name()]);
+        metrics.count(&MATCHES, &[found.category.into(), found.action.into()]);
     }
     record(info.get_or_insert_default(), matches);
     match matches.iter().find(|found| found.action == Action::Block) {
         None => Ok(()),
         Some(cause) => {
-            let (category, rule) = (cause.category.name(), &cause.rule_id);
+            let (category, rule) = (cause.category, &cause.rule_id);
             let reason = format!("blocked by policy: {category} ({rule})");
             Err(ErrorResponse::policy_blocked(reason).by(PolicyLayer::NAME))
         }
     }
 }
 
-/// The rank of an action by severity.
-fn severity(name: &str) -> usize {
-    let ladder = [Action::Allow, Action::Log, Action::Warn, Action::Redact, Action::Block];
-    ladder.iter().position(|action| action.name() == name).unwrap_or_default()
-}
-
 /// Adds matches to the request's record, and keeps the most severe action.
 fn record(info: &mut LlmInfo, matches: &[Match]) {
     let action = matches.iter().map(|found| found.action).max().unwrap_or_default();
-    if severity(action.name()) >= info.policy_decision.map_or(0, severity) {
-        info.policy_decision = Some(action.name());
-    }
+    info.policy_decision = info.policy_decision.max(Some(action));
     for found in matches {
         if !info.rules.iter().any(|known| **known == *found.rule_id) {
             info.rules.push(found.rule_id.to_string());

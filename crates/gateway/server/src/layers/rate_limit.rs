@@ -24,7 +24,7 @@ pub struct RateLimitSpec {
     /// Requests in a window; 0 for no limit.
     pub requests: u32,
     /// Length of the window.
-    #[serde(default = "minute")]
+    #[serde(default = "HumanDuration::default_secs::<60>")]
     pub window: HumanDuration,
     /// The counting algorithm.
     #[serde(default)]
@@ -44,10 +44,6 @@ pub enum Per {
     Key,
     /// the requests from one client address
     Address,
-}
-
-const fn minute() -> HumanDuration {
-    HumanDuration::secs(60)
 }
 
 /// One configured rate limit.

@@ -3,6 +3,7 @@
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use crate::layers::{Layer, Setup, header_name};
 
@@ -10,18 +11,13 @@ use crate::layers::{Layer, Setup, header_name};
 const MAX_LENGTH: usize = 128;
 
 /// The header of the request id.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RequestIdSpec {
     /// Header with the id, which is echoed, or generated if the client sent none.
+    #[default("x-request-id".to_owned())]
     pub header: String,
-}
-
-impl Default for RequestIdSpec {
-    fn default() -> Self {
-        Self { header: "x-request-id".to_owned() }
-    }
 }
 
 /// Assigns an id to every request.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_gateway_audit::{Audit, ClickHouse, Notice, Row, Settings, Stats, Target};
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use crate::config::error::GatewayError;
 use crate::config::secret::Secret;
@@ -16,7 +17,7 @@ use crate::layers::{Layer, Setup};
 const AUDIT: &str = "audit";
 
 /// An audit row for every request.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, SmartDefault, Deserialize, PartialEq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct AuditSpec {
@@ -26,29 +27,19 @@ pub struct AuditSpec {
     /// an environment variable; instead of `path`.
     pub clickhouse: Option<Secret>,
     /// Most rows that wait to be written.
+    #[default(65_536)]
     pub queue: usize,
     /// Most bytes of rows that wait to be written; a row is 8 KiB at most.
+    #[default(ByteSize(32 << 20))]
     pub queue_bytes: ByteSize,
     /// Most rows in one write.
+    #[default(2_048)]
     pub batch: usize,
     /// Longest time that a row waits for others.
+    #[default(HumanDuration::millis(100))]
     pub flush: HumanDuration,
     /// Treatment of a row when the queue is full.
     pub when_full: WhenFull,
-}
-
-impl Default for AuditSpec {
-    fn default() -> Self {
-        Self {
-            path: None,
-            clickhouse: None,
-            queue: 65_536,
-            queue_bytes: ByteSize(32 << 20),
-            batch: 2_048,
-            flush: HumanDuration::millis(100),
-            when_full: WhenFull::Drop,
-        }
-    }
 }
 
 /// The same rows in a file; rows that find the queue full are dropped.

@@ -7,6 +7,7 @@ use hyper::header::{CONTENT_TYPE, HeaderMap};
 use plimsoll_gateway_inspect::{EventScrubber, FileRule, Inspector, Source, Unread};
 use plimsoll_gateway_policy::{Policy, Scrubber};
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use crate::http::body_filter::{BodyFilter, BoxError};
 use crate::http::content::{Charset, MediaType, is_encoded, is_event_stream};
@@ -16,7 +17,7 @@ use crate::layers::policy;
 use crate::layers::{Layer, LayerName as _, Reading, Setup};
 
 /// Personal data in responses.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ScrubSpec {
@@ -24,13 +25,8 @@ pub struct ScrubSpec {
     /// text.
     pub unreadable: Unread,
     /// Types that pass unread; `image/*` matches all images.
+    #[default(FileRule::default().pass_types)]
     pub pass_types: Vec<String>,
-}
-
-impl Default for ScrubSpec {
-    fn default() -> Self {
-        Self { unreadable: Unread::Refuse, pass_types: FileRule::default().pass_types }
-    }
 }
 
 /// Removes personal data from responses.
@@ -66,12 +62,12 @@ impl Layer for Scrub {
             return Ok(Reading::Events);
         }
         let Some(media_type) = MediaType::read(headers) else { return Ok(otherwise) };
-        let kind = media_type.kind();
+        let kind = &media_type.kind;
         if !FileRule::is_text(kind) {
             let allowed = self.files.check(kind).map(|()| Reading::Nothing);
             return allowed.map_err(|_| unreadable(&format!("its type is `{kind}`")));
         }
-        if media_type.charset() == Charset::Other {
+        if media_type.charset == Charset::Other {
             return self.unreadable("its character set is unusual").map(|()| Reading::Nothing);
         }
         Ok(if is_json(kind) { Reading::Json } else { Reading::Text })
@@ -144,7 +140,7 @@ impl BodyFilter for ScrubText {
         Ok(Bytes::from(self.0.finish()))
     }
 
-    fn held(&self) -> usize {
+    fn buffered_bytes(&self) -> usize {
         self.0.buffered()
     }
 }
@@ -165,7 +161,7 @@ impl BodyFilter for ScrubEvents {
         Ok(Bytes::from(out))
     }
 
-    fn held(&self) -> usize {
+    fn buffered_bytes(&self) -> usize {
         self.0.buffered()
     }
 }
@@ -182,16 +178,20 @@ mod tests {
             Bytes::from("data: {\"choices\":[{\"delta\":{\"content\":\"my card is 41\"}}]}\n\n");
         let start = Bytes::from(format!("data: {{\"text\":\"{}", "x".repeat(100_000)));
         let mut events = scrub.filter(Reading::Events).unwrap();
-        assert_eq!(events.held(), 0);
+        assert_eq!(events.buffered_bytes(), 0);
         assert!(events.chunk(event.clone()).unwrap().is_empty());
-        assert_eq!(events.held(), event.len(), "an event waits");
+        assert_eq!(events.buffered_bytes(), event.len(), "an event waits");
         let sent = events.chunk(start.clone()).unwrap().len();
-        assert_eq!(events.held() + sent, event.len() + start.len(), "so does half an event");
+        assert_eq!(
+            events.buffered_bytes() + sent,
+            event.len() + start.len(),
+            "so does half an event"
+        );
 
         let mut text = scrub.filter(Reading::Text).unwrap();
         let sent = text.chunk(Bytes::from("my card is 4111 1111 1")).unwrap().len();
-        assert!(text.held() > 0 && text.held() + sent == 22);
+        assert!(text.buffered_bytes() > 0 && text.buffered_bytes() + sent == 22);
         text.end().unwrap();
-        assert_eq!(text.held(), 0);
+        assert_eq!(text.buffered_bytes(), 0);
     }
 }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use derive_where::derive_where;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderName};
 use serde::Deserialize;
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 use crate::config::secret::Secret;
 use crate::http::error_response::ErrorResponse;
@@ -15,11 +17,12 @@ use crate::layers::jwt::TokenVerifier;
 use crate::layers::{AdmissionRequest, Layer, Setup, header_name};
 
 /// The sources of the tenant's name.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct TenantSpec {
     /// Header with the tenant's name. With keys or tokens it only repeats their tenant.
+    #[default("x-tenant-id".to_owned())]
     pub header: String,
     /// Claim of a bearer token (JWT, HS256) with the tenant's name.
     pub claim: Option<String>,
@@ -32,24 +35,14 @@ pub struct TenantSpec {
     pub anonymous: bool,
 }
 
-impl Default for TenantSpec {
-    fn default() -> Self {
-        Self {
-            header: "x-tenant-id".to_owned(),
-            claim: None,
-            secret: None,
-            required: false,
-            anonymous: false,
-        }
-    }
-}
-
 /// Longest name of a tenant: names become keys of limits and budgets.
 const MAX_NAME_BYTES: usize = 128;
 
 /// The configured sources of the tenant's name.
+#[derive_where(Debug)]
 pub(crate) struct TenantRule {
     header: HeaderName,
+    #[derive_where(skip)]
     token: Option<TenantToken>,
     required: bool,
     anonymous: bool,
@@ -59,12 +52,6 @@ pub(crate) struct TenantRule {
 struct TenantToken {
     claim: String,
     verifier: TokenVerifier,
-}
-
-impl std::fmt::Debug for TenantRule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TenantRule").field("header", &self.header).finish_non_exhaustive()
-    }
 }
 
 impl Layer for TenantRule {

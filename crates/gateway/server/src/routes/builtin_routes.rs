@@ -159,7 +159,7 @@ async fn budget(routed: &RoutedRequest) -> HandlerResult {
             return Err(ErrorResponse::forbidden(message));
         }
         None => {
-            context.config.admin.admit(context.client, context.worker.serves, &routed.request)?;
+            context.config.admin.admit(context.client, context.worker.role, &routed.request)?;
         }
     }
     let state = budgets.state(&context.worker.store, &tenant).await?;

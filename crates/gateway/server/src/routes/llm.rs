@@ -105,7 +105,7 @@ impl UsageFilter {
 
     fn settle(&mut self, has_ended: bool) {
         let usage = self.observer.usage();
-        self.usage.set(usage);
+        self.usage.usage.set(usage);
         // The reservation is charged if the usage is unknown: for a whole response that is not an
         // answer, such as a background task, and for a stream without known events.
         let is_read = self.is_stream && self.observer.is_understood(has_ended);
@@ -125,12 +125,13 @@ impl BodyFilter for UsageFilter {
 
     fn end(&mut self) -> Result<Bytes, BoxError> {
         let ending = self.observer.finish();
-        self.usage.set_ending(self.is_stream.then_some(ending), self.observer.is_answer());
+        self.usage.ending.set(self.is_stream.then_some(ending));
+        self.usage.is_answer.set(self.observer.is_answer());
         self.settle(true);
         Ok(Bytes::new())
     }
 
-    fn held(&self) -> usize {
+    fn buffered_bytes(&self) -> usize {
         self.observer.buffered()
     }
 

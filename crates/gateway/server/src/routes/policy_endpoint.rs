@@ -26,19 +26,14 @@ const PROMPTS: [&str; 5] = ["llm_chat", "multi-agent-plan", "chat", "completion"
 const DEFAULT_MODEL: &str = "mock-fast";
 
 /// The body of a request.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct PolicyRequest {
-    #[serde(default)]
     query: String,
-    #[serde(default)]
     user_token: String,
-    #[serde(default)]
     client_id: String,
-    #[serde(default)]
     request_type: String,
-    #[serde(default)]
     skip_llm: bool,
-    #[serde(default)]
     context: Value,
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
         .upstream
         .choose(None, clock::now())
         .ok_or_else(|| ErrorResponse::upstream_unavailable(NO_SERVER))?;
-    let endpoint = in_flight.endpoint();
+    let endpoint = &in_flight.endpoint;
     let mut request = Box::new(Request::new(RequestBody::Full(Bytes::new())));
     *request.uri_mut() = upstream_uri(routed.request.uri(), proxy.strip.as_deref())?;
     *request.headers_mut() = routed.request.headers().clone();

@@ -71,7 +71,7 @@ impl Endpoint {
 /// recorded.
 #[derive(Debug)]
 pub(crate) struct InFlightGuard {
-    endpoint: Arc<Endpoint>,
+    pub(crate) endpoint: Arc<Endpoint>,
     /// The trial of a breaker, while undecided.
     admission: Cell<Admission>,
 }
@@ -79,10 +79,6 @@ pub(crate) struct InFlightGuard {
 impl InFlightGuard {
     pub(super) fn new(endpoint: &Arc<Endpoint>, admission: Admission) -> Self {
         Self { endpoint: Arc::clone(endpoint), admission: Cell::new(admission) }
-    }
-
-    pub(crate) fn endpoint(&self) -> &Arc<Endpoint> {
-        &self.endpoint
     }
 
     /// Reports the result of the request to the breaker.

@@ -66,7 +66,7 @@ pub(crate) async fn serve(
 }
 
 fn router_of<'c>(config: &'c Config, worker: &Worker) -> &'c Router {
-    match worker.serves {
+    match worker.role {
         ListenerRole::Clients => &config.router,
         ListenerRole::Administration => &config.admin_router,
     }
@@ -134,7 +134,7 @@ async fn admit(
     let route = Arc::clone(&routed.context.route);
     let request = routed.request.headers();
     if route.is_administration {
-        config.admin.admit(routed.context.client, routed.context.worker.serves, &routed.request)?;
+        config.admin.admit(routed.context.client, routed.context.worker.role, &routed.request)?;
     }
     if route.open {
         return Ok(headers);
@@ -155,7 +155,7 @@ async fn admit(
         let administrates = may
             && config
                 .admin
-                .admit(routed.context.client, routed.context.worker.serves, &routed.request)
+                .admit(routed.context.client, routed.context.worker.role, &routed.request)
                 .is_ok();
         if administrates { Ok(None) } else { Err(error) }
     });

@@ -9,14 +9,15 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::rt::Executor;
+use parking_lot::Mutex;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -173,7 +174,7 @@ impl Delivery {
         if !self.is_pending() {
             return Poll::Ready(());
         }
-        *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
+        *self.waker.lock() = Some(context.waker().clone());
         Poll::Pending
     }
 }
@@ -193,7 +194,7 @@ impl AsRef<[u8]> for Piece {
 impl Drop for Piece {
     fn drop(&mut self) {
         self.delivery.pending.store(false, Ordering::Relaxed);
-        let waker = self.delivery.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let waker = self.delivery.waker.lock().take();
         if let Some(waker) = waker {
             waker.wake();
         }

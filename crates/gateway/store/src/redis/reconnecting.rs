@@ -1,9 +1,10 @@
 //! A connection that reconnects by itself.
 
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Pause between connection attempts: doubles from the first value to the second.
@@ -64,23 +65,19 @@ impl ReconnectingClient {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn connection(&self) -> Option<(MultiplexedConnection, u64)> {
-        let state = self.state();
+        let state = self.state.lock();
         state.connection.clone().map(|connection| (connection, state.generation))
     }
 
     fn connected(&self, connection: MultiplexedConnection) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.generation += 1;
         state.connection = Some(connection);
     }
 
     fn lost(self: &Arc<Self>, generation: u64) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.generation == generation && state.connection.take().is_some() {
             drop(state);
             self.reconnect();

@@ -4,8 +4,8 @@ use super::RedisStore;
 use crate::record::check_size;
 use crate::session::millis;
 use crate::{
-    Approval, ApprovalRules, ApprovalState, Moment, NewApproval, NewSession, PendingApprovals,
-    RecordError, RecordId, Session, SessionRules, Verdict,
+    Approval, ApprovalRules, Moment, NewApproval, NewSession, PendingApprovals, RecordError,
+    RecordId, Session, SessionRules, Verdict,
 };
 use ::redis::{Script, ScriptInvocation};
 use bytes::Bytes;
@@ -138,7 +138,7 @@ impl RedisStore {
         reason: &str,
     ) -> Result<Approval, RecordError> {
         let mut script = self.approval_script("decide", owner, Some(id));
-        script.arg(millis(rules.keep).max(1)).arg(verdict.state().name()).arg(reason);
+        script.arg(millis(rules.keep).max(1)).arg(<&str>::from(verdict.state())).arg(reason);
         let reply = self.approvals(script).await?;
         let is_late = *reply.word == *b"decided";
         let approval = reply.one()?;
@@ -215,7 +215,7 @@ fn approval(fields: Vec<Bytes>) -> Option<Approval> {
         session: record_id(&session),
         created_at: number(&created_at)?,
         expires_at: number(&expires_at)?,
-        state: ApprovalState::named(&state)?,
+        state: str::from_utf8(&state).ok()?.parse().ok()?,
         decided_at: number(&decided_at),
         reason,
     })

@@ -110,6 +110,7 @@ fn unknown_agents_methods_and_types_are_refused_by_their_status() {
     assert_eq!(code(&client.post("/a2a", &[V1], &body)), (415, -32_600));
     let get = client.get("/a2a");
     assert_eq!((code(&get), get.header("allow")), ((405, -32_600), Some("POST")));
+    assert_eq!(client.get("/a2a/none").status, 405);
     let log = finish(mock);
     assert_eq!(log[0].rpc.as_deref().unwrap().agent.as_deref(), Some("none"));
     assert_eq!(log[1].rpc.as_deref().unwrap().agent.as_deref(), Some("echo"));

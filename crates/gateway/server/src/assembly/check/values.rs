@@ -11,62 +11,47 @@ use crate::config::route::RouteSpec;
 use crate::config::units::ByteSize;
 use crate::config::upstream::UpstreamSpec;
 
+/// Rejects settings of a section that are not greater than 0.
+macro_rules! positive {
+    ($check:ident, $place:expr, $section:expr, $($name:ident),+) => {
+        $($check.positive($place, stringify!($name), is_positive(&$section.$name));)+
+    };
+}
+
+fn is_positive<T: PartialOrd + Default>(value: &T) -> bool {
+    *value > T::default()
+}
+
 impl Check {
     /// Rejects meaningless single values.
     pub(super) fn single_values(&mut self, spec: &Spec) {
         let server = &spec.server;
-        self.positive(
-            "server",
-            [
-                ("headers", server.headers > 0),
-                ("connections", server.connections > 0),
-                ("body_bytes", server.body_bytes.0 > 0),
-                ("response_bytes", server.response_bytes.0 > 0),
-                ("memory", server.memory.0 > 0),
-                ("owner_memory", server.owner_memory != Some(ByteSize(0))),
-                ("header_timeout", server.header_timeout.nanos() > 0),
-                ("body_timeout", server.body_timeout.nanos() > 0),
-                ("write_timeout", server.write_timeout.nanos() > 0),
-                ("websocket_timeout", server.websocket_timeout.nanos() > 0),
-            ],
-        );
-        self.positive("workers", [("", spec.workers > 0)]);
-        self.positive("store", [("timeout", spec.store.timeout.nanos() > 0)]);
+        positive!(self, "server", server, headers, connections, body_bytes, response_bytes, memory);
+        positive!(self, "server", server, header_timeout, body_timeout, write_timeout);
+        positive!(self, "server", server, websocket_timeout);
+        self.positive("server", "owner_memory", server.owner_memory != Some(ByteSize(0)));
+        self.require(spec.workers > 0, "workers: must be greater than 0");
+        positive!(self, "store", spec.store, timeout);
         if let Some(cache) = &spec.cache {
-            self.positive("cache", [("ttl", cache.ttl.nanos() > 0), ("bytes", cache.bytes.0 > 0)]);
+            positive!(self, "cache", cache, ttl, bytes);
         }
         if let Some(budgets) = &spec.budgets {
-            let values = [
-                ("max_tokens", budgets.max_tokens > 0),
-                ("window", budgets.window.nanos() > 0),
-                ("usd_per_1k_prompt", budgets.usd_per_1k_prompt > 0.0),
-                ("usd_per_1k_completion", budgets.usd_per_1k_completion > 0.0),
-            ];
-            self.positive("budgets", values);
+            positive!(self, "budgets", budgets, max_tokens, window);
+            positive!(self, "budgets", budgets, usd_per_1k_prompt, usd_per_1k_completion);
         }
         if let Some(tools) = &spec.tools {
-            let values = [
-                ("session_timeout", tools.session_timeout.nanos() > 0),
-                ("result_bytes", tools.result_bytes.0 > 0),
-                ("timeout", tools.timeout.nanos() > 0),
-                ("refresh", tools.refresh.nanos() > 0),
-                ("sessions", tools.sessions > 0),
-                ("calls_per_session", tools.calls_per_session > 0),
-            ];
-            self.positive("tools", values);
+            positive!(self, "tools", tools, session_timeout, result_bytes, timeout, refresh);
+            positive!(self, "tools", tools, sessions, calls_per_session);
         }
         for limit in &spec.rate_limits {
-            self.positive("rate_limits", [("window", limit.window.nanos() > 0)]);
+            positive!(self, "rate_limits", limit, window);
         }
         for (name, upstream) in &spec.upstreams {
             self.upstream_values(&format!("upstream `{name}`"), upstream);
         }
         if let Some(agents) = &spec.agents {
-            let values = [
-                ("sessions.max", agents.sessions.max > 0),
-                ("approvals.max", agents.approvals.max > 0),
-            ];
-            self.positive("agents", values);
+            self.positive("agents", "sessions.max", agents.sessions.max > 0);
+            self.positive("agents", "approvals.max", agents.approvals.max > 0);
         }
         self.require(spec.faults.has_valid_shares(), "faults: a share is between 0 and 1");
         self.names(spec);
@@ -88,27 +73,17 @@ impl Check {
     }
 
     fn upstream_values(&mut self, place: &str, upstream: &UpstreamSpec) {
-        self.positive(
-            place,
-            [
-                ("connect_timeout", upstream.connect_timeout.nanos() > 0),
-                ("timeout", upstream.timeout.nanos() > 0),
-                ("idle_timeout", upstream.idle_timeout.nanos() > 0),
-            ],
-        );
+        positive!(self, place, upstream, connect_timeout, timeout, idle_timeout);
         if let Some(retry) = &upstream.retry {
-            self.positive(place, [("retry.attempts", retry.attempts > 0)]);
+            self.positive(place, "retry.attempts", retry.attempts > 0);
             self.require(
                 retry.budget >= 0.0 && retry.budget.is_finite(),
                 &format!("{place}: `retry.budget` is a share of the requests, such as 0.2"),
             );
         }
         if let Some(breaker) = &upstream.breaker {
-            let values = [
-                ("breaker.failures", breaker.failures > 0),
-                ("breaker.open", breaker.open.nanos() > 0),
-            ];
-            self.positive(place, values);
+            self.positive(place, "breaker.failures", breaker.failures > 0);
+            self.positive(place, "breaker.open", is_positive(&breaker.open));
         }
         let distinct: BTreeSet<_> = upstream.addresses.iter().collect();
         self.require(
@@ -117,16 +92,9 @@ impl Check {
         );
     }
 
-    /// Rejects values that are not greater than 0, marked by `false`. An empty name refers to the
-    /// place itself.
-    fn positive<const N: usize>(&mut self, place: &str, values: [(&str, bool); N]) {
-        for (name, fine) in values {
-            let problem = match name {
-                "" => format!("{place}: must be greater than 0"),
-                _ => format!("{place}: `{name}` must be greater than 0"),
-            };
-            self.require(fine, &problem);
-        }
+    /// Rejects a value that is not greater than 0.
+    fn positive(&mut self, place: &str, name: &str, fine: bool) {
+        self.require(fine, &format!("{place}: `{name}` must be greater than 0"));
     }
 
     /// Rejects duplicate names, because log rows and rules could not distinguish them.
@@ -171,7 +139,7 @@ impl Check {
             );
         }
         if let Some(timeout) = route.timeout {
-            self.positive(&format!("route `{name}`"), [("timeout", timeout.nanos() > 0)]);
+            self.positive(&format!("route `{name}`"), "timeout", is_positive(&timeout));
         }
         let prefix = path.trim_end_matches('*');
         self.require(

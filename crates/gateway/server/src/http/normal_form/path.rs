@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::str;
 
+use percent_encoding::percent_decode_str;
+
 use super::Refusal;
 
 const EMPTY_SEGMENT: Refusal = Refusal::path("the path has an empty segment (`//`)");
@@ -204,14 +206,7 @@ fn decoded_at(bytes: &[u8], at: usize) -> (Option<u8>, usize) {
 
 /// The text of a part of a path in normal form, for comparison with names.
 pub(crate) fn decoded(part: &str) -> String {
-    let bytes = part.as_bytes();
-    let mut text = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let (Some(byte), length) = decoded_at(bytes, at) {
-        text.push(byte);
-        at += length;
-    }
-    String::from_utf8(text).unwrap_or_default()
+    percent_decode_str(part).decode_utf8().unwrap_or_default().into_owned()
 }
 
 /// Whether a route's path, with its parameters in braces, can be compared with normal paths.

@@ -1,8 +1,9 @@
 //! All servers and tools of a gateway. All workers share it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use plimsoll_gateway_mcp::{LocalTool, ServerState, Tool};
 
 use super::ToolRegistry;
@@ -76,7 +77,7 @@ impl ToolDirectory {
     }
 
     fn change(&self, make: impl FnOnce(&ToolRegistry) -> Option<ToolRegistry>) {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing.lock();
         if let Some(next) = make(&self.registry()) {
             self.registry.store(Arc::new(next));
         }

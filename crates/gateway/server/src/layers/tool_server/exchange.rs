@@ -52,7 +52,7 @@ pub(super) async fn exchange(
     let in_flight = chosen.ok_or_else(Failure::unreachable)?;
     let id = outgoing.id;
     let request = Box::new(request(link, outgoing, &in_flight, trace)?);
-    let sent = services.pool.send(in_flight.endpoint(), request, true).await;
+    let sent = services.pool.send(&in_flight.endpoint, request, true).await;
     let (response, connection) = sent.map_err(|error| match error {
         UpstreamError::Connect => Failure::unreachable(),
         UpstreamError::Broken(..) => Failure::broken(),
@@ -65,7 +65,7 @@ pub(super) async fn exchange(
     let is_whole = read(&mut reader, &mut body, decoder, services.memory, &mut held).await?;
     let answer = reader.finish()?;
     if is_whole {
-        services.pool.release(in_flight.endpoint(), connection);
+        services.pool.release(&in_flight.endpoint, connection);
     } else {
         spawn_local(drain(Rc::clone(services.pool), body, connection, in_flight));
     }
@@ -114,7 +114,7 @@ async fn drain(
         true
     });
     if is_over.await.unwrap_or(false) {
-        pool.release(in_flight.endpoint(), connection);
+        pool.release(&in_flight.endpoint, connection);
     }
 }
 
@@ -134,7 +134,7 @@ fn request(
     trace: &[(HeaderName, HeaderValue)],
 ) -> Result<Request<RequestBody>, Failure> {
     let mut request = Request::post(link.path.clone())
-        .header(HOST, &in_flight.endpoint().host)
+        .header(HOST, &in_flight.endpoint.host)
         .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
         .header(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"))
         .header(ACCEPT_ENCODING, HeaderValue::from_static("identity"));

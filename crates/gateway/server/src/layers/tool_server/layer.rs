@@ -61,9 +61,9 @@ impl ToolLayer {
 }
 
 fn local_tool(name: &str) -> Result<LocalTool, String> {
-    LocalTool::named(name).ok_or_else(|| {
-        let known = LocalTool::ALL.map(LocalTool::name).join(", ");
-        format!("`local` has `{name}`, but the gateway's own tools are: {known}")
+    name.parse().map_err(|_| {
+        let known: Vec<_> = LocalTool::ALL.iter().map(<&str>::from).collect();
+        format!("`local` has `{name}`, but the gateway's own tools are: {}", known.join(", "))
     })
 }
 

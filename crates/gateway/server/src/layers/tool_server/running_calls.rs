@@ -2,8 +2,9 @@
 //! may reach another worker than its call.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// A session, and the id of a request in it.
@@ -22,21 +23,17 @@ pub(crate) struct RunningCall<'a> {
 }
 
 impl RunningCalls {
-    fn all(&self) -> MutexGuard<'_, HashMap<Key, Arc<Notify>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Registers a call. Of two concurrent calls with the same id, which the protocol forbids, only
     /// the later one can be cancelled.
     pub(crate) fn begin(&self, session: &str, id: String) -> RunningCall<'_> {
         let (key, stop) = ((session.to_owned(), id), Arc::<Notify>::default());
-        self.all().insert(key.clone(), Arc::clone(&stop));
+        self.0.lock().insert(key.clone(), Arc::clone(&stop));
         RunningCall { all: self, key, stop }
     }
 
     /// Cancels a call in progress.
     pub(crate) fn cancel(&self, session: &str, id: String) {
-        if let Some(stop) = self.all().remove(&(session.to_owned(), id)) {
+        if let Some(stop) = self.0.lock().remove(&(session.to_owned(), id)) {
             // `notify_one` also wakes a call that waits later.
             stop.notify_one();
         }
@@ -52,7 +49,7 @@ impl RunningCall<'_> {
 
 impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
-        let mut all = self.all.all();
+        let mut all = self.all.0.lock();
         if all.get(&self.key).is_some_and(|stop| Arc::ptr_eq(stop, &self.stop)) {
             all.remove(&self.key);
         }
@@ -85,6 +82,6 @@ mod tests {
         calls.cancel("s", "1".to_owned());
         assert!(is_cancelled(&again));
         drop((again, second, other));
-        assert!(calls.all().is_empty());
+        assert!(calls.0.lock().is_empty());
     }
 }

@@ -153,7 +153,7 @@ const fn operation(verdict: Verdict) -> &'static str {
 
 /// The outcome is in the answer, so that a late caller need not ask again.
 fn already_decided(state: ApprovalState) -> Response<ResponseBody> {
-    let state = state.name();
+    let state: &str = state.into();
     let message = format!("the approval has an outcome already: {state}");
     let body = json!({
         "error": {"type": "already_decided", "message": message, "state": state},
@@ -171,7 +171,7 @@ fn described(approval: &Approval) -> Value {
     let reason = (!approval.reason.is_empty()).then(|| String::from_utf8_lossy(&approval.reason));
     let mut body = json!({
         "id": approval.id.to_string(),
-        "state": approval.state.name(),
+        "state": <&str>::from(approval.state),
         "action": String::from_utf8_lossy(&approval.action),
         "created_at": approval.created_at,
         "expires_at": approval.expires_at,

@@ -22,7 +22,6 @@ use crate::assembly::config::Config;
 use crate::base::clock;
 use crate::exchange::headers::is_credential;
 use crate::http::header_list::{HeaderList, headers_of};
-use crate::layers::auth::Auth;
 use crate::layers::identity::Identity;
 use crate::layers::tenant::TenantRule;
 use crate::upstream::Upstream;
@@ -169,7 +168,7 @@ impl CacheControl {
 /// credentials, and the tenant's name.
 fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, &'h [u8])> {
     let own = [
-        config.layers.auth.as_ref().map(Auth::header),
+        config.layers.auth.as_ref().map(|auth| &auth.header),
         config.layers.tenant.as_ref().map(TenantRule::header),
         config.request_id(),
     ];

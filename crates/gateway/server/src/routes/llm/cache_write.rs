@@ -93,7 +93,7 @@ impl BodyFilter for CacheFilter {
     /// waiting requests takes over.
     fn end(&mut self) -> Result<Bytes, BoxError> {
         match self.write.take() {
-            Some(write) if self.usage.is_answer() => {
+            Some(write) if self.usage.is_answer.get() => {
                 write.write(self.content_type.as_ref(), mem::take(&mut self.frames));
             }
             Some(write) => write.cancel(),
@@ -102,7 +102,7 @@ impl BodyFilter for CacheFilter {
         Ok(Bytes::new())
     }
 
-    fn held(&self) -> usize {
+    fn buffered_bytes(&self) -> usize {
         self.size
     }
 

@@ -80,8 +80,8 @@ fn head(headers: &HeaderMap) -> hyper::http::request::Parts {
 fn observe(context: &mut RequestContext, usage: Option<Usage>) {
     let Some(usage) = usage else { return };
     let observed = Rc::clone(context.usage.get_or_insert_default());
-    let before = observed.get().unwrap_or_default();
-    observed.set(Some(Usage {
+    let before = observed.usage.get().unwrap_or_default();
+    observed.usage.set(Some(Usage {
         prompt: before.prompt.saturating_add(usage.prompt),
         completion: before.completion.saturating_add(usage.completion),
         cached: before.cached.saturating_add(usage.cached),

@@ -172,7 +172,7 @@ impl BodyFilter for TranslateStream {
         }
     }
 
-    fn held(&self) -> usize {
+    fn buffered_bytes(&self) -> usize {
         self.0.buffered()
     }
 }
@@ -233,7 +233,7 @@ async fn prepare_whole(
     let wanted = completion.reservation.is_some() || context.config.observes_requests;
     let usage = wanted.then(|| Usage::from_body(request.upstream_endpoint(), &body).ok()).flatten();
     let usage = usage.flatten();
-    observed.set(usage);
+    observed.usage.set(usage);
     let judged = completion.cache_write.is_some() || usage.is_none();
     let good = judged && is_answer(request.upstream_endpoint(), &body);
     // Otherwise the usage is unknown, and the reservation is charged in full.

@@ -68,7 +68,6 @@ struct CallBody<'a> {
     name: String,
     #[serde(borrow, default)]
     arguments: Option<&'a RawValue>,
-    #[serde(default)]
     session_id: Option<String>,
 }
 
@@ -125,7 +124,7 @@ pub(super) fn policies(
         Some(_) => {
             return Err(ErrorResponse::forbidden("tenant mismatch: this is another tenant's"));
         }
-        None => context.config.admin.admit(context.client, context.worker.serves, request)?,
+        None => context.config.admin.admit(context.client, context.worker.role, request)?,
     }
     let registry = registry(context);
     let tools = allowed(layer, &registry, Some(&tenant)).map(|tool| &*tool.tool.name);
