@@ -520,7 +520,6 @@ mod finished_turns_tests {
         for round in 0..2 {
             for number in 0..TOGETHER as u64 {
                 let error_detail = (number % 5 == 3).then(|| format!("{round} {number}"));
-                let at = Moment::from_nanos(number);
                 let row = RowExtras { error_detail, ..RowExtras::default() };
                 let extras = TurnExtras { row, ..TurnExtras::default() };
                 let enough = turns.push(&sample(number), extras);
@@ -528,7 +527,7 @@ mod finished_turns_tests {
             }
             let mut seen = Vec::new();
             turns.drain(|sample, extras| {
-                seen.push((sample.bytes_out, at.as_nanos(), extras.row.error_detail));
+                seen.push((sample.bytes_out, extras.row.error_detail));
             });
             assert_eq!(
                 seen,
@@ -536,7 +535,7 @@ mod finished_turns_tests {
                     .map(|number: u64| {
                         let detail =
                             [3, 8, 13].contains(&number).then(|| format!("{round} {number}"));
-                        (number, number, detail)
+                        (number, detail)
                     })
                     .collect::<Vec<_>>()
             );
