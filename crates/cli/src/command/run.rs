@@ -460,7 +460,8 @@ fn profile(flags: &Flags) -> Result<Option<Profile>> {
         "stream": trace.dialects().is_empty(),
         "cache_mode": flags.traffic.cache_mode(),
     });
-    if flags.load.concurrency.is_empty() && flags.load.rate.is_empty() {
+    // A smoke run has a user, too.
+    if flags.load.concurrency.is_empty() && flags.load.rate.is_empty() && !flags.smoke {
         keys["trace"] = recording.into();
         keys["stages"] = "trace".into();
         keys["content"] = json!({ "mode": "sized", "approx_input_tokens": 1 });

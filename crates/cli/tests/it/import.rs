@@ -53,3 +53,32 @@ fn input_at_fault_is_wrong_usage_and_leaves_no_file() {
     fs::create_dir(at("folder")).unwrap();
     fixture.plimsoll(&["import", "broken.jsonl", "--skip-broken", "-o", "folder"]).expect(3);
 }
+
+#[test]
+fn each_protocol_of_a_recording_is_answered_as_a_scenario() {
+    let fixture = Fixture::with(FAST);
+    let at = |name: &str| fixture.folder.path().join(name);
+    let embed = r#"{"custom_id":"c","method":"POST","url":"/v1/embeddings","body":{"model":"e","input":"pier"}}"#;
+    fs::write(at("mixed.jsonl"), format!("{BATCH}{embed}\n")).unwrap();
+    let target = fixture.target();
+    let args = ["run", "mixed.jsonl", "--target", &target, "--smoke"];
+    let screen = fixture.plimsoll(&args).expect(0).stdout;
+    for row in ["scenario-1 ", "scenario-1/openai-embeddings "] {
+        assert!(screen.lines().any(|line| line.starts_with(row)), "{row}:\n{screen}");
+    }
+    let args = ["llm", &target, "--prompts", "mixed.jsonl", "--model", "m"];
+    let args = [&args[..], &["--protocol", "anthropic-messages"]].concat();
+    let refused = fixture.plimsoll(&args).expect(2).stderr;
+    assert!(refused.contains("but none for anthropic-messages"), "{refused}");
+}
+
+#[test]
+fn a_json_file_with_the_keys_of_a_profile_is_one() {
+    let fixture = Fixture::with(FAST);
+    let profile = serde_json::json!({
+        "target": fixture.target(), "model": "m", "stages": "1:1s",
+        "content": { "mode": "pool", "prompts": ["Hi."] },
+    });
+    fs::write(fixture.folder.path().join("chat.json"), profile.to_string()).unwrap();
+    fixture.plimsoll(&["run", "chat.json", "--smoke"]).expect(0);
+}

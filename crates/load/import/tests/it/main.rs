@@ -119,7 +119,16 @@ const ROWS: [Row; 41] = [
     ("mlcommons_agentic.jsonl", "mlcommons", 2, 4, 0, 0, &[]),
     // A turn's input has 10 + 200, 40, 8 + 90 + 210, 9 + 300 and 11 + 300 tokens.
     ("claude_code.jsonl", "claude-code", 1, 5, 1178, 94, &[("cwd", 13), ("version", 13)]),
-    ("codex.jsonl", "codex", 1, 2, 1060, 49, &[("payload.effort", 1)]),
+    // Rows of other types are no messages, and do not make it a file of payloads.
+    (
+        "codex.jsonl",
+        "codex",
+        1,
+        2,
+        1060,
+        49,
+        &[("payload.effort", 1), ("rows whose type is `world_state` (not requests)", 1)],
+    ),
     ("vegeta.http", "vegeta-http", 2, 2, 0, 0, &[("body_file", 1)]),
 ];
 
