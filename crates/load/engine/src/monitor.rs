@@ -263,7 +263,7 @@ fn slowest(one: &ScenarioSpec, usual: Nanos) -> Option<Nanos> {
         Dialect::Mcp | Dialect::A2a => return None,
         Dialect::Http | Dialect::OpenaiEmbeddings | Dialect::Websocket => 0.0,
         _ if one.stream => 0.0,
-        _ => one.output_tokens.as_ref().map(tokens).or(one.max_tokens.map(f64::from))?,
+        _ => one.output_tokens.as_ref().map(tokens).or_else(|| one.max_tokens.map(f64::from))?,
     };
     let written = Nanos::from_secs_f64(written / WRITTEN_PER_S);
     Some(usual.max(written) + Nanos::from_secs_f64(read / READ_PER_S))

@@ -418,11 +418,10 @@ impl OpenTurn {
             decoder.text().clone_into(&mut reply);
             tool_calls.extend_from_slice(decoder.tool_calls());
             answer = decoder.take_plain_answer();
-            let is_redirect = outcome == Outcome::Failed(ErrorClass::Redirect);
-            if let Some(detail) = decoder.error_detail()
-                && !(is_redirect && self.detail.is_some())
+            if let Some(found) = decoder.error_detail()
+                && (outcome != Outcome::Failed(ErrorClass::Redirect) || self.detail.is_none())
             {
-                self.detail = Some(detail.message.clone());
+                self.detail = Some(found.message.clone());
             }
         }
         let sent = sample.timeline.sent.is_some();

@@ -60,12 +60,13 @@ impl Branches {
         }
         for timed in requests {
             // At most once for each branch, even if they form a cycle.
-            for _ in &self.0 {
-                let root = timed.session.as_ref().and_then(|own| outer.get(own));
-                let Some(root) = root else { break };
-                let child = timed.session.take();
+            let mut steps = self.0.len();
+            while let Some(root) = timed.session.as_ref().and_then(|own| outer.get(own))
+                && steps > 0
+            {
+                let child = timed.session.replace(root.clone());
                 timed.request.agent = timed.request.agent.take().or(child);
-                timed.session = Some(root.clone());
+                steps -= 1;
             }
         }
     }

@@ -369,12 +369,7 @@ impl<'o> Converter<'o> {
         while !held.is_empty() {
             let before = held.len();
             for timed in std::mem::take(&mut held) {
-                if !timed.request.parents().all(|id| written.contains(id)) {
-                    held.push(timed);
-                    continue;
-                }
-                written.insert(timed.request.id.clone());
-                self.write(timed)?;
+                held.extend(self.write_if_due(timed, &mut written)?);
             }
             if held.len() == before {
                 let id = &held[0].request.id;
@@ -382,6 +377,20 @@ impl<'o> Converter<'o> {
             }
         }
         Ok(())
+    }
+
+    /// Emits a request if those that it names were emitted; gives it back otherwise.
+    fn write_if_due(
+        &mut self,
+        timed: Timed,
+        written: &mut HashSet<String>,
+    ) -> Result<Option<Timed>, ImportError> {
+        if !timed.request.parents().all(|id| written.contains(id)) {
+            return Ok(Some(timed));
+        }
+        written.insert(timed.request.id.clone());
+        self.write(timed)?;
+        Ok(None)
     }
 
     /// Puts a request into its session, and emits it.

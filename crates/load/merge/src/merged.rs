@@ -134,7 +134,7 @@ impl ShardSet {
             summary.metadata.run.ended = RunEnd::Interrupted;
         }
         apply(&mut summary);
-        Ok(Merged { record, summary })
+        Ok(Merged { summary, record })
     }
 
     /// Missing part of the load; empty if a signal ended every shard, and so the whole run.

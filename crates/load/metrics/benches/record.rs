@@ -5,7 +5,7 @@
 
 use divan::{Bencher, black_box};
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, FlowControl, GapSummary, IdSeed, Moment, Nanos, Outcome,
+    ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
     PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
     Usage,
 };

@@ -24,12 +24,12 @@ pub struct CounterSpec {
 }
 
 macro_rules! counters {
-    ($($name:ident($unit:ident): $definition:literal;)+) => {
+    ($($(#[doc = $definition:literal])+ $name:ident($unit:ident);)+) => {
         /// The counters of a group of requests.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(default)]
         pub struct Counters {
-            $(#[doc = $definition] pub $name: u64,)+
+            $($(#[doc = $definition])+ pub $name: u64,)+
         }
 
         impl Counters {
@@ -43,69 +43,146 @@ macro_rules! counters {
         pub const COUNTERS: [CounterSpec; [$(stringify!($name)),+].len()] = [$(CounterSpec {
             name: stringify!($name),
             unit: Unit::$unit,
-            definition: $definition,
+            definition: concat!($($definition),+).trim_ascii_start(),
             of: |counters| counters.$name,
         }),+];
     };
 }
 
 counters! {
-    scheduled(Requests): "Requests that the schedule asked for; counted when planned, whatever their outcome.";
-    completed(Requests): "A complete, well-formed success.";
-    rejected(Requests): "A well-formed refusal: 4xx.";
-    failed(Requests): "Ended by an error of one of the error classes; a 5xx is a failure.";
-    timed_out(Requests): "The time limit of the request passed.";
-    cancelled(Requests): "Given up by the generator, for a stated reason.";
-    in_flight(Requests): "Still unanswered when the drain time was over.";
-    never_sent(Requests): "Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.";
-    arrivals_planned(Requests): "Arrivals that the schedule of an open stage planned: the first turn of each conversation.";
-    arrivals_in_stage(Requests): "Part of `arrivals_planned`: dispatched while their stage lasted.";
-    arrivals_late_by_generator(Requests): "Part of `arrivals_planned`: not dispatched while their stage lasted because the generator was late. Other missing arrivals waited for a connection or for a free slot of `max_in_flight`, or were dropped because no slot was free.";
-    dispatched_in_stage(Requests): "Requests dispatched while the stage lasted.";
-    completed_in_stage(Requests): "Requests completed while the stage lasted, whichever stage they were scheduled in; responses of the drain time belong to no stage.";
-    output_tokens_reported_in_stage(Tokens): "Output tokens of `completed_in_stage`, where the target reported them.";
-    output_tokens_estimated_in_stage(Tokens): "Output tokens of `completed_in_stage`, where content events were counted instead.";
-    completed_without_tokens(Requests): "Part of `completed_in_stage`: unknown number of output tokens. Token rates exclude them.";
-    prompt_tokens_reported(Tokens): "Input tokens of completed requests, as the target reported them.";
-    prompt_tokens_estimated(Tokens): "Input tokens of completed requests, estimated where the target reported none.";
-    output_tokens_reported(Tokens): "Output tokens of completed requests, as the target reported them.";
-    output_tokens_estimated(Tokens): "Output tokens of completed requests, counted as content events where the target reported none.";
-    cached_tokens(Tokens): "Reported input tokens that were read from the target's prompt cache.";
-    repeated_tokens(Tokens): "Input tokens of shared prefixes (`prefix_pool`) that an earlier request, of the warm-up too, had sent to the same target: the share of the prefix in the text of a completed request, times its input tokens. Each process counts for itself.";
-    reasoning_tokens(Tokens): "Reported output tokens that were spent on reasoning.";
-    content_events(Events): "Content-bearing stream events received.";
-    events_together(Events): "Part of `content_events`: received in the same read as the previous event. `itl` excludes the gap between the two.";
-    events_together_late(Events): "Part of `events_together`: possibly received together only because the generator read late. Upper bound: the lateness of the read divided by the mean time between the events of the stream.";
-    usage_refused(Requests): "Answers that report token counts which cannot be true: no whole numbers, or more tokens than were asked for and than their bytes could carry. Such a count is taken as not reported.";
-    tool_errors(Requests): "Part of `completed`: tool calls whose result has `isError`, and messages to agents whose task failed or was rejected.";
-    notifications(Events): "Messages that tool servers and agents sent before their answers: progress, updates of tasks.";
-    bytes_out(Bytes): "Bytes of requests, heads included.";
-    bytes_in(Bytes): "Bytes of responses, heads included, after TLS.";
-    connections_opened(Connections): "Requests that opened a connection.";
-    connections_reused(Connections): "Requests that went over a connection used before.";
-    connections_ahead(Connections): "Requests that were the first on a connection that was idle: opened before the run, or for a request that another connection served first.";
-    connection_waits(Requests): "Requests that had to wait for a connection; `connection_wait` is the time.";
-    retries(Requests): "Requests that were sent again, because the target had not worked on them: it had closed their idle connection, or refused their stream. Their times count from the first start.";
-    handshakes_full(Connections): "Opened connections with a full TLS handshake.";
-    handshakes_resumed(Connections): "Opened connections whose TLS handshake resumed an earlier session.";
-    send_stalls(Requests): "HTTP/2 requests that had to wait for the target's flow-control windows or its limit of concurrent streams; `send_stall` is the time.";
-    receive_stalls(Requests): "HTTP/2 responses that the generator read so late that its own flow-control window may have held the target up.";
-    cache_hits(Requests): "Responses whose headers say that a cache answered, whatever their outcome.";
-    cache_misses(Requests): "Responses whose headers say that a cache was asked and did not have it.";
-    cache_bypassed(Requests): "Responses whose headers say that no cache was asked.";
-    retried_upstream(Requests): "Responses whose headers say that the target asked its upstream more than once.";
-    retry_after_seen(Requests): "Responses with status 429, 503 or 529 whose head has Retry-After.";
-    upstream_retries(Requests): "The number of times that the target asked its upstream again, as the headers say, over all responses.";
-    allowed(Requests): "Completed requests that the target let through: policy decision `allow` or `redact`.";
-    blocked(Requests): "Requests that the target blocked: policy decision `block`, expected or not.";
-    judged(Requests): "Requests with an expected policy decision that were answered.";
-    as_expected(Requests): "Part of `judged`: the policy decision is the expected one.";
-    goodput_judged(Requests): "Requests judged by the `goodput` of the profile: all but the cancelled ones; 0 where it states none.";
-    good(Requests): "Part of `goodput_judged`: a good answer within every bound of `goodput`.";
-    good_in_stage(Requests): "Good requests whose answer ended while the stage lasted, whichever stage they were scheduled in.";
-    affected(Requests): "Requests in flight while the target worked off the arrivals that a pause of the generator had held back. The measurement error includes the time that they spent in such intervals.";
-    good_but_for_generator(Requests): "Part of `goodput_judged`: not `good`, but possibly only because of the measurement error of their times.";
-    unexpected(Requests): "Requests without a good answer: with another policy decision than the expected one or, if none is expected or none came, without success (`cancelled` left out).";
+    /// Requests that the schedule asked for; counted when planned, whatever their outcome.
+    scheduled(Requests);
+    /// A complete, well-formed success.
+    completed(Requests);
+    /// A well-formed refusal: 4xx.
+    rejected(Requests);
+    /// Ended by an error of one of the error classes; a 5xx is a failure.
+    failed(Requests);
+    /// The time limit of the request passed.
+    timed_out(Requests);
+    /// Given up by the generator, for a stated reason.
+    cancelled(Requests);
+    /// Still unanswered when the drain time was over.
+    in_flight(Requests);
+    /// Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.
+    never_sent(Requests);
+    /// Arrivals that the schedule of an open stage planned: the first turn of each conversation.
+    arrivals_planned(Requests);
+    /// Part of `arrivals_planned`: dispatched while their stage lasted.
+    arrivals_in_stage(Requests);
+    /// Part of `arrivals_planned`: not dispatched while their stage lasted because the generator
+    /// was late. Other missing arrivals waited for a connection or for a free slot of
+    /// `max_in_flight`, or were dropped because no slot was free.
+    arrivals_late_by_generator(Requests);
+    /// Requests dispatched while the stage lasted.
+    dispatched_in_stage(Requests);
+    /// Requests completed while the stage lasted, whichever stage they were scheduled in; responses
+    /// of the drain time belong to no stage.
+    completed_in_stage(Requests);
+    /// Output tokens of `completed_in_stage`, where the target reported them.
+    output_tokens_reported_in_stage(Tokens);
+    /// Output tokens of `completed_in_stage`, where content events were counted instead.
+    output_tokens_estimated_in_stage(Tokens);
+    /// Part of `completed_in_stage`: unknown number of output tokens. Token rates exclude them.
+    completed_without_tokens(Requests);
+    /// Input tokens of completed requests, as the target reported them.
+    prompt_tokens_reported(Tokens);
+    /// Input tokens of completed requests, estimated where the target reported none.
+    prompt_tokens_estimated(Tokens);
+    /// Output tokens of completed requests, as the target reported them.
+    output_tokens_reported(Tokens);
+    /// Output tokens of completed requests, counted as content events where the target reported
+    /// none.
+    output_tokens_estimated(Tokens);
+    /// Reported input tokens that were read from the target's prompt cache.
+    cached_tokens(Tokens);
+    /// Input tokens of shared prefixes (`prefix_pool`) that an earlier request, of the warm-up too,
+    /// had sent to the same target: the share of the prefix in the text of a completed request,
+    /// times its input tokens. Each process counts for itself.
+    repeated_tokens(Tokens);
+    /// Reported output tokens that were spent on reasoning.
+    reasoning_tokens(Tokens);
+    /// Content-bearing stream events received.
+    content_events(Events);
+    /// Part of `content_events`: received in the same read as the previous event. `itl` excludes
+    /// the gap between the two.
+    events_together(Events);
+    /// Part of `events_together`: possibly received together only because the generator read late.
+    /// Upper bound: the lateness of the read divided by the mean time between the events of the
+    /// stream.
+    events_together_late(Events);
+    /// Answers that report token counts which cannot be true: no whole numbers, or more tokens than
+    /// were asked for and than their bytes could carry. Such a count is taken as not reported.
+    usage_refused(Requests);
+    /// Part of `completed`: tool calls whose result has `isError`, and messages to agents whose
+    /// task failed or was rejected.
+    tool_errors(Requests);
+    /// Messages that tool servers and agents sent before their answers: progress, updates of tasks.
+    notifications(Events);
+    /// Bytes of requests, heads included.
+    bytes_out(Bytes);
+    /// Bytes of responses, heads included, after TLS.
+    bytes_in(Bytes);
+    /// Requests that opened a connection.
+    connections_opened(Connections);
+    /// Requests that went over a connection used before.
+    connections_reused(Connections);
+    /// Requests that were the first on a connection that was idle: opened before the run, or for a
+    /// request that another connection served first.
+    connections_ahead(Connections);
+    /// Requests that had to wait for a connection; `connection_wait` is the time.
+    connection_waits(Requests);
+    /// Requests that were sent again, because the target had not worked on them: it had closed
+    /// their idle connection, or refused their stream. Their times count from the first start.
+    retries(Requests);
+    /// Opened connections with a full TLS handshake.
+    handshakes_full(Connections);
+    /// Opened connections whose TLS handshake resumed an earlier session.
+    handshakes_resumed(Connections);
+    /// HTTP/2 requests that had to wait for the target's flow-control windows or its limit of
+    /// concurrent streams; `send_stall` is the time.
+    send_stalls(Requests);
+    /// HTTP/2 responses that the generator read so late that its own flow-control window may have
+    /// held the target up.
+    receive_stalls(Requests);
+    /// Responses whose headers say that a cache answered, whatever their outcome.
+    cache_hits(Requests);
+    /// Responses whose headers say that a cache was asked and did not have it.
+    cache_misses(Requests);
+    /// Responses whose headers say that no cache was asked.
+    cache_bypassed(Requests);
+    /// Responses whose headers say that the target asked its upstream more than once.
+    retried_upstream(Requests);
+    /// Responses with status 429, 503 or 529 whose head has Retry-After.
+    retry_after_seen(Requests);
+    /// The number of times that the target asked its upstream again, as the headers say, over all
+    /// responses.
+    upstream_retries(Requests);
+    /// Completed requests that the target let through: policy decision `allow` or `redact`.
+    allowed(Requests);
+    /// Requests that the target blocked: policy decision `block`, expected or not.
+    blocked(Requests);
+    /// Requests with an expected policy decision that were answered.
+    judged(Requests);
+    /// Part of `judged`: the policy decision is the expected one.
+    as_expected(Requests);
+    /// Requests judged by the `goodput` of the profile: all but the cancelled ones; 0 where it
+    /// states none.
+    goodput_judged(Requests);
+    /// Part of `goodput_judged`: a good answer within every bound of `goodput`.
+    good(Requests);
+    /// Good requests whose answer ended while the stage lasted, whichever stage they were scheduled
+    /// in.
+    good_in_stage(Requests);
+    /// Requests in flight while the target worked off the arrivals that a pause of the generator
+    /// had held back. The measurement error includes the time that they spent in such intervals.
+    affected(Requests);
+    /// Part of `goodput_judged`: not `good`, but possibly only because of the measurement error of
+    /// their times.
+    good_but_for_generator(Requests);
+    /// Requests without a good answer: with another policy decision than the expected one or, if
+    /// none is expected or none came, without success (`cancelled` left out).
+    unexpected(Requests);
 }
 
 impl Counters {

@@ -28,10 +28,7 @@ pub(super) fn comparisons(bench: &Bench<'_>) -> Vec<ComparisonResult> {
     for (rate, per_s) in bench.rates.iter().zip(&bench.file.rates) {
         for (part, scenario) in (CHATS..).zip(SCENARIOS) {
             for group in rate.groups.values() {
-                let mut versus = combined(group, part);
-                if let Some(versus) = &mut versus {
-                    versus.differences.retain(|found| is_shown(found, part));
-                }
+                let versus = combined(group, part).map(|versus| shown(versus, part));
                 let (label, files) = (format!("{per_s}/s, {scenario}"), group.files.clone());
                 results.push(ComparisonResult { label, versus, files, error: None });
             }
@@ -40,9 +37,13 @@ pub(super) fn comparisons(bench: &Bench<'_>) -> Vec<ComparisonResult> {
     results
 }
 
-/// Whether a difference is in a table: the chart leaves the others out, too.
-fn is_shown(found: &Difference, part: usize) -> bool {
-    TIMES.iter().any(|time| time.part == part && time.figure == found.figure)
+/// The differences that are in a table: the chart leaves the others out, too.
+fn shown(mut versus: Versus, part: usize) -> Versus {
+    let is_shown = |found: &Difference| {
+        TIMES.iter().any(|time| time.part == part && time.figure == found.figure)
+    };
+    versus.differences.retain(is_shown);
+    versus
 }
 
 /// A time of a comparison, and its percentiles, of which the first with enough samples counts.
