@@ -61,8 +61,6 @@ pub(crate) struct OpenTurn {
     detail: Option<String>,
     /// Wait time that the response requests.
     retry_after: Option<Nanos>,
-    /// Bytes of a shared prefix that was sent before, and of the whole text.
-    repeated: Option<[u64; 2]>,
     /// Headers that the profile records.
     headers: Vec<RecordedHeader>,
     /// Parts of the target's time, where the response names any.
@@ -125,7 +123,6 @@ impl OpenTurn {
             headers: Vec::new(),
             parts: None,
             retry_after: None,
-            repeated: None,
             resends: None,
         }
     }
@@ -212,7 +209,7 @@ impl OpenTurn {
         slot: Option<&InFlightPermit>,
     ) -> Result<(EncodedTurn<'w>, Moment), Failure> {
         let encoded = encode(worker, self.sample(), conversation);
-        self.repeated = conversation.note_sent();
+        self.measurement.repeated = conversation.note_sent().unwrap_or_default();
         conversation.release_text();
         let dispatched = worker.clock.now();
         self.dispatched(dispatched, slot);
@@ -404,7 +401,7 @@ impl OpenTurn {
         if outcome == Outcome::Completed && sample.events > 0 {
             self.measurement.judge_stream();
         }
-        let sample = &mut self.measurement.sample;
+        let TurnMeasurement { sample, repeated, .. } = &mut self.measurement;
         sample.generator = sample.generator.within(&sample.timeline);
         let GeneratorShare { dispatch, send, finished, .. } = sample.generator;
         let (mut reply, mut tool_calls, mut answer) = (String::new(), Vec::new(), None);
@@ -414,7 +411,7 @@ impl OpenTurn {
             route.decisions.classify(self.scan.as_ref(), outcome, sample.status);
         if let Some(decoder) = &mut self.decoder {
             decoder.check_usage(sample.bytes_out, self.asked_output);
-            note_usage(&self.worker, sample, decoder, self.repeated);
+            note_usage(&self.worker, sample, decoder, *repeated);
             decoder.text().clone_into(&mut reply);
             tool_calls.extend_from_slice(decoder.tool_calls());
             answer = decoder.take_plain_answer();
@@ -496,11 +493,11 @@ impl From<Failure> for FailedAttempt {
     }
 }
 
-/// Notes the tokens of a turn. `repeated`: bytes of a prefix that was sent before, and of all text.
-fn note_usage(worker: &Worker, sample: &mut Sample, decoder: &Decoder, repeated: Option<[u64; 2]>) {
+/// Notes the tokens of a turn, of which a part of the text was sent before.
+fn note_usage(worker: &Worker, sample: &mut Sample, decoder: &Decoder, [part, whole]: [u32; 2]) {
     sample.usage = decoder.usage();
     let tokens = u64::from(sample.usage.prompt.count);
-    let repeated = repeated.map_or(0, |[part, whole]| tokens * part / whole.max(1));
+    let repeated = tokens * u64::from(part) / u64::from(whole.max(1));
     sample.repeated_tokens = u32::try_from(repeated).unwrap_or(u32::MAX);
     if let Some(spending) = &worker.run.spending {
         spending.add(&sample.usage, decoder.reported_total(), sample.bytes_out);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use plimsoll_measure::Moment;
+use plimsoll_measure::{Moment, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,11 @@ impl ServerLoad {
     pub fn figure(&self, key: &str) -> Option<f64> {
         self.figures.get(key).copied()
     }
+
+    /// A figure that is not below a limit.
+    pub(crate) fn at_least(&self, key: &str, limit: f64) -> Option<f64> {
+        self.figure(key).filter(|value| *value >= limit)
+    }
 }
 
 /// A figure of a server.
@@ -91,19 +96,19 @@ impl ServerFigure {
         let mut names = self.quantities.split(' ');
         let (first, second) = (names.next()?, names.next());
         let values = within.iter().skip(before).filter_map(|(_, all)| all.get(first).copied());
-        let increase = |name: &str| increase(within, name);
         match self.rule {
             "max" => values.reduce(f64::max),
             "mean" => mean(values),
             "above" => mean(values.filter(|value| *value > 0.0)),
-            "increase" => increase(first),
+            "increase" => increase(within, first),
             "rate" => {
-                let all = increase(first)? + second.map_or(Some(0.0), increase)?;
+                let other = second.map_or(Some(0.0), |second| increase(within, second))?;
+                let all = increase(within, first)? + other;
                 let (from, to) = (within.first()?.0, within.last()?.0);
                 Some(all / to.since(from).as_secs_f64())
             }
             rule => {
-                let (part, other) = (increase(first)?, increase(second?)?);
+                let (part, other) = (increase(within, first)?, increase(within, second?)?);
                 let whole = if rule == "part" { part + other } else { other };
                 (whole > 0.0).then(|| part / whole)
             }
@@ -132,24 +137,21 @@ impl ServerTrack {
         ))
     }
 
+    /// The number of readings before a moment.
+    fn before(&self, at_s: f64) -> usize {
+        let at = Moment::EPOCH + Nanos::from_secs_f64(at_s.max(0.0));
+        self.readings.partition_point(|(read, _)| *read < at)
+    }
+
     /// The figures of a time span of the run, in seconds of its clock. Counters count from the last
     /// reading before it, which is up to a second old.
     pub(crate) fn figures(&self, from_s: f64, to_s: f64) -> BTreeMap<String, f64> {
-        let place = |at_s: f64| {
-            self.readings.partition_point(|(at, _)| at.since(Moment::EPOCH).as_secs_f64() < at_s)
-        };
-        let (from, to) = (place(from_s), place(to_s));
+        let (from, to) = (self.before(from_s), self.before(to_s));
         let first = from.saturating_sub(1);
         let within = &self.readings[first..to.max(first)];
-        let mut figures = BTreeMap::new();
-        for figure in FIGURES.iter().filter(|_| from < to) {
-            if let (Some(value), false) =
-                (figure.of(within, from - first), figures.contains_key(figure.key))
-            {
-                figures.insert(figure.key.to_owned(), value);
-            }
-        }
-        figures
+        // Of several rows with a key, the last one here counts: the first one of the table.
+        let rows = FIGURES.iter().rev().filter(|_| from < to);
+        rows.filter_map(|row| Some((row.key.to_owned(), row.of(within, from - first)?))).collect()
     }
 
     /// The figures in each measured stage.
@@ -157,10 +159,9 @@ impl ServerTrack {
         let measured = stages.iter().filter(|stage| !stage.warmup && !self.readings.is_empty());
         let loads = measured.map(|stage| {
             let (from, to) = (stage.start_s, stage.start_s + stage.duration_s);
-            let times = self.readings.iter().map(|(at, _)| at.since(Moment::EPOCH).as_secs_f64());
-            let within: Vec<_> = times.filter(|at| (from..=to).contains(at)).collect();
-            let covered =
-                within.last().zip(within.first()).map_or(0.0, |(last, first)| last - first);
+            let within = &self.readings[self.before(from)..self.before(to)];
+            let ends = within.first().zip(within.last());
+            let covered = ends.map_or(0.0, |(first, last)| last.0.since(first.0).as_secs_f64());
             let is_covered = covered >= COVERED * stage.duration_s;
             ServerLoad {
                 name: self.name.clone(),

@@ -321,7 +321,7 @@ impl Conversation {
     /// Counts the current request as sent. Call it before [`Self::release_text`]. If an earlier
     /// request of this process sent the same shared prefix to the same target, returns the bytes of
     /// the prefix and of the whole text.
-    pub fn note_sent(&self) -> Option<[u64; 2]> {
+    pub fn note_sent(&self) -> Option<[u32; 2]> {
         let whole = match &self.request {
             CurrentRequest::Chat { system, messages } => {
                 let texts = system.iter().chain(messages.iter().map(|message| &message.text));
@@ -338,7 +338,8 @@ impl Conversation {
         let (key, sent) = ((self.scenario, self.target, number), &self.workload.sent_prefixes);
         let is_known = sent.read().unwrap_or_else(PoisonError::into_inner).contains(&key);
         let is_new = !is_known && sent.write().unwrap_or_else(PoisonError::into_inner).insert(key);
-        let [part, whole] = [tokens as usize * WORD_BYTES, whole].map(|bytes| bytes as u64);
+        let bytes = [tokens as usize * WORD_BYTES, whole];
+        let [part, whole] = bytes.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
         (!is_new).then_some([part.min(whole), whole])
     }
 

@@ -16,6 +16,8 @@ pub(super) struct TurnMeasurement {
     /// When each content event arrived, where the turn's row shall have it.
     pub(super) events: Option<Vec<Moment>>,
     read: CurrentRead,
+    /// Bytes of a shared prefix that was sent before, and of the whole text.
+    pub(super) repeated: [u32; 2],
     /// Content events by how they shared a read; see [`StreamReads`].
     together: u32,
     together_delayed: u32,
@@ -60,6 +62,7 @@ impl TurnMeasurement {
             together_delayed: 0,
             split_delayed: 0,
             delayed_burst: 0,
+            repeated: [0; 2],
         }
     }
 

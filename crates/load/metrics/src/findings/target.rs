@@ -250,13 +250,15 @@ fn saturated(summary: &RunSummary) -> Vec<Finding> {
 
 /// What shows that a server was saturated, by its own metrics.
 fn saturation(server: &ServerLoad) -> Vec<String> {
-    let above = |key, least| server.figure(key).filter(|value| *value >= least);
     let most = server.figure("requests_waiting_max").unwrap_or_default();
-    let waiting = above("requests_waiting", QUEUED)
+    let waiting = server
+        .at_least("requests_waiting", QUEUED)
         .map(|mean| format!("{} requests waiting on average (at most {most:.0})", digits(mean)));
-    let full = above("kv_cache_used_max", CACHE_FULL)
+    let full = server
+        .at_least("kv_cache_used_max", CACHE_FULL)
         .map(|used| format!("KV cache up to {} full", percent(used)));
-    let preempted = above("preemptions", 1.0).map(|n| format!("{n:.0} requests preempted"));
+    let preempted =
+        server.at_least("preemptions", 1.0).map(|n| format!("{n:.0} requests preempted"));
     [waiting, full, preempted].into_iter().flatten().collect()
 }
 
