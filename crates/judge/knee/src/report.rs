@@ -115,9 +115,9 @@ impl KneeReport {
 
     /// The worst verdict of all targets.
     pub fn verdict(&self) -> Verdict {
-        let is = |verdict| self.knees.iter().any(|knee| knee.verdict == verdict);
-        let worst = [Verdict::Fail, Verdict::Inconclusive].into_iter().find(|bad| is(*bad));
-        worst.unwrap_or(Verdict::Pass)
+        let worst = [Verdict::Fail, Verdict::Inconclusive].into_iter();
+        let mut worst = worst.filter(|bad| self.knees.iter().any(|knee| knee.verdict == *bad));
+        worst.next().unwrap_or(Verdict::Pass)
     }
 }
 
@@ -177,11 +177,10 @@ impl TargetKnee {
     /// The completed probes with the target up, with their indices, by ascending load: the points
     /// of curves.
     pub fn curve(&self) -> Vec<(usize, &Probe)> {
-        let is_whole = |probe: &Probe| {
+        let whole = self.probes.iter().enumerate().filter(|(_, probe)| {
             !probe.has_ended_early && probe.state != State::Down && probe.phase != Phase::Check
-        };
-        let mut points: Vec<_> =
-            self.probes.iter().enumerate().filter(|(_, probe)| is_whole(probe)).collect();
+        });
+        let mut points: Vec<_> = whole.collect();
         points.sort_by(|(_, a), (_, b)| a.load.total_cmp(&b.load));
         points
     }
@@ -189,9 +188,9 @@ impl TargetKnee {
 
 fn goodput(found: &Found, probes: &[Probe]) -> Option<Goodput> {
     let load = found.kept?;
-    let is_there =
-        |probe: &&Probe| probe.phase == Phase::Prove && probe.load.to_bits() == load.to_bits();
-    Some(Goodput { load, per_s: probes.iter().rfind(is_there)?.figures.goodput_per_s? })
+    let mut proofs = probes.iter().filter(|probe| probe.phase == Phase::Prove);
+    let proof = proofs.rfind(|probe| probe.load.to_bits() == load.to_bits())?;
+    Some(Goodput { load, per_s: proof.figures.goodput_per_s? })
 }
 
 // Runs several searches that alternate probe by probe, so that a drift of the machine affects all

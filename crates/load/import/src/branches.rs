@@ -4,9 +4,18 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::convert::Timed;
-use crate::record::After;
+use crate::record::{After, Request};
 use crate::value::text;
+
+/// A request with its session, start and end.
+pub(crate) struct Timed {
+    pub(crate) request: Request,
+    pub(crate) session: Option<String>,
+    /// Takes the place of a session, unless the request continues one of another trace.
+    pub(crate) trace: Option<String>,
+    pub(crate) start: Option<f64>,
+    pub(crate) end: Option<f64>,
+}
 
 /// The sessions that requests start, in the order of the file.
 #[derive(Default)]
@@ -38,12 +47,13 @@ impl Branches {
     pub(crate) fn join(&self, requests: &mut [Timed]) {
         let mut outer = HashMap::new();
         for Branch { parent, child, is_fork } in &self.0 {
-            let of_child = |timed: &&mut Timed| timed.session.as_ref() == Some(child);
             let own = requests.iter().find(|timed| timed.request.id == *parent);
             outer.extend(own.and_then(|own| Some((child.clone(), own.session.clone()?))));
-            let last = requests.iter_mut().rfind(of_child);
+            let last = requests.iter_mut().rfind(|timed| timed.session.as_ref() == Some(child));
             let last = last.map(|timed| timed.request.id.clone());
-            if let Some(first) = requests.iter_mut().find(of_child) {
+            if let Some(first) =
+                requests.iter_mut().find(|timed| timed.session.as_ref() == Some(child))
+            {
                 match is_fork {
                     true => first.request.continues = Some(parent.clone()),
                     false => first.request.after = Some(vec![After::end_of(parent)]),

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value};
 
-use crate::ImportError;
-use crate::branches::Branches;
+use crate::branches::{Branches, Timed};
 use crate::draft::Draft;
+use crate::error::ImportError;
 use crate::format::{Choice, Format, OWN, Rule};
 use crate::history::History;
 use crate::lanes::{Lanes, append};
@@ -60,16 +60,6 @@ struct Recent {
     id: String,
     end: Option<f64>,
     after: Vec<String>,
-}
-
-/// A request with its session, start and end.
-pub(crate) struct Timed {
-    pub(crate) request: Request,
-    pub(crate) session: Option<String>,
-    /// Takes the place of a session, unless the request continues one of another trace.
-    trace: Option<String>,
-    start: Option<f64>,
-    end: Option<f64>,
 }
 
 impl Timed {

@@ -4,6 +4,7 @@
 mod branches;
 mod convert;
 mod draft;
+mod error;
 mod format;
 mod history;
 mod lanes;
@@ -20,6 +21,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use convert::{Converter, Emit};
+pub use error::ImportError;
 use format::{Choice, OWN};
 pub use record::{After, Blocks, Header, Line, Request, VERSION, schema};
 use serde_json::{Value, json};
@@ -36,23 +38,6 @@ pub struct Options {
     pub skip_broken: bool,
     /// Replace personal data in texts.
     pub scrub: bool,
-}
-
-/// Why a file cannot be imported.
-#[derive(Debug, thiserror::Error)]
-pub enum ImportError {
-    /// The input cannot be read, has an unknown format, a broken row, or nothing to send.
-    #[error("{0}")]
-    Input(String),
-    /// The output cannot be written.
-    #[error("cannot write the requests: {0}")]
-    Write(#[from] io::Error),
-}
-
-impl From<String> for ImportError {
-    fn from(why: String) -> Self {
-        Self::Input(why)
-    }
 }
 
 /// Names of the formats that can be sent, with their titles.
@@ -90,11 +75,9 @@ pub fn read(
     options: &Options,
     emit: &mut Emit<'_>,
 ) -> Result<Summary, ImportError> {
-    let file = path.display();
-    let refuse = |why: String| ImportError::Input(format!("{file}: {why}"));
-    let unreadable = |error| ImportError::Input(format!("cannot read {file}: {error}"));
-    let source = Source::new(input).map_err(unreadable)?;
-    let (form, choice) = choose(&source, options.format.as_deref()).map_err(refuse)?;
+    let source = Source::new(input).map_err(|error| ImportError::unreadable(path, &error))?;
+    let (form, choice) =
+        choose(&source, options.format.as_deref()).map_err(|why| ImportError::of(path, &why))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let source = if choice.format.sort { source.limited() } else { source };
     if choice.format.name != OWN {
@@ -128,10 +111,10 @@ pub fn read(
             return ControlFlow::Continue(());
         }
         let why = format!("{why}; correct it, or leave such rows out with --skip-broken");
-        problem = Some(refuse(why));
+        problem = Some(ImportError::of(path, &why));
         ControlFlow::Break(())
     });
-    read.map_err(unreadable)?;
+    read.map_err(|error| ImportError::unreadable(path, &error))?;
     if let Some(problem) = problem {
         return Err(problem);
     }
@@ -142,7 +125,7 @@ pub fn read(
         let rows: Vec<_> = rows.map(|(name, count)| format!("{count} {name}")).collect();
         let (format, rows) = (&summary.format, rows.join(", "));
         let why = format!("has no request to send, read as {format}: {rows}; choose with --as");
-        return Err(refuse(why));
+        return Err(ImportError::of(path, &why));
     }
     Ok(summary)
 }

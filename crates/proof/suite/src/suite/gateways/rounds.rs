@@ -39,10 +39,9 @@ pub(super) fn comparisons(bench: &Bench<'_>) -> Vec<ComparisonResult> {
 
 /// The differences that are in a table: the chart leaves the others out, too.
 fn shown(mut versus: Versus, part: usize) -> Versus {
-    let is_shown = |found: &Difference| {
+    versus.differences.retain(|found: &Difference| {
         TIMES.iter().any(|time| time.part == part && time.figure == found.figure)
-    };
-    versus.differences.retain(is_shown);
+    });
     versus
 }
 
