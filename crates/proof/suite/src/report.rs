@@ -373,7 +373,7 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
         (others, format!("{others} part{} missing", if others == 1 { "" } else { "s" })),
     ];
     let of_measurement = [
-        (usize::from(results.is_empty()), "nothing measured".to_owned()),
+        (usize::from(results.is_empty() && compared.is_empty()), "nothing measured".to_owned()),
         (unusable, format!("{unusable} of {all} measurements unusable")),
         (busy, format!("{busy} of {all} measurements on a busy host")),
         (past, format!("{past} of {all} loads beyond this host")),
@@ -589,6 +589,9 @@ mod tests {
             let expected = "GET /health: too costly (measurement: nothing measured)";
             assert_eq!(nothing.conclusion(), format!("{word}: {expected}"));
         }
+        let comparisons = vec![ComparisonResult::default()];
+        let compared = Report { comparisons, ..report(Vec::new(), Vec::new()) };
+        assert!(!compared.conclusion().contains("nothing measured"), "{}", compared.conclusion());
     }
 
     /// The row has its mark; the verdict follows the bounds, or most of the measurements.
