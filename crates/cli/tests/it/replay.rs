@@ -184,17 +184,12 @@ fn what_waits_for_a_failed_request_is_not_sent_and_the_run_ends() {
 #[test]
 fn a_file_that_cannot_be_sent_is_wrong_usage() {
     let fixture = Fixture::with(FAST);
-    let mixed = r#"{"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", "messages": [{"role": "user", "content": "a"}]}}
-{"custom_id": "b", "method": "POST", "url": "/v1/embeddings", "body": {"model": "m", "input": "b"}}
-"#;
     let nothing = "{\"conversations\": [{\"from\": \"gpt\", \"value\": \"a\"}]}\n";
     let broken =
         "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"model\": \"m\"}\n{\n";
-    for (text, why) in [
-        (mixed, "has requests for openai-chat, openai-embeddings"),
-        (nothing, "has no request to send"),
-        (broken, "line 2: is not valid JSON"),
-    ] {
+    for (text, why) in
+        [(nothing, "has no request to send"), (broken, "line 2: is not valid JSON")]
+    {
         fs::write(fixture.folder.path().join("f.jsonl"), text).unwrap();
         let output = fixture.plimsoll(&["run", "f.jsonl", "--target", &fixture.target()]).expect(2);
         assert!(output.stderr.contains(why), "{}", output.stderr);
