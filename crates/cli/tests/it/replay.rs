@@ -187,8 +187,7 @@ fn a_file_that_cannot_be_sent_is_wrong_usage() {
     let nothing = "{\"conversations\": [{\"from\": \"gpt\", \"value\": \"a\"}]}\n";
     let broken =
         "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"model\": \"m\"}\n{\n";
-    for (text, why) in
-        [(nothing, "has no request to send"), (broken, "line 2: is not valid JSON")]
+    for (text, why) in [(nothing, "has no request to send"), (broken, "line 2: is not valid JSON")]
     {
         fs::write(fixture.folder.path().join("f.jsonl"), text).unwrap();
         let output = fixture.plimsoll(&["run", "f.jsonl", "--target", &fixture.target()]).expect(2);
