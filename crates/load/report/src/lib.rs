@@ -3,8 +3,7 @@
 //! - [`screen`]: the document of a result, rendered as the end of a command on 80 x 24, a file, a
 //!   page and Markdown; [`run_screen`]: the document of a run, [`text`]: its file
 //! - [`levels`]: the figures of each level of load, for programs, pages and the screen
-//! - [`csv`], [`prometheus`]: for machines, from the one catalog of metrics
-//! - [`exposition`]: a page in Prometheus' text format
+//! - [`csv`], [`prometheus()`]: for machines, from the one catalog of metrics
 //! - [`mod@format`] and [`table`]: numbers, dates and tables, the same wherever they are printed
 //!
 //! Independent of how the load was generated.
