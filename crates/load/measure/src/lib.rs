@@ -1,19 +1,17 @@
 //! The shared vocabulary of the load generator: time, ids, outcomes, samples and random numbers.
 //!
 //! - [`time`]: [`Moment`] (a point on the run's clock), [`Nanos`] (a duration) and the [`Clock`]
-//! - [`id`]: ids of stages, scenarios, targets and conversations, and the parts of a run
+//! - [`id`]: ids of stages, scenarios, targets, conversations and runs, and the parts of a run
 //! - [`operation`]: operations of tool servers and agents
 //! - [`outcome`]: how a scheduled request ended, and which side caused an error
-//! - [`tokens`]: token counts with their source
-//! - [`timeline`]: the instants of one turn, and the durations that the glossary defines on them
 //! - [`stream`]: how the content events of a stream arrived, and why it ended
-//! - [`sample`]: one measured turn, `Copy`, without heap
+//! - [`sample`]: one measured turn, `Copy`, without heap: its instants, the durations that the
+//!   glossary defines on them, and token counts with their source
 //! - [`task`]: one task of an agent: a conversation whose requests depend on the responses
 //! - [`pair`]: the same turn on every target of a comparison
 //! - [`server_report`]: times and states that a target reports in its response headers
 //! - [`request_bounds`]: bounds on the times of a good request
 //! - [`rng`]: random numbers that are functions of (seed, stream, index)
-//! - [`run_id`]: the id that distinguishes runs with the same seed
 //!
 //! The crate does not depend on HTTP, JSON, async or any other crate of the workspace.
 

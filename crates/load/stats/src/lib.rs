@@ -8,9 +8,7 @@
 //! - [`sign_test`]: failures and refusals of only one side of a pair
 //! - [`multiple`]: several comparisons at once
 //! - [`looks`]: intervals that stay valid with early stopping
-//! - [`rounds`]: several rounds of a measurement
-//! - [`runs`]: groups of runs, old and new
-//! - [`power`]: smallest detectable differences
+//! - [`runs`]: several rounds of a measurement, groups of runs, and smallest detectable differences
 //! - [`normal`], [`student_t`], [`tails`]: textbook distributions
 //!
 //! Values are numbers without a unit; their order in time comes from the caller. This crate does
