@@ -78,7 +78,8 @@ def test_knee_searches_within_its_bounds(mock: plimsoll.Mock, tmp_path: Path) ->
     )
     (found,) = result.data["knees"]
     assert found["knee"]["kept"] == 10
-    assert result.verdict is plimsoll.load(result.folder).verdict is plimsoll.Verdict.PASS
+    # Short probes alone prove no capacity.
+    assert result.verdict is plimsoll.load(result.folder).verdict is plimsoll.Verdict.INCONCLUSIVE
 
 
 def test_servers_serve_and_stop() -> None:
