@@ -66,9 +66,18 @@ impl SuiteTarget {
 
     /// The path of its base URL, without a slash at the end: every path of a suite comes after it.
     pub(crate) fn prefix(&self) -> &str {
-        let after_scheme = self.base.split_once("://").map_or(&*self.base, |(_, rest)| rest);
-        let path = after_scheme.find('/').map_or("", |slash| &after_scheme[slash..]);
-        path.split('?').next().unwrap_or_default().trim_end_matches('/')
+        self.parts().1.split('?').next().unwrap_or_default().trim_end_matches('/')
+    }
+
+    /// `HOST:PORT` of its base URL.
+    pub(crate) fn authority(&self) -> &str {
+        self.parts().0
+    }
+
+    /// Its base URL without the scheme, before and from the first slash.
+    fn parts(&self) -> (&str, &str) {
+        let rest = self.base.split_once("://").map_or(&*self.base, |(_, rest)| rest);
+        rest.split_at(rest.find('/').unwrap_or(rest.len()))
     }
 }
 

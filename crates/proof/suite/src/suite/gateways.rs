@@ -123,13 +123,11 @@ impl<'f> Bench<'f> {
 
     /// Asks each gateway for its version and size.
     fn describe(&mut self, runner: &mut SuiteRunner<'_>) {
-        let upstream = self.direct_target().base;
-        for subject in &mut self.subjects {
-            let (entry, place) =
-                (subject.entry, place(self.file, runner, authority(&upstream), "0"));
-            let size = running::printed(&entry.size, entry, &place);
-            subject.size = size.and_then(|bytes| bytes.parse().ok());
-            let facts = &mut subject.facts;
+        let upstream = self.direct_target();
+        for Subject { entry, facts, size, .. } in &mut self.subjects {
+            let place = place(self.file, runner, upstream.authority(), "0");
+            let bytes = running::printed(&entry.size, entry, &place);
+            *size = bytes.and_then(|bytes| bytes.parse().ok());
             if !self.file.real_names.is_empty() {
                 continue;
             }
@@ -151,8 +149,8 @@ impl<'f> Bench<'f> {
 
     /// Starts a gateway for a round; `None` if it does not start, which its facts then say.
     fn start(&mut self, runner: &mut SuiteRunner<'_>, at: usize, round: &str) -> Option<Running> {
-        let upstream = self.direct_target().base;
-        let place = place(self.file, runner, authority(&upstream), round);
+        let upstream = self.direct_target();
+        let place = place(self.file, runner, upstream.authority(), round);
         let subject = &mut self.subjects[at];
         let name = &subject.entry.name;
         match Running::start(subject.entry, &place) {
@@ -385,10 +383,4 @@ fn place<'a>(
     let core = runner.cores.gateway.filter(|_| file.workers == 1);
     let (exe, control) = (&runner.options.exe, runner.control);
     Place { exe, folder, upstream, workers: file.workers, core, control }
-}
-
-/// `HOST:PORT` of a URL.
-fn authority(url: &str) -> &str {
-    let after = url.split_once("://").map_or(url, |(_, rest)| rest);
-    after.split(['/', '?']).next().unwrap_or_default()
 }
