@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use serde::de::value::{I64Deserializer, MapAccessDeserializer, StrDeserializer, U64Deserializer};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
+use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::duration::HumanDuration;
 use crate::rng::{Purpose, RequestRng, Rng};
@@ -167,59 +168,8 @@ fn lognormal(median: f64, p95: f64, p: f64) -> f64 {
     median * ((p95 / median).ln() / Z95 * standard_normal(p)).exp()
 }
 
-/// Quantile of the standard normal distribution: P. J. Acklam's rational approximation (2003), with
-/// a relative error below 1.2e-9.
 fn standard_normal(p: f64) -> f64 {
-    const A: [f64; 6] = [
-        -3.969_683_028_665_376e1,
-        2.209_460_984_245_205e2,
-        -2.759_285_104_469_687e2,
-        1.383_577_518_672_69e2,
-        -3.066_479_806_614_716e1,
-        2.506_628_277_459_239,
-    ];
-    const B: [f64; 6] = [
-        -5.447_609_879_822_406e1,
-        1.615_858_368_580_409e2,
-        -1.556_989_798_598_866e2,
-        6.680_131_188_771_972e1,
-        -1.328_068_155_288_572e1,
-        1.0,
-    ];
-    const TAIL: f64 = 0.024_25;
-    if p < TAIL {
-        normal_tail(p)
-    } else if p > 1.0 - TAIL {
-        -normal_tail(1.0 - p)
-    } else {
-        let q = p - 0.5;
-        polynomial(&A, q * q) * q / polynomial(&B, q * q)
-    }
-}
-
-fn normal_tail(p: f64) -> f64 {
-    const C: [f64; 6] = [
-        -7.784_894_002_430_293e-3,
-        -3.223_964_580_411_365e-1,
-        -2.400_758_277_161_838,
-        -2.549_732_539_343_734,
-        4.374_664_141_464_968,
-        2.938_163_982_698_783,
-    ];
-    const D: [f64; 5] = [
-        7.784_695_709_041_462e-3,
-        3.224_671_290_700_398e-1,
-        2.445_134_137_142_996,
-        3.754_408_661_907_416,
-        1.0,
-    ];
-    let q = (-2.0 * p.ln()).sqrt();
-    polynomial(&C, q) / polynomial(&D, q)
-}
-
-/// Horner's rule, the highest power first.
-fn polynomial(coefficients: &[f64], x: f64) -> f64 {
-    coefficients.iter().fold(0.0, |sum, c| sum * x + c)
+    Normal::standard().inverse_cdf(p)
 }
 
 impl<T: Serialize> Serialize for Distribution<T> {
