@@ -13,7 +13,7 @@ pub(crate) use keys::{
 };
 pub(crate) use load::{LoadFlags, ReadFlags, TrafficFlags};
 use plimsoll_engine::{MetricsPageError, ProcessStat, WatchedPage, WatchedProcess, listener};
-use plimsoll_export::{DEFAULT_ADDRESS, PushTarget};
+use plimsoll_export::PushTarget;
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Level, Rule};
 use plimsoll_profile::Profile;
@@ -24,7 +24,6 @@ pub(crate) use shards::{Part, StartFlags};
 
 use crate::console::Show;
 use crate::exit::UsageError;
-use crate::export::ExportOptions;
 use crate::flags::keys::LabelFlags;
 use crate::progress::{Ui, UiFlag};
 use crate::session::{Launch, RunOptions, Watch};
@@ -287,28 +286,12 @@ impl RunFlags {
     }
 }
 
-/// The flags of every command with load.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Metrics")]
-pub(crate) struct ServeFlags {
-    /// Serve metrics for Prometheus at http://ADDR:PORT/metrics during the load [default address:
-    /// 127.0.0.1:9797]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen_address)]
-    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = DEFAULT_ADDRESS)]
-    serve_metrics: Option<SocketAddr>,
-    /// At the end, wait until the last metrics have been read, at most this long
-    #[arg(long, value_name = "TIME", default_value = "0s", requires = "serve_metrics")]
-    serve_metrics_linger: Nanos,
-}
-
 /// The flags of commands with runs.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Metrics")]
 pub(crate) struct ExportFlags {
     #[command(flatten)]
-    serve: ServeFlags,
-    #[command(flatten)]
-    push: PushFlags,
+    pub(crate) push: PushFlags,
     #[command(flatten)]
     pub(crate) labels: LabelFlags,
 }
@@ -321,21 +304,6 @@ pub(crate) struct PushFlags {
     /// does not change the exit code
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) push_metrics: Option<PushTarget>,
-}
-
-impl ServeFlags {
-    /// Served metrics; nothing is pushed.
-    pub(crate) const fn options(&self) -> ExportOptions {
-        let Self { serve_metrics: serve, serve_metrics_linger: linger } = *self;
-        ExportOptions { serve, linger, push: None }
-    }
-}
-
-impl ExportFlags {
-    /// Served and pushed metrics.
-    pub(crate) fn options(&self) -> ExportOptions {
-        ExportOptions { push: self.push.push_metrics.clone(), ..self.serve.options() }
-    }
 }
 
 #[cfg(test)]

@@ -12,22 +12,20 @@ use std::time::Duration;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_engine::Progress;
-use plimsoll_export::{LiveMetrics, Verdict};
 use plimsoll_live::{SoFar, View, is_foreground};
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use plimsoll_metrics::{
     Counters, Distribution, Edges, InstrumentHealth, Judgement, Level, Limit, Metric, Rates,
-    RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo, ThresholdResult,
+    RunEnd, RunMetadata, RunSummary, StageInfo, ThresholdResult,
 };
 use plimsoll_report::format::{self, digits, or_dash};
 use plimsoll_run_files::ShardProgress;
-use plimsoll_runner::RunWatcher;
 pub(crate) use run::{ENDING, ProgressView, Shown};
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::console;
 use crate::exit::RunSignal;
-use crate::progress::run::{LINE_INTERVAL, serve};
+use crate::progress::run::LINE_INTERVAL;
 
 /// The form of progress and messages on stderr. Clones share one display.
 #[derive(Clone, Debug)]
@@ -130,50 +128,6 @@ impl StatusOutput {
 fn say(view: &View, message: String) {
     if let Some(message) = view.say(message) {
         console::eprint_line(&message);
-    }
-}
-
-/// Hands the runs over to whoever asks for metrics; without metrics it looks away.
-#[derive(Default)]
-pub(crate) struct LiveRuns {
-    live: Option<LiveMetrics>,
-    /// The target of the present part, where it has a name.
-    target: String,
-    judge: Option<Judge>,
-}
-
-impl LiveRuns {
-    /// Those of a search or a suite that begins.
-    pub(crate) fn new(live: Option<LiveMetrics>) -> Self {
-        live.iter().for_each(LiveMetrics::begin_series);
-        Self { live, ..Self::default() }
-    }
-}
-
-impl RunWatcher for LiveRuns {
-    fn part(&mut self, name: &str, target: &str) {
-        target.clone_into(&mut self.target);
-        self.live.iter().for_each(|live| live.begin_part(name, target));
-    }
-
-    fn begin(&mut self, mut run: RunMetadata) {
-        let Some(live) = &self.live else { return };
-        // Each target of a search has a plan of its own, whose only target has the profile's name.
-        if let ([target], false) = (run.targets.as_mut_slice(), self.target.is_empty()) {
-            target.name.clone_from(&self.target);
-        }
-        self.judge = Some(Judge::new(run.clone(), Vec::new()));
-        live.begin(run);
-    }
-
-    fn interval(&mut self, progress: &Progress<'_>) {
-        let Some((live, judge)) = self.live.as_ref().zip(self.judge.as_mut()) else { return };
-        serve(live, progress, judge.look(progress).as_ref());
-    }
-
-    fn end(&mut self, whole: &Snapshot, summary: &RunSummary) {
-        let verdict = Verdict::of(summary.is_valid(), &summary.thresholds);
-        self.live.iter().for_each(|live| live.end(whole, verdict));
     }
 }
 

@@ -6,6 +6,7 @@ use anyhow::Result;
 use plimsoll_calibrate::Record;
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_engine::{Control, Progress, WatchedPage, WatchedProcess, listener};
+use plimsoll_export::PushTarget;
 use plimsoll_import::{Summary, Tokens};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
@@ -18,7 +19,7 @@ use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_run_files::ShardStatus;
 use plimsoll_runner::facts::FAILING;
 use plimsoll_runner::folder::{self, RunDir, RunDirOptions, file};
-use plimsoll_runner::{CommonStart, RunWatcher, Runner, RunnerError};
+use plimsoll_runner::{CommonStart, Runner, RunnerError};
 use plimsoll_schedule::Load;
 use plimsoll_versus::Versus;
 use plimsoll_why::why;
@@ -26,7 +27,7 @@ use plimsoll_why::why;
 use crate::console::{self, Show};
 use crate::environment::{EnvironmentScan, FdLimit};
 use crate::exit::{self, Exit, RunSignal, TargetError, UsageError};
-use crate::export::{Export, ExportOptions};
+use crate::export;
 use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
 use crate::run_result::{RunResult, rest};
 
@@ -90,7 +91,8 @@ pub(crate) struct Session {
     control: Control,
     fd_limit: Option<FdLimit>,
     handles_signals: bool,
-    export: Export,
+    /// Receiver of the results, beside the files.
+    push: Option<PushTarget>,
 }
 
 /// A run whose load has not begun.
@@ -157,35 +159,17 @@ impl Session {
         if let Some(message) = fd_limit.and_then(FdLimit::raised_message) {
             status.info(&message);
         }
-        let (control, export) = (Control::new(), Export::default());
-        Self { status, control, fd_limit, handles_signals: false, export }
+        Self { status, control: Control::new(), fd_limit, handles_signals: false, push: None }
     }
 
-    /// Serves and pushes metrics, as flags say.
-    ///
-    /// # Errors
-    /// [`UsageError`] where the address to serve at cannot be used.
-    pub(crate) fn export(&mut self, options: ExportOptions) -> Result<(), UsageError> {
-        self.export = Export::open(options, &self.status)?;
-        Ok(())
+    /// Pushes the results to this, too.
+    pub(crate) fn push_to(&mut self, target: Option<&PushTarget>) {
+        self.push = target.cloned();
     }
 
-    /// Served and pushed metrics.
-    pub(crate) const fn exported(&self) -> &Export {
-        &self.export
-    }
-
-    /// Pushes the figures of a run that is over, if that is wanted. They are in its files, too, so
-    /// a failure is only told.
+    /// Pushes the figures of a run that is over, if that is wanted.
     pub(crate) fn push_metrics(&self, run: &str, page: &str) {
-        if let Err(error) = self.export.push(run, page) {
-            self.status.warn(&error.to_string());
-        }
-    }
-
-    /// Waits until somebody has read the last metrics, as long as flags say.
-    pub(crate) fn linger(&self) {
-        self.export.linger(&self.control, &self.status);
+        export::push(self.push.as_ref(), run, page, &self.status);
     }
 
     /// The output for messages to the user.
@@ -278,10 +262,9 @@ impl Session {
         runner.metadata_mut().environment = machine.finish();
         let run = runner.prepared();
         let shown = Shown::new(run, &limits);
-        let live = self.export.begin(run.metadata());
         let targets = run.plan().targets.iter().map(|target| target.name.clone()).collect();
         let mut view = RunView {
-            progress: ProgressView::begin(&self.status, &self.control, shown, live),
+            progress: ProgressView::begin(&self.status, &self.control, shown),
             status: self.status.clone(),
             targets,
             told: 0,
@@ -289,7 +272,7 @@ impl Session {
             control: self.control.clone(),
             stopped: None,
         };
-        let mut finished = runner.run(&self.control, &mut view)?;
+        let mut finished = runner.run(&self.control, &mut |progress| view.interval(progress))?;
         if let Some(reason) = view.stopped {
             finished.result.stopped = Some(reason.to_owned());
         }
@@ -299,7 +282,6 @@ impl Session {
         let mut summary = finished.summary(&limits)?;
         summary.bottleneck = why(&summary).bottleneck();
         let record = finished.record(&summary)?;
-        self.export.end(&finished.result.snapshot, &summary);
         let comparison = Comparison {
             taken_out: finished.result.taken_out,
             tracks: finished.result.tracks,
@@ -441,7 +423,7 @@ struct RunView {
     stopped: Option<&'static str>,
 }
 
-impl RunWatcher for RunView {
+impl RunView {
     fn interval(&mut self, progress: &Progress<'_>) {
         self.progress.show(progress);
         if self.stopped.is_none() {

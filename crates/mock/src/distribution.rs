@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::de::value::{I64Deserializer, MapAccessDeserializer, StrDeserializer, U64Deserializer};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use crate::duration::HumanDuration;
 use crate::rng::{Purpose, RequestRng, Rng};

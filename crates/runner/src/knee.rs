@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use plimsoll_engine::{Control, Progress, SampleBatch, SampleSink};
+use plimsoll_engine::{Control, SampleBatch, SampleSink};
 use plimsoll_knee::{Load, Measured, Objective, Planned, ProbeFigures, ProbeRequest};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Outcome, Sample, Side};
 use plimsoll_metrics::{Group, Metric, MetricsError, QUANTILES};
@@ -13,7 +13,7 @@ use plimsoll_stats::descriptive::quantile;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RunnerError;
-use crate::runner::{RunWatcher, Runner};
+use crate::runner::Runner;
 use crate::time::sleep;
 
 /// Times that are kept for the percentiles of a probe.
@@ -48,23 +48,17 @@ pub struct Prober<'p> {
 
 impl Prober<'_> {
     /// Makes a probe. It ends early once it has plainly missed, and rests afterwards, so that the
-    /// next one finds no queue of this one. `watcher` sees its run.
+    /// next one finds no queue of this one.
     ///
     /// # Errors
     /// The engine cannot run the load, or the objective bounds no metric of the answers.
-    pub fn probe(
-        &self,
-        planned: Planned,
-        watcher: &mut dyn RunWatcher,
-    ) -> Result<Measured, ProbeError> {
+    pub fn probe(&self, planned: Planned) -> Result<Measured, ProbeError> {
         let clock = MonotonicClock::start();
         let (kept, own) = (Counted::default(), Control::new());
         let sink = Box::new(Collector { counted: kept.clone(), objective: self.objective.clone() });
         let runner = Runner::new(self.at(planned))?.samples_to(sink);
-        watcher.begin(runner.prepared().metadata());
         let mut has_ended_early = false;
-        let finished = runner.run(&own, &mut |progress: &Progress<'_>| {
-            watcher.interval(progress);
+        let finished = runner.run(&own, &mut |_| {
             has_ended_early |= kept.lock().certain_misses > planned.most_misses;
             if has_ended_early || self.control.is_interrupted() {
                 own.interrupt();
@@ -81,7 +75,6 @@ impl Prober<'_> {
             return Err(ProbeError::Objective(self.objective.to_string()));
         }
         let summary = finished.summary(&[])?;
-        watcher.end(&finished.result.snapshot, &summary);
         let total = &summary.results.total;
         counted.doubt_unsent(total.counters.arrivals_late_by_generator);
         let measured = Measured::from_requests(std::mem::take(&mut counted.done));

@@ -3,7 +3,6 @@
 //! - [`Runner`], [`Finished`]: a plan is prepared, probed, carried out and summed up
 //! - [`folder`]: the folder of a run; it is removed again where no load begins
 //! - [`CommonStart`]: shards that begin at one instant
-//! - [`RunWatcher`]: sees runs while they go on
 //! - [`facts`]: what the judge of a comparison must know besides its blocks
 //! - [`ShardFacts`], [`ComparedShards`]: the same of a comparison that is divided
 //! - [`knee`]: probes of a search for the highest load that keeps an objective
@@ -26,6 +25,6 @@ pub use child::ChildProcess;
 pub use error::RunnerError;
 pub use facts::{ComparedShards, ShardFacts};
 pub use knee::Bound;
-pub use runner::{Finished, RunWatcher, Runner};
+pub use runner::{Finished, Runner};
 pub use secrets::Secrets;
 pub use start::{CommonStart, StartAt};

@@ -10,7 +10,7 @@ use plimsoll_engine::{
 use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample, Stripe};
 use plimsoll_metrics::{
     Counters, Distribution, GroupStats, Interruption, Limit, Metric, MetricsError, RunEnd,
-    RunMetadata, RunSummary, ServerTrack, ShardState, Snapshot, TimeRecord,
+    RunMetadata, RunSummary, ServerTrack, ShardState, TimeRecord,
 };
 use plimsoll_plan::Plan;
 use plimsoll_run_files::{ShardSign, ShardStatus};
@@ -31,7 +31,7 @@ use crate::start::{CommonStart, StartWait, Waited};
 /// use plimsoll_engine::Control;
 /// use plimsoll_runner::Runner;
 ///
-/// let finished = Runner::new(plan)?.run(&Control::new(), &mut ())?;
+/// let finished = Runner::new(plan)?.run(&Control::new(), &mut |_| {})?;
 /// let summary = finished.summary(&[])?;
 /// # Ok(())
 /// # }
@@ -228,13 +228,12 @@ impl Runner {
     pub fn run(
         mut self,
         control: &Control,
-        watcher: &mut dyn RunWatcher,
+        observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<Finished, RunnerError> {
         let sink = self.sample_sink()?;
         self.record_blocks()?;
         let plan = self.run.plan();
         let (ids, clock) = (plan.id_seed(), self.run.clock());
-        watcher.begin(self.run.metadata());
         if let Some(folder) = &mut self.folder {
             folder.keep();
         }
@@ -244,7 +243,7 @@ impl Runner {
         let launch = self.metadata.run.launch.clone();
         let mut stop = self.common_stop(shard, clock);
         let started = self.run.start(sink, control, &mut |progress| {
-            watcher.interval(progress);
+            observe(progress);
             if let Some(folder) = begins.take() {
                 // Only the report of a run that is killed needs it.
                 let _ = note_start(&folder, progress.origin);
@@ -511,32 +510,5 @@ impl SampleSink for Kept<Sample> {
 impl BlockSink for Kept<Block> {
     fn write(&mut self, blocks: &[Block]) -> io::Result<()> {
         self.keep(blocks)
-    }
-}
-
-// Watchers of runs in progress.
-
-/// Watches a run, or the runs of a search or a suite, in progress. `()` ignores everything.
-pub trait RunWatcher {
-    /// A part of the work begins: a phase of a search, a measurement of a suite. `target` is empty
-    /// where there is one without a name.
-    fn part(&mut self, _name: &str, _target: &str) {}
-
-    /// A run begins.
-    fn begin(&mut self, _run: RunMetadata) {}
-
-    /// An interval of it is over, about a second.
-    fn interval(&mut self, _progress: &Progress<'_>) {}
-
-    /// It is over, with these counts.
-    fn end(&mut self, _whole: &Snapshot, _summary: &RunSummary) {}
-}
-
-impl RunWatcher for () {}
-
-/// Sees the intervals only.
-impl<F: FnMut(&Progress<'_>)> RunWatcher for F {
-    fn interval(&mut self, progress: &Progress<'_>) {
-        self(progress);
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     if let Some(sentence) = body.guess() {
         session.status().info(&sentence);
     }
-    session.export(flags.export.options())?;
+    session.push_to(flags.export.push.push_metrics.as_ref());
     let output = flags.out.clone().map(|out| RunDirOptions {
         out,
         rows: Some(RowFormat::default()),
@@ -154,7 +154,6 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
             console::print_screen(&both)?;
         }
     }
-    session.linger();
     failed.map_or(Ok(exit), Err)
 }
 

@@ -6,7 +6,6 @@ use anyhow::Result;
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use plimsoll_compare::plan::hash as plan_hash;
-use plimsoll_export::LiveKnee;
 use plimsoll_knee::{
     FORMAT, KneeReport, Load, Objective, Phase, Planned, Search, Settings, TargetKnee, Verdict,
     in_turns,
@@ -16,7 +15,6 @@ use plimsoll_plan::{Plan, Target, TargetRole, redacted_path};
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
-use plimsoll_runner::RunWatcher as _;
 use plimsoll_runner::folder::{RunDir, file, unix_nanos};
 use plimsoll_runner::knee::{ProbeError, Prober};
 
@@ -25,10 +23,9 @@ use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_no
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    FolderFlags, ProfileFlags, ProgressFlags, ScreenFlags, ServeFlags, parse_rate, parse_share,
-    parse_time,
+    FolderFlags, ProfileFlags, ProgressFlags, ScreenFlags, parse_rate, parse_share, parse_time,
 };
-use crate::progress::{LiveRuns, Steps};
+use crate::progress::Steps;
 use crate::session::{Session, runner_error};
 
 const AFTER: &str = include_str!("knee.txt").trim_ascii_end();
@@ -50,8 +47,6 @@ pub(crate) struct Flags {
     settings: ProfileFlags,
     #[command(flatten)]
     folder: FolderFlags,
-    #[command(flatten)]
-    serve: ServeFlags,
     #[command(flatten)]
     screen: ScreenFlags,
     #[command(flatten)]
@@ -142,9 +137,6 @@ impl SearchFlags {
 
 /// Shortest time for a search besides its long probes, in seconds.
 const LEAST_SEARCH_S: f64 = 20.0;
-/// The name of the probe of the upstream in live metrics, and of its target.
-const PROVIDER_PART: &str = "provider";
-const DIRECT: &str = "direct";
 
 /// Searches the knees.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
@@ -158,7 +150,6 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let direct = flags.search.direct.as_ref().map(|direct| plan_of(flags, direct)).transpose()?;
     let settings = flags.search.settings()?;
     let mut session = Session::open(flags.progress.ui());
-    session.export(flags.serve.options())?;
     let started = utc_compact(unix_nanos());
     let mut run_dir =
         RunDir::create(&flags.folder.options(None), &started, &format!("knee-{name}"))?;
@@ -178,17 +169,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     run_dir.write(file::KNEE, &json)?;
     run_dir.write(file::TEXT, report.text(WIDTH, rest).as_bytes())?;
     run_dir.write_page(|| plimsoll_page::knee_page(&report))?;
-    let exit = exit(&report);
-    let knees = report.knees.iter().map(|knee| live(knee, report.load));
-    session.exported().conclude(exit, knees.collect());
-    session.linger();
-    Ok(exit)
-}
-
-/// A knee as live metrics show it.
-fn live(target: &TargetKnee, load: Load) -> LiveKnee {
-    let (found, target) = (target.knee, target.name.clone());
-    LiveKnee { target, kind: found.kind.name(), unit: load.name(), load: [found.low, found.high] }
+    Ok(exit(&report))
 }
 
 /// Stages that replace the profile's, which may have none.
@@ -291,14 +272,12 @@ impl Finder<'_> {
         let steps = Steps::begin(self.session.status());
         let mut searches: Vec<_> =
             self.targets.iter().map(|_| Search::new(self.settings)).collect();
-        let (control, live) = (self.session.control(), self.session.exported().live());
-        let mut watcher = LiveRuns::new(live);
+        let control = self.session.control();
         in_turns(&mut searches, |index, planned, search| {
             let target = &self.targets[index];
             steps.step(&self.announcement(target, search, planned));
-            watcher.part(planned.phase.name(), &target.name);
             let prober = self.prober(&target.plan);
-            let measured = prober.probe(planned, &mut watcher);
+            let measured = prober.probe(planned);
             let measured = measured.map_err(probe_error)?;
             Ok::<_, anyhow::Error>((!control.is_interrupted()).then_some(measured))
         })?;
@@ -309,7 +288,7 @@ impl Finder<'_> {
             let url = target.url();
             let mut knee = TargetKnee::new(search, wanted, &target.name, url, hash);
             if let Some(plan) = direct.filter(|_| !control.is_interrupted()) {
-                self.provider(&steps, plan, search, &mut knee, &mut watcher)?;
+                self.provider(&steps, plan, search, &mut knee)?;
             }
             knees.push(knee);
         }
@@ -338,13 +317,11 @@ impl Finder<'_> {
         plan: &Plan,
         search: &Search,
         knee: &mut TargetKnee,
-        watcher: &mut LiveRuns,
     ) -> Result<()> {
         let Some(planned) = knee.upstream_probe(search) else { return Ok(()) };
         let load = self.flags.search.load().text(planned.load);
         steps.step(&format!("the upstream itself at {load}"));
-        watcher.part(PROVIDER_PART, DIRECT);
-        let measured = self.prober(plan).probe(planned, watcher).map_err(probe_error)?;
+        let measured = self.prober(plan).probe(planned).map_err(probe_error)?;
         knee.add_upstream(&url(plan), &load, &measured, self.flags.search.slo.share());
         Ok(())
     }

@@ -122,12 +122,11 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         return order.carry_out(first, flags.run.options(None));
     }
     let mut session = Session::open(flags.progress.ui());
-    session.export(flags.export.options())?;
+    session.push_to(flags.export.push.push_metrics.as_ref());
     let mut options = flags.run.options(Some(flags.output.options()));
     options.launch = part.launch;
     options.until_saturated = flags.load.sweep;
     let run = run_plan(&mut session, first, &options)?;
-    session.linger();
     Ok(run.exit)
 }
 

@@ -123,7 +123,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     let again = show(&profile, &variables, &overrides)?;
     let mut session = Session::open(flags.progress.ui());
-    session.export(flags.export.options())?;
+    session.push_to(flags.export.push.push_metrics.as_ref());
     let mut options = flags.run.options(Some(flags.output.options()));
     (options.profile, options.launch) = (Some(again), part.launch);
     if flags.smoke && options.show == Show::Screen {
@@ -133,7 +133,6 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     if flags.smoke && options.show == Show::Nothing {
         console::print_screen(&smoke_screen(&finished))?;
     }
-    session.linger();
     Ok(if flags.smoke { smoke_exit(&finished.summary) } else { finished.exit })
 }
 

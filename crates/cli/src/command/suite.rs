@@ -21,11 +21,11 @@ use crate::command::versus::target::{TargetFlag, given, parse_direct, parse_name
 use crate::console::{self, Show};
 use crate::environment::{self, FdLimit};
 use crate::exit::{self, Exit, RunSignal, TargetError, UsageError};
-use crate::export::{Export, ExportOptions};
+use crate::export;
 use crate::flags::{
-    ProgressFlags, PushFlags, ScreenFlags, ServeFlags, parse_rate, parse_time, watched_process,
+    ProgressFlags, PushFlags, ScreenFlags, parse_rate, parse_time, watched_process,
 };
-use crate::progress::{LiveRuns, StatusOutput, Steps};
+use crate::progress::{StatusOutput, Steps};
 use crate::session::{last_calibration, listens_at};
 
 const AFTER: &str = include_str!("suite.txt").trim_ascii_end();
@@ -215,8 +215,6 @@ struct SuiteOutputFlags {
     #[arg(long, help_heading = "Output")]
     allow_missing: bool,
     #[command(flatten)]
-    serve: ServeFlags,
-    #[command(flatten)]
     push: PushFlags,
     #[command(flatten)]
     screen: ScreenFlags,
@@ -303,7 +301,6 @@ fn carry_out(
 ) -> Result<Exit> {
     let fd_limit = FdLimit::raise();
     let status = StatusOutput::open(flags.progress.ui());
-    let export = Export::open(flags.export(), &status)?;
     let started = utc_compact(unix_nanos());
     let output = RunDirOptions { out: flags.out.clone(), rows: None, page: !flags.no_html };
     let name = format!("suite-{}", suite.name());
@@ -325,18 +322,14 @@ fn carry_out(
             "DEBUG BUILD: Plimsoll is many times slower than a release build; use `cargo build --release`",
         );
     }
-    let (steps, mut watcher) = (Steps::begin(&status), LiveRuns::new(export.live()));
-    let report = suite.run(&options, &control, &mut |message| steps.step(message), &mut watcher);
+    let steps = Steps::begin(&status);
+    let report = suite.run(&options, &control, &mut |message| steps.step(message));
     drop(steps);
     let report = report.map_err(suite_error)?;
     run_dir.keep();
     let accepted = Accepted { invalid: flags.allow_invalid, missing: flags.allow_missing };
     let exit = print_and_store(&report, &run_dir, accepted, flags.screen.show())?;
-    if let Err(error) = export.push(&name, &prometheus(&report)) {
-        console::eprint_labelled("warning", &error.to_string());
-    }
-    export.conclude(exit, Vec::new());
-    export.linger(&control, &status);
+    export::push(flags.push.push_metrics.as_ref(), &name, &prometheus(&report), &status);
     Ok(exit)
 }
 
@@ -408,11 +401,6 @@ pub(super) fn text_of(report: &Report) -> String {
 const WIDTH: usize = 140;
 
 impl SuiteOutputFlags {
-    /// Metrics that are served during the suite and pushed at its end.
-    fn export(&self) -> ExportOptions {
-        ExportOptions { push: self.push.push_metrics.clone(), ..self.serve.options() }
-    }
-
     /// The options that every suite has.
     fn options(
         &self,

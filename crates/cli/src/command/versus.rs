@@ -127,15 +127,13 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     options.launch = part.launch;
     let mut session = Session::open(flags.progress.ui());
-    session.export(flags.export.options())?;
+    session.push_to(flags.export.push.push_metrics.as_ref());
     if flags.start.processes.is_some() {
         let finished = run_plan(&mut session, plan, &options)?;
-        session.linger();
         return Ok(finished.exit);
     }
     let settings = Settings { thresholds, options };
     let exit = run_rounds(&mut session, &plan, &settings)?.exit;
-    session.linger();
     Ok(exit)
 }
 

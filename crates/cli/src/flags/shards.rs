@@ -22,7 +22,7 @@ pub(crate) struct StartFlags {
     /// Divide the run among N processes of this host, which start together, and merge their
     /// results; the open-file limit applies to each process separately
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1024))]
-    #[arg(conflicts_with_all = ["shard", "start_at", "launch", "serve_metrics"])]
+    #[arg(conflicts_with_all = ["shard", "start_at", "launch"])]
     pub(crate) processes: Option<u64>,
     /// Begin at a common instant, and not as soon as this process is ready: `2026-11-21T01:23:45Z`,
     /// seconds since 1970, `+5s` from now, or of shards with a common folder `ready`: 2 s after all

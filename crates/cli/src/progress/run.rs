@@ -1,7 +1,6 @@
 //! Shows the progress of one run.
 
 use plimsoll_engine::{Control, ProcessStat, Progress, Run};
-use plimsoll_export::{LiveMetrics, Verdict};
 use plimsoll_live::{RunFacts, SoFar, StageFacts, View};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{GroupStats, IntervalUpdate, Limit, RunMetadata};
@@ -56,8 +55,6 @@ pub(crate) struct ProgressView {
     /// When the next line is due.
     next_line: Nanos,
     full: Option<Full>,
-    /// Receiver of the served metrics.
-    live: Option<LiveMetrics>,
     /// Where somebody looks at the verdict.
     judge: Option<Judge>,
 }
@@ -80,15 +77,9 @@ fn end(control: &Control, view: &View) {
 
 impl ProgressView {
     /// Starts to show a run.
-    pub(crate) fn begin(
-        status: &StatusOutput,
-        control: &Control,
-        shown: Shown,
-        live: Option<LiveMetrics>,
-    ) -> Self {
+    pub(crate) fn begin(status: &StatusOutput, control: &Control, shown: Shown) -> Self {
         status.begin(shown.facts.duration());
-        let watched = status.view().is_some() || live.is_some();
-        let judge = watched.then(|| Judge::new(shown.metadata, shown.thresholds));
+        let judge = status.view().map(|_| Judge::new(shown.metadata, shown.thresholds));
         let facts = shown.facts.clone();
         let full = status.view().map(|view| {
             let (ending, told) = (control.clone(), view.clone());
@@ -96,15 +87,12 @@ impl ProgressView {
             Full { view: view.clone(), own: None }
         });
         let (status, control) = (status.clone(), control.clone());
-        Self { status, control, facts, next_line: Nanos::ZERO, full, live, judge }
+        Self { status, control, facts, next_line: Nanos::ZERO, full, judge }
     }
 
     /// Shows the current progress.
     pub(crate) fn show(&mut self, progress: &Progress<'_>) {
         let so_far = self.judge.as_mut().and_then(|judge| judge.look(progress));
-        if let Some(live) = &self.live {
-            serve(live, progress, so_far.as_ref());
-        }
         let ended = measured(progress, &self.facts.stages);
         if let Some(full) = &mut self.full {
             let ending = self.control.is_interrupted();
@@ -159,14 +147,6 @@ fn measured(progress: &Progress<'_>, stages: &[StageFacts]) -> u64 {
 /// Said when the user ends a run.
 pub(crate) const ENDING: &str =
     "ending the load and writing the report; press Ctrl-C again to stop at once";
-
-/// Hands an interval over to whoever asks for metrics.
-pub(super) fn serve(live: &LiveMetrics, progress: &Progress<'_>, so_far: Option<&SoFar>) {
-    live.update(of_interval(progress));
-    if let Some(so_far) = so_far {
-        live.judge(Verdict::of(so_far.invalid.is_empty(), &so_far.thresholds));
-    }
-}
 
 /// The last interval, for a run that goes on.
 fn of_interval<'p>(progress: &Progress<'p>) -> IntervalUpdate<'p> {
@@ -242,7 +222,7 @@ mod tests {
             max_requests,
         };
         let shown = Shown { facts, metadata: RunMetadata::default(), thresholds: Vec::new() };
-        let view = ProgressView::begin(&StatusOutput::Quiet, control, shown, None);
+        let view = ProgressView::begin(&StatusOutput::Quiet, control, shown);
         let progress = Progress {
             origin: plimsoll_measure::Moment::EPOCH,
             elapsed: Nanos::from_secs(elapsed),

@@ -296,8 +296,6 @@ pub enum Kind {
     Gauge,
     /// Quantiles, a sum and a count.
     Summary,
-    /// Counts up to fixed limits, which Prometheus can add up, a sum and a count.
-    Histogram,
 }
 
 impl Kind {
@@ -306,7 +304,6 @@ impl Kind {
             Self::Counter => "counter",
             Self::Gauge => "gauge",
             Self::Summary => "summary",
-            Self::Histogram => "histogram",
         }
     }
 }
@@ -399,11 +396,6 @@ impl Exposition {
         if lines.peek().is_some() {
             self.family(name, lines);
         }
-    }
-
-    /// A family of one line without labels of its own.
-    pub fn single(&mut self, name: &str, value: impl Display) {
-        self.family(name, [(Vec::new(), value)]);
     }
 
     /// The text.

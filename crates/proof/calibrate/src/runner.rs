@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
 
-use plimsoll_engine::Control;
+use plimsoll_engine::{Control, Progress};
 use plimsoll_mock::MockConfig;
 use plimsoll_plan::Plan;
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
-use plimsoll_runner::{Finished, RunWatcher};
+use plimsoll_runner::Finished;
 
 use crate::error::CalibrateError;
 use crate::record::{Costs, Floor};
@@ -116,19 +116,19 @@ impl Runner {
         // suffer.
         let core = self.generator_core().filter(|_| plan.limits.workers == Some(1));
         on_core(core, || {
-            Ok(plimsoll_runner::Runner::new(plan)?.keep_samples().run(control, &mut ())?)
+            Ok(plimsoll_runner::Runner::new(plan)?.keep_samples().run(control, &mut |_| {})?)
         })
     }
 
-    /// Carries out a plan on the generator's core without keeping its samples; `watcher` sees its
-    /// progress.
+    /// Carries out a plan on the generator's core without keeping its samples; `observe` sees
+    /// its progress.
     pub(crate) fn run_without_samples(
         &self,
         plan: Plan,
-        watcher: &mut (dyn RunWatcher + Send),
+        observe: &mut (dyn FnMut(&Progress<'_>) + Send),
     ) -> Result<Finished, CalibrateError> {
         self.on_generator_core(|| {
-            Ok(plimsoll_runner::Runner::new(plan)?.run(&Control::new(), watcher)?)
+            Ok(plimsoll_runner::Runner::new(plan)?.run(&Control::new(), observe)?)
         })
     }
 

@@ -9,9 +9,9 @@ use plimsoll_knee::{Load, Measured, Objective, Planned};
 use plimsoll_measure::{Block, Sample};
 use plimsoll_metrics::RunSummary;
 use plimsoll_plan::Plan;
+use plimsoll_runner::Runner;
 use plimsoll_runner::facts::{self, After};
 use plimsoll_runner::knee::Prober;
-use plimsoll_runner::{RunWatcher, Runner};
 use plimsoll_versus::Facts;
 
 use crate::child::{Child, ChildSpec};
@@ -29,9 +29,6 @@ pub(crate) struct Compared {
 
 /// Services that a suite needs from its machine.
 pub(crate) trait Host {
-    /// Is told which measurement the next loads belong to.
-    fn announce(&mut self, _measurement: &str) {}
-
     /// Starts a gateway or a provider.
     fn start(&mut self, spec: &ChildSpec<'_>) -> Result<Child, SuiteError>;
 
@@ -72,16 +69,9 @@ pub(crate) trait Host {
 }
 
 /// The machine that this process runs on.
-pub(crate) struct Machine<'w> {
-    /// Watches the loads of measurements; single requests are not shown.
-    pub(crate) watcher: &'w mut dyn RunWatcher,
-}
+pub(crate) struct Machine;
 
-impl Host for Machine<'_> {
-    fn announce(&mut self, measurement: &str) {
-        self.watcher.part(measurement, "");
-    }
-
+impl Host for Machine {
     fn start(&mut self, spec: &ChildSpec<'_>) -> Result<Child, SuiteError> {
         Child::start(spec)
     }
@@ -92,9 +82,8 @@ impl Host for Machine<'_> {
         watched: Vec<WatchedProcess>,
         control: &Control,
     ) -> Result<RunSummary, SuiteError> {
-        let done = Runner::new(plan)?.watch(watched).run(control, self.watcher)?;
+        let done = Runner::new(plan)?.watch(watched).run(control, &mut |_| {})?;
         let summary = done.summary(&[])?;
-        self.watcher.end(&done.result.snapshot, &summary);
         Ok(summary)
     }
 
@@ -111,9 +100,8 @@ impl Host for Machine<'_> {
         let mut facts = versus
             .map(|versus| facts::before(run, versus, runner.probed(), &[]))
             .unwrap_or_default();
-        let done = runner.run(control, self.watcher)?;
+        let done = runner.run(control, &mut |_| {})?;
         let summary = done.summary(&[])?;
-        self.watcher.end(&done.result.snapshot, &summary);
         let (taken_out, tracks) = (&*done.result.taken_out, &*done.result.tracks);
         facts::complete(&mut facts, &After { summary: &summary, taken_out, tracks, one_in: 1 });
         Ok(Compared { facts, blocks: done.blocks, summary })
@@ -127,7 +115,7 @@ impl Host for Machine<'_> {
         control: &Control,
     ) -> Result<Measured, SuiteError> {
         let prober = Prober { plan, objective, load: Load::RequestsPerSecond, control };
-        Ok(prober.probe(planned, self.watcher)?)
+        Ok(prober.probe(planned)?)
     }
 
     fn reach(&mut self, plan: Plan) -> Result<Option<String>, SuiteError> {
@@ -138,7 +126,7 @@ impl Host for Machine<'_> {
     }
 
     fn probe(&mut self, plan: Plan, control: &Control) -> Result<Vec<Sample>, SuiteError> {
-        let mut samples = Runner::new(plan)?.keep_samples().run(control, &mut ())?.samples;
+        let mut samples = Runner::new(plan)?.keep_samples().run(control, &mut |_| {})?.samples;
         samples.sort_by_key(|sample| sample.timeline.intended);
         Ok(samples)
     }
@@ -168,7 +156,6 @@ mod tests {
         assert_eq!(soft_limit(limits), Some(1_024));
         assert_eq!(soft_limit(&limits.replace("1024 ", "unlimited ")), Some(u64::MAX));
         assert_eq!(soft_limit("Max processes 7 8"), None);
-        let machine = Machine { watcher: &mut () };
-        assert!(machine.open_files(None).is_some_and(|files| files > 0));
+        assert!(Machine.open_files(None).is_some_and(|files| files > 0));
     }
 }

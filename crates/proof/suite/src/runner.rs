@@ -385,7 +385,6 @@ impl SuiteRunner<'_> {
     ) -> Result<Compared, SuiteError> {
         let settings: &[&str] = if alone == Alone::Never { &["versus.alone=0s"] } else { &[] };
         let plan = request.comparison_plan(targets, settings)?;
-        self.host.announce(&request.label);
         let processes = targets.iter().map(|(name, target)| (&**name, target.gateway_pid));
         let mut compared = self.host.compare(plan, watched(processes), self.control)?;
         compared.summary.metadata.environment.clone_from(&self.options.environment);

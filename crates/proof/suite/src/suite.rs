@@ -25,7 +25,6 @@ use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
 use plimsoll_report::format::or_dash;
 use plimsoll_report::table::Table;
-use plimsoll_runner::RunWatcher;
 use serde_json::json;
 
 use crate::baseline_diff;
@@ -93,8 +92,7 @@ impl Suite {
         self.row().name
     }
 
-    /// Runs the suite. `observe` receives messages about the progress, and `watcher` sees the
-    /// loads. `control` ends it early; the report then covers the measurements so far.
+    /// Runs the suite. `observe` receives messages about the progress. `control` ends it early; the report then covers the measurements so far.
     ///
     /// # Errors
     /// Every measurement failed. The report says why single measurements failed.
@@ -103,9 +101,8 @@ impl Suite {
         options: &SuiteOptions,
         control: &Control,
         observe: &mut dyn FnMut(&str),
-        watcher: &mut dyn RunWatcher,
     ) -> Result<Report, SuiteError> {
-        self.run_on(&mut Machine { watcher }, options, control, observe)
+        self.run_on(&mut Machine, options, control, observe)
     }
 
     /// The same on any host.

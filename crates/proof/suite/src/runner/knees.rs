@@ -60,7 +60,6 @@ impl SuiteRunner<'_> {
         self.log(&format!("{label}: searching the knee, at most {budget} for each target"));
         let (host, control) = (&mut *self.host, self.control);
         in_turns(&mut searches, |index, planned, _| {
-            host.announce(&sought[index].measurement.label);
             let measured = host.knee_probe(&plans[index], objective, planned, control)?;
             Ok::<_, SuiteError>((!control.is_interrupted()).then_some(measured))
         })?;

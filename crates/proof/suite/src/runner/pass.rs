@@ -46,7 +46,6 @@ impl SuiteRunner<'_> {
             _ => measurement.plan(pass)?,
         };
         let limits = limits(&plan.thresholds)?;
-        self.host.announce(&measurement.label);
         let summary = self.host.run(plan, watched(parts(&measurement.target)), self.control)?;
         let mut summary = summary.with_limits(&limits);
         summary.metadata.environment.clone_from(&self.options.environment);

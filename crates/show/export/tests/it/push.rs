@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use plimsoll_export::PushTarget;
 
-use crate::support::exchange;
-
 const PAGE: &str = "# HELP a_total Of a.\n# TYPE a_total counter\na_total{x=\"y\"} 3\n";
 
 /// A server that gives these answers, one for each connection, and keeps the requests.
@@ -145,4 +143,15 @@ fn a_real_pushgateway_takes_the_page_and_replaces_it() {
 #[expect(clippy::disallowed_methods, reason = "a test waits for another process")]
 fn pause() {
     thread::sleep(Duration::from_millis(25));
+}
+
+/// Sends bytes, and reads until the connection ends.
+fn exchange(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    // A reset after the answer does not matter.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
 }
