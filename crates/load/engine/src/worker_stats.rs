@@ -14,7 +14,7 @@ use crate::sink::RowExtras;
 /// Reasons why requests did not complete, by kind.
 pub(crate) type Causes = BTreeMap<String, CauseTally>;
 
-/// The requests that one reason kept from completing.
+/// Requests that did not complete, for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CauseTally {
     /// Their number.

@@ -57,7 +57,7 @@ pub struct RunInfo {
     pub started_unix_ns: u64,
     /// How it ended.
     pub ended: RunEnd,
-    /// Why it ended before its plan, where `ended` does not say it: a budget, for example.
+    /// Why it ended before its plan, if `ended` does not have the reason: a budget, for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
     /// Probe requests before the load, which are not counted.

@@ -799,7 +799,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         },
         &[201],
     ),
-    // What else a target does while it fails
+    // Other behaviour of a failing target.
     ("every request refused by a rate limit", |run| status(run, 429, ALL), &[201]),
     ("every request answered by 503", |run| status(run, 503, ALL), &[201]),
     ("44 % answered by 503", |run| status(run, 503, 440), &[204]),

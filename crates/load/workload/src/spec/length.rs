@@ -82,7 +82,7 @@ impl LengthSpec {
                 "no distribution is given: write `mean` with `stddev`, `lognormal`, `histogram`, or `min` and `max`",
             )
         } else if !numbers || (stddev.is_some() && mean.is_none()) {
-            Some("`stddev` needs a `mean`, and both are 0 or more: write them so")
+            Some("`stddev` needs a `mean`, and both must be 0 or more")
         } else if lognormal.is_some_and(|of| !(of.median > 0.0 && of.p95 >= of.median)) {
             Some("the quantiles are not in order: write 0 < `median` <= `p95`")
         } else if !weights || (!histogram.is_empty() && total <= 0.0) {
