@@ -37,7 +37,7 @@ pub(crate) struct Export {
 }
 
 impl Export {
-    /// Begins to serve, and says where.
+    /// Starts to serve, and prints the address.
     pub(crate) fn open(options: ExportOptions, status: &StatusOutput) -> Result<Self, UsageError> {
         let served = options.serve.map(|address| {
             let live = LiveMetrics::default();
@@ -84,14 +84,13 @@ impl Export {
         }
     }
 
-    /// Waits until the last page was read, until the user ends it, or for the time that was asked
-    /// for.
+    /// Waits until the last page was read, the user ends it, or the time is over.
     pub(crate) fn linger(&self, control: &Control, status: &StatusOutput) {
         let Some((_, server)) = &self.served else { return };
         if self.linger == Nanos::ZERO || control.is_interrupted() {
             return;
         }
-        status.info("waiting until the last metrics are read; Ctrl-C ends that");
+        status.info("waiting for the last scrape of the metrics; press Ctrl-C to skip it");
         let clock = MonotonicClock::start();
         while !server.final_page_was_read()
             && !control.is_interrupted()

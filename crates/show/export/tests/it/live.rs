@@ -1,4 +1,4 @@
-//! What a page says of snapshots.
+//! Snapshots as shown by a page.
 
 use plimsoll_export::{Conclusion, LIMITS_NS, LiveKnee, LiveMetrics, Verdict};
 use plimsoll_measure::{ErrorClass, Nanos};
@@ -93,7 +93,7 @@ fn a_histogram_counts_up_to_fixed_limits() {
     assert_eq!(buckets.count(), LIMITS_NS.len() + 1);
 }
 
-/// What Prometheus takes for a reset of a counter must not happen within a process.
+/// A counter must not decrease within a process, because Prometheus would see a reset.
 #[test]
 fn no_counter_falls_to_the_end_of_the_last_run() {
     let live = LiveMetrics::default();
