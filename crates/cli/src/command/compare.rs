@@ -36,7 +36,7 @@ pub(crate) struct Flags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Comparison")]
 struct Rules {
-    /// How much worse a figure may get, like `ttft.p99=10%`, `throughput{stage:2}=2%` or
+    /// Maximum regression of a figure, like `ttft.p99=10%`, `throughput{stage:2}=2%` or
     /// `error_rate=0.1pp` (repeatable) [default: `gate` of the new runs' profile, else the usual
     /// ones]
     #[arg(long = "gate", value_name = "FIGURE=MARGIN", value_parser = parse_gate)]

@@ -87,7 +87,7 @@ pub(crate) struct Request {
     /// User and password of basic authentication
     #[arg(short = 'a', long, value_name = "USER:PASSWORD")]
     basic_auth: Option<String>,
-    /// Statuses of answers that are measured as good ones, like `200,304,404`, `2xx` or `any`
+    /// Status codes counted as success, like `200,304,404`, `2xx` or `any`
     /// [default: 2xx and 304]
     #[arg(long, value_name = "STATUSES")]
     expect: Option<StatusSet>,

@@ -39,7 +39,7 @@ pub(crate) struct Flags {
     run: PathBuf,
     #[command(flatten)]
     screen: ScreenFlags,
-    /// Print this instead; text is the same as --full
+    /// Print this format instead; text is the same as --full
     #[arg(long, value_enum, conflicts_with = "full")]
     format: Option<Format>,
     /// Print the page with charts, like report.html
