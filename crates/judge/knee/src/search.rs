@@ -419,8 +419,8 @@ const fn same(load: f64, other: f64) -> bool {
 /// Factor from which a load counts as doubled, because loads are steps of a grid.
 const DOUBLED: f64 = 1.9;
 
-/// A search over ascending loads: doubles until one fails, then bisects between the last that held
-/// and the first that failed.
+/// A search over ascending loads: doubles until one fails, then bisects between the last success
+/// and the first failure.
 #[derive(Clone, Debug)]
 pub struct Climb {
     loads: Vec<f64>,

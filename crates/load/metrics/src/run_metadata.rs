@@ -215,7 +215,7 @@ pub struct RunMetadata {
 /// Requests that did not complete for the same reason, warm-up included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureKind {
-    /// An error class, `status N` of a refusal, or `usage` for token counts that cannot be true.
+    /// An error class, `status N` of a refusal, or `usage` for impossible token counts.
     pub kind: String,
     /// Their number.
     pub count: u64,

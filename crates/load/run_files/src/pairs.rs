@@ -253,7 +253,7 @@ pub fn read_pairs(from: &mut impl Read) -> Result<Pairs, RunFileError> {
     let mut rest = Bytes(&bytes);
     let (header, record, classes) = header(&mut rest).ok_or_else(|| match bytes.get(..8) {
         Some(start) if start == MAGIC => {
-            RunFileError::Pairs("its header is cut, or of another version".to_owned())
+            RunFileError::Pairs("its header is truncated, or of another version".to_owned())
         }
         _ => RunFileError::Pairs("it is not such a file".to_owned()),
     })?;

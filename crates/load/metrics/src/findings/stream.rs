@@ -10,7 +10,7 @@ use crate::catalog::Counters;
 use crate::stream_diagnosis::{StreamDiagnosis, StreamWord};
 use crate::summary::RunSummary;
 
-/// The kind of answers whose usage cannot be true.
+/// The kind of responses with impossible usage.
 const REFUSED_USAGE: &str = "usage";
 /// Inverse of the share of judged streams that must arrive in lumps.
 const LUMPS_ONE_IN: u64 = 10;
@@ -104,7 +104,7 @@ fn tokens_unknown(seen: &Seen<'_>) -> Option<Finding> {
     let hidden = seen.group.streams.as_ref().map_or(0, |streams| streams.fewer_tokens);
     let (figures, state, reason, action) = if counters.usage_refused > 0 {
         let message = seen.message(REFUSED_USAGE).unwrap_or("more tokens than requested");
-        let reason = format!("their usage cannot be true ({message})");
+        let reason = format!("their usage is impossible ({message})");
         (
             format!("Token counts {}", of_answers(counters.usage_refused, counters.completed)),
             "are ignored",

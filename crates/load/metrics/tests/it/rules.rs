@@ -1304,7 +1304,7 @@ fn texts_have_their_evidence() {
                 failures(run, "usage", "completion_tokens 999999");
             },
             Level::Warning,
-            "Token counts of 3 of 1,000 responses are ignored: their usage cannot be true (completion_tokens 999999).",
+            "Token counts of 3 of 1,000 responses are ignored: their usage is impossible (completion_tokens 999999).",
             "check the usage that the target reports",
         ),
     ];

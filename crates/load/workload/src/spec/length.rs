@@ -87,7 +87,7 @@ impl LengthSpec {
             Some("the quantiles are not in order: write 0 < `median` <= `p95`")
         } else if !weights || (!histogram.is_empty() && total <= 0.0) {
             Some(
-                "the histogram needs whole numbers of tokens with weights of 0 or more, like `{\"128\": 3, \"512\": 1}`: write it so",
+                "the histogram needs whole numbers of tokens with weights of 0 or more, like `{\"128\": 3, \"512\": 1}`",
             )
         } else if least == 0 || least > most || most > MAX_TOKENS {
             Some("the bounds are out of range: write 1 <= `min` <= `max` <= 10000000")
