@@ -71,7 +71,7 @@ fuzz_target!(|input: &[u8]| {
     let name = CODINGS[coding];
     let whole = read_coded(stream, name, [body]);
     let mut split = read_coded(stream, name, pieces(body, *seed));
-    // What came in the same read as a fault of the coding is lost.
+    // Data in the same read as a fault of the coding is lost.
     if !has_fault_of_coding(&whole) && !has_fault_of_coding(&split) {
         // So is what came in the same read as the byte that is too many: of an answer that has
         // failed, the size behind its failure may differ.

@@ -23,7 +23,7 @@ use plimsoll_transport::{
 use pieces::pieces;
 use response::{Response, read};
 
-/// What the exchange reports.
+/// Reports of the exchange.
 #[derive(Default)]
 struct Log {
     response: Response,
@@ -74,7 +74,7 @@ fn exchange(state: &mut ExchangeState, wire: &[u8], seed: u8, sent_before: u8) -
 fuzz_target!(|input: &[u8]| {
     let [seed, sent_before, wire @ ..] = input else { return };
     let mut state = ExchangeState::default();
-    // What the first exchange taught about the target's heads must not change the others.
+    // The shapes of heads learned from the first exchange must not change the others.
     let (first, second) = wire.split_at(wire.iter().position(|byte| *byte == 0).unwrap_or(0));
     for wire in [first, second.strip_prefix(&[0]).unwrap_or(second), first] {
         let parsed = read(false, [wire]);

@@ -19,7 +19,7 @@ use pieces::pieces;
 
 const MAX_MESSAGE: usize = 4_096;
 
-/// What was read, as lines; an error is the last one.
+/// The frames that were read, as lines; an error is the last one.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let (mut reader, mut lines) = (FrameReader::new(MAX_MESSAGE), Vec::new());
     for piece in pieces {
@@ -40,7 +40,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     lines
 }
 
-/// What a handshake's handler got.
+/// Calls of a handshake's handler.
 #[derive(Default)]
 struct Log {
     heads: u32,
@@ -77,7 +77,7 @@ fn shake<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (String, Vec<u8>, Ve
     assert!(log.heads <= 1);
     let end = format!("{:?}", upgrade.take_end());
     if !end.contains("Switched") {
-        // What comes behind the end of an ordinary answer belongs to nothing.
+        // Bytes after the end of an ordinary response belong to no exchange.
         left.clear();
     }
     (end, log.body, left)

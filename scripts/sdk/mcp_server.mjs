@@ -15,7 +15,7 @@ const [form, alone] = mode.split("-");
 const log = openLog(path);
 const sdk = line === "1" ? await older() : await newer();
 
-// What the line 1.x calls its parts.
+// Names of the parts in version 1.x.
 async function older() {
   const { McpServer } = await import("@modelcontextprotocol/sdk/server/mcp.js");
   const { StreamableHTTPServerTransport } = await import("@modelcontextprotocol/sdk/server/streamableHttp.js");
@@ -27,7 +27,7 @@ async function older() {
   return { McpServer, Transport: StreamableHTTPServerTransport, report };
 }
 
-// What the packages 2.x call their parts; `modern` serves the era without sessions.
+// Names of the parts in packages 2.x; `modern` serves the version without sessions.
 async function newer() {
   const { McpServer, createMcpHandler, isLegacyRequest } = await import("@modelcontextprotocol/server");
   const { NodeStreamableHTTPServerTransport, toNodeHandler, toWebRequest } = await import("@modelcontextprotocol/node");

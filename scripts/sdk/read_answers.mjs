@@ -128,7 +128,7 @@ async function anthropicMessages(url, stream) {
     text: of("text").map((block) => block.text).join(""),
     tools: of("tool_use").map((block) => block.name + JSON.stringify(block.input)),
     finish: finish ?? null,
-    // What came from a cache, or went into one, is counted beside the rest of the input.
+    // Tokens read from a cache, or written to one, are counted separately from the rest of the input.
     usage: usage ? [usage.input_tokens + cached(usage), usage.output_tokens] : null,
   };
 }

@@ -146,7 +146,7 @@ def anthropic_messages(url, stream):
         message = client.messages.create(**request)
     text = "".join(block.text for block in message.content if block.type == "text")
     tools = [block.name + json.dumps(block.input) for block in message.content if block.type == "tool_use"]
-    # What came from a cache, or went into one, is counted beside the rest of the input.
+    # Tokens read from a cache, or written to one, are counted separately from the rest of the input.
     own = message.usage
     cached = (own.cache_read_input_tokens or 0) + (own.cache_creation_input_tokens or 0) if own else 0
     usage = own and (own.input_tokens + cached, own.output_tokens)

@@ -16,7 +16,7 @@ export async function read(request) {
   return Buffer.concat(pieces).toString();
 }
 
-// What a log says of a request: the method of JSON-RPC and the tool that it calls, or the method of HTTP and the path.
+// The log line of a request: the method of JSON-RPC and the tool that it calls, or the method of HTTP and the path.
 export function words(request, body) {
   if (!body) return [request.method, request.url];
   const message = JSON.parse(body);

@@ -50,9 +50,9 @@ pub(crate) enum Command {
     Http(http::Flags),
     /// Load an LLM endpoint without a profile: levels of load, and their curve
     Llm(llm::Flags),
-    /// Compare targets request by request: what does a gateway add, and which is better
+    /// Compare targets request by request: the overhead of a gateway, and which one is better
     Versus(versus::Flags),
-    /// How much load does a target carry within an objective?
+    /// Find the highest load at which a target meets an objective
     Knee(knee::Flags),
     /// Start a mock LLM provider
     Mock(mock::Flags),

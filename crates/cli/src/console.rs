@@ -49,7 +49,8 @@ fn screen_style() -> Style {
 }
 
 /// The style of full reports on stdout: in colour on a terminal, unless `NO_COLOR` is set, and as
-/// wide and high as that; elsewhere of so many columns, as in a file. On a terminal that is smaller
+/// wide and high as that; elsewhere with the given number of columns, as in a file. On a terminal
+/// that is smaller
 /// than a page can be, the terminal wraps and scrolls the lines.
 pub(crate) fn full_style(columns: usize) -> Style {
     const WIDTHS: RangeInclusive<usize> = 60..=200;
@@ -80,7 +81,7 @@ pub(crate) fn write_junit(path: Option<&Path>, screen: &Screen) -> anyhow::Resul
     std::fs::write(path, screen.junit()?).with_context(|| cannot_write(path))
 }
 
-/// Prints what stands below a full report: the files and the verdict.
+/// Prints the end of a full report: the files and the verdict.
 pub(crate) fn print_end(screen: &Screen) -> io::Result<()> {
     print(&format!("\n{}", screen.end(screen_style())))
 }

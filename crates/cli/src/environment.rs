@@ -92,7 +92,7 @@ fn kernel() -> Option<String> {
     Some(format!("{system} {release}"))
 }
 
-/// The speed of the fastest network card that says one.
+/// The speed of the fastest network card that reports one.
 fn link_mbit() -> Option<f64> {
     let cards = fs::read_dir("/sys/class/net").ok()?;
     let speeds = cards.filter_map(|card| {
@@ -196,7 +196,7 @@ fn limits() -> Option<String> {
     let parts: Vec<_> =
         cpu.map(|cores| format!("{cores} cores")).into_iter().chain(others).collect();
     let text =
-        if parts.is_empty() { "none of its control group".to_owned() } else { parts.join(", ") };
+        if parts.is_empty() { "none in its control group".to_owned() } else { parts.join(", ") };
     Some(text)
 }
 
@@ -255,7 +255,7 @@ impl FdLimit {
     }
 }
 
-/// Has the kernel make the table of open files large enough for so many.
+/// Makes the kernel enlarge the table of open files to this size.
 ///
 /// The table grows when descriptor 256, 512, 1024 and so on is opened. In a process with threads
 /// the kernel then waits until no CPU can still read the old one (`expand_fdtable` calls
@@ -263,7 +263,7 @@ impl FdLimit {
 /// table never shrinks, so opening and closing one descriptor is enough.
 fn reserve_table(files: u64) {
     let highest = i32::try_from(files).unwrap_or(i32::MAX) - 1;
-    // Without it a load is held up for moments, and says so: not worth an error.
+    // Without it the load may pause briefly, which is reported: not worth an error.
     if let Ok(any) = File::open("/dev/null")
         && let Ok(taken) = fcntl(&any, FcntlArg::F_DUPFD_CLOEXEC(highest))
     {

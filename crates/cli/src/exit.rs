@@ -83,12 +83,12 @@ impl Exit {
     }
 }
 
-/// Wrong usage: the text says the cause and the fix.
+/// Wrong usage, with the cause and the fix.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
-/// The target answered none of the requests; the text says why.
+/// The target answered none of the requests, with the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct TargetError(pub(crate) String);

@@ -167,7 +167,7 @@ pub(crate) fn watched_process(text: &str) -> Result<WatchedProcess, String> {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ScreenFlags {
-    /// Print the whole report, as report.txt holds it, instead of its main figures
+    /// Print the full report, like report.txt, instead of its main figures
     #[arg(long)]
     pub(crate) full: bool,
 }

@@ -147,7 +147,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a word, and says whether the next one belongs to it.
+    /// Reads a word; returns whether the next one belongs to it.
     fn takes(&mut self, word: &str, next: Option<&str>) -> bool {
         self.keeps_next = false;
         if let [.., flag, bounds] = self.words.as_mut_slice()
@@ -202,7 +202,7 @@ impl Reader<'_> {
         let (from, read) = (hide(&from), hide(&read));
         let why = row.text;
         self.notes.push(match (words.is_empty(), why.is_empty()) {
-            (true, _) => format!("`{from}` changes nothing: {why}"),
+            (true, _) => format!("`{from}` has no effect: {why}"),
             (false, true) => format!("`{from}` is read as `{read}`"),
             (false, false) => format!("`{from}` is read as `{read}`: {why}"),
         });

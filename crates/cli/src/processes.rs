@@ -119,7 +119,7 @@ impl Place {
         let run = out.join(run_id);
         if run.exists() {
             let why = format!(
-                "{} is there already: this run id has run; choose another --run-id or --out, or remove the folder",
+                "{} already exists: this run id was used before; choose another --run-id or --out, or remove the folder",
                 run.display()
             );
             return Err(UsageError(why).into());
@@ -363,7 +363,7 @@ struct Process {
     child: ChildProcess,
     /// Closed when this process ends, however it does: the other one then ends its load.
     _alive: Option<ChildStdin>,
-    /// Whether it was told that it ended.
+    /// Whether its end was reported.
     told: bool,
     /// Output of the process.
     said: Option<JoinHandle<String>>,

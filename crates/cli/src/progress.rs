@@ -143,7 +143,7 @@ pub(crate) struct ShardsView {
 }
 
 impl ShardsView {
-    /// Starts to show a run of so many shards.
+    /// Starts to show a run with this number of shards.
     pub(crate) fn begin(status: &StatusOutput, shards: u64) -> Self {
         let (status, next_line) = (status.clone(), Nanos::ZERO);
         Self { status, shards, shown: false, next_line, last: (0.0, 0), rate: 0.0 }
@@ -208,7 +208,7 @@ impl Drop for ShardsView {
 
 /// Time between two looks, at least.
 const LOOK: Nanos = Nanos::from_secs(2);
-/// A look takes at most one part in so many of the time: it must not take CPU from the load.
+/// Inverse of the maximum share of time spent on looks, which must not take CPU from the load.
 const SHARE: u64 = 200;
 
 /// Judges what there is, by the rules of the report.

@@ -409,12 +409,12 @@ pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
     })
 }
 
-/// Shows the progress of a run, and tells of targets that were taken out of a comparison.
+/// Shows the progress of a run, and reports targets that were dropped from a comparison.
 struct RunView {
     progress: ProgressView,
     status: StatusOutput,
     targets: Vec<String>,
-    /// Targets taken out that were told of.
+    /// Number of dropped targets that were reported.
     told: usize,
     /// Saturation of a sweep that ends early.
     saturation: Option<Saturation>,
@@ -435,7 +435,7 @@ impl RunView {
         out.sort();
         for (at, name) in out.iter().skip(self.told) {
             let seconds = at.as_secs_f64();
-            self.status.warn(&format!("{name} was taken out after {seconds:.0} s: {FAILING}"));
+            self.status.warn(&format!("{name} was dropped after {seconds:.0} s: {FAILING}"));
         }
         self.told = out.len();
     }

@@ -146,7 +146,7 @@ fn quantiles_problem<T: Quantity>(points: &[(f64, T)]) -> Option<String> {
         return Some("the first number of a quantile is a share from 0 to 1".to_owned());
     }
     let rise = points.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 <= w[1].1);
-    (!rise).then(|| "quantiles must rise: shares strictly, values at least not fall".to_owned())
+    (!rise).then(|| "quantiles must rise: higher shares, and values at least as large".to_owned())
 }
 
 fn lerp(from: f64, to: f64, share: f64) -> f64 {

@@ -232,7 +232,7 @@ fn accept(
     if era == Era::Stateless {
         responder.exchange.rpc(|rpc| rpc.version = Some(LATEST_STATELESS.to_owned()));
         if *message == Message::Response {
-            return Err(refusal(400, "Clients do not send answers in this version"));
+            return Err(refusal(400, "Clients must not send responses in this version"));
         }
     } else {
         let (session, _) = session_of(responder, headers)?;

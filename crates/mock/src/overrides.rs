@@ -70,7 +70,7 @@ impl RequestOverrides {
             "status" if text == "200" => self.fault = FaultOverride::NoFault,
             "fault" if text == "none" => self.fault = FaultOverride::NoFault,
             "status" | "fault" => self.fault = FaultOverride::Inject(parse(text)?),
-            _ => return Err("the mock knows no such header".to_owned()),
+            _ => return Err("unknown header of the mock".to_owned()),
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ fn write_page(out: &mut String, stats: &Stats) -> fmt::Result {
         writeln!(out, "{name}{{status=\"{status}\"}} {count}")?;
     }
     let name = "mock_requests_ended_total";
-    write_head(out, name, "counter", "Requests by how they ended.")?;
+    write_head(out, name, "counter", "Requests by outcome.")?;
     for (end, count) in [
         ("completed", stats.completed),
         ("aborted", stats.aborted),

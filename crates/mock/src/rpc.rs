@@ -104,10 +104,10 @@ pub(crate) fn parse(body: &[u8], status: u16) -> Result<Message, Refusal> {
         return Ok(Message::Response);
     }
     let Some(Value::String(method)) = members.remove("method") else {
-        return Err(invalid(status, known, "`method` must be a text"));
+        return Err(invalid(status, known, "`method` must be a string"));
     };
     if id.is_some() && known.is_null() {
-        return Err(invalid(status, known, "`id` must be a text or a whole number"));
+        return Err(invalid(status, known, "`id` must be a string or a whole number"));
     }
     let params = match members.remove("params") {
         None | Some(Value::Null) => Object::new(),

@@ -42,7 +42,7 @@ pub enum RunnerError {
     },
     /// A run with this id has run here already: choose another run id or place.
     #[error(
-        "{} is there already: this run id has run, or its shards were of another number, launch or build; choose another --run-id or --out, or remove the folder",
+        "{} already exists: this run id was used before, or its shards had another number, launch or build; choose another --run-id or --out, or remove the folder",
         .0.display()
     )]
     ShardExists(PathBuf),

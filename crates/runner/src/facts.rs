@@ -34,7 +34,7 @@ pub struct After<'a> {
     pub taken_out: &'a [Option<Nanos>],
     /// The CPU time of watched processes over time; a process has the name of its target.
     pub tracks: &'a [ProcessTrack],
-    /// Whether seconds were left out by sampling: one in so many was kept.
+    /// Whether seconds were left out by sampling, with the divisor.
     pub one_in: u32,
 }
 

@@ -349,7 +349,7 @@ pub fn unix_nanos() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Writing takes at most one part in so many of the time.
+/// Inverse of the maximum share of time spent on writing.
 const SHARE: u64 = 20;
 /// All shards together replace their files 100 times a second: they may share a disk.
 const PAUSE: u64 = 10;
@@ -359,7 +359,7 @@ const LINE: usize = 400;
 /// The file of counts of a shard.
 ///
 /// `counts.bin` is rewritten while a shard runs, so a killed shard loses only the last second;
-/// `progress.json` is one line for whoever watches the shard.
+/// `progress.json` is one line for a watching parent process.
 pub(crate) struct CountsFile {
     folder: PathBuf,
     version: String,

@@ -288,7 +288,8 @@ impl Runner {
         })
     }
 
-    /// Has the engine wait for the common start, if there is one; gives where the outcome will be.
+    /// Makes the engine wait for the common start, if there is one; returns the place of the
+    /// outcome.
     fn wait_for_start(&mut self) -> Waited {
         let Some(wait) = self.start.take() else { return Waited::default() };
         let waited = Waited::clone(&wait.waited);

@@ -209,7 +209,7 @@ struct Letter {
     from: Range<usize>,
 }
 
-/// The text after so many rounds of undoing escapes.
+/// The text after this number of rounds of undoing escapes.
 #[derive(Debug)]
 struct Layer(Vec<Letter>);
 
@@ -359,7 +359,7 @@ pub(crate) fn for_addresses(targets: &[TargetInfo]) -> Vec<String> {
                 .collect();
             let (name, count, list) = (&target.name, of_each.len(), of_each.join(", "));
             let silent = target.addresses.values().filter(|connections| **connections == 0).count();
-            let gone = if silent > 0 { "; those with none did not answer" } else { "" };
+            let gone = if silent > 0 { "; those with 0 were not reachable" } else { "" };
             format!("{name} has {count} addresses, connections: {list}{gone}")
         })
         .collect()

@@ -19,7 +19,7 @@ const LEAD: Nanos = Nanos::from_millis(20);
 /// All shards but the first together look for its sign so often: the folder may be on a shared
 /// disk.
 const LOOK: Nanos = Nanos::from_millis(10);
-/// Shard 0 looks at so many of the others, and then sleeps so long.
+/// Number of shards that shard 0 checks before it sleeps, and the length of this sleep.
 const AT_ONCE: usize = 12;
 const BETWEEN: Nanos = Nanos::from_millis(160);
 

@@ -49,7 +49,7 @@ class Finished:
 
     @property
     def error(self) -> str:
-        """The program's own words: its error, else all that it wrote to stderr."""
+        """The error of the program, or all of its output on stderr."""
         start = self.stderr.find("error: ")
         return self.stderr[start + len("error: ") :].strip() if start >= 0 else self.stderr.strip()
 

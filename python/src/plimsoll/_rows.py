@@ -55,7 +55,7 @@ def open_lines(path: Path) -> IO[str]:
 
 
 class Table:
-    """A method of records that gives them as the library wants that is named, or else as the one that is installed."""
+    """A method of records that returns them for the named library, or the installed one."""
 
     def __init__(self, method: Callable[[Any], list[dict[str, Any]]], of: Any = None) -> None:
         self._method, self._of = method, of
@@ -86,7 +86,7 @@ class Table:
 
 
 def installed() -> str:
-    """The library that tables come in when none is named."""
+    """The default library of tables."""
     import importlib.util
 
     for name in ("polars", "pandas"):
@@ -96,7 +96,7 @@ def installed() -> str:
 
 
 def checked(backend: str | None) -> str:
-    """The library to use; an error names those that there are."""
+    """The library to use; an error names the supported ones."""
     chosen = backend or installed()
     if chosen not in ("polars", "pandas", "records"):
         raise ValueError(f"backend: {chosen!r} is not known; use 'polars', 'pandas' or 'records'")

@@ -245,7 +245,7 @@ def collect(launch: str, *, out: str | Path = "runs", **keywords: Any) -> RayRun
 
 
 class _Place:
-    """Destination of the result. Write access is checked before the load, because afterwards is too late."""
+    """Destination of the result. Write access is checked before the load."""
 
     def __init__(self, out: str | Path, order: _Order) -> None:
         self.named, self.order = str(out), order
@@ -290,7 +290,7 @@ def _bucket(uri: str) -> tuple[Any, str]:
 
 
 def _claim(folder: Path, needed: int) -> None:
-    """Creates the folder of the shards on a disk with so many free bytes."""
+    """Creates the folder of the shards on a disk with this many free bytes."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError as error:
@@ -514,7 +514,7 @@ class _Process(_Folders):
         }
 
     def start(self, unix_ns: int, offset_ns: int, uncertainty_ns: int) -> None:
-        """Says when to begin, by the clock of this node."""
+        """Sets the start, by the clock of this node."""
         sign = {
             "schema": "plimsoll.start/1",
             "launch": self.order.launch,
@@ -688,7 +688,7 @@ class _Cluster:
     # After the start: reports lost shards, while the others continue.
 
     def follow(self, told: Callable[[str], None] | None, limit_s: float = float("inf")) -> None:
-        """Watches the shards until all have ended or are lost, or for so long."""
+        """Watches the shards until all have ended or are lost, or the time is over."""
         end = time.monotonic() + limit_s
         heard = [time.monotonic()] * self.order.count
         asked: dict[int, Any] = {}
@@ -708,7 +708,7 @@ class _Cluster:
             time.sleep(POLL_S)
 
     def _heard(self, index: int, call: Any) -> bool:
-        """Takes the answer of a shard, and says whether it has news: a program that is stopped has none."""
+        """Reads the state of a shard, and returns whether it changed: a stopped program has no news."""
         before = self.progress[index]
         try:
             state = self.ray.get(call)

@@ -36,7 +36,7 @@ pub(crate) struct Flags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Comparison")]
 struct Rules {
-    /// How much worse a figure may get, like `ttft.p99=10%`, `throughput{stage:2}=2%` or
+    /// Maximum regression of a figure, like `ttft.p99=10%`, `throughput{stage:2}=2%` or
     /// `error_rate=0.1pp` (repeatable) [default: `gate` of the new runs' profile, else the usual
     /// ones]
     #[arg(long = "gate", value_name = "FIGURE=MARGIN", value_parser = parse_gate)]
@@ -46,15 +46,15 @@ struct Rules {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     allow_different: Vec<String>,
     /// Use the simple rule for one old and one new run: fail if throughput or a time of a stage is
-    /// worse by more than N percent. It knows nothing of chance
+    /// worse by more than N percent. It ignores random variation
     #[arg(long, value_name = "N", value_parser = parse_percent)]
     regress_pct: Option<f64>,
-    /// The exit code of an inconclusive comparison
+    /// Exit code of an inconclusive comparison
     #[arg(long, value_enum, default_value_t = Inconclusive::Fail)]
     inconclusive: Inconclusive,
 }
 
-/// What an inconclusive gate means.
+/// Exit code of an inconclusive gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Inconclusive {
     /// Exit code 4

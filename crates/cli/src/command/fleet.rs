@@ -25,7 +25,7 @@ pub(crate) struct Flags {
     /// Requests per second of the whole load [default: as many as keep --streams open]
     #[arg(long, value_name = "N", value_parser = parse_rate)]
     rate: Option<f64>,
-    /// Streams that are open at once [default: none, the requests are plain]
+    /// Streams open at the same time [default: none, the requests are plain]
     #[arg(long, value_name = "N", value_parser = parse_rate)]
     streams: Option<f64>,
     /// Tokens per second of one stream
@@ -95,7 +95,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let rate = flags.rate.unwrap_or(of_streams);
     if streams > 0.0 && (rate / of_streams - 1.0).abs() > CLOSE {
         let why = format!(
-            "--rate {rate} and --streams {streams} contradict each other: at {} of {} tokens/s, so many streams are {of_streams:.1} requests/s; leave one of the two out",
+            "--rate {rate} and --streams {streams} contradict each other: at {} of {} tokens/s, that many streams make {of_streams:.1} requests/s; omit one of them",
             flags.osl, flags.tokens_per_s
         );
         return Err(UsageError(why).into());
@@ -155,7 +155,7 @@ const ROW_BYTES: f64 = 700.0;
 struct Load {
     /// Requests per second.
     rate: f64,
-    /// Streams that are open at once; 0 for plain requests.
+    /// Streams open at the same time; 0 for plain requests.
     streams: f64,
     /// Events of all streams per second.
     events_per_s: f64,
@@ -263,11 +263,13 @@ impl Fleet {
         let notes = [
             (
                 self.processes_per_host > 1.0,
-                format!("files: a process may open {files}: --processes {processes} on each host"),
+                format!(
+                    "open files: {files} per process; use --processes {processes} on each host"
+                ),
             ),
             (
                 self.host.link_assumed,
-                "network: this host does not say its speed; 10 Gbit/s are assumed (--link)".into(),
+                "network: link speed unknown; assuming 10 Gbit/s (--link)".into(),
             ),
             (true, format!("merge: {merge} without rows, one shard at a time in memory")),
             (
@@ -280,9 +282,9 @@ impl Fleet {
             ),
             (
                 debug_build,
-                "! the costs are measured with a debug build, many times a release build's".into(),
+                "! costs measured with a debug build: a release build needs far less".into(),
             ),
-            (true, format!("{first}: the limit moves with {remedy}")),
+            (true, format!("{first}: raise the limit with {remedy}")),
         ];
         let notes = notes.into_iter().filter(|(is_told, _)| *is_told).map(|(_, note)| note);
         let s = if self.hosts > 1.0 { "s" } else { "" };

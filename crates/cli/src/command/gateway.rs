@@ -31,7 +31,7 @@ pub(crate) struct Flags {
     /// Address to listen on; port 0 takes a free one [default: the configuration's]
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen_address)]
     listen: Option<SocketAddr>,
-    /// Address of the upstream; of several each has its name, unless all are one server
+    /// Address of the upstream; name each one if there are several at different addresses
     /// (repeatable) [default: the configuration's]
     #[arg(long = "upstream", value_name = "[NAME=]HOST:PORT")]
     upstreams: Vec<String>,
@@ -42,8 +42,8 @@ pub(crate) struct Flags {
     /// off (repeatable)
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
-    /// Check all that a start would, print the configuration file or preset without its keys and
-    /// without the other flags, and exit
+    /// Check the configuration, print the file or preset without its keys and without the other
+    /// flags, and exit
     #[arg(long)]
     print: bool,
 }
@@ -149,8 +149,7 @@ fn end_of_value(value: &str) -> usize {
 fn lost_message(lost: u64) -> Option<String> {
     (lost > 0).then(|| {
         format!(
-            "{lost} rows of requests are lost; they found the queue full, or the file or store did \
-             not take them: see `audit.queue`, `audit.queue_bytes` and `audit.when_full`"
+            "{lost} audit rows were lost because the queue was full, or the file or store rejected them: see `audit.queue`, `audit.queue_bytes` and `audit.when_full`"
         )
     })
 }

@@ -87,7 +87,7 @@ pub(crate) struct Request {
     /// User and password of basic authentication
     #[arg(short = 'a', long, value_name = "USER:PASSWORD")]
     basic_auth: Option<String>,
-    /// Statuses of answers that are measured as good ones, like `200,304,404`, `2xx` or `any`
+    /// Status codes counted as success, like `200,304,404`, `2xx` or `any`
     /// [default: 2xx and 304]
     #[arg(long, value_name = "STATUSES")]
     expect: Option<StatusSet>,
@@ -161,11 +161,11 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 fn check_division(flags: &Flags, part: &Part) -> Result<(), UsageError> {
     let divided = part.is_shard() || flags.start.processes.is_some();
     let why = if divided && flags.urls.len() > 1 {
-        "--shard and --processes divide one run, and several URLs are several: give one URL"
+        "--shard and --processes divide a single run: give one URL"
     } else if divided && flags.request.body.as_deref() == Some("@-") {
         "only one process can read the standard input: give the body as a file"
     } else if part.is_shard() && part.order.is_none() && flags.out.is_none() {
-        "a shard leaves its counts in its folder: say where with --out DIR"
+        "a shard writes its counts to a folder: name it with --out DIR"
     } else {
         return Ok(());
     };
@@ -191,8 +191,8 @@ fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
     }
     let build = first.map_or("", |summary| debug_build(&summary.metadata.environment));
     screen.title(&format!("Side by side: {} endpoints, one after the other{build}", runs.len()));
-    let times = if metric == Metric::ServiceTime { "service times" } else { "response times" };
-    screen.rows(times, Rows { table, unit: "endpoints", most: MOST, ..Rows::default() });
+    let times = format!("percentiles: {}", metric.title().to_lowercase());
+    screen.rows(&times, Rows { table, unit: "endpoints", most: MOST, ..Rows::default() });
     for (url, run) in urls.iter().zip(runs) {
         let path = redacted_path(url);
         screen.stands_out(run_findings(&run.summary).into_iter().map(|item| item.named(&path)));

@@ -49,23 +49,23 @@ struct Rules {
     /// Meaning of a column, like `id=request_id` or `total=took:ms`; `total=` for none (repeatable)
     #[arg(long = "map", value_name = "FIELD=COLUMN", value_delimiter = ',', value_parser = parse_mapping)]
     map: Vec<Mapping>,
-    /// Take the columns of a known log, instead of recognising it
+    /// Use the columns of a known log format instead of detecting it
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
     preset: Option<String>,
     /// Component that wrote the log [default: the gateway; the mock's log is an upstream's]
     #[arg(long, value_enum)]
     log_of: Option<Place>,
-    /// How long to wait for rows that the log does not have yet, because the gateway still writes
-    /// it [default: 5s within a minute after the run, else 0s]
+    /// Time to wait for rows that the gateway has not written yet [default: 5s within a minute
+    /// after the run, else 0s]
     #[arg(long, value_name = "TIME", value_parser = parse_wait)]
     wait: Option<Nanos>,
-    /// Match by this recorded header of the answers, instead of the id that was sent
+    /// Match by this recorded response header instead of the id that was sent
     #[arg(long, value_name = "HEADER")]
     id_header: Option<String>,
     /// In a run with several targets, the target that wrote the log
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
-    /// The share of requests that the log may lose, like 0.01%
+    /// Share of requests that may be missing in the log, like 0.01%
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "0%")]
     allow_lost: f64,
 }

@@ -237,7 +237,7 @@ fn subjects(flags: &Flags) -> Result<Vec<Subject>> {
 /// The plan of a target of the command line, with its own key, model and protocol.
 fn plan_of(flags: &Flags, target: &TargetFlag) -> Result<Plan> {
     if target.option("watch").is_some() {
-        let why = "`knee` watches no process: leave `watch=` out";
+        let why = "`knee` does not monitor processes: omit `watch=`";
         return Err(UsageError(format!("--target {}: {why}", target.name)).into());
     }
     let mut overrides = flags.settings.overrides().with("target", "target", target.url.as_str());
@@ -336,14 +336,14 @@ impl Finder<'_> {
 
 fn announcement(search: &Search, planned: Planned, load: Load) -> String {
     let what = match planned.phase {
-        Phase::Place => "looking for the place",
+        Phase::Place => "bracketing the capacity",
         Phase::Prove => "proving",
         Phase::Check => "checking that the target is up",
     };
     let (spent, at) = (search.spent_s(), load.text(planned.load));
     let last = search.probes().last().map_or_else(String::new, |last| {
         let kept = last.kept.map_or(0.0, |kept| kept.value * 1e2);
-        format!("; before: {kept:.2} % kept at {}", load.text(last.load))
+        format!("; previous probe: {kept:.2} % at {}", load.text(last.load))
     });
     format!(
         "{:>4.0} of {:.0} s: {what}: {at} for {:.0} s{last}",

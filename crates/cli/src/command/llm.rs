@@ -69,7 +69,7 @@ struct Load {
 #[command(next_help_heading = "Request")]
 #[expect(clippy::struct_excessive_bools, reason = "flags are independent")]
 struct Request {
-    /// Model to request; of several each gets an equal share of the requests [default: the first
+    /// Model to request; several models get equal shares of the requests [default: the first
     /// that the endpoint lists at /v1/models]
     #[arg(short, long = "model", value_name = "NAME,...", value_delimiter = ',')]
     models: Vec<String>,
@@ -80,10 +80,10 @@ struct Request {
     /// Standard deviation of the input tokens: --isl is their mean
     #[arg(long, value_name = "TOKENS", conflicts_with = "prompts")]
     isl_stddev: Option<u32>,
-    /// Standard deviation of the most output tokens: --osl is their mean
+    /// Standard deviation of the output limit; --osl is its mean
     #[arg(long, value_name = "TOKENS")]
     osl_stddev: Option<u32>,
-    /// Most output tokens of each request, unless its record has a limit
+    /// Maximum output tokens per request, unless its record has a limit
     #[arg(long, alias = "max-tokens", value_name = "TOKENS", default_value_t = 150)]
     #[arg(alias = "max-completion-tokens")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -139,7 +139,7 @@ const DURATION: Nanos = Nanos::from_secs(30);
 const WARM_UP: Nanos = Nanos::from_secs(5);
 /// Longer than any number of requests should take.
 const ENDLESS: Nanos = Nanos::from_secs(3_600);
-/// Answers of one length give the rate of their user to 10 % from so many on.
+/// Minimum number of equally long responses for a user's rate within 10 %.
 const ANSWERS_PER_USER: u32 = 4;
 
 /// The most users of a sweep, as a power of two.

@@ -39,7 +39,7 @@ pub(crate) struct Flags {
     /// Take only shards that were started with this --launch
     #[arg(long, value_name = "ID")]
     launch: Option<String>,
-    /// Judge the result although shards are missing, if at most this part of the load is: `1%`
+    /// Judge the result although shards are missing, up to this share of the load, like `1%`
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse_share)]
     lost_at_most: f64,
     /// Exit 0 or 1 by the thresholds even if the result is invalid

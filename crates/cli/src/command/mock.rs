@@ -30,7 +30,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
     /// Folder of recorded answers: each file, like `azure.sse`, `whole.json` or
-    /// `overloaded.503.json`, is a model of that name, which answers with its bytes
+    /// `overloaded.503.json`, is a model of that name, which returns its bytes
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     answers: Option<PathBuf>,
     /// Time to first token of every model: a duration like `40ms`, or a distribution
@@ -150,10 +150,8 @@ fn served(stats: &Stats) -> String {
         stats.connections
     );
     if stats.log_lost > 0 {
-        let lost = format!(
-            "{} lines of the log are lost, because the disk did not keep up\n",
-            stats.log_lost
-        );
+        let lost =
+            format!("{} log lines were lost because the disk did not keep up\n", stats.log_lost);
         text.push_str(&lost);
     }
     text

@@ -39,10 +39,10 @@ pub(crate) struct Flags {
     run: PathBuf,
     #[command(flatten)]
     screen: ScreenFlags,
-    /// Print this instead; text is the same as --full
+    /// Print this format instead; text is the same as --full
     #[arg(long, value_enum, conflicts_with = "full")]
     format: Option<Format>,
-    /// Print the page with charts, as report.html holds it
+    /// Print the page with charts, like report.html
     #[arg(long, conflicts_with_all = ["format", "full"])]
     html: bool,
 }
@@ -181,7 +181,7 @@ fn of_stored(
         }
         Output::Data(Format::Levels | Format::Csv | Format::Prometheus | Format::Timeline) => {
             let why = format!(
-                "a {kind} has the formats text, json, markdown, junit and github, and --html"
+                "a {kind} supports the formats text, json, markdown, junit and github, and --html"
             );
             return Err(UsageError(why).into());
         }
@@ -274,8 +274,7 @@ fn with_tasks(mut summary: RunSummary, run: &Path, rows: &Path) -> Result<RunSum
     let RebuiltTasks { tally, unreadable, under_way } =
         rebuild_tasks(lines, rows, &summary.metadata);
     let note = format!(
-        "{under_way} tasks were under way when the process ended: they are unfinished, without \
-         their steps; those whose first request had no answer yet are not known"
+        "{under_way} tasks were in progress when the process ended: they count as unfinished, without their steps; tasks without a first response are missing"
     );
     summary.metadata.notes.push(note);
     if unreadable > 0 {

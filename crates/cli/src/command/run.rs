@@ -102,7 +102,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     if Secrets::of(&plan).is_missing_one() {
         let why = format!(
-            "a credential of the profile is `{REDACTED}`: stored profiles have none; give it with --key KEY or --header NAME=VALUE"
+            "a credential of the profile is `{REDACTED}`, because stored profiles contain no credentials; pass it with --key KEY or --header NAME=VALUE"
         );
         return Err(UsageError(why).into());
     }
@@ -150,7 +150,7 @@ fn profile_of(named: &str) -> Result<String> {
         return Ok(stored.display().to_string());
     }
     let why = format!(
-        "{named} is neither a profile nor the folder of a run that ended (it has no {}); give the profile that was run",
+        "{named} is neither a profile nor the folder of a finished run (it has no {}); pass the profile of that run",
         file::PROFILE
     );
     Err(UsageError(why).into())
@@ -290,8 +290,8 @@ fn sentence(plan: &Plan, target: &Target) -> String {
     let (seconds, requests) = (seconds(plan), requests(plan));
     let most_tokens = plan.scenarios.iter().map(|scenario| scenario.max_tokens).max().flatten();
     let tokens = most_tokens.map_or_else(
-        || "answers as long as the model makes them".to_owned(),
-        |most| format!("answers of at most {most} tokens"),
+        || "response lengths chosen by the model".to_owned(),
+        |most| format!("at most {most} tokens per response"),
     );
     format!("to {}: {requests}, {tokens}, {seconds:.0} s of load", target.url)
 }
@@ -308,9 +308,9 @@ fn requests(plan: &Plan) -> String {
         (None, Some(users)) if open > 0.0 => {
             format!("about {conversations:.0} requests, plus the requests of up to {users} users")
         }
-        (None, Some(1)) => "one user, with as many requests as there are answers".to_owned(),
+        (None, Some(1)) => "one user, sending as fast as responses arrive".to_owned(),
         (None, Some(users)) => {
-            format!("up to {users} users at once, each as many requests as it gets answers")
+            format!("up to {users} users, each sending as fast as its responses arrive")
         }
     }
 }
@@ -547,7 +547,10 @@ mod announcement_tests {
         // 10 a second for 5 s, and 5 on average for 20 s: 150 conversations of 3 turns.
         let open = plan("http://192.0.2.1:80", "@10:5s,@0..10:20s");
         let said = sentence(&open, &open.targets[0]);
-        assert!(said.contains("about 450 requests, answers of at most 200 tokens, 25 s"), "{said}");
+        assert!(
+            said.contains("about 450 requests, at most 200 tokens per response, 25 s"),
+            "{said}"
+        );
         let closed = plan("http://192.0.2.1:80", "10..200:60s");
         let said = sentence(&closed, &closed.targets[0]);
         assert!(said.contains("up to 200 users at once"), "{said}");

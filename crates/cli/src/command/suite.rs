@@ -35,7 +35,7 @@ const AFTER: &str = include_str!("suite.txt").trim_ascii_end();
 #[command(after_help = AFTER)]
 pub(crate) enum SuiteCommand {
     /// Measure a mixed day: chats, tool calls, messages to agents and approvals at the same time,
-    /// and what the gateway adds to each
+    /// and the overhead of the gateway for each
     ///
     /// Of 400 arrivals per second (100 at your gateway) 40 % are chats, 30 % calls of a tool over
     /// MCP, 20 % messages to an agent over A2A, and 10 % requests for approval. Then every chat,
@@ -195,7 +195,7 @@ struct SuiteOutputFlags {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = "Output")]
     against: Option<PathBuf>,
-    /// Say something of the environment, for the report: its region, instance, cost (repeatable)
+    /// Add a fact about the environment to the report: its region, instance, cost (repeatable)
     #[arg(long = "note", value_name = "KEY=VALUE", value_parser = parse_note)]
     #[arg(help_heading = "Output")]
     notes: Vec<(String, String)>,
@@ -210,8 +210,8 @@ struct SuiteOutputFlags {
     /// still says so. Measurements with too many errors are never accepted
     #[arg(long, help_heading = "Output")]
     allow_invalid: bool,
-    /// Do not exit with code 3 when the target lacks a part of the suite, like a route or a cache;
-    /// the report still says so
+    /// Accept a target that lacks a part of the suite, like a route or a cache; the report still
+    /// names it
     #[arg(long, help_heading = "Output")]
     allow_missing: bool,
     #[command(flatten)]
@@ -225,8 +225,8 @@ struct SuiteOutputFlags {
 /// The flags of `suite beside`.
 #[derive(Args, Debug)]
 pub(crate) struct BesideFlags {
-    /// Folders of the results, or their suite.json, each behind the name of its environment if it
-    /// shall have another than its folder's
+    /// Folders of the results, or their suite.json, each as NAME=FOLDER if its environment needs
+    /// another name than the folder's
     #[arg(value_name = "[NAME=]FOLDER", required = true, num_args = 2..)]
     #[arg(value_hint = ValueHint::AnyPath)]
     results: Vec<String>,
@@ -463,12 +463,12 @@ impl Flags {
         let targets: Vec<_> = self.targets.iter().cloned().chain(own).collect();
         let about_it = self.about_the_target().filter(|_| targets.is_empty());
         about_it.map_or(Ok(targets), |flag| {
-            let why = format!("{flag} is about your gateway, and none is named: add --target URL");
+            let why = format!("{flag} requires --target URL");
             Err(UsageError(why).into())
         })
     }
 
-    /// The first flag that says something of the user's gateway, if one does.
+    /// The first flag that applies to the user's gateway only, if any.
     fn about_the_target(&self) -> Option<&'static str> {
         [
             ("--direct", self.direct.is_some()),

@@ -75,7 +75,7 @@ pub(crate) struct Flags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Comparison")]
 pub(crate) struct ComparisonFlags {
-    /// How targets share the time. Each target has its own virtual users, at the same time or in
+    /// Scheduling of the targets. Each one has its own virtual users, at the same time or in
     /// `turns` [default: spread]
     #[arg(long, value_enum)]
     schedule: Option<Schedule>,
@@ -85,7 +85,7 @@ pub(crate) struct ComparisonFlags {
     control: Option<Switch>,
 }
 
-/// How targets share the time.
+/// Scheduling of the targets.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Schedule {
     /// One request after another, evenly spaced.

@@ -37,7 +37,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let Found { kind, folder, note } = find(&flags.run)?;
     if kind != Kind::Run {
         let folder = folder.display();
-        return Err(UsageError(format!("{folder} is not the folder of a run")).into());
+        return Err(UsageError(format!("{folder} is not a run folder")).into());
     }
     if let Some(note) = note {
         console::eprint_line(&note);
@@ -77,8 +77,7 @@ fn of_folder(folder: &Path, join: Option<&Join>) -> Result<Why, UsageError> {
     let version = &summary.metadata.run.tool_version;
     if version.starts_with("0.1.") {
         return Err(UsageError(format!(
-            "plimsoll {version} made this run, and recorded no evidence of what limits a load; \
-             run it again"
+            "this run was made by plimsoll {version}, which recorded no evidence of bottlenecks; repeat the run"
         )));
     }
     Ok(why_with(&summary, join))

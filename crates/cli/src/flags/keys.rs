@@ -13,8 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{parse_share, parse_time, with_scheme};
 
-/// The flags of the commands that are the entry at this position of [`COMMANDS`], as they were
-/// given.
+/// The given flags of the commands at this position of [`COMMANDS`].
 #[derive(Clone, Debug)]
 pub(crate) struct KeyFlags<const COMMANDS_AT: usize>(Vec<(&'static Row, String)>);
 

@@ -34,7 +34,7 @@ pub(crate) struct LoadFlags {
     pub(crate) warmup: Option<Nanos>,
 }
 
-/// Parses a duration. Fingers that know oha, hey or curl write the body there.
+/// Parses a duration. Users of oha, hey or curl may pass a body here.
 fn parse_duration(text: &str) -> Result<Nanos, String> {
     let is_number = text.starts_with(|first: char| first.is_ascii_digit());
     let hint = if is_number { "" } else { "; `-d` is a duration here, and a body is --body TEXT" };

@@ -35,8 +35,8 @@ pub(crate) struct StartFlags {
     /// When a shard ends early: the others go on, or stop, too
     #[arg(long, value_name = "ACTION", value_enum, default_value = "go-on")]
     on_loss: OnLoss,
-    /// With --processes: judge the result although processes were lost, if at most this part of the
-    /// load is missing: `1%`
+    /// With --processes: judge the result although processes were lost, up to this share of the
+    /// load, like `1%`
     #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "processes")]
     lost_at_most: Option<f64>,
     /// Name this launch in the shard's files; `merge --launch ID` then ignores other launches
@@ -106,7 +106,7 @@ impl Part {
     }
 }
 
-/// Where engines say which part a process is: index and count.
+/// Variables of launchers with the index and the count of a process.
 const SOURCES: [(&str, &str); 5] = [
     ("PLIMSOLL_SHARD_INDEX", "PLIMSOLL_SHARD_COUNT"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
@@ -137,7 +137,7 @@ fn auto(variables: &BTreeMap<String, String>) -> Result<String, String> {
         let numbers = k.parse().ok().zip(n.parse().ok());
         let Some(part) = numbers.and_then(|(k, n)| Stripe::new(k, n)) else {
             return refuse(format!(
-                "{index} is `{k}` and {count} is `{n}`, but parts are whole numbers from 0 and below their count; correct the variables"
+                "{index} is `{k}` and {count} is `{n}`, but the index must be a whole number from 0 to below the count; correct the variables"
             ));
         };
         let ([other_index, other_count], other) = *found.get_or_insert(([index, count], part));

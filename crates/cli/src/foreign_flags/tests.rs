@@ -135,7 +135,7 @@ fn notes_say_how_a_flag_was_read_without_its_secret() {
     for part in [
         "`--request-rate 5` is read as `--rate 5`",
         "`--arrivals=poisson` is added",
-        "`--streaming` changes nothing",
+        "`--streaming` has no effect",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

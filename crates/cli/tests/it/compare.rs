@@ -225,7 +225,7 @@ fn what_is_no_run_is_refused(runs: &Runs) {
         fs::write(folder(name).join(file), "{\"schema\": \"plim").unwrap();
     }
     for (name, code, part) in [
-        ("absent", 2, "is not the folder of a run"),
+        ("absent", 2, "is not a run folder"),
         ("suite", 2, "--against"),
         ("killed", 3, "did not finish"),
         ("torn", 3, "torn/summary.json"),

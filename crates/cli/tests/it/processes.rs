@@ -253,7 +253,7 @@ fn a_second_launch_with_the_same_run_id_does_not_show_the_result_of_the_first() 
     let sent = fixture.mock.stats().requests;
     for index in ["0", "1"] {
         let again = launch("job-8", index).expect(2).stderr;
-        assert!(again.contains("this run id has run"), "{again}");
+        assert!(again.contains("this run id was used before"), "{again}");
     }
     assert_eq!((sent, fixture.mock.stats().requests), (60, 60));
     let stale = merge("job-8").expect(2);

@@ -32,7 +32,7 @@ const FILE: &str = r#"{"plimsoll_traffic": 1, "source": {"format": "hand"}}
 {"id": "a2", "session": "agent", "continues": "a1", "after": [{"id": "b1", "wait_ms": 500}, {"id": "d1", "wait_ms": 100}], "messages": [{"role": "tool", "tool_call_id": "k1", "content": "2.1 m"}]}
 "#;
 
-/// What arrived, with the time since the first arrival.
+/// The arrived requests, with the time since the first arrival.
 type Log = Arc<Mutex<Vec<(Instant, Value)>>>;
 
 /// A server that notes every body.
@@ -169,7 +169,7 @@ fn users_play_each_session_once_and_a_marker_is_sent_only_if_asked_for() {
     assert!(texts[1].as_str().unwrap().ends_with("--- Say this."), "{texts:?}");
 }
 
-/// Nobody listens: each session ends with its first request, and the run with the last session.
+/// No server listens: each session ends with its first request, and the run with the last session.
 #[test]
 fn what_waits_for_a_failed_request_is_not_sent_and_the_run_ends() {
     let fixture = Fixture::with(FAST);

@@ -75,8 +75,8 @@ fn a_folder_that_is_not_a_readable_run_is_an_error() {
     write("later/summary.json", "{\"schema\": \"plimsoll.summary/99\"}");
     write("planless/plan.json", "{}");
     for (folder, code, part) in [
-        ("absent", 2, "is not the folder of a run"),
-        ("empty", 2, "nor is there such a folder in it"),
+        ("absent", 2, "is not a run folder"),
+        ("empty", 2, "it contains no run folder"),
         ("torn", 3, "torn/summary.json"),
         ("later", 3, "plimsoll.summary/99"),
         ("planless", 3, "planless/plan.json"),
@@ -199,7 +199,11 @@ fn a_run_is_made_again_from_its_folder_and_needs_its_key_again() {
     let plan = run.join("plan.json");
     for named in [folder, plan.to_str().unwrap()] {
         let refused = fixture.plimsoll(&["run", named, "--out", "second"]).expect(2);
-        assert!(refused.stderr.contains("stored profiles have none"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("stored profiles contain no credentials"),
+            "{}",
+            refused.stderr
+        );
     }
     let again = ["run", folder, "--key", "k", "--out", "second", "--quiet", "--allow-invalid"];
     fixture.plimsoll(&again).expect(0);

@@ -127,7 +127,7 @@ fn a_threshold_of_the_command_line_is_one_of_the_profile() {
     let args = [&["own.yaml", "--out", "more"][..], &bounds].concat();
     let output = fixture.run(&args).expect(4);
     let words = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("as no answer was a stream: --set stream=true"), "{words}");
+    assert!(words.contains("no response was streamed (--set stream=true)"), "{words}");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn shards_together_make_up_the_whole_schedule_and_are_merged_into_one_run() {
     assert_eq!(summary(&folders[0]).metadata.run.shard, "0/2");
     let again = ["minimal", "--stages", "@60:1s", "--shard", "0/2", "--run-id", "both"];
     let refused = fixture.run(&again).expect(2).stderr;
-    assert!(refused.contains("this run id has run"), "{refused}");
+    assert!(refused.contains("this run id was used before"), "{refused}");
 
     let merge = ["merge", "runs/both", "--expect", "2", "--out", "whole"];
     // They ran one after the other, so together they are not the planned load.

@@ -101,7 +101,7 @@ fn a_form_that_is_redirected_becomes_a_get_and_endless_redirects_end() {
     let endless = server.url("/302/to/");
     let output = http(&fixture, &endless, &["--redirects", "2"]).expect(1);
     assert!(output.stderr.contains("after 2 redirects that were followed"), "{}", output.stderr);
-    assert!(output.stderr.contains("is it a circle?"), "{}", output.stderr);
+    assert!(output.stderr.contains("is it a redirect loop?"), "{}", output.stderr);
     assert!(!output.stderr.contains("--redirects"), "it was given: {}", output.stderr);
     assert_eq!(server.take_log().len(), 3, "the probe and its two redirects");
 }

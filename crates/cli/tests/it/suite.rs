@@ -139,7 +139,7 @@ fn a_mixed_day_has_every_kind_and_its_counts_are_those_of_the_mock() {
     for part in [
         "A mixed day, memory: 400/s in all",
         "Overhead by kind: each target against the upstream",
-        "approvals have no direct way",
+        "Approvals have no direct route",
     ] {
         assert!(text.contains(part), "{part} is not in:\n{}", output.stdout);
     }
@@ -374,7 +374,7 @@ fn wrong_usage_and_a_dead_target_are_errors_before_any_load() {
         (&["--size-for", "0"], 2, "--size-for"),
         (&["--key", "x"], 2, "--target"),
         (&["--direct", "http://127.0.0.1:1"], 2, "--target"),
-        (&["--http2"], 2, "--http2 is about your gateway, and none is named: add --target URL"),
+        (&["--http2"], 2, "--http2 requires --target URL"),
         (&["--just-started"], 2, "`suite quick` does not support --just-started"),
         (&["--warmup", "soon"], 2, "--warmup"),
         (&["--target", "http://127.0.0.1:1,protocol=http"], 2, "leave `protocol=` out"),

@@ -160,12 +160,12 @@ fn what_is_no_run_is_one_message_and_leaves_no_file() {
         assert!(output.stderr.contains(part) && output.stdout.is_empty(), "{}", output.stderr);
         assert!(!run.join("why.json").exists());
     };
-    refused("nowhere", "is not the folder of a run");
+    refused("nowhere", "is not a run folder");
     let empty = fixture.folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
-    refused("empty", "is not the folder of a run");
+    refused("empty", "is not a run folder");
     fs::write(empty.join("suite.json"), "{}").unwrap();
-    refused("empty", "is not the folder of a run");
+    refused("empty", "is not a run folder");
 
     // Builds without digests wrote no shard.json for a run of one shard.
     fs::remove_file(run.join("shard.json")).unwrap();
@@ -174,7 +174,7 @@ fn what_is_no_run_is_one_message_and_leaves_no_file() {
     let mut old: Value = serde_json::from_str(&whole).unwrap();
     old["run"]["tool_version"] = "0.1.0".into();
     fs::write(&summary, old.to_string()).unwrap();
-    refused(path, "recorded no evidence of what limits a load; run it again");
+    refused(path, "which recorded no evidence of bottlenecks; repeat the run");
     for broken in [&whole[..whole.len() / 2], "{}", "[1]", ""] {
         fs::write(&summary, broken).unwrap();
         refused(path, "cannot be read");

@@ -27,7 +27,7 @@ pub enum AuditError {
          http://[USER:PASSWORD@]HOST[:PORT]/[DATABASE.]TABLE"
     )]
     ClickHouse(&'static str),
-    /// A number of the settings makes no sense; the text says which and what it should be.
+    /// An invalid number in the settings, with its name and the valid range.
     #[error("the settings of the audit are wrong: {0}")]
     Settings(&'static str),
     /// The system refused a thread or an event queue: raise the limits on processes and open files.

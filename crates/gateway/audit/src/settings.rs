@@ -132,16 +132,14 @@ impl ClickHouse {
         let wrong = AuditError::ClickHouse;
         let uri: Uri = url.parse().map_err(|_| wrong("it is not a URL"))?;
         if uri.scheme_str() != Some("http") {
-            return Err(wrong(
-                "only http is spoken; put a proxy that speaks TLS before the server",
-            ));
+            return Err(wrong("only http is supported; put a TLS proxy in front of the server"));
         }
         let table = uri.path().trim_matches('/').to_owned();
         if table.is_empty()
             || !table.chars().all(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.')
         {
             return Err(wrong(
-                "it ends with no table, or one with other characters than A-Z a-z 0-9 _ .",
+                "it must end with the name of a table, of the characters A-Z a-z 0-9 _ and .",
             ));
         }
         let authority = uri.authority().map_or("", |a| a.as_str());

@@ -42,7 +42,7 @@ pub(crate) trait Sink: Send {
     /// Writes a batch, continuing where the last attempt ended.
     fn put(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure>;
 
-    /// Syncs the written rows, if it is time to or at the end.
+    /// Syncs the written rows when an interval is over, and at the end.
     fn sync(&mut self, last: bool) -> Result<(), Failure>;
 }
 
@@ -75,8 +75,7 @@ impl ClickHouseSink {
     fn failure(&self, error: &dyn std::fmt::Display) -> Failure {
         let ClickHouse { host, port, table, .. } = &self.store;
         Failure::Again(format!(
-            "cannot insert into {table} at {host}:{port}: {error}; see that ClickHouse runs there and \
-             lets this user insert"
+            "cannot insert into {table} at {host}:{port}: {error}; check that ClickHouse runs there and that this user may insert"
         ))
     }
 

@@ -144,7 +144,7 @@ const SETTINGS: [&str; 5] =
 /// A longer name is none of these.
 const LONGEST: usize = 32;
 
-/// What members say of the length of the answer.
+/// Members that limit the length of the response.
 ///
 /// Servers that are compatible with a dialect have names of their own, and some accept names in any
 /// case (Go's `encoding/json`) or as one word (JSON of protocol buffers). A budget that knew only

@@ -35,7 +35,7 @@ pub(crate) struct EventText {
     pub(crate) owner: u64,
     /// Whether the whole text is JSON: the arguments of a tool.
     pub(crate) json: bool,
-    /// Parts of the event that repeat it, with their replacement if it is redacted.
+    /// Other parts of the event with the same text, with their replacement if it is redacted.
     pub(crate) copies: Vec<(Range<usize>, &'static str)>,
 }
 

@@ -312,7 +312,7 @@ impl AnswerReader {
             Body::Json(bytes) => read_reply(&bytes, id)?,
             Body::Events(_) => self.found,
             Body::Ignored if self.status == 202 => {
-                return Err("it took the request and did not answer it");
+                return Err("it accepted the request but did not answer");
             }
             Body::Ignored => return Err("its answer is neither JSON nor a stream of events"),
         };
@@ -421,7 +421,7 @@ mod tests {
                 vec![good],
                 Err("its answer is neither JSON nor a stream of events"),
             ),
-            (202, "", vec![], Err("it took the request and did not answer it")),
+            (202, "", vec![], Err("it accepted the request but did not answer")),
             (404, JSON, vec![refusal], refused.clone()),
             (500, JSON, vec![refusal], refused),
             (500, JSON, vec!["{}"], Ok(ReplyBody::Status)),

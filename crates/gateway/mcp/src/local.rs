@@ -49,7 +49,7 @@ impl LocalTool {
         let known = self.tool().map(|tool| &tool.input_schema["properties"]);
         let is_known = |name: &&String| known.is_some_and(|known| known.get(name).is_some());
         if let Some(other) = arguments.keys().find(|name| !is_known(name)) {
-            let problem = format!("Invalid arguments: `{other}` is not one of this tool");
+            let problem = format!("Invalid arguments: this tool has no argument `{other}`");
             return ToolResult::error(&problem);
         }
         let result = match self {
@@ -112,7 +112,7 @@ fn json_get(arguments: &Map<String, Value>) -> Outcome<ToolResult> {
         document => document,
     };
     Ok(match document.pointer(pointer) {
-        None => ToolResult::error("There is nothing at this place of the document"),
+        None => ToolResult::error("The document has no value at this pointer"),
         Some(value) => {
             let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             ToolResult::text(&shown, Some(&json!({"value": value})))

@@ -126,7 +126,7 @@ pub fn read<'a>(headers: &Headers<'_>, body: &'a [u8]) -> Result<(Era, Message<'
     match &message {
         Message::Request(request) => check(era, headers, request).map_err(refuse)?,
         Message::Response if era == Era::Stateless => {
-            return Err(Refusal::new(400, "clients do not send answers in this version"));
+            return Err(Refusal::new(400, "clients must not send responses in this version"));
         }
         _ => {}
     }
@@ -145,7 +145,7 @@ struct WithMeta<'a> {
 /// required members, then the headers. A version only in the body counts as a missing header.
 fn check(era: Era, headers: &Headers<'_>, request: &Request<'_>) -> Result<(), RpcError> {
     let params: WithMeta<'_> = read_object(request.params)
-        .map_err(|_| RpcError::invalid_params("`_meta` must be an object, and be there once"))?;
+        .map_err(|_| RpcError::invalid_params("`_meta` must be an object, given once"))?;
     let meta = params.meta.unwrap_or_default();
     let said = meta.get(VERSION_KEY);
     if era != Era::Stateless {
@@ -189,7 +189,7 @@ pub fn read_call(params: &str) -> Result<(String, &str), RpcError> {
         arguments: Option<&'a RawValue>,
     }
     let params: Params<'_> =
-        read_object(params).map_err(|_| RpcError::invalid_params("`name` must be a text"))?;
+        read_object(params).map_err(|_| RpcError::invalid_params("`name` must be a string"))?;
     match params.arguments.map(RawValue::get) {
         None | Some("null") => Ok((params.name, "{}")),
         Some(arguments) if is_object(arguments) => Ok((params.name, arguments)),
@@ -210,7 +210,7 @@ pub fn negotiate(params: &str) -> Result<&'static str, RpcError> {
     }
     let requested = params.get("protocolVersion").and_then(Value::as_str);
     let requested =
-        requested.ok_or_else(|| RpcError::invalid_params("`protocolVersion` must be a text"))?;
+        requested.ok_or_else(|| RpcError::invalid_params("`protocolVersion` must be a string"))?;
     Ok(with_sessions(requested).unwrap_or(LATEST_WITH_SESSIONS))
 }
 

@@ -99,7 +99,7 @@ impl<L: Clone> Registry<L> {
     #[must_use]
     pub fn with_server(&self, name: &str, link: L) -> Self {
         let mut next = self.without_server(name);
-        let state = ServerState::Down("it was not asked yet".to_owned());
+        let state = ServerState::Down("it was not queried yet".to_owned());
         let server = ToolServer { name: Arc::from(name), link, state };
         next.servers.insert(Arc::from(name), Arc::new(server));
         next

@@ -144,7 +144,7 @@ pub fn read_message(body: &[u8]) -> Result<Message<'_>, Malformed<'_>> {
         };
     };
     let Ok(method) = serde_json::from_str::<String>(method.get()) else {
-        return Err(invalid("`method` must be a text"));
+        return Err(invalid("`method` must be a string"));
     };
     if envelope.id.is_some() && id.is_none() {
         let problem = "`id` must be a whole number or a text of at most 256 bytes";

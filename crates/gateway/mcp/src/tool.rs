@@ -64,9 +64,9 @@ impl Tool {
 
 const UNREADABLE: &str = "its list of tools cannot be read";
 const NAMELESS: &str =
-    "a tool of it has no name of 1 to 128 letters, digits, `_`, `-`, `.` and `/`";
+    "the name of one of its tools is not 1 to 128 letters, digits, `_`, `-`, `.` and `/`";
 const TOO_MANY: &str = "it has more than 1,000 tools, or more than 4 MiB of them";
-const ENDLESS: &str = "its list of tools comes back to a page that was there before";
+const ENDLESS: &str = "its list of tools repeats a page";
 
 #[derive(Deserialize)]
 struct Page {
@@ -176,7 +176,7 @@ impl ToolResult {
         let raw: RawResult<'_> =
             read_object(result).map_err(|_| "its result is not a valid tool result")?;
         if raw.kind.is_some_and(|kind| kind != "complete") {
-            return Err("it asks for input, which the gateway does not pass on");
+            return Err("it asks for user input, which the gateway does not support");
         }
         let content = raw.content.unwrap_or_default();
         if !content.iter().all(|part| is_object(part.get())) {
@@ -220,7 +220,7 @@ mod tests {
             (r#"{"content":[],"content":[]}"#, "not a valid tool result"),
             (r#"{"content":["text"]}"#, "list of objects"),
             (r#"{"content":[],"isError":"yes"}"#, "not a valid tool result"),
-            (r#"{"content":[],"resultType":"input_required"}"#, "asks for input"),
+            (r#"{"content":[],"resultType":"input_required"}"#, "asks for user input"),
             (deep.as_str(), "nested"),
         ] {
             let found = ToolResult::read(result).unwrap_err();

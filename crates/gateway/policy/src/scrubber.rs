@@ -63,7 +63,7 @@ impl Scrubber {
         self.held.len()
     }
 
-    /// Ends the stream and returns what was held back.
+    /// Ends the stream and returns the text held back.
     pub fn finish(&mut self) -> Vec<u8> {
         let mut found = Vec::new();
         self.scan(self.held.len(), &mut found);
@@ -182,7 +182,7 @@ impl Plain {
     }
 }
 
-/// The start of a text after a backslash.
+/// Kind of an escape by the characters after its backslash.
 enum Escape {
     /// An incomplete escape.
     Open,

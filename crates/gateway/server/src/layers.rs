@@ -107,7 +107,7 @@ pub(crate) trait Layer: Sized {
         Vec::new()
     }
 
-    /// Checks a request before any stateful layer, and adds what it knows about the caller.
+    /// Checks a request before any stateful layer, and adds facts about the caller.
     ///
     /// # Errors
     /// The answer to a request that must not pass.

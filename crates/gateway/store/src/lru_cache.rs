@@ -15,7 +15,7 @@ pub struct CacheCounts {
     pub hits: u64,
     /// Not found, or expired.
     pub misses: u64,
-    /// Removed to make room.
+    /// Evicted.
     pub evictions: u64,
     /// Not stored, because larger than a sixteenth of the cache.
     pub oversize: u64,

@@ -12,7 +12,7 @@ use plimsoll_run_files::RunFileError;
 pub enum CompareError {
     /// The path is not a run folder. Remedy: give the folder that `plimsoll run` printed.
     #[error(
-        "{} is not the folder of a run: it has no summary.json; pass the path that `plimsoll run` printed after `files:`, or all runs in this folder as {}/*",
+        "{} is not a run folder: it has no summary.json; pass the path that `plimsoll run` printed after `files:`, or all runs in this folder as {}/*",
         .0.display(), .0.display()
     )]
     NotARun(PathBuf),

@@ -114,7 +114,8 @@ impl Repeated {
         })
     }
 
-    /// Raises the error of a change of shares to at least the binomial error of so many requests.
+    /// Raises the error of a change of shares to at least the binomial error of this number of
+    /// requests.
     /// One request of each kind is added, because zero observed errors do not prove a zero error
     /// rate.
     fn at_least_by_chance(&self, change: Change, base: u64, new: u64) -> Change {

@@ -24,9 +24,9 @@ impl Comparison {
         names.dedup();
         let hash = self.new.first().map_or("", |run| &run.plan_hash);
         let plan = match hash.get(..4) {
-            _ if names.contains(&"plan") => "another plan".to_owned(),
+            _ if names.contains(&"plan") => "different plans".to_owned(),
             Some(hash) => format!("same plan ({hash})"),
-            None => "plan not known".to_owned(),
+            None => "unknown plan".to_owned(),
         };
         names.retain(|name| *name != "plan");
         parts.push(if names.is_empty() {

@@ -80,9 +80,7 @@ pub(crate) fn matches(
         )
     });
     let remedy = if joiner.map.entry(Field::Text).is_some() {
-        "A gateway that forwards no id hides it from the upstream. Then the prompt must carry \
-         it (`cache_mode: bust` in the profile), and the log its beginning (`log_text: true` of \
-         the mock)"
+        "If the gateway does not forward the id, put it into the prompts (`cache_mode: bust` in the profile) and log the beginning of each prompt (`log_text: true` of the mock)"
     } else {
         "If the gateway makes its own ids, record the header of its answers that has them \
          (`response_headers.record` in the profile) and name it with --id-header"
@@ -116,8 +114,7 @@ fn lengths(joiner: &Joiner<'_, '_>) -> Result<Option<String>, JoinError> {
     let wrong = times::true_unit(joiner.run, unit).filter(|_| field == Field::Total);
     if let Some(seems) = wrong {
         return Err(JoinError::Usage(format!(
-            "column {} is in other units: read as {} it is a power of 1,000 away from what the \
-             client waited. It seems to be in {}: --map {}={}:{}",
+            "column {} has another unit: read as {}, it differs from the client's times by a power of 1,000. It seems to be in {}: --map {}={}:{}",
             quoted(&entry.column),
             unit.name(),
             seems.name(),
@@ -137,8 +134,7 @@ fn upstream(joiner: &Joiner<'_, '_>) -> Option<String> {
     let (longer, both) = times::longer_upstream(joiner.run, steps);
     if longer as f64 > both as f64 * times::IMPOSSIBLE {
         return Some(format!(
-            "the upstream took longer than the log's own total in {longer} of {both} requests: it \
-             is in another unit, or no part of it (--map upstream= leaves it out)"
+            "the upstream took longer than the log's own total in {longer} of {both} requests: its column has another unit, or is not part of the total (--map upstream= leaves it out)"
         ));
     }
     let (heads, streams) = times::upstream_heads(joiner.run, steps);

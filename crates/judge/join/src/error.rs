@@ -4,8 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// A wrong map, a log of another run, or a database that does not answer. The text says what to
-    /// change.
+    /// A wrong map, a log of another run, or a database that does not answer, with the fix.
     #[error("{0}")]
     Usage(String),
     /// The log has no rows, perhaps because it is not yet written.

@@ -137,8 +137,7 @@ fn uncovered(run: &Run, books: &MatchCounts) -> Option<String> {
         count >= AT_THE_ENDS && count as f64 > (books.matched + books.lost) as f64 * UNCOVERED;
     many.then(|| {
         format!(
-            "{count} of {} missing requests were sent before the first or after the last that the \
-             log has: it covers only a part of the run",
+            "{count} of {} missing requests were sent before the first or after the last row of the log: it covers only part of the run",
             books.lost
         )
     })
@@ -149,8 +148,7 @@ fn notes(joiner: &Joiner<'_, '_>) -> Vec<String> {
     let mut notes = Vec::new();
     if run.sampled {
         notes.push(
-            "the run's rows are a sample: only these are looked for in the log, and foreign rows \
-             may be of the others"
+            "the run's rows are a sample: only these are matched, and foreign rows may belong to the other requests"
                 .to_owned(),
         );
     }
@@ -159,15 +157,13 @@ fn notes(joiner: &Joiner<'_, '_>) -> Vec<String> {
     }
     if run.without_header > 0 {
         notes.push(format!(
-            "{} requests have no answer with the id header: they are looked for by the id that was \
-             sent",
+            "{} responses lack the id header: their requests are matched by the id that was sent",
             run.without_header
         ));
     }
     if run.shared_header > 0 {
         notes.push(format!(
-            "{} answers have the id of an earlier one, as of a cache: they are looked for by the id \
-             that was sent",
+            "{} responses repeat the id of an earlier one, as a cache does: their requests are matched by the id that was sent",
             run.shared_header
         ));
     }

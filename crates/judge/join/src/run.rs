@@ -201,8 +201,7 @@ impl Run {
         let with = self.requests.len() as u64 - self.without_header;
         if self.shared_header as f64 > with as f64 * SHARED {
             return Err(JoinError::Usage(format!(
-                "the header `{header}` is no id of requests: {} of {with} answers have the value \
-                 of an earlier one",
+                "the header `{header}` is not a request id: {} of {with} responses repeat an earlier value",
                 self.shared_header
             )));
         }
@@ -215,7 +214,7 @@ impl Run {
             self.recorded.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
         };
         Err(JoinError::Usage(format!(
-            "no answer of the run has the header `{header}` (recorded: {recorded}): name it in the \
+            "no response of the run has the header `{header}` (recorded: {recorded}): name it in the \
              profile, `response_headers: {{record: [{header}]}}`, and run again"
         )))
     }
@@ -367,13 +366,12 @@ pub(crate) fn run_id(folder: &Path) -> Option<String> {
 fn rows_of(folder: &Path) -> Result<PathBuf, JoinError> {
     let names = ["results.jsonl", "results.jsonl.zst", "results.jsonl.gz"];
     names.map(|name| folder.join(name)).into_iter().find(|path| path.is_file()).ok_or_else(|| {
-        let is_run = folder.join("plan.json").is_file();
-        let (folder, cause) = (folder.display(), if is_run {
+        let cause = if folder.join("plan.json").is_file() {
             "has no rows: repeat the run without --no-jsonl"
         } else {
-            "is not the folder of a run: give the one that `plimsoll run` printed after `files:`"
-        });
-        JoinError::Usage(format!("{folder} {cause}"))
+            "is not a run folder: pass the path that `plimsoll run` printed after `files:`"
+        };
+        JoinError::Usage(format!("{} {cause}", folder.display()))
     })
 }
 

@@ -31,8 +31,8 @@ pub fn text(join: &Join) -> String {
 fn headline(join: &Join) -> String {
     let MatchCounts { in_run, matched, lost, foreign, twice, disagreeing, .. } = join.books;
     let verdict = match &join.verdict {
-        Verdict::Agree => "the books agree".to_owned(),
-        Verdict::Disagree => "the books DISAGREE".to_owned(),
+        Verdict::Agree => "run and log agree".to_owned(),
+        Verdict::Disagree => "run and log DISAGREE".to_owned(),
         Verdict::Unjudged(_) => "cannot be judged".to_owned(),
     };
     let mut out = format!(

@@ -96,7 +96,7 @@ pub struct Search {
     proofs: BTreeMap<usize, Proof>,
     probes: Vec<Probe>,
     next: Option<(usize, Planned)>,
-    /// A probe with so many failures that the lowest load must be checked before it counts.
+    /// A probe whose failures require a check of the lowest load before it counts.
     suspect: Option<(usize, Phase, Vec<Counts>, Stop)>,
     stopped: Option<Stop>,
     /// The probe that exceeded the budget.
@@ -244,7 +244,7 @@ impl Search {
         // Rest and drain, in addition to the warm-up.
         let overhead_s = planned.warmup_s + 2.0 + (2.0 * self.answer_s).clamp(1.0, 10.0);
         let is_affordable = self.spent_s() + planned.seconds + overhead_s <= self.budget_s();
-        // A check is short, and what it shows is worth more than the budget.
+        // A check is short and worth exceeding the budget.
         if is_affordable || phase == Phase::Check {
             self.next = Some((level, planned));
         } else {
@@ -419,8 +419,8 @@ const fn same(load: f64, other: f64) -> bool {
 /// Factor from which a load counts as doubled, because loads are steps of a grid.
 const DOUBLED: f64 = 1.9;
 
-/// A search over ascending loads: doubles until one fails, then bisects between the last that held
-/// and the first that failed.
+/// A search over ascending loads: doubles until one fails, then bisects between the last success
+/// and the first failure.
 #[derive(Clone, Debug)]
 pub struct Climb {
     loads: Vec<f64>,

@@ -153,7 +153,7 @@ impl SameText {
 }
 
 /// The highest share of equal texts between two targets, if it is nearly 1. Otherwise the model's
-/// texts vary, and a difference says nothing about a target.
+/// texts vary, and a difference is not the target's.
 fn fixed_texts(facts: &Facts, run: Run<'_>) -> Option<SameText> {
     let all = control(facts).into_iter().chain(comparisons(facts));
     let same = all.map(|two| SameText::of(run, two)).filter(|same| same.pairs > 0);

@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
                 format!("too few rounds of windows: an interval needs {needed} of about equal size")
             }
             (NoIntervalReason::TooFewBatches, Looks::Always) => {
-                format!("too few seconds: an interval that holds at every look needs {needed}")
+                format!("too few seconds: an always-valid interval needs {needed}")
             }
             _ => why.words(),
         }

@@ -111,7 +111,7 @@ pub struct BlockCounts {
     pub planned: u64,
     /// Recorded blocks, except those that loaded each target alone to measure interference.
     pub recorded: u64,
-    /// Recorded blocks that every target completed that had not been dropped.
+    /// Recorded blocks completed by every target that was not dropped.
     pub complete: u64,
     /// Additional blocks that loaded each target alone to measure interference. They are not
     /// compared.

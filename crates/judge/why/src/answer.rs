@@ -70,7 +70,7 @@ fn observed(summary: &RunSummary, stage: &Stage<'_>, is_joined: bool) -> Vec<Obs
     for suspect in [Suspect::Generator, front, Suspect::Upstream] {
         let known = suspect == Suspect::Target && is_seen;
         if !known && all.iter().all(|observed| observed.suspect != suspect) {
-            let evidence = "not watched".to_owned();
+            let evidence = "not monitored".to_owned();
             all.push(Observed { suspect, state: State::Unknown, evidence, process: None });
         }
     }

@@ -29,7 +29,7 @@ pub(crate) fn judge(
     main_part: f64,
 ) -> (State, String) {
     if load.gone {
-        return (State::Unknown, "not seen for most of the stage".to_owned());
+        return (State::Unknown, "not observed for most of the stage".to_owned());
     }
     // A process on another host does not use this host's CPUs.
     let host = host.filter(|_| load.page.is_none());
@@ -121,7 +121,7 @@ fn full_threads(load: &ProcessLoad, full: f64, main_part: f64) -> Option<(&Threa
     ))
 }
 
-/// Whether it may have been at its limit if the hypervisor had not withheld CPU time. Kernels
+/// Whether the hypervisor may have kept it from its limit by withholding CPU time. Kernels
 /// differ in whether they charge that time to the process.
 fn withheld(
     load: &ProcessLoad,
@@ -141,6 +141,6 @@ fn unseen(load: &ProcessLoad, limit: Option<f64>) -> Option<String> {
     load.page.as_ref()?;
     match limit {
         None => Some("its CPUs are unknown: add #cpus=N to its URL".to_owned()),
-        Some(_) => (load.cores >= FULL).then(|| "its threads are not seen".to_owned()),
+        Some(_) => (load.cores >= FULL).then(|| "its threads are not visible".to_owned()),
     }
 }

@@ -6,7 +6,7 @@ use plimsoll_report::printable;
 use plimsoll_report::table::{Layout, Table};
 
 use crate::cpu;
-use crate::result::{Load, Observed, Split, State, TtfbParts, Why};
+use crate::result::{Load, NoSplit, Observed, Split, State, TtfbParts, Why};
 
 const WIDTH: usize = 80;
 /// Maximum number of processes listed; any others are counted.
@@ -30,8 +30,11 @@ pub fn text(why: &Why) -> String {
     let more = why.observed.len().saturating_sub(LISTED);
     lines.extend((more > 0).then(|| format!("  {more} more")));
     lines.extend(why.split.iter().flat_map(|split| shown(&of_split(split))));
-    let reason = why.no_split.map(|reason| reason.name().replace('_', " "));
-    lines.extend(reason.iter().flat_map(|reason| labelled("no split", reason)));
+    let reason = why.no_split.map(|reason| match reason {
+        NoSplit::NoSource => "no direct target and no join".to_owned(),
+        reason => reason.name().replace('_', " "),
+    });
+    lines.extend(reason.iter().flat_map(|reason| labelled("requests in flight not split", reason)));
     lines.extend(why.own_word.iter().flat_map(|own| shown(&of_own_word(own))));
     printable(&(lines.join("\n") + "\n")).into_owned()
 }

@@ -12,9 +12,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use plimsoll_measure::{Moment, Nanos, Sample};
 use plimsoll_transport::BEAT;
 
-/// A pause disturbs the target for at most so many times its own length after it.
+/// Maximum time for which a pause disturbs the target after its end, in multiples of its length.
 const LONGEST: u64 = 10;
-/// Numbers in flight that are told apart.
+/// Numbers in flight that are counted separately.
 const MOST_LEVELS: usize = 1 << 16;
 
 /// The disturbed intervals of all workers.

@@ -92,7 +92,7 @@ pub enum EngineError {
     /// The kernel refuses a worker its event loop or timer; raise the descriptor limit.
     #[error("cannot set up a worker: {0}; raise the limit on open files (`ulimit -n`)")]
     Worker(io::Error),
-    /// Whoever says when the run begins did not let it.
+    /// The start gate did not let the run begin.
     #[error("the run was not begun")]
     NotBegun,
     /// A worker panicked. This is a bug; the numbers of the run cannot be used.

@@ -130,7 +130,8 @@ impl LoopWatch {
         Poll::Pending
     }
 
-    /// The beat, with so many requests in flight: notes whether the worker looked at its sockets
+    /// The beat, with this number of requests in flight: notes whether the worker looked at its
+    /// sockets
     /// since the last one.
     pub(crate) fn beat(&self, now: Moment, in_flight: u64, all: &Disturbances) {
         let before = self.looks.beats(now);

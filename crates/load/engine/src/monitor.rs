@@ -199,7 +199,8 @@ impl<'r> RunMonitor<'r> {
     }
 }
 
-/// Whether so many of the requests that ended got no good answer that the run shall end.
+/// Whether the share of finished requests without a good response exceeds the limit that ends the
+/// run.
 fn gives_up(limit: Option<f64>, counters: &Counters) -> bool {
     let ended = counters.answered();
     limit.is_some_and(|limit| {
@@ -223,7 +224,7 @@ fn merged(intervals: Vec<Interval>) -> Snapshot {
 const HOPELESS: Nanos = Nanos::from_secs(10);
 /// Requests that must have failed by then.
 const HANDFUL: u64 = 5;
-/// First bytes of the probe that a target may take for one under load.
+/// Time limit for a first byte under load, in multiples of the probe's first byte.
 const FIRST_BYTES: u64 = 3;
 /// Tokens that a slow model reads and writes in a second, and those of a recorded prompt.
 const READ_PER_S: f64 = 200.0;
@@ -243,7 +244,7 @@ pub(crate) fn patience(run: &PreparedRun) -> Vec<Nanos> {
     by_target.collect()
 }
 
-/// How long a first byte may take, if it usually takes so long at most.
+/// Time limit for a first byte, from its usual maximum.
 pub(crate) fn first_byte_within(run: &PreparedRun, usual: Nanos) -> Nanos {
     let timeout = run.plan.limits.timeout;
     let mut scenarios = run.plan.scenarios.iter();

@@ -27,7 +27,7 @@ pub struct ExchangedOnce {
     pub status: u16,
     /// Its headers, in their order.
     pub headers: Vec<(String, String)>,
-    /// Its body, as it came; the first MiB.
+    /// Its body as received; the first MiB.
     pub body: Vec<u8>,
     /// Time until the connection was there.
     pub connected: Option<Nanos>,
@@ -85,7 +85,7 @@ impl Once<'_> {
         let sent = self.send(&mut exchanged, &mut dispatched, &mut response);
         let failure = match tokio::time::timeout(limit.to_duration(), sent).await {
             Ok(sent) => sent.err(),
-            Err(_) => Some(format!("no whole answer within {limit}")),
+            Err(_) => Some(format!("no complete response within {limit}")),
         };
         let SingleResponse { status, headers, body, received, .. } = response;
         ExchangedOnce {
@@ -113,7 +113,7 @@ impl Once<'_> {
         let conversation = self.run.workload.conversation(key, row);
         let route = self.run.route(conversation.scenario_of_turn(), target);
         if route.is_websocket() {
-            let cause = "it goes over a WebSocket, of which no single request can be shown";
+            let cause = "it uses a WebSocket, so no single request can be shown";
             return Err(cause.to_owned());
         }
         let turn = conversation.turn().ok_or("the conversation has no turn")?;

@@ -86,7 +86,7 @@ impl PairCollector {
         Self { schedule, origin, open: HashMap::new(), ended: Vec::new() }
     }
 
-    /// Adds a turn that is over. `is_out` tells whether a target was taken out of the comparison.
+    /// Adds a finished turn. `is_out` returns whether a target was dropped from the comparison.
     pub(crate) fn add(&mut self, sample: &Sample, is_out: impl Fn(usize) -> bool) {
         let start = sample.timeline.intended.since(self.origin);
         let (window, counts) = self.schedule.window(start);
@@ -169,7 +169,7 @@ fn paired_turn(sample: &Sample) -> PairedTurn {
     }
 }
 
-/// Estimates of one target say nothing of the reports of another.
+/// Estimates of one target are not comparable with reports of another.
 const fn reported(tokens: TokenCount) -> u32 {
     match tokens.source {
         TokenSource::Reported => tokens.count,

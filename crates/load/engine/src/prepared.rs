@@ -55,8 +55,8 @@ pub(crate) struct PreparedRun {
     pub(crate) whole_sessions: bool,
     /// Spent part of the run's budget, if it is limited.
     pub(crate) spending: Option<Spending>,
-    /// By target: whether its streams say why the model stopped. The probe learns it, or the first
-    /// worker that sees one; then all know it.
+    /// By target: whether its streams have finish reasons. The probe or the first worker that sees
+    /// one sets it for all.
     finish_reasons: Vec<AtomicBool>,
     /// By target: whether it closes each connection after its answer, without a word before. The
     /// probe learns it.
@@ -198,12 +198,12 @@ impl PreparedRun {
         self.routes.len()
     }
 
-    /// Whether the streams of a target are known to say why the model stopped.
+    /// Whether the streams of a target are known to have finish reasons.
     pub(crate) fn gives_finish_reasons(&self, target: TargetId) -> bool {
         self.finish_reasons[target.index()].load(Ordering::Relaxed)
     }
 
-    /// Notes that the streams of a target say why the model stopped. Written once, so that the
+    /// Notes that the streams of a target have finish reasons. Written once, so that the
     /// workers only read it from then on.
     pub(crate) fn note_finish_reason(&self, target: TargetId) {
         if !self.gives_finish_reasons(target) {
@@ -245,9 +245,9 @@ impl PreparedRun {
     /// Opens connections to a server that is not a target but the destination of a redirect.
     pub(crate) fn connector_to(&self, origin: &str) -> Result<Connector, Failure> {
         let (host, port, secure) =
-            redirect::endpoint(origin).ok_or_else(|| unusable(origin, "is no server of HTTP"))?;
+            redirect::endpoint(origin).ok_or_else(|| unusable(origin, "is not an HTTP server"))?;
         if secure && self.tls.is_none() {
-            let cause = "is TLS, for which this system has no root certificates";
+            let cause = "requires TLS, but this system has no root certificates";
             return Err(unusable(origin, cause));
         }
         let connector = self.connector_for(Endpoint::new(host, port), secure);
@@ -328,8 +328,8 @@ fn plain_proxy(plan: &Plan) -> Option<&ProxyUrl> {
     proxy.filter(|_| !tunnels_plain(plan) && plan.reach.unix_socket.is_none())
 }
 
-/// The length of a closed stage for so many answers of each user, the ones that its edges cut
-/// included; a warm-up needs one whole answer.
+/// The length of a closed stage for this number of responses per user, including those cut by its
+/// edges; a warm-up needs one whole answer.
 fn length_for(is_warmup: bool, answers: u32, answer: Nanos) -> Nanos {
     let answers = if is_warmup { 1 } else { u64::from(answers) };
     let needed = answer.as_u64().saturating_mul(answers) / 16 * 17;
@@ -491,7 +491,7 @@ pub(crate) struct RequestBudget {
 }
 
 impl RequestBudget {
-    /// A budget of so many requests.
+    /// A budget of requests.
     pub(crate) const fn new(requests: u64) -> Self {
         let [begin, end] = [AtomicU64::new(u64::MAX), AtomicU64::new(0)];
         Self { left: AtomicU64::new(requests), begin, end }

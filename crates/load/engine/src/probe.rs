@@ -45,7 +45,7 @@ const SILENT: Nanos = Nanos::from_secs(5);
 const CLOSED_WITHIN: Duration = Duration::from_millis(50);
 
 /// Message about a target that closes its connections.
-const CLOSES: &str = "the target closes its connections after an answer, though it does not say so (`connection: close`): every request gets a new one, which its times contain";
+const CLOSES: &str = "the target closes its connections after each response without `connection: close`: every request opens a new one, and its times include that";
 
 /// The member that some models require for the output limit.
 const OTHER_LIMIT: &str = "max_completion_tokens";
@@ -490,7 +490,7 @@ mod tests {
     fn advice_is_that_of_the_nearest_key() {
         let path = "check the path, or expect it: --expect 404 (`http.expect`)";
         assert_eq!(refusal(false, 404, ""), (false, path.to_owned()));
-        let measured = "expect it to measure it: --expect 418 (`http.expect`)";
+        let measured = "to measure such responses: --expect 418 (`http.expect`)";
         assert_eq!(refusal(false, 418, ""), (false, measured.to_owned()));
         let key = "give the right key with --key (or PLIMSOLL_KEY)";
         assert_eq!(refusal(true, 401, "Invalid API key"), (true, key.to_owned()));

@@ -22,7 +22,7 @@ use crate::simulation_tests::{Simulated as _, Simulation};
 #[derive(Debug)]
 pub(crate) struct LazyTimeout {
     alarm: Alarm,
-    /// Whether the alarm knows the task that it wakes, and need not be told again.
+    /// Whether the alarm already has the task to wake.
     knows_task: bool,
 }
 

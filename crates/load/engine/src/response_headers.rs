@@ -221,7 +221,7 @@ fn whole_number(value: &[u8]) -> Option<u32> {
     str::from_utf8(value).ok()?.trim().parse().ok()
 }
 
-/// A number with an optional unit; without one, in units of so many nanoseconds.
+/// A number with an optional unit; without one, in the given unit in nanoseconds.
 fn time(value: &[u8], unit: f64) -> Option<Nanos> {
     let text = str::from_utf8(value).ok()?.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -250,8 +250,8 @@ pub(crate) fn asked(head: &ResponseHead<'_>) -> Option<Nanos> {
     exact.or_else(|| wait(head.header("retry-after")?, head.header("date")))
 }
 
-/// A number of units of so many nanoseconds. RFC 9110 has whole seconds; some services are more
-/// exact.
+/// A number of units, each of the given nanoseconds. RFC 9110 has whole seconds; some services are
+/// more exact.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
 fn decimal(asked: &str, unit: f64) -> Option<Nanos> {
     let digits = asked.trim().bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

@@ -1,4 +1,4 @@
-//! The way of one scenario's turns to one target: encoder, request head, decoder options.
+//! The route of one scenario's turns to one target: encoder, request head, decoder options.
 
 use std::borrow::Cow;
 
@@ -100,7 +100,7 @@ impl Route {
         self.stream
     }
 
-    /// Whether a status is one of a good answer; `None` where the dialect says that.
+    /// Whether a status counts as success; `None` where the dialect decides.
     pub(crate) fn expects(&self, status: u16) -> Option<bool> {
         self.statuses.as_ref().map(|statuses| statuses.has(status))
     }

@@ -94,7 +94,7 @@ impl Run {
         self.stops_without_success = true;
     }
 
-    /// Lets the run begin when this says so, and not as soon as it is ready.
+    /// Lets a gate decide when the run begins, instead of starting as soon as it is ready.
     pub fn begin_when(&mut self, gate: Box<dyn StartGate>) {
         self.gate = Some(gate);
     }
@@ -309,7 +309,7 @@ impl WorkerThreads {
         self.release(self.context.clock.now() + LEAD)
     }
 
-    /// Lets a gate say when the run begins, once every worker is ready. They wait for
+    /// Asks a gate when the run begins, once every worker is ready. They wait for
     /// [`release`](Self::release); where the run is not to begin they end.
     pub(crate) fn ask(&self, gate: &mut dyn StartGate) -> Result<Moment, EngineError> {
         self.context.ready.wait();

@@ -359,7 +359,8 @@ impl SamplingRate {
     /// Everything is written.
     pub const FULL: Self = Self { halvings: 0 };
 
-    /// The rate while so many batches wait for the writer. It falls so fast that the channel does
+    /// The rate while this number of batches waits for the writer. It falls so fast that the
+    /// channel does
     /// not fill up as long as the writer writes at all.
     fn for_backlog(waiting: usize) -> Self {
         let steps = waiting.checked_sub(FULL_RATE_BACKLOG).map_or(0, |beyond| beyond / STEP + 1);

@@ -35,8 +35,7 @@ use crate::worker::Worker;
 use crate::worker_stats::TurnExtras;
 
 /// The message of [`ErrorClass::NoFinishReason`].
-const NO_FINISH_REASON: &str = "the stream has its end, but no reason why the model stopped, which this target gives in \
-     other streams: it may have been cut before a gateway ended it";
+const NO_FINISH_REASON: &str = "the stream ended without a finish reason, which other streams of this target have: it may have been truncated before a gateway ended it";
 
 /// How often a request is sent again on which the target has certainly not worked.
 const MOST_REFUSALS: u8 = 4;
@@ -85,8 +84,8 @@ struct Resends {
 pub(crate) struct TurnEnd {
     /// When the turn ended.
     pub(crate) at: Moment,
-    /// When it would have ended without the generator's overhead, at the latest start that the
-    /// generator is not to blame for.
+    /// When it would have ended without the generator's overhead, and at its latest start without
+    /// generator delay.
     pub(crate) without_generator: Moment,
     /// Whether the conversation may go on.
     pub(crate) completed: bool,
@@ -171,8 +170,8 @@ impl OpenTurn {
         self.measurement.sample.generator.dispatch = late;
     }
 
-    /// Sends the turn's request and reads the response, to its end or to the time limit. `slot`
-    /// says when it might have started, in the open model.
+    /// Sends the turn's request and reads the response, to its end or to the time limit. `slot` is
+    /// its possible start in the open model.
     pub(crate) async fn execute(
         &mut self,
         conversation: &mut Conversation,
@@ -273,7 +272,7 @@ impl OpenTurn {
         failed: FailedAttempt,
     ) -> Result<EncodedTurn<'w>, Failure> {
         let idle = failed.unseen_after.filter(|_| worker.run.plan.http.retry_reused);
-        // A target that says it has not worked on a request may say so again.
+        // A target that rejected a request unprocessed may do so again.
         let most = if failed.failure.is_unprocessed { MOST_REFUSALS } else { 1 };
         let again = self.resends.as_ref().map_or(0, |resends| resends.again);
         let Some(idle) = idle.filter(|_| again < most) else {
@@ -364,8 +363,8 @@ impl OpenTurn {
         (of_wait, set_up.min(late))
     }
 
-    /// Whether the target has not worked on the request: it says so, or has closed a used
-    /// connection before it saw the request.
+    /// Whether the target did not process the request: it reports that, or closed a reused
+    /// connection before the request arrived.
     fn is_unseen(&self, failure: &Failure, lease: &Lease<'_>) -> bool {
         let Sample { reused, bytes_in, timeline, .. } = *self.sample();
         if bytes_in > 0 || failure.is_unprocessed {

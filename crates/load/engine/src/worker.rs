@@ -460,7 +460,7 @@ pub(crate) struct BufferPool {
 }
 
 impl BufferPool {
-    /// No buffers yet; decoders for so many routes.
+    /// No buffers yet; decoders for this number of routes.
     pub(crate) fn new(routes: usize) -> Self {
         Self { decoders: (0..routes).map(|_| FreeList::default()).collect(), ..Self::default() }
     }

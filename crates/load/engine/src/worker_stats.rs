@@ -14,7 +14,7 @@ use crate::sink::RowExtras;
 /// Reasons why requests did not complete, by kind.
 pub(crate) type Causes = BTreeMap<String, CauseTally>;
 
-/// The requests that one reason kept from completing.
+/// Requests that did not complete, for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CauseTally {
     /// Their number.
@@ -46,7 +46,7 @@ impl CauseTally {
     }
 }
 
-/// The kind of cause under which answers with usage that cannot be true are counted. They may have
+/// The kind of cause for responses with impossible usage. They may have
 /// completed.
 pub const REFUSED_USAGE: &str = "usage";
 
@@ -188,7 +188,7 @@ impl WorkerStats {
         std::mem::take(&mut self.tasks)
     }
 
-    /// Counts an answer with usage that cannot be true; `example` is one of its counts.
+    /// Counts a response with impossible usage; `example` is one of its counts.
     #[cold]
     pub(crate) fn note_refused_usage(&mut self, sample: &Sample, example: &str) {
         self.add_cause(REFUSED_USAGE, sample, example);

@@ -243,7 +243,7 @@ pub(crate) fn named(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
-/// The format of text to which most lines belong, or that the first line begins.
+/// The text format of most lines, or the one that the first line starts.
 pub(crate) fn of_lines(lines: &[&str]) -> Option<&'static Format> {
     FORMATS.iter().find(|format| {
         let begins = lines.iter().filter(|line| format.begins(line)).count();

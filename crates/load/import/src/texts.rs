@@ -21,7 +21,7 @@ static PERSONAL: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
     rows.filter_map(|(kind, pattern)| Some((kind, Regex::new(pattern).ok()?))).collect()
 });
 
-/// What to do with the texts of requests.
+/// Treatment of the texts of requests.
 pub(crate) struct Texts<'p> {
     /// The folder of images.
     pub(crate) folder: &'p Path,

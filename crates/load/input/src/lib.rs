@@ -68,7 +68,7 @@ fn check(kind: FileType, path: &Path) -> io::Result<()> {
     } else {
         return Ok(());
     };
-    let why = format!("it is {what}, not a file: write what it gives to a file first");
+    let why = format!("it is {what}, not a file: write its content to a file first");
     Err(io::Error::new(ErrorKind::InvalidInput, why))
 }
 

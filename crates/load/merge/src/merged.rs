@@ -225,7 +225,7 @@ pub(crate) fn align(parts: &mut [Part]) {
 
 // Judges the whole by the findings about its shards.
 
-/// Findings of shards that did not carry the planned load.
+/// Findings of shards that did not send the planned load.
 const SHARDS: [u16; 2] = [109, 110];
 
 /// Applies the rules to all shards. Limits are not judged if the load was not as planned.

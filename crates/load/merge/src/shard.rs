@@ -72,9 +72,7 @@ impl Shard {
     pub fn read(folder: &Path) -> Result<Self, MergeError> {
         let refuse = |why: String| MergeError::NotAShard { folder: folder.to_owned(), why };
         let Some(bytes) = contents(&folder.join("plan.json"))? else {
-            return Err(refuse(
-                "no plan.json is in it, so it is not the folder of a run".to_owned(),
-            ));
+            return Err(refuse("it is not a run folder, because it has no plan.json".to_owned()));
         };
         let parsed = serde_json::from_slice(&bytes)
             .and_then(|document: Value| Ok((document, serde_json::from_slice(&bytes)?)));

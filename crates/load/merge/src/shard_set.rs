@@ -33,7 +33,7 @@ impl ShardSet {
             shards.retain(|shard| shard.planned.run.launch == asked);
             let found = quoted(&first.planned.run.launch, NO_LAUNCH);
             let why = format!(
-                "its launch is {found}, and no shard is of launch `{asked}`: see in the output of that launch why it left none"
+                "its launch is {found}, and no shard belongs to launch `{asked}`: check the output of that launch for the reason"
             );
             let other = MergeError::NotAShard { folder: first.files.folder, why };
             first = shards.first().cloned().ok_or(other)?;
@@ -209,7 +209,7 @@ fn merge_stage(stage: &mut StageInfo, set: &ShardSet, index: usize, origin: f64)
     stage.mean_in_flight = stages.iter().map(|other| other.mean_in_flight).sum();
 }
 
-/// Cuts the stages where the counts end: no shard tells how long they lasted, and rates over their
+/// Cuts the stages where the counts end: no shard has their real length, and rates over their
 /// planned length would be too low.
 pub(crate) fn cut(metadata: &mut RunMetadata, counted_s: f64) {
     for stage in &mut metadata.stages {

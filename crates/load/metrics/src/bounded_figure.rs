@@ -105,7 +105,7 @@ impl BoundedFigure {
         Self { value, bound: 0.0, interval: None, refused: None }
     }
 
-    /// A time as it would be without what the generator may have added.
+    /// A time without its measurement error.
     pub(crate) const fn without_generator(&self) -> f64 {
         (self.value - self.bound).max(0.0)
     }
@@ -181,8 +181,8 @@ fn millis_at(times: &Distribution, q: f64) -> f64 {
 /// The size of the 95 % interval of a percentile, in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HalfInterval {
-    /// Half of it, or the part of it below the figure if that is less: what the generator added
-    /// would be taken off there.
+    /// Half of it, or the part of it below the figure if that is less, because the measurement
+    /// error only lowers the figure.
     pub(crate) half: f64,
     /// The part of it above the figure.
     pub(crate) above: f64,

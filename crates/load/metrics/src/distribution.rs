@@ -234,7 +234,7 @@ fn check_claims(bytes: &[u8]) -> Result<(), &'static str> {
     let mut head = [0; HEAD];
     let deflated = bytes.get(8..).ok_or("it is too short")?;
     let read = ZlibDecoder::new(deflated).read_exact(&mut head);
-    read.map_err(|_| "its head is not there")?;
+    read.map_err(|_| "its header is missing")?;
     if number_at(&head, 4) > MOST_COUNTERS {
         return Err("it claims more counters than there are");
     }

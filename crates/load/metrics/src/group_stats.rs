@@ -212,8 +212,7 @@ impl GroupStats {
         self.distributions[metric as usize].as_deref()
     }
 
-    /// A distribution as it would be without the generator's part, or the least that gaps can be;
-    /// `None` if that would be the same.
+    /// A distribution without the measurement error, or the lower bounds of gaps; `None` if equal.
     pub fn undisturbed(&self, metric: Metric) -> Option<Distribution> {
         self.moved.as_ref()?.undisturbed(metric, self.distribution(metric)?)
     }

@@ -1,4 +1,4 @@
-//! Instrument health: Plimsoll's measurements of itself.
+//! Instrument health: Measurements of Plimsoll's own operation.
 
 use std::collections::BTreeMap;
 
@@ -49,8 +49,8 @@ pub struct CalibrationQuote {
     /// Their names, like `T12 many streams at once`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed_tests: Vec<String>,
-    /// Response time of a server that does nothing, in microseconds: the least that can be
-    /// measured.
+    /// Response time of a server that does nothing, in microseconds: the lower limit of measurable
+    /// times.
     pub floor_us: Option<f64>,
     /// Highest rate of this host against such a server, in requests per second.
     pub max_rate: Option<f64>,
@@ -100,7 +100,7 @@ pub struct DisturbedWindow {
     pub causes: Vec<String>,
 }
 
-/// Plimsoll's measurements of itself. `None` means unknown, never zero.
+/// Measurements of Plimsoll's own operation. `None` means unknown, never zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InstrumentHealth {

@@ -14,7 +14,7 @@
 //! Recorder::take -> Snapshot --merge--> Snapshot + RunMetadata -> Results --judge--> RunSummary
 //! ```
 //!
-//! Nothing here knows async, HTTP, files or terminals.
+//! This crate knows no async, HTTP, files or terminals.
 
 mod batch_means;
 pub mod bounded_figure;

@@ -255,7 +255,7 @@ const LATE_SHARE: f64 = 0.01;
 /// A generator that took more than this share of the users' time would let no other time be known.
 const MOST_TIME_LOST: f64 = 0.99;
 
-/// The requests that the generator may have prevented, as a share of those that were sent.
+/// Requests that the generator may have prevented, as a share of the sent ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct LostRate {
     share: f64,

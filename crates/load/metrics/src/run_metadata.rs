@@ -57,7 +57,7 @@ pub struct RunInfo {
     pub started_unix_ns: u64,
     /// How it ended.
     pub ended: RunEnd,
-    /// Why it ended before its plan, where `ended` does not say it: a budget, for example.
+    /// Why it ended before its plan, if `ended` does not have the reason: a budget, for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
     /// Probe requests before the load, which are not counted.
@@ -215,7 +215,7 @@ pub struct RunMetadata {
 /// Requests that did not complete for the same reason, warm-up included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureKind {
-    /// An error class, `status N` of a refusal, or `usage` for token counts that cannot be true.
+    /// An error class, `status N` of a refusal, or `usage` for impossible token counts.
     pub kind: String,
     /// Their number.
     pub count: u64,

@@ -149,7 +149,8 @@ impl ServerTrack {
         let (from, to) = (self.before(from_s), self.before(to_s));
         let first = from.saturating_sub(1);
         let within = &self.readings[first..to.max(first)];
-        // Of several rows with a key, the last one here counts: the first one of the table.
+        // If several rows have a key, the last one here counts, which is the first one of the
+        // table.
         let rows = FIGURES.iter().rev().filter(|_| from < to);
         rows.filter_map(|row| Some((row.key.to_owned(), row.of(within, from - first)?))).collect()
     }

@@ -67,7 +67,7 @@ pub struct ShardPart {
     pub planned_s: f64,
     /// How far its counts go after its start, in seconds.
     pub counted_s: Option<f64>,
-    /// Whether these are all of its counts: it carried its load to the end, whatever came later.
+    /// Whether these are all of its counts: it sent its whole load, with any end after that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counted_all: bool,
     /// Requests that its schedule asked for, outside of warm-up.
@@ -84,7 +84,7 @@ pub struct ShardPart {
     pub valid: Option<bool>,
 }
 
-/// The shards that did not carry their part of the load to its end, with all of their files.
+/// The shards that did not complete their part of the load with all of their files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Losses {
     /// Whether there are any.

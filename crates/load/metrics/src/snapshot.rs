@@ -141,7 +141,7 @@ pub struct IntervalUpdate<'a> {
 pub struct ProcessNow {
     /// Its name in reports.
     pub name: String,
-    /// CPU time divided by time, between the last two looks; `None` if it is gone.
+    /// CPU time divided by time, between the last two readings; `None` if the process ended.
     pub cores: Option<f64>,
     /// Resident memory.
     pub rss_bytes: Option<u64>,

@@ -33,7 +33,7 @@ pub struct ProcessLoad {
     pub pid: u32,
     /// For a process on another host: the metrics page of its figures, and the metric.
     pub page: Option<String>,
-    /// Where it stands in the run.
+    /// Its place in the run.
     pub place: ProcessPlace,
     /// CPU time divided by time.
     pub cores: f64,
@@ -50,13 +50,13 @@ pub struct ProcessLoad {
     pub quota: Option<QuotaLoad>,
     /// Share of the time in which a task of its control group waited for a CPU (`cpu.pressure`).
     pub pressure: Option<f64>,
-    /// Whether it ended before the stage did, or its page of metrics told nothing of most of the
+    /// Whether it ended before the stage did, or its page of metrics was unreadable for most of the
     /// stage; the figures are then missing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
 }
 
-/// Where a process stands in a run.
+/// Place of a process in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessPlace {
@@ -172,8 +172,8 @@ impl ProcessTrack {
         (to_s > from_s).then(|| (to - from) / (to_s - from_s))
     }
 
-    /// The CPU time up to a moment. Half a second before the first and after the last reading
-    /// count as that reading would go on.
+    /// The CPU time up to a moment. Half a second before the first and after the last reading is
+    /// extrapolated.
     fn cpu_s(&self, at_s: f64) -> Option<f64> {
         let behind = self.readings.partition_point(|(at, _)| at.as_secs_f64() < at_s);
         let pair = behind.clamp(1, self.readings.len().saturating_sub(1).max(1));

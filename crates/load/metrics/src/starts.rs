@@ -17,7 +17,7 @@ pub(crate) struct SecondCounts(Vec<(u32, u32)>);
 pub(crate) struct Starts {
     /// By the second of their intended start.
     pub(crate) due: SecondCounts,
-    /// By the second in which they were dispatched; those that never were are left out.
+    /// By second of dispatch; requests that were never sent are left out.
     pub(crate) sent: SecondCounts,
     /// By the tenth of a second in which they ended.
     pub(crate) ended: SecondCounts,

@@ -237,8 +237,8 @@ pub struct StreamDiagnosis {
     /// Their usage does not match their content: reasoning that is neither sent nor reported, or a
     /// cut. They count as completed, without a TPOT.
     pub fewer_tokens: u64,
-    /// Whether any stream says why the model stopped. If none does, a stream that was cut before a
-    /// gateway ended it cannot be told from a whole one.
+    /// Whether any stream has a finish reason. If none has, a stream that was truncated before a
+    /// gateway ended it looks like a complete one.
     pub finish_reasons_given: bool,
     /// Mean number of content events of a read in merged streams.
     pub events_per_read: Option<f64>,

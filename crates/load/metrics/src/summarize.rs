@@ -31,7 +31,7 @@ impl RunSummary {
         Ok(summary)
     }
 
-    /// Applies the rules to the evidence that there is; call it after adding some.
+    /// Applies the rules to the evidence; call it again after adding some.
     pub fn find(&mut self) {
         self.findings = findings(self);
         if let Some(busy) = self.findings.iter().find(|finding| finding.code == 701) {

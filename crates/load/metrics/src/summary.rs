@@ -59,7 +59,7 @@ pub struct RunSummary {
     /// The bottleneck; `None` for a run of an earlier version, or without a summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
-    /// Plimsoll's measurements of itself.
+    /// Measurements of Plimsoll's own operation.
     pub health: InstrumentHealth,
 }
 

@@ -58,7 +58,7 @@ impl TaskTime {
         }
     }
 
-    /// The value in a task, and what the generator may have added to it.
+    /// The value in a task, and its measurement error.
     fn measure(self, task: &TaskSample) -> Option<(Nanos, Nanos)> {
         match self {
             Self::FirstToken => Some((task.first_token?, task.first_token_generator)),

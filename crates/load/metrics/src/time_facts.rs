@@ -35,7 +35,7 @@ const LEAST_FACTOR: f64 = 1.7;
 const SEPARATE: f64 = 0.8;
 /// The drift within a side, as a share of the jump.
 const MOST_DRIFT: f64 = 0.33;
-/// The squares that a step leaves, as a share of those that a line leaves.
+/// The residual sum of squares of a step, divided by that of a line.
 const MOST_OF_LINE: f64 = 0.6;
 /// A step is clear where this share of the values lies within a part of the jump around the median
 /// of their side.
@@ -186,7 +186,8 @@ const LEAST_ENDED: u64 = 30;
 const P90: f64 = 2.303;
 /// Times the median response, so that users in lockstep are not silent.
 const RESPONSES: f64 = 1.5;
-/// Requests in flight, and times the median response without an end, that are no usual silence.
+/// Requests in flight, and multiples of the median response without any end, that make a silence
+/// unusual.
 const PILED: (u64, f64) = (5, 20.0);
 
 /// The longest silence, if it is out of proportion and Plimsoll was not paused in it.

@@ -67,7 +67,7 @@ impl TimeSeries {
     /// Adds what a worker counted since its last snapshot, which it took at `at`.
     ///
     /// A snapshot that is up to half a second late belongs to the second before. The worker may
-    /// have stood still: then what it counts belongs to the second in which it went on.
+    /// have been stopped: then its counts belong to the second in which it went on.
     pub fn add(&mut self, at: Moment, snapshot: &Snapshot) {
         self.add_second(self.nearest_second(at).saturating_sub(1), snapshot);
     }

@@ -91,7 +91,7 @@ impl TokenFigures {
         }
     }
 
-    /// Its parts that there are, with their titles.
+    /// Its non-empty parts, with their titles.
     pub fn parts(&self) -> impl Iterator<Item = (&'static str, &ValueSummary)> {
         [
             ("Input tokens", &self.input_tokens),

@@ -15,8 +15,8 @@ pub(crate) struct MovedValues([Option<Box<Moved>>; Metric::COUNT]);
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Moved {
     measured: Distribution,
-    /// The same values without the generator's part. For gaps there may be more of them, and these
-    /// are the least that they can be.
+    /// The same values without the measurement error. For gaps there may be more of them, and these
+    /// are their lower bounds.
     without: Distribution,
     /// Upper limits, for gaps.
     most: Distribution,
@@ -104,8 +104,8 @@ impl MovedValues {
         }
     }
 
-    /// `all` values of a metric as they would be, or the least that gaps can be; `None` if none
-    /// moved.
+    /// `all` values of a metric without the measurement error, or the lower bounds of gaps; `None`
+    /// if none changed.
     pub(crate) fn undisturbed(&self, metric: Metric, all: &Distribution) -> Option<Distribution> {
         let moved = self.0[metric as usize].as_ref()?;
         Some(all.replaced(&moved.measured, &moved.without))

@@ -143,11 +143,11 @@ impl ProfileCheck<'_> {
         };
         if stages.play_trace() && self.file.trace.is_none() {
             let fix = "write `trace:` with `file` and `format`";
-            self.report(top("trace"), "is missing, and a stage plays it", fix);
+            self.report(top("trace"), "is missing, but a stage uses it", fix);
         }
         if !stages.play_trace() && self.file.trace.is_some() {
             let fix = "write a stage like `trace:60s`, or leave `trace` out";
-            self.report(top("trace"), "is not played by any stage", fix);
+            self.report(top("trace"), "is not used by any stage", fix);
         }
     }
 

@@ -74,7 +74,7 @@ impl EnvVars {
                 "write `${NAME}` or `${NAME:-default}`; for the characters themselves write `$${`",
             ));
         }
-        // As in a shell, an empty variable counts as unset if there is a default.
+        // An empty variable counts as unset if there is a default, as in a shell.
         let set = self
             .0
             .get(name)

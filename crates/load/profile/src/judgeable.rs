@@ -79,7 +79,7 @@ impl PlannedLoad<'_> {
         let only_warm_up = !self.stages().is_empty() && self.stages().iter().all(|s| s.warmup);
         (only_warm_up && !matches!(scope, Scope::Stage(_))).then(|| {
             Fault::new(
-                "is about measured stages, but every stage is a warm-up",
+                "applies to measured stages, but every stage is a warm-up",
                 "add a stage without `w`, or name the stage in braces, like `ttft{stage:1}`",
             )
         })
@@ -124,7 +124,7 @@ impl PlannedLoad<'_> {
             ),
             (
                 metric == Some(Metric::Dns) && is_address(self.target),
-                "is about DNS, and the target is an address",
+                "applies to DNS, but the target is an IP address",
                 LEAVE_OUT,
             ),
             (
@@ -139,7 +139,7 @@ impl PlannedLoad<'_> {
             ),
             (
                 ["goodput", "good_share"].contains(&rate) && self.file.goodput.is_none(),
-                "counts good requests, and the profile does not say which are good",
+                "counts good requests, but the profile does not define them",
                 "write `goodput:`, like `goodput: ttft<500ms`, or leave it out",
             ),
         ];
@@ -159,7 +159,7 @@ impl PlannedLoad<'_> {
             let most = most.floor();
             Fault::new(
                 format!(
-                    "is a percentile that fewer than {needed} samples cannot show to be kept, and its part of the load is at most {most} requests"
+                    "needs at least {needed} samples, but its part of the load has at most {most} requests"
                 ),
                 "bound a lower percentile, or make the stages longer or faster",
             )

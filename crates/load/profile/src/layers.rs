@@ -138,7 +138,7 @@ impl LayeredValues {
             }
             Some(_) => {
                 let names = names.join(", ");
-                Ok(Some(format!("{source}: not for {names}, with `{key}` of their own")))
+                Ok(Some(format!("{source}: not for {names}, which set `{key}`")))
             }
         }
     }
@@ -398,8 +398,7 @@ fn only_scenario(name: &str) -> Result<ConfigPath, Fault> {
     if name == "0" || name == default_name(0) {
         return Ok(ConfigPath::root().key("scenarios").index(0));
     }
-    let cause =
-        format!("lists no scenario `{name}`: the profile describes its only one at the top");
+    let cause = format!("has no scenario `{name}`: its only one is described at the top level");
     let own = default_name(0);
     Err(Fault::new(
         cause,

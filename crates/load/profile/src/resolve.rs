@@ -150,7 +150,7 @@ fn shard(text: Option<&str>, found: &mut ProblemCollector) -> Stripe {
         found.add(Problem::new(
             ValueSource::Flag("--shard".to_owned()),
             ConfigPath::root(),
-            Fault::new(format!("`{text}` is not a part of a run"), fix),
+            Fault::new(format!("`{text}` is not a shard"), fix),
         ));
         Stripe::WHOLE
     })
@@ -205,7 +205,7 @@ fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
         let flag = ValueSource::Flag("--shard".to_owned());
         return Err(Problem::new(flag, ConfigPath::root(), Fault::new(cause, fix)).into());
     }
-    plan.notes.push(format!("this shard drew a run id of its own; {fix}"));
+    plan.notes.push(format!("this shard drew its own run id; {fix}"));
     Ok(plan)
 }
 

@@ -116,7 +116,7 @@ pub struct RecordedRequest {
 }
 
 impl RecordedRequest {
-    /// Whether it asks for a stream, if it says so.
+    /// Whether it asks for a stream, if it is specified.
     pub fn streams(&self) -> Option<bool> {
         self.members.get("stream")?.as_bool()
     }

@@ -78,8 +78,8 @@ fn fields(cell: &Group) -> Vec<(String, String)> {
     fields
 }
 
-/// The columns of a metric. `_bounds` and `_refused` are what the generator may have added, and the
-/// figures that must not be used: `p99:890.1` and `p99:generator`.
+/// The columns of a metric. `_bounds` has the measurement errors, and `_refused` the figures that
+/// must not be used: `p99:890.1` and `p99:generator`.
 fn times(metric: Metric, cell: &Group) -> Vec<(String, String)> {
     let (name, unit) = (metric.name(), plimsoll_metrics::Unit::Time.suffix());
     let times = cell.distribution(metric);

@@ -62,7 +62,7 @@ fn decimals(half_width: f64) -> usize {
     (-(half_width / 2.0).log10()).ceil().clamp(0.0, MOST) as usize
 }
 
-/// A number with so many decimals, its digits before the point in groups; never `-0`.
+/// A number with the given decimals, its digits before the point in groups; never `-0`.
 fn fixed(number: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", number.abs());
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));

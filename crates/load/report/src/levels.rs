@@ -16,7 +16,7 @@ use crate::shown_summary;
 /// Version of the layout of `levels.json`.
 pub const SCHEMA: &str = "plimsoll.levels/1";
 
-/// Figures that differ by less than this share are equal: levels are not told apart by chance.
+/// Figures that differ by less than this share count as equal, so chance does not separate levels.
 const NOISE: f64 = 0.01;
 
 /// The figures of a run by level of load, with their intervals. Times are in milliseconds.
@@ -97,9 +97,9 @@ pub struct LevelFigures {
 pub struct RateFigure {
     /// The rate.
     pub value: f64,
-    /// The least that it may be.
+    /// Lower limit.
     pub low: f64,
-    /// The most that it may be; `null` if that is unknown.
+    /// Upper limit; `null` if unknown.
     pub high: Option<f64>,
 }
 
@@ -312,7 +312,8 @@ fn point(group: &Group) -> Option<[[f64; 2]; 2]> {
     Some([ends(throughput(group)?), ends(speed(group)?)])
 }
 
-/// Whether a level has as much of both as another, and more of one, within their limits.
+/// Whether a level is at least equal to another in both figures and better in one, within their
+/// limits.
 fn beats(one: &[[f64; 2]; 2], other: &[[f64; 2]; 2]) -> bool {
     let mut pairs = one.iter().zip(other).map(|(one, other)| (one[0], other[1]));
     let as_much = pairs.clone().all(|(a, b)| a >= b * (1.0 - NOISE));

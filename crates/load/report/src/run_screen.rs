@@ -232,7 +232,7 @@ fn tokens(total: &Group) -> Option<String> {
         .collect();
     let unknown = match total.counters.completed_without_tokens {
         0 => String::new(),
-        answers => format!(", without {} answers that tell no count", format::count(answers)),
+        answers => format!(", excluding {} responses without a count", format::count(answers)),
     };
     (!parts.is_empty()).then(|| format!("{}{unknown}.", parts.join(", ")))
 }

@@ -100,7 +100,7 @@ pub struct Rows {
     pub notes: Vec<String>,
 }
 
-/// Its figures are many times too slow; the notes and reports say more.
+/// Its figures are many times too slow; notes and reports explain it.
 pub const DEBUG_BUILD: &str = "; DEBUG BUILD";
 
 /// The remark on a debug build in the title; empty for other builds.
@@ -175,7 +175,7 @@ impl Screen {
         }
     }
 
-    /// Adds a table below a line that says what it shows, which may be empty.
+    /// Adds a table below its heading, which may be empty.
     pub fn rows(&mut self, heading: &str, rows: Rows) {
         if !rows.table.rows.is_empty() {
             self.sections.push(Section::table(&one_line(heading), rows));
@@ -286,7 +286,7 @@ impl Screen {
     }
 
     /// [`Screen::whole`] for a file, which is read from its top: the verdict follows the title, and
-    /// nothing is said of files.
+    /// files are not named.
     pub fn report(&self, style: Style) -> String {
         let mut file = Self { files: Vec::new(), verdict: None, ..self.clone() };
         if let Some(verdict) = self.verdict.clone() {
@@ -563,7 +563,7 @@ pub enum Part<'s> {
         /// The sentences.
         items: &'s [Item],
     },
-    /// A table below a line that says what it shows, which may be empty.
+    /// A table below its heading, which may be empty.
     Table {
         /// The heading.
         heading: &'s str,

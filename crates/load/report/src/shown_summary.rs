@@ -1,4 +1,4 @@
-//! A run as people read it: stages have names that say what they were.
+//! A run as people read it, with descriptive names of stages.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub struct StageName {
 }
 
 impl StageName {
-    /// `None` where the notation of each stage says what it was: time ended it.
+    /// `None` if time ended every stage, because the notation then describes it.
     pub fn of_counted(summary: &RunSummary) -> Option<Self> {
         let mut measured = summary.results.by_stage.iter().filter(|stage| !stage.warmup);
         let (stage, None) = (measured.next()?, measured.next()) else { return None };
@@ -39,8 +39,8 @@ impl StageName {
     }
 }
 
-/// The name of a stage with this notation that so many requests are to end; `None` for one without
-/// a length.
+/// The name of a stage with this notation that ends after a number of requests; `None` for one
+/// without a length.
 pub fn counted_stage(notation: &str, most: u64) -> Option<String> {
     let (load, _) = notation.rsplit_once(':')?;
     Some(format!("{load}, -n {most}"))

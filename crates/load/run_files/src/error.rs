@@ -22,7 +22,7 @@ pub enum RunFileError {
     /// A file is not as it was written. Remedy: copy it again.
     #[error("its digest does not match")]
     Changed,
-    /// A value could not be written as JSON. It does not happen with results of Plimsoll.
+    /// A value could not be written as JSON, which is impossible for results of Plimsoll.
     #[error("the summary cannot be written as JSON: {0}")]
     Write(serde_json::Error),
     /// A line is not a row of `results.jsonl`. Remedy: none; the last line of a killed run may

@@ -10,7 +10,7 @@
 //!   others
 //! - [`pairs`]: `pairs.bin`, the blocks of a comparison to the nanosecond
 //!
-//! Nothing here knows how the load was generated, or how results are shown.
+//! This crate does not know how the load was generated, or how results are shown.
 
 mod error;
 pub mod pairs;

@@ -44,7 +44,7 @@ pub struct PairsHeader {
     pub started_unix_ns: u64,
 }
 
-/// How often the rate was halved where one second in so many was kept.
+/// How often the rate was halved, from the sampling divisor of seconds.
 const fn halvings(one_in: u32) -> u8 {
     if one_in == 0 { 0 } else { one_in.ilog2().to_le_bytes()[0] }
 }
@@ -224,8 +224,7 @@ pub struct Pairs {
     pub header: PairsHeader,
     /// In the order of their starts.
     pub blocks: Vec<Block>,
-    /// Sampling divisor: for a long run, one in so many whole seconds was kept by a rule; otherwise
-    /// 1.
+    /// Sampling divisor: a long run keeps one in this many whole seconds; otherwise 1.
     pub one_in: u32,
     /// Whether the last record is cut, as a killed process leaves it.
     pub truncated: bool,
@@ -254,7 +253,7 @@ pub fn read_pairs(from: &mut impl Read) -> Result<Pairs, RunFileError> {
     let mut rest = Bytes(&bytes);
     let (header, record, classes) = header(&mut rest).ok_or_else(|| match bytes.get(..8) {
         Some(start) if start == MAGIC => {
-            RunFileError::Pairs("its header is cut, or of another version".to_owned())
+            RunFileError::Pairs("its header is truncated, or of another version".to_owned())
         }
         _ => RunFileError::Pairs("it is not such a file".to_owned()),
     })?;

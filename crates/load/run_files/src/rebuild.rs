@@ -16,7 +16,7 @@ const REBUILT: &str = "rebuilt from results.jsonl (the run did not finish)";
 const NO_GAPS: &str =
     "ITL is not available: rows hold the mean and the longest gap of a stream, not every gap";
 const NO_END: &str = "requests in flight or waiting when the process ended left no row, and are not \
-                      counted: the rates of the last stage are the least that they can be";
+                      counted: the rates of the last stage are lower bounds";
 
 /// Results from the rows of a run that left no summary.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub fn rebuild<L: AsRef<[u8]>>(
     rows.series.end(rows.last);
     let health = InstrumentHealth::default();
     let mut record = TimeRecord::build(&rows.series, &metadata, &health, &[])?;
-    // Rows do not tell the generator's part.
+    // Rows do not contain the measurement error.
     record.timeline.intervals.iter_mut().for_each(|interval| interval.pacing_lag_ms = None);
     let mut summary = RunSummary::build(metadata, health, &rows.counted, thresholds)?;
     summary.add_time_facts(&record.facts);

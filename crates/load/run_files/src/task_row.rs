@@ -168,7 +168,7 @@ fn sample(row: &TaskRow<'_>, metadata: &RunMetadata) -> Option<TaskSample> {
         stage: StageId(id(stage)?),
         scenario: ScenarioId(id(scenario)?),
         target: TargetId(id(target)?),
-        // An id does not tell its key.
+        // The key cannot be derived from an id.
         conversation: ConversationKey::default(),
         warmup: row.warmup,
         intended,

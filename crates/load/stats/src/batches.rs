@@ -8,7 +8,8 @@ use crate::interval::{BATCHES_NEEDED, NoIntervalReason};
 use crate::student_t;
 
 /// Most batches of one stage. When there are more, each two neighbours are merged and new batches
-/// are twice as long; so a long stage ends with 32 to 64. More than 30 tell little more about the
+/// are twice as long; so a long stage ends with 32 to 64. More than 30 add little information about
+/// the
 /// variance (Schmeiser, 1982), and longer batches are less correlated.
 pub const MAX_BATCHES: usize = 64;
 

@@ -48,7 +48,7 @@ impl Looks {
         }
     }
 
-    /// Two-sided p value of an estimate so many standard errors away from the hypothesis.
+    /// Two-sided p value of an estimate by its distance from the hypothesis in standard errors.
     pub fn two_sided_p(self, distance: f64, batches: u64, degrees_of_freedom: f64) -> f64 {
         match self {
             Self::Once => student_t::two_sided_p(distance, degrees_of_freedom),
@@ -56,7 +56,7 @@ impl Looks {
         }
     }
 
-    /// Whether a variance stands on enough batches.
+    /// Whether a variance is based on enough batches.
     pub(crate) fn check(self, variance: &BatchVariance) -> Result<(), NoIntervalReason> {
         let enough = self == Self::Once || variance.batches >= u64::from(FIRST_LOOK);
         if enough { Ok(()) } else { Err(NoIntervalReason::TooFewBatches) }

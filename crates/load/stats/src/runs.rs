@@ -172,7 +172,7 @@ pub fn detectable(half_width: f64, batches: u64, degrees_of_freedom: f64, looks:
 /// the other side never fails; `None` if not even certain failure would.
 pub fn failures_one_in(pairs: u64, looks: Looks) -> Option<f64> {
     let needed = discordant_needed(looks);
-    // The mean of a Poisson distribution that reaches so many in 80 %.
+    // The mean of a Poisson distribution that reaches this count in 80 %.
     let (mut low, mut high) = (0.0, needed as f64 * 10.0);
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);

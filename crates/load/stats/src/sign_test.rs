@@ -4,12 +4,12 @@ use crate::looks::Looks;
 use crate::special::ln_gamma;
 use crate::tails::binomial_at_least;
 
-/// The least number of batches that a test by batches needs to say anything; and with fewer batches
+/// The minimum number of batches for a test by batches; and with fewer batches
 /// than this nothing is known about clusters.
 const BATCHES_KNOWN: usize = 8;
 
-/// Discordant pairs are taken for clustered if the variance of their number per batch is more than
-/// so many times its mean. Independent ones have 1.
+/// Discordant pairs count as clustered if the variance of their number per batch exceeds its mean
+/// by this factor. Independent pairs have 1.
 const CLUSTERED: f64 = 1.5;
 
 /// Pairs of a batch in which only one side is affected.
@@ -52,7 +52,7 @@ impl SignTest {
     }
 }
 
-/// Exact two-sided p value of so many signs of each kind, if both are equally likely; 1 without
+/// Exact two-sided p value of these numbers of signs, if both signs are equally likely; 1 without
 /// any.
 pub fn sign_p(positive: u64, negative: u64, looks: Looks) -> f64 {
     let (most, all) = (positive.max(negative), positive + negative);

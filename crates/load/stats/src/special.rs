@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 const MOST_TERMS: usize = 200_000;
 /// Relative size of the last term.
 const PRECISION: f64 = 1e-15;
-/// Stands for a zero that would be divided by (Lentz).
+/// Replaces a zero divisor (Lentz).
 const TINY: f64 = 1e-300;
 
 /// Natural logarithm of the gamma function of a positive number, by Lanczos' approximation

@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 use crate::normal;
 use crate::special::{beta, ln_gamma};
 
-/// From so many degrees of freedom on, the distribution is normal to nine digits.
+/// Degrees of freedom from which the distribution is normal to nine digits.
 const NORMAL: f64 = 1e9;
 
 /// The share below `t`.

@@ -247,7 +247,7 @@ impl MeasuredTokenizer {
         let mut sample = Text::new();
         TextGenerator::new(&words, Seed(0)).push(Seed(0).rng("sample", 0), 2_000, &mut sample);
         if count(&sample.to_string()) != 2_000 + trailing_tokens {
-            return Err("counts words inside a text differently than alone".to_owned());
+            return Err("counts words in a text differently from single words".to_owned());
         }
         Ok((Self { marker_end_tokens, trailing_tokens }, words))
     }

@@ -92,7 +92,8 @@ impl TextGenerator {
         is_end: bool,
         text: &mut Text,
     ) {
-        // The whole head is drawn even if a part is needed: the numbers after it must be the same.
+        // The whole head is drawn even if only a part is needed, so the numbers after it stay the
+        // same.
         let end = text.plain_end();
         let start = end.len();
         self.write(&mut rng, CACHE_HEAD, end);

@@ -54,7 +54,7 @@ impl Incoming {
         let Params { message, configuration } = Params::deserialize(params)
             .map_err(|error| RpcError::invalid_params(error.to_string()))?;
         if message.message_id.is_empty() {
-            return Err(RpcError::invalid_params("`messageId` must be a text"));
+            return Err(RpcError::invalid_params("`messageId` must be a string"));
         }
         let user = if version == Version::V03 { "user" } else { "ROLE_USER" };
         if message.role != user {
@@ -81,7 +81,7 @@ impl Incoming {
 /// A required parameter: a text that is not empty.
 pub(super) fn required_text<'a>(object: &'a Object, key: &str) -> Result<&'a str, RpcError> {
     let text = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-    text.ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a text")))
+    text.ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a string")))
 }
 
 fn read_parts(version: Version, parts: &[Value]) -> Result<String, RpcError> {

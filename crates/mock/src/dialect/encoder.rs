@@ -152,7 +152,7 @@ const DELTA: [&str; 3] = ["delta.reasoning", "delta.text", "delta.call"];
 const CLOSE: [&str; 3] = ["close.reasoning", "close.text", "close.call"];
 const ITEM: [&str; 3] = ["item.reasoning", "item.text", "item.call"];
 
-/// What a template is written about: a section, and its text or a piece of it.
+/// Input of a template: a section, and its text or a piece of it.
 #[derive(Clone, Copy)]
 struct Subject<'a> {
     output: &'a ModelOutput,

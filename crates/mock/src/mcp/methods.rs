@@ -155,5 +155,5 @@ fn prompt(params: &Object) -> Result<Value, RpcError> {
 /// A required text parameter.
 pub(super) fn text_param<'a>(params: &'a Object, key: &str) -> Result<&'a str, RpcError> {
     let text = params.get(key).and_then(Value::as_str);
-    text.ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a text")))
+    text.ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a string")))
 }

@@ -220,7 +220,7 @@ mod tests {
         frame
     }
 
-    /// What comes of bytes that arrive in pieces.
+    /// The result of bytes that arrive in pieces.
     fn read(bytes: &[u8], size: usize) -> (Vec<Incoming>, Option<u16>) {
         let (mut inbox, mut found) = (Inbox::default(), Vec::new());
         for piece in bytes.chunks(size) {

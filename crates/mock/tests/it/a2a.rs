@@ -72,7 +72,7 @@ impl Names {
         }
     }
 
-    /// What stands in a result that may be of several kinds.
+    /// The content of a result that may have several kinds.
     fn inner(&self, result: &Value) -> Value {
         if !self.is_v1() {
             return result.clone();

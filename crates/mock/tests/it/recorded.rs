@@ -72,7 +72,7 @@ const TOOLS: &str = "{log: memory, mcp: {tools: {slow: {latency: 20ms, progress:
     failing: {tool_error_share: 1},
     echo: {echo: true, input: {type: object, properties: {text: {type: string}}, required: [text]}}}}}";
 
-/// What the mock answers to a tool call or another message.
+/// The mock's response to a tool call or another message.
 fn expected_of_tools(rpc: &RpcRecord) -> (RpcOutcome, Option<i64>) {
     match (rpc.method.as_deref(), rpc.name.as_deref()) {
         (Some(method), _) if method.starts_with("notifications/") => (RpcOutcome::Accepted, None),
@@ -145,7 +145,7 @@ fn task_in(response: &Response) -> Option<String> {
     })
 }
 
-/// What the mock answers to a message to an agent.
+/// The mock's response to a message to an agent.
 fn expected_of_agents(rpc: &RpcRecord) -> (RpcOutcome, Option<i64>) {
     let method = rpc.method.as_deref().unwrap();
     let code = match rpc.agent.as_deref() {

@@ -85,7 +85,7 @@ impl Experiment {
         EXPERIMENTS.into_iter().find(|experiment| experiment.id.eq_ignore_ascii_case(id))
     }
 
-    /// Runs the experiment. If it cannot run, the finding says why.
+    /// Runs the experiment. If it cannot run, the finding has the reason.
     pub fn run(self, runner: &Runner) -> Finding {
         let clock = MonotonicClock::start();
         let (result, observations) = judge((self.procedure)(runner));

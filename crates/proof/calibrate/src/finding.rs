@@ -103,7 +103,7 @@ pub enum ExperimentResult {
     Pass,
     /// A bound was broken.
     Fail,
-    /// The experiment could not run and proves nothing; the text says why.
+    /// The experiment could not run and proves nothing; the text is the reason.
     NotRun(String),
 }
 

@@ -101,7 +101,7 @@ impl Runner {
         self.serve(ServerSpec::Mock(Box::new(MockConfig::from_yaml(&text)?)))
     }
 
-    /// Carries out a run against a target. One worker, unless the profile says otherwise.
+    /// Carries out a run against a target. One worker, unless the profile sets another number.
     pub(crate) fn run(&self, target: &str, profile: &str) -> Result<Finished, CalibrateError> {
         self.run_plan(plan(target, profile, None)?, &Control::new())
     }
@@ -161,7 +161,7 @@ fn on_core<T: Send>(
     .unwrap_or_else(|_| Err(CalibrateError::panicked()))
 }
 
-/// The plan of an experiment. One worker, unless the profile says otherwise.
+/// The plan of an experiment. One worker, unless the profile sets another number.
 pub(crate) fn plan(
     target: &str,
     profile: &str,

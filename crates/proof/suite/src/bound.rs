@@ -211,7 +211,7 @@ impl Requirement {
         Judgement::new(self.bound.decides(figure.limits(bias)), || match figure.refused {
             Some(Refusal::Censored) => "requests without an end may be longer".to_owned(),
             _ => format!(
-                "the generator itself may have changed it by {}, which decides",
+                "the measurement error of {} is too large to decide",
                 (self.format)(figure.bound)
             ),
         })
@@ -268,7 +268,7 @@ impl BoundResult {
         let judgement = match &measured {
             Err(why) => Judgement::Inconclusive(why.clone()),
             Ok([_, low, high]) => Judgement::new(requirement.bound.decides([*low, *high]), || {
-                "its interval has the bound in it".to_owned()
+                "its interval includes the bound".to_owned()
             }),
         };
         let measured = or_dash(measured.ok(), |ends| {

@@ -193,7 +193,7 @@ fn supervised(core: Option<usize>, shell_command: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{}", process.pid())?;
     let (closed, input) = channel();
     std::thread::spawn(move || {
-        // Nothing is written to it: it ends with the suite.
+        // It gets no input and ends with the suite.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         let _ = closed.send(());
     });

@@ -203,12 +203,12 @@ impl Figures {
             return Some("no request".to_owned());
         }
         if self.expected() == 0 {
-            return Some(format!("no expected answer to {} requests{kinds}", count(self.requests)));
+            return Some(format!("{} unexpected responses{kinds}", count(self.requests)));
         }
         let share = self.errors as f64 / self.requests.max(1) as f64;
         (share > gate).then(|| {
             format!(
-                "{} of {} requests had no expected answer{kinds}, over the gate of {}",
+                "{} of {} requests had no expected response{kinds}, above the limit of {}",
                 percent(share),
                 count(self.requests),
                 percent(gate)

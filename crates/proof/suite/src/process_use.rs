@@ -8,8 +8,8 @@ use crate::cores::Cores;
 use crate::figures::BusyShares;
 use crate::target::SuiteTarget;
 
-/// A host with more steal than this is busy: what ran on it, the gateway too, was stopped for that
-/// share of the time.
+/// A host with more steal than this is busy: its processes, including the gateway, were stopped for
+/// that share of the time.
 const MOST_STEAL: f64 = 0.1;
 /// The same limit for a load that waited for a core, beyond the time explained by the suite's own
 /// processes.
@@ -51,7 +51,7 @@ pub(crate) fn busy_host(
         return Some(format!("steal {}", percent(steal)));
     }
     if let Some(others) = others {
-        return Some(format!("others {}", percent(others)));
+        return Some(format!("other programs used {}", percent(others)));
     }
     // Where the kernel chooses the cores, the gateway under test also runs on the cores of the
     // load.
@@ -63,7 +63,7 @@ pub(crate) fn busy_host(
     let waited = busy.waited? - own.into_iter().flatten().sum::<f64>();
     let ran = busy.busiest_worker.or(busy.generator).unwrap_or(0.0);
     let is_busy = waited > MOST_WAITING || (waited > MOST_OF_ITS_TIME && waited > ran);
-    is_busy.then(|| format!("load waited {}", percent(waited)))
+    is_busy.then(|| format!("the load waited {} for a core", percent(waited)))
 }
 
 pub(crate) const GATEWAY: &str = "gateway";
@@ -188,7 +188,7 @@ mod tests {
             &Cores::default(),
             Some(0.75),
         );
-        assert_eq!(text.unwrap(), "others 75.0%");
+        assert_eq!(text.unwrap(), "other programs used 75.0%");
     }
 
     #[test]

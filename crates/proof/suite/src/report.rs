@@ -329,7 +329,7 @@ pub(crate) fn reference() -> String {
 }
 
 impl Report {
-    /// The outcome in a sentence, its word first, with the counts that it rests on.
+    /// The outcome in a sentence, its word first, with the counts behind it.
     pub fn conclusion(&self) -> String {
         let outcome = self.outcome(Accepted::default());
         let word = match outcome {
@@ -495,7 +495,8 @@ mod tests {
             ..limited.passes[0].clone()
         };
         let report = report(vec![refused(), limited], vec![]);
-        let expected = "FAIL: 610 of 1,010 requests had no expected answer, most in: b (429: 600)";
+        let expected =
+            "FAIL: 610 of 1,010 requests had no expected response, most in: b (429: 600)";
         assert!(report.conclusion().starts_with(expected), "{}", report.conclusion());
     }
 

@@ -114,8 +114,8 @@ impl MeasurementResult {
         self.passes.iter().filter(|pass| pass.invalid.is_none()).collect()
     }
 
-    /// The medians over the usable passes: what findings, bounds, sizes and comparisons may rest
-    /// on. `None` if no pass may be used.
+    /// The medians over the usable passes, for findings, bounds, sizes and comparisons. `None` if
+    /// no pass may be used.
     pub fn figures(&self) -> Option<Figures> {
         let usable = self.usable();
         (!usable.is_empty()).then(|| Figures::median(&usable))
@@ -210,7 +210,7 @@ impl MeasurementResult {
         if self.rate.is_some() && !failed { Metric::ResponseTime } else { Metric::ServiceTime }
     }
 
-    /// The same of any pass, usable or not: most that were disturbed cannot be used.
+    /// The same for any pass, usable or not, because most disturbed passes are unusable.
     pub(crate) fn busy_in_any_pass(&self) -> Option<&String> {
         self.passes.iter().find_map(|pass| pass.busy_host.as_ref())
     }
@@ -354,7 +354,7 @@ mod tests {
         let mut refused = pass(1.0, false);
         (refused.requests, refused.errors) = (66_095, 66_095);
         refused.error_kinds = Some("429: 66,095".to_owned());
-        let text = "no expected answer to 66,095 requests (429: 66,095)";
+        let text = "66,095 unexpected responses (429: 66,095)";
         assert_eq!(why_unusable(&result(&[pass(1.0, true), refused])), text);
         assert_eq!(why_unusable(&result(&[pass(1.0, true)])), "the measurement is invalid: late");
         let failed = MeasurementResult { error: Some("no port".to_owned()), ..result(&[]) };

@@ -294,7 +294,7 @@ impl<'a> SuiteRunner<'a> {
 /// Why a part is measured of the suite's own gateway alone.
 pub(crate) const OWN_ONLY: &str = "it needs the reference gateway, whose settings the suite knows";
 /// Why a rate below the capacity is not measured.
-pub(crate) const NO_ANSWER: &str = "the closed loop had no expected answer";
+pub(crate) const NO_ANSWER: &str = "the closed loop had no expected response";
 /// Why a target is not compared with its upstream.
 pub(crate) const NO_DIRECT: &str = "it needs the upstream: give --direct URL";
 

@@ -203,7 +203,7 @@ mod tests {
         let idle = BusyShares { gateway: Some(0.5), ..busy };
         let unwatched = BusyShares { gateway: None, ..busy };
         for (figures, why) in [
-            (Figures { errors: 1_000, ..good.clone() }, "no expected answer"),
+            (Figures { errors: 1_000, ..good.clone() }, "expected response"),
             (Figures { invalid, ..good.clone() }, "the measurement is invalid: late"),
             (Figures { busy_host, ..good.clone() }, "busy host: 12.0% was stolen"),
             (

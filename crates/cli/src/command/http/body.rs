@@ -92,10 +92,10 @@ impl Body {
         spec
     }
 
-    /// The sentence that says which type was guessed.
+    /// A note with the guessed type.
     pub(super) fn guess(&self) -> Option<String> {
         let guessed = self.guessed?;
-        Some(format!("the body is sent as {guessed}; -H 'content-type: TYPE' says otherwise"))
+        Some(format!("the body is sent as {guessed}; override it with -H 'content-type: TYPE'"))
     }
 }
 

@@ -80,7 +80,7 @@ fn requests(text: &str) -> Result<Requests, String> {
         let named: Vec<_> = broken.iter().take(NAMED).map(String::as_str).collect();
         let more = if broken.len() > NAMED { ", ..." } else { "" };
         return Err(format!(
-            "{} of {} lines are no request ({}{more}); write `[METHOD] URL [WEIGHT]`, or an object \
+            "{} of {} lines are not requests ({}{more}); write `[METHOD] URL [WEIGHT]`, or an object \
              with `url`",
             broken.len(),
             lines.len(),
@@ -91,7 +91,7 @@ fn requests(text: &str) -> Result<Requests, String> {
         return Err(match origins.as_slice() {
             [] => "has no request; write a URL on each line".to_owned(),
             several => format!(
-                "has requests to {} servers ({}); write a file for each",
+                "contains requests to {} servers ({}); split it into one file per server",
                 several.len(),
                 several.join(", ")
             ),
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn what_is_no_request_is_named() {
         for (text, part) in [
-            ("http://a/x\nhello big world\n", "1 of 2 lines are no request (line 2: `hello big"),
+            ("http://a/x\nhello big world\n", "1 of 2 lines are not requests (line 2: `hello big"),
             ("{\"url\": 5}", "line 1: invalid type"),
             ("http://a/ -1", "the weight -1 is not 0 or more"),
             ("http://a/\nhttp://b/", "2 servers (http://a, http://b)"),

@@ -22,7 +22,7 @@ pub(in crate::command) enum Kind {
 }
 
 impl Kind {
-    /// The word for so many of them.
+    /// The word in singular or plural.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Run => ("run", "runs"),
@@ -32,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// By the files of a folder, with the file that says when it was made.
+    /// Found by the files of a folder, with the file whose time counts.
     fn in_folder(folder: &Path) -> Option<(Self, PathBuf)> {
         let files = [
             (Self::Run, file::SUMMARY),
@@ -80,9 +80,9 @@ pub(in crate::command) fn only_run_in(folder: &Path) -> Option<PathBuf> {
 }
 
 fn nothing_in(folder: &Path) -> UsageError {
-    let cause = "is not the folder of a run: it has neither summary.json nor plan.json";
+    let cause = "is not a run folder: it has neither summary.json nor plan.json";
     UsageError(format!(
-        "{} {cause}, nor is there such a folder in it; give the folder that `plimsoll run` printed after `files:`",
+        "{} {cause}, and it contains no run folder; pass the path that `plimsoll run` printed after `files:`",
         folder.display()
     ))
 }
@@ -195,7 +195,9 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         fs::create_dir(parent.path().join("20260102T030405Z-empty")).unwrap();
         let error = find(parent.path()).unwrap_err();
-        assert!(error.is::<UsageError>() && error.to_string().contains("nor is there"));
+        assert!(
+            error.is::<UsageError>() && error.to_string().contains("it contains no run folder")
+        );
     }
 
     #[test]

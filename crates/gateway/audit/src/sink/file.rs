@@ -113,7 +113,7 @@ impl FileSink {
 
     fn failure(&self, error: &io::Error) -> Failure {
         Failure::Again(format!(
-            "cannot write the audit file {}: {error}; make room, or make its folder writable",
+            "cannot write the audit file {}: {error}; free disk space, or make its folder writable",
             self.path.display()
         ))
     }
@@ -213,6 +213,6 @@ mod tests {
     fn a_full_disk_is_reported_with_path_and_fix() {
         let mut sink = FileSink::open(Path::new("/dev/full"), Duration::ZERO).unwrap();
         let Err(Failure::Again(text)) = put(&mut sink, b"{}\n") else { panic!("it has room") };
-        assert!(text.contains("/dev/full") && text.contains("make room"), "{text}");
+        assert!(text.contains("/dev/full") && text.contains("free disk space"), "{text}");
     }
 }

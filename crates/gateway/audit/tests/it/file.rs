@@ -33,7 +33,7 @@ fn on_a_full_disk_all_rows_are_counted_as_dropped() {
     assert!(stats.balanced() && stats.retries >= 2, "{stats:?}");
     assert!(audit.last_error().unwrap().contains("/dev/full"));
     let told = told.lock().unwrap();
-    assert!(matches!(told.as_slice(), [Notice::Failing(why)] if why.contains("make room")));
+    assert!(matches!(told.as_slice(), [Notice::Failing(why)] if why.contains("free disk space")));
 }
 
 /// The folder goes and comes back; rows offered meanwhile are in the new file or counted as lost.

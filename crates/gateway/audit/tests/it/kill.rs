@@ -49,7 +49,7 @@ fn a_kill_loses_no_more_than_the_queue() {
     let counts = |line: String| line.strip_prefix("offered ")?.parse::<u64>().ok();
     assert!(told.by_ref().filter_map(counts).any(|offered| offered >= 20_000));
     child.kill().unwrap();
-    // What it said before it died is still in the pipe.
+    // Its last output is still in the pipe.
     let offered = told.filter_map(counts).last().unwrap_or(20_000);
     child.wait().unwrap();
 

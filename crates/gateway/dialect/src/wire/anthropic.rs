@@ -110,7 +110,7 @@ lenient_members! {
         pub(crate) error: Option<RawJson<'a>>,
     }
 
-    /// A content block of an answer: only what is translated.
+    /// A content block of a response: only the translated members.
     #[derive(Debug, Default, Deserialize)]
     pub(crate) struct AnswerBlock<'a> {
         #[serde(rename = "type")]

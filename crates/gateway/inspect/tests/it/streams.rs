@@ -178,7 +178,7 @@ fn events_of_agents_leave_one_by_one() {
         scrubber.feed(update(text).as_bytes(), &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), update(text));
     }
-    // What may go on waits: the next piece of the artifact, until the last.
+    // A text that may continue waits for the next piece of the artifact, until the last.
     let mut left = |event: &str| {
         let mut out = Vec::new();
         scrubber.feed(event.as_bytes(), &mut out).unwrap();

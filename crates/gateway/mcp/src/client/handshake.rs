@@ -104,7 +104,7 @@ impl Handshake {
         let Some(version) = with_sessions(&initialized.version) else {
             let known = WITH_SESSIONS.join(" and ");
             return Step::Failed(format!(
-                "it chose a version of MCP that is not spoken here; those with sessions are {known}"
+                "it chose an unsupported version of MCP; the supported ones with sessions are {known}"
             ));
         };
         let id = answer.session.clone().filter(|id| !id.is_empty());

@@ -89,7 +89,7 @@ impl Check {
             let spends = matches!(handler, Handler::Policy) && spec.budgets.is_some();
             self.require(
                 !(spends && covers(&spec.open, path)),
-                &format!("open: it covers `{path}`, but its budget needs to know who asks"),
+                &format!("open: it covers `{path}`, but its budget needs a known caller"),
             );
             let asks = spec.auth.is_some() || spec.tenant.is_some();
             let belongs = matches!(handler, Handler::Agents(route) if route.belongs_to_somebody());
@@ -140,7 +140,7 @@ impl Check {
             !route.consumers.is_empty() || route.scope.is_some() || (route.llm && counts);
         self.require(
             !(needs_identity && covers(&spec.open, &route.path)),
-            &format!("route `{}`: `open` covers it, but it needs to know who asks", route.name),
+            &format!("route `{}`: `open` covers it, but it needs a known caller", route.name),
         );
         self.require(
             is_normal_template(&route.path),
@@ -290,8 +290,7 @@ impl Check {
         self.require(
             scrub != Some(Unread::Refuse),
             &format!(
-                "route `{name}`: `scrub` cannot read the messages of a WebSocket that is passed \
-                 through: remove the route, or let what cannot be read pass with \
+                "route `{name}`: `scrub` cannot read the messages of a WebSocket that is passed through: remove the route, or pass unreadable content with \
                  `scrub: {{unreadable: pass}}`"
             ),
         );
@@ -307,8 +306,7 @@ impl Check {
         self.require(
             reached.is_none(),
             &format!(
-                "route `{name}`: `{reader}` cannot read what a WebSocket to `{}` carries: give the \
-                 route a path that reaches no LLM API",
+                "route `{name}`: `{reader}` cannot read the messages of a WebSocket to `{}`: give the route a path outside the LLM API",
                 reached.as_deref().unwrap_or_default()
             ),
         );

@@ -47,8 +47,8 @@ pub(crate) struct Config {
     /// The route of unknown paths.
     pub(crate) not_found_route: Arc<Route>,
     pub(crate) upstreams: Vec<Arc<Upstream>>,
-    /// The most that waits for a client behind what is written: three of the largest buffer of
-    /// the upstreams.
+    /// Maximum bytes that wait for a client after the ones being written: three times the largest
+    /// buffer of the upstreams.
     pub(crate) upstream_buffer: usize,
     /// The most bytes that wait for a client after the current write: three of the largest buffer
     /// of the upstreams.
@@ -314,7 +314,11 @@ routes:
             ("", "path: /ws/chat, llm: true", Some("`llm` and `websocket` exclude each other")),
             ("cache: {}", passed, None),
             ("policy: {}", passed, None),
-            ("policy: {}", "path: '/*'", Some("`policy` cannot read what a WebSocket to `/v1/")),
+            (
+                "policy: {}",
+                "path: '/*'",
+                Some("`policy` cannot read the messages of a WebSocket to `/v1/"),
+            ),
             ("policy: {}", "path: /v1/realtime", Some("a WebSocket to `/v1/realtime` carries")),
             ("tenant: {}\nbudgets: {}", "path: /v1/*", Some("`budgets` cannot read")),
             ("policy: {}", "path: /o/*, strip: /o", Some("`policy` cannot read")),
@@ -358,7 +362,10 @@ routes:
             (upstream("retry: {attempts: 0}"), "`retry.attempts` must"),
             (upstream("retry: {budget: -1}"), "`retry.budget` is a share"),
             (upstream("breaker: {failures: 0}"), "`breaker.failures` must"),
-            ("upstreams: {u: {addresses: ['a:1', 'a:1']}}".to_owned(), "an address is there twice"),
+            (
+                "upstreams: {u: {addresses: ['a:1', 'a:1']}}".to_owned(),
+                "an address is listed twice",
+            ),
             (route("path: /x, upstream: u, timeout: 0"), "route `r`: `timeout` must"),
             (route("path: /x/*, upstream: u, strip: /y"), "`strip` is not the beginning"),
             (route("path: /x, respond: {}, llm: true"), "`llm` does nothing beside `respond`"),

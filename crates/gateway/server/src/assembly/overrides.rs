@@ -45,7 +45,7 @@ fn syntax(message: impl Into<String>) -> GatewayError {
 }
 
 fn no_member(part: &str) -> String {
-    format!("`{part}` is not the number of a member of the list")
+    format!("`{part}` is not an index of the list")
 }
 
 fn inside_plain(part: &str) -> String {

@@ -21,7 +21,7 @@ pub enum GatewayError {
     /// The configuration is empty, or has no route although the one in force has some.
     #[error("the configuration is empty or has no routes")]
     Empty,
-    /// Nothing to reload: the gateway was started from a value, or with overrides.
+    /// No file to reload: the gateway was started from a value, or with overrides.
     #[error("this gateway was not started from a file: there is nothing to read again")]
     NoFile,
     /// The new configuration changes settings that only a restart applies.
@@ -81,7 +81,7 @@ impl GatewayError {
             Self::Empty => "the file has no routes".to_owned(),
             Self::Config(problems) => format!("{} values of the file are invalid", problems.len()),
             Self::Restart(_) => self.to_string(),
-            Self::NoFile => "this gateway was not started from a file alone".to_owned(),
+            Self::NoFile => "this gateway was started with flags that override its file".to_owned(),
             _ => "the gateway cannot reload".to_owned(),
         }
     }

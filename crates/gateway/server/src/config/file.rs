@@ -17,7 +17,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     let kind = fs::metadata(path)?.file_type();
     let is_device = kind.is_char_device() || kind.is_block_device();
     if kind.is_fifo() || kind.is_socket() || is_device {
-        let why = "it is a pipe or a device, not a file: write what it gives to a file first";
+        let why = "it is a pipe or a device, not a file: write its content to a file first";
         return Err(io::Error::new(ErrorKind::InvalidInput, why));
     }
     File::open(path)

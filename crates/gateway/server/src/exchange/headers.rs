@@ -48,7 +48,7 @@ pub(crate) fn prepare_request(
             headers.remove(name);
         }
         set_credential(headers, upstream.dialect, key).ok_or_else(|| {
-            ErrorResponse::bad_gateway("the upstream's key is not a header value")
+            ErrorResponse::bad_gateway("the upstream's key is not a valid header value")
         })?;
     }
     Ok(())

@@ -64,10 +64,8 @@ impl From<WireFault> for Refusal {
             WireFault::FoldedLine => Self::framing("write each header on one line"),
             WireFault::Fragment => Self::target("the target has a fragment (`#`)"),
             WireFault::Lengths => Self::framing("the head has two lengths, or a malformed one"),
-            WireFault::Coding => {
-                Self::framing("the only transfer coding that is taken is `chunked`")
-            }
-            WireFault::LostFraming => Self::framing("the body before it was malformed"),
+            WireFault::Coding => Self::framing("the only supported transfer coding is `chunked`"),
+            WireFault::LostFraming => Self::framing("the previous body was malformed"),
         }
     }
 }

@@ -111,13 +111,13 @@ impl AdminGate {
             return if is_local && !for_another && names_this_machine(request) {
                 Ok(())
             } else {
-                let message = "only clients on the gateway's own machine may, by its address";
+                let message = "only clients on the gateway's own machine may use administration without a key, by its loopback address";
                 Err(ErrorResponse::forbidden(message))
             };
         };
         let sent = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
         match sent {
-            None => Err(ErrorResponse::auth_required("send the key of the administration")),
+            None => Err(ErrorResponse::auth_required("send the administration key")),
             Some(sent) if sha256(sent).ct_eq(key).into() => Ok(()),
             Some(_) => Err(ErrorResponse::auth_failed("the administration key is wrong")),
         }

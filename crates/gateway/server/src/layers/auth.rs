@@ -170,7 +170,7 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
 /// Checks that a consumer may use the route.
 fn check_access(consumer: &Consumer, access: &Access) -> Result<(), ErrorResponse> {
     if !access.consumers.is_empty() && !access.consumers.contains(&consumer.name) {
-        return Err(ErrorResponse::forbidden("this route is not for this consumer"));
+        return Err(ErrorResponse::forbidden("this consumer may not use this route"));
     }
     let scope = access.scope.as_ref().filter(|_| !consumer.scopes.is_empty());
     match scope {

@@ -116,7 +116,7 @@ impl Metrics {
             },
             errors: registered(all, "errors", "Refused and failed requests by kind"),
             connections: registered(all, "active_connections", "Open client connections"),
-            memory: registered(all, "memory_bytes", "Bytes of messages that are held"),
+            memory: registered(all, "memory_bytes", "Bytes of buffered messages"),
             layer_counters: LayerCounters::register(all),
             refusals: registered(all, "layer_refusals", "Requests that a layer refused"),
             rate_limited: registered(all, "rate_limited", "Requests refused by a rate limit"),

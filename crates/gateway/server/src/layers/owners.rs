@@ -150,7 +150,7 @@ impl From<NoRoom> for ErrorResponse {
         match no_room {
             NoRoom::All => no_memory(),
             NoRoom::Owner => Self::owner_limit(
-                "your chats and runs hold as much memory as one caller may (`server.owner_memory`)",
+                "your chats and runs reached the memory limit of one caller (`server.owner_memory`)",
             ),
         }
     }

@@ -76,7 +76,7 @@ impl RateLimit {
 pub(crate) fn from_specs(specs: &[RateLimitSpec]) -> Result<Vec<RateLimit>, String> {
     let limited = specs.iter().filter_map(|spec| Some((spec, NonZeroU32::new(spec.requests)?)));
     if limited.clone().count() > MAX_CHARGES {
-        return Err(format!("rate_limits: at most {MAX_CHARGES} at once"));
+        return Err(format!("rate_limits: at most {MAX_CHARGES} limits are supported"));
     }
     limited
         .map(|(spec, requests)| {

@@ -95,7 +95,7 @@ impl AgentPath {
             return Err(ErrorResponse::bad_request(NO_AGENTS));
         }
         if path.iter().any(|name| name == agent) {
-            let message = format!("the agent `{agent}` had this message before");
+            let message = format!("the agent `{agent}` already received this message");
             return Err(ErrorResponse::agent_loop(message));
         }
         if path.len() >= MAX_DEPTH {

@@ -10,7 +10,7 @@ pub(crate) fn store_error(
     missing: impl FnOnce(&'static str) -> ErrorResponse,
 ) -> ErrorResponse {
     match error {
-        RecordError::NotFound => missing("it never was, has ended, or belongs to somebody else"),
+        RecordError::NotFound => missing("it never existed, has ended, or is another caller's"),
         RecordError::CallLimit => ErrorResponse::tool_call_limit(error.to_string()),
         RecordError::TooLarge { .. } => ErrorResponse::request_too_large(error.to_string()),
         RecordError::AlreadyDecided(_) => ErrorResponse::already_decided(error.to_string()),

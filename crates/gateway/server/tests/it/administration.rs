@@ -15,7 +15,7 @@ const SECRET: &str = "S3cr3t-Value";
 /// An address of this machine that is not its loopback; `None` where there is none.
 fn outer_address() -> Option<IpAddr> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
-    // Nothing is sent: this only chooses a route.
+    // No packet is sent: this only chooses a route.
     socket.connect("192.0.2.1:9").ok()?;
     let address = socket.local_addr().ok()?.ip();
     (!address.is_loopback() && !address.is_unspecified()).then_some(address)

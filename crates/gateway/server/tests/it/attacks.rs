@@ -82,7 +82,7 @@ impl Range {
                 Err(_) => break,
             }
             if responses(&answer) >= asked {
-                // Nothing else comes but the end.
+                // Only the end follows.
                 let _ = stream.shutdown(Shutdown::Write);
             }
         }
@@ -108,14 +108,14 @@ impl Range {
         assert_eq!((found, &*seen), (status, lines), "{what}: {bytes:?}");
     }
 
-    /// Nothing reaches the upstream later.
+    /// The upstream receives nothing later.
     pub(super) fn settle(&self) {
         sleep_ms(50);
         assert_eq!(self.seen(), Vec::<String>::new(), "nothing comes late");
     }
 }
 
-/// What is tried, the bytes, the status, and what the upstream saw.
+/// Name of the attack, its bytes, the status, and the requests that reached the upstream.
 pub(super) type Case<'a> = (&'a str, &'a str, u16, &'a [&'a str]);
 
 fn responses(answer: &[u8]) -> usize {
@@ -138,7 +138,7 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<String>>) {
         } else {
             stream.read_exact(&mut body).is_ok()
         };
-        // What breaks off before its end is no request.
+        // Incomplete requests are not requests.
         if !is_whole {
             return;
         }

@@ -1,4 +1,4 @@
-//! What is spent is charged, whatever ends a request, and no crowd gets over a budget.
+//! Every end of a request charges its tokens, and concurrent requests cannot exceed a budget.
 
 use std::io;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn state(gateway: &Gateway, name: &str) -> u64 {
     get(gateway.addr(), "/v1/budget/a").json()[name].as_f64().unwrap() as u64
 }
 
-/// What a request costs that is sent by `ask`.
+/// The cost of a request sent by `ask`.
 fn cost_of(gateway: &Gateway, ask: impl FnOnce()) -> u64 {
     let before = state(gateway, "spent");
     ask();

@@ -1,4 +1,4 @@
-//! What is cached is a whole, good answer to exactly that question.
+//! Only complete, successful responses are cached, for exactly the same request.
 
 use std::io;
 

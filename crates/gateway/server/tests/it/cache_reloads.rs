@@ -1,4 +1,4 @@
-//! What is cached belongs to the rules that it was read by.
+//! Cached responses belong to the rules that were applied to them.
 
 use std::fs;
 
@@ -45,7 +45,7 @@ fn an_answer_of_before_a_reload_is_not_served_unscrubbed() {
     write("scrub: {pass_types: [image/png]}\n");
     gateway.reload().unwrap();
     assert_eq!(ask(true), shared("miss", false));
-    // Nothing is lost: with the rules of before, the answers of before are served again.
+    // No entry is lost: with the earlier rules, the earlier responses are served again.
     write("");
     gateway.reload().unwrap();
     assert_eq!(ask(true), shared("hit", true));

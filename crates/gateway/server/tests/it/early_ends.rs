@@ -10,7 +10,7 @@ use super::support::client::{post, send};
 use super::support::provider::{AnswerKind, Provider, ReceivedRequest, ResponseWriter, frames};
 use super::support::{CHAT, MESSAGES, gateway, sleep_ms, streamed, until};
 
-/// What a provider does after the first half of its events.
+/// Behaviour of a provider after the first half of its events.
 #[derive(Clone, Copy, Debug)]
 enum Then {
     BreaksOff,
@@ -131,7 +131,7 @@ fn what_only_a_translation_needs_is_told_by_it() {
             let message = told(path, &reply.text()).unwrap_or_else(|| panic!("{what}"));
             assert!(message.contains(words) && reply.broken, "{what}");
             assert_eq!(reason(&log), row, "{what}");
-            // What is not translated goes on byte for byte, and ends as it ended.
+            // Untranslated streams pass byte for byte, and end as the upstream ended them.
             let reply = post(gateway.addr(), same, &[], &streamed("x"));
             let text = reply.text();
             assert!(told(same, &text).is_none(), "{text}");

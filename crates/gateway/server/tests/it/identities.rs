@@ -1,5 +1,5 @@
-//! Who asks: two tenants with two keys each, nobody, and forged ones, over everything that keeps
-//! state. No cell of the matrix sees another tenant's state.
+//! Callers: two tenants with two keys each, anonymous and forged ones, over every stateful layer.
+//! No cell of the matrix sees another tenant's state.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

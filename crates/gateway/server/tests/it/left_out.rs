@@ -1,4 +1,4 @@
-//! What a translation leaves out of a request is named, or the request is refused.
+//! A translation names every member that it omits, or rejects the request.
 
 use plimsoll_gateway_server::Gateway;
 use serde_json::{Value, json};

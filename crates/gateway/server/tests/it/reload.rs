@@ -103,7 +103,7 @@ fn a_reload_that_needs_a_restart_changes_nothing_and_names_the_settings() {
         assert_eq!((build(), get(gateway.addr(), "/x").text()), (before.clone(), "here".into()));
     }
     assert!(!folder.path().join("other").exists());
-    // What a start is not needed for is applied, the end of the cache included.
+    // Settings that need no restart are applied, such as a disabled cache.
     for (old, new) in [("cache: {bytes: 1MiB}\n", ""), ("drain: 1s", "drain: 2s, body_bytes: 9")] {
         write(old, new);
         assert_eq!(ask(gateway.addr(), "POST /admin/reload", &[], b"").status, 200, "{new}");
@@ -111,7 +111,7 @@ fn a_reload_that_needs_a_restart_changes_nothing_and_names_the_settings() {
     }
 }
 
-/// What an outside probe sees of a setting.
+/// The effect of a setting on an outside probe.
 type Probe = fn(&Gateway) -> String;
 
 /// A setting: as it is, changed, broken; whether it needs a restart; and its probe.

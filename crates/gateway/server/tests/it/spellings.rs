@@ -53,7 +53,7 @@ impl Nginx {
         Some(nginx)
     }
 
-    /// Who was served a path below the protected prefix, by number.
+    /// Callers that were served a path below the protected prefix, by number.
     fn protected(&self, who: &str) -> Vec<usize> {
         let log = fs::read(self.folder.path().join("paths")).unwrap();
         let text = String::from_utf8_lossy(&log);
@@ -138,7 +138,7 @@ impl Client {
     }
 }
 
-/// What a slash becomes, what stands behind a path, and what before it.
+/// Spellings of a slash, suffixes and prefixes of a path.
 const AROUND: [&str; 24] = [
     "//",
     "///",

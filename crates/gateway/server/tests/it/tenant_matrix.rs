@@ -73,7 +73,7 @@ impl Cell {
         all
     }
 
-    /// Whose answers it may get: those of its tenant, for a request that looks the same.
+    /// Owner of the responses that it may get: those of its tenant, for an equal request.
     fn owner(&self) -> (Option<&'static str>, String, bool) {
         let header = self.header.filter(|(name, _)| *name != FORGED);
         let seen = told([self.credential, header].into_iter().flatten());
@@ -95,7 +95,8 @@ fn told<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     format!("[{}]", told.join(" "))
 }
 
-/// What a request says of who asks, but for the tenant: a cached answer has that of its first cell.
+/// Facts about the caller in a request, except the tenant, because a cached response has the one of
+/// its first cell.
 fn told_by(seen: &ReceivedRequest) -> String {
     let names = CREDENTIALS.iter().chain(&HEADERS).flatten().map(|(name, _)| *name);
     let names: HashSet<&str> = names.filter(|name| *name != FORGED).collect();

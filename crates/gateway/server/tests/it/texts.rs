@@ -1,4 +1,4 @@
-//! What policy and scrub read, over sockets: every text, and nothing that they cannot read.
+//! Texts that policy and scrub read, over sockets: all of them, and unreadable ones are rejected.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};

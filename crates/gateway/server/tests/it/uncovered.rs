@@ -1,5 +1,5 @@
-//! What the layers do not cover, as the tables of the guide say: each gap, to be seen. Whoever
-//! closes one finds its test failing here, and takes the row out of the guide.
+//! Gaps of the layers, as listed in the tables of the guide. If a change closes one, its test fails
+//! here: remove the row from the guide.
 
 mod caller;
 mod text;

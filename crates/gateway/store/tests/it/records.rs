@@ -114,7 +114,7 @@ async fn sessions_live_and_end(mut bench: Bench) {
     assert_eq!(made, expected);
     assert_eq!(bench.read("acme", id).await.unwrap(), expected);
 
-    // Nobody else's, and none that never was.
+    // Not those of others, and not unknown ones.
     let gone = Err(RecordError::NotFound);
     assert_eq!(bench.read("acm", id).await, gone);
     assert_eq!(bench.read("", id).await, gone);
@@ -318,8 +318,8 @@ fn race_for_approvals(backend: &Backend, rounds: u64) {
     assert_eq!(*race.failures.lock().unwrap(), Vec::<String>::new());
 }
 
-/// What the racers share. Failures are collected: a racer that panics would leave the others
-/// waiting for it.
+/// State shared by the racers. Failures are collected, because the others would wait for a racer
+/// that panics.
 struct Race {
     start: Barrier,
     end: Barrier,

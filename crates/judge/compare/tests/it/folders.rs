@@ -24,7 +24,7 @@ fn what_is_no_run_gets_one_clear_message() {
     write("suite/suite.json", "{}");
     write("text/summary.json/x", "a folder in place of the file");
     for (name, is_usage, says) in [
-        ("absent", true, "is not the folder of a run"),
+        ("absent", true, "is not a run folder"),
         (".", true, "or all runs in this folder as"),
         ("suite", true, "--against"),
         ("killed", false, "did not finish"),

@@ -100,7 +100,7 @@ fn files_that_are_no_logs_are_named() {
     assert!(files.usage("absent", &[]).contains("does not exist"));
     files.lines("log", (0..30).map(|n| audit_row(n, 0, 64)));
     fs::rename(files.path("results.jsonl"), files.path("gone")).unwrap();
-    assert!(files.usage("log", &[]).contains("is not the folder of a run"));
+    assert!(files.usage("log", &[]).contains("is not a run folder"));
     fs::write(files.path("plan.json"), "{}").unwrap();
     assert!(files.usage("log", &[]).contains("without --no-jsonl"));
     fs::write(files.path("results.jsonl"), "").unwrap();

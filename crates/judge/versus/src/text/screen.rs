@@ -46,7 +46,7 @@ pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
         ("Streams", streams(versus)),
         ("Policy decisions", decisions(versus)),
         ("Tested differences", tested(versus)),
-        ("Own times as targets state them in headers", stated(versus)),
+        ("Times that targets report in headers", stated(versus)),
     ] {
         let mut chapter = Chapter::new(heading);
         chapter.table(&table);
@@ -336,7 +336,7 @@ pub(super) fn stated(versus: &Versus) -> Table {
 
 // The table of times: each target's own, its overhead, and the shift of its tail.
 
-/// Each target's own times in every figure, what it adds, and the shift of its tail.
+/// Each target's own times in every figure, its overhead, and the shift of its tail.
 pub(super) fn times_table(versus: &Versus) -> Table {
     let mut table = Table::new(["", "p50", "p95", "added, median", tail_title(versus)]);
     for figure in shown(versus) {
@@ -377,8 +377,8 @@ pub(super) fn own(target: &TargetResult, figure: Figure) -> [String; 2] {
     limited(target, figure).map(format::limited_time)
 }
 
-/// A turn without an end is longer than all: where there are so many that the percentile is one of
-/// them, only the least that it can be is known.
+/// Unfinished turns count as the longest: if the percentile is one of them, only its lower bound is
+/// known.
 fn limited(target: &TargetResult, figure: Figure) -> [Option<BoundedFigure>; 2] {
     let Some(own) = target.own(figure) else { return [None; 2] };
     let endless: u64 =

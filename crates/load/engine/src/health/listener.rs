@@ -86,7 +86,7 @@ pub fn ports_of(pids: impl IntoIterator<Item = u32>) -> BTreeSet<u16> {
     sockets.collect()
 }
 
-/// Programs that publish ports of containers: their use says nothing of the server.
+/// Programs that publish ports of containers: their CPU use is not the server's.
 const FORWARDERS: [&str; 5] = ["docker-proxy", "rootlessport", "slirp4netns", "pasta", "conmon"];
 
 /// The name of a process, if it only passes connections on.

@@ -7,14 +7,13 @@ use std::str::FromStr;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{TargetUrl, UrlFault};
 
-const FORM: &str = "write http://HOST:PORT/metrics, and behind it what is needed of \
-                    #cpus=N&LABEL=VALUE";
+const FORM: &str = "write http://HOST:PORT/metrics, followed by #cpus=N&LABEL=VALUE if needed";
 
 /// Where a page of metrics is, and which of its figures count.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricsPage {
     pub(crate) url: TargetUrl,
-    /// CPUs that the process may use, if the user says so.
+    /// CPUs that the process may use, if given by the user.
     cpus: Option<f64>,
     /// Labels of the series that count.
     labels: Vec<(String, String)>,
@@ -90,12 +89,12 @@ pub(crate) struct CpuReading {
     pub(crate) quota: Option<[f64; 3]>,
 }
 
-/// What is read from a page at one moment.
+/// The values of a page at one moment.
 pub(crate) trait FromPage: Clone + Send + Sized + 'static {
     /// Reads a page.
     ///
     /// # Errors
-    /// What it lacks, in words.
+    /// The missing part, in words.
     fn read(page: &MetricsPage, text: &str) -> Result<Self, String>;
 }
 
@@ -110,7 +109,7 @@ impl FromPage for CpuReading {
             return Ok(reading);
         }
         if let Some(cpu_s) = chosen.sum(CpuMetric::Process.name()) {
-            // Go's runtime says how many threads may run at once.
+            // Go's runtime reports how many threads may run at once.
             let cpus = page.cpus.or_else(|| chosen.sum("go_sched_gomaxprocs_threads"));
             return Ok(Self { metric: CpuMetric::Process, cpu: seconds(cpu_s), cpus, quota: None });
         }

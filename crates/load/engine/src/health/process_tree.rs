@@ -21,8 +21,8 @@ pub struct ProcessStat {
     pub threads: u64,
     /// The process that started it, or that adopted it since.
     pub parent: u32,
-    /// When it was started, in clock ticks since boot: tells it from a later process with the same
-    /// id.
+    /// When it was started, in clock ticks since boot: distinguishes it from a later process with
+    /// the same id.
     started: u64,
 }
 

@@ -23,7 +23,7 @@ struct Row {
     metric: String,
     labels: Vec<(String, String)>,
     quantity: &'static str,
-    /// Of several series, the highest counts.
+    /// The highest of several series counts.
     is_ratio: bool,
     /// To milliseconds, for times.
     scale: f64,

@@ -1,4 +1,4 @@
-//! How long a target says that the parts of its work took, in its own words: `Server-Timing` (W3C),
+//! Times that a target reports for the parts of its work: `Server-Timing` (W3C),
 //! and headers of gateways with their own overhead.
 
 use std::sync::{Arc, OnceLock};

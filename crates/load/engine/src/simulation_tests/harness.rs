@@ -26,7 +26,7 @@ use crate::worker_thread::{WorkerOutput, collect, run_load};
 pub(crate) const CHAT: &str =
     "content: {mode: sized, approx_input_tokens: 8}\nmax_tokens: 8\ndrain: 5s\n";
 
-/// The moment so many milliseconds after the run's start.
+/// The moment these milliseconds after the run's start.
 pub(crate) fn at(ms: u64) -> Moment {
     Moment::EPOCH + Nanos::from_millis(ms)
 }
@@ -159,7 +159,7 @@ pub(crate) fn plan(profile: &str) -> Plan {
     plan_for(&format!("target: http://scripted.test\n{profile}"), Purpose::Run)
 }
 
-/// The plan of a comparison of so many targets.
+/// The plan of a comparison of this number of targets.
 pub(crate) fn comparison(profile: &str, targets: u16) -> Plan {
     let targets: Vec<_> =
         (0..targets).map(|n| format!("{{name: t{n}, url: 'http://t{n}.test'}}")).collect();

@@ -105,7 +105,7 @@ impl ScriptedConnection {
         (clock.now() >= self.idle_since + timeout + flight).then_some(())
     }
 
-    /// Carries a request without content: the target works or waits for so long.
+    /// Simulates a request without content: the target works or waits for this time.
     pub(crate) async fn carry(&mut self, time: Nanos) {
         self.used = true;
         let clock = self.rx_clock.clock();

@@ -12,8 +12,7 @@ use crate::redirect::Hop;
 use crate::worker::Worker;
 
 /// Likely problem if a redirect leads to another redirect.
-const CIRCLE: &str =
-    "; is it a circle? Look with `curl -sIL URL`, and load the place where they should end";
+const CIRCLE: &str = "; is it a redirect loop? Check with `curl -sIL URL`, and load the final URL";
 
 impl OpenTurn {
     /// Notes where an answer redirects to, and whether that is to be followed.
@@ -21,8 +20,9 @@ impl OpenTurn {
         let Some(to) = head.header("location") else { return };
         let followed = self.redirects_followed();
         let after = match followed {
-            0 => "; to follow it: `redirects: 5`, or http --redirects 5; or load that place"
-                .to_owned(),
+            0 => {
+                "; follow it with `redirects: 5` or http --redirects 5, or load that URL".to_owned()
+            }
             1 => format!(", after one redirect that was followed{CIRCLE}"),
             hops => format!(", after {hops} redirects that were followed{CIRCLE}"),
         };

@@ -203,7 +203,7 @@ impl TurnMeasurement {
         self.read.content = 0;
     }
 
-    /// Determines how the content events of a stream came that has come to its end.
+    /// Determines how the content events of a finished stream arrived.
     pub(super) fn judge_stream(&mut self) {
         let Sample { timeline, gaps, events, generator, .. } = &self.sample;
         let Some((first, last)) = timeline.first_token.zip(timeline.last_token) else { return };
@@ -228,8 +228,7 @@ impl TurnMeasurement {
     }
 
     /// Content events that may share their read only because the generator was late. In the time
-    /// by which a read was late, at most so many events arrived as fit in at the pace of the
-    /// stream.
+    /// by which a read was late, at most as many events arrived as the pace of the stream allows.
     fn late_together(&self, pace: Nanos) -> u32 {
         self.late_reads
             .iter()

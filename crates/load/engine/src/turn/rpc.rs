@@ -56,7 +56,7 @@ impl OpenTurn {
         self.rpc.as_ref().is_some_and(|rpc| rpc.gives_up)
     }
 
-    /// Notes whether a tool says that it failed: over REST nothing else tells the sample.
+    /// Notes whether a tool reports a failure, which over REST is only in the body.
     pub(crate) fn note_tool_error(&mut self, answer: Option<&PlainAnswer>) {
         if let Some(PlainAnswer::Tool { is_error, .. }) = answer {
             self.measurement.sample.rpc.tool_error = *is_error;

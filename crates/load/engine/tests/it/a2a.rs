@@ -67,7 +67,7 @@ fn member<'b>(body: &'b str, key: &str) -> &'b str {
     rest.trim_start_matches('"').split(['"', ',']).next().unwrap_or_default()
 }
 
-/// What the agent answers: every third task fails, and nobody can cancel.
+/// Responses of the agent: every third task fails, and none can be cancelled.
 fn answer(request: &str, body: &str, number: usize) -> (&'static str, String) {
     const JSON: &str = "application/json";
     if request.starts_with("GET") {

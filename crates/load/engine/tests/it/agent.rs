@@ -60,7 +60,7 @@ fn agree(ran: &Ran, log: &[Logged]) {
     }
 }
 
-/// What a tool says of itself is in the row of its call, and nowhere else.
+/// A tool's own error is only in the row of its call.
 fn agree_on_tool_errors(ran: &Ran, ids: &BTreeMap<&str, &Logged>) {
     let seed = ran.result.metadata.run.id_seed();
     let mut tool_errors = 0;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What the server does.
+/// Behaviour of the server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Rounds of tool calls of each task; else by [`AgentServer::rounds`].

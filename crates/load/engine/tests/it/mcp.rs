@@ -200,7 +200,7 @@ fn a_session_that_the_server_has_no_longer_ends_with_a_refusal() {
     let pairs = compared(&ran, &log);
     let gone: Vec<_> = pairs.iter().filter(|(s, _)| s.outcome == Outcome::Rejected(404)).collect();
     assert!(!gone.is_empty());
-    // Nobody deletes a session that is gone.
+    // An expired session is not deleted.
     assert_eq!(count(&pairs, |(s, _)| s.operation == Some(Operation::EndSession)), 0);
     let conversations = ran.result.health.conversations.as_ref().unwrap();
     assert_eq!(conversations.finished, 0, "{conversations:?}");

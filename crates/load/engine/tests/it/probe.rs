@@ -151,7 +151,7 @@ fn connections_that_a_target_closes_after_an_answer_are_not_used_again() {
     let mut run = Run::prepare(plan(&target, &profile)).unwrap();
     let found = run.probe().unwrap().findings;
     let [found] = &found[..] else { unreachable!("{found:?}") };
-    assert!(!found.fatal && found.message.contains("closes its connections after an answer"));
+    assert!(!found.fatal && found.message.contains("closes its connections after each response"));
     let ran = run_prepared(run, &Control::new(), &mut |_| {});
     assert_eq!(ran.count("completed"), ran.sent(), "{:?}", ran.accounting());
     assert!(ran.sent() > 20 && ran.samples.iter().all(|sample| !sample.reused));

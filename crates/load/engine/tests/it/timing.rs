@@ -94,7 +94,7 @@ fn progress_is_reported_about_once_a_second() {
     }
 }
 
-/// What is reported is what the reads were like, not what was asked for.
+/// The report describes the actual reads, not the requested mode.
 #[test]
 fn receive_times_by_the_kernel_are_counted_read_by_read() {
     let mock = mock("ttft: {constant: 5ms}");

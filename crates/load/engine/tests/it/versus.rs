@@ -119,7 +119,8 @@ fn every_block_is_complete_at_each_target_once_with_equal_content_and_common_dra
     }
     let contents: BTreeSet<_> = compared.log.iter().map(|record| record.content_hash).collect();
     assert_eq!(contents.len(), records.len(), "every block and turn has its own content");
-    // What the run itself recorded: the measured stage alone, and later turns that all carried out.
+    // The blocks that the run recorded: only the measured stage, and later turns that every target
+    // completed.
     let whole = records.iter().filter(|((block, _), at)| *block >= 10 && at.len() == 3).count();
     assert_eq!(compared.blocks.len(), whole);
     let counted = &compared.result.blocks;

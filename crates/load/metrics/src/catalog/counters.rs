@@ -111,8 +111,8 @@ counters! {
     /// Upper bound: the lateness of the read divided by the mean time between the events of the
     /// stream.
     events_together_late(Events);
-    /// Answers that report token counts which cannot be true: no whole numbers, or more tokens than
-    /// were asked for and than their bytes could carry. Such a count is taken as not reported.
+    /// Responses with impossible token counts: not whole numbers, or more tokens than requested and
+    /// than their bytes can represent. Such a count is taken as not reported.
     usage_refused(Requests);
     /// Part of `completed`: tool calls whose result has `isError`, and messages to agents whose
     /// task failed or was rejected.
@@ -145,13 +145,13 @@ counters! {
     /// HTTP/2 responses that the generator read so late that its own flow-control window may have
     /// held the target up.
     receive_stalls(Requests);
-    /// Responses whose headers say that a cache answered, whatever their outcome.
+    /// Responses whose headers report a cache hit, with any outcome.
     cache_hits(Requests);
-    /// Responses whose headers say that a cache was asked and did not have it.
+    /// Responses whose headers report a cache miss.
     cache_misses(Requests);
-    /// Responses whose headers say that no cache was asked.
+    /// Responses whose headers report that the cache was bypassed.
     cache_bypassed(Requests);
-    /// Responses whose headers say that the target asked its upstream more than once.
+    /// Responses whose headers report that the target retried its upstream.
     retried_upstream(Requests);
     /// Responses with status 429, 503 or 529 whose head has Retry-After.
     retry_after_seen(Requests);
@@ -321,7 +321,7 @@ impl Counters {
         self.unexpected += u64::from(sample.is_unexpected());
     }
 
-    /// Counts what the response says of itself.
+    /// Counts the facts in the response's headers.
     const fn server(&mut self, sample: &Sample) {
         match sample.server.cache {
             None => {}

@@ -131,10 +131,10 @@ macro_rules! metrics {
 
 metrics! {
     ResponseTime("response_time", "Response time", Completed, Interval):
-        "`finished - intended`: what a user waits."
+        "`finished - intended`: the time that a user waits."
         => |line, _| line.response_time();
     ServiceTime("service_time", "Service time", Completed, Interval):
-        "`finished - dispatched`: what the target took, connection set-up included."
+        "`finished - dispatched`: the time of the target, including connection set-up."
         => |line, _| line.service_time();
     DispatchLag("dispatch_lag", "Dispatch lag", Dispatched, Unbounded):
         "`dispatched - intended`: the generator's lateness, the wait for a slot of `max_in_flight`, and the wait for a connection."
@@ -181,8 +181,8 @@ metrics! {
     SendStall("send_stall", "Send stall", Dispatched, Unbounded):
         "HTTP/2: the time a request waited for the target's flow-control windows or its limit of concurrent streams; only requests that had to wait."
         => |_, s| s.flow.send_stall;
-    ServerTime("server_time", "Server time, as it says", Completed):
-        "The time that a response header says the target took, where one does; not measured by Plimsoll."
+    ServerTime("server_time", "Server time, as reported", Completed):
+        "Server time that the target reports in a response header; not measured by Plimsoll."
         => |_, s| s.server.time;
     Transfer("transfer", "Transfer", Completed, Gap):
         "First byte of the response to its end."
@@ -202,7 +202,7 @@ metrics! {
 }
 
 impl Metric {
-    /// Whether its figures have a bound: what the generator itself may have added to them. The
+    /// Whether its figures have a bound of their measurement error. The
     /// others are about the generator, or about parts of connection set-up.
     pub const fn is_bounded(self) -> bool {
         !self.has(Trait::Unbounded)

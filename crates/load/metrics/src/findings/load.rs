@@ -21,7 +21,7 @@ const BUSY_SHARE: f64 = 0.9;
 /// Steal and CPU quota are named from this share of the time on.
 const NOTABLE_SHARE: f64 = 0.01;
 
-/// Pauses are named from so many seconds on.
+/// Minimum total of pauses that is named, in seconds.
 const NOTABLE_PAUSE_S: f64 = 0.01;
 
 /// The action where no request had the time to end.
@@ -191,7 +191,7 @@ fn lost_rows(health: &InstrumentHealth) -> Option<Finding> {
     })
 }
 
-/// `results.jsonl` is a sample. Its rule does not look at what was measured.
+/// `results.jsonl` is a sample, chosen independently of the measured values.
 fn sampled_rows(health: &InstrumentHealth) -> Option<Finding> {
     let left_out = health.sink_left_out.filter(|left_out| *left_out > 0)?;
     let finding = Finding::new(105)

@@ -12,7 +12,7 @@ use crate::summary::RunSummary;
 const NAMED_SPREAD_S: f64 = 0.1;
 /// The part of the load's length by which starts may lie apart.
 const MOST_SPREAD: f64 = 0.02;
-/// A shard is unlike the others if a figure of it is so many times outside of their range.
+/// Factor by which a figure of a shard must lie outside the range of the others.
 const UNLIKE: f64 = 1.5;
 /// Shares of failures that differ by less are not named.
 const FAILURES: f64 = 0.01;

@@ -1,4 +1,4 @@
-//! 6xx: what the number of responses leaves open.
+//! 6xx: figures that too few responses leave open.
 
 use plimsoll_rules::Finding;
 use plimsoll_rules::number::{count, digits, percent};

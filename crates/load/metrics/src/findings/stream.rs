@@ -10,11 +10,11 @@ use crate::catalog::Counters;
 use crate::stream_diagnosis::{StreamDiagnosis, StreamWord};
 use crate::summary::RunSummary;
 
-/// The kind of answers whose usage cannot be true.
+/// The kind of responses with impossible usage.
 const REFUSED_USAGE: &str = "usage";
-/// Streams in lumps, as a share of those that were judged: one in so many.
+/// Inverse of the share of judged streams that must arrive in lumps.
 const LUMPS_ONE_IN: u64 = 10;
-/// Responses that ended by a limit or a filter: one in so many.
+/// Inverse of the share of responses that must end by a limit or a filter.
 const STOPPED_ONE_IN: u64 = 100;
 /// The share of the requested length below which responses are short, with `ignore_eos` and
 /// without, where the length is only a limit.
@@ -76,7 +76,7 @@ fn shape(seen: &Seen<'_>, streams: &StreamDiagnosis) -> Option<Finding> {
 fn cut(seen: &Seen<'_>, streams: &StreamDiagnosis) -> Option<Finding> {
     let kinds = [
         (streams.cut, "cut off"),
-        (streams.no_end, "without an end in time"),
+        (streams.no_end, "not finished in time"),
         (streams.no_finish_reason, "without a finish reason"),
     ];
     let n: u64 = kinds.iter().map(|(number, _)| number).sum();
@@ -104,7 +104,7 @@ fn tokens_unknown(seen: &Seen<'_>) -> Option<Finding> {
     let hidden = seen.group.streams.as_ref().map_or(0, |streams| streams.fewer_tokens);
     let (figures, state, reason, action) = if counters.usage_refused > 0 {
         let message = seen.message(REFUSED_USAGE).unwrap_or("more tokens than requested");
-        let reason = format!("their usage cannot be true ({message})");
+        let reason = format!("their usage is impossible ({message})");
         (
             format!("Token counts {}", of_answers(counters.usage_refused, counters.completed)),
             "are ignored",

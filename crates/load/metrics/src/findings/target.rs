@@ -1,4 +1,4 @@
-//! 2xx: what the target did.
+//! 2xx: behaviour of the target.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ use crate::time_facts::TIMED_OUT;
 
 /// Share of a stage's requests that may open a connection.
 const OPENINGS_SHARE: f64 = 0.01;
-/// As many may in any case.
+/// This many may open a connection in any case.
 const FEW_OPENINGS: f64 = 10.0;
 /// Requests in a server's queue on average from which it is saturated.
 const QUEUED: f64 = 1.0;
 /// The used share of a KV cache from which it is full.
 const CACHE_FULL: f64 = 0.95;
 
-/// Whether so many requests failed that the target did: 45 % of them, which is half, give or take
-/// chance.
+/// Whether the target failed: 45 % of the requests or more, which allows for chance in a target
+/// that fails half of them.
 pub const fn half_failed(failed: u64, all: u64) -> bool {
     failed > 0 && 20 * failed >= 9 * all
 }
@@ -61,7 +61,7 @@ impl Seen<'_> {
         Finding::new(code).of(self.name)
     }
 
-    /// A finding about so many of all requests.
+    /// A finding with its number of requests.
     pub(super) fn of_all(&self, code: u16, n: u64) -> Finding {
         self.finding(code).with("n", count(n)).with("all", count(self.group.counters.scheduled))
     }
@@ -78,7 +78,7 @@ impl Seen<'_> {
         let own = self.name.and_then(|name| found.messages.get(name));
         let message =
             own.or_else(|| found.messages.values().next().filter(|_| self.name.is_none()));
-        // `Connection refused (os error 111)` says what the class says.
+        // `Connection refused (os error 111)` only repeats the class.
         message
             .filter(|message| !message.to_lowercase().contains(&words))
             .map(|message| message.trim_end_matches(['.', '!']))
@@ -248,7 +248,7 @@ fn saturated(summary: &RunSummary) -> Vec<Finding> {
     found.collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
-/// What shows that a server was saturated, by its own metrics.
+/// Evidence of a saturated server in its own metrics.
 fn saturation(server: &ServerLoad) -> Vec<String> {
     let most = server.figure("requests_waiting_max").unwrap_or_default();
     let waiting = server

@@ -1,4 +1,4 @@
-//! A comparison with a value, and what the limits of a figure decide about it.
+//! A comparison with a value, judged at the limits of a figure.
 
 use plimsoll_measure::Nanos;
 use plimsoll_stats::normal::{NORMAL_95, quantile};

@@ -21,7 +21,7 @@ const CPU: &str = "cpu";
 /// How much worse a figure may get.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Margin {
-    /// By this share of itself: 0.03 for `3%`.
+    /// By this share of the figure: 0.03 for `3%`.
     Relative(f64),
     /// By this much, of a share: 0.001 for `0.1pp`.
     Points(f64),
@@ -73,7 +73,7 @@ impl Gate {
         self.margin
     }
 
-    /// With this share of itself as its margin, unless the figure is a share.
+    /// With a relative margin, unless the figure is a share.
     #[must_use]
     pub fn with_relative(self, share: f64) -> Self {
         match self.margin {
@@ -148,7 +148,7 @@ fn subject(
             let inside = tag.trim_end().strip_suffix('}').and_then(|tag| tag.split_once(':'));
             let name = inside.filter(|(key, _)| key.trim() == "process");
             let name = name.map(|(_, name)| name.trim().to_owned());
-            name.ok_or_else(|| refuse("it is of a watched process: `cpu{process:NAME}`".to_owned()))
+            name.ok_or_else(|| refuse("it needs a watched process: `cpu{process:NAME}`".to_owned()))
         });
         return Ok((Subject::Cpu(process.transpose()?), text.to_owned()));
     }
@@ -208,9 +208,9 @@ impl Limit {
         measure(self.figure, self.aggregate, &self.scope, results)
     }
 
-    /// The ends of a percentile for which there are too few values: it is at least a lower
-    /// percentile for which there are enough, and beyond no value if so many would rarely lie on
-    /// one side of it by chance ([`samples_that_agree`]).
+    /// The ends of a percentile with too few values: it is at least the highest percentile with
+    /// enough values, and at most the largest value, if that many values would rarely lie on one
+    /// side by chance ([`samples_that_agree`]).
     pub(super) fn ends_of_few(&self, results: &Results) -> Option<[f64; 2]> {
         let (Figure::Distribution(metric), Aggregate::Quantile(q)) = (self.figure, self.aggregate)
         else {
@@ -257,7 +257,7 @@ pub(super) fn measure(
                 ("goodput" | "good_share", _) if group.counters.goodput_judged == 0 => {
                     "the profile has no `goodput`"
                 }
-                (_, Unit::Share) => "there were no requests to take a share of",
+                (_, Unit::Share) => "no requests to compute a share of",
                 _ => "the stage had no duration",
             };
             why.to_owned()
@@ -269,7 +269,7 @@ pub(super) fn measure(
 fn without_value(group: &Group, metric: Metric) -> String {
     let of = metric.population().words();
     if metric.is_of_streams() && group.streams.is_none() && group.counters.completed > 0 {
-        return format!("no value ({of} requests), as no answer was a stream: --set stream=true");
+        return format!("no value ({of} requests): no response was streamed (--set stream=true)");
     }
     format!("no value ({of} requests)")
 }

@@ -48,14 +48,14 @@ impl Subject {
         };
         match (self.figure, Aggregate::parse(text)) {
             (Figure::Distribution(_), Some(Aggregate::Value)) => {
-                Err("it does not say which value of the distribution".to_owned())
+                Err("it names no value of the distribution, such as p(95) or mean".to_owned())
             }
             (Figure::Distribution(_), Some(found)) => Ok(found),
             (Figure::Distribution(_), None) => Err(format!(
                 "`{text}` is not p(N) with N between 0 and 100, med, mean, min, max or count"
             )),
             (_, Some(Aggregate::Value | Aggregate::Count)) => Ok(Aggregate::Value),
-            _ => Err(format!("it is one number, which has no `{text}`")),
+            _ => Err(format!("it is a single number, without `{text}`")),
         }
     }
 }

@@ -54,7 +54,7 @@ impl Verdict {
 }
 
 impl Judgement {
-    /// From what the limits of a figure decide.
+    /// From the judgement at the limits of a figure.
     pub fn new(kept: Option<bool>, why_open: impl FnOnce() -> String) -> Self {
         match kept {
             Some(true) => Self::Pass,
@@ -155,8 +155,8 @@ impl ThresholdResult {
     /// all of them on one side of the bound, or a lower percentile beyond it.
     pub const fn of_every_value(&self) -> Option<&'static str> {
         match (&self.judgement, self.measured) {
-            (Judgement::Pass, None) => Some("every value keeps it"),
-            (Judgement::Fail, None) => Some("too many values break it"),
+            (Judgement::Pass, None) => Some("all values meet it"),
+            (Judgement::Fail, None) => Some("too many values miss it"),
             _ => None,
         }
     }
@@ -228,7 +228,7 @@ impl Limit {
                 Err(why) => {
                     let few = self.quantile().filter(|_| self.ends_of_few(results).is_some());
                     let agree = few.map(samples_that_agree);
-                    let agree = agree.map(|n| format!("; {n} would do if all meet the limit"));
+                    let agree = agree.map(|n| format!("; {n} are enough if all meet the limit"));
                     format!("{why}{}", agree.unwrap_or_default())
                 }
                 Ok(figure) => self.undecided(figure, is_estimated),
@@ -243,7 +243,7 @@ impl Limit {
         let [value, bound] = [figure.value, figure.bound].map(|value| unit.value_words(value));
         if is_estimated {
             return format!(
-                "{value} a content event; the target reports no usage, and an event may hold several tokens"
+                "{value} per content event; the target reports no usage, and an event may contain several tokens"
             );
         }
         if let Some(ends) = figure.interval.filter(|_| self.figure.bias() == Bias::Takes) {
@@ -255,12 +255,12 @@ impl Limit {
                 format!("{value} of the requests that ended; requests without an end may be longer")
             }
             (_, Bias::Takes) => {
-                format!("{value}; without the generator up to {bound} more, which decides")
+                format!("{value}, up to {bound} more without the generator: too uncertain")
             }
-            (_, Bias::Adds) => format!("{value}, measurement error up to {bound}, which decides"),
+            (_, Bias::Adds) => format!("{value}, measurement error up to {bound}: too uncertain"),
             (_, bias @ Bias::Both) => {
                 let [low, high] = figure.limits(bias).map(|end| unit.value_words(end));
-                format!("{value}; {low} to {high} within the measurement error, which decides")
+                format!("{value}, {low} to {high} with measurement error: too uncertain")
             }
         }
     }

@@ -54,7 +54,7 @@ pub struct DistributionSummary {
     /// `p99`. Figures without an error are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bound_ms: BTreeMap<String, f64>,
-    /// The most that a figure of gaps may be, where the generator read late.
+    /// Upper bound of a figure of gaps, if the generator read late.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub most_ms: BTreeMap<String, f64>,
     /// The figures whose value alone proves nothing, with the reason: `generator` (it may have
@@ -68,11 +68,10 @@ pub struct DistributionSummary {
     pub unfinished: u64,
     /// HDR histogram in nanoseconds: V2 encoding, deflated, base64.
     pub histogram: String,
-    /// The histogram as it would be without what the generator may have added, or the least that
-    /// gaps can be; left out if that is the same.
+    /// The histogram without the measurement error, or the lower bounds of gaps; left out if equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undisturbed_histogram: Option<String>,
-    /// The most that gaps can be; left out if that is the same.
+    /// The upper bounds of gaps; left out if equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prolonged_histogram: Option<String>,
 }
@@ -432,7 +431,7 @@ fn percentile(
 ) -> BoundedFigure {
     let least = ends.least.as_ref().map(|times| millis(times.nearest_rank(q)));
     let most = ends.most.as_ref().map(|times| millis(times.nearest_rank(q)));
-    // Requests without an end open the figure upwards, whatever the generator added to it.
+    // Requests without an end leave the figure open upwards, independent of the measurement error.
     let censored = by_censoring(whole, q, unfinished, interval);
     bounded(millis(whole.nearest_rank(q)), least, most, interval.half, censored)
 }

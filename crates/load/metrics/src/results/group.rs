@@ -92,7 +92,7 @@ pub struct TokenRate {
     pub figure: BoundedFigure,
     /// Whether tokens of some answers were counted as content events.
     pub is_estimated: bool,
-    /// Whether some answers told no count, and are left out: it is the least that it can be.
+    /// Whether some responses without a count are left out, so the figure is a lower bound.
     pub is_partial: bool,
 }
 
@@ -141,7 +141,7 @@ impl Group {
         self.rate(RATES.iter().find(|rate| rate.name == name)?)
     }
 
-    /// Output tokens per second of all answers that tell or show how many they have; `None` without
+    /// Output tokens per second of all responses with reported or counted tokens; `None` without
     /// any.
     pub fn token_rate(&self) -> Option<TokenRate> {
         let reported = self.positive_rate("output_token_rate_reported");

@@ -57,8 +57,8 @@ fn a_wrong_limit_is_refused_in_one_line_with_the_fix() {
         ("nonsense_metric", "max<1s", "the most common are response_time, ttft"),
         ("ttft", "p(95)<500", "measured in time, not `500`; write it like `p(95)<500ms`"),
         ("ttft", "p(95)<1%", "measured in time"),
-        ("ttft", "<500ms", "does not say which value"),
-        ("ttft", "rate<500ms", "does not say which value"),
+        ("ttft", "<500ms", "names no value"),
+        ("ttft", "rate<500ms", "names no value"),
         ("ttft", "p(100)<1s", "N between 0 and 100"),
         ("ttft", "p(0)<1s", "N between 0 and 100"),
         ("ttft", "p9x<1s", "`p9x` is not p(N)"),
@@ -71,7 +71,7 @@ fn a_wrong_limit_is_refused_in_one_line_with_the_fix() {
         ("ttft", "p(95)<=10ms|<10ms", "not wider"),
         ("ttft", "p(95)<10ms|20%", "measured in time"),
         ("ttft", "p(95)<10ms|p(99)<20ms", "second aggregate"),
-        ("error_rate", "p(95)<1%", "it is one number"),
+        ("error_rate", "p(95)<1%", "it is a single number"),
         ("error_rate", "rate<5", "measured in share"),
         ("error_rate", "rate<5ms", "measured in share"),
         ("throughput", "value>=1s", "measured in requests/s"),
@@ -119,7 +119,7 @@ fn every_gate_is_read_and_named_in_full() {
 fn a_wrong_gate_is_refused_with_the_fix() {
     for (figure, margin, says) in [
         ("tftt.p50", "3%", "did you mean `ttft`?"),
-        ("ttft", "3%", "which value of the distribution"),
+        ("ttft", "3%", "value of the distribution"),
         ("ttft.p100", "3%", "N between 0 and 100"),
         ("ttft.p50", "3", "no unit"),
         ("ttft.p50", "3ms", "no unit"),
@@ -128,7 +128,7 @@ fn a_wrong_gate_is_refused_with_the_fix() {
         ("ttft.p50", "100%", "100 % or more"),
         ("ttft.p50", "0.1pp", "percent, not percentage points"),
         ("error_rate", "3%", "percentage points"),
-        ("throughput.p50", "3%", "one number"),
+        ("throughput.p50", "3%", "single number"),
         ("completed", "3%", "grows with the run"),
         ("ttft.p50{tenant:a}", "3%", "is not a scope"),
         ("cpu{stage:a}", "3%", "a watched process"),
@@ -180,7 +180,7 @@ fn a_figure_passes_if_all_its_values_keep_the_limit_and_fails_if_none_does() {
     let share = ("error_rate", "");
     let count = ("failed", "");
     for (figure, (metric, aggregate), limit, expected) in [
-        // Nothing in doubt: the value decides, at the edges too.
+        // No measurement error: the value decides, at the edges too.
         (exact(99.9), time, "<100ms", KEPT),
         (exact(100.0), time, "<100ms", BROKEN),
         (exact(100.0), time, "<=100ms", KEPT),
@@ -246,7 +246,7 @@ fn a_figure_passes_if_all_its_values_keep_the_limit_and_fails_if_none_does() {
         (between(1.0, 2.0, 3.0), count, "==2", OPEN),
         (between(1.0, 2.0, 3.0), count, "==4", BROKEN),
         (between(2.0, 2.0, 2.0), count, "==2", KEPT),
-        // Nothing is known.
+        // Unknown.
         (exact(f64::NAN), time, "<100ms", OPEN),
         (exact(f64::NAN), time, ">100ms", OPEN),
         (exact(f64::NAN), count, "==0", OPEN),
@@ -296,7 +296,7 @@ fn a_share_of_requests_is_judged_with_and_without_the_misses_in_doubt() {
     }
 }
 
-/// What can disturb a figure in one direction cannot have made it keep a limit on the other side.
+/// A disturbance in one direction cannot explain a met limit on the other side.
 #[test]
 fn a_disturbed_host_settles_what_it_can_only_have_made_worse() {
     for (metric, limit, kept, settled) in [

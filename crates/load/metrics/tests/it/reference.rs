@@ -1,5 +1,6 @@
 //! The reference page of all metrics, `docs/reference/metrics.md`, is up to date.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use plimsoll_measure::ErrorClass;
@@ -124,9 +125,12 @@ const ERRORS: &str = "
 
 Each failure has one class, and each class a side: errors of the generator make the run invalid.
 
-| class | side |
-|---|---|
+| class | side | meaning |
+|---|---|---|
 ";
+
+/// A class and its meaning.
+const MEANINGS: &str = include_str!("error_classes.tsv");
 
 const PERCENTILES: &str = "
 ## When a percentile is printed
@@ -188,8 +192,9 @@ fn metrics_page() -> String {
         row(&mut page, names);
     }
     page.push_str(ERRORS);
+    let meanings: HashMap<_, _> = MEANINGS.lines().filter_map(|row| row.split_once('\t')).collect();
     for class in ErrorClass::ALL {
-        row(&mut page, &[&code(class.name()), side_word(class.side())]);
+        row(&mut page, &[&code(class.name()), side_word(class.side()), meanings[class.name()]]);
     }
     page.push_str(SERVERS);
     for figure in ServerFigure::all() {

@@ -799,7 +799,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         },
         &[201],
     ),
-    // What else a target does while it fails
+    // Other behaviour of a failing target.
     ("every request refused by a rate limit", |run| status(run, 429, ALL), &[201]),
     ("every request answered by 503", |run| status(run, 503, ALL), &[201]),
     ("44 % answered by 503", |run| status(run, 503, 440), &[204]),
@@ -1304,7 +1304,7 @@ fn texts_have_their_evidence() {
                 failures(run, "usage", "completion_tokens 999999");
             },
             Level::Warning,
-            "Token counts of 3 of 1,000 responses are ignored: their usage cannot be true (completion_tokens 999999).",
+            "Token counts of 3 of 1,000 responses are ignored: their usage is impossible (completion_tokens 999999).",
             "check the usage that the target reports",
         ),
     ];

@@ -1,4 +1,4 @@
-//! What targets say of themselves: counters, the distribution, the warning.
+//! Facts that targets report about themselves: counters, the distribution, the warning.
 
 use plimsoll_measure::{CacheState, Nanos, Outcome, Sample, ScenarioId, ServerReport};
 use plimsoll_metrics::{InstrumentHealth, Metric, Recorder, RunSummary, Snapshot};

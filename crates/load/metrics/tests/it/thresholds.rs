@@ -108,7 +108,7 @@ fn a_time_per_estimated_token_is_an_upper_bound() {
     assert_eq!(judge(estimated, "p(50)<11ms"), Judgement::Pass);
     assert_eq!(judge(reported, "p(50)<9ms"), Judgement::Fail);
     assert!(matches!(judge(estimated, "p(50)<9ms"), Judgement::Inconclusive(why)
-        if why.contains("may hold several tokens")));
+        if why.contains("may contain several tokens")));
     assert_eq!(judge(estimated, "p(50)>11ms"), Judgement::Fail);
     assert!(matches!(judge(estimated, "p(50)>9ms"), Judgement::Inconclusive(_)));
 }
@@ -174,7 +174,7 @@ fn a_lower_percentile_beyond_a_bound_breaks_it() {
 #[test]
 fn no_data_is_never_a_pass() {
     for (metric, expression, why) in [
-        ("service_time", "p(99)<10s", "which needs 1000; 299 would do if all meet the limit"),
+        ("service_time", "p(99)<10s", "which needs 1000; 299 are enough if all meet the limit"),
         ("itl", "p(95)<10s", "no value (completed requests)"),
         ("tls", "count==0", "no value (completed requests)"),
         ("failed{scenario:complex}", "count==0", "nothing was scheduled"),

@@ -1,4 +1,4 @@
-//! What happened when, in bounded memory.
+//! Time series in bounded memory.
 #![expect(
     clippy::float_cmp,
     clippy::cast_possible_truncation,
@@ -100,8 +100,8 @@ fn a_snapshot_belongs_to_the_second_that_it_ends() {
         series.add(at(taken), &counted());
         assert_eq!(ended(&series), [(second, 1)], "taken at {taken} ms");
     }
-    // What is left at the end: the time since the last snapshot, or the moment of the end where a
-    // worker stood still.
+    // The rest at the end: the time since the last snapshot, or the moment of the end if a worker
+    // was stopped.
     for (from, end, second) in [
         (9_003, 10_000, 9),
         (9_003, 10_001, 9),

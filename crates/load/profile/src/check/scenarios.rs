@@ -34,7 +34,7 @@ impl ProfileCheck<'_> {
     fn check_agent(&mut self, index: usize, behaviour: &Behaviour) {
         if behaviour.agent.is_some() && targets::compares(self.file, self.purpose) {
             let path = self.layers.behaviour_path(index, "agent");
-            let cause = "cannot be compared: the answers of each target decide what it is asked";
+            let cause = "cannot be compared, because the responses of each target determine its next requests";
             self.report(path, cause, "run it against each target, and use `plimsoll compare`");
         }
     }
@@ -208,7 +208,7 @@ impl ProfileCheck<'_> {
         if behaviour.protocol == Dialect::Websocket {
             let path = self.layers.behaviour_path(index, "protocol");
             if self.file.http_version != HttpVersion::Http1 {
-                let cause = "is `websocket`, whose handshake is one of HTTP/1.1";
+                let cause = "is `websocket`, whose handshake requires HTTP/1.1";
                 self.report(path.clone(), cause, "leave `http_version` out");
             }
             if self.file.max_connections.is_some() {

@@ -11,6 +11,10 @@ use crate::path::{self, ConfigPath};
 use crate::source::is_plain;
 use crate::spec::{ProfileFile, RoleFile, TargetFile};
 
+const NOT_A_NAME: &str = "is not the name of a header";
+const NAME_FIX: &str = "write letters, digits and `-`, without spaces and colons";
+const NOT_A_VALUE: &str = "has a line break or another character that headers cannot contain";
+
 /// Maximum number of targets in a comparison, excluding its control.
 const MAX_TARGETS: usize = 32;
 
@@ -171,7 +175,7 @@ impl ProfileCheck<'_> {
         }
         if file.targets.get(reference(file)).is_some_and(|t| t.role == RoleFile::Control) {
             let fix = "give another target the role `direct`, or name one in `versus.reference`";
-            self.report(path.key("reference"), "is the control, and not what it controls", fix);
+            self.report(path.key("reference"), "is a control: it cannot be a reference", fix);
         }
         self.check_decide(&path);
         self.check_time_for_turns();
@@ -254,8 +258,7 @@ impl ProfileCheck<'_> {
                 "write the key or `${NAME}` of a variable, or leave `key` out",
             );
         } else if !is_value(key) {
-            let cause = "has a line break or another character that no header can carry";
-            self.report(path, cause, "check how the key got there");
+            self.report(path, NOT_A_VALUE, "check the source of the key");
         } else {
             self.check_placeholder(path, key);
         }
@@ -309,8 +312,7 @@ impl ProfileCheck<'_> {
             let wrong = names.iter().enumerate().filter(|(_, name)| !is_name(name));
             for (index, _) in wrong {
                 let path = top("response_headers").key(key).index(index);
-                let fix = "write letters, digits and `-`, without spaces and colons";
-                self.report(path, "is not the name of a header", fix);
+                self.report(path, NOT_A_NAME, NAME_FIX);
             }
         }
     }
@@ -321,16 +323,14 @@ impl ProfileCheck<'_> {
             let lower = name.to_ascii_lowercase();
             let path = path.key(name);
             if !is_name(name) {
-                let fix = "write letters, digits and `-`, without spaces and colons";
-                self.report(path.clone(), "is not the name of a header", fix);
+                self.report(path.clone(), NOT_A_NAME, NAME_FIX);
             } else if FRAMING.contains(&lower.as_str()) {
                 self.report(path.clone(), "is set by Plimsoll itself", "leave it out");
             } else if seen.contains(&lower) {
                 self.report(path.clone(), "is given twice, in different case", "leave one out");
             }
             if !is_value(value) {
-                let cause = "has a line break or another character that no header can carry";
-                self.report(path.clone(), cause, "write one line of text");
+                self.report(path.clone(), NOT_A_VALUE, "write one line of text");
             }
             if names_credential(name) {
                 self.check_placeholder(path, value.trim_start_matches("Bearer "));

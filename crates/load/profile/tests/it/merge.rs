@@ -154,7 +154,7 @@ fn problems_name_the_flag_or_the_variable_they_come_from() {
         problems.to_string().lines().collect::<Vec<_>>(),
         [
             "flag --set: has no equals sign; write --set PATH=VALUE, like `--set turns=3`",
-            "flag --shard: `4/4` is not a part of a run; write K/N with K from 0 to N-1, like `0/4`",
+            "flag --shard: `4/4` is not a shard; write K/N with K from 0 to N-1, like `0/4`",
             "flag --header: headers: has no colon; write --header 'NAME: VALUE'",
             "flag --set model..x: model: has an empty step in its path; write a path like `scenarios.0.weight`",
             "flag --set scenarios.c.weight: scenarios: has no item `c`; write a number from 0 to 1, or `a` or `b`",
@@ -186,7 +186,7 @@ fn a_flag_that_no_scenario_takes_is_refused_and_one_that_some_take_is_noted() {
     let plan = with_sets(lines, &["stream=false", "scenarios.a.turns=9", "max_tokens=5"]).unwrap();
     let seen: Vec<_> = plan.scenarios.iter().map(|s| (s.turns, s.stream, s.max_tokens)).collect();
     assert_eq!(seen, [(9, true, Some(5)), (3, false, Some(5))]);
-    assert_eq!(plan.notes, ["flag --set stream: not for a, with `stream` of their own"]);
+    assert_eq!(plan.notes, ["flag --set stream: not for a, which set `stream`"]);
     // A `null` in a scenario is its own value, which hides the top-level default.
     with_sets("scenarios: [{name: a, turns: null}]", &["turns=9"]).unwrap_err();
 }
@@ -209,7 +209,7 @@ fn the_only_scenario_is_set_by_its_name() {
     }
     assert_eq!(
         with_sets("turns: 2", &["scenarios.simple.weight=3"]).unwrap_err().to_string(),
-        "flag --set scenarios.simple.weight: scenarios: lists no scenario `simple`: the profile describes its only one at the top; write its keys without `scenarios.simple.`, or call it `scenario-1`"
+        "flag --set scenarios.simple.weight: scenarios: has no scenario `simple`: its only one is described at the top level; write its keys without `scenarios.simple.`, or call it `scenario-1`"
     );
 }
 

@@ -104,7 +104,7 @@ fn a_control_can_be_a_target_of_its_own() {
             ),
             "is `control`, like an earlier target's",
         ),
-        (format!("{text}\nversus: {{reference: c}}"), "is the control, and not what it controls"),
+        (format!("{text}\nversus: {{reference: c}}"), "is a control: it cannot be a reference"),
         (text.replace("  - {name: a, url: 'http://127.0.0.1:1'}\n", ""), "too few targets"),
     ] {
         let error = compared(&base_with(&text), &Overrides::default()).unwrap_err().to_string();

@@ -183,7 +183,7 @@ fn table(groups: &[Labelled<'_>]) -> Table {
     table
 }
 
-/// Lengths are whole numbers, and the sum of speeds says nothing.
+/// Lengths are whole numbers, and a sum of speeds is meaningless.
 fn row(title: &str, part: &ValueSummary, is_rate: bool) -> Vec<String> {
     let number: fn(f64) -> String =
         if is_rate { |speed| format::rate(Some(speed)) } else { |length| format!("{length:.0}") };

@@ -87,7 +87,7 @@ fn figures(summary: &RunSummary, groups: &[&Group], names: impl Iterator<Item = 
     Rows { table, most: MOST, spare_columns, ..Rows::default() }
 }
 
-/// Columns that are there if a row has something to say in them.
+/// Columns that are shown if a row has a value in them.
 #[expect(clippy::struct_excessive_bools, reason = "columns are independent")]
 struct Shown {
     n: bool,
@@ -136,8 +136,7 @@ fn has(groups: &[&Group], metric: Metric, quantile: usize) -> bool {
 
 /// The columns of times, the tokens asked for, and the notation of limits that are shown.
 fn heading(summary: &RunSummary, stages: &[&Group]) -> String {
-    let metric = summary.metadata.headline_time();
-    let whole = if metric == Metric::ServiceTime { "service times" } else { "response times" };
+    let time = summary.metadata.headline_time().title().to_lowercase();
     let asked = [
         ("ISL", summary.metadata.input_tokens_asked),
         ("OSL", summary.metadata.output_tokens_asked),
@@ -146,9 +145,9 @@ fn heading(summary: &RunSummary, stages: &[&Group]) -> String {
     let asked: Vec<_> = asked.into_iter().flatten().collect();
     let streams = has_streams(stages);
     let parts = [
-        (true, whole.to_owned()),
-        (streams, "other times are medians".to_owned()),
-        (streams && !asked.is_empty(), format!("asked: {}", asked.join(", "))),
+        (true, format!("percentiles: {time}")),
+        (streams, "other times: medians".to_owned()),
+        (streams && !asked.is_empty(), format!("requested: {}", asked.join(", "))),
         (true, NOTATION.to_owned()),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| part.0).map(|part| part.1).collect();

@@ -60,7 +60,7 @@ impl Item {
         Self { word: word.to_owned(), ..Self::new(tone, text) }
     }
 
-    /// The same, said of one of several results.
+    /// The same, with the name of one of several results.
     #[must_use]
     pub fn named(mut self, what: &str) -> Self {
         self.text = format!("{}: {}", one_line(what), self.text);

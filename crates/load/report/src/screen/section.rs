@@ -30,7 +30,7 @@ pub(super) struct Section {
 enum Body {
     /// Only its heading.
     Title,
-    /// The sentence that stands last on a screen, and first in a file.
+    /// The sentence at the end of a screen, and at the start of a file.
     Verdict(Item),
     Items(Vec<Item>),
     Table(Rows),
@@ -87,12 +87,12 @@ impl Section {
         }
     }
 
-    /// Whether it says what was measured.
+    /// Whether it is the title.
     pub(super) const fn is_title(&self) -> bool {
         matches!(self.body, Body::Title)
     }
 
-    /// Whether an empty line stands before it, where there is room; a file has room.
+    /// Whether an empty line precedes it, if there is room; a file has room.
     pub(super) const fn stands_apart(&self, in_file: bool) -> bool {
         match self.body {
             Body::Verdict(_) => false,
@@ -175,7 +175,7 @@ impl Section {
     }
 }
 
-/// Signs that a heading explains, and how they stand in the cells.
+/// Signs that a heading explains, and their form in the cells.
 const SIGNS: [(&str, &str); 7] = [
     ("[]:", " ["),
     ("(a to b):", " to "),
@@ -243,7 +243,7 @@ impl Rows {
 
 // How much of each part is shown, and what gives way first.
 
-/// Parts below the sections: what stands out, the facts, what comes next, the end.
+/// Parts below the sections: findings, facts, next steps, the end.
 const PARTS_BELOW: usize = 4;
 
 /// How much is shown.
@@ -269,7 +269,7 @@ pub(super) struct Shown {
     least: usize,
     /// Rows that are never left out.
     kept: usize,
-    /// Whether the first row that is left out makes room for a line that says so.
+    /// Whether the first omitted row needs a line that counts the omitted rows.
     needs_line: bool,
 }
 
@@ -306,7 +306,7 @@ impl Plan {
         steps.into_iter().any(|step| step(self))
     }
 
-    /// There are never more empty lines than sections and what stands below them.
+    /// There are never more empty lines than sections and parts below them.
     fn drop_blank(&mut self) -> bool {
         let most = self.shown.len() + PARTS_BELOW;
         let can = self.blanks > 0;

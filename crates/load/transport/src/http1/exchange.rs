@@ -111,7 +111,7 @@ impl Http1Connection {
         place.as_ref().is_some_and(|place| place.hold(state.outgoing(), waker, clock))
     }
 
-    /// Takes the request back from the queue, and tells the handler if it was sent.
+    /// Removes the request from the queue, and notifies the handler if it was sent.
     pub(crate) fn settle<H: ResponseHandler>(&mut self, handler: &mut H) -> Result<(), Failure> {
         let Self { place: Some(place), state, .. } = self else { return Ok(()) };
         let tried = place.take_back(state.outgoing());

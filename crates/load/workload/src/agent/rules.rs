@@ -134,17 +134,17 @@ fn faults(scenario: &ScenarioSpec, agent: &AgentSpec) -> Vec<(&'static str, Scen
         (
             !chats,
             "agent",
-            "an agent needs a protocol of a chat: write `protocol: openai-chat`, `openai-responses` or `anthropic-messages`",
+            "an agent needs a chat protocol: write `protocol: openai-chat`, `openai-responses` or `anthropic-messages`",
         ),
         (
             scenario.turns != 1,
             "turns",
-            "the answers decide how many turns an agent has: leave it out",
+            "the responses determine the number of turns of an agent: leave it out",
         ),
         (
             scenario.think_time.is_some(),
             "think_time",
-            "nobody thinks between the steps of an agent: leave it out, or write `agent.approve.think_time`",
+            "the steps of an agent have no think time: leave it out, or write `agent.approve.think_time`",
         ),
         (!steps, "agent.max_steps", "the number of steps is out of range: write 1 to 100"),
         (

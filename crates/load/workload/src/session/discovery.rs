@@ -156,7 +156,7 @@ impl ToolDiscovery {
                 [] => "it has no tools; write `mcp.steps`, like `- {method: resources/list}`"
                     .to_owned(),
                 known => format!(
-                    "all of its tools say that they destroy something ({}); name those to call in `mcp.tools`",
+                    "all of its tools are marked as destructive ({}); name those to call in `mcp.tools`",
                     known.join(", ")
                 ),
             });
@@ -218,7 +218,7 @@ fn result(body: &[u8]) -> Result<Value, String> {
             return Ok(result);
         }
     }
-    Err(format!("its answer is none of JSON-RPC{}", shown(body)))
+    Err(format!("its response is not JSON-RPC{}", shown(body)))
 }
 
 fn shown(body: &[u8]) -> String {
@@ -526,7 +526,7 @@ mod tests {
                 r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"what?"}}"#,
                 "it answers with the error -32601: what?",
             ),
-            (200, "<html>", "its answer is none of JSON-RPC: <html>"),
+            (200, "<html>", "its response is not JSON-RPC: <html>"),
             (200, r#"{"result":{}}"#, "its list of tools has no `tools`"),
         ] {
             assert_eq!(new().note(answer(status, body, None)).unwrap_err(), sentence);

@@ -83,7 +83,7 @@ impl Sessions {
             self.all.len() - 1
         });
         let turn = u16::try_from(self.all[session].records.len())
-            .map_err(|_| "is one of more than 65,536 of its session".to_owned())?;
+            .map_err(|_| "belongs to a session of more than 65,536 requests".to_owned())?;
         let link = if turn > 0 { Some(Box::new(self.link(&request, session)?)) } else { None };
         let parent = request.continues.as_ref().and_then(|id| self.named.get(id)).cloned();
         let dialect = request.dialect.or_else(|| parent.as_ref()?.dialect);
@@ -276,7 +276,7 @@ pub(super) fn size<'r>(
         (Some(size), _) => Ok(size),
         (None, None) => Ok(stated),
         (None, Some((ids, input))) => Err(format!(
-            "no size of blocks explains the hash_ids of all rows (one has {ids} ids for an \
+            "no block size fits the hash_ids of all rows (one has {ids} ids for an \
              input_length of {input}): write `block_size` of the trace"
         )),
     }

@@ -143,7 +143,7 @@ fn mcp_calls_describe_themselves_and_are_numbered_by_their_turn() {
     assert!(!task.note_answer(end(Outcome::Failed(ErrorClass::RpcError))));
 }
 
-/// What a plan says of them.
+/// Their description in a plan.
 #[test]
 fn the_calls_of_an_agent_are_a_scenario_of_their_protocol() {
     for (tools, protocol) in

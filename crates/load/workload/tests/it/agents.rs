@@ -81,7 +81,7 @@ fn a_task_that_asks_for_input_gets_the_next_message() {
     assert_eq!(message.task, None);
 }
 
-/// What the current message asks for, in words.
+/// The current request, in words.
 fn described(talk: &Conversation) -> String {
     let name = request(talk).operation().name();
     match ask(talk) {

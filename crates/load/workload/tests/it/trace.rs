@@ -222,7 +222,7 @@ fn bailian_traces_have_seconds_and_small_blocks() {
     assert_eq!(lengths(&trace), [(33, 132), (40, 1)]);
     let [one, other] = [0, 1].map(|row| trace.row(row).unwrap());
     assert_eq!((one.block_tokens, one.hash_ids), (16, &[1089, 1090, 1091][..]));
-    // What no id covers is no other row's.
+    // Text without an id belongs to one row only.
     assert_eq!((other.hash_ids.len(), &other.hash_ids[..2]), (3, &[1089, 1090][..]));
     assert_ne!(other.hash_ids[2], 1091);
 }

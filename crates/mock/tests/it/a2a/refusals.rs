@@ -1,4 +1,4 @@
-//! What the agents refuse, and with which status and code.
+//! Messages that the agents reject, with the status and the code.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn good() -> Value {
     VERSIONS[0].message("hello", &json!({}))
 }
 
-/// What is wrong about a message, its envelope or its version.
+/// Faults of a message, its envelope or its version.
 fn wrong_messages() -> Vec<Case> {
     let (good, old) = (good(), VERSIONS[1].message("hello", &json!({})));
     let with = |path: &str, value: Value| {
@@ -60,7 +60,7 @@ fn send_message(params: &Value) -> String {
     request(1, "SendMessage", params)
 }
 
-/// What the agents cannot do.
+/// Unsupported operations of the agents.
 fn wrong_wishes() -> Vec<Case> {
     let good = good();
     let configured = |configuration: Value| {

@@ -1,4 +1,4 @@
-//! What the MCP server refuses, and with which status and code.
+//! Messages that the MCP server rejects, with the status and the code.
 
 use serde_json::{Value, json};
 

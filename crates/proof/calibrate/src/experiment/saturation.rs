@@ -1,4 +1,4 @@
-//! T15: a generator that cannot keep up always says so.
+//! T15: a generator that cannot keep up always reports it.
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use plimsoll_report::format::count;
 use super::Finding;
 use crate::result::{Figures, MeasurementResult};
 
-/// Whether a figure has a limit in the tables that is the generator's.
+/// Whether a table has a figure that the generator limited.
 pub(crate) fn is_limited(results: &[MeasurementResult]) -> bool {
     let figures = results.iter().filter_map(MeasurementResult::figures);
     let all = figures.flat_map(|f| {
@@ -31,7 +31,7 @@ pub(crate) fn errors(results: &[MeasurementResult]) -> Option<Finding> {
     }
     let kinds = shown_figures(worst).error_kinds.map(|kinds| format!(" ({kinds})"));
     Some(Finding::warning(format!(
-        "{} of {} requests had no expected answer, most in: {}{}",
+        "{} of {} requests had no expected response, most in: {}{}",
         count(errors),
         count(requests),
         worst.label,
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(errors(&results[..1]).unwrap().text, "no errors in 10,000 requests");
         let found = errors(&results).unwrap();
         assert_eq!(found.tone, Tone::Warning);
-        assert_eq!(found.text, "1,234 of 20,000 requests had no expected answer, most in: b");
+        assert_eq!(found.text, "1,234 of 20,000 requests had no expected response, most in: b");
         assert_eq!(errors(&[]), None);
         // Without errors where it could be seen, and with measurements where it could not.
         let mut late = result("c", 1, figures(1.0, 1.0));

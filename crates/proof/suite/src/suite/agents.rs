@@ -265,7 +265,7 @@ fn compare(
     runner.compare_parts(&request, &targets, &parts)
 }
 
-/// The kinds as parts of a load, with so many arrivals per second for each percent.
+/// The kinds as parts of a load, with these arrivals per second for each percent.
 fn parts(kinds: &[&'static Kind], per_percent: f64, label: impl Fn(&str) -> String) -> Vec<Part> {
     let names = kinds.iter().map(|kind| (kind.name, per_percent * f64::from(kind.percent)));
     names.map(|(scenario, rate)| Part { scenario, label: label(scenario), rate }).collect()

@@ -136,7 +136,7 @@ fn skip_for_targets(runner: &mut SuiteRunner<'_>) {
     }
     if !runner.options.just_started {
         runner.section = "Cold and warm";
-        let why = "the suite cannot start the target anew: start it just before, and say so with --just-started";
+        let why = "the suite cannot restart the target: restart it, and pass --just-started";
         runner.skip("cold runs", why);
     }
 }

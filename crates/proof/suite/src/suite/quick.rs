@@ -67,7 +67,7 @@ fn side_by_side(results: &[MeasurementResult]) -> Section {
         BYTES, SECONDS,
     ];
     let table = columns::results("Load", columns, results);
-    Section::new("GET /metrics, as many requests as the connections carry", table)
+    Section::new("GET /metrics, closed loop", table)
 }
 
 // The readiness claims of the published benchmark, each judged as far as the data allow.
@@ -104,12 +104,12 @@ fn section(results: &[MeasurementResult], thirds: &[Vec<Vec<BoundedFigure>>]) ->
         ("an average below 1 ms", "moderate", average(&results[..1], 1.0)),
         ("no errors", "both", errors(results)),
         ("95% of RPS", "twice the connections", kept(results)),
-        ("95% of RPS", "every third", steady(results, thirds)),
+        ("95% of RPS", "each third of a load", steady(results, thirds)),
         ("stable", "hours, production, network", (DASH.to_owned(), "not measured")),
     ] {
         table.row([claim.to_owned(), load.to_owned(), measured, holds.to_owned()]);
     }
-    Some(Section::new("Readiness, as far as these data carry it", table))
+    Some(Section::new("Readiness, as far as these data show", table))
 }
 
 /// The word for a claim that holds or not at the two limits of its figure.

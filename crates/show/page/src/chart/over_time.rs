@@ -248,7 +248,7 @@ fn per_s(rate: Option<RateFigure>) -> Cell {
     Cell::new(text.clone(), text)
 }
 
-// What each target adds: the differences of pairs, with their intervals.
+// Overhead of each target: the paired differences, with their intervals.
 
 const NANOS: f64 = 1e6;
 

@@ -88,7 +88,7 @@ impl Check {
         let distinct: BTreeSet<_> = upstream.addresses.iter().collect();
         self.require(
             distinct.len() == upstream.addresses.len(),
-            &format!("{place}: an address is there twice"),
+            &format!("{place}: an address is listed twice"),
         );
     }
 
@@ -119,7 +119,7 @@ impl Check {
         let mut known = BTreeSet::new();
         for name in names {
             let fine = !name.is_empty() && known.insert(name);
-            self.require(fine, &format!("{what} `{name}`: is empty, or there twice"));
+            self.require(fine, &format!("{what} `{name}`: is empty, or listed twice"));
         }
     }
 

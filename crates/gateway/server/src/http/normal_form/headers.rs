@@ -107,7 +107,7 @@ fn scan(headers: &HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
         let text = name.as_str();
         match text.as_bytes() {
             [b'x', b'-', ..] if OVERRIDES.contains(name) => {
-                let message = "a header that replaces path or method is not taken";
+                let message = "headers that override the path or the method are rejected";
                 return Err(Refusal::header(message));
             }
             [b'c', b'o', b'n', b'n', ..] => ends_here |= *name == CONNECTION,
@@ -155,7 +155,7 @@ fn check_repeated(
 fn check_framing(headers: &HeaderMap) -> Result<(), Refusal> {
     match headers.get(TRANSFER_ENCODING) {
         Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {
-            Err(Refusal::framing("the only transfer coding that is taken is `chunked`"))
+            Err(Refusal::framing("the only supported transfer coding is `chunked`"))
         }
         Some(_) if headers.contains_key(CONTENT_LENGTH) => {
             Err(Refusal::framing("the head has two lengths"))
@@ -167,7 +167,7 @@ fn check_framing(headers: &HeaderMap) -> Result<(), Refusal> {
 fn check_expect(headers: &HeaderMap) -> Result<(), Refusal> {
     match headers.get(EXPECT) {
         Some(value) if !value.as_bytes().eq_ignore_ascii_case(b"100-continue") => {
-            Err(Refusal::header("the only expectation that is met is `100-continue`"))
+            Err(Refusal::header("the only supported expectation is `100-continue`"))
         }
         _ => Ok(()),
     }
@@ -192,7 +192,7 @@ fn remove_connection(headers: &mut HeaderMap, owned: &OwnedHeaders) -> Result<bo
             let name = HeaderName::from_bytes(option)
                 .map_err(|_| Refusal::header("the header `connection` is malformed"))?;
             if owned.keeps(&name) && !HOP.contains(&name) {
-                let message = "the header `connection` names one that is for the whole way";
+                let message = "the header `connection` names an end-to-end header";
                 return Err(Refusal::header(message));
             }
             headers.remove(name);

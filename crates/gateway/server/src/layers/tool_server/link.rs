@@ -51,13 +51,13 @@ impl ServerLink {
     ) -> Result<Self, String> {
         if !is_server_name(name) {
             return Err(format!(
-                "`{name}` cannot be the name of a server: take 1 to 64 letters, digits, `_`, `-` \
+                "`{name}` cannot be the name of a server: use 1 to 64 letters, digits, `_`, `-` \
                  and `.`, and not `local`"
             ));
         }
         let (address, path) = parse(&spec.url).ok_or_else(|| {
             format!(
-                "server `{name}`: `url` is not http://HOST:PORT/PATH; for TLS put a proxy before it"
+                "server `{name}`: `url` is not http://HOST:PORT/PATH; for TLS put a proxy in front of it"
             )
         })?;
         let key = spec.key.as_ref().map(Secret::reveal).transpose();
@@ -65,10 +65,10 @@ impl ServerLink {
         let authorization = key.map(|key| HeaderValue::try_from(format!("Bearer {key}")));
         let authorization = authorization
             .transpose()
-            .map_err(|_| format!("server `{name}`: its key is not the value of a header"))?;
+            .map_err(|_| format!("server `{name}`: its key is not a valid header value"))?;
         let timeout = spec.timeout.unwrap_or(settings.timeout);
         if timeout.nanos() == 0 {
-            return Err(format!("server `{name}`: `timeout` is longer than 0"));
+            return Err(format!("server `{name}`: `timeout` must be longer than 0"));
         }
         let upstream =
             UpstreamSpec { keep_alive: KEEP_ALIVE, ..UpstreamSpec::at(address, timeout) };

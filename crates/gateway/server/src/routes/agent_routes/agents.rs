@@ -26,7 +26,7 @@ pub(super) fn find(
     if directory.allows(context.identity.tenant.as_deref(), name) {
         Ok(agent)
     } else {
-        Err(ErrorResponse::agent_denied("this agent is not for this tenant"))
+        Err(ErrorResponse::agent_denied("this tenant may not use this agent"))
     }
 }
 

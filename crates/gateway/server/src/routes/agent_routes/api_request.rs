@@ -101,7 +101,7 @@ pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T, ErrorRespons
         // Errors about a value repeat it.
         let place = format!("line {}, column {}", error.line(), error.column());
         let message = match error.classify() {
-            Category::Data => "the body is not what this route takes",
+            Category::Data => "the body does not match the schema of this route",
             _ => "the body is not JSON",
         };
         ErrorResponse::bad_request(format!("{message}: {place}"))

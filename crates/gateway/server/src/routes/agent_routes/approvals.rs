@@ -120,7 +120,7 @@ pub(super) async fn decide(request: &mut ApiRequest, verdict: Verdict) -> Handle
         let asked = asked.map_err(|error| store_error(error, ErrorResponse::approval_not_found))?;
         let asked_by = details_of(&asked).asked_by;
         if asked_by.is_some() && asked_by == asker(context) {
-            let message = "who asks for an approval cannot give it: use another key";
+            let message = "the requester of an approval cannot grant it: use another key";
             return Err(ErrorResponse::forbidden(message));
         }
     }
@@ -154,7 +154,7 @@ const fn operation(verdict: Verdict) -> &'static str {
 /// The outcome is in the answer, so that a late caller need not ask again.
 fn already_decided(state: ApprovalState) -> Response<ResponseBody> {
     let state: &str = state.into();
-    let message = format!("the approval has an outcome already: {state}");
+    let message = format!("the approval is already decided: {state}");
     let body = json!({
         "error": {"type": "already_decided", "message": message, "state": state},
         "state": state,

@@ -92,7 +92,7 @@ fn check_version(id: &Value, method: &str, headers: &HeaderMap) -> Result<(), Rp
         Some(version) => (is_version(version, "0.3"), is_version(version, "1.0")),
     };
     if !old && !current {
-        let message = "this version of A2A is not spoken here: 1.0 and 0.3 are";
+        let message = "unsupported version of A2A: use 1.0 or 0.3";
         return Err(RpcError::new(id.clone(), VERSION_NOT_SUPPORTED, message));
     }
     if has_method("0.3", method) {

@@ -86,7 +86,7 @@ async fn begin(request: &mut ApiRequest) -> Result<Run, ErrorResponse> {
     let owner = owner_of(&request.context.identity, request.context.client);
     let work = request.context.worker.state.owners.begin_run(owner, chat.spec.owner_runs);
     let mut work = work.ok_or_else(|| {
-        ErrorResponse::owner_limit("you have as many runs in progress as one caller may")
+        ErrorResponse::owner_limit("you have reached the limit of runs in progress")
     })?;
     let messages = vec![json!({"role": "user", "content": input})];
     work.resize(messages.iter().map(value_bytes).sum())?;

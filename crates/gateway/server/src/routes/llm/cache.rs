@@ -73,7 +73,7 @@ async fn look_up_or_fetch(
             match timeout(patience(context, request, proxy), follow.wait()).await {
                 Ok(Followed::Response(answer)) => return hit(context, &answer),
                 Ok(Followed::Lead(lead)) => Some(lead),
-                // The other request is slow, which says nothing about the upstream.
+                // The other request is slow, which is not a failure of the upstream.
                 Ok(Followed::Alone) | Err(_) => None,
             }
         }

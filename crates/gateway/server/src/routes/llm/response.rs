@@ -132,7 +132,7 @@ fn unknown_encoding(headers: &HeaderMap) -> ErrorResponse {
     let coding = headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes).unwrap_or_default();
     let coding: String = String::from_utf8_lossy(coding).chars().take(40).collect();
     ErrorResponse::bad_gateway(format!(
-        "the upstream's answer has `content-encoding: {coding}`: gzip, deflate, br and zstd are read"
+        "the upstream's response has the unsupported `content-encoding: {coding}`; gzip, deflate, br and zstd are supported"
     ))
 }
 

@@ -175,7 +175,7 @@ async fn admitted(
 /// if present.
 async fn count(context: &RequestContext, id: &str) -> Result<u32, ErrorResponse> {
     let missing = ErrorResponse::session_not_found;
-    let id = RecordId::parse(id).ok_or_else(|| missing("no session has such an id"))?;
+    let id = RecordId::parse(id).ok_or_else(|| missing("no session has this id"))?;
     let layers = &context.config.layers;
     let agents = layers.agents.as_ref().map(|layer| layer.sessions);
     let rules = agents.or_else(|| layers.tools.as_ref().map(|layer| layer.sessions));

@@ -89,7 +89,7 @@ pub(super) async fn call(
     };
     let session = asked.session_id.as_deref();
     if session.is_some_and(|session| session.len() > MAX_SESSION) {
-        return Err(ErrorResponse::session_not_found("no session has an id as long as this"));
+        return Err(ErrorResponse::session_not_found("the session id is too long"));
     }
     let call = ToolCall { name: &asked.name, arguments, session, trace, running: None };
     let called = super::call::call(context, call).await.map_err(|error| match error {

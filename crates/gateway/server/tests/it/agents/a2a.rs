@@ -118,7 +118,7 @@ fn nonsense_gets_the_error_of_json_rpc_and_reaches_no_agent() {
         (&denied["id"], &denied["error"]["data"][0]["reason"]),
         (&json!("r-1"), &json!("agent_denied"))
     );
-    // What is no JSON-RPC at all is answered by HTTP.
+    // Bodies that are not JSON-RPC get an HTTP error.
     expect_error(&show(addr, "/a2a", ACME), 405, "method_not_allowed");
     expect_error(&ask(addr, "POST /a2a", &[], good.as_bytes()), 401, "auth_required");
     let typed = [ACME[0], ("content-type", "text/plain")];

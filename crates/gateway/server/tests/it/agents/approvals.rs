@@ -58,7 +58,7 @@ fn who_asks_cannot_give_the_approval() {
     expect_error(&post(addr, &format!("{path}/approve"), ACME, &json!({})), 403, "forbidden");
     assert_eq!(show(addr, &path, ACME).json()["state"], "pending");
     assert_eq!(post(addr, &format!("{path}/approve"), BOSS, &json!({})).status, 200);
-    // Who asked may still say that it is no longer wanted.
+    // The requester may still withdraw it.
     let made = post(addr, "/v1/hitl", ACME, &json!({"action": "x"})).json();
     let path = format!("/v1/hitl/{}", made["id"].as_str().unwrap());
     assert_eq!(post(addr, &format!("{path}/expire"), ACME, &json!({})).status, 200);

@@ -109,7 +109,7 @@ fn methods(version: &str) -> [&'static str; 3] {
     }
 }
 
-/// What a recorded agent answered to a message, with another id.
+/// The recorded response of an agent to a message, with another id.
 fn answer_of(name: &str, place: usize, id: &Value) -> String {
     let recorded = recorded_answers(name);
     recorded[place].body.replace(&format!("\"id\":{}", place + 1), &format!("\"id\":{id}"))

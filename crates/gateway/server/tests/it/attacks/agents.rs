@@ -3,10 +3,10 @@
 
 use super::{GUEST, Range};
 
-/// What is tried; line and headers; the body, of which `~` is an honest message; the status; and
-/// what the agents saw. A refusal of JSON-RPC has status 200 as well.
+/// Name of the attack; line and headers; the body, in which `~` is an honest message; the status;
+/// and the messages that reached the agents. A refusal of JSON-RPC has status 200 as well.
 pub(super) const CASES: &[(&str, &str, &str, u16, &[&str])] = &[
-    // What a guest may.
+    // Allowed to guests.
     ("an agent that is allowed", "POST /a2a/planner", "~", 200, PLANNER),
     ("with an encoded letter", "POST /a2a/%70lanner", "~", 200, PLANNER),
     ("with a path of others", "POST /a2a/planner\r\nx-agent-path: a, b", "~", 200, PLANNER),

@@ -32,7 +32,7 @@ pub(super) const CASES: &[(&str, u16, &[&str])] = &[
         &["authorization: bearer theirs", "!apikey", "!guest-key"],
     ),
     ("x-tenant-id: b\r\n", 200, &["x-tenant-id: b"]),
-    // What the gateway needs cannot be taken away.
+    // Headers that the gateway needs cannot be removed.
     ("connection: x-request-id\r\nx-request-id: a\r\n", 400, &[]),
     ("connection: close, X-Request-Id\r\n", 400, &[]),
     ("connection: apikey\r\n", 400, &[]),
@@ -73,7 +73,7 @@ pub(super) const CASES: &[(&str, u16, &[&str])] = &[
     ("X-Original_URL: /files/private/x\r\n", 400, &[]),
     ("x-http-verb: DELETE\r\n", 400, &[]),
     ("x-override-url: /x\r\n", 400, &[]),
-    // What only a proxy may say, and what servers take for their own.
+    // Headers reserved for proxies, and headers that servers trust.
     ("x-original-uri: /files/private/x\r\n", 200, &["!x-original-uri"]),
     ("x_original_uri: /files/private/x\r\n", 200, &["!x_original_uri"]),
     ("x-envoy-original-path: /x\r\n", 200, &["!x-envoy"]),
@@ -87,7 +87,7 @@ pub(super) const CASES: &[(&str, u16, &[&str])] = &[
     ("expect: 100-continue\r\n", 200, &["!expect"]),
     ("expect: 200-ok\r\n", 400, &[]),
     ("expect: 100-continue\r\nexpect: x\r\n", 400, &[]),
-    // Who asks.
+    // The caller's identity.
     ("x-tenant-id: a\r\n", 403, &[]),
     ("x-tenant-id:\r\n", 400, &[]),
 ];

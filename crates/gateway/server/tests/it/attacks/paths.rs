@@ -4,7 +4,7 @@ use super::Range;
 
 /// The target, its status for a guest, and the target that the upstream saw, if any.
 pub(super) const CASES: &[(&str, u16, &str)] = &[
-    // What a guest may see.
+    // Visible to guests.
     ("/files/x", 200, "/files/x"),
     ("/files", 200, "/files"),
     ("/files/", 200, "/files/"),

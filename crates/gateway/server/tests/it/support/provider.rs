@@ -163,7 +163,7 @@ impl ResponseWriter {
     }
 }
 
-/// What an answer is.
+/// Kind of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerKind {
     Text,

@@ -12,7 +12,7 @@ fn script(sdk: &str, name: &str) -> Command {
     command
 }
 
-/// What a client printed, which got this URL.
+/// The output of a client with this URL.
 #[expect(clippy::print_stdout, reason = "it says what it did")]
 pub(crate) fn run_client(sdk: &str, name: &str, url: &str) -> String {
     let output = script(sdk, name).arg(url).output().unwrap();

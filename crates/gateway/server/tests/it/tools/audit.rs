@@ -90,7 +90,7 @@ fn every_call_has_a_row_with_its_trace() {
     distinct.sort_unstable();
     distinct.dedup();
     assert!(distinct.len() == 5 && own.iter().all(|id| id.len() == 16), "{own:?}");
-    // What reached the server took time there.
+    // Calls that reached the server took time there.
     let upstream: Vec<bool> = rows.iter().map(|row| row["upstream_us"].is_u64()).collect();
     assert_eq!(upstream, [true, true, false, false, false, false, false, false]);
     let calls = super::count(&messages(mock), "tools/call");

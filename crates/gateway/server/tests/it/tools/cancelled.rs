@@ -78,7 +78,7 @@ fn a_call_that_its_client_cancels_ends_at_the_server() {
         assert!(end == RequestEnd::ClientGone || told == 1, "{protocol}: {end:?}");
         let cancelled = "gateway_tool_calls_total{server=\"s\",outcome=\"cancelled\"} ";
         assert_eq!(metric(&gateway, cancelled), Some(1.0));
-        // What has ended cannot be cancelled.
+        // Finished calls cannot be cancelled.
         assert_eq!(cancel(&session, json!("c 1")), 202);
     }
 }

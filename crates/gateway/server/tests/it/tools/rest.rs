@@ -1,4 +1,4 @@
-//! Who may call what over REST, and local tools.
+//! Permissions of tools over REST, and local tools.
 
 use serde_json::{Value, json};
 

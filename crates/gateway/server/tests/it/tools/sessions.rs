@@ -39,7 +39,7 @@ fn a_session_has_twenty_calls_over_mcp_and_rest_together() {
         let reply = rpc(&gateway, "/mcp", headers, &say).json();
         assert_eq!(reply["error"]["data"]["type"], "tool_call_limit", "{reply}");
     }
-    // What is refused for another reason is no call, and other requests go on.
+    // Calls rejected for another reason do not count, and other requests continue.
     let unknown = json!({"name": "nothing", "session_id": session});
     assert_eq!(call_as(&gateway, "retail", &unknown).status, 404);
     assert_eq!(rpc(&gateway, "/mcp", headers, &request("ping", json!({}))).status, 200);

@@ -1,4 +1,4 @@
-//! What sessions cost: the resident memory of a process that does nothing else, before and after.
+//! Memory of sessions: the resident memory of a process that does nothing else, before and after.
 
 use super::LONG;
 use crate::support::block_on;

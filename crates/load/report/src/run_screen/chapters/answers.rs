@@ -1,5 +1,5 @@
 //! How requests were answered: failures by error class and side, HTTP statuses, errors of JSON-RPC,
-//! and what the target says of itself in response headers.
+//! and facts that the target reports in response headers.
 
 use plimsoll_measure::{ErrorClass, OTHER_PARTS, PolicyDecision};
 use plimsoll_metrics::catalog::side_word;
@@ -196,7 +196,7 @@ fn shares(label: &str, group: &Group) -> Vec<String> {
 /// A table of the parts, for all, each stage and each target, and what they leave of the time to
 /// the first byte.
 pub(super) fn server_timing_chapter(summary: &RunSummary) -> Chapter {
-    let mut chapter = Chapter::new("Times in the target's headers (its own word, not measured)");
+    let mut chapter = Chapter::new("Times reported in the target's headers (not measured)");
     let results = &summary.results;
     let Some(all) = &results.total.server_timing else { return chapter };
     if !all.parts.is_empty() {
@@ -252,8 +252,7 @@ fn sentence(timing: &ServerTiming) -> Option<String> {
 
 fn refused(timing: &ServerTiming) -> String {
     format!(
-        "{} responses have parts that cannot be true, and are left out: times that are no numbers, \
-         names that are none, or more together than the time to the first byte.",
+        "{} responses are left out, because their parts are invalid: a malformed time or name, or a sum above the time to the first byte.",
         count(timing.refused)
     )
 }

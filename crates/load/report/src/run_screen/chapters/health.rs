@@ -1,4 +1,4 @@
-//! Instrument health: Plimsoll's measurements of itself.
+//! Instrument health: Measurements of Plimsoll's own operation.
 
 use plimsoll_metrics::{
     CalibrationQuote, Environment, InstrumentHealth, Lag, ProcessUse, Refusal, RunSummary,
@@ -154,7 +154,7 @@ fn retries(health: &InstrumentHealth) -> Option<String> {
     let retries = health.retries.filter(|&retries| retries > 0)?;
     let idle = health.retried_after_p50_ms.map(|idle| format!(", idle for {}", format::time(idle)));
     Some(format!(
-        "{} requests, because the target had not worked on them{}",
+        "{} requests that the target had not processed{}",
         format::count(retries),
         idle.unwrap_or_default()
     ))

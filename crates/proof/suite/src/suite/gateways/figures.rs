@@ -46,7 +46,7 @@ pub(crate) struct Cell {
     /// Why there is no value, or another figure than the row's.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) note: String,
-    /// The percentile that stands for one with too few samples.
+    /// The lower percentile in place of one with too few samples.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) instead: String,
 }

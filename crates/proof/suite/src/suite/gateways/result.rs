@@ -17,7 +17,7 @@ pub struct GatewaysResult {
     pub(super) rows: Vec<Row>,
 }
 
-/// What belongs to the result of a gateway, besides its figures.
+/// Other facts of the result of a gateway, besides its figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct GatewayFacts {
     pub(super) name: String,

@@ -226,7 +226,7 @@ pub(super) fn digits_of(time: &str) -> u64 {
     time.bytes().filter(u8::is_ascii_digit).fold(0_u64, |n, digit| n * 10 + u64::from(digit - b'0'))
 }
 
-/// A random order of so many gateways (Fisher and Yates).
+/// A random order of a number of gateways (Fisher and Yates).
 pub(super) fn shuffled(count: usize, seed: u64, round: u64) -> Vec<usize> {
     let mut rng = Seed(seed).rng("gateways", round);
     let mut order: Vec<_> = (0..count).collect();

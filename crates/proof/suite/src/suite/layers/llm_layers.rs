@@ -62,7 +62,7 @@ fn misses(runner: &mut SuiteRunner<'_>, answers: bool) -> Result<(), SuiteError>
 pub(in crate::suite) const NO_CHAT: &str = "the target answers no chat";
 const MISSES: &str = "Layer 2 - LLM gateway, cache misses";
 
-/// Compares the two ways, with so many requests per second on each.
+/// Compares both routes, with this rate on each.
 fn compare_misses(runner: &mut SuiteRunner<'_>, [provider, gateway]: [SuiteTarget; 2], per_s: f64) {
     let chat = Measurement::chat("cache miss", &provider, false, (128, 64));
     let targets = vec![("provider".to_owned(), provider), (GATEWAY.to_owned(), gateway)];
