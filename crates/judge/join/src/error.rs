@@ -1,5 +1,8 @@
 //! Errors, each with its cause and fix.
 
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
 /// Why a run cannot be matched with a log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -29,6 +32,21 @@ impl JoinError {
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self::Usage(text.into())
     }
+}
+
+/// The error for a file that cannot be read to its end.
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> JoinError {
+    let path = path.display();
+    JoinError::Usage(match error.kind() {
+        ErrorKind::UnexpectedEof => {
+            format!("{path} ends in the middle of its compressed data: copy it again completely")
+        }
+        ErrorKind::InvalidInput | ErrorKind::InvalidData => {
+            format!("{path} is not a readable file, or has damaged data ({error}): copy it again")
+        }
+        ErrorKind::NotFound => format!("{path} does not exist: pass the path of the log"),
+        _ => format!("cannot read {path}: {error}"),
+    })
 }
 
 /// Quotes a text of a log or a database for use in a line: truncated, and with escaped control

@@ -46,13 +46,13 @@ pub fn join(
     shown: &mut dyn FnMut(&Map),
     tell: &mut dyn FnMut(Reading, u64),
 ) -> Result<Join, JoinError> {
-    let columns = source::columns(log)?;
+    let (log_rows, columns) = source::open(log)?;
     let map = choose(&options.map, &columns)?;
     shown(&map);
     let mut run = Run::read(folder, &options.run, &mut Progress::new(tell))?;
     let (span, log_name) = (run.span(), quoted(&log.display().to_string()));
     let mut joiner = Joiner::new(&mut run, &map, Progress::new(tell));
-    source::read(log, &map, &columns, &mut joiner)?;
+    source::read(log, log_rows, &mut joiner)?;
     joiner.close();
     check::rows(&joiner, &log_name)?;
     check::matches(&joiner, span, &log_name)?;

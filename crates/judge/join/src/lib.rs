@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - [`join()`]: the whole join
-//! - log formats: JSON lines or CSV, optionally compressed with gzip
+//! - log formats: JSON, CSV or Envoy's text, optionally compressed with gzip or zstd
 //! - [`MapChoice`], [`Mapping`]: the meaning of columns, with presets for known gateways
 //! - [`Join`]: the result, stored as `join.json`; [`text()`]: the result as text
 //!
@@ -18,7 +18,6 @@ mod cell;
 mod check;
 mod error;
 mod join;
-mod lines;
 mod map;
 #[expect(clippy::excessive_nesting, reason = "one walk over rows, read from top to bottom")]
 mod matcher;

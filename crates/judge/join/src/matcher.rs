@@ -1,8 +1,6 @@
 //! Matches the rows of a log with the requests of a run, one by one. The values of a row are stored
 //! in its request; rows without a request are only counted.
 
-use std::borrow::Cow;
-
 use plimsoll_measure::{CacheState, PolicyDecision};
 use plimsoll_workload::marked_id;
 
@@ -52,15 +50,13 @@ impl<'r, 'p> Joiner<'r, 'p> {
     }
 
     /// Counts a line that is not a valid row.
-    pub(crate) fn add_unreadable(&mut self, number: u64, text: &str) {
+    pub(crate) fn add_unreadable(&mut self, why: &str) {
         self.books.unreadable += 1;
-        if self.unreadable.is_none() {
-            self.unreadable = Some(format!("line {number}: {}", quoted(text)));
-        }
+        self.unreadable.get_or_insert_with(|| quoted(why));
     }
 
     /// Adds a row.
-    pub(crate) fn add(&mut self, cells: &Cells<'_>) {
+    pub(crate) fn add(&mut self, cells: &Cells) {
         self.books.in_log += 1;
         self.progress.log(self.books.in_log);
         let row = LogRow::read(cells, self.map, &mut self.quality);
@@ -93,7 +89,7 @@ impl<'r, 'p> Joiner<'r, 'p> {
             prompt: row.prompt,
             completion: row.completion,
             stream: row.stream,
-            decision: row.decision.as_deref().and_then(decision_of),
+            decision: row.decision.and_then(decision_of),
             cache: row.cache,
         };
     }
@@ -101,7 +97,7 @@ impl<'r, 'p> Joiner<'r, 'p> {
     fn foreign(&mut self, row: &LogRow<'_>) {
         self.books.foreign += 1;
         self.without_id += u64::from(row.id.is_none() && row.carried.is_none());
-        if let Some(id) = &row.id
+        if let Some(id) = row.id
             && self.examples.foreign.len() < EXAMPLES
         {
             self.examples.foreign.push(quoted(id));
@@ -239,7 +235,7 @@ pub(crate) struct Quality {
 /// A row of a log.
 #[derive(Debug)]
 pub(crate) struct LogRow<'a> {
-    pub(crate) id: Option<Cow<'a, str>>,
+    pub(crate) id: Option<&'a str>,
     /// Request id found in the prompt.
     pub(crate) carried: Option<String>,
     pub(crate) at: Option<i64>,
@@ -249,23 +245,21 @@ pub(crate) struct LogRow<'a> {
     pub(crate) stream: Option<bool>,
     pub(crate) prompt: Option<u32>,
     pub(crate) completion: Option<u32>,
-    pub(crate) decision: Option<Cow<'a, str>>,
+    pub(crate) decision: Option<&'a str>,
     pub(crate) cache: Option<CacheState>,
     pub(crate) attempt: Option<u32>,
 }
 
 impl<'a> LogRow<'a> {
-    pub(crate) fn read(cells: &'a Cells<'a>, map: &Map, quality: &mut Quality) -> Self {
+    pub(crate) fn read(cells: &'a Cells, map: &Map, quality: &mut Quality) -> Self {
         let cell = |field: Field| &cells[field as usize];
-        let mut take = |field, read: fn(&Cell<'_>, Unit) -> Read<i64>| {
+        let mut take = |field, read: fn(&Cell, Unit) -> Read<i64>| {
             let unit = map.unit(field).unwrap_or(Unit::Ns);
             quality.note(field, cell(field), read(cell(field), unit))
         };
-        let nanos: fn(&Cell<'_>, Unit) -> Read<i64> = |cell, unit| cell.nanos(unit);
-        let (mut at, ended) = (take(Field::At, nanos), take(Field::Ended, nanos));
-        let mut total = take(Field::Total, nanos);
-        let sum: fn(&Cell<'_>, Unit) -> Read<i64> = |cell, unit| cell.sum_of_nanos(unit);
-        let upstream = take(Field::Upstream, sum);
+        let (mut at, ended) = (take(Field::At, Cell::nanos), take(Field::Ended, Cell::nanos));
+        let mut total = take(Field::Total, Cell::nanos);
+        let upstream = take(Field::Upstream, Cell::sum_of_nanos);
         // Any two of start, duration and end determine the third.
         match (at, total, ended) {
             (Some(at), None, Some(ended)) => total = Some(ended.saturating_sub(at)),
@@ -283,7 +277,7 @@ impl<'a> LogRow<'a> {
         let cache = quality.note(Field::Cache, cell(Field::Cache), cell(Field::Cache).cache());
         Self {
             id: cell(Field::Id).text(),
-            carried: cell(Field::Text).text().and_then(|text| carried(&text, messages)),
+            carried: cell(Field::Text).text().and_then(|text| carried(text, messages)),
             at,
             total,
             upstream,
@@ -299,7 +293,7 @@ impl<'a> LogRow<'a> {
 
     /// Candidates for the request's id, the id sent in the header first.
     pub(crate) fn ids(&self) -> impl Iterator<Item = IdHash> {
-        let sent = self.id.as_deref().map(IdHash::of);
+        let sent = self.id.map(IdHash::of);
         sent.into_iter().chain(self.carried.as_deref().map(IdHash::of))
     }
 }
@@ -311,13 +305,13 @@ impl Quality {
         self.length_step.unwrap_or(0).saturating_add(self.upstream_step.unwrap_or(0))
     }
 
-    fn note<T>(&mut self, field: Field, cell: &Cell<'_>, read: Read<T>) -> Option<T> {
-        self.filled[field as usize] += u64::from(*cell != Cell::Missing);
+    fn note<T>(&mut self, field: Field, cell: &Cell, read: Read<T>) -> Option<T> {
+        self.filled[field as usize] += u64::from(cell.0.is_some());
         read.unwrap_or_else(|_| {
             let bad = &mut self.bad[field as usize];
             bad.rows += 1;
             if bad.example.is_empty() {
-                bad.example = cell.shown();
+                bad.example = quoted(cell.text().unwrap_or_default());
             }
             None
         })

@@ -5,11 +5,12 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{CacheState, Nanos, Outcome, PolicyDecision, TokenSource};
-use plimsoll_run_files::{ParsedRow, changed_since, parse_row, row_time};
+use plimsoll_run_files::{
+    BoundedLines, ParsedRow, changed_since, find_rows, open_rows, parse_row, row_time,
+};
 use serde::Deserialize;
 
-use crate::error::{JoinError, quoted};
-use crate::lines::Lines;
+use crate::error::{JoinError, quoted, unreadable};
 
 /// Share of duplicated id headers above which the header is not an id. A cache may repeat a
 /// response with its headers.
@@ -154,26 +155,32 @@ impl Run {
             let path = path.display();
             return Err(JoinError::Unjudged(format!("{path} {how}: copy the run's folder again")));
         }
-        let mut lines = Lines::open(&path)?;
+        let file = open_rows(&path).map_err(|error| unreadable(&path, &error))?;
+        let mut lines = BoundedLines::new(file);
         let mut run = Self::default();
-        while let Some(line) = lines.next()? {
-            if line.bytes.is_empty() {
-                continue;
-            }
-            match parse_row(line.bytes) {
+        let mut next = lines.next();
+        let mut number = 0;
+        while let Some(line) = next {
+            next = lines.next();
+            number += 1;
+            match parse_row(&line) {
+                _ if line.trim_ascii().is_empty() => {}
                 Ok(row) => run.add(&row, choice)?,
                 // A killed run leaves a truncated line.
-                Err(_) if !line.whole => run.cut = true,
+                Err(_) if next.is_none() => run.cut = true,
                 Err(error) => {
                     return Err(JoinError::Usage(format!(
-                        "line {} of {} is not a row of a run: {error}",
-                        line.number,
+                        "line {number} of {} is not a row of a run: {error}",
                         path.display()
                     )));
                 }
             }
-            progress.run(line.number);
+            progress.run(number);
         }
+        if let Some(error) = lines.failure() {
+            return Err(unreadable(&path, error));
+        }
+        lines.check().map_err(|error| JoinError::Usage(format!("{}: {error}", path.display())))?;
         run.check(&path, choice)?;
         Ok(run)
     }
@@ -364,8 +371,7 @@ pub(crate) fn run_id(folder: &Path) -> Option<String> {
 
 /// Path of the file with the rows.
 fn rows_of(folder: &Path) -> Result<PathBuf, JoinError> {
-    let names = ["results.jsonl", "results.jsonl.zst", "results.jsonl.gz"];
-    names.map(|name| folder.join(name)).into_iter().find(|path| path.is_file()).ok_or_else(|| {
+    find_rows(folder, "results.jsonl").ok_or_else(|| {
         let cause = if folder.join("plan.json").is_file() {
             "has no rows: repeat the run without --no-jsonl"
         } else {

@@ -37,25 +37,11 @@ impl Unit {
             Self::S | Self::Iso => 9,
         }
     }
-
-    pub(crate) fn nanos_of_int(self, value: i64) -> Option<i64> {
-        if self == Self::Iso {
-            return None;
-        }
-        value.checked_mul(10_i64.checked_pow(self.digits())?)
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "checked to be within the range")]
-    pub(crate) fn nanos_of_float(self, value: f64) -> Option<i64> {
-        let nanos = value * 10_f64.powi(i32::try_from(self.digits()).unwrap_or(0));
-        let fits = self != Self::Iso && nanos.is_finite() && nanos.abs() < 9.2e18;
-        fits.then(|| nanos.round() as i64)
-    }
 }
 
 /// Parses a text to nanoseconds.
 pub(crate) fn parse(text: &str, unit: Unit) -> Option<i64> {
-    if unit == Unit::Iso { date(text) } else { decimal(text, unit.digits()) }
+    if unit == Unit::Iso { plimsoll_import::unix_nanos(text) } else { decimal(text, unit.digits()) }
 }
 
 /// Resolution of a time as written, in nanoseconds.
@@ -68,6 +54,7 @@ pub(crate) fn step(text: &str, unit: Unit) -> i64 {
 
 /// Parses a decimal number times ten to the power of `digits`, exactly; further digits are
 /// truncated.
+#[expect(clippy::cast_possible_truncation, reason = "checked to be within the range")]
 fn decimal(text: &str, digits: u32) -> Option<i64> {
     let (negative, number) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -76,9 +63,9 @@ fn decimal(text: &str, digits: u32) -> Option<i64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
         // Numbers with an exponent.
-        let value: f64 = text.parse().ok()?;
-        let scaled = value * 10_f64.powi(i32::try_from(digits).ok()?);
-        return Unit::Ns.nanos_of_float(scaled);
+        let nanos = text.parse::<f64>().ok()? * 10_f64.powi(i32::try_from(digits).ok()?);
+        let fits = nanos.is_finite() && nanos.abs() < 9.2e18;
+        return fits.then(|| nanos.round() as i64);
     }
     if whole.is_empty() && fraction.is_empty() {
         return None;
@@ -90,59 +77,6 @@ fn decimal(text: &str, digits: u32) -> Option<i64> {
     let part = part.checked_mul(10_i64.checked_pow(missing)?)?;
     let value = whole.checked_mul(10_i64.checked_pow(digits)?)?.checked_add(part)?;
     Some(if negative { -value } else { value })
-}
-
-/// Parses a date with time: RFC 3339, optionally with a space instead of `T` and without a zone.
-fn date(text: &str) -> Option<i64> {
-    let (day, rest) = text.split_at_checked(10)?;
-    let rest = rest.strip_prefix(['T', 't', ' '])?;
-    let zone_at = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
-    let (clock, zone) = rest.split_at_checked(zone_at)?;
-    let mut parts = day.split('-');
-    let year: i64 = parts.next()?.parse().ok()?;
-    let month: i64 = parts.next()?.parse().ok()?;
-    let day: i64 = parts.next()?.parse().ok()?;
-    let (hour, rest) = clock.split_once(':')?;
-    let (minute, second) = rest.split_once(':').unwrap_or((rest, "0"));
-    let (hour, minute) = (hour.parse::<i64>().ok()?, minute.parse::<i64>().ok()?);
-    let second = decimal(second.trim(), 9)?;
-    let valid = (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && (0..24).contains(&hour)
-        && (0..60).contains(&minute)
-        && (0..61_000_000_000).contains(&second);
-    let minutes = days(year, month, day)? * 1_440 + hour * 60 + minute - offset(zone)?;
-    let nanos = minutes.checked_mul(60_000_000_000)?.checked_add(second)?;
-    valid.then_some(nanos)
-}
-
-/// Offset of a zone from UTC in minutes.
-fn offset(zone: &str) -> Option<i64> {
-    if matches!(zone, "" | "Z" | "z") {
-        return Some(0);
-    }
-    let sign = if zone.starts_with('-') { -1 } else { 1 };
-    let digits: String = zone.chars().filter(char::is_ascii_digit).collect();
-    let hours: i64 = digits.get(..2)?.parse().ok()?;
-    let minutes: i64 = digits.get(2..4).map_or(Some(0), |minutes| minutes.parse().ok())?;
-    Some(sign * (hours * 60 + minutes))
-}
-
-const fn leap_years(before: i64) -> i64 {
-    (before - 1) / 4 - (before - 1) / 100 + (before - 1) / 400
-}
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar: days of whole years including leap
-/// days, plus days of the preceding months.
-fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    const BEFORE: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-    if !(1900..=2200).contains(&year) {
-        return None;
-    }
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let months = BEFORE.get(usize::try_from(month - 1).ok()?)?;
-    let leap_day = i64::from(is_leap && month > 2);
-    Some((year - 1970) * 365 + leap_years(year) - leap_years(1970) + months + leap_day + day - 1)
 }
 
 #[cfg(test)]
@@ -160,13 +94,16 @@ mod tests {
             ("2000-12-31T23:00:00-0130", 978_309_000),
             ("2026-11-22T16:20:44+05:30", 1_795_344_644),
         ] {
-            assert_eq!(date(text), Some(seconds * 1_000_000_000), "{text}");
+            assert_eq!(parse(text, Unit::Iso), Some(seconds * 1_000_000_000), "{text}");
         }
-        assert_eq!(date("2026-11-22T10:50:44.123456789Z"), Some(1_795_344_644_123_456_789));
+        assert_eq!(
+            parse("2026-11-22T10:50:44.123456789Z", Unit::Iso),
+            Some(1_795_344_644_123_456_789)
+        );
         for text in
             ["", "2026-11-22", "2026-13-01T00:00:00Z", "2026-01-01T25:00:00Z", "Sunday 2026"]
         {
-            assert_eq!(date(text), None, "{text}");
+            assert_eq!(parse(text, Unit::Iso), None, "{text}");
         }
     }
 

@@ -147,6 +147,11 @@ impl Format {
         self.line.is_some()
     }
 
+    /// Whether its rows have ids.
+    pub(crate) fn has_ids(&self) -> bool {
+        self.members.contains_key("id")
+    }
+
     /// Whether a line begins a record.
     pub(crate) fn begins(&self, line: &str) -> bool {
         self.line.as_ref().is_some_and(|pattern| pattern.is_match(line))

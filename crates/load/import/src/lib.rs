@@ -10,6 +10,7 @@ mod history;
 mod lanes;
 mod messages;
 mod record;
+mod rows;
 mod source;
 mod summary;
 mod texts;
@@ -24,8 +25,10 @@ use convert::{Converter, Emit};
 pub use error::ImportError;
 use format::{Choice, OWN};
 pub use record::{After, Blocks, Header, Line, Request, VERSION, schema};
+pub use rows::{Rows, unix_nanos};
 use serde_json::{Value, json};
 use source::{Form, Source};
+pub use source::{Place, Sink};
 pub use summary::{Summary, Tokens};
 use texts::Texts;
 

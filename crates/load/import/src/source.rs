@@ -1,5 +1,6 @@
 //! Rows of a file: lines of JSON, JSON documents, CSV or text, also compressed.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::ops::ControlFlow;
@@ -17,10 +18,10 @@ use crate::format::{self, Format, SAMPLE};
 const HEAD: u64 = 1 << 20;
 
 /// Unit and number of a row: `line 3`.
-pub(crate) type Place = (&'static str, u64);
+pub type Place = (&'static str, u64);
 
 /// Receives rows, or why one cannot be read.
-pub(crate) type Sink<'s> = dyn FnMut(Place, Result<Value, String>) -> ControlFlow<()> + 's;
+pub type Sink<'s> = dyn FnMut(Place, Result<Value, String>) -> ControlFlow<()> + 's;
 
 /// How the file separates its rows.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +36,8 @@ pub(crate) enum Form {
 pub(crate) struct Source {
     head: Vec<u8>,
     rest: Box<dyn Read>,
+    /// Whether invalid UTF-8 is replaced, as a log may cut a text within a character.
+    pub(crate) lossy: bool,
 }
 
 impl Source {
@@ -53,7 +56,7 @@ impl Source {
         if head.starts_with(b"\xef\xbb\xbf") {
             head.drain(..3);
         }
-        Ok(Self { head, rest })
+        Ok(Self { head, rest, lossy: false })
     }
 
     /// The form of the file, by its first part.
@@ -76,7 +79,8 @@ impl Source {
     /// The first rows.
     pub(crate) fn sample(&self, form: Form) -> Vec<Value> {
         let mut rows = Vec::new();
-        let head = Self { head: self.head.clone(), rest: Box::new(io::empty()) };
+        let rest = Box::new(io::empty());
+        let head = Self { head: self.head.clone(), rest, lossy: self.lossy };
         // The first part may end within a row, so errors are ignored.
         let _ = head.read(form, &mut |_, row| {
             rows.extend(row);
@@ -87,7 +91,7 @@ impl Source {
 
     /// Ends the file at the maximum size to keep in memory; a longer one is broken there.
     pub(crate) fn limited(self) -> Self {
-        Self { head: self.head, rest: Box::new(self.rest.take(MOST)) }
+        Self { rest: Box::new(self.rest.take(MOST)), ..self }
     }
 
     /// Sends every row to the sink, until it breaks.
@@ -95,11 +99,11 @@ impl Source {
         let reader = BufReader::new(Cursor::new(self.head).chain(self.rest));
         match form {
             Form::Json => read_json(reader, sink),
-            Form::Csv(delimiter) => read_csv(reader, delimiter, sink),
-            Form::JsonLines => read_lines(reader, &mut |place, line| {
+            Form::Csv(delimiter) => read_csv(reader, delimiter, self.lossy, sink),
+            Form::JsonLines => read_lines(reader, self.lossy, &mut |place, line| {
                 sink(place, line.and_then(|line| parse(&line)))
             }),
-            Form::Text(format) => read_text(reader, format, sink),
+            Form::Text(format) => read_text(reader, format, self.lossy, sink),
         }
     }
 }
@@ -130,6 +134,7 @@ fn delimiter(line: &str) -> Option<u8> {
 /// Sends lines without their ends, and skips empty ones.
 fn read_lines(
     mut reader: impl BufRead,
+    lossy: bool,
     sink: &mut dyn FnMut(Place, Result<String, String>) -> ControlFlow<()>,
 ) -> io::Result<()> {
     let mut bytes = Vec::new();
@@ -142,7 +147,7 @@ fn read_lines(
             let why = format!("line {number} has more than {} MiB", MOST >> 20);
             return Err(io::Error::other(why));
         }
-        let line = str::from_utf8(&bytes).map_err(|_| "is not UTF-8".to_owned());
+        let line = text(&bytes, lossy);
         let line = line.map(|line| line.trim_end_matches(['\n', '\r']).to_owned());
         let is_empty = line.as_ref().is_ok_and(|line| line.trim().is_empty());
         if !is_empty && sink(("line", number), line).is_break() {
@@ -153,9 +158,14 @@ fn read_lines(
 }
 
 /// Reads records of text. A record may have several lines: one that begins it, and others.
-fn read_text(reader: impl BufRead, format: &Format, sink: &mut Sink<'_>) -> io::Result<()> {
+fn read_text(
+    reader: impl BufRead,
+    format: &Format,
+    lossy: bool,
+    sink: &mut Sink<'_>,
+) -> io::Result<()> {
     let mut open: Option<(Place, String)> = None;
-    read_lines(reader, &mut |place, line| {
+    read_lines(reader, lossy, &mut |place, line| {
         let line = match line {
             Ok(line) => line,
             Err(why) => return sink(place, Err(why)),
@@ -177,21 +187,41 @@ fn read_text(reader: impl BufRead, format: &Format, sink: &mut Sink<'_>) -> io::
     Ok(())
 }
 
-fn read_csv(reader: impl Read, delimiter: u8, sink: &mut Sink<'_>) -> io::Result<()> {
+fn text(bytes: &[u8], lossy: bool) -> Result<String, String> {
+    if lossy {
+        return Ok(String::from_utf8_lossy(bytes).into_owned());
+    }
+    str::from_utf8(bytes).map(str::to_owned).map_err(|_| "is not UTF-8".to_owned())
+}
+
+/// Reads records of bounded size, because an unclosed quote would make one of the whole file.
+fn read_csv(reader: impl Read, delimiter: u8, lossy: bool, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut csv = csv::ReaderBuilder::new();
-    let mut csv = csv.delimiter(delimiter).trim(csv::Trim::Headers).from_reader(reader);
-    let names = csv.headers()?.clone();
-    for record in csv.records() {
-        let (position, row) = match &record {
-            Ok(record) => (record.position(), Ok(names.iter().zip(record).collect())),
+    let mut csv = csv.delimiter(delimiter).trim(csv::Trim::Headers).from_reader(reader.take(MOST));
+    let names = csv.byte_headers()?.iter().map(String::from_utf8_lossy);
+    let names: Vec<_> = names.map(Cow::into_owned).collect();
+    let mut record = csv::ByteRecord::new();
+    loop {
+        csv.get_mut().set_limit(MOST);
+        let row = match csv.read_byte_record(&mut record) {
+            Ok(false) => return Ok(()),
+            Ok(true) if csv.get_ref().limit() == 0 => {
+                let why = format!("a row has more than {} MiB: a quote is not closed", MOST >> 20);
+                return Err(io::Error::other(why));
+            }
+            Ok(true) => names
+                .iter()
+                .zip(&record)
+                .map(|(name, value)| Ok((name.clone(), Value::from(text(value, lossy)?))))
+                .collect(),
             Err(error) if error.is_io_error() => return Err(io::Error::other(error.to_string())),
-            Err(error) => (error.position(), Err(error.to_string())),
+            Err(error) => Err(error.to_string()),
         };
-        if sink(("line", position.map_or(0, csv::Position::line)), row).is_break() {
-            break;
+        let line = record.position().map_or(0, csv::Position::line);
+        if sink(("line", line), row).is_break() {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 /// Reads JSON documents. The elements of a list are rows.

@@ -1,6 +1,6 @@
 //! Values in the forms that files have.
 
-use chrono::{DateTime, NaiveDateTime};
+use chrono::{DateTime, NaiveDateTime, Utc};
 use serde_json::{Map, Value, json};
 
 /// Text as it is, everything else as JSON.
@@ -67,13 +67,17 @@ pub(crate) fn time(value: &Value, unit: &str) -> Result<f64, String> {
     time.ok_or_else(|| format!("is {value}, not a time ({unit})"))
 }
 
-/// Milliseconds since 1970 of an RFC 3339 date with any zone or none (UTC), or of an access log.
+/// Milliseconds since 1970.
 fn date(text: &str) -> Option<f64> {
+    Some(utc(text)?.timestamp_micros() as f64 / 1e3)
+}
+
+/// An RFC 3339 date with any zone or none (UTC), or one of an access log.
+pub(crate) fn utc(text: &str) -> Option<DateTime<Utc>> {
     let text = text.trim().replace('T', " ");
     let forms = ["%Y-%m-%d %H:%M:%S%.f%#z", "%d/%b/%Y:%H:%M:%S %z"];
     let zoned = forms.iter().find_map(|form| DateTime::parse_from_str(&text, form).ok());
-    let time = zoned.map(|time| time.to_utc()).or_else(|| {
+    zoned.map(|time| time.to_utc()).or_else(|| {
         Some(NaiveDateTime::parse_from_str(&text, "%Y-%m-%d %H:%M:%S%.f").ok()?.and_utc())
-    });
-    Some(time?.timestamp_micros() as f64 / 1e3)
+    })
 }

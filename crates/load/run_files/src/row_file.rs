@@ -9,6 +9,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use flate2::bufread::MultiGzDecoder;
 use plimsoll_metrics::{IntervalHistogram, TimeRecord};
 use serde::{Deserialize, Serialize};
 use zstd::bulk::Compressor;
@@ -89,10 +90,12 @@ impl Write for RowWriter {
     }
 }
 
-/// The file `name` of a folder, or `name.zst`; `None` if it has neither.
+/// The file `name` of a folder, or `name.zst`, or `name.gz` of a user; `None` if it has none.
 pub fn find_rows(folder: &Path, name: &str) -> Option<PathBuf> {
-    let paths = [RowFormat::Plain, RowFormat::Zstd].map(|format| format.path(folder, name));
-    paths.into_iter().find(|path| path.is_file())
+    ["", ZSTD, ".gz"]
+        .map(|end| folder.join(format!("{name}{end}")))
+        .into_iter()
+        .find(|path| path.is_file())
 }
 
 /// Opens a file of rows, compressed or not, as its first bytes tell.
@@ -102,10 +105,15 @@ pub fn find_rows(folder: &Path, name: &str) -> Option<PathBuf> {
 pub fn open_rows(path: &Path) -> io::Result<Box<dyn BufRead>> {
     /// A frame begins so (RFC 8878, section 3.1.1).
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+    /// Also a member of gzip (RFC 1952, section 2.3.1).
+    const GZIP: [u8; 2] = [0x1f, 0x8b];
     let mut file = BufReader::with_capacity(BUFFER, plimsoll_input::open(path)?);
     if file.fill_buf()?.starts_with(&MAGIC) {
         let decoded = WholeFrames(Decoder::with_buffer(file)?);
         return Ok(Box::new(BufReader::with_capacity(BUFFER, decoded)));
+    }
+    if file.buffer().starts_with(&GZIP) {
+        return Ok(Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file))));
     }
     Ok(Box::new(file))
 }
@@ -181,12 +189,18 @@ pub struct BoundedLines<R> {
     limit: usize,
     number: u64,
     too_long: bool,
+    failed: Option<io::Error>,
 }
 
 impl<R: BufRead> BoundedLines<R> {
     /// The lines of `reader`.
     pub const fn new(reader: R) -> Self {
-        Self { reader, limit: MAX_LINE, number: 0, too_long: false }
+        Self { reader, limit: MAX_LINE, number: 0, too_long: false, failed: None }
+    }
+
+    /// Why the file cannot be read further.
+    pub const fn failure(&self) -> Option<&io::Error> {
+        self.failed.as_ref()
     }
 
     /// Whether all lines were short enough.
@@ -210,7 +224,8 @@ impl<R: BufRead> Iterator for BoundedLines<R> {
         }
         let mut line = Vec::new();
         let most = self.limit as u64 + 1;
-        let read = self.reader.by_ref().take(most).read_until(b'\n', &mut line).ok()?;
+        let read = self.reader.by_ref().take(most).read_until(b'\n', &mut line);
+        let read = read.map_err(|error| self.failed = Some(error)).ok()?;
         if read == 0 {
             return None;
         }

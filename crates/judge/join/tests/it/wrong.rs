@@ -85,11 +85,13 @@ fn times_that_are_not_part_of_the_clients_are_refused() {
 fn files_that_are_no_logs_are_named() {
     let files = Files::run(30);
     for (content, map, part) in [
-        ("", &[][..], "is empty"),
-        ("[{\"id\":1}]", &[], "jq -c '.[]'"),
+        ("", &[][..], "has no rows"),
+        ("[{\"id\":1}]", &[], "write --map id=COLUMN; the log has id"),
         ("{\"a\":1}\n", &[], "write --map id=COLUMN; the log has a"),
         ("a,b\n", &["id=a"], "has no rows"),
         ("{\"id\":1}\nx\ny\n", &["id=id"], "2 lines of"),
+        ("{\"id\":1}\n[]\n5\n", &["id=id"], "2 lines of"),
+        ("{\"id\":1}\n{\"id\":1} x\nid=1\n", &["id=id"], "2 lines of"),
         ("{\"id\":null,\"x\":1}\n", &["id=id"], "has an id in column id"),
         ("id,took\n1,fast\n", &["id=id", "total=took:ms"], "cannot be read as total, like `fast`"),
     ] {
