@@ -11,7 +11,7 @@ use crate::document::{Document, Patch, Replacement, Text};
 use crate::error::Unreadable;
 use crate::files::FileRule;
 use crate::mask::Masks;
-use crate::names::{Lists, is_file_data, is_token, is_untyped_file};
+use crate::names::{is_file_data, is_protocol_name, is_token, is_untyped_file, lists_with};
 use crate::nested::{self, DataUrl, File};
 use crate::walk::{Kind, Source};
 
@@ -262,7 +262,7 @@ impl Inspector {
         let own = self.policy.scan(&text.decoded, self.kind, &self.actions).matches;
         let name = text.leaf.name.filter(|name| {
             text.leaf.kind != Kind::Name
-                && !Lists::with(name).is_protocol_name(name)
+                && !is_protocol_name(lists_with(name), name)
                 && text.decoded.bytes().filter(u8::is_ascii_digit).count() >= FEWEST_DIGITS
         });
         let mut matches = own;

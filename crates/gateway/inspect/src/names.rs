@@ -1,73 +1,54 @@
 //! Which strings of a document are texts: all, except the names and identifiers in `names.txt`.
 //!
 //! The lists are short on purpose. Other names are judged, and so are values that do not look like
-//! an identifier. All strings inside the members with user data ([`Lists::is_data`]) are judged.
+//! an identifier. All strings inside the members with user data ([`DATA`]) are judged.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// The lists that have a word: a bit for each.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lists(u8);
+/// The lists that have a word: a bit for each, in the order of [`LISTS`].
+pub(crate) type Lists = u8;
 
 const LISTS: [&str; 6] = ["identifiers", "roles", "data", "lists", "words", "text-types"];
-const IDENTIFIERS: u8 = 1;
-const ROLES: u8 = 1 << 1;
-const DATA: u8 = 1 << 2;
-const GROUPS: u8 = 1 << 3;
-const WORDS: u8 = 1 << 4;
-const TEXT_TYPES: u8 = 1 << 5;
+const IDENTIFIERS: Lists = 1;
+const ROLES: Lists = 1 << 1;
+/// Members that contain data from outside the protocol.
+pub(crate) const DATA: Lists = 1 << 2;
+/// Members at the top of the document whose elements are independent of each other.
+pub(crate) const GROUPS: Lists = 1 << 3;
+const WORDS: Lists = 1 << 4;
+/// Types of `application/` that are text.
+pub(crate) const TEXT_TYPES: Lists = 1 << 5;
 
-static LISTED: LazyLock<HashMap<&str, u8>> = LazyLock::new(|| {
-    let mut listed = HashMap::new();
+/// By length and word, because most comparisons then end at the length.
+static LISTED: LazyLock<BTreeMap<(usize, &str), Lists>> = LazyLock::new(|| {
+    let mut listed = BTreeMap::new();
     for (list, words) in include_str!("names.txt").lines().filter_map(|line| line.split_once(": "))
     {
         let bit = LISTS.iter().position(|name| *name == list).map_or(0, |at| 1 << at);
-        words.split(' ').for_each(|word| *listed.entry(word).or_default() |= bit);
+        words.split(' ').for_each(|word| *listed.entry((word.len(), word)).or_default() |= bit);
     }
     listed
 });
 
-impl Lists {
-    /// The lists in `names.txt` that have a word, with one look-up.
-    pub(crate) fn with(word: &str) -> Self {
-        Self(LISTED.get(word).copied().unwrap_or_default())
-    }
+/// The lists in `names.txt` that have a word, with one look-up.
+pub(crate) fn lists_with(word: &str) -> Lists {
+    LISTED.get(&(word.len(), word)).copied().unwrap_or_default()
+}
 
-    const fn has(self, lists: u8) -> bool {
-        self.0 & lists != 0
+/// Whether the value of a member on these lists is an identifier or a word of the protocol.
+pub(crate) fn is_identifier(lists: Lists, key: &str, value: &str) -> bool {
+    match key {
+        "role" => lists_with(value) & ROLES != 0,
+        _ if lists & IDENTIFIERS != 0 => value.bytes().all(is_identifier_byte),
+        _ => is_agent_word(key, value),
     }
+}
 
-    /// Whether a member contains data from outside the protocol.
-    pub(crate) const fn is_data(self) -> bool {
-        self.has(DATA)
-    }
-
-    /// Whether the elements of a member at the top of the document are independent of each other.
-    pub(crate) const fn is_list(self) -> bool {
-        self.has(GROUPS)
-    }
-
-    /// Whether `application/` and the word are the type of a text.
-    pub(crate) const fn is_text_type(self) -> bool {
-        self.has(TEXT_TYPES)
-    }
-
-    /// Whether the value of the member `key`, which is on these lists, is an identifier or a word
-    /// of the protocol.
-    pub(crate) fn is_identifier(self, key: &str, value: &str) -> bool {
-        match key {
-            "role" => Self::with(value).has(ROLES),
-            _ if self.has(IDENTIFIERS) => value.bytes().all(is_identifier_byte),
-            _ => is_agent_word(key, value),
-        }
-    }
-
-    /// Whether the member `key`, which is on these lists, is a protocol word. Other names may be
-    /// chosen by the client and are texts that a model sees, such as a tool's parameters.
-    pub(crate) fn is_protocol_name(self, key: &str) -> bool {
-        is_token(key) || self.has(IDENTIFIERS | DATA | GROUPS | WORDS)
-    }
+/// Whether the name of a member on these lists is a protocol word. Other names may be chosen by the
+/// client and are texts that a model sees, such as a tool's parameters.
+pub(crate) fn is_protocol_name(lists: Lists, key: &str) -> bool {
+    is_token(key) || lists & (IDENTIFIERS | DATA | GROUPS | WORDS) != 0
 }
 
 /// Whether a member's value is a word of JSON-RPC or of A2A. They occur in every event of a stream:

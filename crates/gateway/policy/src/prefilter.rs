@@ -20,6 +20,9 @@ pub(crate) struct Prefilter {
     conditions: Vec<Conditions>,
 }
 
+/// The bit of each list of a rule.
+const BITS: [u8; 3] = [1, 2, 4];
+
 #[derive(Clone, Debug)]
 struct Conditions {
     /// The minimum number of digits.
@@ -35,22 +38,13 @@ impl Prefilter {
     /// The literals are too many for an automaton.
     pub(crate) fn new(specs: &[RuleSpec]) -> Result<Self, BuildError> {
         let mut literals: BTreeMap<String, Vec<(usize, u8)>> = BTreeMap::new();
-        let mut conditions = Vec::new();
         for (rule, spec) in specs.iter().enumerate() {
-            let mut lists = 0;
-            for (list, bit) in spec.lists().zip([1, 2, 4]).filter(|(list, _)| !list.is_empty()) {
-                lists |= bit;
-                for literal in list {
-                    literals.entry(literal.to_ascii_lowercase()).or_default().push((rule, bit));
-                }
+            let lists = spec.lists().zip(BITS);
+            for (own, bit) in lists.flat_map(|(list, bit)| list.iter().map(move |own| (own, bit))) {
+                literals.entry(own.to_ascii_lowercase()).or_default().push((rule, bit));
             }
-            let mark = match spec.literals.as_slice() {
-                [only] => only.as_bytes().first().filter(|_| only.len() == 1),
-                _ => None,
-            };
-            let mark = mark.copied().filter(u8::is_ascii_punctuation);
-            conditions.push(Conditions { digits: spec.digits, lists, mark });
         }
+        let conditions = specs.iter().map(Conditions::new).collect();
         let (literals, uses): (Vec<String>, Vec<_>) = literals.into_iter().unzip();
         // A DFA takes about a megabyte and is the fastest automaton.
         let literals =
@@ -101,14 +95,21 @@ impl Prefilter {
     }
 }
 
+impl Conditions {
+    fn new(spec: &RuleSpec) -> Self {
+        let lists = spec.lists().zip(BITS).filter(|(list, _)| !list.is_empty());
+        let mark = match spec.literals.as_slice() {
+            [only] if only.len() == 1 => only.bytes().find(u8::is_ascii_punctuation),
+            _ => None,
+        };
+        Self { digits: spec.digits, lists: lists.map(|(_, bit)| bit).sum(), mark }
+    }
+}
+
 /// The number of ASCII digits. In blocks, so that the compiler counts many bytes at once.
 fn count_digits(text: &str) -> usize {
-    let blocks = text.as_bytes().chunks(128);
-    blocks
-        .map(|block| {
-            usize::from(block.iter().fold(0, |n, byte| n + u8::from(byte.is_ascii_digit())))
-        })
-        .sum()
+    let in_block = |block: &[u8]| block.iter().map(|byte| u8::from(byte.is_ascii_digit())).sum();
+    text.as_bytes().chunks(128).map(in_block).map(|digits: u8| usize::from(digits)).sum()
 }
 
 #[cfg(test)]
