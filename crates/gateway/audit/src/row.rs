@@ -106,6 +106,10 @@ const fn size(character: char) -> usize {
 
 /// Cuts a text to a maximum length, escapes included.
 fn cut(value: &str, longest: usize) -> &str {
+    // The longest escape of a byte has six.
+    if value.len() * 6 <= longest {
+        return value;
+    }
     let mut left = longest;
     let end = value.char_indices().find(|(_, character): &(usize, char)| {
         left.checked_sub(size(*character)).map(|rest| left = rest).is_none()

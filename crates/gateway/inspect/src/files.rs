@@ -4,7 +4,7 @@ use serde::Deserialize;
 use smart_default::SmartDefault;
 
 use crate::error::Unreadable;
-use crate::names::is_listed;
+use crate::names::{TEXT_TYPES, lists_with};
 
 /// The handling of content in which texts cannot be found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -37,7 +37,7 @@ impl FileRule {
         group == "text"
             || name.ends_with("+json")
             || name.ends_with("+xml")
-            || group == "application" && is_listed("text-types", name)
+            || group == "application" && lists_with(name) & TEXT_TYPES != 0
     }
 
     /// Whether content of a media type other than text may pass.

@@ -11,7 +11,7 @@ use crate::document::{Document, Patch, Replacement, Text};
 use crate::error::Unreadable;
 use crate::files::FileRule;
 use crate::mask::Masks;
-use crate::names::{is_file_data, is_protocol_name, is_token, is_untyped_file};
+use crate::names::{is_file_data, is_protocol_name, is_token, is_untyped_file, lists_with};
 use crate::nested::{self, DataUrl, File};
 use crate::walk::{Kind, Source};
 
@@ -260,9 +260,10 @@ impl Inspector {
     /// Judges a text, and a number also with the name of its member.
     fn scan(&self, text: &Text<'_>, masks: &mut Masks) -> Vec<Match> {
         let own = self.policy.scan(&text.decoded, self.kind, &self.actions).matches;
-        let digits = text.decoded.bytes().filter(u8::is_ascii_digit).count();
         let name = text.leaf.name.filter(|name| {
-            digits >= FEWEST_DIGITS && text.leaf.kind != Kind::Name && !is_protocol_name(name)
+            text.leaf.kind != Kind::Name
+                && !is_protocol_name(lists_with(name), name)
+                && text.decoded.bytes().filter(u8::is_ascii_digit).count() >= FEWEST_DIGITS
         });
         let mut matches = own;
         if let Some(name) = name {
@@ -381,6 +382,9 @@ type TextsByName<'a> = BTreeMap<Option<&'a str>, Vec<usize>>;
 /// The indexes of the texts of each group, and the separators to join them with: first the whole
 /// groups, then the texts of one name in groups with several names.
 pub(crate) fn groups(texts: &[Text<'_>]) -> Vec<(Vec<usize>, &'static [&'static str])> {
+    if texts.len() < 2 {
+        return Vec::new();
+    }
     let mut all: BTreeMap<(bool, u32), TextsByName<'_>> = BTreeMap::new();
     for (at, text) in texts.iter().enumerate() {
         // Tokens that were not chosen are not part of the answer.

@@ -1,30 +1,54 @@
 //! Which strings of a document are texts: all, except the names and identifiers in `names.txt`.
 //!
 //! The lists are short on purpose. Other names are judged, and so are values that do not look like
-//! an identifier. All strings inside the members with user data ([`is_data`]) are judged.
+//! an identifier. All strings inside the members with user data ([`DATA`]) are judged.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// The names of lists, each with one of its words.
-static LISTS: LazyLock<HashSet<(&str, &str)>> = LazyLock::new(|| {
-    let lines = include_str!("names.txt").lines().filter(|line| !line.starts_with('#'));
-    let lists = lines.filter_map(|line| line.split_once(": "));
-    lists.flat_map(|(list, words)| words.split(' ').map(move |word| (list, word))).collect()
+/// The lists that have a word: a bit for each, in the order of [`LISTS`].
+pub(crate) type Lists = u8;
+
+const LISTS: [&str; 6] = ["identifiers", "roles", "data", "lists", "words", "text-types"];
+const IDENTIFIERS: Lists = 1;
+const ROLES: Lists = 1 << 1;
+/// Members that contain data from outside the protocol.
+pub(crate) const DATA: Lists = 1 << 2;
+/// Members at the top of the document whose elements are independent of each other.
+pub(crate) const GROUPS: Lists = 1 << 3;
+const WORDS: Lists = 1 << 4;
+/// Types of `application/` that are text.
+pub(crate) const TEXT_TYPES: Lists = 1 << 5;
+
+/// By length and word, because most comparisons then end at the length.
+static LISTED: LazyLock<BTreeMap<(usize, &str), Lists>> = LazyLock::new(|| {
+    let mut listed = BTreeMap::new();
+    for (list, words) in include_str!("names.txt").lines().filter_map(|line| line.split_once(": "))
+    {
+        let bit = LISTS.iter().position(|name| *name == list).map_or(0, |at| 1 << at);
+        words.split(' ').for_each(|word| *listed.entry((word.len(), word)).or_default() |= bit);
+    }
+    listed
 });
 
-/// Whether a list in `names.txt` has a word.
-pub(crate) fn is_listed(list: &str, word: &str) -> bool {
-    LISTS.contains(&(list, word))
+/// The lists in `names.txt` that have a word, with one look-up.
+pub(crate) fn lists_with(word: &str) -> Lists {
+    LISTED.get(&(word.len(), word)).copied().unwrap_or_default()
 }
 
-/// Whether a member's value is an identifier or a word of the protocol.
-pub(crate) fn is_identifier(key: &str, value: &str) -> bool {
+/// Whether the value of a member on these lists is an identifier or a word of the protocol.
+pub(crate) fn is_identifier(lists: Lists, key: &str, value: &str) -> bool {
     match key {
-        "role" => is_listed("roles", value),
-        _ if is_listed("identifiers", key) => value.bytes().all(is_identifier_byte),
+        "role" => lists_with(value) & ROLES != 0,
+        _ if lists & IDENTIFIERS != 0 => value.bytes().all(is_identifier_byte),
         _ => is_agent_word(key, value),
     }
+}
+
+/// Whether the name of a member on these lists is a protocol word. Other names may be chosen by the
+/// client and are texts that a model sees, such as a tool's parameters.
+pub(crate) fn is_protocol_name(lists: Lists, key: &str) -> bool {
+    is_token(key) || lists & (IDENTIFIERS | DATA | GROUPS | WORDS) != 0
 }
 
 /// Whether a member's value is a word of JSON-RPC or of A2A. They occur in every event of a stream:
@@ -59,16 +83,6 @@ const fn is_identifier_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/' | b'+' | b'=')
 }
 
-/// Whether a member contains data from outside the protocol.
-pub(crate) fn is_data(key: &str) -> bool {
-    is_listed("data", key)
-}
-
-/// Whether the elements of a member at the top of the document are independent of each other.
-pub(crate) fn is_list(key: &str) -> bool {
-    is_listed("lists", key)
-}
-
 /// Whether a text is one of many short pieces of the same text.
 pub(crate) fn is_token(key: &str) -> bool {
     key == "token"
@@ -87,11 +101,4 @@ pub(crate) fn is_untyped_file(key: &str) -> bool {
 /// Whether a member declares the type of the file beside it.
 pub(crate) fn is_media_type(key: &str) -> bool {
     matches!(key, "contentType" | "mediaType" | "media_type" | "mimeType" | "mime_type")
-}
-
-/// Whether a member's name is a protocol word. Other names may be chosen by the client and are
-/// texts that a model sees, such as a tool's parameters.
-pub(crate) fn is_protocol_name(key: &str) -> bool {
-    is_token(key)
-        || ["identifiers", "data", "lists", "words"].into_iter().any(|list| is_listed(list, key))
 }

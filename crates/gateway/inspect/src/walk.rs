@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::Unreadable;
-use crate::names::{is_data, is_identifier, is_list, is_protocol_name};
+use crate::names::{DATA, GROUPS, Lists, is_identifier, is_protocol_name, lists_with};
 use crate::tokens::{Token, Tokens};
 
 /// Numbers with fewer digits are not personal data.
@@ -67,6 +67,8 @@ pub(crate) struct Walk<'a> {
     source: Source,
     /// The name of the member whose value comes next.
     name: Option<&'a str>,
+    /// The lists with the last name.
+    lists: Lists,
     /// The depth of the outermost object or array with data.
     data: Option<u32>,
     /// Whether each element of the member at the top is a group.
@@ -77,7 +79,7 @@ pub(crate) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(crate) const fn new(document: &'a str, source: Source) -> Self {
         let tokens = Tokens::new(document);
-        Self { tokens, source, name: None, data: None, list: false, group: 0 }
+        Self { tokens, source, name: None, lists: 0, data: None, list: false, group: 0 }
     }
 
     /// The next step; None at the end.
@@ -108,7 +110,7 @@ impl<'a> Walk<'a> {
 
     fn open(&mut self, name: Option<&'a str>, object: bool, at: usize) -> Step<'a> {
         self.begin_element(1);
-        let data = name.is_some_and(|name| is_data(name) && (object || name != "input"));
+        let data = name.is_some_and(|name| self.lists & DATA != 0 && (object || name != "input"));
         if data && self.data.is_none() {
             self.data = Some(self.tokens.depth());
         }
@@ -125,11 +127,12 @@ impl<'a> Walk<'a> {
     /// A name is a step if it is a text.
     fn key(&mut self, inside: &'a str, range: Range<usize>) -> Option<Step<'a>> {
         self.name = Some(inside);
+        self.lists = lists_with(inside);
         if self.tokens.depth() == 1 {
             self.group += 1;
-            self.list = is_list(inside);
+            self.list = self.lists & GROUPS != 0;
         }
-        let text = self.is_data() || !is_protocol_name(inside);
+        let text = self.is_data() || !is_protocol_name(self.lists, inside);
         text.then_some(Step::Text(Leaf {
             kind: Kind::Name,
             inside,
@@ -142,7 +145,7 @@ impl<'a> Walk<'a> {
     fn text(&mut self, name: Option<&'a str>, inside: &'a str, range: Range<usize>) -> Step<'a> {
         self.begin_element(0);
         let data = self.is_data();
-        if !data && name.is_some_and(|name| is_identifier(name, inside)) {
+        if !data && name.is_some_and(|name| is_identifier(self.lists, name, inside)) {
             return Step::Other { name, json: inside };
         }
         let group = (!data || self.source == Source::Tool).then_some(self.group);
@@ -152,7 +155,9 @@ impl<'a> Walk<'a> {
     fn scalar(&mut self, name: Option<&'a str>, scalar: &'a str, range: Range<usize>) -> Step<'a> {
         let long = scalar.len() >= SHORTEST_NUMBER
             && scalar.bytes().filter(u8::is_ascii_digit).count() >= SHORTEST_NUMBER;
-        if !long || !self.is_data() && name.is_some_and(|name| is_identifier(name, scalar)) {
+        if !long
+            || !self.is_data() && name.is_some_and(|name| is_identifier(self.lists, name, scalar))
+        {
             return Step::Other { name, json: scalar };
         }
         Step::Text(Leaf { kind: Kind::Number, inside: scalar, range, name, group: None })

@@ -69,8 +69,10 @@ pub(crate) fn variants(text: &str) -> Variants {
 
 /// Whether any step could change the text.
 fn is_encoded(text: &str) -> bool {
+    // Not the library's sets, which the compiler takes byte by byte.
+    let control = |byte: u8| byte < 32 && !(9..=13).contains(&byte) || byte == 11 || byte == 127;
     !text.is_ascii()
-        || text.bytes().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
+        || text.bytes().fold(false, |any, byte| any | control(byte))
         || text.contains("/*")
         || escapes::has_escapes(text)
 }

@@ -81,23 +81,27 @@ impl Policy {
         applies: impl Fn(&Rule) -> bool,
     ) -> Vec<(usize, Range<usize>)> {
         let mut found = Vec::new();
-        self.find_in(text, &applies, |at, range| found.push((at, range)));
+        let mut candidates = self.find_in(text, &applies, |at, range| found.push((at, range)));
         let variants = variants(text);
         for variant in variants.iter() {
-            self.find_in(variant.text(), &applies, |at, range| {
+            candidates.extend(self.find_in(variant.text(), &applies, |at, range| {
                 found.push((at, variant.origin(&range)));
-            });
+            }));
         }
-        let words = (kind == InputKind::Text).then(|| words(text, &variants)).flatten();
+        // Hyphens and capitals mean something in personal data.
+        candidates.retain(|at| self.rules[*at].category != Category::Pii);
+        candidates.sort_unstable();
+        candidates.dedup();
+        // Splitting adds no literal, so no other rule can match in the words.
+        let reads_words = kind == InputKind::Text && !candidates.is_empty();
+        let words = reads_words.then(|| words(text, &variants)).flatten();
         if let Some(words) = &words {
-            self.find_in(
-                words.text(),
-                |rule| reads_words(rule) && applies(rule),
-                |at, range| {
+            for at in candidates {
+                self.rules[at].find_all(words.text(), |range| {
                     let range = words.origin(&range);
                     found.push((at, text.floor_char_boundary(range.start)..range.end));
-                },
-            );
+                });
+            }
         }
         if words.is_some() || variants.spaced.is_some() {
             merge(&mut found);
@@ -106,25 +110,19 @@ impl Policy {
     }
 
     /// Calls `each` with the number of the rule and the range of every match of the rules that
-    /// apply, in a text as it is.
+    /// apply, in a text as it is. Returns the rules whose literals are in the text.
     pub(crate) fn find_in(
         &self,
         text: &str,
         applies: impl Fn(&Rule) -> bool,
         mut each: impl FnMut(usize, Range<usize>),
-    ) {
-        for at in self.prefilter.candidates(text) {
-            if let Some(rule) = self.rules.get(at).filter(|rule| applies(rule)) {
-                rule.find_all(text, |range| each(at, range));
-            }
+    ) -> Vec<usize> {
+        let candidates = self.prefilter.candidates(text, |at| applies(&self.rules[at]));
+        for at in &candidates {
+            self.rules[*at].find_all(text, |range| each(*at, range));
         }
+        candidates
     }
-}
-
-/// Whether a rule also reads the words of identifiers: hyphens and capitals mean something in
-/// personal data.
-fn reads_words(rule: &Rule) -> bool {
-    rule.category != Category::Pii
 }
 
 /// A match in several variants is reported once, with the widest range.

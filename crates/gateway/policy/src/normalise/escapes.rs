@@ -13,11 +13,8 @@ static ENTITIES: LazyLock<Vec<(&str, char)>> = LazyLock::new(|| {
 
 /// Whether one round of decoding would change the text.
 pub(super) fn has_escapes(text: &str) -> bool {
-    let plus_escapes = plus_is_space(text);
-    text.bytes().enumerate().any(|(at, byte)| {
-        plus_escapes && byte == b'+'
-            || matches!(byte, b'%' | b'&' | b'\\') && escape(text, at, false).is_some()
-    })
+    let mut marks = memchr::memchr3_iter(b'%', b'&', b'\\', text.as_bytes());
+    plus_is_space(text) || marks.any(|at| escape(text, at, false).is_some())
 }
 
 /// Decodes one layer of escapes; `None` without escapes.

@@ -74,11 +74,10 @@ pub(crate) fn rewrite(
     origin: Origin,
     host: Option<HeaderValue>,
 ) {
-    let peer = origin.peer.to_canonical().to_string();
-    let mut hops = peer.clone();
+    let mut hops = origin.peer.to_canonical().to_string();
     if trusted.contains(origin.peer) {
         let before = headers.get_all(FOR).iter().filter_map(|value| value.to_str().ok());
-        hops = before.chain([&*peer]).collect::<Vec<_>>().join(", ");
+        hops = before.chain([&*hops]).collect::<Vec<_>>().join(", ");
     } else {
         let claimed: Vec<_> = headers.keys().filter(|name| is_claim(name)).cloned().collect();
         for name in claimed {
@@ -98,7 +97,7 @@ pub(crate) fn rewrite(
 fn is_claim(name: &HeaderName) -> bool {
     let dashed = dashed(name.as_str());
     let text = dashed.as_deref().unwrap_or(name.as_str());
-    text.starts_with("x-forwarded-") || CLAIMS.iter().any(|name| name == text)
+    text.starts_with("x-forwarded-") || CLAIMS.iter().any(|name| name.as_str() == text)
 }
 
 #[cfg(test)]

@@ -60,7 +60,8 @@ impl OwnedHeaders {
 /// and other signs, too, in some servers. `None` if the name has that form already.
 pub(crate) fn dashed(name: &str) -> Option<String> {
     let is_sign = |letter: char| !letter.is_ascii_alphanumeric() && letter != '-';
-    name.contains(is_sign).then(|| name.replace(is_sign, "-"))
+    // The names of headers are ASCII.
+    name.bytes().any(|byte| is_sign(char::from(byte))).then(|| name.replace(is_sign, "-"))
 }
 
 /// The value of `host`.
