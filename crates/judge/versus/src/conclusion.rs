@@ -68,7 +68,10 @@ impl Versus {
         let bounds =
             self.thresholds.len() + self.compared().len() * usize::from(self.margin.is_some());
         let (word, text) = match self.conclusion(summary, false) {
-            Conclusion::Interrupted => ("INTERRUPTED", self.main_difference()),
+            Conclusion::Interrupted => {
+                let unknown = self.nothing_measured();
+                ("INTERRUPTED", unknown.unwrap_or_else(|| self.main_difference()))
+            }
             Conclusion::Invalid(why) => ("INVALID", why),
             Conclusion::Fail(why) => ("FAIL", why),
             Conclusion::Inconclusive(why) => ("INCONCLUSIVE", why),

@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
 use plimsoll_metrics::{Counters, GroupStats, Snapshot, TimeSeries};
-use plimsoll_protocol::Dialect;
-use plimsoll_workload::{Content, LengthSpec, ScenarioSpec};
 
 use crate::control::Control;
 use crate::health::process::{Processes, WatchedProcess};
@@ -38,10 +36,9 @@ pub(crate) struct RunMonitor<'r> {
     pub(crate) host: HostLog,
     pub(crate) blocks: BlockOutput,
     failing: TargetWatch,
-    /// By target: how long it may be silent.
-    patience: Vec<Nanos>,
+    silences: Vec<Silence>,
     /// State of a run that ends when no request succeeds any more.
-    pub(crate) success: Option<SuccessWatch>,
+    success: Option<SuccessWatch>,
     /// Why the run was stopped, if nothing succeeded any more.
     pub(crate) stopped: Option<String>,
     /// By target: when it was taken out of the comparison.
@@ -63,6 +60,7 @@ impl<'r> RunMonitor<'r> {
         let targets = run.plan.targets.len();
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end);
         let due = [origin].into_iter().chain(stage_ends);
+        let may_fail = run.pairs.is_some() || run.plan.limits.allow_failures;
         Self {
             run,
             control,
@@ -76,8 +74,8 @@ impl<'r> RunMonitor<'r> {
             host: HostLog::default(),
             blocks: BlockOutput::default(),
             failing: TargetWatch::new(targets),
-            patience: patience(run),
-            success: None,
+            silences: (0..targets).map(|target| Silence::new(run, target)).collect(),
+            success: (!may_fail).then(SuccessWatch::default),
             stopped: None,
             taken_out: vec![None; targets],
             ended: origin,
@@ -130,16 +128,15 @@ impl<'r> RunMonitor<'r> {
     ) {
         let in_flight = round.iter().map(|interval| interval.in_flight).sum();
         let oldest = round.iter().flat_map(|interval| &interval.oldest).flatten().min().copied();
-        let silent = silent_since(&round, self.origin, self.patience.len());
+        let silent = silent_since(&round, self.origin, self.silences.len());
         let counted = merged(round);
         let interval = counted.total(|_| true);
         self.so_far.merge(&interval);
         let elapsed = now.since(self.origin);
-        let patience = self.patience.iter();
-        let hangs = silent.iter().zip(patience).map(|(since, patience)| {
-            since.is_some_and(|since| elapsed.saturating_sub(since) >= *patience)
-        });
-        let hangs: Vec<bool> = hangs.collect();
+        let silences = self.silences.iter_mut().zip(silent);
+        let hangs: Vec<bool> = silences
+            .map(|(silence, (since, heard))| silence.hangs(elapsed, since, heard))
+            .collect();
         if self.run.pairs.is_some() {
             self.take_out_failing(&counted, elapsed, &hangs);
         }
@@ -150,7 +147,9 @@ impl<'r> RunMonitor<'r> {
         let last_success = self
             .success
             .as_mut()
-            .and_then(|watch| watch.gave_up(now, settled, hangs[0], interval.counters()));
+            .and_then(|watch| watch.gave_up(now, settled, hangs[0], interval.counters()))
+            // Afterwards nothing new can succeed.
+            .filter(|last| *last < self.run.schedule.duration());
         if let (Some(last), None) = (last_success, self.control.stop()) {
             let (last, now) = (last.as_secs_f64(), now.as_secs_f64());
             self.stopped = Some(format!(
@@ -223,70 +222,60 @@ fn merged(intervals: Vec<Interval>) -> Snapshot {
 const HOPELESS: Nanos = Nanos::from_secs(10);
 /// Requests that must have failed by then.
 const HANDFUL: u64 = 5;
-/// First bytes of the probe that a target may take for one under load.
-const FIRST_BYTES: u64 = 3;
-/// Tokens that a slow model reads and writes in a second, and those of a recorded prompt.
-const READ_PER_S: f64 = 200.0;
-const WRITTEN_PER_S: f64 = 10.0;
-const LONG_PROMPT: f64 = 2_000.0;
-/// The longest default of `timeout`. A longer one is a user's word that answers take long.
+/// How long a target may take for its first byte. A longer `timeout` than the longest default is a
+/// user's word that answers take long.
+const FIRST_BYTE: Nanos = Nanos::from_secs(25);
 const USUAL_TIMEOUT: Nanos = Nanos::from_secs(120);
+/// Times that a target may be silent for as long as before it spoke last.
+const LONGER: u64 = 3;
 
-/// By target, how long it may be silent with requests in flight before it counts as hanging.
-pub(crate) fn patience(run: &PreparedRun) -> Vec<Nanos> {
-    let first = run.first_bytes.get().map_or(&[][..], Vec::as_slice);
-    let targets = 0..run.plan.targets.len();
-    let by_target = targets.map(|target| {
-        let first = first.get(target).copied().flatten().unwrap_or_default();
-        first_byte_within(run, Nanos::new(FIRST_BYTES * first.as_u64()).max(HOPELESS))
-    });
-    by_target.collect()
+/// How long a target may take for its first byte.
+pub(crate) fn first_byte_within(timeout: Nanos) -> Nanos {
+    if timeout > USUAL_TIMEOUT { timeout } else { FIRST_BYTE.min(timeout) }
 }
 
-/// How long a first byte may take, if it usually takes so long at most.
-pub(crate) fn first_byte_within(run: &PreparedRun, usual: Nanos) -> Nanos {
-    let timeout = run.plan.limits.timeout;
-    let mut scenarios = run.plan.scenarios.iter();
-    let longest = scenarios.try_fold(usual, |longest, one| Some(longest.max(slowest(one, usual)?)));
-    longest.filter(|_| timeout <= USUAL_TIMEOUT).unwrap_or(timeout)
+/// The silences of a target with requests in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Silence {
+    heard: Nanos,
+    now: Nanos,
+    /// The longest one that ended; `None` before the first byte.
+    longest: Option<Nanos>,
+    before_the_first: Nanos,
 }
 
-/// The same of a slow model that reads the prompt and, without streaming, writes the whole answer;
-/// `None` if an answer may have any length.
-fn slowest(one: &ScenarioSpec, usual: Nanos) -> Option<Nanos> {
-    let read = match &one.content {
-        Content::Sized { approx_input_tokens } => tokens(approx_input_tokens),
-        Content::File { .. } => LONG_PROMPT,
-        Content::Pool { .. } | Content::Scripted { .. } => 0.0,
-    };
-    let written = match one.protocol {
-        Dialect::Mcp | Dialect::A2a => return None,
-        Dialect::Http | Dialect::OpenaiEmbeddings | Dialect::Websocket => 0.0,
-        _ if one.stream => 0.0,
-        _ => one.output_tokens.as_ref().map(tokens).or_else(|| one.max_tokens.map(f64::from))?,
-    };
-    let written = Nanos::from_secs_f64(written / WRITTEN_PER_S);
-    Some(usual.max(written) + Nanos::from_secs_f64(read / READ_PER_S))
-}
+impl Silence {
+    fn new(run: &PreparedRun, target: usize) -> Self {
+        let probe = run.first_bytes.get().and_then(|first| *first.get(target)?);
+        let before_the_first = first_byte_within(run.plan.limits.timeout);
+        Self { heard: Nanos::ZERO, now: Nanos::ZERO, longest: probe, before_the_first }
+    }
 
-fn tokens(length: &LengthSpec) -> f64 {
-    match length {
-        LengthSpec::Fixed(tokens) => f64::from(*tokens),
-        LengthSpec::Drawn(drawn) => drawn.max.map(f64::from).or(drawn.mean).unwrap_or_default(),
+    /// Whether the target hangs: it has been silent since `since`, and sent the last byte at
+    /// `heard`.
+    fn hangs(&mut self, elapsed: Nanos, since: Option<Nanos>, heard: Nanos) -> bool {
+        if heard > self.heard {
+            (self.longest, self.heard) = (self.longest.max(Some(self.now)), heard);
+        }
+        self.now = since.map_or(Nanos::ZERO, |since| elapsed.saturating_sub(since));
+        let usual = self.longest.map(|longest| Nanos::new(LONGER * longest.as_u64()).max(HOPELESS));
+        self.now >= usual.unwrap_or(self.before_the_first)
     }
 }
 
-/// By target, since when it has been silent with requests in flight, after `origin`.
+/// By target: since when it has been silent with requests in flight, and when it was last heard,
+/// after `origin`.
 pub(crate) fn silent_since(
     round: &[Interval],
     origin: Moment,
     targets: usize,
-) -> Vec<Option<Nanos>> {
+) -> Vec<(Option<Nanos>, Nanos)> {
     let by_target = (0..targets).map(|target| {
-        let oldest = round.iter().filter_map(|interval| interval.oldest[target]).min()?;
-        let heard = round.iter().map(|interval| interval.heard[target]).max()?;
+        let oldest = round.iter().filter_map(|interval| interval.oldest[target]).min();
+        let heard = round.iter().map(|interval| interval.heard[target]).max().unwrap_or(origin);
+        let heard = heard.since(origin);
         // Known to a second.
-        Some((oldest + Nanos::from_secs(1)).max(heard.since(origin)))
+        (oldest.map(|oldest| (oldest + Nanos::from_secs(1)).max(heard)), heard)
     });
     by_target.collect()
 }
@@ -456,8 +445,46 @@ mod target_watch_tests {
             interval([Some(7), None, None], [1, 19, 19]),
         ];
         let silent = silent_since(&round, at(0), 3);
-        let seconds = silent.iter().map(|since| since.map(|since| since.as_u64() / 1_000_000_000));
-        assert_eq!(seconds.collect::<Vec<_>>(), [Some(4), None, Some(19)]);
+        let whole = |time: Nanos| time.as_u64() / 1_000_000_000;
+        let seconds = silent.iter().map(|(since, heard)| (since.map(whole), whole(*heard)));
+        assert_eq!(seconds.collect::<Vec<_>>(), [(Some(4), 2), (None, 19), (Some(19), 19)]);
+    }
+
+    /// The second at which a target hangs that has one request in flight at any time, and answers
+    /// at these seconds.
+    fn hangs_at(answers: &[u64], timeout: u64, probe: Option<u64>) -> Option<u64> {
+        let mut silence = Silence {
+            heard: Nanos::ZERO,
+            now: Nanos::ZERO,
+            longest: probe.map(Nanos::from_secs),
+            before_the_first: first_byte_within(Nanos::from_secs(timeout)),
+        };
+        (1..300).find(|now| {
+            let heard = answers.iter().rfind(|answer| *answer <= now).copied().unwrap_or_default();
+            let [now, heard] = [*now, heard].map(Nanos::from_secs);
+            silence.hangs(now, Some(heard), heard)
+        })
+    }
+
+    #[test]
+    fn a_target_hangs_when_it_is_silent_for_much_longer_than_before() {
+        for (answers, timeout, probe, expected) in [
+            // Never heard.
+            (vec![], 30, None, Some(25)),
+            (vec![], 120, None, Some(25)),
+            // The request fails before.
+            (vec![], 5, None, Some(5)),
+            // The user says that answers take long.
+            (vec![], 280, None, Some(280)),
+            (vec![], 30, Some(0), Some(10)),
+            (vec![], 30, Some(6), Some(18)),
+            ((1..=20).collect(), 30, None, Some(30)),
+            // Answers that take 20 s do not hang.
+            ((1..=14).map(|n| 20 * n).collect(), 30, None, None),
+            (vec![20, 40, 60], 120, None, Some(60 + 3 * 19)),
+        ] {
+            assert_eq!(hangs_at(&answers, timeout, probe), expected, "{answers:?} {timeout}");
+        }
     }
 
     /// When a target is taken out, counted from 1, if each second ends as given.
