@@ -47,10 +47,11 @@ impl Versus {
             return Conclusion::Fail(broken.join("; "));
         }
         match (run, bounds, self.nothing_measured()) {
-            (RunJudgement::Inconclusive(why), ..)
-            | (_, Judgement::Inconclusive(why), _)
-            | (_, _, Some(why)) => Conclusion::Inconclusive(why),
+            (RunJudgement::Inconclusive(why), ..) | (_, Judgement::Inconclusive(why), _) => {
+                Conclusion::Inconclusive(why)
+            }
             _ if !self.workload_mismatch.is_empty() => Conclusion::OtherAnswers,
+            (_, _, Some(why)) => Conclusion::Inconclusive(why),
             _ => Conclusion::Pass,
         }
     }
