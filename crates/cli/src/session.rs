@@ -208,7 +208,7 @@ impl Session {
         let target = target_process(&plan);
         let runner = Runner::new(plan).map_err(runner_error)?;
         drop(steps);
-        let mut runner = watch(runner, options)?.target_is(target).stop_without_success();
+        let mut runner = watch(runner, options)?.target_is(target);
         self.warn_about_fd_limit(runner.prepared().plan());
         for (file, trace) in runner.prepared().plan().traffic_files() {
             let screen = traffic_screen(trace.summary());

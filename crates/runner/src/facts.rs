@@ -23,7 +23,7 @@ use crate::error::RunnerError;
 use crate::folder::{RunDir, file, read_blocks};
 
 /// Why a target is taken out of a comparison.
-pub const FAILING: &str = "at least half of its requests failed for 10 s";
+pub const FAILING: &str = "none of its requests succeeded for 10 s or more";
 
 /// Facts that are known after the load, besides the blocks.
 #[derive(Clone, Copy, Debug)]

@@ -77,7 +77,8 @@ impl Prober<'_> {
         let summary = finished.summary(&[])?;
         let total = &summary.results.total;
         counted.doubt_unsent(total.counters.arrivals_late_by_generator);
-        let measured = Measured::from_requests(std::mem::take(&mut counted.done));
+        let hangs = finished.result.stopped.is_some();
+        let measured = Measured::from_requests(std::mem::take(&mut counted.done), hangs);
         let seconds = if has_ended_early { measured.seconds } else { planned.seconds };
         let all = measured.counts();
         let mut figures = counted.figures(self.objective, all.all, seconds);

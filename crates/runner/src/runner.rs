@@ -104,13 +104,6 @@ impl Runner {
         self
     }
 
-    /// Ends the run once no request has succeeded for 10 seconds, unless its plan allows that.
-    #[must_use]
-    pub const fn stop_without_success(mut self) -> Self {
-        self.run.stop_without_success();
-        self
-    }
-
     /// Keeps every sample in memory.
     #[must_use]
     pub fn keep_samples(mut self) -> Self {

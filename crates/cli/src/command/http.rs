@@ -190,7 +190,7 @@ fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
         table.row(row(&redacted_path(url), run, metric));
     }
     let build = first.map_or("", |summary| debug_build(&summary.metadata.environment));
-    screen.title(&format!("Side by side: {} endpoints, one after the other{build}", runs.len()));
+    screen.title(&format!("Side by side: {} of {} endpoints{build}", runs.len(), urls.len()));
     let times = format!("percentiles: {}", metric.title().to_lowercase());
     screen.rows(&times, Rows { table, unit: "endpoints", most: MOST, ..Rows::default() });
     for (url, run) in urls.iter().zip(runs) {

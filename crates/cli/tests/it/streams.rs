@@ -223,7 +223,7 @@ fn a_proxy_that_buffers_the_whole_answer_is_named() {
 
 #[test]
 fn nagles_algorithm_is_named() {
-    let sentence = "delayed by 40 ms, the time of a delayed acknowledgment";
+    let sentence = "have pauses of 40 ms, the time of a delayed acknowledgment";
     expect(Shape::Nagle, StreamWord::Stalled, sentence, |_| true);
 }
 

@@ -21,7 +21,7 @@ const CELLS: usize = 20;
 
 /// Remedy for runs that are not comparable.
 const OBSTACLE: &str =
-    "repeat the runs with equal settings, or compare them anyway with --allow-different NAME";
+    "repeat the runs until they are sound and alike, or allow a difference: --allow-different NAME";
 
 impl Comparison {
     /// Formats the screen; `--full` prints the omitted parts.

@@ -98,8 +98,9 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Counts requests; all other fields are zero or unknown.
-    pub fn from_requests(mut requests: Vec<ProbeRequest>) -> Self {
+    /// Counts requests; all other fields are zero or unknown. `hangs`: the load ended because none
+    /// was answered any more.
+    pub fn from_requests(mut requests: Vec<ProbeRequest>, hangs: bool) -> Self {
         requests.sort_by_key(|request| request.intended);
         let (Some(first), Some(last)) = (requests.first(), requests.last()) else {
             return Self::default();
@@ -112,7 +113,7 @@ impl Measured {
             let index = (part * BATCHES as f64) as usize;
             batches[index.min(BATCHES - 1)].add(request.counts());
         }
-        Self { batches, failure: failure(&requests), seconds, ..Self::default() }
+        Self { batches, failure: failure(&requests, hangs), seconds, ..Self::default() }
     }
 
     /// Counts of the whole probe.
@@ -121,15 +122,18 @@ impl Measured {
     }
 }
 
-/// Detects failures of half the requests, or of the last ten.
-fn failure(requests: &[ProbeRequest]) -> Option<Failure> {
-    // No answer at all is not lateness.
+/// Detects failures of half the requests, or of the last ten. No answer at all, or none any more,
+/// is not lateness.
+fn failure(requests: &[ProbeRequest], hangs: bool) -> Option<Failure> {
     let unanswered = [Outcome::InFlight, Outcome::TimedOut, Outcome::NeverSent];
-    let is_mute = requests.iter().all(|request| unanswered.contains(&request.outcome));
-    let has_failed = |request: &&ProbeRequest| is_mute || request.has_failed();
+    let is_unanswered = |request: &ProbeRequest| unanswered.contains(&request.outcome);
+    let is_mute = hangs || requests.iter().all(is_unanswered);
+    let has_failed =
+        |request: &&ProbeRequest| (is_mute && is_unanswered(request)) || request.has_failed();
     let failed = requests.iter().filter(has_failed).count();
     let row = requests.iter().rev().take_while(has_failed).count();
-    if failed == 0 || (2 * failed < requests.len() && row < DOWN) {
+    let ends = hangs && row > 0;
+    if failed == 0 || (2 * failed < requests.len() && row < DOWN && !ends) {
         return None;
     }
     let since = match row {
@@ -383,18 +387,23 @@ mod tests {
             ("..............................rrrrrrrrr", None),
             ("........................rrrrrrrrrr....", None),
         ] {
-            let found = Measured::from_requests(requests(outcomes)).failure;
+            let found = Measured::from_requests(requests(outcomes), false).failure;
             let found = found.map(|failure| {
                 let since = failure.since.since(Moment::EPOCH).as_secs_f64();
                 (failure.failed, f64::round((since - 1.0) * 100.0))
             });
             assert_eq!(found, says, "{outcomes}");
         }
+        // A load that ended because its target hangs.
+        for (outcomes, all) in [("........hh", 2), ("hhh", 3), ("........", 0)] {
+            let found = Measured::from_requests(requests(outcomes), true).failure;
+            assert_eq!(found.map_or(0, |failure| failure.failed), all, "{outcomes}");
+        }
     }
 
     #[test]
     fn requests_are_counted_by_ten_stretches() {
-        let measured = Measured::from_requests(requests(&"....s...d..........r".repeat(5)));
+        let measured = Measured::from_requests(requests(&"....s...d..........r".repeat(5)), false);
         assert_eq!(measured.batches.len(), BATCHES);
         assert!(measured.batches.iter().all(|batch| (9..=11).contains(&batch.all)));
         assert_eq!(measured.counts(), Counts { missed: 15, doubtful: 5, all: 100 });

@@ -5,8 +5,8 @@
 //! 2. **Prove**: long probes walk down to a load that meets the objective and up to one that misses
 //!    it, one grid step at a time. The counts of all long probes at a load are pooled: at most two,
 //!    and exactly two for the load that meets it.
-//! 3. **Check**: after many failures the lowest load is probed again. If that fails too, the target
-//!    is down: the search ends, and the probe with the failures does not count.
+//! 3. **Check**: after many failures the lowest load is probed again. If that fails too, or gets no
+//!    response at once, the target is down: the search ends, and these probes do not count.
 //!
 //! The ends of the result are half a step outside the proven loads. Long trials that prove both
 //! bounds come from `MLRsearch` (draft-ietf-bmwg-mlrsearch); ADR 0116 has the simulations.
@@ -163,21 +163,31 @@ impl Search {
             (Some((level, phase, batches, stop)), failure) => {
                 if failure.is_some_and(|failure| failure.failed * 10 >= failure.all * 9) {
                     // The load during the failures did not cause them.
-                    self.stopped = Some(stop);
-                    let down = self.probes.iter_mut().rev().take(2);
-                    return down.for_each(|probe| probe.state = State::Down);
+                    return self.stop(stop, 2);
                 }
                 self.count(level, phase, batches);
             }
             (None, Some(failure)) => {
                 let offset_s = failure.since.since(Moment::EPOCH).as_secs_f64();
+                let is_answer = matches!(failure.last, Outcome::Failed(_) | Outcome::Rejected(_));
+                let is_mute = failure.failed == failure.all && !is_answer;
                 let stop = Stop { load: planned.load, since_s: elapsed_s + offset_s, failure };
+                if level == 0 && is_mute {
+                    return self.stop(stop, 1);
+                }
                 self.suspect = Some((level, planned.phase, measured.batches, stop));
                 return self.plan(0, Phase::Check);
             }
             (None, None) => self.count(level, planned.phase, measured.batches),
         }
         self.plan_next();
+    }
+
+    /// Ends the search for a target that is down, as its last probes show.
+    fn stop(&mut self, stop: Stop, probes: usize) {
+        self.stopped = Some(stop);
+        let down = self.probes.iter_mut().rev().take(probes);
+        down.for_each(|probe| probe.state = State::Down);
     }
 
     fn add_probe(&mut self, planned: Planned, measured: &Measured) {
@@ -361,12 +371,14 @@ impl Search {
             Outcome::Rejected(status) => format!("status {status}"),
             _ => "no response".to_owned(),
         };
+        let mut checks = self.probes.iter().filter(|probe| probe.phase == Phase::Check);
+        let checked = checks.next_back().filter(|check| check.state == State::Down);
         Finding::new(605)
             .with("failed", failed)
             .with("all", all)
             .with("load", self.settings.load.text(stop.load))
             .with("since", seconds(stop.since_s))
-            .with("lowest", self.settings.load.text(self.settings.from))
+            .with_some("lowest", checked.map(|check| self.settings.load.text(check.load)))
             .with("class", class)
     }
 

@@ -47,10 +47,11 @@ impl Versus {
             return Conclusion::Fail(broken.join("; "));
         }
         match (run, bounds, self.nothing_measured()) {
-            (RunJudgement::Inconclusive(why), ..)
-            | (_, Judgement::Inconclusive(why), _)
-            | (_, _, Some(why)) => Conclusion::Inconclusive(why),
+            (RunJudgement::Inconclusive(why), ..) | (_, Judgement::Inconclusive(why), _) => {
+                Conclusion::Inconclusive(why)
+            }
             _ if !self.workload_mismatch.is_empty() => Conclusion::OtherAnswers,
+            (_, _, Some(why)) => Conclusion::Inconclusive(why),
             _ => Conclusion::Pass,
         }
     }
@@ -68,7 +69,10 @@ impl Versus {
         let bounds =
             self.thresholds.len() + self.compared().len() * usize::from(self.margin.is_some());
         let (word, text) = match self.conclusion(summary, false) {
-            Conclusion::Interrupted => ("INTERRUPTED", self.main_difference()),
+            Conclusion::Interrupted => {
+                let unknown = self.nothing_measured();
+                ("INTERRUPTED", unknown.unwrap_or_else(|| self.main_difference()))
+            }
             Conclusion::Invalid(why) => ("INVALID", why),
             Conclusion::Fail(why) => ("FAIL", why),
             Conclusion::Inconclusive(why) => ("INCONCLUSIVE", why),

@@ -97,7 +97,7 @@ impl Row<'_> {
     fn why_none(&self, why: NoIntervalReason) -> String {
         [self.two.target, self.two.reference]
             .into_iter()
-            .find_map(|target| outage::too_few(self.facts.name(target), self.run, target))
+            .find_map(|target| outage::too_few(self.facts, self.run, target))
             .unwrap_or_else(|| self.run.words(why))
     }
 }

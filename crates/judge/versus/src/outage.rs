@@ -5,6 +5,7 @@ use plimsoll_metrics::{half_failed, words_of_failure};
 use plimsoll_report::format;
 use plimsoll_rules::Finding;
 
+use crate::facts::Facts;
 use crate::pairs::{Run, failed, turn};
 use crate::result::{Outage, TargetResult};
 
@@ -17,8 +18,10 @@ const LEAST_SHARE: f64 = 0.05;
 const CHANCE: f64 = 0.001;
 
 /// Finds an outage: the target failed all turns, at least 45 %, or every turn from some time
-/// to the end.
-pub(crate) fn outage(run: Run<'_>, target: usize) -> Option<Outage> {
+/// to the end, which needs no further proof if it was taken out.
+pub(crate) fn outage(facts: &Facts, run: Run<'_>, target: usize) -> Option<Outage> {
+    let is_out = facts.targets[target].taken_out.is_some();
+    let enough = if is_out { 1 } else { ENOUGH };
     let mut turns: Vec<(Nanos, bool)> = run
         .batching
         .measured(run.blocks)
@@ -30,9 +33,9 @@ pub(crate) fn outage(run: Run<'_>, target: usize) -> Option<Outage> {
     let at_the_end = turns.iter().rev().take_while(|(_, failed)| *failed).count();
     // So many consecutive failures are improbable at the earlier failure rate.
     let before = (lost - at_the_end) as f64 / (all - at_the_end).max(1) as f64;
-    let is_end = at_the_end >= ENOUGH
-        && before.max(LEAST_SHARE).powf(at_the_end as f64) * all as f64 <= CHANCE;
-    let many = lost >= ENOUGH && (half_failed(lost as u64, all as u64) || is_end);
+    let chance = before.max(LEAST_SHARE).powf(at_the_end as f64) * all as f64;
+    let is_end = at_the_end >= enough && (is_out || chance <= CHANCE);
+    let many = lost >= enough && (half_failed(lost as u64, all as u64) || is_end);
     let since = (is_end && at_the_end < all).then(|| turns[all - at_the_end].0);
     (lost > 0 && lost == all || many).then(|| Outage {
         since_s: since.map(Nanos::as_secs_f64),
@@ -59,6 +62,6 @@ pub(crate) fn finding(target: &TargetResult) -> Option<Finding> {
 }
 
 /// Reason why the times of a target that was down cannot be compared.
-pub(crate) fn too_few(name: &str, run: Run<'_>, target: usize) -> Option<String> {
-    outage(run, target).map(|_| format!("{name} was down"))
+pub(crate) fn too_few(facts: &Facts, run: Run<'_>, target: usize) -> Option<String> {
+    outage(facts, run, target).map(|_| format!("{} was down", facts.name(target)))
 }

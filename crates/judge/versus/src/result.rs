@@ -447,7 +447,7 @@ impl Versus {
             return None;
         }
         let why = found.find_map(|found| found.refused.clone());
-        let why = why.unwrap_or_else(|| "no request completed on two targets".to_owned());
+        let why = why.unwrap_or_else(|| "no pair of answers has the figure".to_owned());
         Some(format!("no difference could be measured: {why}"))
     }
 

@@ -53,7 +53,7 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
         failure: known.failure.clone(),
         streams: known.streams,
         setup: known.setup.clone(),
-        outage: outage::outage(run, index),
+        outage: outage::outage(facts, run, index),
     }
 }
 

@@ -50,7 +50,9 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
         max_requests: plan.limits.max_requests,
         allow_failures: plan.limits.allow_failures,
         goodput: plan.goodput.as_ref().map(ToString::to_string),
-        input_tokens_asked: tokens_asked(&plan.scenarios, input_tokens),
+        // The rows of a trace have lengths of their own.
+        input_tokens_asked: tokens_asked(&plan.scenarios, input_tokens)
+            .filter(|_| plan.trace.is_none()),
         output_tokens_asked: tokens_asked(&plan.scenarios, |scenario| {
             scenario.max_tokens.map(f64::from)
         }),

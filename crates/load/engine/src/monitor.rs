@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
 use plimsoll_metrics::{Counters, GroupStats, Snapshot, TimeSeries};
-use plimsoll_protocol::Dialect;
-use plimsoll_workload::{Content, LengthSpec, ScenarioSpec};
 
 use crate::control::Control;
 use crate::health::process::{Processes, WatchedProcess};
@@ -37,11 +35,8 @@ pub(crate) struct RunMonitor<'r> {
     pub(crate) processes: Processes,
     pub(crate) host: HostLog,
     pub(crate) blocks: BlockOutput,
-    failing: TargetWatch,
-    /// By target: how long it may be silent.
-    patience: Vec<Nanos>,
-    /// State of a run that ends when no request succeeds any more.
-    pub(crate) success: Option<SuccessWatch>,
+    /// By target, whether it fails.
+    watches: Vec<TargetWatch>,
     /// Why the run was stopped, if nothing succeeded any more.
     pub(crate) stopped: Option<String>,
     /// By target: when it was taken out of the comparison.
@@ -75,9 +70,7 @@ impl<'r> RunMonitor<'r> {
             processes: Processes::new(watched, at_target, due),
             host: HostLog::default(),
             blocks: BlockOutput::default(),
-            failing: TargetWatch::new(targets),
-            patience: patience(run),
-            success: None,
+            watches: (0..targets).map(|target| TargetWatch::new(run, target)).collect(),
             stopped: None,
             taken_out: vec![None; targets],
             ended: origin,
@@ -129,30 +122,31 @@ impl<'r> RunMonitor<'r> {
         observe: &mut dyn FnMut(&Progress<'_>),
     ) {
         let in_flight = round.iter().map(|interval| interval.in_flight).sum();
-        let oldest = round.iter().flat_map(|interval| &interval.oldest).flatten().min().copied();
-        let silent = silent_since(&round, self.origin, self.patience.len());
+        let silent = silent_since(&round, self.origin, self.watches.len());
         let counted = merged(round);
         let interval = counted.total(|_| true);
         self.so_far.merge(&interval);
         let elapsed = now.since(self.origin);
-        let patience = self.patience.iter();
-        let hangs = silent.iter().zip(patience).map(|(since, patience)| {
-            since.is_some_and(|since| elapsed.saturating_sub(since) >= *patience)
-        });
-        let hangs: Vec<bool> = hangs.collect();
-        if self.run.pairs.is_some() {
-            self.take_out_failing(&counted, elapsed, &hangs);
-        }
+        let watches = self.watches.iter_mut().zip(silent).enumerate();
+        let failing: Vec<Option<Nanos>> = watches
+            .map(|(index, (watch, silent))| {
+                let own = counted.total(|key| key.target.index() == index);
+                let hangs = watch.hangs(elapsed, &silent, own.counters());
+                let last = watch.gave_up(elapsed, &silent, hangs, own.counters());
+                // After the load nothing new can succeed.
+                last.filter(|last| *last < self.run.schedule.duration())
+            })
+            .collect();
         if gives_up(self.run.plan.limits.abort_on_error_rate, self.so_far.counters()) {
             self.control.give_up();
         }
-        let (now, settled) = (elapsed, oldest.unwrap_or(elapsed));
-        let last_success = self
-            .success
-            .as_mut()
-            .and_then(|watch| watch.gave_up(now, settled, hangs[0], interval.counters()));
-        if let (Some(last), None) = (last_success, self.control.stop()) {
-            let (last, now) = (last.as_secs_f64(), now.as_secs_f64());
+        if self.run.pairs.is_some() {
+            self.take_out(&failing, elapsed);
+        } else if let Some(last) = failing[0]
+            && !self.run.plan.limits.allow_failures
+            && self.control.stop().is_none()
+        {
+            let (last, now) = (last.as_secs_f64(), elapsed.as_secs_f64());
             self.stopped = Some(format!(
                 "no request succeeded after {last:.0} s, until {now:.0} s (use --allow-failures to continue)"
             ));
@@ -180,15 +174,10 @@ impl<'r> RunMonitor<'r> {
         self.total.append(counted);
     }
 
-    /// Takes targets out of the comparison that have been failing for long.
-    fn take_out_failing(&mut self, counted: &Snapshot, elapsed: Nanos, hangs: &[bool]) {
+    /// Takes targets out of the comparison that fail.
+    fn take_out(&mut self, failing: &[Option<Nanos>], elapsed: Nanos) {
         for (target, out) in self.taken_out.iter_mut().enumerate() {
-            let of_target = counted.total(|key| key.target.index() == target);
-            let counters = of_target.counters();
-            if out.is_none()
-                && (self.failing.is_failing(target, counters.answered(), counters.unexpected)
-                    || hangs[target])
-            {
+            if out.is_none() && failing[target].is_some() {
                 *out = Some(elapsed);
                 self.run.take_out(target, elapsed);
             }
@@ -217,148 +206,108 @@ fn merged(intervals: Vec<Interval>) -> Snapshot {
     merged
 }
 
-// Finds the targets of a comparison that fail, so that they are taken out of it, and a target that
-// no longer gives any good answer, so that its run ends.
+// Finds targets that no longer give any good answer, so that their run ends, or they are taken out
+// of a comparison.
 
 /// Time without a success after which a run ends.
 const HOPELESS: Nanos = Nanos::from_secs(10);
 /// Requests that must have failed by then.
 const HANDFUL: u64 = 5;
-/// Time limit for a first byte under load, in multiples of the probe's first byte.
-const FIRST_BYTES: u64 = 3;
-/// Tokens that a slow model reads and writes in a second, and those of a recorded prompt.
-const READ_PER_S: f64 = 200.0;
-const WRITTEN_PER_S: f64 = 10.0;
-const LONG_PROMPT: f64 = 2_000.0;
-/// The longest default of `timeout`. A longer one is a user's word that answers take long.
+/// How long a target may be silent before its first answer. A longer `timeout` than the longest
+/// default is a user's word that answers take long.
+const FIRST_ANSWER: Nanos = Nanos::from_secs(25);
 const USUAL_TIMEOUT: Nanos = Nanos::from_secs(120);
+/// Times that a target may be silent for as long as before it spoke last.
+const LONGER: u64 = 3;
 
-/// By target, how long it may be silent with requests in flight before it counts as hanging.
-pub(crate) fn patience(run: &PreparedRun) -> Vec<Nanos> {
-    let first = run.first_bytes.get().map_or(&[][..], Vec::as_slice);
-    let targets = 0..run.plan.targets.len();
-    let by_target = targets.map(|target| {
-        let first = first.get(target).copied().flatten().unwrap_or_default();
-        first_byte_within(run, Nanos::new(FIRST_BYTES * first.as_u64()).max(HOPELESS))
-    });
-    by_target.collect()
+/// How long a target may be silent before its first answer.
+pub(crate) fn first_silence(timeout: Nanos) -> Nanos {
+    if timeout > USUAL_TIMEOUT { timeout } else { FIRST_ANSWER.min(timeout) }
 }
 
-/// Time limit for a first byte, from its usual maximum.
-pub(crate) fn first_byte_within(run: &PreparedRun, usual: Nanos) -> Nanos {
-    let timeout = run.plan.limits.timeout;
-    let mut scenarios = run.plan.scenarios.iter();
-    let longest = scenarios.try_fold(usual, |longest, one| Some(longest.max(slowest(one, usual)?)));
-    longest.filter(|_| timeout <= USUAL_TIMEOUT).unwrap_or(timeout)
-}
-
-/// The same of a slow model that reads the prompt and, without streaming, writes the whole answer;
-/// `None` if an answer may have any length.
-fn slowest(one: &ScenarioSpec, usual: Nanos) -> Option<Nanos> {
-    let read = match &one.content {
-        Content::Sized { approx_input_tokens } => tokens(approx_input_tokens),
-        Content::File { .. } => LONG_PROMPT,
-        Content::Pool { .. } | Content::Scripted { .. } => 0.0,
-    };
-    let written = match one.protocol {
-        Dialect::Mcp | Dialect::A2a => return None,
-        Dialect::Http | Dialect::OpenaiEmbeddings | Dialect::Websocket => 0.0,
-        _ if one.stream => 0.0,
-        _ => one.output_tokens.as_ref().map(tokens).or_else(|| one.max_tokens.map(f64::from))?,
-    };
-    let written = Nanos::from_secs_f64(written / WRITTEN_PER_S);
-    Some(usual.max(written) + Nanos::from_secs_f64(read / READ_PER_S))
-}
-
-fn tokens(length: &LengthSpec) -> f64 {
-    match length {
-        LengthSpec::Fixed(tokens) => f64::from(*tokens),
-        LengthSpec::Drawn(drawn) => drawn.max.map(f64::from).or(drawn.mean).unwrap_or_default(),
-    }
-}
-
-/// By target, since when it has been silent with requests in flight, after `origin`.
-pub(crate) fn silent_since(
-    round: &[Interval],
-    origin: Moment,
-    targets: usize,
-) -> Vec<Option<Nanos>> {
-    let by_target = (0..targets).map(|target| {
-        let oldest = round.iter().filter_map(|interval| interval.oldest[target]).min()?;
-        let heard = round.iter().map(|interval| interval.heard[target]).max()?;
-        // Known to a second.
-        Some((oldest + Nanos::from_secs(1)).max(heard.since(origin)))
-    });
-    by_target.collect()
-}
-
-/// How long no request of a run has succeeded.
-#[derive(Debug, Default)]
-pub(crate) struct SuccessWatch {
+/// The failures of a target, and its silences with requests in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TargetWatch {
     /// The last success, after the run's start.
     last: Nanos,
+    /// All requests that were intended from here until `settled` failed.
+    since: Option<Nanos>,
+    settled: Nanos,
     failed: u64,
+    heard: Nanos,
+    silence: Nanos,
+    /// The longest silence that ended.
+    longest: Nanos,
+    has_answered: bool,
+    before_the_first: Nanos,
 }
 
-impl SuccessWatch {
-    /// Counts the requests that ended until `now`, after the run's start; all that were intended
-    /// before `settled` have ended. Gives the last success once every request that was intended in
-    /// the 10 seconds after it has failed: one that is in flight since then may still succeed,
-    /// unless the target hangs.
-    pub(crate) fn gave_up(
+impl TargetWatch {
+    fn new(run: &PreparedRun, target: usize) -> Self {
+        let probe = run.silences.get().and_then(|silences| *silences.get(target)?);
+        Self {
+            longest: probe.unwrap_or_default(),
+            has_answered: probe.is_some(),
+            before_the_first: first_silence(run.plan.limits.timeout),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the target hangs.
+    fn hangs(&mut self, elapsed: Nanos, silent: &Silent, counters: &Counters) -> bool {
+        if silent.heard > self.heard {
+            (self.longest, self.heard) = (self.longest.max(self.silence), silent.heard);
+        }
+        self.has_answered |= counters.answered() > 0;
+        self.silence = silent.since.map_or(Nanos::ZERO, |since| elapsed.saturating_sub(since));
+        let least = if self.has_answered { HOPELESS } else { self.before_the_first };
+        self.silence >= Nanos::new(LONGER * self.longest.as_u64()).max(least)
+    }
+
+    /// Counts the requests that ended until `now`. Gives the last success once every request that
+    /// was intended in 10 seconds after it has failed: one that is in flight since then may still
+    /// succeed, unless the target hangs.
+    fn gave_up(
         &mut self,
         now: Nanos,
-        settled: Nanos,
+        silent: &Silent,
         hangs: bool,
         counters: &Counters,
     ) -> Option<Nanos> {
         if counters.answered() > counters.failures() {
-            *self = Self { last: now, failed: 0 };
+            (self.last, self.since, self.failed) = (now, None, 0);
+        } else if counters.failures() > 0 {
+            self.since.get_or_insert(self.settled);
+            self.failed += counters.failures();
         }
-        self.failed += counters.failures();
-        let waited = settled.saturating_sub(self.last);
-        (hangs || (waited >= HOPELESS && self.failed >= HANDFUL)).then_some(self.last)
+        self.settled = silent.oldest.unwrap_or(now);
+        let is_long = |since| self.settled.saturating_sub(since) >= HOPELESS;
+        let fails = self.since.is_some_and(is_long) && self.failed >= HANDFUL;
+        (hangs || fails).then_some(self.last)
     }
 }
 
-/// Seconds in a row in which at least half of the requests failed.
-const FAILING_SECONDS: u32 = 10;
-/// Requests that must have failed by then.
-const ENOUGH: u64 = 10;
-
-/// How long each target has been failing.
-#[derive(Debug)]
-pub(crate) struct TargetWatch(Vec<Failing>);
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Failing {
-    /// Seconds with an end of a request, since the last one in which fewer than half failed.
-    seconds: u32,
-    failed: u64,
+/// What is known of a target's requests in flight, in times after the run's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Silent {
+    /// Before this time none was intended.
+    oldest: Option<Nanos>,
+    /// Since when the target has sent nothing.
+    since: Option<Nanos>,
+    /// The last byte.
+    heard: Nanos,
 }
 
-impl TargetWatch {
-    /// No target has failed yet.
-    pub(crate) fn new(targets: usize) -> Self {
-        Self(vec![Failing::default(); targets])
-    }
-
-    /// Counts the requests to a target that ended in a second, and how many of them got no good
-    /// answer. Returns whether the target is to be taken out. Seconds without completions are
-    /// ignored, because targets may take turns.
-    pub(crate) fn is_failing(&mut self, target: usize, ended: u64, failed: u64) -> bool {
-        let Some(failing) = self.0.get_mut(target) else { return false };
-        if ended == 0 {
-            return false;
-        }
-        if 2 * failed < ended {
-            *failing = Failing::default();
-            return false;
-        }
-        failing.seconds += 1;
-        failing.failed += failed;
-        failing.seconds >= FAILING_SECONDS && failing.failed >= ENOUGH
-    }
+fn silent_since(round: &[Interval], origin: Moment, targets: usize) -> Vec<Silent> {
+    let by_target = (0..targets).map(|target| {
+        let oldest = round.iter().filter_map(|interval| interval.oldest[target]).min();
+        let heard = round.iter().map(|interval| interval.heard[target]).max().unwrap_or(origin);
+        let heard = heard.since(origin);
+        // Known to a second.
+        let since = oldest.map(|oldest| (oldest + Nanos::from_secs(1)).max(heard));
+        Silent { oldest, since, heard }
+    });
+    by_target.collect()
 }
 
 #[cfg(test)]
@@ -399,24 +348,27 @@ mod target_watch_tests {
         Counters { completed, failed, unexpected, ..Counters::default() }
     }
 
-    /// The second at which a run is stopped, if each second ends as given; with the last success.
+    /// The second at which a target fails, if each second ends as given; with the last success.
     /// Requests are answered after `latency` seconds.
     fn stopped_at(seconds: impl IntoIterator<Item = (u64, u64)>, latency: u64) -> Option<[u64; 2]> {
-        let mut watch = SuccessWatch::default();
+        let mut watch = TargetWatch::default();
         (1..).zip(seconds).find_map(|(now, (answered, failed)): (u64, _)| {
             let [time, settled] = [now, now.saturating_sub(latency)].map(Nanos::from_secs);
-            let last = watch.gave_up(time, settled, false, &second(answered, failed))?;
+            let silent = Silent { oldest: Some(settled), ..Silent::default() };
+            let last = watch.gave_up(time, &silent, false, &second(answered, failed))?;
             Some([now, last.as_u64() / 1_000_000_000])
         })
     }
 
     #[test]
-    fn a_run_is_stopped_when_all_requests_of_ten_seconds_have_failed() {
+    fn a_target_fails_when_all_requests_of_ten_seconds_have_failed() {
         for (sentence, seconds, latency, expected) in [
             ("dead from the start", vec![(50, 50); 30], 0, Some([10, 0])),
             ("dies after 4 s", [vec![(50, 0); 4], vec![(50, 50); 30]].concat(), 0, Some([14, 4])),
             ("a success each 9 s", [vec![(9, 9); 8], vec![(9, 8)]].concat().repeat(4), 0, None),
             ("idle", vec![(0, 0); 60], 0, None),
+            ("idle, then dead", [vec![(0, 0); 60], vec![(9, 9); 30]].concat(), 0, Some([70, 0])),
+            ("failures at once", [vec![(0, 0); 60], vec![(9, 9); 2]].concat(), 0, None),
             ("four failures", [vec![(1, 1); 4], vec![(0, 0); 60]].concat(), 0, None),
             // A timeout of 30 s: nothing is known of a request until then.
             ("hangs", [vec![(0, 0); 29], vec![(50, 50); 30]].concat(), 30, Some([40, 0])),
@@ -433,10 +385,10 @@ mod target_watch_tests {
             cancelled: 9,
             ..Counters::default()
         };
-        let mut watch = SuccessWatch::default();
-        let minute = Nanos::from_secs(60);
-        assert_eq!(watch.gave_up(minute, minute, false, &other), None);
-        assert_eq!(watch.gave_up(minute, Nanos::ZERO, true, &other), Some(Nanos::ZERO));
+        let (mut watch, minute) = (TargetWatch::default(), Nanos::from_secs(60));
+        let silent = Silent { oldest: Some(minute), ..Silent::default() };
+        assert_eq!(watch.gave_up(minute, &silent, false, &other), None);
+        assert_eq!(watch.gave_up(minute, &silent, true, &other), Some(Nanos::ZERO));
     }
 
     /// Two workers: one target hangs since 4 s, one has nothing in flight, and one sends bytes of
@@ -456,37 +408,52 @@ mod target_watch_tests {
             interval([Some(3), None, Some(0)], [2, 9, 0]),
             interval([Some(7), None, None], [1, 19, 19]),
         ];
-        let silent = silent_since(&round, at(0), 3);
-        let seconds = silent.iter().map(|since| since.map(|since| since.as_u64() / 1_000_000_000));
-        assert_eq!(seconds.collect::<Vec<_>>(), [Some(4), None, Some(19)]);
+        let silent = |oldest: Option<u64>, since: Option<u64>, heard| Silent {
+            oldest: oldest.map(Nanos::from_secs),
+            since: since.map(Nanos::from_secs),
+            heard: Nanos::from_secs(heard),
+        };
+        let expected =
+            [silent(Some(3), Some(4), 2), silent(None, None, 19), silent(Some(0), Some(19), 19)];
+        assert_eq!(silent_since(&round, at(0), 3), expected);
     }
 
-    /// When a target is taken out, counted from 1, if each second ends as given.
-    fn taken_out_after(seconds: impl IntoIterator<Item = (u64, u64)>) -> Option<usize> {
-        let mut watch = TargetWatch::new(1);
-        let out = |(ended, failed)| watch.is_failing(0, ended, failed);
-        seconds.into_iter().map(out).position(|out| out).map(|second| second + 1)
+    /// The second at which a target hangs that has one request in flight at any time, and answers
+    /// at these seconds.
+    fn hangs_at(answers: &[u64], timeout: u64, probe: Option<u64>) -> Option<u64> {
+        let mut watch = TargetWatch {
+            longest: Nanos::from_secs(probe.unwrap_or_default()),
+            has_answered: probe.is_some(),
+            before_the_first: first_silence(Nanos::from_secs(timeout)),
+            ..TargetWatch::default()
+        };
+        (1..300).find(|now| {
+            let heard = answers.iter().rfind(|answer| *answer <= now).copied().unwrap_or_default();
+            let answered = u64::from(answers.contains(now));
+            let [now, heard] = [*now, heard].map(Nanos::from_secs);
+            let silent = Silent { since: Some(heard), heard, ..Silent::default() };
+            watch.hangs(now, &silent, &second(answered, 0))
+        })
     }
 
     #[test]
-    fn ten_seconds_in_which_half_of_the_requests_fail_end_the_part_of_a_target() {
-        assert_eq!(taken_out_after([(100, 50); 12]), Some(10));
-        assert_eq!(taken_out_after([(100, 49); 100]), None);
-        assert_eq!(taken_out_after([(1, 1); 12]), Some(10));
-        let with_a_good_one = (0..25).map(|second| if second == 8 { (9, 0) } else { (9, 9) });
-        assert_eq!(taken_out_after(with_a_good_one), Some(19));
-        let with_pauses = (0..30).map(|second| if second % 2 == 0 { (9, 9) } else { (0, 0) });
-        assert_eq!(taken_out_after(with_pauses), Some(19));
-        let few = (0..60).map(|second| if second % 4 == 0 { (2, 1) } else { (0, 0) });
-        assert_eq!(taken_out_after(few), Some(37));
-    }
-
-    #[test]
-    fn targets_are_watched_apart() {
-        let mut watch = TargetWatch::new(2);
-        for _ in 0..9 {
-            assert!(!watch.is_failing(0, 5, 5) && !watch.is_failing(1, 5, 0));
+    fn a_target_hangs_when_it_is_silent_for_much_longer_than_before() {
+        for (answers, timeout, probe, expected) in [
+            // Never heard.
+            (vec![], 30, None, Some(25)),
+            (vec![], 120, None, Some(25)),
+            // The request fails before.
+            (vec![], 5, None, Some(5)),
+            // The user says that answers take long.
+            (vec![], 280, None, Some(280)),
+            (vec![], 30, Some(0), Some(10)),
+            (vec![], 30, Some(6), Some(18)),
+            ((1..=20).collect(), 30, None, Some(30)),
+            // Answers that take 20 s do not hang.
+            ((1..=14).map(|n| 20 * n).collect(), 30, None, None),
+            (vec![20, 40, 60], 120, None, Some(60 + 3 * 19)),
+        ] {
+            assert_eq!(hangs_at(&answers, timeout, probe), expected, "{answers:?} {timeout}");
         }
-        assert!(watch.is_failing(0, 5, 5) && !watch.is_failing(1, 5, 5));
     }
 }

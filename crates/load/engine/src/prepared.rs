@@ -43,8 +43,8 @@ pub(crate) struct PreparedRun {
     pub(crate) disturbances: Disturbances,
     /// How long the probe's answers took, by target; empty without a probe.
     pub(crate) answer_times: OnceLock<Vec<Option<Nanos>>>,
-    /// How long their first bytes took.
-    pub(crate) first_bytes: OnceLock<Vec<Option<Nanos>>>,
+    /// How long the targets were silent in them.
+    pub(crate) silences: OnceLock<Vec<Option<Nanos>>>,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
     /// How many requests may be sent, where that is limited.
@@ -139,7 +139,7 @@ impl PreparedRun {
             ids,
             headers,
             answer_times: OnceLock::new(),
-            first_bytes: OnceLock::new(),
+            silences: OnceLock::new(),
             disturbances: Disturbances::default(),
             tls,
             routes,

@@ -20,7 +20,7 @@ use tokio::task::spawn_local;
 use crate::clock::WorkerClock;
 use crate::connections::WorkerConnections;
 use crate::error::EngineError;
-use crate::monitor::first_byte_within;
+use crate::monitor::first_silence;
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
 use crate::route::model_of;
@@ -31,14 +31,12 @@ use crate::websocket_channel::WebSocketChannel;
 use crate::worker::Worker;
 use crate::worker_share::WorkerShare;
 
-/// How long a probe waits for an answer, if `timeout` is not shorter. It sends the same request as
-/// the load, including limits: a server may refuse other limits.
-const TIME_CAP: Nanos = Nanos::from_secs(10);
+/// How long a probe waits for the rest of an answer after the time for its first byte, if `timeout`
+/// is not shorter. It sends the same request as the load, including limits: a server may refuse
+/// other limits.
+const REST: Nanos = Nanos::from_secs(5);
 /// The same where the load is to last for answers: how long one takes must be known.
-const WHOLE_ANSWER: Nanos = Nanos::from_secs(60);
-
-/// How long a probe waits for a first byte.
-const SILENT: Nanos = Nanos::from_secs(5);
+const WHOLE_REST: Nanos = Nanos::from_secs(35);
 
 /// A connection that its target closes so soon after an answer was not closed because it was idle.
 /// Its next request would have met the close on its way.
@@ -138,14 +136,15 @@ pub(crate) fn probe(
             report.findings.extend(found);
         }
         // The first probe counts.
-        let [firsts, answers] = [0, 1].map(|at| times.iter().map(|times| times[at]).collect());
-        let _ = (run.first_bytes.set(firsts), run.answer_times.set(answers));
+        let [silences, answers] = [0, 1].map(|at| times.iter().map(|times| times[at]).collect());
+        let _ = (run.silences.set(silences), run.answer_times.set(answers));
         Ok(report)
     })
 }
 
 fn time_cap(run: &PreparedRun) -> Nanos {
-    if run.plan.limits.answers_per_user.is_some() { WHOLE_ANSWER } else { TIME_CAP }
+    let rest = if run.plan.limits.answers_per_user.is_some() { WHOLE_REST } else { REST };
+    first_silence(run.plan.limits.timeout) + rest
 }
 
 /// The first scenario of each dialect and model, for each target.
@@ -199,7 +198,7 @@ async fn try_route(
     scenario: ScenarioId,
     target: TargetId,
     report: &mut ProbeReport,
-    [first, whole]: &mut [Option<Nanos>; 2],
+    [silence, whole]: &mut [Option<Nanos>; 2],
 ) -> Option<(bool, String)> {
     let route = &Route::for_scenario(&worker.run, scenario, target);
     let mut broken_off = None;
@@ -209,8 +208,10 @@ async fn try_route(
         report.note_answer(turn.sample());
         // How long a target without a sign of life takes is unknown.
         let is_known = turn.sample().status > 0;
-        let timeline = &turn.sample().timeline;
-        *first = answer_time(timeline, timeline.first_byte).filter(|_| is_known).max(*first);
+        let Sample { timeline, gaps, outcome, .. } = turn.sample();
+        let begun = timeline.first_token.or(timeline.first_byte).filter(|_| is_known);
+        let first = answer_time(timeline, begun).map(|first| first.max(gaps.max));
+        *silence = first.filter(|_| *outcome == Outcome::Completed).max(*silence);
         *whole = answer_time(timeline, timeline.finished).filter(|_| is_known).max(*whole);
         match turn.sample().outcome {
             Outcome::Failed(class) if breaks_off(class) => {
@@ -281,6 +282,7 @@ struct Route {
     request: String,
     /// Whether the probe gave up before the load would.
     is_capped: bool,
+    timeout: Nanos,
     dialect: Dialect,
     /// HTTP/2 over plain TCP, which nothing negotiates.
     h2c: bool,
@@ -299,6 +301,7 @@ impl Route {
                 .map(|turn| run.route(scenario, target).request_line(&turn))
                 .unwrap_or_default(),
             is_capped: time_cap(run) < run.plan.limits.timeout,
+            timeout: run.plan.limits.timeout,
             dialect: run.route(scenario, target).encoder.dialect(),
             h2c: plain && run.plan.http.version == HttpVersion::Http2,
         }
@@ -334,7 +337,7 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
 async fn unless_silent<F: Future>(worker: &Worker, target: TargetId, mut work: Pin<&mut F>) {
     let heard = &worker.heard[target.index()];
     let (before, now) = (heard.get(), worker.clock.now());
-    let limit = now + first_byte_within(&worker.run, SILENT);
+    let limit = now + first_silence(worker.run.plan.limits.timeout);
     let done = LazyTimeout::new(&worker.clock).run(&worker.clock, limit, work.as_mut()).await;
     if done.is_none() && heard.get() > before {
         work.await;
@@ -377,23 +380,23 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
                 },
             ))
         }
-        Outcome::TimedOut if route.h2c && status == 0 => {
+        Outcome::TimedOut | Outcome::InFlight | Outcome::NeverSent if route.h2c && status == 0 => {
             let (fatal, fix) = advice(&["h2c-reset"], status);
             Some((fatal, format!("{request} has no response within `timeout`; {fix}")))
         }
         // The load will see a started stream, and a single slow answer, in the same way.
-        Outcome::TimedOut if route.is_capped && turn.sample().events > 0 => None,
-        Outcome::TimedOut | Outcome::InFlight if route.is_capped => Some((
-            false,
-            format!(
-                "{request} had no complete response within the time of the probe; sending the load anyway"
-            ),
-        )),
-        Outcome::TimedOut | Outcome::InFlight => {
-            let cause = "timed out without a complete response; is the target alive?";
-            Some((true, format!("{request} {cause}")))
+        Outcome::TimedOut if route.is_capped && status > 0 => None,
+        // The latter were dropped before their end.
+        Outcome::TimedOut | Outcome::InFlight | Outcome::NeverSent => {
+            let (response, waited) = match status {
+                0 => ("response", first_silence(route.timeout)),
+                _ => ("complete response", route.timeout),
+            };
+            let fix =
+                "check that the target is alive; a `timeout` above 2m waits for its first byte";
+            Some((true, format!("{request} got no {response} within {waited}; {fix}")))
         }
-        Outcome::Completed | Outcome::Cancelled | Outcome::NeverSent => None,
+        Outcome::Completed | Outcome::Cancelled => None,
     }
 }
 

@@ -19,7 +19,7 @@ use crate::health::page_watch::{PageWatch, WatchedPage};
 use crate::health::process::WatchedProcess;
 use crate::health::server_page::ServerReading;
 use crate::metadata;
-use crate::monitor::{RunMonitor, SuccessWatch};
+use crate::monitor::RunMonitor;
 use crate::pairs::{BlockOutput, BlockSink};
 use crate::prepared::PreparedRun;
 use crate::probe::{self, ProbeReport};
@@ -42,7 +42,6 @@ pub struct Run {
     at_target: Option<u32>,
     blocks: BlockOutput,
     gate: Option<Box<dyn StartGate>>,
-    stops_without_success: bool,
 }
 
 impl Run {
@@ -62,7 +61,6 @@ impl Run {
             at_target: None,
             blocks: BlockOutput::default(),
             gate: None,
-            stops_without_success: false,
         })
     }
 
@@ -86,12 +84,6 @@ impl Run {
     /// Hands over the blocks of a comparison as they come.
     pub fn record_blocks(&mut self, sink: Box<dyn BlockSink>) {
         self.blocks = BlockOutput::new(Some(sink));
-    }
-
-    /// Ends the run once no request has succeeded for 10 seconds, unless the plan allows failures
-    /// or compares targets.
-    pub const fn stop_without_success(&mut self) {
-        self.stops_without_success = true;
     }
 
     /// Lets a gate decide when the run begins, instead of starting as soon as it is ready.
@@ -165,13 +157,9 @@ impl Run {
         Ok(report)
     }
 
-    /// Whether a target that answers nothing well ends the run.
-    fn stops_when_the_target_fails(&self) -> bool {
-        let allowed = self.plan().limits.allow_failures;
-        self.stops_without_success && self.pairs().is_none() && !allowed
-    }
-
     /// Carries the run out, and returns when it is over. `observe` is called about once a second.
+    /// It ends once no request has succeeded for 10 seconds, unless the plan allows failures or
+    /// compares targets.
     ///
     /// # Errors
     /// Where the generator itself fails, or its gate does not let it begin; whatever the target
@@ -198,7 +186,6 @@ impl Run {
             self.at_target,
             control,
         );
-        monitor.success = self.stops_when_the_target_fails().then(SuccessWatch::default);
         monitor.blocks = std::mem::take(&mut self.blocks);
         monitor.follow(&workers.intervals, &workers.threads, observe);
         let outputs = workers.join()?;

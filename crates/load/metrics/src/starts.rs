@@ -33,12 +33,16 @@ pub(crate) enum FailedBy {
     Timeout,
 }
 
-/// The tenths of a second in which requests were sent that failed, and the last good one.
+/// The tenths of a second in which requests were sent that failed or have no end, and the last good
+/// one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FailedAt {
     /// The first and the last tenth, and the number of requests.
     pub(crate) kinds: BTreeMap<FailedBy, (u32, u32, u64)>,
     pub(crate) last_good: Option<u32>,
+    /// By tenth, those that failed and those without an end.
+    #[serde(default)]
+    pub(crate) bad: BTreeMap<u32, [u64; 2]>,
 }
 
 impl FailedAt {
@@ -52,6 +56,8 @@ impl FailedAt {
             };
             let status = (sample.status >= 400).then_some(FailedBy::Status(sample.status));
             by.into_iter().chain(status).for_each(|kind| self.add(kind, (tenth, tenth, 1)));
+            let is_open = sample.outcome == Outcome::InFlight;
+            self.bad.entry(tenth).or_default()[usize::from(is_open)] += 1;
         } else {
             self.last_good = self.last_good.max(Some(tenth));
         }
@@ -65,6 +71,10 @@ impl FailedAt {
 
     pub(crate) fn merge(&mut self, other: &Self) {
         other.kinds.iter().for_each(|(kind, span)| self.add(*kind, *span));
+        for (tenth, theirs) in &other.bad {
+            let mine = self.bad.entry(*tenth).or_default();
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+        }
         self.last_good = self.last_good.max(other.last_good);
     }
 }

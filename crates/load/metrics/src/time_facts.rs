@@ -190,7 +190,7 @@ const RESPONSES: f64 = 1.5;
 /// unusual.
 const PILED: (u64, f64) = (5, 20.0);
 
-/// The longest silence, if it is out of proportion and Plimsoll was not paused in it.
+/// The longest silence, if it is out of proportion without the pauses of Plimsoll in it.
 fn longest(timeline: &RunTimeline, index: usize, target: &str, ended: &[u32]) -> Option<Silence> {
     // After the load the last requests end one by one.
     let load = timeline.stages.last().map(|last| (last.start_s + last.duration_s) * 10.0)?;
@@ -231,9 +231,9 @@ fn longest(timeline: &RunTimeline, index: usize, target: &str, ended: &[u32]) ->
         .min(piled)
         .max(by_chance(&runs, length))
         .max(RESPONSES * response);
+    // Its own pauses explain no more than their length.
     let disturbed: f64 = overlapping.iter().map(|interval| interval.disturbed_s).sum();
-    let is_ours = disturbed > DISTURBED * length_s;
-    (length as f64 >= least && in_flight > 0 && !is_ours).then(|| Silence {
+    (length as f64 - 10.0 * disturbed >= least && in_flight > 0).then(|| Silence {
         target: target.to_owned(),
         start_s,
         length_s,
@@ -337,6 +337,9 @@ pub struct Outage {
 pub struct Backlog {
     /// Name of the stage.
     pub stage: String,
+    /// Name of the target.
+    #[serde(default)]
+    pub target: String,
     /// Requests due in its second half, per second.
     pub planned_per_s: f64,
     /// Requests that ended in its second half, per second.
@@ -394,7 +397,7 @@ impl TimeFacts {
         Self {
             failures: targets().flat_map(|(target, own)| view.failures(target, own)).collect(),
             outages: targets().filter_map(|(target, own)| view.outage(target, own)).collect(),
-            backlogs: timeline.stages.iter().filter_map(|stage| view.backlog(stage)).collect(),
+            backlogs: timeline.stages.iter().flat_map(|stage| view.backlogs(stage)).collect(),
             changes: timeline.stages.iter().flat_map(|stage| view.changes(stage)).collect(),
             silences: targets()
                 .enumerate()
@@ -435,7 +438,7 @@ const OUTAGE: (u64, f64, f64) = (10, 2.0, 10.0);
 const HUNG_ANSWERS: f64 = 3.0;
 /// The share of failures before that is assumed at least.
 const LEAST_SHARE: f64 = 0.05;
-/// The share of a time that pauses of Plimsoll may disturb without a part in its median or silence.
+/// The share of a time that pauses of Plimsoll may disturb without a part in its median.
 const DISTURBED: f64 = 0.1;
 /// Loads of two halves of a stage that differ by more are a ramp.
 const RAMP: f64 = 1.3;
@@ -490,24 +493,22 @@ impl View<'_> {
     }
 
     fn outage(&self, target: &str, moments: &Moments) -> Option<Outage> {
-        let since_s = seconds(moments.failed.last_good? + 1);
+        let last_good = moments.failed.last_good?;
+        let since_s = seconds(last_good + 1);
         let end = self.timeline.intervals.last().map(|last| last.start_s + last.length_s)?;
-        let load_ends = self.timeline.stages.last().map(|last| last.start_s + last.duration_s)?;
-        let waited_ms = (end - load_ends) * 1e3;
-        let answer_ms = response_ms(self.timeline, target)?;
+        let answer_s = response_ms(self.timeline, target)? / 1e3;
         let is_interrupted = self.metadata.run.ended == RunEnd::Interrupted;
-        let is_hung = !is_interrupted && waited_ms > HUNG_ANSWERS * answer_ms;
-        let (mut failed, mut all, mut all_failed) = (0, 0, 0);
-        for (interval, group) in self.measured(target) {
-            let open = if is_hung { group.counters.in_flight } else { 0 };
-            let bad = group.counters.failures() + open;
-            let ended = group.counters.answered() + open;
-            if interval.start_s + interval.length_s > since_s && bad == ended {
-                failed += bad;
-            }
-            all += ended;
-            all_failed += bad;
-        }
+        let is_hung =
+            |tenth: u32| !is_interrupted && end - seconds(tenth) > HUNG_ANSWERS * answer_s;
+        let bad_since = |from: u32| -> u64 {
+            let bad = moments.failed.bad.range(from..);
+            bad.map(|(tenth, [failed, open])| failed + open * u64::from(is_hung(*tenth))).sum()
+        };
+        let (failed, all_failed) = (bad_since(last_good), bad_since(0));
+        let good = self
+            .measured(target)
+            .map(|(_, group)| group.counters.answered().saturating_sub(group.counters.failures()));
+        let all = good.sum::<u64>() + all_failed;
         let before = (all_failed - failed) as f64 / (all - failed).max(1) as f64;
         let chance = before.max(LEAST_SHARE).powf(failed as f64) * all as f64;
         let (many, long, longest) = OUTAGE;
@@ -537,7 +538,15 @@ impl View<'_> {
         found.next_back().unwrap_or_default()
     }
 
-    fn backlog(&self, stage: &TimelineStage) -> Option<Backlog> {
+    fn backlogs(&self, stage: &TimelineStage) -> Vec<Backlog> {
+        let targets = self.timeline.targets.iter().enumerate();
+        targets.filter_map(|(index, target)| self.backlog(stage, index, target)).collect()
+    }
+
+    fn backlog(&self, stage: &TimelineStage, index: usize, target: &str) -> Option<Backlog> {
+        let in_flight = |interval: &TimelineInterval| {
+            interval.in_flight.get(index).copied().unwrap_or_default()
+        };
         let intervals = self.intervals(stage);
         let (count, length) = (intervals.len(), intervals.first()?.length_s);
         let is_judged = !stage.warmup && self.model(stage) == LoadModel::Open;
@@ -551,6 +560,7 @@ impl View<'_> {
         let grows = quarter(3) > quarter(2) && quarter(2) > quarter(1);
         let half = &intervals[count / 2..];
         let groups = half.iter().flat_map(|interval| &interval.groups);
+        let groups = groups.filter(|group| group.target == target);
         let own = groups.clone().filter(|group| group.stage == stage.name);
         let planned: u64 = own.map(|group| group.due).sum();
         let done: u64 = groups.map(|group| group.counters.answered()).sum();
@@ -561,12 +571,13 @@ impl View<'_> {
         let early = &intervals[..count.div_ceil(4)];
         let answers = early.iter().chain(&intervals).flat_map(|interval| &interval.groups);
         let answer = answers
-            .filter(|group| group.stage == stage.name)
+            .filter(|group| group.stage == stage.name && group.target == target)
             .find_map(|group| median_ms(&group.times.get(Metric::ResponseTime.key())?.bins))?;
         let is_long = stage.duration_s * 1e3 > 2.0 * answer;
         let seconds = length * half.len() as f64;
         (grows && lacks && is_long).then(|| Backlog {
             stage: stage.name.clone(),
+            target: target.to_owned(),
             planned_per_s: planned / seconds,
             done_per_s: done / seconds,
             in_flight: intervals.last().map_or(0, |interval| in_flight(interval)),
@@ -627,8 +638,4 @@ impl View<'_> {
 
 fn seconds(tenth: u32) -> f64 {
     f64::from(tenth) / 10.0
-}
-
-fn in_flight(interval: &TimelineInterval) -> u64 {
-    interval.in_flight.iter().sum()
 }

@@ -156,7 +156,7 @@ impl Connector {
         let (endpoint, limit) = (&self.endpoint, self.options.timeout);
         if self.tls.is_some() && phases.tcp.is_some() {
             let detail = format!(
-                "{endpoint} accepted the connection, but did not answer the TLS handshake within {limit}; a server without TLS behaves like this: use http:// instead of https://, use the https port, or raise `connect_timeout`"
+                "{endpoint} accepted the connection, but did not answer the TLS handshake within {limit}, like a server without TLS: use http://, another port, or a longer `connect_timeout`"
             );
             return Failure::new(ErrorClass::TlsHandshake, detail);
         }

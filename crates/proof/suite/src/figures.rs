@@ -390,7 +390,10 @@ fn is_usable(figure: fn(&Figures) -> Option<BoundedFigure>, pass: &Figures) -> b
 fn middle_of(figures: impl Iterator<Item = BoundedFigure>) -> Option<BoundedFigure> {
     let figures: Vec<_> = figures.collect();
     let values: Vec<_> = figures.iter().map(|figure| figure.value).collect();
-    let intervals = figures.iter().filter_map(|figure| figure.interval);
+    // A figure without one is known as it is.
+    let is_uncertain = figures.iter().any(|figure| figure.interval.is_some());
+    let intervals = figures.iter().map(|figure| figure.interval.unwrap_or([figure.value; 2]));
+    let intervals = intervals.filter(|_| is_uncertain);
     Some(BoundedFigure {
         value: median(&values)?,
         bound: figures.iter().map(|figure| figure.bound).reduce(f64::max)?,
@@ -419,6 +422,15 @@ mod tests {
     use plimsoll_metrics::Finding;
 
     use super::*;
+
+    #[test]
+    fn the_interval_of_a_median_spans_every_pass() {
+        let rate = |value, interval| BoundedFigure { interval, ..BoundedFigure::exact(value) };
+        let (sure, unsure) = (rate(100.0, None), rate(20.0, Some([18.0, 22.0])));
+        let interval = |figures: &[BoundedFigure]| middle_of(figures.iter().copied())?.interval;
+        assert_eq!(interval(&[sure, sure, unsure]), Some([18.0, 100.0]));
+        assert_eq!(interval(&[sure, sure]), None);
+    }
 
     #[test]
     fn a_rate_that_the_generator_kept_down_is_a_lower_bound() {

@@ -115,7 +115,7 @@ impl Simulation {
             seconds: probed.seconds,
             took_s,
             answer_s: (count > 0).then_some(mean_s),
-            ..Measured::from_requests(probed.requests)
+            ..Measured::from_requests(probed.requests, false)
         }
     }
 

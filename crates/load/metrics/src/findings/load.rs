@@ -56,7 +56,7 @@ pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
     found
 }
 
-fn is_closed(summary: &RunSummary, stage: &Group) -> bool {
+pub(super) fn is_closed(summary: &RunSummary, stage: &Group) -> bool {
     let stages = summary.metadata.stages.iter();
     let mut own = stages.filter(|info| Some(&info.name) == stage.stage.as_ref());
     own.any(|info| info.model == LoadModel::Closed)
@@ -252,9 +252,14 @@ fn nothing_measured(summary: &RunSummary) -> Option<Finding> {
     (is_empty && is_over && !may_fail).then(|| {
         let lasted = (total.duration_s > 0.0).then(|| seconds(total.duration_s));
         let failed = total.counters.failures();
+        let action = match summary.metadata.run.ended {
+            _ if failed > 0 => Some("see its failures"),
+            RunEnd::Interrupted => None,
+            _ => Some(LONGER),
+        };
         Finding::new(112)
             .with_some("time", lasted)
             .with_some("failed", (failed > 0).then(|| count(failed)))
-            .with("action", if failed > 0 { "see its failures" } else { LONGER })
+            .with_some("action", action)
     })
 }

@@ -4,6 +4,7 @@ use plimsoll_rules::Finding;
 use plimsoll_rules::number::{count, digits, percent};
 use plimsoll_stats::samples_needed;
 
+use super::load::is_closed;
 use super::{measured, stage_name};
 use crate::bounded_figure::Refusal;
 use crate::distribution::QUANTILES;
@@ -15,18 +16,21 @@ const HALF_WIDTH: f64 = 0.1;
 
 pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
     let too_few = too_few(summary);
-    let uncertain: Vec<_> = measured(summary).filter_map(uncertain_rate).collect();
+    let uncertain: Vec<_> =
+        measured(summary).filter_map(|stage| uncertain_rate(summary, stage)).collect();
     // One advice for all: the length that each of them needs.
-    let needed = too_few.iter().chain(&uncertain).map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-    let few = too_few.into_iter().map(|(finding, _)| advised(finding, needed));
-    let uncertain = uncertain.into_iter().take(1).map(|(finding, _)| advised(finding, needed));
+    let needed = too_few.iter().chain(&uncertain).map(|(_, needed)| *needed).fold(0.0, f64::max);
+    let few = too_few.into_iter().map(|(finding, _)| advised(summary, finding, needed));
+    let uncertain = uncertain.into_iter().take(1);
+    let uncertain = uncertain.map(|(finding, _)| advised(summary, finding, needed));
     few.chain(open_percentile(summary)).chain(uncertain).collect()
 }
 
-/// Adds the length of a stage, unless the load is a number of requests.
-fn advised(finding: Finding, seconds: f64) -> Finding {
+/// Adds the length of a stage, unless the load is a number of requests or a trace.
+fn advised(summary: &RunSummary, finding: Finding, needed: f64) -> Finding {
+    let is_trace = summary.metadata.stages.iter().any(|stage| stage.name == "trace");
     let by_count = finding.values.contains_key("requests");
-    finding.with_some("time", (!by_count).then(|| format!("{seconds}s")))
+    finding.with_some("time", (!by_count && !is_trace).then(|| format!("{needed}s")))
 }
 
 /// A stage has too few responses for a percentile without its wide interval; with the seconds that
@@ -66,7 +70,7 @@ fn open_percentile(summary: &RunSummary) -> Option<Finding> {
 }
 
 /// A rate with a wide interval; with the seconds that make it narrow.
-fn uncertain_rate(stage: &Group) -> Option<(Finding, f64)> {
+fn uncertain_rate(summary: &RunSummary, stage: &Group) -> Option<(Finding, f64)> {
     let rate = stage.named_rate("throughput")?;
     let [low, high] = rate.interval?;
     let half = (rate.value - low).max(high - rate.value) / rate.value.max(f64::MIN_POSITIVE);
@@ -74,6 +78,8 @@ fn uncertain_rate(stage: &Group) -> Option<(Finding, f64)> {
         .with("rate", digits(rate.value))
         .with("half", format!("±{}", percent(half)))
         .with("stage", stage_name(stage));
-    let needed = (stage.duration_s * (half / HALF_WIDTH).powi(2)).ceil();
+    // Chance falls with the root of the length, the error at its edges with the length.
+    let order = if is_closed(summary, stage) { 2 } else { 1 };
+    let needed = (stage.duration_s * (half / HALF_WIDTH).powi(order)).ceil();
     (half > HALF_WIDTH && rate.value > 0.0).then_some((finding, needed))
 }

@@ -138,8 +138,11 @@ fn output_short(seen: &Seen<'_>) -> Option<Finding> {
     let asked = metadata.output_tokens_asked?;
     let given = seen.group.tokens.as_ref()?.output_tokens?.p50;
     let least = if metadata.ignores_eos { SHORT.0 } else { SHORT.1 };
-    (given < least * asked)
-        .then(|| seen.finding(306).with("given", digits(given)).with("asked", digits(asked)))
+    let finding = seen.finding(306).with("given", digits(given)).with("asked", digits(asked));
+    // A limit of the target ended them (305), or it does not support the member.
+    let is_useless = metadata.ignores_eos || !stopped(seen).is_empty();
+    let member = (!is_useless).then_some("ignore_eos");
+    (given < least * asked).then(|| finding.with_some("member", member))
 }
 
 /// Responses that ended by a filter, or by a limit that the load did not set.

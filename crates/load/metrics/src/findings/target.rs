@@ -217,11 +217,19 @@ impl Seen<'_> {
 
 fn overload(summary: &RunSummary) -> impl Iterator<Item = Finding> {
     summary.time_facts.backlogs.iter().map(|backlog| {
+        // The rates of the whole stage of a single target, as tables show them.
+        let is_single = summary.metadata.targets.len() < 2;
+        let mut stages = measured(summary).filter(|_| is_single);
+        let group = stages.find(|group| stage_name(group) == backlog.stage);
+        let rates = group.map(|group| &group.rates);
+        let planned = rates.and_then(|rates| rates.planned_rate_per_s);
+        let done = rates.and_then(|rates| rates.throughput_per_s);
         Finding::new(209)
             .with("stage", &backlog.stage)
-            .with("done", digits(backlog.done_per_s))
-            .with("planned", digits(backlog.planned_per_s))
+            .with("done", digits(done.unwrap_or(backlog.done_per_s)))
+            .with("planned", digits(planned.unwrap_or(backlog.planned_per_s)))
             .with("backlog", count(backlog.in_flight))
+            .of((!is_single).then_some(backlog.target.as_str()))
     })
 }
 

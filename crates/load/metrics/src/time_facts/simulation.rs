@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 use super::{Moments, TimeFacts};
 use crate::catalog::{Counters, Metric};
-use crate::run_metadata::{LoadModel, RunMetadata, StageInfo};
+use crate::run_metadata::{LoadModel, RunEnd, RunMetadata, StageInfo};
+use crate::starts::FailedAt;
 use crate::timeline::{
     RunTimeline, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes, bin,
 };
@@ -66,6 +67,8 @@ struct Model {
     step: Option<(usize, f64)>,
     /// The second at which the target stands still, and for how long.
     stop: Option<(f64, f64)>,
+    /// How long Plimsoll pauses in each second.
+    paused: f64,
 }
 
 const RATE: f64 = 30.0;
@@ -79,6 +82,7 @@ const STATIONARY: Model = Model {
     trend: 1.0,
     step: None,
     stop: None,
+    paused: 0.02,
 };
 
 /// Loads without any of the three causes.
@@ -127,9 +131,14 @@ fn simulated(model: Model, random: &mut Random) -> Vec<(f64, f64)> {
 
 /// The findings of the product for such a run.
 fn facts(model: Model, random: &mut Random) -> TimeFacts {
+    facts_with(model, random, FailedAt::default(), RunEnd::Complete)
+}
+
+/// The same of a run with failures.
+fn facts_with(model: Model, random: &mut Random, failed: FailedAt, ended: RunEnd) -> TimeFacts {
     let requests = simulated(model, random);
     let end = requests.iter().map(|(_, end)| *end).fold(0.0, f64::max).ceil() as usize + 1;
-    let mut moments = Moments { ended: vec![0; 10 * end], ..Moments::default() };
+    let mut moments = Moments { ended: vec![0; 10 * end], failed };
     for (_, end) in &requests {
         moments.ended[(10.0 * end) as usize] += 1;
     }
@@ -163,7 +172,7 @@ fn facts(model: Model, random: &mut Random) -> TimeFacts {
             length_s: 1.0,
             in_flight,
             groups,
-            disturbed_s: 0.02,
+            disturbed_s: model.paused,
             ..TimelineInterval::default()
         }
     });
@@ -176,7 +185,8 @@ fn facts(model: Model, random: &mut Random) -> TimeFacts {
         intervals: intervals.collect(),
         ..RunTimeline::default()
     };
-    let metadata = RunMetadata { stages: vec![info], ..RunMetadata::default() };
+    let mut metadata = RunMetadata { stages: vec![info], ..RunMetadata::default() };
+    metadata.run.ended = ended;
     TimeFacts::collect(&timeline, &metadata, &[moments])
 }
 
@@ -245,6 +255,30 @@ fn a_frozen_server_is_found_at_a_low_rate() {
     assert!(silence >= 0.95, "{silence}");
     let [.., silence] = shares(Model { stop: None, ..model }, 52);
     assert!(silence <= FALSE_ALARMS, "{silence}");
+    // Short pauses of a busy host do not explain a long silence, long ones do.
+    let [.., silence] = shares(Model { paused: 0.15, ..model }, 53);
+    assert!(silence >= 0.9, "{silence}");
+    let [.., silence] = shares(Model { paused: 0.5, ..model }, 54);
+    assert!(silence <= FALSE_ALARMS, "{silence}");
+}
+
+/// Failures and requests without an end, by the tenths of a second in which they were sent.
+#[test]
+fn the_requests_sent_after_the_last_good_one_show_an_outage() {
+    let bad = |tenths: &[u32], each: [u64; 2]| tenths.iter().map(|at| (*at, each)).collect();
+    let last: Vec<u32> = (391..400).collect();
+    for (sentence, last_good, bad, ended, expected) in [
+        ("dead for 0.9 s", 391, bad(&last, [3, 0]), RunEnd::Complete, Some(27)),
+        ("hangs", 360, bad(&[361, 365, 370, 399], [0, 3]), RunEnd::Complete, Some(12)),
+        ("interrupted", 360, bad(&[361, 365, 370, 399], [0, 3]), RunEnd::Interrupted, None),
+        ("some have no end", 399, bad(&[10, 90, 170, 250, 330], [0, 3]), RunEnd::Complete, None),
+        ("recovered", 399, bad(&[300, 301, 302], [9, 0]), RunEnd::Complete, None),
+    ] {
+        let failed = FailedAt { last_good: Some(last_good), bad, ..FailedAt::default() };
+        let facts = facts_with(STATIONARY, &mut Random(61), failed, ended);
+        let found = facts.outages.first().map(|outage| outage.failed);
+        assert_eq!(found, expected, "{sentence}");
+    }
 }
 
 #[test]

@@ -1263,10 +1263,14 @@ fn texts_have_their_evidence() {
         ),
         (
             |run| {
-                let stage = "@80:30s".to_owned();
                 let (planned_per_s, done_per_s, in_flight) = (80.0, 47.2, 199);
-                run.time_facts.backlogs =
-                    vec![Backlog { stage, planned_per_s, done_per_s, in_flight }];
+                run.time_facts.backlogs = vec![Backlog {
+                    stage: "@80:30s".to_owned(),
+                    target: "gw".to_owned(),
+                    planned_per_s,
+                    done_per_s,
+                    in_flight,
+                }];
             },
             Level::Warning,
             "@80:30s: 47.2/s completed of 80.0/s planned; 199 requests in flight and growing.",
