@@ -84,7 +84,11 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let profile = match profile(flags)? {
         Some(profile) => profile,
-        None => Profile::open(&profile_of(&flags.profile)?)?,
+        None => {
+            let profile = Profile::open(&profile_of(&flags.profile)?)?;
+            flags.traffic.reject_without_file(&format!("{} is a profile", flags.profile))?;
+            profile
+        }
     };
     let part = flags.start.part(flags.settings.get("shard"))?;
     let overrides = flags.thresholds.add_to(flags.target.add_to(flags.settings.overrides()));
@@ -437,12 +441,10 @@ fn profile(flags: &Flags) -> Result<Option<Profile>> {
     let extension = named.extension().map(|extension| extension.to_string_lossy());
     let is_profile = extension.is_none_or(|extension| match &*extension {
         "yaml" | "yml" => true,
-        "json" => is_json_profile(named),
+        "json" => named.ends_with(file::PLAN) || is_json_profile(named),
         _ => false,
     });
-    if is_profile || named.ends_with(file::PLAN) || !named.is_file() {
-        let fix = format!("{} is a profile", flags.profile);
-        flags.traffic.reject_without_file(&fix)?;
+    if is_profile && !flags.traffic.read.names_format() || !named.is_file() {
         return Ok(None);
     }
     let trace = read_traffic(named, &flags.traffic)?;

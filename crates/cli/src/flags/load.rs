@@ -133,6 +133,10 @@ pub(crate) struct ReadFlags {
 const HEADING: &str = "Recorded traffic";
 
 impl ReadFlags {
+    pub(crate) const fn names_format(&self) -> bool {
+        self.format.is_some()
+    }
+
     /// How the importer reads the file.
     pub(crate) fn options(&self) -> Options {
         let (format, skip_broken) = (self.format.clone(), self.skip_broken);

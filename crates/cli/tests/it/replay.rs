@@ -197,6 +197,17 @@ fn a_file_that_cannot_be_sent_is_wrong_usage() {
     let output = fixture.plimsoll(&[&args[..], &["--allow-invalid"]].concat()).expect(0);
     assert!(output.stderr.contains("broken         1 skipped: line 2"), "{}", output.stderr);
     assert_eq!(fixture.mock.stats().requests, 2, "with the probe");
-    let args = ["run", "minimal", "--target", &fixture.target(), "--speed", "2"];
-    assert!(fixture.plimsoll(&args).expect(2).stderr.contains("minimal is a profile"));
+    fs::create_dir(fixture.folder.path().join("folder.jsonl")).unwrap();
+    fs::write(fixture.folder.path().join("noname"), broken).unwrap();
+    for (file, flag, value, why) in [
+        ("minimal", "--speed", "2", "minimal is a profile"),
+        ("absent.jsonl", "--speed", "2", "absent.jsonl: cannot be read (no such file or directory)"),
+        ("folder.jsonl", "--speed", "2", "folder.jsonl is neither a profile nor"),
+        // A format means that the file is no profile.
+        ("noname", "--as", "messages", "noname: line 2: is not valid JSON"),
+    ] {
+        let args = ["run", file, "--target", &fixture.target(), flag, value];
+        let output = fixture.plimsoll(&args).expect(2);
+        assert!(output.stderr.contains(why), "{}", output.stderr);
+    }
 }
