@@ -35,6 +35,7 @@ seconds: 10
 rounds: 2
 cold_starts: 3
 capacity_seconds: 0
+fidelity: false
 seed: 7
 ";
 

@@ -2,6 +2,7 @@
 //! upstream: what each adds to the same requests, its capacity, and what it costs.
 
 mod against;
+mod fidelity;
 mod figures;
 mod result;
 mod rounds;
@@ -79,6 +80,9 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     let seed = file.seed.unwrap_or_else(|| digits_of(&options.started));
     let mut bench = Bench::open(runner, file)?;
     bench.describe(runner);
+    if file.fidelity {
+        bench.examine(runner);
+    }
     let mut orders = Vec::new();
     // A gateway that was loaded to its limit keeps memory: it is started again for the rounds.
     let first = u32::from(file.capacity_seconds == 0);
@@ -136,6 +140,36 @@ impl<'f> Bench<'f> {
             facts.digests = running::digests(entry);
             let version = if facts.version.is_empty() { "version unknown" } else { &facts.version };
             runner.log(&format!("{}: {version}", facts.name));
+        }
+    }
+
+    /// Sends single requests with known answers through each gateway.
+    fn examine(&mut self, runner: &mut SuiteRunner<'_>) {
+        for at in 0..self.subjects.len() {
+            if runner.is_interrupted() {
+                return;
+            }
+            let (file, entry) = (self.file, self.subjects[at].entry);
+            let found = fidelity::observe(
+                &mut |port| {
+                    let upstream = format!("127.0.0.1:{port}");
+                    let place = place(file, runner, &upstream, "fidelity");
+                    let running = Running::start(entry, &place)?;
+                    let access = running.access.clone();
+                    Ok((running, access))
+                },
+                &|| runner.is_interrupted(),
+            );
+            match found {
+                Ok(found) => {
+                    let changed = found.cells.iter().filter(|cell| cell.state.is_change()).count();
+                    let all = found.cells.len();
+                    runner.log(&format!("{}: changed in {changed} of {all} cases", entry.name));
+                    self.subjects[at].facts.fidelity = found;
+                }
+                Err(_) if runner.is_interrupted() => {}
+                Err(why) => self.fail(runner, at, &format!("does not start: {why}")),
+            }
         }
     }
 

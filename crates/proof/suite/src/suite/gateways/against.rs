@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use plimsoll_metrics::Judgement;
 use plimsoll_report::table::Table;
 
+use super::fidelity::State;
 use super::result::GatewaysResult;
 use crate::bound::BoundResult;
 use crate::report::{Report, Section};
@@ -39,7 +40,7 @@ pub(in crate::suite) fn against(
         ];
         (order, cells)
     });
-    let mut judged: Vec<_> = judged.collect();
+    let mut judged: Vec<_> = judged.chain(fidelity(then, now, other)).collect();
     // Worse first, then better, then the rest.
     judged.sort_by_key(|(order, _)| match order {
         Some(Ordering::Greater) => 0,
@@ -66,6 +67,32 @@ pub(in crate::suite) fn against(
         table.row(cells);
     }
     (Section::new(format!("Better or worse than {} ({})", old.started, old.command), table), bounds)
+}
+
+/// Cases of fidelity in which a gateway differs: only a case that was kept, or is now, has a side.
+fn fidelity(
+    then: &GatewaysResult,
+    now: &GatewaysResult,
+    other: Option<&str>,
+) -> Vec<(Option<Ordering>, [String; 5])> {
+    let mut judged = Vec::new();
+    for gateway in &now.gateways {
+        let Some(old) = then.gateways.iter().find(|old| old.name == gateway.name) else { continue };
+        for cell in &gateway.fidelity.cells {
+            let before = old.fidelity.cells.iter().find(|before| before.row() == cell.row());
+            let Some(before) = before.filter(|before| before.state != cell.state) else { continue };
+            let order = match (before.state, cell.state) {
+                (State::Kept, State::Changed) => Some(Ordering::Greater),
+                (State::Changed, State::Kept) => Some(Ordering::Less),
+                _ => None,
+            };
+            let order = order.filter(|_| other.is_none());
+            let [was, is] = [before, cell].map(|cell| cell.state.label().to_owned());
+            let row = [gateway.name.clone(), cell.row(), was, is, word(order).to_owned()];
+            judged.push((order, row));
+        }
+    }
+    judged
 }
 
 const fn word(order: Option<Ordering>) -> &'static str {

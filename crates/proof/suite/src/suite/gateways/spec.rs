@@ -41,6 +41,8 @@ pub struct GatewaysFile {
     pub seed: Option<u64>,
     /// All gateways at the same time, instead of one at a time.
     pub together: bool,
+    /// Whether single requests with known answers are sent through each gateway first.
+    pub fidelity: bool,
     #[serde(skip)]
     pub(crate) entries: Vec<Entry>,
     /// The names that were replaced: then versions, commands and configurations are left out of the
@@ -65,6 +67,7 @@ impl Default for GatewaysFile {
             tokens: (128, 20),
             seed: None,
             together: false,
+            fidelity: true,
             entries: Vec::new(),
             real_names: BTreeMap::new(),
         }
@@ -92,6 +95,8 @@ pub(crate) struct Entry {
     pub(crate) port: Option<u16>,
     /// The path of chats; it ends with [`CHATS`].
     pub(crate) path: String,
+    /// The dialects that it offers: `openai`, `anthropic`.
+    pub(crate) dialects: Vec<String>,
     /// Headers of every request.
     pub(crate) headers: BTreeMap<String, String>,
     /// The model to ask for.
@@ -134,6 +139,9 @@ impl Entry {
             if value.is_empty() {
                 usual.clone_into(value);
             }
+        }
+        if self.dialects.is_empty() {
+            self.dialects = ["openai", "anthropic"].map(str::to_owned).into();
         }
         if self.ready_seconds == 0 {
             self.ready_seconds = READY_SECONDS;
