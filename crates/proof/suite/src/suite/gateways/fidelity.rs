@@ -59,6 +59,14 @@ impl Cell {
     pub(crate) fn row(&self) -> String {
         format!("{}: {}: {}", self.dialect, self.group, self.case)
     }
+
+    /// Its state as tables show it. Retries are counted.
+    pub(crate) fn label(&self) -> String {
+        match (self.state, self.requests) {
+            (State::Changed, requests @ 2..) => format!("changed ({requests} requests)"),
+            (state, _) => state.label().to_owned(),
+        }
+    }
 }
 
 /// The state of a cell.
@@ -80,7 +88,7 @@ impl State {
         matches!(self, Self::Changed)
     }
 
-    pub(crate) const fn label(self) -> &'static str {
+    const fn label(self) -> &'static str {
         match self {
             Self::Kept => "kept",
             Self::NotOffered => "not offered",

@@ -90,7 +90,7 @@ fn of_dialect(result: &GatewaysResult, dialect: &str) -> Section {
         let cells: Vec<_> = cells.filter(|(_, cell)| cell.dialect == dialect).collect();
         let Some((_, like)) = cells.first() else { continue };
         let case = format!("{}: {}", like.group, like.case);
-        let states = cells.iter().map(|(_, cell)| cell.state.label().to_owned());
+        let states = cells.iter().map(|(_, cell)| cell.label());
         table.row(std::iter::once(case.clone()).chain(states));
         notes.extend(cells.iter().filter_map(|(name, cell)| match cell.state {
             State::Changed => Some(format!("{name}, {case}: {}", cell.seen)),
