@@ -35,6 +35,7 @@ seconds: 10
 rounds: 2
 cold_starts: 3
 capacity_seconds: 0
+fidelity: false
 seed: 7
 ";
 
@@ -136,6 +137,8 @@ fn a_wrong_file_is_reported_with_its_name_and_the_reason() {
         ("name: other", "name: one", "two gateways are named `one`"),
         ("start: no-such", "run: no-such", "run"),
         ("seed: 7", "objective: fast", "objective"),
+        ("seed: 7", "upstream: http://127.0.0.1", "upstream: a URL with a port"),
+        ("seed: 7", "upstream: http://127.0.0.1:9/v1", "upstream: a URL with a port"),
     ] {
         let path = written(&fixture, &ENTRIES.replace(from, to));
         let output = fixture.plimsoll(&["suite", "gateways", &path]).expect(2);

@@ -328,6 +328,13 @@ impl KeptShare {
         };
         (all, state)
     }
+
+    /// Whether misses that the generator may have caused decide about `share`.
+    pub(crate) fn is_doubtful(batches: &[Counts], share: f64) -> bool {
+        let counts = Counts::sum(batches.iter().copied());
+        let allowed = (1.0 - share) * counts.all as f64;
+        counts.missed as f64 > allowed && counts.certain_misses() as f64 <= allowed
+    }
 }
 
 /// Ratio of the variance of the share of misses between batches to the variance of independent

@@ -29,6 +29,8 @@ pub struct Settings {
     pub from: f64,
     /// Highest load.
     pub to: f64,
+    /// The load to begin at, between the two.
+    pub first: f64,
     /// Unit of the load. Virtual users are integers.
     pub load: Load,
     /// Relative step between the loads.
@@ -44,7 +46,8 @@ impl Settings {
     /// Creates settings with defaults.
     pub const fn new(share: f64, from: f64) -> Self {
         let load = Load::RequestsPerSecond;
-        Self { share, from, to: 1e7, load, step: 0.1, budget_s: None, prove_s: STEADY_S }
+        let (to, first) = (1e7, from);
+        Self { share, from, to, first, load, step: 0.1, budget_s: None, prove_s: STEADY_S }
     }
 }
 
@@ -111,7 +114,8 @@ impl Search {
         let is_whole = settings.load == Load::VirtualUsers;
         let mut search = Self {
             settings,
-            climb: Climb::new(settings.from, settings.to, settings.step, is_whole),
+            climb: Climb::new(settings.from, settings.to, settings.step, is_whole)
+                .starting_at(settings.first),
             proofs: BTreeMap::new(),
             probes: Vec::new(),
             next: None,
@@ -225,7 +229,7 @@ impl Search {
     }
 
     /// Continues the climb with the counts of the short probes at a load. The lowest load gets two
-    /// tries, as does a load without requests.
+    /// tries, as does a load without requests or with misses that the generator may have caused.
     fn place(&mut self, level: usize) {
         let load = self.climb.loads()[level];
         let short = |probe: &&Probe| probe.phase == Phase::Place && same(probe.load, load);
@@ -233,11 +237,11 @@ impl Search {
         let counts = Counts::sum(self.probes.iter().filter(short).map(Probe::counts));
         let allowed = (1.0 - self.settings.share) * counts.all as f64;
         // Too high a start costs little, because a probe with a clear miss ends early.
-        let has_held = counts.all > 0
-            && counts.certain_misses() as f64 <= allowed + allowed.sqrt()
-            && !is_beyond_the_generator(counts);
-        let is_last_try = tries > 1 || (self.climb.held().is_some() && counts.all > 0);
-        if has_held || is_last_try {
+        // Long probes prove a load only if it is met with every miss counted.
+        let holds = |misses: u64| counts.all > 0 && misses as f64 <= allowed + allowed.sqrt();
+        let has_held = holds(counts.missed);
+        let is_clear = level > 0 && counts.all > 0 && !holds(counts.certain_misses());
+        if has_held || is_clear || tries > 1 || is_beyond_the_generator(counts) {
             self.climb.record(has_held);
         }
     }
@@ -300,11 +304,14 @@ impl Search {
             return self.climb.held().or(Some(0));
         };
         let (kept, missed) = self.ends();
+        // More probes at a load do not make the generator faster.
+        let is_doubtful =
+            |proof: &Proof| KeptShare::is_doubtful(&proof.batches, self.settings.share);
         let Some(kept) = kept else {
-            return if may_be_repeated(lowest) { Some(lowest) } else { lowest.checked_sub(1) };
+            let again = may_be_repeated(lowest) && !is_doubtful(&self.proofs[&lowest]);
+            return if again { Some(lowest) } else { lowest.checked_sub(1) };
         };
-        let is_at_the_end = highest + 1 >= self.climb.loads().len()
-            || is_beyond_the_generator(Counts::sum(top.batches.iter().copied()));
+        let is_at_the_end = highest + 1 >= self.climb.loads().len() || is_doubtful(top);
         if missed.is_none() && may_be_repeated(highest) {
             return Some(highest);
         }
@@ -407,8 +414,7 @@ impl Search {
         let is_unclear = |proof: &Proof| proof.state == Some(State::Unclear);
         let (level, proof) = self.proofs.iter().rfind(|(_, proof)| is_unclear(proof))?;
         let (counts, at) = (Counts::sum(proof.batches.iter().copied()), text(loads[*level]));
-        let allowed = (1.0 - self.settings.share) * counts.all as f64;
-        if counts.missed as f64 > allowed && counts.certain_misses() as f64 <= allowed {
+        if KeptShare::is_doubtful(&proof.batches, self.settings.share) {
             return Some(finding.with("doubtful", counts.doubtful).with("late", at));
         }
         let finding = finding.with("missed", counts.missed).with("all", counts.all);
@@ -458,6 +464,13 @@ impl Climb {
         Self { loads, held: None, failed: None, next: Some(0) }
     }
 
+    /// The same, but it begins at this load instead of the lowest.
+    #[must_use]
+    pub fn starting_at(self, load: f64) -> Self {
+        let at = self.loads.partition_point(|other| *other < load).min(self.loads.len() - 1);
+        Self { next: Some(at), ..self }
+    }
+
     /// Loads in ascending order.
     pub fn loads(&self) -> &[f64] {
         &self.loads
@@ -480,6 +493,7 @@ impl Climb {
         self.next = match (self.held, self.failed) {
             (Some(held), None) => self.doubled(held),
             (Some(held), Some(failed)) if failed - held > 1 => Some(usize::midpoint(held, failed)),
+            (None, Some(failed)) if failed > 0 => Some(failed / 2),
             _ => None,
         };
     }
@@ -521,6 +535,14 @@ mod tests {
         assert_eq!((to_the_top, held), (vec![10.0, 19.49, 37.97, 50.0], Some(50.0)));
         // Users are integers, and each number is a level while the step is below one.
         assert_eq!(tried(Climb::new(1.0, 64.0, 0.1, true), 6.0).1, Some(5.0));
+        // A start in the middle costs a bisection if it fails.
+        let from_80 = |first_failing| tried(rates().starting_at(80.0), first_failing);
+        assert_eq!(from_80(170.0).0[..3], [81.4, 158.6, 309.1]);
+        assert_eq!(
+            (from_80(33.0).0[..2].to_vec(), from_80(33.0).1),
+            (vec![81.4, 28.53], Some(31.38))
+        );
+        assert_eq!(from_80(5.0).1, None);
         // A step of one doubles only.
         let doubled = tried(Climb::new(1.0, 1_024.0, 1.0, true), 20.0);
         assert_eq!(doubled, (vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0], Some(16.0)));

@@ -17,6 +17,9 @@ pub struct ComparisonResult {
     pub files: Vec<String>,
     /// Why the comparison did not run.
     pub error: Option<String>,
+    /// Load of other processes and machines on the host; `None` if it was quiet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_host: Option<String>,
 }
 
 /// A difference with its 95 % interval, including the generator's overhead for times: value, low,

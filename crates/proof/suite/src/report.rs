@@ -211,6 +211,13 @@ impl Report {
             && self.comparisons.iter().all(|result| result.versus.is_none())
     }
 
+    /// The usable measurements and the comparisons on a busy host, and the number of all.
+    fn busy_host(&self) -> (usize, usize) {
+        let busy = self.measurements.iter().filter(|result| result.busy_host().is_some()).count();
+        let compared = self.comparisons.iter().filter(|result| result.busy_host.is_some()).count();
+        (busy + compared, self.measurements.len() + self.comparisons.len())
+    }
+
     /// Whether some of the measurements are half of all or more.
     fn are_half(&self, measurements: usize) -> bool {
         measurements > 0 && measurements * 2 >= self.measurements.len()
@@ -236,8 +243,8 @@ impl Report {
             result.why_unusable().is_some() && !(accepted.invalid && result.is_only_invalid())
         });
         let lacks_part = !accepted.missing && !self.missing.is_empty();
-        let busy = self.measurements.iter().filter(|result| result.busy_host().is_some());
-        let was_busy = self.are_half(busy.count());
+        let (busy, all) = self.busy_host();
+        let was_busy = busy > 0 && busy * 2 >= all;
         let is_doubtful = deciding
             .iter()
             .any(|bound: &&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_)))
@@ -276,7 +283,7 @@ impl Report {
         let nothing = self.measurements.is_empty() && self.comparisons.is_empty();
         let nothing = nothing.then(|| "nothing could be measured".to_owned());
         let missing = self.missing.iter().map(|what| format!("{LEFT_OUT}{what}"));
-        let busy = finding::busy_host(&self.measurements);
+        let busy = finding::busy_host(&self.measurements, &self.comparisons);
         let unusable = finding::unusable(&self.measurements);
         let others = finding::by_reason(compared.chain(open));
         nothing.into_iter().chain(missing).chain(busy).chain(unusable).chain(others).collect()
@@ -355,7 +362,7 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
     let (results, compared) = (&report.measurements, &report.comparisons);
     let past = results.iter().filter(|result| result.is_past_the_generator()).count();
     let unusable = results.iter().filter(|result| result.why_lacking().is_some()).count();
-    let busy = results.iter().filter(|result| result.busy_host().is_some()).count();
+    let (busy, measured) = report.busy_host();
     let not_compared = compared.iter().filter(|result| result.why_unusable().is_some()).count();
     let names = deciding.iter().filter(|bound| bound.judgement == Judgement::Fail);
     let names: Vec<_> = names.map(|bound| &*bound.what).collect();
@@ -375,7 +382,7 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
     let of_measurement = [
         (usize::from(results.is_empty() && compared.is_empty()), "nothing measured".to_owned()),
         (unusable, format!("{unusable} of {all} measurements unusable")),
-        (busy, format!("{busy} of {all} measurements on a busy host")),
+        (busy, format!("{busy} of {measured} measurements on a busy host")),
         (past, format!("{past} of {all} loads beyond this host")),
         (not_compared, format!("{not_compared} of {} comparisons unusable", compared.len())),
     ];
@@ -435,6 +442,7 @@ fn known_value(name: &str, value: Option<String>) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use plimsoll_report::format::time;
+    use plimsoll_versus::Versus;
 
     use super::*;
     use crate::bound::Requirement;
@@ -593,6 +601,27 @@ mod tests {
         let comparisons = vec![ComparisonResult::default()];
         let compared = Report { comparisons, ..report(Vec::new(), Vec::new()) };
         assert!(!compared.conclusion().contains("nothing measured"), "{}", compared.conclusion());
+    }
+
+    /// Other programs make differences wider, and a reader must know.
+    #[test]
+    fn comparisons_on_a_busy_host_are_named_in_the_last_line() {
+        let compared = |busy: bool| ComparisonResult {
+            versus: Some(Versus::default()),
+            busy_host: busy.then(|| "the CPUs of this host were not free".to_owned()),
+            ..ComparisonResult::default()
+        };
+        for (busy, expected) in [
+            ([true, true, false], "INCONCLUSIVE (measurement: 2 of 3 measurements on a busy host)"),
+            ([true, false, false], "COMPLETE (measurement: 1 of 3 measurements on a busy host)"),
+            ([false; 3], "COMPLETE (measurement: valid)"),
+        ] {
+            let comparisons = busy.map(compared).to_vec();
+            let report = Report { comparisons, ..report(Vec::new(), Vec::new()) };
+            assert_eq!(report.conclusion(), expected);
+            let is_said = report.text(200).contains("the CPUs of this host were not free");
+            assert_eq!(is_said, busy[0], "{}", report.text(200));
+        }
     }
 
     /// The row has its mark; the verdict follows the bounds, or most of the measurements.

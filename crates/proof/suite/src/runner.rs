@@ -27,7 +27,7 @@ use crate::error::SuiteError;
 use crate::host::{Compared, Host};
 use crate::measurement::{LoadShape, Measurement};
 use crate::options::SuiteOptions;
-use crate::process_use::watched;
+use crate::process_use::{PROVIDER, watched};
 use crate::report::{AbsentRow, Report, Section, UNDER_TEST, add_absent, distinct, reference};
 use crate::result::{Figures, MeasurementResult};
 use crate::sizing;
@@ -325,9 +325,6 @@ enum Alone {
     Sometimes,
 }
 
-/// The judge's result, and the files with all details.
-type Judged = (Versus, Vec<String>);
-
 impl SuiteRunner<'_> {
     /// Sends the requests of a measurement to each target, close together, and judges the overhead
     /// of each target over the first. Does not run once the user has ended the suite.
@@ -346,24 +343,25 @@ impl SuiteRunner<'_> {
     }
 
     /// Stores the result of a comparison, or the reason why it has none.
-    fn add_comparison(&mut self, label: &str, judged: Result<Judged, String>) -> ComparisonResult {
-        let label = label.to_owned();
-        let mut result = ComparisonResult { label, ..ComparisonResult::default() };
-        match judged {
-            Ok((versus, files)) => {
-                let invalid = versus.invalid.first().map(|why| format!("  INVALID: {why}"));
-                let [complete, all] = [versus.blocks.complete, versus.blocks.recorded].map(count);
-                let label = &result.label;
-                let invalid = invalid.unwrap_or_default();
-                self.log(&format!(
-                    "{label}, compared: {complete} of {all} requests complete on every target{invalid}"
-                ));
-                (result.versus, result.files) = (Some(versus), files);
-            }
-            Err(error) => {
-                self.log(&format!("{}: {error}", result.label));
-                result.error = Some(error);
-            }
+    fn add_comparison(
+        &mut self,
+        label: &str,
+        judged: Result<ComparisonResult, String>,
+    ) -> ComparisonResult {
+        let result = judged.unwrap_or_else(|error| {
+            let (label, error) = (label.to_owned(), Some(error));
+            ComparisonResult { label, error, ..ComparisonResult::default() }
+        });
+        if let Some(versus) = &result.versus {
+            let invalid = versus.invalid.first().map(|why| format!("  INVALID: {why}"));
+            let [complete, all] = [versus.blocks.complete, versus.blocks.recorded].map(count);
+            let invalid = invalid.unwrap_or_default();
+            self.log(&format!(
+                "{label}, compared: {complete} of {all} requests complete on every target{invalid}"
+            ));
+        }
+        if let Some(error) = &result.error {
+            self.log(&format!("{label}: {error}"));
         }
         self.report.comparisons.push(result.clone());
         result
@@ -386,6 +384,9 @@ impl SuiteRunner<'_> {
         let settings: &[&str] = if alone == Alone::Never { &["versus.alone=0s"] } else { &[] };
         let plan = request.comparison_plan(targets, settings)?;
         let processes = targets.iter().map(|(name, target)| (&**name, target.gateway_pid));
+        // Otherwise it would count as one of the others that keep the host busy.
+        let provider = targets.iter().find_map(|(_, target)| target.provider_pid);
+        let processes = processes.chain([(PROVIDER, provider)]);
         let mut compared = self.host.compare(plan, watched(processes), self.control)?;
         compared.summary.metadata.environment.clone_from(&self.options.environment);
         compared.summary.health.calibration.clone_from(&self.options.calibration);
@@ -394,11 +395,16 @@ impl SuiteRunner<'_> {
     }
 
     /// Judges a comparison that has run, and stores its files.
-    fn judged(&self, label: &str, compared: &Compared) -> Result<Judged, SuiteError> {
+    fn judged(&self, label: &str, compared: &Compared) -> Result<ComparisonResult, SuiteError> {
         let mut versus = judge(&compared.facts, &compared.blocks);
         facts::take_over(&compared.summary, &mut versus);
-        let files = self.keep_comparison(label, compared, &versus)?;
-        Ok((versus, files))
+        Ok(ComparisonResult {
+            label: label.to_owned(),
+            files: self.keep_comparison(label, compared, &versus)?,
+            versus: Some(versus),
+            error: None,
+            busy_host: compared.busy_host(),
+        })
     }
 
     /// Writes every pair, the whole judgement and the summary.

@@ -156,6 +156,27 @@ fn the_result_holds_the_truth_in_19_of_20_searches() {
     println!("{log}");
 }
 
+/// The searches of `suite gateways`: 150 s, from a start that may be far from the capacity.
+#[test]
+fn a_search_of_150_seconds_finds_both_ends() {
+    let usual = Settings::new(0.95, 20.0);
+    let settings = Settings { first: 100.0, budget_s: Some(150.0), prove_s: 15.0, ..usual };
+    for per_s in [31.0, 60.0, 400.0, 1_500.0, 6_000.0] {
+        let target = Target { slots: 1, mean_s: 1.0 / per_s, bound_s: 0.5, ..TARGET };
+        let (mut holds, mut both) = (0, 0);
+        for seed in 0..SEARCHES {
+            let search = Simulation::new(&target, seed).search(settings);
+            let found = search.found();
+            let (low, high) = (found.low.unwrap_or(0.0), found.high.unwrap_or(f64::INFINITY));
+            // The waits of M/D/1 exceed 500 ms somewhere between 90 % of its rate and the rate.
+            holds += usize::from(low <= per_s && 0.9 * per_s <= high);
+            both += usize::from(found.kind == Kind::Between);
+            assert!(search.spent_s() <= 150.0, "{per_s}/s: {} s", search.spent_s());
+        }
+        assert!(holds >= LEAST && both >= 18, "{per_s}/s: {holds} hold it, {both} have both ends");
+    }
+}
+
 /// An outage is reported with its start and costs only seconds; earlier results stay.
 #[test]
 fn a_target_that_stops_ends_the_search() {

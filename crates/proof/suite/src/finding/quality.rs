@@ -4,6 +4,7 @@ use plimsoll_metrics::Refusal;
 use plimsoll_report::format::count;
 
 use super::Finding;
+use crate::comparison_result::ComparisonResult;
 use crate::result::{Figures, MeasurementResult};
 
 /// Whether a table has a figure that the generator limited.
@@ -77,10 +78,15 @@ pub(crate) fn by_reason<'r>(all: impl Iterator<Item = (&'r str, String)>) -> Vec
     lines.collect()
 }
 
-/// The measurements on a host that others used, in one line.
-pub(crate) fn busy_host(results: &[MeasurementResult]) -> Option<String> {
-    let busy: Vec<_> = results.iter().filter_map(MeasurementResult::busy_in_any_pass).collect();
-    let (number, all) = (busy.len(), results.len());
+/// The measurements and comparisons on a host that others used, in one line.
+pub(crate) fn busy_host(
+    results: &[MeasurementResult],
+    compared: &[ComparisonResult],
+) -> Option<String> {
+    let busy = results.iter().filter_map(MeasurementResult::busy_in_any_pass);
+    let busy: Vec<_> =
+        busy.chain(compared.iter().filter_map(|one| one.busy_host.as_ref())).collect();
+    let (number, all) = (busy.len(), results.len() + compared.len());
     let why = busy.first()?;
     Some(format!("this host was busy during {number} of {all} measurements: {why}"))
 }
@@ -127,9 +133,14 @@ mod tests {
     fn a_busy_host_is_named_once() {
         let mut busy = result("b", 1, figures(1.0, 1.0));
         busy.passes[0].busy_host = Some("12.0% of its CPU time was stolen".to_owned());
-        let found = busy_host(&[result("a", 1, figures(1.0, 1.0)), busy]).unwrap();
-        let begin = "this host was busy during 1 of 2 measurements: 12.0% of its CPU time";
+        let compared = ComparisonResult::default();
+        let results = [result("a", 1, figures(1.0, 1.0)), busy];
+        let found = busy_host(&results, std::slice::from_ref(&compared)).unwrap();
+        let begin = "this host was busy during 1 of 3 measurements: 12.0% of its CPU time";
         assert!(found.starts_with(begin), "{found}");
-        assert_eq!(busy_host(&[]), None);
+        assert_eq!(busy_host(&[], &[]), None);
+        let busy = ComparisonResult { busy_host: Some("no idle CPU".to_owned()), ..compared };
+        let found = busy_host(&[], &[busy]).unwrap();
+        assert_eq!(found, "this host was busy during 1 of 1 measurements: no idle CPU");
     }
 }

@@ -147,7 +147,8 @@ fn sentences(
 /// Unusable results, and limits on the figures.
 fn stands_out(report: &Report) -> Vec<Item> {
     let mut results = report.measurements.iter();
-    let is_disturbed = results.any(|one| one.is_only_invalid() || one.busy_host().is_some());
+    let is_disturbed = results.any(|one| one.is_only_invalid() || one.busy_host().is_some())
+        || report.comparisons.iter().any(|one| one.busy_host.is_some());
     let fix = if is_disturbed { REPEAT } else { "" };
     let doubts = report.doubts().into_iter().map(|doubt| {
         let fix = if doubt.starts_with(LEFT_OUT) { "" } else { fix };

@@ -28,6 +28,10 @@ pub(crate) struct Sought {
     pub(crate) measurement: Measurement,
     /// The lowest rate, per second.
     pub(crate) from: f64,
+    /// The rate to begin at.
+    pub(crate) first: f64,
+    /// The highest rate.
+    pub(crate) to: f64,
 }
 
 impl SuiteRunner<'_> {
@@ -54,9 +58,12 @@ impl SuiteRunner<'_> {
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let budget_s = budget.as_secs_f64();
         let prove_s = (budget_s * PROVE.0).min(PROVE.1);
-        let usual = sought.iter().map(|one| Settings::new(objective.share(), one.from));
-        let settings = usual.map(|usual| Settings { budget_s: Some(budget_s), prove_s, ..usual });
-        let mut searches: Vec<_> = settings.map(Search::new).collect();
+        let searches = sought.iter().map(|Sought { from, first, to, .. }| {
+            let usual = Settings::new(objective.share(), *from);
+            let (first, to, budget_s) = (*first, to.min(usual.to), Some(budget_s));
+            Search::new(Settings { first, to, budget_s, prove_s, ..usual })
+        });
+        let mut searches: Vec<_> = searches.collect();
         self.log(&format!("{label}: searching the knee, at most {budget} for each target"));
         let (host, control) = (&mut *self.host, self.control);
         in_turns(&mut searches, |index, planned, _| {

@@ -78,23 +78,23 @@ impl SuiteRunner<'_> {
 
 impl SuiteRunner<'_> {
     /// Carries out one of several rounds of a comparison: the judgement of all requests and of each
-    /// scenario, and the files. The report gets it when all rounds are known.
+    /// scenario, and the result as a whole. The report gets it when all rounds are known.
     pub(crate) fn compare_round(
         &mut self,
         request: &Measurement,
         targets: &[(String, SuiteTarget)],
         scenarios: &[&str],
-    ) -> Result<(Vec<Versus>, Vec<String>), SuiteError> {
+    ) -> Result<(Vec<Versus>, ComparisonResult), SuiteError> {
         let alone = if targets.len() > 2 { self.alone() } else { Alone::Never };
         let compared = self.carry_out(request, targets, alone, false)?;
-        let (whole, files) = self.judged(&request.label, &compared)?;
+        let whole = self.judged(&request.label, &compared)?;
         let parts = scenarios.iter().map(|scenario| {
             let own = scenario_of(&compared, scenario);
             let mut versus = judge(&own.facts, &own.blocks);
             facts::take_over(&own.summary, &mut versus);
             versus
         });
-        Ok((std::iter::once(whole).chain(parts).collect(), files))
+        Ok((whole.versus.iter().cloned().chain(parts).collect(), whole))
     }
 }
 

@@ -2,6 +2,7 @@
 //! upstream: what each adds to the same requests, its capacity, and what it costs.
 
 mod against;
+mod fidelity;
 mod figures;
 mod result;
 mod rounds;
@@ -13,7 +14,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub(super) use against::against;
-use plimsoll_knee::Found;
 use plimsoll_measure::Nanos;
 use plimsoll_report::format::time;
 use plimsoll_runner::time::sleep;
@@ -21,6 +21,7 @@ use plimsoll_versus::Versus;
 use serde_json::json;
 
 use crate::error::SuiteError;
+use crate::knee_result::KneeResult;
 use crate::measurement::{Length, Measurement};
 use crate::runner::{Sought, SuiteRunner};
 use crate::target::{DIRECT, Provider, SuiteTarget};
@@ -39,7 +40,7 @@ struct Subject<'f> {
     starts_ms: Vec<f64>,
     /// Resident bytes: idle, under load, afterwards; a value for each round.
     memory: [Vec<f64>; 3],
-    capacity: Option<Found>,
+    capacity: Option<KneeResult>,
 }
 
 /// The comparisons at a rate.
@@ -56,6 +57,8 @@ struct Group {
     /// In each round the comparison of all requests, of the chats, and of the streams.
     rounds: Vec<Vec<Versus>>,
     files: Vec<String>,
+    /// Why the host was busy in a round.
+    busy_host: Option<String>,
 }
 
 /// Names of the scenarios: plain chats and streamed ones.
@@ -70,7 +73,7 @@ struct Bench<'f> {
     subjects: Vec<Subject<'f>>,
     rates: Vec<Rate>,
     /// The capacity of the upstream without a gateway.
-    direct: Option<Found>,
+    direct: Option<KneeResult>,
 }
 
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
@@ -79,6 +82,9 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     let seed = file.seed.unwrap_or_else(|| digits_of(&options.started));
     let mut bench = Bench::open(runner, file)?;
     bench.describe(runner);
+    if file.fidelity {
+        bench.examine(runner);
+    }
     let mut orders = Vec::new();
     // A gateway that was loaded to its limit keeps memory: it is started again for the rounds.
     let first = u32::from(file.capacity_seconds == 0);
@@ -139,12 +145,43 @@ impl<'f> Bench<'f> {
         }
     }
 
+    /// Sends single requests with known answers through each gateway.
+    fn examine(&mut self, runner: &mut SuiteRunner<'_>) {
+        for at in 0..self.subjects.len() {
+            if runner.is_interrupted() {
+                return;
+            }
+            let (file, entry) = (self.file, self.subjects[at].entry);
+            let found = fidelity::observe(
+                &mut |port| {
+                    let upstream = format!("127.0.0.1:{port}");
+                    let place = place(file, runner, &upstream, "fidelity");
+                    let running = Running::start(entry, &place)?;
+                    let access = running.access.clone();
+                    Ok((running, access))
+                },
+                &|| runner.is_interrupted(),
+            );
+            match found {
+                Ok(found) => {
+                    let changed = found.cells.iter().filter(|cell| cell.state.is_change()).count();
+                    let all = found.cells.len();
+                    runner.log(&format!("{}: changed in {changed} of {all} cases", entry.name));
+                    self.subjects[at].facts.fidelity = found;
+                }
+                Err(_) if runner.is_interrupted() => {}
+                Err(why) => self.fail(runner, at, &format!("does not start: {why}")),
+            }
+        }
+    }
+
     /// The upstream without a gateway.
     fn direct_target(&self) -> SuiteTarget {
         let own = self.provider.as_ref().map(Provider::target);
-        let base = self.file.upstream.clone().unwrap_or_default();
+        let base = self.file.upstream.as_deref().unwrap_or_default();
+        let base = base.trim_end_matches('/').to_owned();
         let direct = own.unwrap_or_else(|| SuiteTarget { base, ..SuiteTarget::default() });
-        SuiteTarget { name: DIRECT.to_owned(), model: "mock".to_owned(), ..direct }
+        SuiteTarget { name: DIRECT.to_owned(), model: self.file.model.clone(), ..direct }
     }
 
     /// Starts a gateway for a round; `None` if it does not start, which its facts then say.
@@ -251,7 +288,7 @@ impl<'f> Bench<'f> {
     ) -> Result<(), SuiteError> {
         if self.direct.is_none() {
             let direct = [self.sought(DIRECT, &self.direct_target())];
-            self.direct = self.knees(runner, "upstream", &direct)?.first().copied();
+            self.direct = self.knees(runner, "upstream", &direct)?.pop();
         }
         let targets = running.iter().map(|(at, one)| {
             let entry = self.subjects[*at].entry;
@@ -267,9 +304,14 @@ impl<'f> Bench<'f> {
 
     fn sought(&self, name: &str, target: &SuiteTarget) -> Sought {
         let from = self.file.rates.iter().copied().fold(MOST_FROM, f64::min);
+        // The rates of the file are meant to be kept: a climb from the lowest would take too long.
+        let first = self.file.rates.iter().copied().fold(from, f64::max);
+        // Beyond the upstream's own capacity, there is nothing to find.
+        let missed = self.direct.as_ref().and_then(|direct| direct.knee.missed);
+        let to = missed.filter(|missed| *missed > first).unwrap_or(f64::INFINITY);
         // The search replaces the rate.
         let measurement = self.requests(name, target).rate(from, Length::new(WARM_UP, WARM_UP));
-        Sought { name: name.to_owned(), measurement, from }
+        Sought { name: name.to_owned(), measurement, from, first, to }
     }
 
     fn knees(
@@ -277,11 +319,10 @@ impl<'f> Bench<'f> {
         runner: &mut SuiteRunner<'_>,
         label: &str,
         sought: &[Sought],
-    ) -> Result<Vec<Found>, SuiteError> {
+    ) -> Result<Vec<KneeResult>, SuiteError> {
         let budget = Nanos::from_secs(self.file.capacity_seconds);
         let label = format!("capacity, {label}");
-        let found = runner.search_knees(&label, &self.file.objective, budget, sought)?;
-        Ok(found.iter().map(|found| found.knee).collect())
+        runner.search_knees(&label, &self.file.objective, budget, sought)
     }
 
     /// Compares running gateways with the upstream at a rate, unless it is beyond their capacity.
@@ -296,7 +337,7 @@ impl<'f> Bench<'f> {
         let mut targets = vec![(DIRECT.to_owned(), self.direct_target())];
         for (at, one) in running {
             let Subject { entry, capacity, .. } = &self.subjects[*at];
-            let most = capacity.and_then(|found| found.high);
+            let most = capacity.as_ref().and_then(|found| found.knee.high);
             if let Some(most) = most.filter(|most| *most < per_s) {
                 let why = format!("above its capacity, which is below {most:.0}/s");
                 self.rates[rate].refused.insert(entry.name.clone(), why);
@@ -312,11 +353,12 @@ impl<'f> Bench<'f> {
         let length = Length::new(WARM_UP, Nanos::from_secs(self.file.seconds));
         let request = self.requests(&label, &targets[0].1).rate(per_s, length);
         match runner.compare_round(&request, &targets, &SCENARIOS) {
-            Ok((round, files)) => {
+            Ok((round, whole)) => {
                 let complete = round.first().map_or(0, |versus| versus.blocks.complete);
                 runner.log(&format!("{label}: {complete} pairs"));
                 let group = self.rates[rate].groups.entry(names).or_default();
-                group.files.extend(files);
+                group.files.extend(whole.files);
+                group.busy_host = group.busy_host.take().or(whole.busy_host);
                 group.rounds.push(round);
                 for (at, one) in running {
                     self.subjects[*at].memory[1].extend(one.memory());
@@ -353,7 +395,7 @@ impl<'f> Bench<'f> {
     }
 }
 
-/// A search for the capacity begins at the lowest rate of the file, or here.
+/// A search for the capacity goes down to the lowest rate of the file, or to this one.
 const MOST_FROM: f64 = 20.0;
 /// Load before each comparison that does not count.
 const WARM_UP: Nanos = Nanos::from_secs(2);

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use plimsoll_metrics::Judgement;
 use plimsoll_report::table::Table;
 
+use super::fidelity::{Cell, State};
 use super::result::GatewaysResult;
 use crate::bound::BoundResult;
 use crate::report::{Report, Section};
@@ -39,7 +40,7 @@ pub(in crate::suite) fn against(
         ];
         (order, cells)
     });
-    let mut judged: Vec<_> = judged.collect();
+    let mut judged: Vec<_> = judged.chain(fidelity(then, now, other)).collect();
     // Worse first, then better, then the rest.
     judged.sort_by_key(|(order, _)| match order {
         Some(Ordering::Greater) => 0,
@@ -68,6 +69,35 @@ pub(in crate::suite) fn against(
     (Section::new(format!("Better or worse than {} ({})", old.started, old.command), table), bounds)
 }
 
+/// Cases of fidelity in which a gateway differs: only a case that was kept, or is now, has a side.
+fn fidelity(
+    then: &GatewaysResult,
+    now: &GatewaysResult,
+    other: Option<&str>,
+) -> Vec<(Option<Ordering>, [String; 5])> {
+    let mut judged = Vec::new();
+    for gateway in &now.gateways {
+        let Some(old) = then.gateways.iter().find(|old| old.name == gateway.name) else { continue };
+        for cell in &gateway.fidelity.cells {
+            let before = old.fidelity.cells.iter().find(|before| before.row() == cell.row());
+            let Some(before) = before.filter(|before| before.label() != cell.label()) else {
+                continue;
+            };
+            let order = match (before.state, cell.state) {
+                (State::Kept, State::Changed) => Some(Ordering::Greater),
+                (State::Changed, State::Kept) => Some(Ordering::Less),
+                (State::Changed, State::Changed) => Some(cell.requests.cmp(&before.requests)),
+                _ => None,
+            };
+            let order = order.filter(|_| other.is_none());
+            let [was, is] = [before, cell].map(Cell::label);
+            let row = [gateway.name.clone(), cell.row(), was, is, word(order).to_owned()];
+            judged.push((order, row));
+        }
+    }
+    judged
+}
+
 const fn word(order: Option<Ordering>) -> &'static str {
     match order {
         Some(Ordering::Less) => "better",
@@ -78,7 +108,8 @@ const fn word(order: Option<Ordering>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::figures::{Cell, Row};
+    use super::super::fidelity::Fidelity;
+    use super::super::figures::{self, Row};
     use super::super::result::GatewayFacts;
     use super::*;
 
@@ -86,13 +117,51 @@ mod tests {
         let facts = GatewayFacts { name: "mine".to_owned(), ..GatewayFacts::default() };
         let rows = [("TTFT p50", millis), ("mean gap", 2.0)].map(|(name, value)| Row {
             name: name.to_owned(),
-            cells: vec![Cell::new([value, value - 0.1, value + 0.1])],
+            cells: vec![figures::Cell::new([value, value - 0.1, value + 0.1])],
             ..Row::default()
         });
         let gateways = vec![facts];
         let rows = rows.to_vec();
         let result = GatewaysResult { gateways, rows, ..GatewaysResult::default() };
         Report { gateways: Some(result), ..Report::default() }
+    }
+
+    /// A case that is no longer kept is worse, and so are more retries.
+    #[test]
+    fn cases_of_fidelity_are_better_worse_or_not_listed() {
+        let report = |state, requests| {
+            let cell = Cell {
+                group: "Retries".to_owned(),
+                case: "after HTTP 500".to_owned(),
+                dialect: "openai".to_owned(),
+                state,
+                seen: String::new(),
+                status: 500,
+                requests,
+            };
+            let fidelity = Fidelity { cells: vec![cell] };
+            let facts =
+                GatewayFacts { name: "mine".to_owned(), fidelity, ..GatewayFacts::default() };
+            let result = GatewaysResult { gateways: vec![facts], ..GatewaysResult::default() };
+            Report { gateways: Some(result), ..Report::default() }
+        };
+        let (kept, changed) = (State::Kept, State::Changed);
+        for (then, now, expected) in [
+            ((kept, 1), (changed, 2), &["kept", "changed (2 requests)", "worse"][..]),
+            ((changed, 2), (kept, 1), &["changed (2 requests)", "kept", "better"]),
+            (
+                (changed, 2),
+                (changed, 3),
+                &["changed (2 requests)", "changed (3 requests)", "worse"],
+            ),
+            ((kept, 1), (State::NotObserved, 1), &["kept", "not observed", "not told apart"]),
+            ((changed, 2), (changed, 2), &[]),
+        ] {
+            let [then, now] = [then, now].map(|(state, requests)| report(state, requests));
+            let rows = against(&then, &now, None).0.table.rows;
+            let cells: Vec<_> = rows.iter().flat_map(|row| &row[2..]).collect();
+            assert_eq!(cells, expected);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::fidelity::Fidelity;
 use super::figures::Row;
 
 /// The result, besides comparisons and searches.
@@ -28,4 +29,5 @@ pub(super) struct GatewayFacts {
     pub(super) digests: BTreeMap<String, String>,
     /// Why it was not measured, or not to the end.
     pub(super) error: Option<String>,
+    pub(super) fidelity: Fidelity,
 }

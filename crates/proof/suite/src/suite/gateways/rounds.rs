@@ -6,8 +6,9 @@ use plimsoll_stats::runs::{Round as Estimate, hartung_knapp};
 use plimsoll_versus::{Difference, Figure, Kind, Versus, combine};
 
 use super::figures::{Cell, Row, Unit};
-use super::{Bench, Group, SCENARIOS, Subject};
+use super::{Bench, Group, SCENARIOS};
 use crate::comparison_result::ComparisonResult;
+use crate::knee_result::KneeResult;
 use crate::target::DIRECT;
 
 /// Parts of a comparison: all requests, the chats and the streams.
@@ -30,7 +31,8 @@ pub(super) fn comparisons(bench: &Bench<'_>) -> Vec<ComparisonResult> {
             for group in rate.groups.values() {
                 let versus = combined(group, part).map(|versus| shown(versus, part));
                 let (label, files) = (format!("{per_s}/s, {scenario}"), group.files.clone());
-                results.push(ComparisonResult { label, versus, files, error: None });
+                let busy_host = group.busy_host.clone();
+                results.push(ComparisonResult { label, versus, files, busy_host, error: None });
             }
         }
     }
@@ -120,8 +122,8 @@ fn of_time(bench: &Bench<'_>, at: usize, time: &Time) -> Row {
             let [Some(one), Some(other)] = places else { continue };
             let instead = &*row.cells[one].instead;
             let quantile = if instead.is_empty() { time.quantiles[0] } else { instead };
-            let limited = found.limited().filter(|_| time.is_of(found, quantile));
-            pairs.extend(limited.map(|limited| (one, other, in_millis(limited))));
+            let known = cell(found).filter(|_| time.is_of(found, quantile));
+            pairs.extend(known.map(|known| (one, other, known)));
         }
     }
     Row { name: time.name.to_owned(), pairs, ..row }
@@ -129,6 +131,12 @@ fn of_time(bench: &Bench<'_>, at: usize, time: &Time) -> Row {
 
 fn in_millis(nanos: (f64, f64, f64)) -> [f64; 3] {
     [nanos.0, nanos.1, nanos.2].map(|nanos| nanos / 1e6)
+}
+
+/// A difference as a figure.
+fn cell(found: &Difference) -> Option<Cell> {
+    let degrees = found.degrees_of_freedom;
+    Some(Cell { degrees, ..Cell::new(in_millis(found.limited()?)) })
 }
 
 fn added(time: &Time, group: &Group, name: &str) -> Cell {
@@ -143,11 +151,10 @@ fn added(time: &Time, group: &Group, name: &str) -> Cell {
         .filter_map(|quantile| own.clone().find(|found: &&Difference| time.is_of(found, quantile)));
     let found: Vec<_> = found.collect();
     let Some(wanted) = found.first() else { return Cell::none("no such time") };
-    let known = found.iter().find_map(|found| Some((&found.quantile, found.limited()?)));
-    let Some((quantile, limited)) = known else {
+    let known = found.iter().find_map(|found| Some((&found.quantile, cell(found)?)));
+    let Some((quantile, cell)) = known else {
         return Cell::none(too_few(wanted));
     };
-    let cell = Cell::new(in_millis(limited));
     if *quantile == wanted.quantile {
         return cell;
     }
@@ -166,11 +173,13 @@ fn cpu(group: &Group, name: &str) -> Cell {
         let half = (own.cpu_high_ns? - own.cpu_low_ns?) / 2.0;
         Some(Estimate { value: own.cpu_ns_per_request?, standard_error: half / NORMAL_95 })
     });
-    let over = hartung_knapp(&rounds.collect::<Vec<_>>());
-    over.map_or_else(
-        || Cell::none("CPU time not known in two rounds"),
-        |over| Cell::new(in_millis((over.value, over.interval.low, over.interval.high))),
-    )
+    let rounds: Vec<_> = rounds.collect();
+    let Some(over) = hartung_knapp(&rounds) else {
+        return Cell::none("CPU time not known in two rounds");
+    };
+    let degrees = Some((rounds.len() - 1) as f64);
+    let ends = in_millis((over.value, over.interval.low, over.interval.high));
+    Cell { degrees, ..Cell::new(ends) }
 }
 
 /// Standard errors between a value and an end of its 95 % interval.
@@ -191,7 +200,9 @@ fn failed(group: &Group, name: &str) -> Cell {
 }
 
 fn resources(bench: &Bench<'_>) -> Vec<Row> {
-    let capacities = bench.subjects.iter().map(|subject| capacity(subject, bench.direct));
+    let direct = bench.direct.as_ref().map(|direct| direct.knee);
+    let capacities =
+        bench.subjects.iter().map(|subject| capacity(subject.capacity.as_ref(), direct));
     let mut rows = vec![Row {
         unit: Unit::PerSecond,
         more_is_better: true,
@@ -220,9 +231,12 @@ fn of_all(name: &str, cells: Vec<Cell>) -> Row {
 /// The upstream limits a capacity that is above this share of its own.
 const LIMITED: f64 = 0.9;
 
-fn capacity(subject: &Subject<'_>, direct: Option<Found>) -> Cell {
-    let Some(Found { low, high, .. }) = subject.capacity else { return Cell::none("not searched") };
-    let cell = Cell { low, high, ..Cell::default() };
+fn capacity(found: Option<&KneeResult>, direct: Option<Found>) -> Cell {
+    let Some(KneeResult { knee, open, .. }) = found else { return Cell::none("not searched") };
+    let Found { low, high, .. } = *knee;
+    // Why an end is open.
+    let note = if low.is_some() && high.is_some() { String::new() } else { open.join(" ") };
+    let cell = Cell { low, high, note, ..Cell::default() };
     let upstream = direct.and_then(|direct| direct.low);
     match (low, high, direct.zip(upstream)) {
         (_, Some(high), Some((direct, least))) if high > least * LIMITED => {
@@ -230,7 +244,6 @@ fn capacity(subject: &Subject<'_>, direct: Option<Found>) -> Cell {
             let note = format!("limited by the upstream and the load, which alone reach {alone}/s");
             Cell { low: low.map(|low| low.min(least)), high: None, note, ..cell }
         }
-        (None, None, _) => Cell::none("not found within capacity_seconds"),
         _ => cell,
     }
 }
@@ -270,7 +283,7 @@ mod tests {
     #[test]
     fn a_gateway_has_the_mean_of_its_valid_rounds() {
         let rounds = [round(1.0, false), round(9.0, true), round(3.0, false)];
-        let group = Group { rounds: rounds.to_vec(), files: Vec::new() };
+        let group = Group { rounds: rounds.to_vec(), ..Group::default() };
         let cell = added(&TIMES[0], &group, "nginx");
         assert!((cell.value.unwrap() - 2.0).abs() < 1e-6, "{cell:?}");
         // The plain t interval of 1 and 3: 2 -+ 12.706.
@@ -279,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_percentile_with_too_few_samples_is_replaced_and_the_reason_told() {
-        let group = Group { rounds: vec![round(1.0, false); 3], files: Vec::new() };
+        let group = Group { rounds: vec![round(1.0, false); 3], ..Group::default() };
         let cell = added(&TIMES[1], &group, "nginx");
         assert!(cell.instead == "p95" && (cell.value.unwrap() - 1.0).abs() < 1e-9, "{cell:?}");
         assert_eq!(cell.note, "p99: too few (1500 pairs)");

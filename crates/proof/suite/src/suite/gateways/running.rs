@@ -52,6 +52,8 @@ pub(crate) struct Access {
     pub(crate) headers: Vec<String>,
     /// The model to ask for.
     pub(crate) model: String,
+    /// The dialects that it offers: `openai`, `anthropic`.
+    pub(crate) dialects: Vec<String>,
 }
 
 /// A gateway that answers chats. Dropping it ends all of its processes.
@@ -98,6 +100,7 @@ impl Running {
                     .map(|(name, value)| format!("{name}: {}", placeholders.filled(value)))
                     .collect(),
                 model: entry.model.clone(),
+                dialects: entry.dialects.clone(),
             },
             pid: 0,
             ready_after: Nanos::ZERO,

@@ -19,6 +19,8 @@ pub struct GatewaysFile {
     gateways: Vec<Value>,
     /// URL of the upstream; the mock provider without it.
     pub upstream: Option<String>,
+    /// The model of the upstream.
+    pub model: String,
     /// Settings of the mock provider, as in its configuration file.
     pub mock: Option<Value>,
     /// Requests per second to each gateway, half of them streamed.
@@ -41,6 +43,8 @@ pub struct GatewaysFile {
     pub seed: Option<u64>,
     /// All gateways at the same time, instead of one at a time.
     pub together: bool,
+    /// Whether single requests with known answers are sent through each gateway first.
+    pub fidelity: bool,
     #[serde(skip)]
     pub(crate) entries: Vec<Entry>,
     /// The names that were replaced: then versions, commands and configurations are left out of the
@@ -54,6 +58,7 @@ impl Default for GatewaysFile {
         Self {
             gateways: Vec::new(),
             upstream: None,
+            model: "mock".to_owned(),
             mock: None,
             rates: vec![20.0, 100.0],
             seconds: 25,
@@ -65,6 +70,7 @@ impl Default for GatewaysFile {
             tokens: (128, 20),
             seed: None,
             together: false,
+            fidelity: true,
             entries: Vec::new(),
             real_names: BTreeMap::new(),
         }
@@ -92,6 +98,8 @@ pub(crate) struct Entry {
     pub(crate) port: Option<u16>,
     /// The path of chats; it ends with [`CHATS`].
     pub(crate) path: String,
+    /// The dialects that it offers: `openai`, `anthropic`.
+    pub(crate) dialects: Vec<String>,
     /// Headers of every request.
     pub(crate) headers: BTreeMap<String, String>,
     /// The model to ask for.
@@ -115,7 +123,7 @@ impl Entry {
     }
 
     /// Fills in the defaults.
-    fn complete(mut self, folder: &Path) -> Result<Self, String> {
+    fn complete(mut self, folder: &Path, model: &str) -> Result<Self, String> {
         let (name, start) = (&self.name, &self.start);
         let letters = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         if name.is_empty() || !letters || name == crate::target::DIRECT {
@@ -130,10 +138,13 @@ impl Entry {
             let path = &self.path;
             return Err(format!("the path of {name} is `{path}`: it must end with `{CHATS}`"));
         }
-        for (value, usual) in [(&mut self.path, CHATS), (&mut self.model, "mock")] {
+        for (value, usual) in [(&mut self.path, CHATS), (&mut self.model, model)] {
             if value.is_empty() {
                 usual.clone_into(value);
             }
+        }
+        if self.dialects.is_empty() {
+            self.dialects = ["openai", "anthropic"].map(str::to_owned).into();
         }
         if self.ready_seconds == 0 {
             self.ready_seconds = READY_SECONDS;
@@ -164,7 +175,7 @@ impl GatewaysFile {
                         .map_err(|error| unusable(path, &error.to_string()))?,
                 ),
             };
-            let entry = entry.complete(path.parent().unwrap_or(folder));
+            let entry = entry.complete(path.parent().unwrap_or(folder), &file.model);
             let entry = entry.map_err(|why| unusable(&path, &why))?;
             if file.entries.iter().any(|known| known.name == entry.name) {
                 return Err(unusable(&path, &format!("two gateways are named `{}`", entry.name)));
@@ -183,7 +194,21 @@ impl GatewaysFile {
     fn check(&self) -> Result<(), String> {
         let objective = self.objective.parse::<Objective>();
         objective.map_err(|error| format!("objective: {error}"))?;
+        // `{upstream}` stands for host and port alone.
+        let is_usable = |url: &str| {
+            let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+            let port = rest.and_then(|rest| rest.trim_end_matches('/').rsplit_once(':'));
+            port.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+        };
         let checks = [
+            (
+                self.upstream.as_deref().is_none_or(is_usable),
+                "upstream: a URL with a port and without a path, such as http://127.0.0.1:8000",
+            ),
+            (
+                self.upstream.is_none() || self.mock.is_none(),
+                "mock: these are settings of the mock, and `upstream` replaces it",
+            ),
             (!self.entries.is_empty(), "gateways: list at least one"),
             (self.rounds >= 2, "rounds: at least 2, because starts differ"),
             (self.seconds >= 10, "seconds: at least 10, because intervals need 8 whole seconds"),

@@ -3,6 +3,7 @@
 use plimsoll_report::format::DASH;
 use plimsoll_report::table::Table;
 
+use super::fidelity::State;
 use super::figures::Row;
 use super::result::{GatewayFacts, GatewaysResult};
 use super::spec::GatewaysFile;
@@ -12,7 +13,7 @@ use crate::report::{Section, distinct};
 pub(super) fn sections(result: &GatewaysResult, file: &GatewaysFile) -> Vec<Section> {
     let groups = distinct(result.rows.iter().map(|row| &row.group));
     let of_groups = groups.iter().map(|group| of_group(result, group, file));
-    let sections = std::iter::once(ranks(result)).chain(of_groups);
+    let sections = std::iter::once(ranks(result)).chain(of_groups).chain(fidelity(result));
     sections.chain([entries(result)]).collect()
 }
 
@@ -68,6 +69,37 @@ fn of_group(result: &GatewaysResult, group: &str, file: &GatewaysFile) -> Sectio
         known.map(|(cell, gateway)| format!("{}, {}: {}", gateway.name, row.name, cell.note))
     });
     notes.fold(Section::new(title, table), Section::note)
+}
+
+/// For each dialect a row for each case, and below it every change.
+fn fidelity(result: &GatewaysResult) -> Vec<Section> {
+    let cells = result.gateways.iter().flat_map(|gateway| &gateway.fidelity.cells);
+    let dialects = distinct(cells.map(|cell| &cell.dialect));
+    dialects.iter().map(|dialect| of_dialect(result, dialect)).collect()
+}
+
+fn of_dialect(result: &GatewaysResult, dialect: &str) -> Section {
+    let all = result.gateways.iter().filter(|gateway| !gateway.fidelity.cells.is_empty());
+    let all: Vec<_> = all.map(|gateway| (&gateway.name, &gateway.fidelity.cells)).collect();
+    let names = all.iter().map(|(name, _)| (*name).clone());
+    let mut table = Table::new(std::iter::once("Case".to_owned()).chain(names));
+    let mut notes = Vec::new();
+    // Every gateway has the same cases in the same order.
+    for at in 0..all.first().map_or(0, |(_, cells)| cells.len()) {
+        let cells = all.iter().filter_map(|(name, cells)| Some((name, cells.get(at)?)));
+        let cells: Vec<_> = cells.filter(|(_, cell)| cell.dialect == dialect).collect();
+        let Some((_, like)) = cells.first() else { continue };
+        let case = format!("{}: {}", like.group, like.case);
+        let states = cells.iter().map(|(_, cell)| cell.label());
+        table.row(std::iter::once(case.clone()).chain(states));
+        notes.extend(cells.iter().filter_map(|(name, cell)| match cell.state {
+            State::Changed => Some(format!("{name}, {case}: {}", cell.seen)),
+            State::NotObserved => Some(format!("{name}, not observed: {}", cell.seen)),
+            State::Kept | State::NotOffered => None,
+        }));
+    }
+    let section = Section::new(format!("Fidelity, {dialect} dialect"), table);
+    distinct(notes.into_iter()).into_iter().fold(section, Section::note)
 }
 
 /// How each gateway was started.

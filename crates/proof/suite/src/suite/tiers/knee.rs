@@ -27,7 +27,8 @@ pub(super) fn search(
         let measurement = Measurement::builtin(&result.name, target, tier.profile, &[]);
         // Each probe has a rate and a length of its own.
         let measurement = measurement.rate(from, Length::new(Nanos::ZERO, Nanos::from_secs(1)));
-        sought.push(Sought { name: subject.name.clone(), measurement, from });
+        let (name, to) = (subject.name.clone(), f64::INFINITY);
+        sought.push(Sought { name, measurement, from, first: from, to });
         results.push(result);
     }
     if sought.is_empty() {
