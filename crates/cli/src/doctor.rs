@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use anyhow::Result;
-use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
+use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, named_enum};
 use plimsoll_metrics::{Distribution, Environment};
 use plimsoll_runner::time::sleep;
 
@@ -15,25 +15,16 @@ use crate::environment::{self, FdLimit};
 use crate::exit::Exit;
 use crate::progress::{StatusOutput, Steps, Ui, UiFlag, short_time};
 
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Severity {
-    /// No effect on measurements.
-    Ok,
-    /// May distort a measurement, or is unknown.
-    Warn,
-    /// Will distort a measurement, or prevent it.
-    Bad,
-}
-
-impl Severity {
-    /// The word at the start of the line.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warn => "warn",
-            Self::Bad => "bad",
-        }
+named_enum! {
+    /// The severity of a finding.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub(crate) enum Severity {
+        /// No effect on measurements.
+        Ok => "ok",
+        /// May distort a measurement, or is unknown.
+        Warn => "warn",
+        /// Will distort a measurement, or prevent it.
+        Bad => "bad",
     }
 }
 
@@ -218,7 +209,7 @@ pub(crate) fn run_doctor() -> Result<Exit> {
 fn line(finding: &Finding) -> String {
     let Finding { severity, subject, value, fix } = finding;
     let fix = if fix.is_empty() { String::new() } else { format!("      {:20} fix: {fix}\n", "") };
-    format!("{:4}  {subject:20} {value}\n{fix}", severity.word())
+    format!("{:4}  {subject:20} {value}\n{fix}", severity.name())
 }
 
 // Checks that measure: timer, clock and loopback.

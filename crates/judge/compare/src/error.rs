@@ -77,9 +77,6 @@ pub enum CompareError {
         "--regress-pct is the simple rule for one old and one new run, but {0} + {1} were given; omit it to use gates"
     )]
     SimpleRule(usize, usize),
-    /// A result could not be written as JSON or XML, which results of this crate do not cause.
-    #[error("cannot write the result: {0}")]
-    Write(String),
 }
 
 impl CompareError {

@@ -1,12 +1,9 @@
 //! The screen at the end of a comparison: gates, notable changes, and the verdict.
 
 use plimsoll_metrics::{Judgement, Verdict};
-use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
-use quick_junit::NonSuccessKind::{self, Error, Failure};
-use quick_junit::{Report, TestCase, TestCaseStatus, TestSuite};
+use plimsoll_report::screen::{Item, Rest, Rows, SKIPPED, Screen, SerializeError, Tone, junit};
 
 use crate::comparison::{Comparison, RunRef};
-use crate::error::CompareError;
 use crate::gates::GateResult;
 use crate::text::{self, explanation, explanations};
 
@@ -101,53 +98,32 @@ impl Comparison {
     /// are comparable.
     ///
     /// # Errors
-    /// [`CompareError::Write`], which a comparison built by this crate does not cause.
-    pub fn junit(&self, inconclusive_passes: bool) -> Result<String, CompareError> {
-        let comparable = if self.obstacles.is_empty() {
-            TestCaseStatus::success()
-        } else {
-            let kind = if self.verdict == Verdict::Fail { Failure } else { Error };
-            not_passed(kind, "not comparable", &self.obstacles.join("; "))
+    /// None that a comparison causes.
+    pub fn junit(&self, inconclusive_passes: bool) -> Result<String, SerializeError> {
+        let comparable = match self.verdict {
+            _ if self.obstacles.is_empty() => (Tone::Good, "PASS"),
+            Verdict::Fail => (Tone::Bad, "FAIL"),
+            Verdict::Pass | Verdict::Inconclusive => (Tone::Unsure, "INCONCLUSIVE"),
         };
-        let mut suite = TestSuite::new("plimsoll compare");
-        suite.add_test_case(case("the runs may be compared", comparable));
-        for gate in &self.gates {
-            let status = match &gate.judged.judgement {
-                Judgement::Pass => TestCaseStatus::success(),
-                Judgement::Fail => not_passed(Failure, "worse", &message(gate)),
-                Judgement::Inconclusive(_) if inconclusive_passes => {
-                    let mut skipped = TestCaseStatus::skipped();
-                    skipped.set_message(clean(&message(gate)));
-                    skipped
-                }
-                Judgement::Inconclusive(_) => not_passed(Error, "inconclusive", &message(gate)),
+        let comparable =
+            ("the runs may be compared".to_owned(), comparable, self.obstacles.join("; "));
+        let gates = self.gates.iter().map(|gate| {
+            let judged = match &gate.judged.judgement {
+                Judgement::Pass => (Tone::Good, "PASS"),
+                Judgement::Fail => (Tone::Bad, "FAIL"),
+                Judgement::Inconclusive(_) if inconclusive_passes => (Tone::Unsure, SKIPPED),
+                Judgement::Inconclusive(_) => (Tone::Unsure, "INCONCLUSIVE"),
             };
-            suite.add_test_case(case(&gate.name, status));
-        }
-        let mut report = Report::new("plimsoll compare");
-        report.add_test_suite(suite);
-        report.to_string().map_err(|error| CompareError::Write(error.to_string()))
+            (gate.name.clone(), judged, message(gate))
+        });
+        let items = std::iter::once(comparable).chain(gates);
+        let items = items.map(|(name, (tone, word), text)| (name, Item::judged(tone, word, &text)));
+        let items: Vec<_> = items.collect();
+        junit("plimsoll compare", items.iter().map(|(name, item)| (name.clone(), item)))
     }
-}
-
-fn not_passed(kind: NonSuccessKind, word: &str, message: &str) -> TestCaseStatus {
-    let mut status = TestCaseStatus::non_success(kind);
-    status.set_type(word).set_message(clean(message));
-    status
-}
-
-fn case(name: &str, status: TestCaseStatus) -> TestCase {
-    let mut case = TestCase::new(clean(name), status);
-    case.set_classname("plimsoll.compare");
-    case
 }
 
 fn message(gate: &GateResult) -> String {
     let why = explanation(gate).unwrap_or_default();
-    format!("{} ({})", why, text::change_of(gate))
-}
-
-/// Removes control characters, which XML does not allow.
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    format!("{why} ({})", text::change_of(gate))
 }

@@ -455,6 +455,6 @@ mod preset_tests {
             let fitting = presets().filter(|other| other.fits(&columns)).count();
             assert_eq!(fitting, 1, "{}", preset.name);
         }
-        assert_eq!(presets().count(), 6);
+        assert_eq!(presets().count(), 7);
     }
 }

@@ -66,8 +66,9 @@ impl Source {
             text.lines().filter(|line| !line.trim().is_empty()).take(SAMPLE).collect();
         let start: String = text.split_whitespace().take(2).collect();
         if ["{\"", "{}", "[{", "[[", "[]", "[\""].iter().any(|json| start.starts_with(json)) {
-            let mut whole = lines.iter().filter(|line| is_row(line));
-            return if whole.next().is_some() { Form::JsonLines } else { Form::Json };
+            let is_list = lines.first().is_some_and(|line| line.trim() == "[");
+            let is_lines = !is_list && lines.iter().any(|line| is_row(line));
+            return if is_lines { Form::JsonLines } else { Form::Json };
         }
         let delimiter = lines.first().and_then(|line| delimiter(line));
         match delimiter {

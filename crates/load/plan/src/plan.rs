@@ -12,6 +12,7 @@ use plimsoll_schedule::{Arrivals, PairMode, PairOrder, PairSpec, Stages};
 use plimsoll_workload::{Content, ScenarioSpec, Trace, TraceSpec, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
+use smart_default::SmartDefault;
 
 use crate::response_headers::ResponseHeaders;
 use crate::secret::{HeaderValue, REDACTED, Secret, is_shown_header, redacted_path};
@@ -149,37 +150,24 @@ pub struct BudgetPlan {
 }
 
 /// TLS settings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct TlsPlan {
     /// Trusted roots instead of the system's, PEM.
     pub ca_file: Option<PathBuf>,
     /// The client's certificate chain, PEM, for targets that request one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cert_file: Option<PathBuf>,
     /// Private key of `cert_file`, PEM. Default: it is in the same file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<PathBuf>,
     /// Whether to skip the verification of the target's certificate; every report states it
     /// prominently.
-    #[serde(default)]
     pub insecure: bool,
     /// Whether new connections resume earlier sessions if the target offers it. Otherwise, every
     /// handshake is a full one.
-    #[serde(default = "resumption")]
+    #[default = true]
     pub resumption: bool,
-}
-
-impl Default for TlsPlan {
-    fn default() -> Self {
-        Self {
-            ca_file: None,
-            cert_file: None,
-            key_file: None,
-            insecure: false,
-            resumption: resumption(),
-        }
-    }
 }
 
 impl TlsPlan {
@@ -188,10 +176,6 @@ impl TlsPlan {
         let certificate = self.cert_file.as_ref()?;
         Some((certificate, self.key_file.as_ref().unwrap_or(certificate)))
     }
-}
-
-const fn resumption() -> bool {
-    true
 }
 
 /// A version of HTTP.

@@ -12,29 +12,24 @@ use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use plimsoll_measure::named_enum;
 use serde::Serialize;
 use serde_with::SerializeDisplay;
 
 use crate::secret::redacted_path;
 
-/// The scheme of a URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scheme {
-    /// Plain TCP.
-    Http,
-    /// TLS.
-    Https,
+named_enum! {
+    /// The scheme of a URL.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Scheme {
+        /// Plain TCP.
+        Http => "http",
+        /// TLS.
+        Https => "https",
+    }
 }
 
 impl Scheme {
-    /// The name before `://`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-
     /// Default port.
     pub const fn default_port(self) -> u16 {
         match self {

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use plimsoll_measure::named_enum;
 use serde_json::{Map, Value};
 
 use crate::path::{ConfigPath, Step};
@@ -20,23 +21,25 @@ fn generate() -> Value {
     root.to_value()
 }
 
-/// Types of values in profiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// No value; equivalent to omitting the key.
-    Null,
-    /// `true` or `false`.
-    Bool,
-    /// An integer.
-    Integer,
-    /// A number with a fraction.
-    Fraction,
-    /// A text.
-    Text,
-    /// A list.
-    List,
-    /// A mapping of keys to values.
-    Mapping,
+named_enum! {
+    /// Types of values in profiles.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Kind {
+        /// No value; equivalent to omitting the key.
+        Null => "nothing",
+        /// `true` or `false`.
+        Bool => "true or false",
+        /// An integer.
+        Integer => "a number",
+        /// A number with a fraction.
+        Fraction => "a number with a decimal point",
+        /// A text.
+        Text => "a text",
+        /// A list.
+        List => "a list",
+        /// A mapping of keys to values.
+        Mapping => "a mapping",
+    }
 }
 
 impl Kind {
@@ -50,19 +53,6 @@ impl Kind {
             Value::String(_) => Self::Text,
             Value::Array(_) => Self::List,
             Value::Object(_) => Self::Mapping,
-        }
-    }
-
-    /// Name in messages.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Null => "nothing",
-            Self::Bool => "true or false",
-            Self::Integer => "a number",
-            Self::Fraction => "a number with a decimal point",
-            Self::Text => "a text",
-            Self::List => "a list",
-            Self::Mapping => "a mapping",
         }
     }
 

@@ -23,6 +23,7 @@ use response_state::{DecodeError, DecodeResult, KEPT_CAPACITY, ResponseState};
 use rpc_answer::RpcState;
 use sent::OnDelta;
 pub use sent::{Delta, DeltaKind};
+use smart_default::SmartDefault;
 use usage::UsageBounds;
 
 use crate::Dialect;
@@ -34,30 +35,21 @@ use crate::turn::{Kept, ToolCall};
 const STREAM_START: usize = 512;
 
 /// Options of a [`Decoder`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, SmartDefault, PartialEq, Eq)]
 pub struct DecoderOptions {
     /// Whether the assistant's text and tool calls are kept for the next turn.
     pub keep_text: bool,
     /// Largest line, and largest data of one event, in a stream, in bytes.
+    #[default(1 << 20)]
     pub max_event_bytes: usize,
     /// Largest body in bytes, streamed or not.
+    #[default(64 << 20)]
     pub max_body_bytes: u64,
     /// Content to extract from successful responses of plain HTTP or a tool server.
     pub reading: PlainReading,
 }
 
 /// No text is kept, events are limited to 1 MiB and bodies to 64 MiB, and nothing is extracted.
-impl Default for DecoderOptions {
-    fn default() -> Self {
-        Self {
-            keep_text: false,
-            max_event_bytes: 1 << 20,
-            max_body_bytes: 64 << 20,
-            reading: PlainReading::Nothing,
-        }
-    }
-}
-
 /// The interpretation of the current response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyKind {

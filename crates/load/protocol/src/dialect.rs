@@ -1,66 +1,41 @@
 //! The wire formats.
 
+use plimsoll_measure::named_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The data of the event that ends a stream of chat completions.
 pub(crate) const DONE: &str = "[DONE]";
 
-/// A wire format.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Dialect {
-    /// `POST /v1/chat/completions`.
-    #[default]
-    OpenaiChat,
-    /// `POST /v1/responses`.
-    OpenaiResponses,
-    /// `POST /v1/embeddings`.
-    OpenaiEmbeddings,
-    /// `POST /v1/messages`.
-    AnthropicMessages,
-    /// `POST /v1/completions`: a text that the model continues, for models without a chat.
-    OpenaiCompletions,
-    /// Tool servers: MCP over Streamable HTTP.
-    Mcp,
-    /// Agents: A2A over JSON-RPC.
-    A2a,
-    /// Messages over a WebSocket at `/ws/chat`: `{"message": "..."}` asks, and `{"type": "delta",
-    /// "text": "..."}` up to `{"type": "done"}` is the response.
-    Websocket,
-    /// Any HTTP request.
-    Http,
+named_enum! {
+    /// A wire format.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Dialect {
+        /// `POST /v1/chat/completions`.
+        #[default]
+        OpenaiChat => "openai-chat",
+        /// `POST /v1/responses`.
+        OpenaiResponses => "openai-responses",
+        /// `POST /v1/embeddings`.
+        OpenaiEmbeddings => "openai-embeddings",
+        /// `POST /v1/messages`.
+        AnthropicMessages => "anthropic-messages",
+        /// `POST /v1/completions`: a text that the model continues, for models without a chat.
+        OpenaiCompletions => "openai-completions",
+        /// Tool servers: MCP over Streamable HTTP.
+        Mcp => "mcp",
+        /// Agents: A2A over JSON-RPC.
+        A2a => "a2a",
+        /// Messages over a WebSocket at `/ws/chat`: `{"message": "..."}` asks, and `{"type": "delta",
+        /// "text": "..."}` up to `{"type": "done"}` is the response.
+        Websocket => "websocket",
+        /// Any HTTP request.
+        Http => "http",
+    }
 }
 
 impl Dialect {
-    /// Every dialect, in the order of declaration.
-    pub const ALL: [Self; 9] = [
-        Self::OpenaiChat,
-        Self::OpenaiResponses,
-        Self::OpenaiEmbeddings,
-        Self::AnthropicMessages,
-        Self::OpenaiCompletions,
-        Self::Mcp,
-        Self::A2a,
-        Self::Websocket,
-        Self::Http,
-    ];
-
-    /// The name in profiles and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OpenaiChat => "openai-chat",
-            Self::OpenaiCompletions => "openai-completions",
-            Self::OpenaiResponses => "openai-responses",
-            Self::OpenaiEmbeddings => "openai-embeddings",
-            Self::AnthropicMessages => "anthropic-messages",
-            Self::Mcp => "mcp",
-            Self::A2a => "a2a",
-            Self::Websocket => "websocket",
-            Self::Http => "http",
-        }
-    }
-
     /// Path of requests below the API's version `/v1`, or instead of it for WebSockets; `None` if
     /// the dialect has none.
     pub const fn endpoint(self) -> Option<&'static str> {

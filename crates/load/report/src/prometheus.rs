@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 
-use plimsoll_measure::ErrorClass;
+use plimsoll_measure::{ErrorClass, named_enum};
 use plimsoll_metrics::catalog::{COUNTERS, RATES, RateSpec, side_word};
 use plimsoll_metrics::{
     BandLevel, BoundedFigure, DistributionSummary, Group, Metric, ProcessUse, QUANTILES, Quantile,
@@ -287,24 +287,16 @@ fn labels_load_test<'a>(
 /// The labels of a line, without the labels of the page.
 pub type Labels<'a> = Vec<(&'static str, Cow<'a, str>)>;
 
-/// Type of a metric family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Never falls while the process lives; its name ends with `_total`.
-    Counter,
-    /// May rise and fall.
-    Gauge,
-    /// Quantiles, a sum and a count.
-    Summary,
-}
-
-impl Kind {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Summary => "summary",
-        }
+named_enum! {
+    /// Type of a metric family.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        /// Never falls while the process lives; its name ends with `_total`.
+        Counter => "counter",
+        /// May rise and fall.
+        Gauge => "gauge",
+        /// Quantiles, a sum and a count.
+        Summary => "summary",
     }
 }
 

@@ -13,7 +13,9 @@ mod section;
 
 use item::Color;
 pub use item::{Item, Tone, count_of_more};
+pub use junit::{SKIPPED, junit};
 use plimsoll_metrics::Environment;
+pub use quick_junit::SerializeError;
 use section::{Plan, Section, Shown};
 
 use crate::escape::one_line;

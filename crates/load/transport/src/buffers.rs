@@ -2,6 +2,7 @@
 
 use nix::cmsg_space;
 use nix::sys::time::TimeSpec;
+use smart_default::SmartDefault;
 
 use crate::rx_timestamp::RxTime;
 
@@ -13,13 +14,16 @@ const READ_SIZE: usize = 64 * 1024;
 const MOST_SPARE: usize = 64;
 
 /// The read buffers of a worker. All its connections share them; a waiting connection has none.
-#[derive(Debug)]
+#[derive(Debug, SmartDefault)]
 pub struct ReadBuffers {
     /// Bytes as received.
+    #[default(vec![0; READ_SIZE])]
     pub(crate) raw: Vec<u8>,
     /// Decrypted bytes.
+    #[default(vec![0; READ_SIZE])]
     pub(crate) plaintext: Vec<u8>,
     /// Control messages of the kernel, with the time stamp of a read.
+    #[default(control_buffer())]
     pub(crate) control: Vec<u8>,
     /// Head and body of a small request, joined for one write.
     pub(crate) small_request: Vec<u8>,
@@ -54,18 +58,6 @@ impl ReadBuffers {
         kept.bytes.clear();
         if self.kept.len() < MOST_SPARE {
             self.kept.push(kept);
-        }
-    }
-}
-
-impl Default for ReadBuffers {
-    fn default() -> Self {
-        Self {
-            raw: vec![0; READ_SIZE],
-            plaintext: vec![0; READ_SIZE],
-            control: control_buffer(),
-            small_request: Vec::new(),
-            kept: Vec::new(),
         }
     }
 }

@@ -14,6 +14,7 @@ use std::task::{Context, Poll, Waker};
 
 pub use inner::Lease;
 use plimsoll_measure::{Clock, ConnectPhases, ErrorClass, Moment, Nanos};
+use smart_default::SmartDefault;
 use tokio::task::spawn_local;
 
 use self::inner::Inner;
@@ -163,26 +164,16 @@ const NONE: Nanos = Nanos::new(u64::MAX);
 /// they wait for each other. Such times do not describe the target, and more connections would not
 /// help. So the usual time follows the median at once when it falls, but only after some seconds
 /// when it rises: it is the smallest median of the last [`SPANS`] seconds.
-#[derive(Debug)]
+#[derive(Debug, SmartDefault)]
 struct AnswerTime {
     /// Approximate median of the latest responses; zero without any.
     median: Cell<Nanos>,
     /// Smallest median of each span, with the current one last.
+    #[default(Cell::new([NONE; SPANS]))]
     least: Cell<[Nanos; SPANS]>,
     /// End of the current span.
     span_end: Cell<Moment>,
     usual: Cell<Nanos>,
-}
-
-impl Default for AnswerTime {
-    fn default() -> Self {
-        Self {
-            median: Cell::new(Nanos::ZERO),
-            least: Cell::new([NONE; SPANS]),
-            span_end: Cell::new(Moment::EPOCH),
-            usual: Cell::new(Nanos::ZERO),
-        }
-    }
 }
 
 impl AnswerTime {
@@ -250,18 +241,14 @@ fn step_towards(median: Nanos, value: Nanos) -> Nanos {
 const LATE_RELEASE: Nanos = Nanos::from_millis(1);
 
 /// Limits of a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, SmartDefault, PartialEq, Eq)]
 pub struct PoolLimits {
     /// Maximum number of connections, including those being opened; at least 1.
+    #[default(usize::MAX)]
     pub max_connections: usize,
     /// Maximum idle time of a connection that is reused. HTTP/1.1 only.
+    #[default(Nanos::MAX)]
     pub idle_limit: Nanos,
-}
-
-impl Default for PoolLimits {
-    fn default() -> Self {
-        Self { max_connections: usize::MAX, idle_limit: Nanos::new(u64::MAX) }
-    }
 }
 
 /// A demand for a connection.

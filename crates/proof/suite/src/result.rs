@@ -3,6 +3,7 @@
 use plimsoll_metrics::{BoundedFigure, Metric, Refusal, half_failed};
 use plimsoll_stats::descriptive::Spread;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 pub use crate::figures::{BusyShares, Figures};
 
@@ -34,7 +35,7 @@ pub enum Unusable {
 }
 
 /// The passes of a measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Serialize, Deserialize)]
 pub struct MeasurementResult {
     /// Its name in the report; unique in its suite, and the same from run to run.
     pub label: String,
@@ -48,6 +49,7 @@ pub struct MeasurementResult {
     pub files: Vec<String>,
     /// The highest share of requests without an expected answer with which figures may be used.
     #[serde(default = "error_gate")]
+    #[default(ERROR_GATE)]
     pub error_gate: f64,
     /// Whether errors are expected, and not a fault of the gateway.
     #[serde(default)]
@@ -61,22 +63,6 @@ pub struct MeasurementResult {
 
 const fn error_gate() -> f64 {
     ERROR_GATE
-}
-
-impl Default for MeasurementResult {
-    fn default() -> Self {
-        Self {
-            label: String::new(),
-            clients: None,
-            rate: None,
-            passes: Vec::new(),
-            files: Vec::new(),
-            error_gate: ERROR_GATE,
-            errors_expected: false,
-            explores: false,
-            error: None,
-        }
-    }
 }
 
 impl MeasurementResult {

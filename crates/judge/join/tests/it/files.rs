@@ -29,7 +29,7 @@ fn csv_with_odd_quoting_is_read() {
 fn a_json_document_and_the_text_of_envoy_are_read() {
     let files = Files::run(20);
     let rows: Vec<_> = (0..20).map(|n| audit_row(n, 0, 64)).collect();
-    files.lines("log.json", [format!("[{}]", rows.join(",\n"))]);
+    files.lines("log.json", [format!("[\n{}\n]", rows.join(",\n"))]);
     let join = files.join("log.json", &[]).unwrap();
     assert_eq!((join.books.matched, join.books.foreign), (20, 0));
     files.lines("envoy.log", (0..20).map(|n: i64| {
@@ -38,7 +38,7 @@ fn a_json_document_and_the_text_of_envoy_are_read() {
             r#"[2026-11-18T11:06:40.000Z] "POST /v1/chat HTTP/1.1" 200 - 700 8000 {ms} 7 "-" "plimsoll" "{id}" "gateway""#
         )
     }));
-    let join = files.join("envoy.log", &["id=id", "total=duration:ms", "status=status"]).unwrap();
+    let join = files.join("envoy.log", &["at="]).unwrap();
     assert_eq!((join.books.matched, join.books.disagreeing), (20, 0));
     assert_eq!(join.times[0].upstream, None);
 }

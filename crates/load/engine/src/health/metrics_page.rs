@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, named_enum};
 use plimsoll_plan::{TargetUrl, UrlFault};
 
 const FORM: &str = "write http://HOST:PORT/metrics, followed by #cpus=N&LABEL=VALUE if needed";
@@ -54,26 +54,17 @@ impl fmt::Display for MetricsPage {
     }
 }
 
-/// A figure that pages give CPU time as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CpuMetric {
-    /// A cAdvisor page, by container. cAdvisor samples every few seconds, independent of requests
-    /// for its page.
-    Container,
-    /// A page of a process that exposes its own metrics.
-    Process,
-    /// A node exporter page: a whole host.
-    Host,
-}
-
-impl CpuMetric {
-    /// Its name on the page.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Container => "container_cpu_usage_seconds_total",
-            Self::Process => "process_cpu_seconds_total",
-            Self::Host => "node_cpu_seconds_total",
-        }
+named_enum! {
+    /// A figure that pages give CPU time as.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum CpuMetric {
+        /// A cAdvisor page, by container. cAdvisor samples every few seconds, independent of requests
+        /// for its page.
+        Container => "container_cpu_usage_seconds_total",
+        /// A page of a process that exposes its own metrics.
+        Process => "process_cpu_seconds_total",
+        /// A node exporter page: a whole host.
+        Host => "node_cpu_seconds_total",
     }
 }
 

@@ -1,21 +1,23 @@
 //! Metrics: distributions of times.
 
-use plimsoll_measure::{Nanos, Outcome, Sample, Timeline};
+use plimsoll_measure::{Nanos, Outcome, Sample, Timeline, named_enum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The requests that a distribution covers. Outcome classes are kept apart, so that many fast
-/// refusals or slow failures do not move the percentiles of success.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Population {
-    /// Completed requests.
-    Completed,
-    /// Well-formed refusals.
-    Rejected,
-    /// Failed and timed-out requests.
-    Unsuccessful,
-    /// Every request that was dispatched, whatever its outcome.
-    Dispatched,
+named_enum! {
+    /// The requests that a distribution covers. Outcome classes are kept apart, so that many fast
+    /// refusals or slow failures do not move the percentiles of success.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Population {
+        /// Completed requests.
+        Completed => "completed",
+        /// Well-formed refusals.
+        Rejected => "rejected",
+        /// Failed and timed-out requests.
+        Unsuccessful => "failed, timed out",
+        /// Every request that was dispatched, whatever its outcome.
+        Dispatched => "all dispatched",
+    }
 }
 
 impl Population {
@@ -27,16 +29,6 @@ impl Population {
             Self::Rejected => matches!(outcome, Outcome::Rejected(_)),
             Self::Unsuccessful => matches!(outcome, Outcome::Failed(_) | Outcome::TimedOut),
             Self::Dispatched => true,
-        }
-    }
-
-    /// Its name in the reference page.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Rejected => "rejected",
-            Self::Unsuccessful => "failed, timed out",
-            Self::Dispatched => "all dispatched",
         }
     }
 }
@@ -55,11 +47,13 @@ enum Trait {
 }
 
 macro_rules! metrics {
-    ($($variant:ident($name:literal, $title:literal, $population:ident $(, $trait:ident)*): $definition:literal => $of:expr;)+) => {
+    ($($(#[doc = $definition:literal])+ $variant:ident(
+        $name:literal, $title:literal, $population:ident $(, $trait:ident)*
+    ) => $of:expr;)+) => {
         /// A distribution of times over requests.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Metric {
-            $(#[doc = $definition] $variant,)+
+            $($(#[doc = $definition])+ $variant,)+
         }
 
         impl Metric {
@@ -86,7 +80,7 @@ macro_rules! metrics {
 
             /// Its definition.
             pub const fn definition(self) -> &'static str {
-                match self { $(Self::$variant => $definition,)+ }
+                match self { $(Self::$variant => concat!($($definition),+).trim_ascii_start(),)+ }
             }
 
             /// Its special properties.
@@ -130,74 +124,66 @@ macro_rules! metrics {
 }
 
 metrics! {
-    ResponseTime("response_time", "Response time", Completed, Interval):
-        "`finished - intended`: the time that a user waits."
+    /// `finished - intended`: the time that a user waits.
+    ResponseTime("response_time", "Response time", Completed, Interval)
         => |line, _| line.response_time();
-    ServiceTime("service_time", "Service time", Completed, Interval):
-        "`finished - dispatched`: the time of the target, including connection set-up."
+    /// `finished - dispatched`: the time of the target, including connection set-up.
+    ServiceTime("service_time", "Service time", Completed, Interval)
         => |line, _| line.service_time();
-    DispatchLag("dispatch_lag", "Dispatch lag", Dispatched, Unbounded):
-        "`dispatched - intended`: the generator's lateness, the wait for a slot of `max_in_flight`, and the wait for a connection."
+    /// `dispatched - intended`: the generator's lateness, the wait for a slot of `max_in_flight`,
+    /// and the wait for a connection.
+    DispatchLag("dispatch_lag", "Dispatch lag", Dispatched, Unbounded)
         => |line, _| line.dispatch_lag();
-    ReadLag("read_lag", "Read lag", Dispatched, Unbounded):
-        "User-space read minus the kernel's receive time stamp, the worst read of a request: how late the generator read."
-        => |_, s| s.read_lag;
-    Ttfb("ttfb", "TTFB", Completed):
-        "First byte of the response minus dispatched."
-        => |line, _| line.ttfb();
-    Ttft("ttft", "TTFT", Completed, Interval, Stream):
-        "First content-bearing event (text, reasoning or tool-call delta) minus dispatched."
-        => |line, _| line.ttft();
-    ResponseTtft("response_ttft", "Response TTFT", Completed, Interval, Stream):
-        "First content-bearing event minus intended."
+    /// User-space read minus the kernel's receive time stamp, the worst read of a request: how late
+    /// the generator read.
+    ReadLag("read_lag", "Read lag", Dispatched, Unbounded) => |_, s| s.read_lag;
+    /// First byte of the response minus dispatched.
+    Ttfb("ttfb", "TTFB", Completed) => |line, _| line.ttfb();
+    /// First content-bearing event (text, reasoning or tool-call delta) minus dispatched.
+    Ttft("ttft", "TTFT", Completed, Interval, Stream) => |line, _| line.ttft();
+    /// First content-bearing event minus intended.
+    ResponseTtft("response_ttft", "Response TTFT", Completed, Interval, Stream)
         => |line, _| line.response_ttft();
-    Ttfot("ttfot", "TTFOT", Completed, Stream):
-        "First content event that is not reasoning, minus dispatched."
-        => |line, _| line.ttfot();
-    Itl("itl", "ITL", Completed, Interval, Gap, Stream):
-        "The gaps between consecutive content events of a stream, one value per gap; events of one read share a time stamp and make one gap."
-        => |_, _| None;
-    Tpot("tpot", "TPOT", Completed, Interval, Gap, Stream):
-        "Per request `(last_token - first_token) / tokens_after_first`, without hidden or summarised reasoning. No value if the content came in one piece, or if the usage does not separate the tokens that were sent."
-        => |line, s| s.tpot_of(line);
-    Ntpot("ntpot", "NTPOT", Completed):
-        "Per request `service_time / output_tokens`."
-        => |line, s| line.ntpot(s.output_tokens()?);
-    ConnectionWait("connection_wait", "Connection wait", Dispatched):
-        "The wait for a connection, before `dispatched`: until a used one was free, or until the one that the request got began to be opened; only requests that had to wait. Part of the response time, not of the service time."
-        => |_, s| s.connect.wait;
-    Dns("dns", "DNS", Completed, Unbounded):
-        "Name resolution, where a connection was opened to a name."
-        => |_, s| s.connect.dns;
-    Connect("connect", "TCP connect", Completed, Unbounded):
-        "The TCP handshake, where a connection was opened."
-        => |_, s| s.connect.tcp;
-    Tls("tls", "TLS handshake", Completed, Unbounded):
-        "The TLS handshake, where a connection was opened."
-        => |_, s| s.connect.tls;
-    Upgrade("upgrade", "WebSocket handshake", Completed, Unbounded):
-        "The handshake of a WebSocket, from the open connection to the 101, where one was opened."
-        => |_, s| s.connect.upgrade;
-    SendStall("send_stall", "Send stall", Dispatched, Unbounded):
-        "HTTP/2: the time a request waited for the target's flow-control windows or its limit of concurrent streams; only requests that had to wait."
-        => |_, s| s.flow.send_stall;
-    ServerTime("server_time", "Server time, as reported", Completed):
-        "Server time that the target reports in a response header; not measured by Plimsoll."
-        => |_, s| s.server.time;
-    Transfer("transfer", "Transfer", Completed, Gap):
-        "First byte of the response to its end."
-        => |line, _| line.transfer_time();
-    RetriedAfter("retried_after", "Idle before retry", Dispatched):
-        "Requests that were sent again: how long the connection of the first attempt had been idle."
-        => |_, s| s.retried_after;
-    RejectedResponseTime("rejected_response_time", "Response time, rejected", Rejected):
-        "`finished - intended` of well-formed refusals."
+    /// First content event that is not reasoning, minus dispatched.
+    Ttfot("ttfot", "TTFOT", Completed, Stream) => |line, _| line.ttfot();
+    /// The gaps between consecutive content events of a stream, one value per gap; events of one
+    /// read share a time stamp and make one gap.
+    Itl("itl", "ITL", Completed, Interval, Gap, Stream) => |_, _| None;
+    /// Per request `(last_token - first_token) / tokens_after_first`, without hidden or summarised
+    /// reasoning. No value if the content came in one piece, or if the usage does not separate the
+    /// tokens that were sent.
+    Tpot("tpot", "TPOT", Completed, Interval, Gap, Stream) => |line, s| s.tpot_of(line);
+    /// Per request `service_time / output_tokens`.
+    Ntpot("ntpot", "NTPOT", Completed) => |line, s| line.ntpot(s.output_tokens()?);
+    /// The wait for a connection, before `dispatched`: until a used one was free, or until the one
+    /// that the request got began to be opened; only requests that had to wait. Part of the
+    /// response time, not of the service time.
+    ConnectionWait("connection_wait", "Connection wait", Dispatched) => |_, s| s.connect.wait;
+    /// Name resolution, where a connection was opened to a name.
+    Dns("dns", "DNS", Completed, Unbounded) => |_, s| s.connect.dns;
+    /// The TCP handshake, where a connection was opened.
+    Connect("connect", "TCP connect", Completed, Unbounded) => |_, s| s.connect.tcp;
+    /// The TLS handshake, where a connection was opened.
+    Tls("tls", "TLS handshake", Completed, Unbounded) => |_, s| s.connect.tls;
+    /// The handshake of a WebSocket, from the open connection to the 101, where one was opened.
+    Upgrade("upgrade", "WebSocket handshake", Completed, Unbounded) => |_, s| s.connect.upgrade;
+    /// HTTP/2: the time a request waited for the target's flow-control windows or its limit of
+    /// concurrent streams; only requests that had to wait.
+    SendStall("send_stall", "Send stall", Dispatched, Unbounded) => |_, s| s.flow.send_stall;
+    /// Server time that the target reports in a response header; not measured by Plimsoll.
+    ServerTime("server_time", "Server time, as reported", Completed) => |_, s| s.server.time;
+    /// First byte of the response to its end.
+    Transfer("transfer", "Transfer", Completed, Gap) => |line, _| line.transfer_time();
+    /// Requests that were sent again: how long the connection of the first attempt had been idle.
+    RetriedAfter("retried_after", "Idle before retry", Dispatched) => |_, s| s.retried_after;
+    /// `finished - intended` of well-formed refusals.
+    RejectedResponseTime("rejected_response_time", "Response time, rejected", Rejected)
         => |line, _| line.response_time();
-    RejectedServiceTime("rejected_service_time", "Service time, rejected", Rejected):
-        "`finished - dispatched` of well-formed refusals."
+    /// `finished - dispatched` of well-formed refusals.
+    RejectedServiceTime("rejected_service_time", "Service time, rejected", Rejected)
         => |line, _| line.service_time();
-    UnsuccessfulResponseTime("unsuccessful_response_time", "Response time, unsuccessful", Unsuccessful):
-        "`finished - intended` of failed and timed-out requests."
+    /// `finished - intended` of failed and timed-out requests.
+    UnsuccessfulResponseTime("unsuccessful_response_time", "Response time, unsuccessful", Unsuccessful)
         => |line, _| line.response_time();
 }
 
@@ -278,28 +264,30 @@ impl Disturbance {
 
 // The units of the catalog.
 
-/// The unit of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// A length of time: nanoseconds inside, milliseconds in JSON and CSV, seconds in Prometheus.
-    Time,
-    /// A share of a whole, from 0 to 1.
-    Share,
-    /// Requests per second.
-    RequestsPerSecond,
-    /// Tokens per second.
-    TokensPerSecond,
-    /// Requests.
-    Requests,
-    /// Tokens.
-    Tokens,
-    /// Bytes.
-    Bytes,
-    /// Content events of streams.
-    Events,
-    /// Connections.
-    Connections,
+named_enum! {
+    /// The unit of a figure.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Unit {
+        /// A length of time: nanoseconds inside, milliseconds in JSON and CSV, seconds in Prometheus.
+        Time => "time",
+        /// A share of a whole, from 0 to 1.
+        Share => "share (0 to 1)",
+        /// Requests per second.
+        RequestsPerSecond => "requests/s",
+        /// Tokens per second.
+        TokensPerSecond => "tokens/s",
+        /// Requests.
+        Requests => "requests",
+        /// Tokens.
+        Tokens => "tokens",
+        /// Bytes.
+        Bytes => "bytes",
+        /// Content events of streams.
+        Events => "events",
+        /// Connections.
+        Connections => "connections",
+    }
 }
 
 impl Unit {
@@ -309,21 +297,6 @@ impl Unit {
             Self::Time => "_ms",
             Self::RequestsPerSecond | Self::TokensPerSecond => "_per_s",
             _ => "",
-        }
-    }
-
-    /// Its name in the reference page and in messages.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Time => "time",
-            Self::Share => "share (0 to 1)",
-            Self::RequestsPerSecond => "requests/s",
-            Self::TokensPerSecond => "tokens/s",
-            Self::Requests => "requests",
-            Self::Tokens => "tokens",
-            Self::Bytes => "bytes",
-            Self::Events => "events",
-            Self::Connections => "connections",
         }
     }
 

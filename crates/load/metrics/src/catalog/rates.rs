@@ -23,11 +23,11 @@ pub struct RateSpec {
 }
 
 macro_rules! rates {
-    ($($key:ident = $name:literal($unit:ident): $definition:literal => $formula:expr;)+) => {
+    ($($(#[doc = $definition:literal])+ $key:ident = $name:literal($unit:ident) => $formula:expr;)+) => {
         /// Rates and shares of a group of requests; `None` if the divisor is zero.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         pub struct Rates {
-            $(#[doc = $definition] pub $key: Option<f64>,)+
+            $($(#[doc = $definition])+ pub $key: Option<f64>,)+
         }
 
         impl Rates {
@@ -43,76 +43,77 @@ macro_rules! rates {
             name: $name,
             key: stringify!($key),
             unit: Unit::$unit,
-            definition: $definition,
+            definition: concat!($($definition),+).trim_ascii_start(),
             of: |rates| rates.$key,
         }),+];
     };
 }
 
 rates! {
-    planned_rate_per_s = "planned_rate"(RequestsPerSecond):
-        "`scheduled` per second of the stage; in closed stages a request counts by the share of its time in the stage."
+    /// `scheduled` per second of the stage; in closed stages a request counts by the share of its
+    /// time in the stage.
+    planned_rate_per_s = "planned_rate"(RequestsPerSecond)
         => |b| b.per_second(b.counters.scheduled, b.edges.requests);
-    achieved_rate_per_s = "achieved_rate"(RequestsPerSecond):
-        "`dispatched_in_stage` per second of the stage, without those due in an earlier stage; in closed stages a request counts by the share of its time in the stage."
+    /// `dispatched_in_stage` per second of the stage, without those due in an earlier stage; in
+    /// closed stages a request counts by the share of its time in the stage.
+    achieved_rate_per_s = "achieved_rate"(RequestsPerSecond)
         => |b| b.per_second(b.counters.dispatched_in_stage - b.edges.late, b.edges.requests);
-    throughput_per_s = "throughput"(RequestsPerSecond):
-        "`completed_in_stage` per second of the stage; in closed stages an answer that began or ended in another stage counts by the share of its time in this one."
+    /// `completed_in_stage` per second of the stage; in closed stages an answer that began or ended
+    /// in another stage counts by the share of its time in this one.
+    throughput_per_s = "throughput"(RequestsPerSecond)
         => |b| b.per_second(b.counters.completed_in_stage, b.edges.completed);
-    goodput_per_s = "goodput"(RequestsPerSecond):
-        "`good_in_stage` per second of the stage, counted as `throughput`; only where the profile states `goodput`."
+    /// `good_in_stage` per second of the stage, counted as `throughput`; only where the profile
+    /// states `goodput`.
+    goodput_per_s = "goodput"(RequestsPerSecond)
         => |b| b.per_second(b.counters.good_in_stage, b.edges.good).filter(|_| b.counters.goodput_judged > 0);
-    output_token_rate_reported_per_s = "output_token_rate_reported"(TokensPerSecond):
-        "`output_tokens_reported_in_stage` per second of the stage, counted as `throughput`."
+    /// `output_tokens_reported_in_stage` per second of the stage, counted as `throughput`.
+    output_token_rate_reported_per_s = "output_token_rate_reported"(TokensPerSecond)
         => |b| b.per_second(b.counters.output_tokens_reported_in_stage, b.edges.tokens_reported);
-    output_token_rate_estimated_per_s = "output_token_rate_estimated"(TokensPerSecond):
-        "`output_tokens_estimated_in_stage` per second of the stage, counted as `throughput`."
+    /// `output_tokens_estimated_in_stage` per second of the stage, counted as `throughput`.
+    output_token_rate_estimated_per_s = "output_token_rate_estimated"(TokensPerSecond)
         => |b| b.per_second(b.counters.output_tokens_estimated_in_stage, b.edges.tokens_estimated);
-    success_rate = "success_rate"(Share):
-        "`completed / scheduled`."
-        => |b| b.share(b.counters.completed);
-    reject_rate = "reject_rate"(Share):
-        "`rejected / scheduled`."
-        => |b| b.share(b.counters.rejected);
-    failure_rate = "failure_rate"(Share):
-        "`failed / scheduled`."
-        => |b| b.share(b.counters.failed);
-    timeout_rate = "timeout_rate"(Share):
-        "`timed_out / scheduled`."
-        => |b| b.share(b.counters.timed_out);
-    cancel_rate = "cancel_rate"(Share):
-        "`cancelled / scheduled`."
-        => |b| b.share(b.counters.cancelled);
-    unfinished_rate = "unfinished_rate"(Share):
-        "`in_flight / scheduled`."
-        => |b| b.share(b.counters.in_flight);
-    unsent_rate = "unsent_rate"(Share):
-        "`never_sent / scheduled`."
-        => |b| b.share(b.counters.never_sent);
-    error_rate = "error_rate"(Share):
-        "`unexpected / scheduled`: the share of planned requests without a good answer. Counted: refused, failed, timed out, in flight at the end, never sent, or with an unexpected policy decision. A refusal that the scenario expects is a good answer."
-        => |b| b.share(b.counters.unexpected);
-    error_rate_excluding_rejected = "error_rate_excluding_rejected"(Share):
-        "`(failed + timed_out + in_flight + never_sent) / scheduled`: the share of planned requests without a well-formed response, where refusals (4xx) are part of the plan."
+    /// `completed / scheduled`.
+    success_rate = "success_rate"(Share) => |b| b.share(b.counters.completed);
+    /// `rejected / scheduled`.
+    reject_rate = "reject_rate"(Share) => |b| b.share(b.counters.rejected);
+    /// `failed / scheduled`.
+    failure_rate = "failure_rate"(Share) => |b| b.share(b.counters.failed);
+    /// `timed_out / scheduled`.
+    timeout_rate = "timeout_rate"(Share) => |b| b.share(b.counters.timed_out);
+    /// `cancelled / scheduled`.
+    cancel_rate = "cancel_rate"(Share) => |b| b.share(b.counters.cancelled);
+    /// `in_flight / scheduled`.
+    unfinished_rate = "unfinished_rate"(Share) => |b| b.share(b.counters.in_flight);
+    /// `never_sent / scheduled`.
+    unsent_rate = "unsent_rate"(Share) => |b| b.share(b.counters.never_sent);
+    /// `unexpected / scheduled`: the share of planned requests without a good answer. Counted:
+    /// refused, failed, timed out, in flight at the end, never sent, or with an unexpected policy
+    /// decision. A refusal that the scenario expects is a good answer.
+    error_rate = "error_rate"(Share) => |b| b.share(b.counters.unexpected);
+    /// `(failed + timed_out + in_flight + never_sent) / scheduled`: the share of planned requests
+    /// without a well-formed response, where refusals (4xx) are part of the plan.
+    error_rate_excluding_rejected = "error_rate_excluding_rejected"(Share)
         => |b| b.share(b.unanswered());
-    resumption_rate = "resumption_rate"(Share):
-        "`handshakes_resumed / (handshakes_full + handshakes_resumed)`."
+    /// `handshakes_resumed / (handshakes_full + handshakes_resumed)`.
+    resumption_rate = "resumption_rate"(Share)
         => |b| b.share_of(b.counters.handshakes_resumed, b.counters.handshakes_full + b.counters.handshakes_resumed);
-    good_share = "good_share"(Share):
-        "`good / goodput_judged`: the share of requests with a good answer that kept every bound of `goodput`."
-        => |b| b.share_of(b.counters.good, b.counters.goodput_judged);
-    repeated_share = "repeated_share"(Share):
-        "`repeated_tokens` divided by the input tokens of completed requests: the share that a prefix cache could serve."
+    /// `good / goodput_judged`: the share of requests with a good answer that kept every bound of
+    /// `goodput`.
+    good_share = "good_share"(Share) => |b| b.share_of(b.counters.good, b.counters.goodput_judged);
+    /// `repeated_tokens` divided by the input tokens of completed requests: the share that a prefix
+    /// cache could serve.
+    repeated_share = "repeated_share"(Share)
         => |b| b.share_of(b.counters.repeated_tokens, b.counters.prompt_tokens_reported + b.counters.prompt_tokens_estimated);
-    cached_share = "cached_share"(Share):
-        "`cached_tokens / prompt_tokens_reported`: the share of the reported input tokens that the target read from its prompt cache."
+    /// `cached_tokens / prompt_tokens_reported`: the share of the reported input tokens that the
+    /// target read from its prompt cache.
+    cached_share = "cached_share"(Share)
         => |b| b.share_of(b.counters.cached_tokens, b.counters.prompt_tokens_reported);
-    policy_correctness = "policy_correctness"(Share):
-        "`as_expected / judged`: the share of answered requests with the policy decision that their scenario expects."
+    /// `as_expected / judged`: the share of answered requests with the policy decision that their
+    /// scenario expects.
+    policy_correctness = "policy_correctness"(Share)
         => |b| b.share_of(b.counters.as_expected, b.counters.judged);
-    block_rate = "block_rate"(Share):
-        "`blocked / scheduled`."
-        => |b| b.share(b.counters.blocked);
+    /// `blocked / scheduled`.
+    block_rate = "block_rate"(Share) => |b| b.share(b.counters.blocked);
 }
 
 /// The input of the formulas.

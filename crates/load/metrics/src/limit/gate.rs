@@ -267,7 +267,7 @@ pub(super) fn measure(
 
 /// Why a distribution has no value.
 fn without_value(group: &Group, metric: Metric) -> String {
-    let of = metric.population().words();
+    let of = metric.population().name();
     if metric.is_of_streams() && group.streams.is_none() && group.counters.completed > 0 {
         return format!("no value ({of} requests): no response was streamed (--set stream=true)");
     }

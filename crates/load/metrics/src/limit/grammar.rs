@@ -148,7 +148,7 @@ impl Subject {
             _ => number(text),
         };
         let name = self.figure.name();
-        value.ok_or_else(|| format!("`{name}` is measured in {}, not `{text}`", unit.word()))
+        value.ok_or_else(|| format!("`{name}` is measured in {}, not `{text}`", unit.name()))
     }
 }
 

@@ -177,15 +177,15 @@ fn metrics_page() -> String {
     let mut page = HEAD.to_owned();
     page.push_str(DISTRIBUTIONS);
     for metric in Metric::ALL {
-        row(&mut page, &[&code(metric.name()), metric.population().words(), metric.definition()]);
+        row(&mut page, &[&code(metric.name()), metric.population().name(), metric.definition()]);
     }
     page.push_str(COUNTS);
     for counter in &COUNTERS {
-        row(&mut page, &[&code(counter.name), counter.unit.word(), counter.definition]);
+        row(&mut page, &[&code(counter.name), counter.unit.name(), counter.definition]);
     }
     page.push_str(DERIVED);
     for rate in &RATES {
-        row(&mut page, &[&code(rate.name), &code(rate.key), rate.unit.word(), rate.definition]);
+        row(&mut page, &[&code(rate.name), &code(rate.key), rate.unit.name(), rate.definition]);
     }
     page.push_str(TOKENS);
     for names in &OTHER_NAMES {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plimsoll_measure::Operation;
+use plimsoll_measure::{Operation, named_enum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,31 +21,24 @@ pub(crate) fn is_known(version: &str) -> bool {
     KNOWN.contains(&version)
 }
 
-/// A revision of MCP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Revision {
-    /// With sessions.
-    #[serde(rename = "2025-06-18")]
-    V20250618,
-    /// With sessions.
-    #[default]
-    #[serde(rename = "2025-11-25")]
-    V20251125,
-    /// Without sessions: every request describes itself.
-    #[serde(rename = "2026-07-28")]
-    V20260728,
+named_enum! {
+    /// A revision of MCP.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    pub enum Revision {
+        /// With sessions.
+        #[serde(rename = "2025-06-18")]
+        V20250618 => "2025-06-18",
+        /// With sessions.
+        #[default]
+        #[serde(rename = "2025-11-25")]
+        V20251125 => "2025-11-25",
+        /// Without sessions: every request describes itself.
+        #[serde(rename = "2026-07-28")]
+        V20260728 => "2026-07-28",
+    }
 }
 
 impl Revision {
-    /// Name of the revision, which is a date.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::V20250618 => "2025-06-18",
-            Self::V20251125 => "2025-11-25",
-            Self::V20260728 => "2026-07-28",
-        }
-    }
-
     /// Whether the revision has sessions.
     pub const fn has_sessions(self) -> bool {
         !matches!(self, Self::V20260728)

@@ -14,11 +14,7 @@ impl Screen {
     /// # Errors
     /// None that a screen causes.
     pub fn junit(&self) -> Result<String, SerializeError> {
-        let mut suite = TestSuite::new(NAME);
-        suite.add_test_cases(self.judgements().map(|(name, item)| case(&name, item)));
-        let mut report = Report::new(NAME);
-        report.add_test_suite(suite);
-        report.to_string()
+        junit(NAME, self.judgements())
     }
 
     /// Commands that make GitHub Actions annotate a job with all that is broken or uncertain.
@@ -47,20 +43,41 @@ impl Screen {
     }
 }
 
-fn case(name: &str, item: &Item) -> TestCase {
+/// The word of an item that is neither right nor wrong.
+pub const SKIPPED: &str = "SKIPPED";
+
+/// `JUnit` XML with a test case for each of these items, by their names.
+///
+/// # Errors
+/// None that an item causes.
+pub fn junit<'i>(
+    suite_name: &str,
+    items: impl Iterator<Item = (String, &'i Item)>,
+) -> Result<String, SerializeError> {
+    let mut suite = TestSuite::new(suite_name);
+    suite
+        .add_test_cases(items.map(|(name, item)| case(&name, &suite_name.replace(' ', "."), item)));
+    let mut report = Report::new(suite_name);
+    report.add_test_suite(suite);
+    report.to_string()
+}
+
+fn case(name: &str, class: &str, item: &Item) -> TestCase {
     let is_open = item.word() == "INCONCLUSIVE" || name == "verdict";
     let kind = match item.tone() {
         Tone::Bad => Some(Failure),
         Tone::Unsure if is_open => Some(Error),
         Tone::Good | Tone::Unsure => None,
     };
-    let status = kind.map_or_else(TestCaseStatus::success, |kind| {
+    let other =
+        if item.word() == SKIPPED { TestCaseStatus::skipped } else { TestCaseStatus::success };
+    let status = kind.map_or_else(other, |kind| {
         let mut status = TestCaseStatus::non_success(kind);
         status.set_type(item.word()).set_message(message(item));
         status
     });
     let mut case = TestCase::new(name, status);
-    case.set_classname(NAME);
+    case.set_classname(class);
     if kind.is_none() {
         case.set_system_out(XmlString::new(message(item)));
     }

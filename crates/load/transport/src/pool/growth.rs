@@ -29,6 +29,7 @@
 use std::cell::{Cell, RefCell};
 
 use plimsoll_measure::{Moment, Nanos};
+use smart_default::SmartDefault;
 
 use super::AnswerTime;
 
@@ -67,7 +68,7 @@ struct Young {
 }
 
 /// State of the connections that a pool opens.
-#[derive(Debug)]
+#[derive(Debug, SmartDefault)]
 pub(super) struct Growth {
     /// Start times of the handshakes in progress.
     handshakes: RefCell<Vec<Moment>>,
@@ -75,6 +76,7 @@ pub(super) struct Growth {
     refills: Cell<usize>,
     /// Number of places of closed connections.
     places: Cell<usize>,
+    #[default(Cell::new(1))]
     window: Cell<usize>,
     young: RefCell<Vec<Young>>,
     answer: AnswerTime,
@@ -84,23 +86,6 @@ pub(super) struct Growth {
     stood_still: Cell<Moment>,
     /// Time at which the first requested connection was open.
     first_opened: Cell<Option<Moment>>,
-}
-
-impl Default for Growth {
-    fn default() -> Self {
-        Self {
-            handshakes: RefCell::default(),
-            refills: Cell::new(0),
-            places: Cell::new(0),
-            window: Cell::new(1),
-            young: RefCell::default(),
-            answer: AnswerTime::default(),
-            savings: Savings::default(),
-            probe: Probe::default(),
-            stood_still: Cell::new(Moment::EPOCH),
-            first_opened: Cell::new(None),
-        }
-    }
 }
 
 impl Growth {

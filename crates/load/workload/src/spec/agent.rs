@@ -7,6 +7,7 @@ use plimsoll_protocol::Dialect;
 use plimsoll_protocol::rpc::mcp::Revision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::trace::Trace;
 
@@ -28,11 +29,10 @@ pub enum ToolProtocol {
 /// the target, one after another, and adds its result to the next request to the model. The task
 /// ends with the first response without tool calls.
 #[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct AgentSpec {
     /// Protocol of tool calls.
-    #[serde(default)]
     pub tools: ToolProtocol,
     /// Revision of MCP. Omitted: Plimsoll asks the server before the load, and uses calls without a
     /// session (2026-07-28) if it does not respond. It also asks for the tools to offer to the
@@ -42,8 +42,8 @@ pub struct AgentSpec {
     pub tool_path: Option<String>,
     /// Maximum number of model responses in a task. If the last one calls tools, the task ends
     /// without the calls.
-    #[serde(default = "max_steps")]
     #[schemars(range(min = 1, max = 100))]
+    #[default = 20]
     pub max_steps: u16,
     /// Tool calls that require a human's approval.
     pub approve: Option<ApproveSpec>,
@@ -69,28 +69,12 @@ pub struct ApproveSpec {
     pub path: String,
 }
 
-const fn max_steps() -> u16 {
-    20
-}
-
 const fn share() -> f64 {
     1.0
 }
 
 fn path() -> String {
     "/v1/hitl".to_owned()
-}
-
-impl Default for AgentSpec {
-    fn default() -> Self {
-        Self {
-            tools: ToolProtocol::Rest,
-            revision: None,
-            tool_path: None,
-            max_steps: max_steps(),
-            approve: None,
-        }
-    }
 }
 
 impl AgentSpec {
