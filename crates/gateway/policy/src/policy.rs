@@ -96,11 +96,12 @@ impl Policy {
         let reads_words = kind == InputKind::Text && !candidates.is_empty();
         let words = reads_words.then(|| words(text, &variants)).flatten();
         if let Some(words) = &words {
+            let origin = |range: Range<usize>| {
+                let range = words.origin(&range);
+                text.floor_char_boundary(range.start)..range.end
+            };
             for at in candidates {
-                self.rules[at].find_all(words.text(), |range| {
-                    let range = words.origin(&range);
-                    found.push((at, text.floor_char_boundary(range.start)..range.end));
-                });
+                self.rules[at].find_all(words.text(), |range| found.push((at, origin(range))));
             }
         }
         if words.is_some() || variants.spaced.is_some() {

@@ -134,14 +134,14 @@ impl Segments {
     /// segment, so that the context cannot cause or hide a match.
     fn find_in(&self, segment: &str) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
-        let _ = self.policy.find_in(
+        self.policy.find_in(
             segment,
             |rule| is_streamed(rule) && !rule.has_value,
             |_, range| ranges.push(range),
         );
         let offset = self.context.len();
         let named = [&*self.context, segment].concat();
-        let _ = self.policy.find_in(
+        self.policy.find_in(
             &named,
             |rule| is_streamed(rule) && rule.has_value,
             |_, range| {

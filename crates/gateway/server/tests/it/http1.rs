@@ -50,6 +50,21 @@ fn the_first_bytes_may_arrive_one_by_one() {
 }
 
 #[test]
+fn an_unknown_path_gets_404_for_every_method() {
+    let gateway = gateway("");
+    for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
+        for path in ["/nope", "/health/nope", "/admin/nope"] {
+            let request = format!(
+                "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+            );
+            let answer = send_raw(&gateway, request);
+            assert!(answer.starts_with("HTTP/1.1 404"), "{method} {path}: {answer}");
+            assert_eq!(header(&answer, "allow"), None, "{method} {path}: {answer}");
+        }
+    }
+}
+
+#[test]
 fn a_wrong_method_gets_405_with_the_allowed_ones() {
     for sections in ["", "metrics: {}", "request_id: {}", "faults: {delay: 1ms}"] {
         let gateway = gateway(sections);
