@@ -220,8 +220,6 @@ fn target_facts(
         name: target.name.clone(),
         url: target.url.to_string(),
         model: target.model.clone(),
-        image_bytes: target.image_bytes,
-        startup: target.startup,
         protocol: protocol(plan, target).to_owned(),
         role: match target.role {
             TargetRole::Reference => Role::Reference,

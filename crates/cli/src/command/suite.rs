@@ -17,7 +17,7 @@ use plimsoll_suite::{
 };
 
 use crate::command::report;
-use crate::command::versus::target::{TargetFlag, given, parse_direct, parse_named_or_not};
+use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_not};
 use crate::console::{self, Show};
 use crate::environment::{self, FdLimit};
 use crate::exit::{self, Exit, RunSignal, TargetError, UsageError};
@@ -86,8 +86,7 @@ pub(crate) enum SuiteCommand {
 pub(crate) struct Flags {
     /// URL of your gateway [default: the reference gateway is started]. With `tiers` repeatable,
     /// each with a name; and if needed with its `key` (name of a variable), `model` and `watch`
-    /// (its process on this host: `:8080` by port, or `pid:4711`; `store` for its store's process),
-    /// and for the report the size of its `image` and its `startup`
+    /// (its process on this host: `:8080` by port, or `pid:4711`; `store` for its store's process)
     #[arg(long = "target", value_name = "[NAME=]URL[,OPTION=VALUE]...", help_heading = "Target")]
     #[arg(value_parser = parse_named_or_not, value_hint = ValueHint::Url)]
     targets: Vec<TargetFlag>,
@@ -441,8 +440,6 @@ impl Flags {
             port: self.port.or_else(|| variables.port.filter(|_| self.targets.is_empty())),
             threads: self.threads,
             only: self.only.clone(),
-            notes: common.notes.iter().cloned().chain(given(&self.targets)?).collect(),
-            machine: environment::place_lines(),
             client_id: variables.client_id.clone(),
             knee_budget: self.knee_budget,
             size_for: self.size_for,

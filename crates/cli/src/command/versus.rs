@@ -47,8 +47,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
     direct: Option<TargetFlag>,
     /// A target: its name, its URL, and if needed its `key` (name of a variable), `model`,
-    /// `protocol` and `watch`, and for the report the size of its `image` and its `startup`
-    /// (repeatable)
+    /// `protocol` and `watch` (repeatable)
     #[arg(long = "target", value_name = "NAME=URL[,OPTION=VALUE]...", value_parser = parse_target)]
     targets: Vec<TargetFlag>,
     #[command(flatten)]

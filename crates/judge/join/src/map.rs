@@ -158,21 +158,14 @@ impl Mapping {
 /// The unit in the suffix of a column's name.
 pub(crate) fn unit_of_name(column: &str) -> Option<Unit> {
     let lower = column.to_ascii_lowercase();
-    let ends = [
-        ("_ns", Unit::Ns),
-        ("_nanos", Unit::Ns),
-        ("_us", Unit::Us),
-        ("_micros", Unit::Us),
-        ("_ms", Unit::Ms),
-        ("_millis", Unit::Ms),
-        ("_s", Unit::S),
-        ("_sec", Unit::S),
-        ("_secs", Unit::S),
-        ("_seconds", Unit::S),
-        ("_iso", Unit::Iso),
-        ("_iso8601", Unit::Iso),
-    ];
-    ends.into_iter().find(|(end, _)| lower.ends_with(end)).map(|(_, unit)| unit)
+    match lower.rsplit_once('_')?.1 {
+        "ns" | "nanos" => Some(Unit::Ns),
+        "us" | "micros" => Some(Unit::Us),
+        "ms" | "millis" => Some(Unit::Ms),
+        "s" | "sec" | "secs" | "seconds" => Some(Unit::S),
+        "iso" | "iso8601" => Some(Unit::Iso),
+        _ => None,
+    }
 }
 
 // Maps of known gateways, identified by the columns of their logs: the table `presets.tsv`.

@@ -126,10 +126,6 @@ pub struct TargetFacts {
     pub cpu_us_per_request: Option<f64>,
     /// Resident memory at the end, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Size of the image in bytes, as stated by the user.
-    pub image_bytes: Option<u64>,
-    /// Startup time, as stated by the user.
-    pub startup: Option<Nanos>,
     /// Times that the target reports in its response headers.
     pub stated: Option<Stated>,
     /// Completed turns per second while the target was loaded.

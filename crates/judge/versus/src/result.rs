@@ -169,10 +169,6 @@ pub struct TargetResult {
     pub cpu_high_ns: Option<f64>,
     /// Resident memory at the end, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Size of the image in bytes, as stated by the user.
-    pub image_bytes: Option<u64>,
-    /// Startup time in nanoseconds, as stated by the user.
-    pub startup_ns: Option<u64>,
     /// Times that the target reports in its response headers.
     pub stated: Option<Stated>,
     /// Shapes of its streams, if it sent any.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{Block, Nanos, Outcome, PairedTurn};
+use plimsoll_measure::{Block, Outcome, PairedTurn};
 use plimsoll_stats::{nearest_rank, samples_needed};
 
 use crate::facts::{Facts, TakenOut, TargetFacts};
@@ -46,8 +46,6 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
         cpu_low_ns: cpu.map(|cpu| cpu.interval.low),
         cpu_high_ns: cpu.map(|cpu| cpu.interval.high),
         memory_bytes: known.memory_bytes,
-        image_bytes: known.image_bytes,
-        startup_ns: known.startup.map(Nanos::as_u64),
         stated: known.stated.clone(),
         taken_out: known.taken_out.as_ref().map(taken_out),
         failure: known.failure.clone(),

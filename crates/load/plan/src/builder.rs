@@ -138,8 +138,6 @@ impl PlanBuilder {
                 direct: false,
                 role: TargetRole::default(),
                 watch: None,
-                image_bytes: None,
-                startup: None,
             }],
             versus: None,
             limits: Limits::DEFAULT,

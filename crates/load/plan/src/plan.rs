@@ -66,12 +66,6 @@ pub struct Target {
     /// Its process on this host: `pid:4711`, or `:8080` by its port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watch: Option<String>,
-    /// Size of its image in bytes, as stated by the user. This changes no request.
-    #[serde(skip)]
-    pub image_bytes: Option<u64>,
-    /// Startup time, as stated by the user.
-    #[serde(skip)]
-    pub startup: Option<Nanos>,
 }
 
 /// Limits of the load generator.

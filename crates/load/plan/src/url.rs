@@ -12,6 +12,7 @@ use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use percent_encoding::percent_decode_str;
 use plimsoll_measure::named_enum;
 use serde::Serialize;
 use serde_with::SerializeDisplay;
@@ -412,25 +413,16 @@ impl FromStr for ProxyUrl {
             scheme,
             host: host.to_owned(),
             port,
-            credentials: credentials
-                .map(|(user, password)| (percent_decoded(user), percent_decoded(password))),
+            credentials: credentials.map(|(user, password)| (decoded(user), decoded(password))),
         })
     }
 }
 
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        let code = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        let code = code.filter(|_| *first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+/// Formats without credentials.
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Formats without credentials.
 impl fmt::Display for ProxyUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.scheme {

@@ -10,7 +10,6 @@ use plimsoll_plan::{
 use plimsoll_workload::with_parts;
 use serde::Deserialize as _;
 
-use crate::byte_size::ByteSize;
 use crate::check::{CheckedTargets, ProfileCheck, Purpose, reference};
 use crate::env_vars::EnvVars;
 use crate::error::{Fault, Problem, ProblemCollector, Problems, ValueSource};
@@ -345,8 +344,6 @@ fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
             direct: false,
             role: TargetRole::Candidate,
             watch: None,
-            image_bytes: None,
-            startup: None,
         }];
     }
     let reference = reference(file);
@@ -365,8 +362,6 @@ fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
         name: format!("{}'", all[reference].name),
         role: TargetRole::Control,
         watch: None,
-        image_bytes: None,
-        startup: None,
         ..all[reference].clone()
     });
     all.extend(twin);
@@ -405,8 +400,6 @@ impl Shared {
                 RoleFile::Gateway | RoleFile::Direct => TargetRole::Candidate,
             },
             watch: own.watch,
-            image_bytes: own.image.map(ByteSize::bytes),
-            startup: own.startup,
         }
     }
 }

@@ -322,11 +322,6 @@ pub struct TargetFile {
     /// Its process on this host, whose CPU and memory use is reported: `pid:4711`, or `:8080` by
     /// its listening port.
     pub watch: Option<String>,
-    /// Size of its container image or package, such as `85MB`, shown next to the results.
-    pub image: Option<ByteSize>,
-    /// Startup time, such as `1.2s`, shown next to the results.
-    #[schemars(with = "Option<String>", extend("format" = "duration"))]
-    pub startup: Option<Nanos>,
 }
 
 /// The part of a target in a comparison.

@@ -27,8 +27,8 @@ named_enum! {
         Mcp => "mcp",
         /// Agents: A2A over JSON-RPC.
         A2a => "a2a",
-        /// Messages over a WebSocket at `/ws/chat`: `{"message": "..."}` asks, and `{"type": "delta",
-        /// "text": "..."}` up to `{"type": "done"}` is the response.
+        /// Messages over a WebSocket at `/ws/chat`: `{"message": "..."}` asks, and `{"type":
+        /// "delta", "text": "..."}` up to `{"type": "done"}` is the response.
         Websocket => "websocket",
         /// Any HTTP request.
         Http => "http",

@@ -18,7 +18,6 @@ pub struct BusyShares {
     /// The load's own process, per core that it has.
     pub generator: Option<f64>,
     /// The same of its busiest worker, which limits a load before all are busy.
-    #[serde(default)]
     pub busiest_worker: Option<f64>,
     /// The provider's process.
     pub provider: Option<f64>,
@@ -26,7 +25,6 @@ pub struct BusyShares {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<f64>,
     /// Share of the time in which the load was ready to run and waited for its core.
-    #[serde(default)]
     pub waited: Option<f64>,
     /// Whether load and provider share a core.
     pub shared: bool,
@@ -43,10 +41,8 @@ pub struct Figures {
     /// answered or never sent; with another policy decision than the expected one.
     pub errors: u64,
     /// Those of them with the expected answer; `None` in files of older versions.
-    #[serde(default)]
     pub expected: Option<u64>,
     /// The most frequent kinds of errors, like `429: 1,234`.
-    #[serde(default)]
     pub error_kinds: Option<String>,
     /// Length of the measured window.
     #[serde(default)]
@@ -75,15 +71,12 @@ pub struct Figures {
     /// Bytes received, in millions per second.
     pub megabytes_per_s: Option<f64>,
     /// Bytes of an answer with its head, on average; `None` in files of older versions.
-    #[serde(default)]
     pub answer_bytes: Option<f64>,
     /// Threads of the load; `None` in files of older versions.
-    #[serde(default)]
     pub threads: Option<u64>,
     /// CPU time of the gateway per request, in microseconds.
     pub gateway_cpu_us: Option<f64>,
     /// Resident memory of the gateway at the end of the measured window, in bytes.
-    #[serde(default)]
     pub gateway_memory: Option<f64>,
     /// CPU use of each process.
     pub busy: BusyShares,
@@ -91,12 +84,10 @@ pub struct Figures {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Answer>,
     /// Load of other processes or machines on this host meanwhile; `None` if it was quiet.
-    #[serde(default)]
     pub busy_host: Option<String>,
     /// Share of the planned requests without the expected answer.
     pub error_share: Option<f64>,
     /// Share of the answers with the policy decision that the scenario expects.
-    #[serde(default)]
     pub policy_correctness: Option<f64>,
     /// Whether the load generator limited the throughput, in every usable pass.
     pub limited: bool,

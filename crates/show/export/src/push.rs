@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use percent_encoding::percent_decode_str;
 use plimsoll_transport::{Endpoint, EndpointError, SingleClient, SingleRequest};
 use tokio::runtime::Builder;
 use tokio::time::{sleep, timeout};
@@ -60,7 +61,8 @@ impl FromStr for PushTarget {
             EndpointError::Port => PushUrlError("the port is not a number"),
             EndpointError::Host => PushUrlError("the URL has no host"),
         })?;
-        let authorization = user.map(|user| format!("Basic {}", STANDARD.encode(decoded(user))));
+        let user = user.map(|user| percent_decode_str(user).collect::<Vec<_>>());
+        let authorization = user.map(|user| format!("Basic {}", STANDARD.encode(user)));
         let path = path.trim_end_matches('/').to_owned();
         Ok(Self { tls, endpoint, path, authorization })
     }
@@ -128,20 +130,6 @@ fn segment(value: &str) -> String {
     }
     let encoded = URL_SAFE_NO_PAD.encode(value);
     format!("@base64/{}", if encoded.is_empty() { "=" } else { &encoded })
-}
-
-/// A part of a URL with its `%XX` decoded.
-fn decoded(text: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let decoded = digits.filter(|_| byte == b'%');
-        let decoded = decoded.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        out.push(decoded.unwrap_or(byte));
-        rest = if decoded.is_some() { after.get(2..).unwrap_or_default() } else { after };
-    }
-    out
 }
 
 /// Time for the whole exchange.

@@ -1,12 +1,10 @@
 //! The targets of the command line: `NAME=URL,key=ENV,model=M,watch=:8080`.
 
 use plimsoll_plan::Plan;
-use plimsoll_profile::ByteSize;
-use plimsoll_report::format::{bytes, time};
 use serde_json::{Map, Value};
 
 use crate::exit::UsageError;
-use crate::flags::{parse_time, watched_process};
+use crate::flags::watched_process;
 use crate::session::Watch;
 
 /// A target as it was typed.
@@ -19,7 +17,7 @@ pub(in crate::command) struct TargetFlag {
 }
 
 /// Options that may follow a URL.
-const OPTIONS: [&str; 7] = ["image", "key", "model", "protocol", "startup", "store", "watch"];
+const OPTIONS: [&str; 5] = ["key", "model", "protocol", "store", "watch"];
 
 /// The name of the target of `--direct`.
 pub(in crate::command) const DIRECT: &str = "direct";
@@ -118,29 +116,6 @@ impl TargetFlag {
     }
 }
 
-/// The user's notes on targets, for the environment of a report: name and value.
-pub(in crate::command) fn given(
-    targets: &[TargetFlag],
-) -> Result<Vec<(String, String)>, UsageError> {
-    let mut given = Vec::new();
-    for target in targets {
-        let name = &target.name;
-        let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
-        let refused =
-            |option: &str, error: &str| UsageError(format!("--target {name}: `{option}=` {error}"));
-        if let Some(text) = target.option("startup") {
-            let took = parse_time(text).map_err(|error| refused("startup", &error))?;
-            given.push((format!("start-up{of}"), time(took.as_millis_f64())));
-        }
-        if let Some(text) = target.option("image") {
-            let size: Result<ByteSize, _> = text.parse();
-            let size = size.map_err(|error| refused("image", &error.to_string()))?;
-            given.push((format!("image{of}"), bytes(size.bytes() as f64)));
-        }
-    }
-    Ok(given)
-}
-
 /// The name of a variable. Anything else is hidden, because it may be the key itself.
 fn shown_variable(text: &str) -> &str {
     let is_name = text.chars().all(|c| matches!(c, 'A'..='Z' | '0'..='9' | '_'));
@@ -194,27 +169,6 @@ mod tests {
         ] {
             let target = parse_named_or_not(text).unwrap();
             assert_eq!((target.name.as_str(), target.url.as_str()), (name, url), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_the_user_says_of_a_gateway_has_a_unit_or_is_refused() {
-        let targets =
-            ["a=http://h:1,image=85MB,startup=1200ms", "http://h:1,startup=2s", "http://h"];
-        let targets = targets.map(|text| parse_named_or_not(text).unwrap());
-        let found = given(&targets).unwrap();
-        let expected =
-            [("start-up of a", "1.20s"), ("image of a", "85.0 MB"), ("start-up", "2.00s")];
-        assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        for (text, part) in [
-            (
-                "a=http://h,image=much",
-                "target a: `image=` is not a size: write a number and a unit",
-            ),
-            ("a=http://h,startup=fast", "target a: `startup=`"),
-        ] {
-            let error = given(&[parse_target(text).unwrap()]).unwrap_err().to_string();
-            assert!(error.contains(part), "{error}");
         }
     }
 

@@ -212,15 +212,13 @@ fn stands_out(versus: &Versus, summary: &RunSummary, findings: &[&Finding]) -> V
 type Column = (&'static str, fn(&TargetResult) -> Option<String>);
 
 /// Columns without a value for any target are omitted.
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 9] = [
     ("turns", |target| Some(format::count(target.turns))),
     ("per s", |target| target.throughput.map(format::digits)),
     ("failed", |target| Some(failed(target))),
     ("correct", |target| target.correct.map(format::share)),
     ("CPU/req", |target| target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6))),
     ("memory", |target| target.memory_bytes.map(|bytes| format::bytes(bytes as f64))),
-    ("start-up", |target| target.startup_ns.map(|nanos| format::time(nanos as f64 / 1e6))),
-    ("image", |target| target.image_bytes.map(|bytes| format::bytes(bytes as f64))),
     ("reused", |target| target.reused.map(format::share)),
     ("sent late", |target| target.dispatch_lag_p99_ns.map(|nanos| format::time(nanos / 1e6))),
     ("taken out", |target| target.taken_out.clone()),

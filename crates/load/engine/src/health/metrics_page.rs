@@ -58,8 +58,8 @@ named_enum! {
     /// A figure that pages give CPU time as.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum CpuMetric {
-        /// A cAdvisor page, by container. cAdvisor samples every few seconds, independent of requests
-        /// for its page.
+        /// A cAdvisor page, by container. cAdvisor samples every few seconds, independent of
+        /// requests for its page.
         Container => "container_cpu_usage_seconds_total",
         /// A page of a process that exposes its own metrics.
         Process => "process_cpu_seconds_total",

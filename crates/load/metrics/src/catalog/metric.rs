@@ -269,7 +269,8 @@ named_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Unit {
-        /// A length of time: nanoseconds inside, milliseconds in JSON and CSV, seconds in Prometheus.
+        /// A length of time: nanoseconds inside, milliseconds in JSON and CSV, seconds in
+        /// Prometheus.
         Time => "time",
         /// A share of a whole, from 0 to 1.
         Share => "share (0 to 1)",
