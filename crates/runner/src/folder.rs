@@ -365,7 +365,7 @@ pub(crate) struct CountsFile {
     version: String,
     shard: String,
     clock: MonotonicClock,
-    /// When it may be written again, and the shortest time after that.
+    /// Time of the next write, and the minimum interval between writes.
     next: Moment,
     pause: Nanos,
     progress: Option<File>,

@@ -33,7 +33,7 @@ pub(crate) struct Flags {
 /// Imports the file and prints the summary.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let (summary, written) = match &flags.out {
-        None => (convert(flags, &mut io::sink())?, "nothing (-o FILE)".to_owned()),
+        None => (convert(flags, &mut io::sink())?, "no file (use -o FILE)".to_owned()),
         Some(out) => (import_to(flags, out)?, out.display().to_string()),
     };
     console::print(&format!("{}{:<14} {written}\n", traffic_screen(&summary), "written"))?;

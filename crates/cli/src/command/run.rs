@@ -555,7 +555,7 @@ mod announcement_tests {
         );
         let closed = plan("http://192.0.2.1:80", "10..200:60s");
         let said = sentence(&closed, &closed.targets[0]);
-        assert!(said.contains("up to 200 users at once"), "{said}");
+        assert!(said.contains("up to 200 users, each"), "{said}");
     }
 
     #[test]

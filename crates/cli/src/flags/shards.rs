@@ -24,15 +24,15 @@ pub(crate) struct StartFlags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1024))]
     #[arg(conflicts_with_all = ["shard", "start_at", "launch"])]
     pub(crate) processes: Option<u64>,
-    /// Begin at a common instant, and not as soon as this process is ready: `2026-11-21T01:23:45Z`,
-    /// seconds since 1970, `+5s` from now, or of shards with a common folder `ready`: 2 s after all
-    /// are (`ready+10s`: 10 s). A shard that is ready too late sends nothing and exits with 3
+    /// Start at this time instead of as soon as possible: `2026-11-21T01:23:45Z`, seconds since
+    /// 1970, `+5s` from now, or `ready`: 2 s after all shards of a common folder are ready
+    /// (`ready+10s`: 10 s). A late shard sends nothing and exits with 3
     #[arg(long, value_name = "TIME", value_parser = parse_start)]
     start_at: Option<StartAt>,
-    /// The longest wait for the common start
+    /// Maximum wait for the common start
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
     start_timeout: Nanos,
-    /// When a shard ends early: the others go on, or stop, too
+    /// When a shard ends early: continue or stop the others
     #[arg(long, value_name = "ACTION", value_enum, default_value = "go-on")]
     on_loss: OnLoss,
     /// With --processes: judge the result although processes were lost, up to this share of the

@@ -169,7 +169,7 @@ mod tests {
             (LocalTool::Add, r#"{"a":"1","b":2}"#, "type number"),
             (LocalTool::Add, r#"{"a":1e308,"b":1e308}"#, "not a finite number"),
             (LocalTool::JsonGet, r#"{"document":{},"pointer":"a"}"#, "begins with"),
-            (LocalTool::JsonGet, r#"{"document":{},"pointer":"/a"}"#, "nothing"),
+            (LocalTool::JsonGet, r#"{"document":{},"pointer":"/a"}"#, "no value"),
             (LocalTool::JsonGet, r#"{"document":"{","pointer":""}"#, "not JSON"),
         ] {
             let result = call(tool, arguments);

@@ -157,7 +157,7 @@ impl Draft {
                 // The row names the model that the client asked for.
                 "model" if self.row["model"] == value => {}
                 "model" if self.row["model"].is_string() => {
-                    self.dropped.push("model of the body (the row names another)".to_owned());
+                    self.dropped.push("model of the body (differs from the row's)".to_owned());
                 }
                 "model" => self.row["model"] = value,
                 _ => self.row["body"][name] = value,

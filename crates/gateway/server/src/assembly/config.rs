@@ -319,7 +319,7 @@ routes:
                 "path: '/*'",
                 Some("`policy` cannot read the messages of a WebSocket to `/v1/"),
             ),
-            ("policy: {}", "path: /v1/realtime", Some("a WebSocket to `/v1/realtime` carries")),
+            ("policy: {}", "path: /v1/realtime", Some("a WebSocket to `/v1/realtime`:")),
             ("tenant: {}\nbudgets: {}", "path: /v1/*", Some("`budgets` cannot read")),
             ("policy: {}", "path: /o/*, strip: /o", Some("`policy` cannot read")),
         ] {

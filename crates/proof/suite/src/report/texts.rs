@@ -13,7 +13,7 @@ fn below(fits: impl Fn(&str) -> bool) -> (&'static str, &'static str) {
     all.find(|(heading, _)| fits(heading)).unwrap_or_default()
 }
 
-/// The notes of a section whose title has a heading in it.
+/// The notes of a section whose title contains a heading of the file.
 pub(super) fn notes(title: &str) -> Vec<String> {
     let (_, text) = below(|heading| title.contains(heading));
     let notes = text.split("\n\n").filter(|note| !note.starts_with('|'));
