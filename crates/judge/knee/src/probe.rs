@@ -59,6 +59,10 @@ impl ProbeRequest {
         self.missed && !self.doubtful && is_answer
     }
 
+    const fn is_unanswered(&self) -> bool {
+        matches!(self.outcome, Outcome::InFlight | Outcome::TimedOut | Outcome::NeverSent)
+    }
+
     fn counts(&self) -> Counts {
         let [missed, doubtful] = [self.missed, self.missed && self.doubtful].map(u64::from);
         Counts { missed, doubtful, all: 1 }
@@ -125,11 +129,9 @@ impl Measured {
 /// Detects failures of half the requests, or of the last ten. No answer at all, or none any more,
 /// is not lateness.
 fn failure(requests: &[ProbeRequest], hangs: bool) -> Option<Failure> {
-    let unanswered = [Outcome::InFlight, Outcome::TimedOut, Outcome::NeverSent];
-    let is_unanswered = |request: &ProbeRequest| unanswered.contains(&request.outcome);
-    let is_mute = hangs || requests.iter().all(is_unanswered);
+    let is_mute = hangs || requests.iter().all(ProbeRequest::is_unanswered);
     let has_failed =
-        |request: &&ProbeRequest| (is_mute && is_unanswered(request)) || request.has_failed();
+        |request: &&ProbeRequest| (is_mute && request.is_unanswered()) || request.has_failed();
     let failed = requests.iter().filter(has_failed).count();
     let row = requests.iter().rev().take_while(has_failed).count();
     let ends = hangs && row > 0;

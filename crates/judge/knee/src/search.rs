@@ -378,8 +378,7 @@ impl Search {
             Outcome::Rejected(status) => format!("status {status}"),
             _ => "no response".to_owned(),
         };
-        let mut checks = self.probes.iter().filter(|probe| probe.phase == Phase::Check);
-        let checked = checks.next_back().filter(|check| check.state == State::Down);
+        let checked = self.probes.last().filter(|probe| probe.phase == Phase::Check);
         Finding::new(605)
             .with("failed", failed)
             .with("all", all)

@@ -69,10 +69,7 @@ impl Versus {
         let bounds =
             self.thresholds.len() + self.compared().len() * usize::from(self.margin.is_some());
         let (word, text) = match self.conclusion(summary, false) {
-            Conclusion::Interrupted => {
-                let unknown = self.nothing_measured();
-                ("INTERRUPTED", unknown.unwrap_or_else(|| self.main_difference()))
-            }
+            Conclusion::Interrupted => ("INTERRUPTED", self.main_difference()),
             Conclusion::Invalid(why) => ("INVALID", why),
             Conclusion::Fail(why) => ("FAIL", why),
             Conclusion::Inconclusive(why) => ("INCONCLUSIVE", why),
@@ -95,9 +92,10 @@ impl Versus {
         let held: Vec<_> =
             self.claims.iter().filter(|claim| claim.holds).map(Claim::finding).collect();
         let failures = held.iter().find(|finding| finding.code == 403);
-        failures
-            .or_else(|| held.first())
-            .map_or_else(|| "no significant difference".to_owned(), sentence)
+        match (failures.or_else(|| held.first()), self.nothing_measured()) {
+            (Some(finding), _) => sentence(finding),
+            (None, unknown) => unknown.unwrap_or_else(|| "no significant difference".to_owned()),
+        }
     }
 }
 

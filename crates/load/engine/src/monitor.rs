@@ -281,8 +281,8 @@ impl TargetWatch {
             self.failed += counters.failures();
         }
         self.settled = silent.oldest.unwrap_or(now);
-        let is_long = |since| self.settled.saturating_sub(since) >= HOPELESS;
-        let fails = self.since.is_some_and(is_long) && self.failed >= HANDFUL;
+        let failing = self.since.map_or(Nanos::ZERO, |since| self.settled.saturating_sub(since));
+        let fails = failing >= HOPELESS && self.failed >= HANDFUL;
         (hangs || fails).then_some(self.last)
     }
 }

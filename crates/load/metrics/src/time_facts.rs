@@ -498,13 +498,13 @@ impl View<'_> {
         let end = self.timeline.intervals.last().map(|last| last.start_s + last.length_s)?;
         let answer_s = response_ms(self.timeline, target)? / 1e3;
         let is_interrupted = self.metadata.run.ended == RunEnd::Interrupted;
-        let is_hung =
-            |tenth: u32| !is_interrupted && end - seconds(tenth) > HUNG_ANSWERS * answer_s;
-        let bad_since = |from: u32| -> u64 {
-            let bad = moments.failed.bad.range(from..);
-            bad.map(|(tenth, [failed, open])| failed + open * u64::from(is_hung(*tenth))).sum()
-        };
-        let (failed, all_failed) = (bad_since(last_good), bad_since(0));
+        let (mut failed, mut all_failed) = (0, 0);
+        for (tenth, [ended, open]) in &moments.failed.bad {
+            let is_hung = !is_interrupted && end - seconds(*tenth) > HUNG_ANSWERS * answer_s;
+            let bad = ended + open * u64::from(is_hung);
+            all_failed += bad;
+            failed += bad * u64::from(*tenth >= last_good);
+        }
         let good = self
             .measured(target)
             .map(|(_, group)| group.counters.answered().saturating_sub(group.counters.failures()));
@@ -544,9 +544,6 @@ impl View<'_> {
     }
 
     fn backlog(&self, stage: &TimelineStage, index: usize, target: &str) -> Option<Backlog> {
-        let in_flight = |interval: &TimelineInterval| {
-            interval.in_flight.get(index).copied().unwrap_or_default()
-        };
         let intervals = self.intervals(stage);
         let (count, length) = (intervals.len(), intervals.first()?.length_s);
         let is_judged = !stage.warmup && self.model(stage) == LoadModel::Open;
@@ -555,7 +552,8 @@ impl View<'_> {
         }
         let quarter = |from: usize| {
             let part = &intervals[count * from / 4..count * (from + 1) / 4];
-            part.iter().map(|interval| in_flight(interval)).sum::<u64>() as f64 / part.len() as f64
+            part.iter().filter_map(|one| one.in_flight.get(index)).sum::<u64>() as f64
+                / part.len() as f64
         };
         let grows = quarter(3) > quarter(2) && quarter(2) > quarter(1);
         let half = &intervals[count / 2..];
@@ -575,12 +573,13 @@ impl View<'_> {
             .find_map(|group| median_ms(&group.times.get(Metric::ResponseTime.key())?.bins))?;
         let is_long = stage.duration_s * 1e3 > 2.0 * answer;
         let seconds = length * half.len() as f64;
+        let in_flight = *intervals.last()?.in_flight.get(index)?;
         (grows && lacks && is_long).then(|| Backlog {
             stage: stage.name.clone(),
             target: target.to_owned(),
             planned_per_s: planned / seconds,
             done_per_s: done / seconds,
-            in_flight: intervals.last().map_or(0, |interval| in_flight(interval)),
+            in_flight,
         })
     }
 
