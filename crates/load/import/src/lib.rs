@@ -5,6 +5,7 @@ mod branches;
 mod convert;
 mod draft;
 mod error;
+mod export;
 mod format;
 mod history;
 mod lanes;
@@ -22,6 +23,7 @@ use std::path::Path;
 
 use convert::{Converter, Emit};
 pub use error::ImportError;
+pub use export::{export, exports};
 use format::{Choice, OWN};
 pub use record::{After, Blocks, Header, Line, Request, VERSION, schema};
 use serde_json::{Value, json};
