@@ -189,8 +189,10 @@ impl Export {
                 let last = waits.reduce(f64::max);
                 left["wait_ms"].take().as_f64().or(last).into()
             }
-            ("text", "session") => json!(whole.session.as_ref().unwrap_or(&whole.id)),
-            ("text", "agent") => json!(whole.agent.as_deref().unwrap_or("main")),
+            ("text", "session") if left["session"].take().is_null() => json!(whole.id),
+            ("text", "session") => json!(whole.session),
+            ("text", "agent") if left["agent"].take().is_null() => "main".into(),
+            ("text", "agent") => json!(whole.agent),
             (_, path) => path.split('.').fold(left, |place, name| &mut place[name]).take(),
         }
     }
