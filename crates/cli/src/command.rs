@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Join(join::Flags),
     /// Convert recorded traffic to one canonical file, and list every member left out
     Import(import::Flags),
+    /// Write recorded traffic for another tool, and list every member left out
+    Export(import::ExportFlags),
     /// Add the shards of a run up to one result
     Merge(merge::Flags),
     /// Print the report of a stored run, suite or comparison, also of a run that was killed

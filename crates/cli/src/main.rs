@@ -73,6 +73,7 @@ fn main() -> ExitCode {
         Command::Compare(flags) => command::compare::run(flags),
         Command::Merge(flags) => command::merge::run(flags),
         Command::Import(flags) => command::import::run(flags),
+        Command::Export(flags) => command::import::run_export(flags),
         Command::Why(flags) => command::why::run(flags),
         Command::Join(flags) => command::join::run(flags),
         Command::Report(flags) => command::report::run(flags),

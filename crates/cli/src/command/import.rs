@@ -1,11 +1,13 @@
-//! `plimsoll import`: converts recorded traffic to one canonical file.
+//! `plimsoll import`: converts recorded traffic to one canonical file; `plimsoll export`: the way
+//! back.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
-use plimsoll_import::{ImportError, Options, Summary, import};
+use plimsoll_import::{ImportError, Options, Summary, export, exports, import};
 
 use crate::console;
 use crate::exit::{Exit, UsageError};
@@ -30,31 +32,61 @@ pub(crate) struct Flags {
     out: Option<PathBuf>,
 }
 
+const AFTER_EXPORT: &str = include_str!("export.txt").trim_ascii_end();
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_EXPORT)]
+pub(crate) struct ExportFlags {
+    /// Recorded traffic, in any format that `plimsoll import` reads
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// Format of the output
+    #[arg(long = "as", value_name = "FORMAT")]
+    #[arg(value_parser = PossibleValuesParser::new(exports()))]
+    format: String,
+    /// Output file
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    out: PathBuf,
+}
+
 /// Imports the file and prints the summary.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let (summary, written) = match &flags.out {
-        None => (convert(flags, &mut io::sink())?, "no file (use -o FILE)".to_owned()),
-        Some(out) => (import_to(flags, out)?, out.display().to_string()),
-    };
-    console::print(&format!("{}{:<14} {written}\n", traffic_screen(&summary), "written"))?;
+    let options = Options { scrub: flags.scrub, ..flags.read.options() };
+    let convert = |output: &mut dyn Write| import(&flags.file, &options, output);
+    match &flags.out {
+        None => print(&convert(&mut io::sink()).map_err(usage)?, "no file (use -o FILE)"),
+        Some(out) => print(&write_to(out, convert)?, &out.display().to_string()),
+    }
+}
+
+/// Writes the file in another format, and prints the summary.
+pub(crate) fn run_export(ExportFlags { file, format, out }: &ExportFlags) -> Result<Exit> {
+    let summary = write_to(out, |output| export(file, format, output))?;
+    print(&summary, &format!("{} as {format}", out.display()))
+}
+
+fn print(summary: &Summary, written: &str) -> Result<Exit> {
+    console::print(&format!("{}{:<14} {written}\n", traffic_screen(summary), "written"))?;
     Ok(Exit::Pass)
 }
 
-/// Creates the file only if the import succeeds.
-fn import_to(flags: &Flags, out: &Path) -> Result<Summary> {
+/// Creates the file only if the conversion succeeds.
+fn write_to(
+    out: &Path,
+    convert: impl FnOnce(&mut dyn Write) -> Result<Summary, ImportError>,
+) -> Result<Summary> {
     let failed = console::cannot_write(out);
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
     let new = tempfile::NamedTempFile::new_in(folder.unwrap_or_else(|| Path::new(".")));
     let mut new = new.context(failed.clone())?;
-    let summary = convert(flags, &mut BufWriter::new(&mut new))?;
+    let summary = convert(&mut BufWriter::new(&mut new)).map_err(usage)?;
     new.persist(out).context(failed)?;
     Ok(summary)
 }
 
-fn convert(flags: &Flags, output: &mut dyn Write) -> Result<Summary> {
-    let options = Options { scrub: flags.scrub, ..flags.read.options() };
-    import(&flags.file, &options, output).map_err(|error| match error {
+fn usage(error: ImportError) -> anyhow::Error {
+    match error {
         ImportError::Input(why) => UsageError(why).into(),
         error @ ImportError::Write(_) => error.into(),
-    })
+    }
 }

@@ -82,13 +82,12 @@ pub(crate) struct Flags {
 
 /// Runs the profile.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let profile = match profile(flags)? {
-        Some(profile) => profile,
-        None => {
-            let profile = Profile::open(&profile_of(&flags.profile)?)?;
-            flags.traffic.reject_without_file(&format!("{} is a profile", flags.profile))?;
-            profile
-        }
+    let profile = if let Some(profile) = profile(flags)? {
+        profile
+    } else {
+        let profile = Profile::open(&profile_of(&flags.profile)?)?;
+        flags.traffic.reject_without_file(&format!("{} is a profile", flags.profile))?;
+        profile
     };
     let part = flags.start.part(flags.settings.get("shard"))?;
     let overrides = flags.thresholds.add_to(flags.target.add_to(flags.settings.overrides()));

@@ -201,7 +201,12 @@ fn a_file_that_cannot_be_sent_is_wrong_usage() {
     fs::write(fixture.folder.path().join("noname"), broken).unwrap();
     for (file, flag, value, why) in [
         ("minimal", "--speed", "2", "minimal is a profile"),
-        ("absent.jsonl", "--speed", "2", "absent.jsonl: cannot be read (no such file or directory)"),
+        (
+            "absent.jsonl",
+            "--speed",
+            "2",
+            "absent.jsonl: cannot be read (no such file or directory)",
+        ),
         ("folder.jsonl", "--speed", "2", "folder.jsonl is neither a profile nor"),
         // A format means that the file is no profile.
         ("noname", "--as", "messages", "noname: line 2: is not valid JSON"),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::record::{After, Request};
-use crate::value::text;
+use crate::value::{list, text};
 
 /// A request with its session, start and end.
 pub(crate) struct Timed {
@@ -34,11 +34,15 @@ impl Branches {
     pub(crate) fn add(&mut self, parent: Option<&String>, children: [Option<Vec<Value>>; 2]) {
         let children = [true, false].into_iter().zip(children);
         let children = children.flat_map(|(is_fork, all)| {
-            all.into_iter().flatten().map(move |child| (is_fork, child))
+            let names = all.into_iter().flatten().map(|mut child| {
+                let names = ["child", "children"];
+                let name = names.into_iter().find(|name| child.get(name).is_some());
+                name.map(|name| child[name].take()).unwrap_or(child)
+            });
+            names.flat_map(list).map(move |child| (is_fork, child))
         });
         self.0.extend(children.filter_map(|(is_fork, child)| {
-            let child = text(child.get("session_id").unwrap_or(&child));
-            Some(Branch { parent: parent?.clone(), child, is_fork })
+            Some(Branch { parent: parent?.clone(), child: text(&child), is_fork })
         }));
     }
 

@@ -13,7 +13,7 @@ use crate::lanes::{Lanes, append};
 use crate::messages::{exchanges, from_turn, is_question, place_images};
 use crate::record::{After, Header, Line, Request, VERSION};
 use crate::summary::Summary;
-use crate::value::{is_empty, object};
+use crate::value::{is_empty, object, unpacked};
 
 /// Maximum number of broken rows to describe.
 const NAMED: usize = 3;
@@ -198,9 +198,10 @@ impl<'o> Converter<'o> {
                 }
                 (_, value) if is_empty(&value) => {}
                 (Rule::LeaveOut(reason), _) => self.leave_out(&format!("{path} ({reason})")),
-                (Rule::Descend, Value::Object(inner)) => {
-                    self.walk(draft, &format!("{path}."), inner)?;
-                }
+                (Rule::Descend, value) => match unpacked(value) {
+                    Value::Object(inner) => self.walk(draft, &format!("{path}."), inner)?,
+                    _ => self.leave_out(&path),
+                },
                 _ => self.leave_out(&path),
             }
         }
@@ -226,7 +227,7 @@ impl<'o> Converter<'o> {
         let own = format!("#{}", self.summary.requests + 1);
         let session = draft.take_text("session");
         let [bodies, turns] = ["bodies", "each"].map(|name| draft.take_list(name));
-        let is_chain = bodies.is_none();
+        let (is_chain, is_turns) = (bodies.is_none(), turns.is_some());
         let parts = match bodies.or(turns) {
             Some(turns) => Some(self.turns(turns)?),
             None => self.exchanges(&mut draft)?,
@@ -235,8 +236,9 @@ impl<'o> Converter<'o> {
             return self.finish_request(draft, session, None).map(drop);
         };
         let session = session.unwrap_or_else(|| own.clone());
-        let mut before = None;
+        let (mut before, mut inherited) = (None, Vec::new());
         for mut part in parts {
+            part.end_inheritance(&mut inherited, is_turns);
             let continues = before.take().filter(|_| is_chain);
             let children = ["forks", "spawns"].map(|name| part.take_list(name));
             before = self.finish_request(part, Some(session.clone()), continues)?;

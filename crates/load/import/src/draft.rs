@@ -66,7 +66,11 @@ impl Draft {
             }
             "params" => {
                 for (name, value) in object(value)? {
-                    self.row["body"][name] = value;
+                    if value == "Infinity" {
+                        self.dropped.push(format!("{name} (no limit)"));
+                    } else {
+                        self.row["body"][name] = value;
+                    }
                 }
             }
             "system" => self.row["system"] = json!([{ "role": "system", "content": value }]),
@@ -74,7 +78,11 @@ impl Draft {
             "body" => self.put_body(object(value)?),
             "whole" => self.put_body([(name.to_owned(), value)].into_iter().collect()),
             "prompt" => match unpacked(value) {
-                Value::Object(body) if body.contains_key("messages") => self.put_body(body),
+                Value::Object(body)
+                    if ["messages", "model"].iter().any(|name| body.contains_key(*name)) =>
+                {
+                    self.put_body(body);
+                }
                 Value::Array(messages) => self.row["messages"] = messages.into(),
                 empty if is_empty(&empty) => {}
                 other => self.append("texts", [text(&other).into()]),
@@ -220,6 +228,16 @@ impl Draft {
         }
     }
 
+    /// In the turns of `AIPerf`, only tools apply to later turns, too.
+    pub(crate) fn end_inheritance(&mut self, before: &mut Vec<String>, is_turn: bool) {
+        let own = self.row["body"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
+        let own: Vec<_> = own.filter(|name| is_turn && name != "tools").collect();
+        for name in before.iter().filter(|name| !own.contains(name)) {
+            self.row["body"][name] = Value::Null;
+        }
+        *before = own;
+    }
+
     /// Start and end in milliseconds, as far as they are recorded.
     pub(crate) fn take_times(&mut self) -> (Option<f64>, Option<f64>) {
         let names = ["at", "end", "end_else", "duration"];
@@ -242,7 +260,27 @@ impl Draft {
             let dialect = format.dialect.as_deref().or_else(|| dialect(&self.row));
             self.row["dialect"] = dialect.into();
         }
-        let _ = ["call", "route"].map(|name| self.take(name));
+        let is_embedding = self
+            .take_text("call")
+            .is_some_and(|call| call.ends_with("embedding") || call.ends_with("embeddings"));
+        self.take("route");
+        if is_embedding && !self.has_any(&["messages", "body"]) {
+            self.dropped.push("embeddings (without a recorded input)".to_owned());
+            return Ok(None);
+        }
+        // LiteLLM logs the texts as messages.
+        for message in self.row["messages"].as_array_mut().into_iter().flatten() {
+            if let Some(text) = message.get_mut("content").filter(|_| is_embedding) {
+                *message = text.take();
+            }
+        }
+        if let Some(served) = self.take("model_else") {
+            if self.row["model"].is_null() {
+                self.row["model"] = served;
+            } else if self.row["model"] != served {
+                self.dropped.push("model (the one that served; another was asked for)".to_owned());
+            }
+        }
         let method = self.take_text("method").unwrap_or_else(|| "GET".to_owned());
         if self.row["dialect"] != "http" {
             self.take("path");

@@ -40,8 +40,8 @@ pub(crate) struct Format {
     line: Option<Regex>,
     /// Whether a line that does not match continues the record before.
     pub(crate) several: bool,
-    /// A member, then the values that make a row a request.
-    only: Vec<String>,
+    /// Alternatives, each a member, then the values that make a row a request.
+    only: Vec<Vec<String>>,
     /// Alternatives of signs of rows that are not requests.
     skip: Vec<Vec<String>>,
     /// Members that inner rows get from the outer ones.
@@ -59,6 +59,10 @@ pub(crate) struct Format {
     pub(crate) refuse: Option<String>,
     /// Texts in place of truncated content.
     pub(crate) cut: Vec<String>,
+    /// The name by which it is written, then the members to write.
+    pub(crate) export: Vec<String>,
+    /// The first line of such a file.
+    pub(crate) header: Value,
     members: BTreeMap<String, String>,
 }
 
@@ -81,7 +85,7 @@ impl Format {
             None if self.members.keys().any(|inner| is_inside(inner, path)) => {
                 return Rule::Descend;
             }
-            None => self.members.get("*"),
+            None => self.members.get("*").or_else(|| self.rule_of_group(path)),
             own => own,
         };
         match rule.map(|rule| rule.split_once(' ').unwrap_or((rule, ""))) {
@@ -91,14 +95,23 @@ impl Format {
         }
     }
 
+    /// The rule for `GROUP.*`, of all members in it.
+    fn rule_of_group(&self, path: &str) -> Option<&String> {
+        let groups =
+            self.members.iter().filter_map(|(name, rule)| Some((name.strip_suffix(".*")?, rule)));
+        groups.filter(|(group, _)| is_inside(path, group)).map(|(_, rule)| rule).next()
+    }
+
     /// The kind of a row that is not a request.
     pub(crate) fn other_kind(&self, row: &Value) -> Option<String> {
         if let Some(signs) = fitting(&self.skip, row) {
             return Some(format!("rows with {signs} (not requests)"));
         }
-        let [member, kinds @ ..] = self.only.as_slice() else { return None };
-        let kind = find(row, member, &|_| true).map(text).unwrap_or_default();
-        (!kinds.contains(&kind)).then(|| format!("rows whose {member} is `{kind}` (not requests)"))
+        let kind = |member| find(row, member, &|_| true).map(text).unwrap_or_default();
+        let mut alternatives = self.only.iter().filter_map(|one| one.split_first());
+        let is_request = alternatives.clone().any(|(member, kinds)| kinds.contains(&kind(member)));
+        let (member, _) = alternatives.next().filter(|_| !is_request)?;
+        Some(format!("rows whose {member} is `{}` (not requests)", kind(member)))
     }
 
     /// The signs of a row that belongs to the format.

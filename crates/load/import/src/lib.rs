@@ -5,6 +5,7 @@ mod branches;
 mod convert;
 mod draft;
 mod error;
+mod export;
 mod format;
 mod history;
 mod lanes;
@@ -23,6 +24,7 @@ use std::path::Path;
 
 use convert::{Converter, Emit};
 pub use error::ImportError;
+pub use export::{export, exports};
 use format::{Choice, OWN};
 pub use record::{After, Blocks, Header, Line, Request, VERSION, schema};
 pub use rows::{Rows, unix_nanos};

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use plimsoll_import::{ImportError, Options, Summary, import, schema};
+use plimsoll_import::{ImportError, Options, Summary, export, import, schema};
 use serde_json::{Value, json};
 
 fn sample(name: &str) -> PathBuf {
@@ -542,4 +542,83 @@ fn the_schema_in_the_reference_is_up_to_date() {
     let unknown = json!({ "id": "a", "mesages": [] });
     let schema = jsonschema::validator_for(&schema()).unwrap();
     assert!(!schema.is_valid(&unknown));
+}
+
+fn export_sample(name: &str, format: &str) -> (Summary, Vec<Value>) {
+    let mut out = Vec::new();
+    let summary = export(&sample(name), format, &mut out).unwrap();
+    let lines = String::from_utf8(out).unwrap();
+    (summary, lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+#[test]
+fn an_export_gives_the_file_of_the_other_tool_back() {
+    // A file of the format that has all its members: what was imported is written again.
+    for (file, format) in
+        [("dynamo_agentic_mooncake.jsonl", "dynamo-agentic"), ("aiperf_dag.jsonl", "aiperf-dag")]
+    {
+        let text = fs::read_to_string(sample(file)).unwrap();
+        let mut rows: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        let (_, mut lines) = export_sample(file, format);
+        if format == "dynamo-agentic" {
+            assert_eq!(lines[0]["schema"], rows[0]["schema"]);
+            rows.remove(0);
+            lines.remove(0);
+        }
+        for (row, line) in rows.iter_mut().zip(&mut lines) {
+            // Conversations that a turn spawns belong to its session.
+            for one in [&mut *row, &mut *line] {
+                let same = one.to_string().replace("root/", "").replace(".0", "");
+                *one = serde_json::from_str(&same).unwrap();
+            }
+            assert_eq!(line, row, "{file}");
+        }
+        assert_eq!(lines.len(), rows.len(), "{file}");
+    }
+}
+
+#[test]
+fn an_export_writes_whole_prompts_and_names_what_has_no_place() {
+    let (summary, lines) = export_sample("canonical.jsonl", "aiperf-mooncake");
+    // The canonical sample has nine requests, of which one is plain HTTP.
+    assert_eq!(lines.len(), 8);
+    assert_eq!(summary.unused["requests, plain HTTP (not written)"], 1);
+    let third = lines.iter().filter(|line| line["session_id"] == "chat").nth(2).unwrap();
+    let texts = third["payload"]["messages"].as_array().unwrap();
+    assert_eq!(texts.len(), 5, "two questions, their replies, and the third question");
+    assert_eq!(texts[1]["content"], "Two.");
+    assert!(
+        summary.unused.keys().any(|name| name == "reply (not written)"),
+        "{:?}",
+        summary.unused
+    );
+    let (summary, lines) = export_sample("canonical.jsonl", "dynamo-agentic");
+    assert!(lines.len() > 1 && summary.unused.keys().any(|name| name.contains("input length")));
+}
+
+#[test]
+fn spans_of_langfuse_and_openinference_and_logs_of_litellm_and_envoy_are_read() {
+    for (file, format, requests, tokens, unused) in [
+        ("langfuse_otlp.jsonl", "otel", 4, 18, "max_tokens (no limit)"),
+        (
+            "openinference_otlp.jsonl",
+            "otel",
+            4,
+            18,
+            "attributes.llm.invocation_parameters (a copy of input.value)",
+        ),
+        ("litellm_callback.jsonl", "litellm-callback", 3, 13, "metadata"),
+        ("envoy_json.log", "envoy-json", 4, 0, "requests (a POST without a recorded body)"),
+    ] {
+        let (summary, lines) = import_file(&sample(file));
+        assert!(summary.format.starts_with(&format!("{format} (")), "{file}: {}", summary.format);
+        assert_eq!((summary.requests, summary.in_tokens.stated), (requests, tokens), "{file}");
+        assert!(summary.unused.contains_key(unused), "{file}: {:?}", summary.unused);
+        let embedding = lines.iter().find(|line| line["dialect"] == "openai-embeddings");
+        if format != "envoy-json" {
+            let line = embedding.unwrap();
+            let input = line["body"].get("input").or_else(|| line.get("messages")).unwrap();
+            assert_eq!(*input, json!(["one", "two"]), "{file}");
+        }
+    }
 }
