@@ -143,7 +143,10 @@ impl Suite {
             report.sections.push(section);
             report.bounds.extend(bounds);
         }
-        Ok(report)
+        match &options.gateways {
+            Some(file) => Ok(file.hide(report)?),
+            None => Ok(report),
+        }
     }
 }
 
