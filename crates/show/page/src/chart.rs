@@ -4,7 +4,7 @@
 pub(crate) use knee::{charts as of_knee, name_of};
 use maud::{Markup, PreEscaped, html};
 use over_time::Times;
-pub(crate) use over_time::{added as added_in, curves};
+pub(crate) use over_time::{compared, curves};
 use plimsoll_compare::gates::FigureUnit;
 use plimsoll_compare::{Comparison, GateResult, Rule};
 use plimsoll_metrics::{BoundedFigure, Metric, RunSummary, RunTimeline};

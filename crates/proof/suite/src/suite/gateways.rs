@@ -347,7 +347,9 @@ impl<'f> Bench<'f> {
         let rows = rounds::rows(&self);
         let gateways = self.subjects.into_iter().map(|subject| subject.facts).collect();
         let result = GatewaysResult { seed, orders, gateways, rows };
+        let answers = tables::answers(&runner.report.comparisons);
         runner.report.sections.extend(tables::sections(&result, self.file));
+        runner.report.sections.extend(answers);
         runner.report.gateways = Some(result);
     }
 }

@@ -1,18 +1,22 @@
 //! The tables of the suite, from its figures.
 
-use plimsoll_report::format::DASH;
+use plimsoll_report::format::{DASH, or_dash, rank};
 use plimsoll_report::table::Table;
+use plimsoll_versus::{LIMITS, NOT_SHOWN, failures_and_streams};
 
 use super::figures::Row;
 use super::result::{GatewayFacts, GatewaysResult};
 use super::spec::GatewaysFile;
+use crate::comparison_result::ComparisonResult;
 use crate::report::{Section, distinct};
 
 /// Ranks first, then a table for each rate, the resources, and how each gateway was started.
 pub(super) fn sections(result: &GatewaysResult, file: &GatewaysFile) -> Vec<Section> {
     let groups = distinct(result.rows.iter().map(|row| &row.group));
     let of_groups = groups.iter().map(|group| of_group(result, group, file));
-    let sections = std::iter::once(ranks(result)).chain(of_groups);
+    // A single gateway has no rank.
+    let ranks = (result.gateways.len() > 1).then(|| ranks(result));
+    let sections = ranks.into_iter().chain(of_groups);
     sections.chain([entries(result)]).collect()
 }
 
@@ -28,13 +32,9 @@ fn ranks(result: &GatewaysResult) -> Section {
     let among = tests(&result.rows);
     for row in &result.rows {
         let ranks = row.ranks(among);
-        let cells = ranks.iter().map(|rank| match rank {
-            Some((best, worst)) if best == worst => best.to_string(),
-            Some((best, worst)) => format!("{best}-{worst}"),
-            None => DASH.to_owned(),
-        });
+        let cells = ranks.iter().map(|found| or_dash(*found, |(best, worst)| rank(best, worst)));
         let name = format!("{}, {}", row.name, row.group);
-        if ranks.iter().flatten().count() > 1 || result.gateways.len() == 1 {
+        if ranks.iter().flatten().count() > 1 {
             table.row(std::iter::once(name).chain(cells));
         }
     }
@@ -68,6 +68,19 @@ fn of_group(result: &GatewaysResult, group: &str, file: &GatewaysFile) -> Sectio
         known.map(|(cell, gateway)| format!("{}, {}: {}", gateway.name, row.name, cell.note))
     });
     notes.fold(Section::new(title, table), Section::note)
+}
+
+/// Failures and stream shapes of each gateway and of the upstream, which has its own row beside
+/// each: a gateway is to blame only for the difference.
+pub(super) fn answers(comparisons: &[ComparisonResult]) -> [Section; 2] {
+    let targets = comparisons.iter().flat_map(|one| {
+        let targets = one.versus.iter().flat_map(|versus| &versus.targets);
+        targets.map(move |target| (format!("{}: {}", one.label, target.name), target))
+    });
+    let table = failures_and_streams(&targets.collect::<Vec<_>>());
+    let limits = Section::new(NOT_SHOWN, Table::default());
+    let limits = LIMITS.split_terminator('\n').fold(limits, Section::note);
+    [Section::new("Failures and streams", table), limits]
 }
 
 /// How each gateway was started.
