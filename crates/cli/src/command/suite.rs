@@ -178,7 +178,7 @@ pub(crate) struct GatewaysFlags {
     #[arg(long, value_name = "N", help_heading = "Load")]
     seed: Option<u64>,
     /// Replace the names of the gateways by letters, and leave out versions, commands and
-    /// configurations; names.txt lists the names
+    /// configurations; the folder private has the names, the configurations and the logs
     #[arg(long, help_heading = "Output")]
     anonymize: bool,
     #[command(flatten)]
@@ -281,12 +281,13 @@ fn run_gateways(flags: &GatewaysFlags) -> Result<Exit> {
         let mut command = shown_command(env::args());
         if flags.anonymize {
             let names = file.anonymize(&common.started);
-            std::fs::write(common.folder.join("names.txt"), names)?;
+            let private = common.folder.join("private");
+            std::fs::create_dir_all(&private)?;
+            std::fs::write(private.join("names.txt"), names)?;
             "plimsoll suite gateways".clone_into(&mut command);
         }
-        let copy = common.folder.join("gateways.yaml");
         if !flags.anonymize {
-            std::fs::copy(&flags.file, copy)?;
+            std::fs::copy(&flags.file, common.folder.join("gateways.yaml"))?;
         }
         Ok(SuiteOptions { gateways: Some(file), short: flags.short, command, ..common })
     })

@@ -135,7 +135,7 @@ fn a_wrong_file_is_reported_with_its_name_and_the_reason() {
         ("rounds: 2", "rounds: 1", "rounds: at least 2"),
         ("rounds: 2", "round: 2", "round"),
         ("name: other", "name: one", "two gateways are named `one`"),
-        ("start: no-such", "run: no-such", "run"),
+        ("start: no-such", "run: no-such", "gateway absent: unknown field `run`"),
         ("seed: 7", "objective: fast", "objective"),
         ("seed: 7", "upstream: http://127.0.0.1", "upstream: a URL with a port"),
         ("seed: 7", "upstream: http://127.0.0.1:9/v1", "upstream: a URL with a port"),

@@ -57,5 +57,5 @@ pub use result::{
 };
 pub use role::Role;
 pub use streams::Streams;
-pub use text::{report, screen};
+pub use text::{LIMITS, NOT_SHOWN, failures_and_streams, report, screen};
 pub use threshold::AddedThreshold;

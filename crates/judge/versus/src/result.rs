@@ -1,12 +1,15 @@
 //! The result, stored as `versus.json`. Times are in nanoseconds.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use plimsoll_measure::named_enum;
 use plimsoll_metrics::confusion_matrix::Matrix;
 use plimsoll_metrics::{Judgement, ThresholdResult, widened};
+use plimsoll_report::format;
 use plimsoll_rules::Finding;
 use plimsoll_stats::Looks;
+use plimsoll_stats::multiple::ranks;
 use plimsoll_stats::runs::detectable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -371,6 +374,15 @@ impl Difference {
     }
 }
 
+impl Difference {
+    /// The difference with its limits. `*` marks other answers: the times are not of the same work.
+    pub fn words(&self) -> Option<String> {
+        let (value, low, high) = self.limited()?;
+        let mark = if self.other_answers { " *" } else { "" };
+        Some(format::difference(value / 1e6, low / 1e6, high / 1e6) + mark)
+    }
+}
+
 impl Versus {
     /// Finds a difference.
     pub fn difference(
@@ -426,6 +438,35 @@ impl Versus {
         let reference = self.reference();
         let compared = self.targets.iter().filter(|target| target.role != Role::Control);
         compared.map(|target| &*target.name).filter(|name| *name != reference).collect()
+    }
+
+    /// The best and the worst possible rank of each target by the headline figure: ties are targets
+    /// without a significant difference. Empty if the comparison is invalid. The upstream and
+    /// targets without results have no rank.
+    pub(crate) fn ranks(&self) -> BTreeMap<&str, (usize, usize)> {
+        let is_ranked = |target: &&TargetResult| {
+            let own = target.own(self.headline).is_some_and(|own| own.count > 0);
+            own && !target.direct && target.role != Role::Control && target.outage.is_none()
+        };
+        let ranked: Vec<&str> =
+            self.targets.iter().filter(is_ranked).map(|target| &*target.name).collect();
+        if !self.invalid.is_empty() || ranked.len() < 2 || self.targets.len() < 3 {
+            return BTreeMap::new();
+        }
+        let ranks = ranks(ranked.len(), |one, other| self.order(ranked[one], ranked[other]));
+        ranked.into_iter().zip(ranks).collect()
+    }
+
+    /// Compares two targets by a significant difference of the headline figure.
+    fn order(&self, one: &str, other: &str) -> Option<Ordering> {
+        let claims = self.claims.iter().filter(|claim| claim.about == self.headline.name());
+        claims.filter(|claim| claim.holds && !claim.other_answers).find_map(|claim| {
+            match [&*claim.target, &*claim.reference] {
+                pair if pair == [one, other] => Some(claim.values[0].total_cmp(&0.0)),
+                pair if pair == [other, one] => Some(0.0_f64.total_cmp(&claim.values[0])),
+                _ => None,
+            }
+        })
     }
 
     /// Makes the comparison invalid, so that it reports nothing on the targets.

@@ -8,7 +8,7 @@ use plimsoll_report::{format, run_screen};
 
 use crate::result::{Stopping, Versus};
 
-pub use screen::screen;
+pub use screen::{LIMITS, NOT_SHOWN, failures_and_streams, screen};
 
 /// The report for files and pages: the screen, with the chapters of the last run, whose summary
 /// this is.

@@ -23,12 +23,6 @@ pub fn time_us(micros: f64) -> String {
     time(micros / 1e3)
 }
 
-/// [`time`] with the sign of a difference: `+850us`.
-pub fn signed_time(millis: f64) -> String {
-    let sign = if millis > 0.0 { "+" } else { "" };
-    format!("{sign}{}", time(millis))
-}
-
 /// Two times from milliseconds, in the unit that suits `millis`: `5.70, 6.20`.
 pub fn range(millis: f64, low: f64, high: f64) -> String {
     let (_, size) = unit(millis);
@@ -212,6 +206,11 @@ pub fn token_rate(tokens: &TokenRate, rate: impl Fn(Option<BoundedFigure>) -> St
 /// [`share`], or `n/a` of nothing.
 pub fn share_of(value: Option<f64>) -> String {
     value.map_or_else(|| "n/a".to_owned(), share)
+}
+
+/// A rank, or the range of ranks of a tie: `1`, `2-3`.
+pub fn rank(best: usize, worst: usize) -> String {
+    if best == worst { best.to_string() } else { format!("{best}-{worst}") }
 }
 
 /// A number of bytes in decimal multiples: `950 B`, `1.20 MB`.

@@ -22,8 +22,8 @@ pub use csv::{ReportError, csv, stages_csv};
 pub use escape::printable;
 pub use prometheus::prometheus;
 pub use run_screen::{
-    figure_text, finding_item, run_bounds, run_findings, run_notes, run_requests, run_screen,
-    run_verdict, text,
+    environment, figure_text, finding_item, run_bounds, run_findings, run_notes, run_requests,
+    run_screen, run_verdict, text,
 };
 pub use screen::Style;
 pub use shown_summary::{StageName, counted_stage, shown_summary};

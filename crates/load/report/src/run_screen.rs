@@ -6,6 +6,7 @@ mod servers;
 mod stages;
 mod verdict;
 
+pub use chapters::environment;
 use chapters::{policy_sentence, task_ends, task_label};
 use plimsoll_metrics::{
     Counters, Group, Level, Metric, QUANTILES, RunMetadata, RunSummary, TaskGroup, TaskTime,

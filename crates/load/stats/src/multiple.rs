@@ -4,6 +4,8 @@
 //! level if its adjusted value is below it. A p value that is not a number was not tested: it stays
 //! so, and does not count.
 
+use std::cmp::Ordering;
+
 /// Adjusted so that the probability of even one false statement is at most the level, whatever the
 /// comparisons have to do with each other (Holm, 1979).
 pub fn holm(p: &[f64]) -> Vec<f64> {
@@ -30,6 +32,21 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
+/// The best and the worst possible rank of each of `count` things, from 1. `order` compares one
+/// with another: `Less` is better, and `None` is a tie. Ties need not be transitive.
+pub fn ranks(
+    count: usize,
+    order: impl Fn(usize, usize) -> Option<Ordering>,
+) -> Vec<(usize, usize)> {
+    let of = |one: usize| {
+        let orders = (0..count).filter(|other| *other != one).map(|other| order(one, other));
+        let orders: Vec<_> = orders.collect();
+        let number = |wanted| orders.iter().filter(|found| **found == Some(wanted)).count();
+        (1 + number(Ordering::Greater), count - number(Ordering::Less))
+    };
+    (0..count).map(of).collect()
+}
+
 /// Indices of the numbers, from the smallest.
 fn ascending(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).filter(|&index| !p[index].is_nan()).collect();
@@ -47,6 +64,18 @@ mod tests {
             let near = (found - expected).abs() < 1e-12 || (found.is_nan() && expected.is_nan());
             assert!(near, "{found} is not {expected}");
         }
+    }
+
+    /// The second is tied with both others, of which the first is better than the third.
+    #[test]
+    fn ties_need_not_be_transitive() {
+        let order = |one: usize, other: usize| match (one, other) {
+            (0, 2) => Some(Ordering::Less),
+            (2, 0) => Some(Ordering::Greater),
+            _ => None,
+        };
+        assert_eq!(ranks(3, order), [(1, 2), (1, 3), (2, 3)]);
+        assert_eq!(ranks(1, order), [(1, 1)]);
     }
 
     /// By hand, and as R's `p.adjust(c(0.01, 0.04, 0.03, 0.005))` has them.

@@ -133,18 +133,19 @@ impl ComparisonResult {
 
     /// Overhead of a target, for a table row with the mark of this comparison.
     pub(crate) fn added_cell(&self, target: &str) -> String {
-        difference_cell(self.difference(target, Kind::Added, "p50"))
+        words(self.difference(target, Kind::Added, "p50"))
     }
 
     /// The shift of the p99, for such a row.
     pub(crate) fn tail_cell(&self, target: &str) -> String {
-        difference_cell(self.difference(target, Kind::Shift, "p99"))
+        words(self.difference(target, Kind::Shift, "p99"))
     }
 
     /// CPU time per request that a variant adds, for such a row.
     pub(crate) fn cpu_cell(&self, target: &str) -> String {
         let found = self.cpu_difference(target).and_then(cpu_interval);
-        cell(found.map(|ends| ends.map(|nanos| nanos / 1e6)))
+        let found = found.map(|ends| ends.map(|nanos| nanos / 1e6));
+        or_dash(found, |[value, low, high]| format::difference(value, low, high))
     }
 
     /// A cell behind the mark of this comparison: for a row about something else.
@@ -186,12 +187,6 @@ fn cpu_interval(found: &CpuDifference) -> Option<Interval> {
     Some([found.value_ns?, found.low_ns?, found.high_ns?])
 }
 
-/// A difference; `*` marks that the answers differ, so that it is not about the same work.
-fn difference_cell(found: Option<&Difference>) -> String {
-    let mark = if found.is_some_and(|found| found.other_answers) { " *" } else { "" };
-    cell(in_millis(found.and_then(Difference::limited))) + mark
-}
-
-fn cell(measured: Option<Interval>) -> String {
-    or_dash(measured, |[value, low, high]| format::difference(value, low, high))
+fn words(found: Option<&Difference>) -> String {
+    or_dash(found.and_then(Difference::words), |words| words)
 }

@@ -6,10 +6,10 @@ mod texts;
 
 pub(crate) use absent::{AbsentRow, add as add_absent};
 use plimsoll_metrics::{Environment, Judgement};
-use plimsoll_report::Style;
-use plimsoll_report::format::bytes;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::table::Table;
+use plimsoll_report::{Style, environment};
+use plimsoll_run_files::read_stored;
 use serde::{Deserialize, Serialize};
 pub(crate) use texts::published;
 
@@ -173,21 +173,7 @@ impl Report {
     /// # Errors
     /// [`SuiteError::Failed`] if it is damaged or has another layout.
     pub fn read_json(bytes: &[u8]) -> Result<Self, SuiteError> {
-        #[derive(Deserialize)]
-        struct Layout {
-            schema: String,
-        }
-        let read = serde_json::from_slice(bytes).map_err(|error| error.to_string());
-        let read = read.and_then(|Layout { schema }| {
-            if schema != SCHEMA {
-                return Err(format!("its layout is `{schema}`, and this version reads `{SCHEMA}`"));
-            }
-            serde_json::from_slice(bytes).map_err(|error| error.to_string())
-        });
-        read.map_err(|why| {
-            let what = "this is not a suite.json that this version can read";
-            SuiteError::Failed(format!("{what}: {why}"))
-        })
+        read_stored(bytes, SCHEMA).map_err(|error| SuiteError::Failed(error.to_string()))
     }
 
     /// Where other processes used the host most of the time, differences and times from outside a
@@ -348,7 +334,11 @@ impl Report {
         };
         let [target, measured] = counts(self, outcome);
         let target = if target.is_empty() { String::new() } else { format!(": {target}") };
-        let measured = if measured.is_empty() { "valid" } else { &measured };
+        let measured = match &*measured {
+            "" if self.is_empty() => "nothing measured",
+            "" => "valid",
+            measured => measured,
+        };
         format!("{word}{target} (measurement: {measured})")
     }
 }
@@ -393,50 +383,14 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
     })
 }
 
-/// The largest number of gateway commands that are shown.
-const MAX_GATEWAYS: usize = 2;
-
 impl Report {
-    /// The machine and the subject measured on it: name and value.
+    /// The subject of the measurements and their machine: name and value.
     pub fn environment_lines(&self) -> Vec<(String, String)> {
-        let e = &self.environment;
-        let cores = e.cpu_count.map(|count| {
-            let model = e.cpu_model.as_deref().unwrap_or("unknown CPU");
-            let quota = e.cpu_quota.map(|quota| format!(", quota {quota:.2}")).unwrap_or_default();
-            format!("{model}, {count} logical CPUs{quota}")
-        });
-        let steal = e.steal_share.map(|share| format!("{:.1}%", share * 100.0));
-        let load =
-            e.load_average.map(|(one, five, _)| format!("{one:.2} (1 min), {five:.2} (5 min)"));
-        let tool = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
-        let build = e.versions.get("build").map(|build| format!("{tool} ({build} build)"));
-        let (gateways, mut lines): (Vec<_>, Vec<_>) =
-            self.setup.iter().cloned().partition(|(name, _)| name.starts_with("gateway"));
-        let more = gateways.len().saturating_sub(MAX_GATEWAYS);
-        lines.extend(gateways.into_iter().take(MAX_GATEWAYS));
-        if more > 0 {
-            lines.push((
-                String::new(),
-                format!("and {more} more with other settings, see suite.json"),
-            ));
-        }
-        let machine = [
-            known_value("CPU", cores),
-            known_value("memory", e.memory_bytes.map(|size| bytes(size as f64))),
-            known_value("OS", e.kernel.clone()),
-            known_value("governor", e.cpu_governor.clone()),
-            known_value("load average", load),
-            known_value("steal", steal),
-            known_value("tool", build.or(Some(tool))),
-            known_value("started", Some(self.started.clone())),
-        ];
-        lines.extend(machine.into_iter().flatten());
-        lines
+        let machine = environment(&self.environment).into_iter();
+        let known = machine.filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        let started = ("started".to_owned(), self.started.clone());
+        self.setup.iter().cloned().chain(known).chain([started]).collect()
     }
-}
-
-fn known_value(name: &str, value: Option<String>) -> Option<(String, String)> {
-    value.map(|value| (name.to_owned(), value))
 }
 
 #[cfg(test)]

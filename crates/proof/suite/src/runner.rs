@@ -20,6 +20,7 @@ use plimsoll_run_files::pairs::{PairsHeader, PairsWriter};
 use plimsoll_runner::facts;
 use plimsoll_versus::{Versus, judge};
 pub(crate) use processes::GatewayCommand;
+use serde::Serialize;
 
 use crate::comparison_result::ComparisonResult;
 use crate::cores::{Cores, Pinned};
@@ -427,8 +428,8 @@ impl SuiteRunner<'_> {
         let mut files = Vec::new();
         for (name, content) in [
             ("pairs.bin", pairs),
-            ("versus.json", serde_json::to_vec_pretty(versus)?),
-            ("summary.json", serde_json::to_vec(&compared.summary)?),
+            ("versus.json", self.shown_json(versus)?),
+            ("summary.json", self.shown_json(&compared.summary)?),
         ] {
             let name = format!("comparisons/{}/{name}", slug(label));
             self.write(&name, &content)?;
@@ -439,6 +440,16 @@ impl SuiteRunner<'_> {
 }
 
 impl SuiteRunner<'_> {
+    /// A result as JSON, without names in a draft.
+    fn shown_json(&self, result: &impl Serialize) -> Result<Vec<u8>, SuiteError> {
+        let json = serde_json::to_value(result)?;
+        let json = match &self.options.gateways {
+            Some(file) => file.hide(json)?,
+            None => json,
+        };
+        Ok(serde_json::to_vec(&json)?)
+    }
+
     /// Completes the report with the parts common to all suites: rows without a measurement, sizes,
     /// and findings on comparisons, errors, tails and unusable results.
     pub(crate) fn finish(self, sizing: &str) -> Report {

@@ -140,7 +140,10 @@ impl Suite {
             report.sections.push(section);
             report.bounds.extend(bounds);
         }
-        Ok(report)
+        match &options.gateways {
+            Some(file) => Ok(file.hide(report)?),
+            None => Ok(report),
+        }
     }
 }
 

@@ -43,6 +43,7 @@
     const labels = {labelColor: text, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal"};
     return {
       aria: false,
+      mark: {aria: false}, // Without it, each mark is a graphic without a name for screen readers.
       background: "transparent",
       customFormatTypes: true,
       font: "system-ui, sans-serif",

@@ -4,7 +4,7 @@
 pub(crate) use knee::{charts as of_knee, name_of};
 use maud::{Markup, PreEscaped, html};
 use over_time::Times;
-pub(crate) use over_time::{added as added_in, curves};
+pub(crate) use over_time::{compared, curves};
 use plimsoll_compare::gates::FigureUnit;
 use plimsoll_compare::{Comparison, GateResult, Rule};
 use plimsoll_metrics::{BoundedFigure, Metric, RunSummary, RunTimeline};
@@ -154,9 +154,9 @@ impl Rows {
 /// Every chart of a run but its [`curves`] for which there are data.
 pub(crate) fn all(input: &Input<'_>, has_curves: bool) -> Vec<Chart> {
     let mut charts = Vec::new();
-    charts.extend(input.versus.and_then(|found| {
+    charts.extend(input.versus.into_iter().flat_map(|found| {
         let title = format!("Overhead of each target: {}", found.headline.title());
-        over_time::added(&title, &[("", found)])
+        compared(&title, &[("", found)])
     }));
     if let Some(timeline) = input.timeline.filter(|timeline| !timeline.intervals.is_empty()) {
         charts.extend(over_time::times(input.summary, timeline));
@@ -228,7 +228,13 @@ pub(crate) fn render_table(table: &Table) -> Markup {
     html! {
         div.scroll tabindex="0" {
             table {
-                thead { tr { @for cell in &table.head { th scope="col" { (printable(cell)) } } } }
+                thead {
+                    tr {
+                        @for cell in &table.head {
+                            @if cell.is_empty() { td {} } @else { th scope="col" { (printable(cell)) } }
+                        }
+                    }
+                }
                 tbody {
                     @for row in &table.rows { tr { (cells(row, table.head.len())) } }
                 }

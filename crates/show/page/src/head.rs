@@ -6,18 +6,18 @@ use maud::{Markup, html};
 use plimsoll_metrics::{
     Environment, Group, Metric, QUANTILES, RunMetadata, RunSummary, RunTimeline, TargetInfo,
 };
-use plimsoll_report::format::{self, bytes, count, limited_rate, seconds, utc};
+use plimsoll_report::format::{self, count, limited_rate, seconds, utc};
 use plimsoll_report::screen::{Rest, Screen};
-use plimsoll_report::{StageName, printable, run_screen, shown_summary};
+use plimsoll_report::{StageName, environment, printable, run_screen, shown_summary};
 
 use crate::chart::{Chart, Input};
 use crate::outcome;
 
-/// The result shown on the page: for a comparison, the screen of its targets with the chapters of
-/// its run. Consequences of the run's own validity are among its reasons and warnings.
+/// The result shown on the page: of a comparison, that of its targets. Consequences of the run's
+/// own validity are among its reasons and warnings.
 pub(crate) fn screen(input: &Input<'_>) -> Screen {
     match input.versus {
-        Some(versus) => plimsoll_versus::report(versus, input.summary),
+        Some(versus) => plimsoll_versus::screen(versus, input.summary, Rest::Flag),
         None => run_screen(input.summary, Rest::Flag),
     }
 }
@@ -113,14 +113,11 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     found
 }
 
-fn machine(environment: &Environment) -> String {
-    let parts = [
-        environment.cpu_count.map(|count| format!("{count} CPUs")),
-        environment.cpu_model.clone(),
-        environment.memory_bytes.map(|memory| bytes(memory as f64)),
-        environment.kernel.clone(),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+fn machine(facts: &Environment) -> String {
+    let shown = ["CPU", "logical CPUs", "memory", "kernel"];
+    let facts = environment(facts).into_iter().filter(|(name, _)| shown.contains(name));
+    let known = facts.filter_map(|(name, value)| Some(format!("{name} {}", value?)));
+    known.collect::<Vec<_>>().join(", ")
 }
 
 /// The main figures of measured stages.

@@ -22,19 +22,27 @@ pub use chart::{Input, Suite};
 use head::Named;
 use maud::{Markup, html};
 pub use outcome::{comparison_page, knee_page, suite_page};
-use plimsoll_report::printable;
+use plimsoll_report::screen::Rest;
+use plimsoll_report::{printable, run_screen};
 
 /// The page of a run, as a whole HTML document.
 pub fn page(input: &Input<'_>) -> String {
     let named = Named::new(input);
     let input = &named.input(input);
     let (curves, screen) = (chart::curves(input.summary), head::screen(input));
+    let run = input.versus.map(|_| run_screen(input.summary, Rest::Flag));
+    // The chapters of a comparison are open, those of its run can be opened.
+    let (open, closed) = match &run {
+        Some(run) => (screen.chapters(), run.chapters()),
+        None => (&[][..], screen.chapters()),
+    };
     let mut charts = chart::all(input, !curves.is_empty());
     let body = html! {
         (head::render(input, &screen, &curves))
         main {
             @for chart in &charts { (chart.render()) }
-            (outcome::folded(&screen))
+            (outcome::cards(open))
+            (outcome::folded(closed))
         }
         (footer(input))
     };

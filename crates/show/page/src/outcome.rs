@@ -32,7 +32,7 @@ pub(crate) fn header(name: &str, screen: &Screen, between: &Markup) -> Markup {
                     Part::Judged { heading, items } => (judged(heading, items)),
                     Part::Table { heading, table, notes } => {
                         @if !heading.is_empty() { p.soft { (with_code(heading)) } }
-                        (render_table(&table))
+                        div.fine { (render_table(&table)) }
                         (lines(notes))
                     },
                 }
@@ -42,33 +42,9 @@ pub(crate) fn header(name: &str, screen: &Screen, between: &Markup) -> Markup {
     }
 }
 
-/// The head of a page with many tables, which follow below it; see [`cards`].
-pub(crate) fn header_without_tables(name: &str, screen: &Screen) -> Markup {
-    html! {
-        header {
-            (opening(name, screen))
-            @for part in screen.parts() {
-                @if let Part::Judged { heading, items } = part { (judged(heading, items)) }
-            }
-            (closing(screen))
-        }
-    }
-}
-
-/// Each table of the screen, and each chapter that is only in the file.
-pub(crate) fn cards(screen: &Screen) -> Markup {
-    html! {
-        @for part in screen.parts() {
-            @if let Part::Table { heading, table, notes } = part {
-                section.wide[has_wide_rows(&table)] {
-                    h2 { (with_code(heading)) }
-                    div.fine { (render_table(&table)) }
-                    (lines(notes))
-                }
-            }
-        }
-        @for chapter in screen.chapters() { (card(chapter)) }
-    }
+/// A card for each of these chapters.
+pub(crate) fn cards<'a>(chapters: impl IntoIterator<Item = &'a Chapter>) -> Markup {
+    html! { @for chapter in chapters { (card(chapter)) } }
 }
 
 /// Number of characters from which a table row takes the whole width instead of half a page.
@@ -86,12 +62,12 @@ fn card(chapter: &Chapter) -> Markup {
 }
 
 /// Chapters that are only in the file; each is opened by a click or a key.
-pub(crate) fn folded(screen: &Screen) -> Markup {
+pub(crate) fn folded(chapters: &[Chapter]) -> Markup {
     html! {
-        @if !screen.chapters().is_empty() {
+        @if !chapters.is_empty() {
             section.wide id="more" {
                 h2 { "More figures" }
-                @for chapter in screen.chapters() {
+                @for chapter in chapters {
                     details { summary { (printable(chapter.heading())) } (parts(chapter)) }
                 }
             }
@@ -154,28 +130,22 @@ fn lines(notes: &[String]) -> Markup {
 }
 
 fn judged(heading: &str, items: &[Item]) -> Markup {
+    let (shown, folded) = items.split_at(items.len().min(JUDGED));
     html! {
         @if !heading.is_empty() { p { (with_code(heading)) } }
-        @let (shown, folded) = items.split_at(items.len().min(JUDGED));
-        (list(shown))
-        @if !folded.is_empty() {
-            details { summary { (folded.len()) " more" } (list(folded)) }
-        }
+        (advised(shown))
+        (opened(&format!("{} more", folded.len()), folded))
     }
-}
-
-fn list(items: &[Item]) -> Markup {
-    html! { ul { @for item in items { li { (marked(item)) } } } }
 }
 
 fn stands_out(items: &[Item]) -> Markup {
     let (shown, folded) = items.split_at(items.len().min(UNFOLDED));
-    html! {
-        (advised(shown))
-        @if !folded.is_empty() {
-            details { summary { (count_of_more(folded)) } (advised(folded)) }
-        }
-    }
+    html! { (advised(shown)) (opened(&count_of_more(folded), folded)) }
+}
+
+/// Further sentences, which a click shows.
+fn opened(summary: &str, items: &[Item]) -> Markup {
+    html! { @if !items.is_empty() { details { summary { (summary) } (advised(items)) } } }
 }
 
 /// Sentences, each with its recommended action.
@@ -216,13 +186,12 @@ const fn class(tone: Tone) -> &'static str {
 /// The page of a suite, as a whole HTML document.
 pub fn suite_page(suite: &Suite<'_>) -> String {
     let name = format!("Suite {}", suite.name);
-    let title = "Overhead of each target";
-    let charts: Vec<_> = chart::added_in(title, &suite.comparisons).into_iter().collect();
+    let charts = chart::compared("Overhead of each target", &suite.comparisons);
     let body = html! {
-        (header_without_tables(&name, suite.screen))
+        (header(&name, suite.screen, &html! {}))
         main {
             @for chart in &charts { (chart.render()) }
-            (cards(suite.screen))
+            (cards(suite.screen.chapters()))
         }
     };
     document(&name, &body, &charts)

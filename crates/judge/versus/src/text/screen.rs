@@ -6,7 +6,7 @@ use plimsoll_metrics::confusion_matrix::UNANSWERED;
 use plimsoll_metrics::{BoundedFigure, Judgement, Refusal, RunSummary};
 use plimsoll_report::screen::{Chapter, Item, Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
-use plimsoll_report::{format, run_notes};
+use plimsoll_report::{finding_item, format, run_notes};
 use plimsoll_rules::{Finding, Level};
 use plimsoll_stats::runs::failures_one_in;
 
@@ -14,8 +14,15 @@ use super::{blocks, ended, title};
 use crate::claims::FAILURES;
 use crate::conclusion::Conclusion;
 use crate::figure::Figure;
-use crate::result::{Claim, Kind, TargetResult, Versus};
+use crate::result::{Claim, Difference, Kind, TargetResult, Versus};
 use crate::role::Role;
+use crate::streams::Streams;
+
+/// The heading of [`LIMITS`].
+pub const NOT_SHOWN: &str = "What this does not show";
+
+/// Limits of every comparison of targets, a paragraph each.
+pub const LIMITS: &str = include_str!("limits.txt");
 
 /// Number of findings that are always shown.
 const LEAST: usize = 1;
@@ -33,17 +40,17 @@ pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
     screen.title(&format!("{}{build}", title(versus)));
     let (urgent, others): (Vec<&Finding>, Vec<&Finding>) =
         versus.findings.iter().partition(|finding| is_urgent(finding));
-    let urgent: Vec<_> = urgent.into_iter().map(item).collect();
+    let urgent: Vec<_> = urgent.into_iter().map(finding_item).collect();
     let count = urgent.len();
     screen.judged("", "warnings", urgent, count);
     bounds(&mut screen, versus);
     targets(&mut screen, versus);
     rounds(&mut screen, versus);
     claims(&mut screen, versus);
+    let of_each: Vec<_> = versus.targets.iter().map(|one| (one.name.clone(), one)).collect();
     for (heading, table) in [
         ("Every figure", times_table(versus)),
-        ("The targets", targets_table(versus)),
-        ("Streams", streams(versus)),
+        ("Failures and streams", failures_and_streams(&of_each)),
         ("Policy decisions", decisions(versus)),
         ("Tested differences", tested(versus)),
         ("Times that targets report in headers", stated(versus)),
@@ -52,6 +59,9 @@ pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
         chapter.table(&table);
         screen.chapter(chapter);
     }
+    let mut chapter = Chapter::new(NOT_SHOWN);
+    chapter.texts(LIMITS.split_terminator('\n'));
+    screen.chapter(chapter);
     screen.stands_out(stands_out(versus, summary, &others));
     screen.fact(&blocks(versus));
     if let Some(stopping) = &versus.stopping {
@@ -73,37 +83,14 @@ fn is_urgent(finding: &Finding) -> bool {
     finding.level == Level::Fail || [401, 403].contains(&finding.code)
 }
 
-fn item(finding: &Finding) -> Item {
-    let tone = if finding.level == Level::Fail { Tone::Bad } else { Tone::Unsure };
-    Item::judged(tone, &format!("PL{}", finding.code), &finding.text()).fix(&finding.fix())
-}
-
 /// The table of the targets: their own times, and their overhead over the reference.
 fn targets(screen: &mut Screen, versus: &Versus) {
     let (headline, reference) = (versus.headline, versus.reference());
-    let tail = tail_title(versus);
-    let head = ["", "p50", "added, median", "failed", "streams", "p95", tail, "per s", "CPU/req"];
-    let mut table = Table::new(head);
-    let shown: Vec<&TargetResult> = with_room(versus);
-    for target in &shown {
-        let [p50, p95] = own(target, headline);
-        let [added, tail] = if target.name == reference {
-            [String::new(), String::new()]
-        } else {
-            added(versus, target, headline)
-        };
-        let rate = target.throughput.map(format::digits).unwrap_or_default();
-        let cpu = target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6));
-        let streams = target.streams.map(|streams| streams.cell()).unwrap_or_default();
-        let failed = failed(target);
-        let name = target.name.clone();
-        table.row([name, p50, added, failed, streams, p95, tail, rate, cpu.unwrap_or_default()]);
-    }
     // The control is the first to be left out.
     let (control, other): (Vec<usize>, Vec<usize>) =
-        (0..shown.len()).partition(|row| shown[*row].role == Role::Control);
+        (0..versus.targets.len()).partition(|row| versus.targets[*row].role == Role::Control);
     let rows = Rows {
-        table,
+        table: targets_table(versus),
         unit: "targets",
         first: other.into_iter().chain(control).collect(),
         most: MOST,
@@ -116,27 +103,16 @@ fn targets(screen: &mut Screen, versus: &Versus) {
     screen.rows(&format!("{figure}; {added}; (-x): measurement error"), rows);
 }
 
-/// The targets in their order. If there are many, the control is left out, because its verdict
-/// suffices.
-fn with_room(versus: &Versus) -> Vec<&TargetResult> {
-    let many = versus.targets.len() > LEAST_TARGETS / 2;
-    versus.targets.iter().filter(|target| !many || target.role != Role::Control).collect()
-}
-
 /// The headline figure by round, with the last round first if there is not room for all.
 fn rounds(screen: &mut Screen, versus: &Versus) {
     let mut table = Table::new(["", "p50", "added, median", "failed"]);
     let shown = versus.by_round.iter().filter(|row| row.target != versus.reference());
     for row in shown {
-        let [value, low, high] = row.added_ns.map_or([None; 3], |all| all.map(Some));
-        let added = value
-            .zip(low)
-            .zip(high)
-            .map(|((value, low), high)| format::difference(value / 1e6, low / 1e6, high / 1e6));
+        let added = row.added_ns.map(|all| all.map(|nanos| nanos / 1e6));
         table.row([
             format!("{} {}", row.round, row.target),
             format::time_or_dash(row.p50_ns.map(|nanos| nanos / 1e6)),
-            format::or_dash(added, |added| added),
+            format::or_dash(added, |[value, low, high]| format::difference(value, low, high)),
             format::count(row.failed),
         ]);
     }
@@ -199,7 +175,7 @@ fn stands_out(versus: &Versus, summary: &RunSummary, findings: &[&Finding]) -> V
     let findings = findings.iter().filter(|finding| finding.level != Level::Invalid);
     let reasons = reasons(versus, &[versus.headline]);
     let reasons = reasons.iter().map(|why| Item::new(Tone::Unsure, &format!("-: {why}")));
-    let findings = findings.map(|finding| item(finding));
+    let findings = findings.map(|finding| finding_item(finding));
     // Outages are already above, next to the compared requests.
     let mut run = summary.clone();
     run.findings.retain(|finding| finding.code != 201);
@@ -209,34 +185,48 @@ fn stands_out(versus: &Versus, summary: &RunSummary, findings: &[&Finding]) -> V
 // All tables except times.
 
 /// A column: its heading, and the cell of a target that has a value.
-type Column = (&'static str, fn(&TargetResult) -> Option<String>);
+type Column = (&'static str, fn(&Versus, &TargetResult) -> Option<String>);
 
-/// Columns without a value for any target are omitted.
-const COLUMNS: [Column; 9] = [
-    ("turns", |target| Some(format::count(target.turns))),
-    ("per s", |target| target.throughput.map(format::digits)),
-    ("failed", |target| Some(failed(target))),
-    ("correct", |target| target.correct.map(format::share)),
-    ("CPU/req", |target| target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6))),
-    ("memory", |target| target.memory_bytes.map(|bytes| format::bytes(bytes as f64))),
-    ("reused", |target| target.reused.map(format::share)),
-    ("sent late", |target| target.dispatch_lag_p99_ns.map(|nanos| format::time(nanos / 1e6))),
-    ("taken out", |target| target.taken_out.clone()),
+/// Columns without a value for any target are omitted. A narrow screen omits the last ones.
+const COLUMNS: [Column; 15] = [
+    ("rank", |versus, target| {
+        versus.ranks().get(&*target.name).map(|(best, worst)| format::rank(*best, *worst))
+    }),
+    ("failed", |_, target| Some(failed(target))),
+    ("p50", |versus, target| Some(own(target, versus.headline)[0].clone())),
+    ("added, median", |versus, target| Some(added_to(versus, target)[0].clone())),
+    ("streams", |_, target| target.streams.map(|streams| streams.cell())),
+    ("p95", |versus, target| Some(own(target, versus.headline)[1].clone())),
+    (TAIL, |versus, target| Some(added_to(versus, target)[1].clone())),
+    ("per s", |_, target| target.throughput.map(format::digits)),
+    ("CPU/req", |_, target| target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6))),
+    ("turns", |_, target| Some(format::count(target.turns))),
+    ("correct", |_, target| target.correct.map(format::share)),
+    ("memory", |_, target| target.memory_bytes.map(|bytes| format::bytes(bytes as f64))),
+    ("reused", |_, target| target.reused.map(format::share)),
+    ("sent late", |_, target| target.dispatch_lag_p99_ns.map(|nanos| format::time(nanos / 1e6))),
+    ("taken out", |_, target| target.taken_out.clone()),
 ];
 
-pub(super) fn targets_table(versus: &Versus) -> Table {
-    let columns: Vec<&Column> = COLUMNS
-        .iter()
-        .filter(|column: &&Column| versus.targets.iter().any(|target| column.1(target).is_some()))
-        .collect();
-    let head = [""].into_iter().chain(columns.iter().map(|column| column.0));
-    let mut table = Table::new(head);
+/// The column of the rarest percentile, whose heading depends on the sample size.
+const TAIL: &str = "tail";
+
+fn targets_table(versus: &Versus) -> Table {
+    let names =
+        COLUMNS.iter().map(|(name, _)| if *name == TAIL { tail_title(versus) } else { name });
+    let mut table = Table::new(["target"].into_iter().chain(names));
     for target in &versus.targets {
-        let cells = columns.iter().map(|column| format::or_dash(column.1(target), |cell| cell));
-        let first = target.name.clone();
-        table.row([first].into_iter().chain(cells));
+        let cells =
+            COLUMNS.iter().map(|(_, cell)| format::or_dash(cell(versus, target), |cell| cell));
+        table.row(std::iter::once(target.name.clone()).chain(cells));
     }
-    table
+    table.with_content()
+}
+
+/// The overhead in the headline figure; empty for the reference.
+fn added_to(versus: &Versus, target: &TargetResult) -> [String; 2] {
+    let is_reference = target.name == versus.reference();
+    if is_reference { Default::default() } else { added(versus, target, versus.headline) }
 }
 
 /// Number of failed turns and their cause: `210 connect_refused`.
@@ -253,18 +243,17 @@ pub(super) fn failed(target: &TargetResult) -> String {
     }
 }
 
-/// Shapes of each target's streams.
-pub(super) fn streams(versus: &Versus) -> Table {
-    let mut table = Table::default();
-    for (target, streams) in versus.targets.iter().filter_map(|t| Some((t, t.streams?))) {
-        let shapes = streams.shapes();
-        table.head = ["", "begun"]
-            .into_iter()
-            .chain(shapes.map(|(name, _)| name))
-            .map(str::to_owned)
-            .collect();
-        let counts = [streams.begun].into_iter().chain(shapes.map(|(_, count)| count));
-        table.row([target.name.clone()].into_iter().chain(counts.map(format::count)));
+/// Failures of named targets, and the shapes of their streams.
+pub fn failures_and_streams(targets: &[(String, &TargetResult)]) -> Table {
+    let shapes = Streams::default().shapes().map(|(shape, _)| shape);
+    let mut table = Table::new(["target", "turns", "failed", "streams"].into_iter().chain(shapes));
+    for (name, target) in targets {
+        let cells = [name.clone(), format::count(target.turns), failed(target)];
+        let counts = target.streams.map(|streams| {
+            let shapes = streams.shapes().map(|(_, count)| count);
+            std::iter::once(streams.begun).chain(shapes).map(format::count).collect()
+        });
+        table.row(cells.into_iter().chain(counts.unwrap_or_else(Vec::new)));
     }
     table
 }
@@ -397,11 +386,7 @@ pub(super) fn added(versus: &Versus, target: &TargetResult, figure: Figure) -> [
     let tail = versus.tail().unwrap_or("p99");
     [(Kind::Added, "p50"), (Kind::Shift, tail)].map(|(kind, quantile)| {
         let found = versus.difference(&target.name, versus.reference(), figure, kind, quantile);
-        format::or_dash(found.and_then(|found| Some((found, found.limited()?))), |shown| {
-            let (found, (value, low, high)) = shown;
-            let mark = if found.other_answers { " *" } else { "" };
-            format!("{}{mark}", format::difference(value / 1e6, low / 1e6, high / 1e6))
-        })
+        format::or_dash(found.and_then(Difference::words), |words| words)
     })
 }
 

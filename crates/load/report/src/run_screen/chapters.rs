@@ -1,6 +1,7 @@
 //! The chapters that only the file of a run has.
 
 pub(super) use answers::policy_sentence;
+pub use health::environment;
 use plimsoll_metrics::{
     DisturbedWindow, Group, InstrumentHealth, Metric, RunEnd, RunMetadata, RunSummary, TargetInfo,
     ValueSummary,
@@ -32,7 +33,9 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     screen.chapter(health::processes_chapter(summary));
     screen.chapter(chapter_disturbed(&summary.health));
     screen.chapter(health::chapter(summary));
-    screen.chapter(health::environment(&summary.metadata.environment));
+    let mut chapter = Chapter::new("Environment");
+    chapter.list(environment(&summary.metadata.environment));
+    screen.chapter(chapter);
 }
 
 /// The shards of a merged run; those that are unlike the others stand out.

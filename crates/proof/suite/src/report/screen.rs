@@ -11,12 +11,8 @@ use crate::bound::BoundResult;
 use crate::finding;
 use crate::finding::{Finding, Tone as FindingTone};
 
-/// Lines for the tables: of further ones only the titles are counted.
-const TABLE_LINES: usize = 12;
-
-/// A title and the headings of a table, and the rows that each table shows at least.
-const HEAD_LINES: usize = 2;
-const LEAST_ROWS: usize = 2;
+/// Tables on a screen: further ones are only counted.
+const TABLES: usize = 3;
 
 /// The most rows of a table.
 const MOST_ROWS: usize = 8;
@@ -92,8 +88,7 @@ fn tables(screen: &mut Screen, report: &Report) {
     let (mut with_rows, without): (Vec<&Section>, Vec<&Section>) =
         report.sections.iter().partition(|section| !section.table.rows.is_empty());
     with_rows.sort_by_key(|section| section.before_load);
-    let shown = (TABLE_LINES / (HEAD_LINES + LEAST_ROWS)).min(with_rows.len());
-    let (shown, others) = with_rows.split_at(shown);
+    let (shown, others) = with_rows.split_at(TABLES.min(with_rows.len()));
     for section in shown {
         let rows = Rows {
             table: section.table.clone(),

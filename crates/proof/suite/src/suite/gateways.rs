@@ -2,6 +2,7 @@
 //! upstream: what each adds to the same requests, its capacity, and what it costs.
 
 mod against;
+mod anonymous;
 mod fidelity;
 mod figures;
 mod result;
@@ -207,7 +208,7 @@ impl<'f> Bench<'f> {
 
     /// Notes why a gateway is not measured any further.
     fn fail(&mut self, runner: &mut SuiteRunner<'_>, at: usize, why: &str) {
-        let (facts, real) = (&mut self.subjects[at].facts, &self.file.real_names);
+        let facts = &mut self.subjects[at].facts;
         let install = match &*facts.install {
             install if !install.is_empty() && why.starts_with("does not start") => {
                 format!(" (to install it: {install})")
@@ -215,8 +216,6 @@ impl<'f> Bench<'f> {
             _ => String::new(),
         };
         let why = format!("{why}{install}");
-        let why =
-            real.get(&facts.name).map_or_else(|| why.clone(), |real| why.replace(real, "..."));
         runner.log(&format!("{}: {why}", facts.name));
         runner.report.missing.push(format!("{}: {why}", facts.name));
         facts.error = Some(why);
@@ -390,7 +389,9 @@ impl<'f> Bench<'f> {
         let rows = rounds::rows(&self);
         let gateways = self.subjects.into_iter().map(|subject| subject.facts).collect();
         let result = GatewaysResult { seed, orders, gateways, rows };
+        let answers = tables::answers(&runner.report.comparisons);
         runner.report.sections.extend(tables::sections(&result, self.file));
+        runner.report.sections.extend(answers);
         runner.report.gateways = Some(result);
     }
 }
@@ -420,7 +421,9 @@ fn place<'a>(
     upstream: &'a str,
     round: &str,
 ) -> Place<'a> {
-    let folder: PathBuf = runner.options.folder.join("gateways").join(round);
+    // Configurations and logs tell which gateway is which.
+    let kept = if file.real_names.is_empty() { "gateways" } else { "private" };
+    let folder: PathBuf = runner.options.folder.join(kept).join(round);
     // Several workers on one core would take turns.
     let core = runner.cores.gateway.filter(|_| file.workers == 1);
     let (exe, control) = (&runner.options.exe, runner.control);

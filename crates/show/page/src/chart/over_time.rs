@@ -252,8 +252,45 @@ fn per_s(rate: Option<RateFigure>) -> Cell {
 
 const NANOS: f64 = 1e6;
 
+/// The charts of comparisons, each with its name.
+pub(crate) fn compared(title: &str, comparisons: &[(&str, &Versus)]) -> Vec<Chart> {
+    [added(title, comparisons), curve(comparisons)].into_iter().flatten().collect()
+}
+
+/// The headline overhead of each target by rate, if the names of comparisons begin with one like
+/// `20/s, chat`; else by round.
+fn curve(comparisons: &[(&str, &Versus)]) -> Option<Chart> {
+    let mut rows = Rows::named("curve");
+    for (name, versus) in comparisons.iter().filter(|(_, versus)| versus.invalid.is_empty()) {
+        let figure = versus.headline.title();
+        if let Some((rate, what)) = name.split_once(", ").filter(|(rate, _)| rate.ends_with("/s")) {
+            let figure = format!("{what}, {figure}");
+            rows.cells.extend(versus.headline_added().filter_map(|found| {
+                let (value, low, high) = found.limited()?;
+                Some(point(rate, &found.target, &figure, [value, low, high]))
+            }));
+        } else {
+            rows.cells.extend(versus.by_round.iter().filter_map(|round| {
+                let at = format!("round {}", round.round);
+                Some(point(&at, &round.target, figure, round.added_ns?))
+            }));
+        }
+    }
+    let first = rows.cells.first()?[0].text.clone();
+    let is_curve = rows.cells.iter().any(|row| row[0].text != first);
+    let spec = include_str!("../../assets/charts/curve.json");
+    is_curve.then(|| Chart::named("curve", "", spec, &rows))
+}
+
+fn point(at: &str, target: &str, figure: &str, nanos: [f64; 3]) -> Vec<Cell> {
+    let [value, low, high] = nanos.map(|nanos| nanos / NANOS);
+    let names = [at, target, figure].map(Cell::text).into_iter();
+    let words = Cell::new(value, difference(value, low, high));
+    names.chain([words, Cell::value(low), Cell::value(high)]).collect()
+}
+
 /// The differences of valid comparisons, each with its name.
-pub(crate) fn added(title: &str, comparisons: &[(&str, &Versus)]) -> Option<Chart> {
+fn added(title: &str, comparisons: &[(&str, &Versus)]) -> Option<Chart> {
     let mut rows = Rows::named("added");
     for (name, versus) in comparisons.iter().filter(|(_, versus)| versus.invalid.is_empty()) {
         rows.cells.extend(versus.differences.iter().map(|found| level_row(name, versus, found)));
@@ -275,8 +312,8 @@ fn level_row(comparison: &str, versus: &Versus, found: &Difference) -> Vec<Cell>
     let measured = found.measured().filter(|_| limited.is_some());
     let what = if found.kind == Kind::Added { "median" } else { "p99" };
     let place = if comparison.is_empty() { String::new() } else { format!("{comparison}: ") };
-    let mark = if found.other_answers { " *" } else { "" };
-    let words = format!("{}{mark}", in_words(found));
+    let refused = found.refused.as_deref().unwrap_or_default();
+    let words = found.words().unwrap_or_else(|| format!("{DASH} {refused}"));
     let mut row = vec![
         Cell::text(&found.target),
         Cell::text(&found.reference),
@@ -299,12 +336,4 @@ fn level_row(comparison: &str, versus: &Versus, found: &Difference) -> Vec<Cell>
     ];
     row.extend(ends.map(|nanos| Cell::value(nanos.map(|nanos| nanos / NANOS))));
     row
-}
-
-/// A difference with its limits, or why it is unknown.
-fn in_words(found: &Difference) -> String {
-    found.limited().map_or_else(
-        || format!("{DASH} {}", found.refused.as_deref().unwrap_or_default()),
-        |(value, low, high)| difference(value / NANOS, low / NANOS, high / NANOS),
-    )
 }

@@ -218,7 +218,9 @@ fn the_page_begins_with_facts_and_cards() {
     made.0.metadata.environment.cpu_count = Some(2);
     let html = html_of(&made, None);
     let head = html.split("<main>").next().unwrap();
-    for fact in ["llama-3.1-8b", "http://127.0.0.1/gateway", "@2:4s", "2 CPUs", "requests/s"] {
+    for fact in
+        ["llama-3.1-8b", "http://127.0.0.1/gateway", "@2:4s", "logical CPUs 2", "requests/s"]
+    {
         assert!(head.contains(fact), "{fact}");
     }
     // Pooled figures of several targets describe none of them.

@@ -236,9 +236,9 @@ fn row(process: &ProcessUse) -> Vec<String> {
 
 // The machine that the load came from.
 
-pub(super) fn environment(e: &Environment) -> Chapter {
-    let mut chapter = Chapter::new("Environment");
-    chapter.list([
+/// The machine of a result: name and value of each fact.
+pub fn environment(e: &Environment) -> [(&'static str, Option<String>); 13] {
+    [
         ("CPU", e.cpu_model.clone()),
         ("logical CPUs", e.cpu_count.map(|n| n.to_string())),
         ("CPU quota", e.cpu_quota.map(|quota| format!("{quota} CPUs"))),
@@ -252,8 +252,7 @@ pub(super) fn environment(e: &Environment) -> Chapter {
         ("load average", e.load_average.map(|(one, five, more)| format!("{one} {five} {more}"))),
         ("steal before", e.steal_share.map(format::share)),
         ("versions", versions(e)),
-    ]);
-    chapter
+    ]
 }
 
 fn versions(environment: &Environment) -> Option<String> {

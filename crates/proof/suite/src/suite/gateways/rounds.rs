@@ -39,8 +39,10 @@ pub(super) fn comparisons(bench: &Bench<'_>) -> Vec<ComparisonResult> {
     results
 }
 
-/// The differences that are in a table: the chart leaves the others out, too.
+/// The differences that are in a table: the chart leaves the others out, too. Shapes are known of
+/// all requests together, and shown once.
 fn shown(mut versus: Versus, part: usize) -> Versus {
+    versus.targets.iter_mut().filter(|_| part != STREAMS).for_each(|target| target.streams = None);
     versus.differences.retain(|found: &Difference| {
         TIMES.iter().any(|time| time.part == part && time.figure == found.figure)
     });

@@ -169,11 +169,13 @@ impl GatewaysFile {
         for value in std::mem::take(&mut file.gateways) {
             let (path, entry): (_, Entry) = match value {
                 Value::String(name) => (folder.join(&name), parsed(&folder.join(name))?),
-                value => (
-                    path.to_owned(),
-                    serde_json::from_value(value)
-                        .map_err(|error| unusable(path, &error.to_string()))?,
-                ),
+                value => {
+                    let name = value["name"].as_str().unwrap_or("without a name").to_owned();
+                    let entry = serde_json::from_value(value);
+                    let entry =
+                        entry.map_err(|error| unusable(path, &format!("gateway {name}: {error}")));
+                    (path.to_owned(), entry?)
+                }
             };
             let entry = entry.complete(path.parent().unwrap_or(folder), &file.model);
             let entry = entry.map_err(|why| unusable(&path, &why))?;
@@ -228,21 +230,6 @@ impl GatewaysFile {
     pub fn shortened(self) -> Self {
         let rates = self.rates.iter().copied().reduce(f64::min).into_iter().collect();
         Self { rates, seconds: 10, rounds: 2, cold_starts: 2, capacity_seconds: 0, ..self }
-    }
-}
-
-impl GatewaysFile {
-    /// Replaces the names of the gateways by letters in a random order, and leaves everything out
-    /// of the result that tells which is which. Returns the names, for the user alone.
-    pub fn anonymize(&mut self, started: &str) -> String {
-        let order = shuffled(self.entries.len(), digits_of(started), u64::MAX);
-        for (letter, at) in ('A'..='Z').cycle().zip(order) {
-            let entry = &mut self.entries[at];
-            let real = std::mem::replace(&mut entry.name, format!("gateway-{letter}"));
-            self.real_names.insert(entry.name.clone(), real);
-        }
-        let names = self.real_names.iter().map(|(letter, name)| format!("{letter}: {name}"));
-        names.collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -321,17 +308,5 @@ mod tests {
         assert!((0..5).all(|first| orders.iter().any(|order| order[0] == first)));
         assert_eq!(shuffled(5, 7, 3), orders[3]);
         assert_ne!((0..40).map(|round| shuffled(5, 8, round)).collect::<Vec<_>>(), orders);
-    }
-
-    #[test]
-    fn anonymous_gateways_have_letters_and_the_user_the_names() {
-        let named = |name: &str| Entry { name: name.to_owned(), ..Entry::default() };
-        let entries = vec![named("nginx"), named("envoy")];
-        let mut file = GatewaysFile { entries, ..GatewaysFile::default() };
-        let names = file.anonymize("20261129T120000Z");
-        let mut letters: Vec<_> = file.entries.iter().map(|entry| &*entry.name).collect();
-        letters.sort_unstable();
-        assert_eq!(letters, ["gateway-A", "gateway-B"]);
-        assert!(names.contains("nginx") && names.contains("envoy"), "{names}");
     }
 }

@@ -1,19 +1,23 @@
 //! The tables of the suite, from its figures.
 
-use plimsoll_report::format::DASH;
+use plimsoll_report::format::{DASH, or_dash, rank};
 use plimsoll_report::table::Table;
+use plimsoll_versus::{LIMITS, NOT_SHOWN, failures_and_streams};
 
 use super::fidelity::State;
 use super::figures::Row;
 use super::result::{GatewayFacts, GatewaysResult};
 use super::spec::GatewaysFile;
+use crate::comparison_result::ComparisonResult;
 use crate::report::{Section, distinct};
 
 /// Ranks first, then a table for each rate, the resources, and how each gateway was started.
 pub(super) fn sections(result: &GatewaysResult, file: &GatewaysFile) -> Vec<Section> {
     let groups = distinct(result.rows.iter().map(|row| &row.group));
     let of_groups = groups.iter().map(|group| of_group(result, group, file));
-    let sections = std::iter::once(ranks(result)).chain(of_groups).chain(fidelity(result));
+    // A single gateway has no rank.
+    let ranks = (result.gateways.len() > 1).then(|| ranks(result));
+    let sections = ranks.into_iter().chain(of_groups).chain(fidelity(result));
     sections.chain([entries(result)]).collect()
 }
 
@@ -29,13 +33,9 @@ fn ranks(result: &GatewaysResult) -> Section {
     let among = tests(&result.rows);
     for row in &result.rows {
         let ranks = row.ranks(among);
-        let cells = ranks.iter().map(|rank| match rank {
-            Some((best, worst)) if best == worst => best.to_string(),
-            Some((best, worst)) => format!("{best}-{worst}"),
-            None => DASH.to_owned(),
-        });
+        let cells = ranks.iter().map(|found| or_dash(*found, |(best, worst)| rank(best, worst)));
         let name = format!("{}, {}", row.name, row.group);
-        if ranks.iter().flatten().count() > 1 || result.gateways.len() == 1 {
+        if ranks.iter().flatten().count() > 1 {
             table.row(std::iter::once(name).chain(cells));
         }
     }
@@ -100,6 +100,19 @@ fn of_dialect(result: &GatewaysResult, dialect: &str) -> Section {
     }
     let section = Section::new(format!("Fidelity, {dialect} dialect"), table);
     distinct(notes.into_iter()).into_iter().fold(section, Section::note)
+}
+
+/// Failures and stream shapes of each gateway and of the upstream, which has its own row beside
+/// each: a gateway is to blame only for the difference.
+pub(super) fn answers(comparisons: &[ComparisonResult]) -> [Section; 2] {
+    let targets = comparisons.iter().flat_map(|one| {
+        let targets = one.versus.iter().flat_map(|versus| &versus.targets);
+        targets.map(move |target| (format!("{}: {}", one.label, target.name), target))
+    });
+    let table = failures_and_streams(&targets.collect::<Vec<_>>());
+    let limits = Section::new(NOT_SHOWN, Table::default());
+    let limits = LIMITS.split_terminator('\n').fold(limits, Section::note);
+    [Section::new("Failures and streams", table), limits]
 }
 
 /// How each gateway was started.
