@@ -13,7 +13,6 @@ mod console;
 mod doctor;
 mod environment;
 mod exit;
-mod export;
 mod flags;
 mod foreign_flags;
 mod processes;

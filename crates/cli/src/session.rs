@@ -27,7 +27,6 @@ use plimsoll_why::why;
 use crate::console::{self, Show};
 use crate::environment::{EnvironmentScan, FdLimit};
 use crate::exit::{self, Exit, RunSignal, TargetError, UsageError};
-use crate::export;
 use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
 use crate::run_result::{RunResult, rest};
 
@@ -169,7 +168,7 @@ impl Session {
 
     /// Pushes the figures of a run that is over, if that is wanted.
     pub(crate) fn push_metrics(&self, run: &str, page: &str) {
-        export::push(self.push.as_ref(), run, page, &self.status);
+        push(self.push.as_ref(), run, page, &self.status);
     }
 
     /// The output for messages to the user.
@@ -407,6 +406,16 @@ pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
         floor_us: record.floor.map(|floor| floor.response_time_p50_us),
         max_rate: record.floor.map(|floor| floor.highest_rate),
     })
+}
+
+/// Pushes the figures of a run or of a suite, if that is wanted. They are in its files, too, so a
+/// failure is only told.
+pub(crate) fn push(target: Option<&PushTarget>, run: &str, page: &str, status: &StatusOutput) {
+    let Some(target) = target else { return };
+    let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+    if let Err(error) = target.push(run, &host.unwrap_or_default(), page) {
+        status.warn(&error.to_string());
+    }
 }
 
 /// Shows the progress of a run, and reports targets that were dropped from a comparison.

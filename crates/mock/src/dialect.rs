@@ -3,7 +3,6 @@
 //! They share no code with the load generator's encoders and decoders, so a wrong reading of a
 //! format is noticed unless both make it.
 
-mod embeddings;
 mod encoder;
 mod error_body;
 #[cfg(test)]

@@ -10,7 +10,6 @@ use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use crate::duration::HumanDuration;
 use crate::rng::{Purpose, RequestRng, Rng};
-use crate::round::round;
 
 /// A type of values with distributions.
 pub trait Quantity: Copy + PartialOrd + fmt::Debug {
@@ -208,6 +207,17 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for DistributionVisitor<T> {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Distribution<T>, A::Error> {
         Distribution::deserialize(MapAccessDeserializer::new(map))
     }
+}
+
+/// Rounds a non-negative number. (`f64::round` calls the C library on plain x86-64, and this runs
+/// for every token.)
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "float-to-int casts saturate, and distributions give nothing below zero"
+)]
+pub(crate) fn round(number: f64) -> u64 {
+    (number + 0.5) as u64
 }
 
 #[cfg(test)]

@@ -28,7 +28,6 @@ mod responder;
 mod response_body;
 mod response_plan;
 mod rng;
-mod round;
 mod rpc;
 mod rx_timestamp;
 mod server;
@@ -42,7 +41,6 @@ mod timed_plan;
 mod timer;
 mod token;
 mod tool_loop;
-mod utc;
 mod websocket;
 mod worker;
 

@@ -10,7 +10,6 @@ use crate::model_output::{FinishReason, ModelOutput, ToolCall, call_sections, se
 use crate::overrides::RequestOverrides;
 use crate::request::ApiRequest;
 use crate::rng::{Purpose, RequestRng, Rng};
-use crate::round::round;
 use crate::spec::{ModelSpec, OutputLength};
 
 /// A planned response. Times are nanoseconds from the complete request.
@@ -189,7 +188,7 @@ impl ResponsePlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::Distribution;
+    use crate::distribution::{Distribution, round};
     use crate::model_output::ContentKind;
     use crate::spec::Slowdown;
 

@@ -4,13 +4,12 @@
 //! `{"type":"delta","text":"..."}` and then `{"type":"done","usage":{...}}`, or
 //! `{"type":"error","error":{...}}`.
 
-mod accepted;
 mod chat;
 mod frame;
 mod handshake;
 mod socket;
 
-pub(crate) use accepted::Accepted;
+pub(crate) use handshake::Accepted;
 pub(crate) use chat::Chat;
 pub(crate) use frame::put_text;
 pub(crate) use handshake::accept;

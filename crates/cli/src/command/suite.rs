@@ -21,12 +21,11 @@ use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_no
 use crate::console::{self, Show};
 use crate::environment::{self, FdLimit};
 use crate::exit::{self, Exit, RunSignal, TargetError, UsageError};
-use crate::export;
 use crate::flags::{
     ProgressFlags, PushFlags, ScreenFlags, parse_rate, parse_time, watched_process,
 };
 use crate::progress::{StatusOutput, Steps};
-use crate::session::{last_calibration, listens_at};
+use crate::session::{self, last_calibration, listens_at};
 
 const AFTER: &str = include_str!("suite.txt").trim_ascii_end();
 
@@ -329,7 +328,7 @@ fn carry_out(
     run_dir.keep();
     let accepted = Accepted { invalid: flags.allow_invalid, missing: flags.allow_missing };
     let exit = print_and_store(&report, &run_dir, accepted, flags.screen.show())?;
-    export::push(flags.push.push_metrics.as_ref(), &name, &prometheus(&report), &status);
+    session::push(flags.push.push_metrics.as_ref(), &name, &prometheus(&report), &status);
     Ok(exit)
 }
 

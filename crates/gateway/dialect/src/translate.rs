@@ -32,15 +32,13 @@ mod request_to_anthropic;
 mod request_to_openai;
 mod response;
 mod stream;
-mod stream_settings;
 mod stream_to_anthropic;
 mod stream_to_openai;
 #[cfg(test)]
 mod tests;
 
 pub use request_to_anthropic::DEFAULT_MAX_TOKENS;
-pub use stream::StreamTranslator;
-pub use stream_settings::StreamSettings;
+pub use stream::{StreamSettings, StreamTranslator};
 
 use crate::dialect::{Dialect, Endpoint};
 use crate::error::DialectError;

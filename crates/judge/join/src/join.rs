@@ -1,15 +1,18 @@
 //! The join: reads the run, chooses the map, reads the log, and judges the match.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use plimsoll_import::Rows;
 use plimsoll_measure::CacheState;
 
-use crate::error::{JoinError, quoted};
+use crate::cell::cells;
+use crate::error::{JoinError, quoted, unreadable};
 use crate::map::{Field, LogOf, Map, MapChoice, choose};
 use crate::matcher::Joiner;
 use crate::run::{Fate, Progress, Reading, Request, Run, RunChoice, run_id};
 use crate::times::{self, Caches, GroupTimes, Join, MatchCounts, SCHEMA, StageTimes, Verdict};
-use crate::{check, rows, source};
+use crate::{check, rows};
 
 /// Share of requests outside the period of the log above which the join is inconclusive.
 const UNCOVERED: f64 = 0.01;
@@ -46,13 +49,13 @@ pub fn join(
     shown: &mut dyn FnMut(&Map),
     tell: &mut dyn FnMut(Reading, u64),
 ) -> Result<Join, JoinError> {
-    let (log_rows, columns) = source::open(log)?;
+    let (log_rows, columns) = open(log)?;
     let map = choose(&options.map, &columns)?;
     shown(&map);
     let mut run = Run::read(folder, &options.run, &mut Progress::new(tell))?;
     let (span, log_name) = (run.span(), quoted(&log.display().to_string()));
     let mut joiner = Joiner::new(&mut run, &map, Progress::new(tell));
-    source::read(log, log_rows, &mut joiner)?;
+    read(log, log_rows, &mut joiner)?;
     joiner.close();
     check::rows(&joiner, &log_name)?;
     check::matches(&joiner, span, &log_name)?;
@@ -212,4 +215,27 @@ pub(crate) fn caches(run: &Run) -> Option<Caches> {
         caches.unlike_headers += u64::from(unlike);
     }
     (caches.hits + caches.misses + caches.bypassed > 0).then_some(caches)
+}
+
+/// Opens a log, and finds the names of its columns.
+fn open(path: &Path) -> Result<(Rows, Vec<String>), JoinError> {
+    let rows = Rows::open(path).map_err(|error| unreadable(path, &error))?;
+    let columns = rows.columns();
+    if columns.is_empty() {
+        return Err(JoinError::NoRows(format!("{} has no rows", path.display())));
+    }
+    Ok((rows, columns))
+}
+
+/// Passes every row to the joiner.
+fn read(path: &Path, rows: Rows, joiner: &mut Joiner<'_, '_>) -> Result<(), JoinError> {
+    let read = rows.read(&mut |(unit, number), row| {
+        match row {
+            Ok(row) if row.is_object() => joiner.add(&cells(&row, joiner.map)),
+            Ok(_) => joiner.add_unreadable(&format!("{unit} {number}: is not an object")),
+            Err(why) => joiner.add_unreadable(&format!("{unit} {number}: {why}")),
+        }
+        ControlFlow::Continue(())
+    });
+    read.map_err(|error| unreadable(path, &error))
 }

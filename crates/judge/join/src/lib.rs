@@ -23,7 +23,6 @@ mod map;
 mod matcher;
 mod rows;
 mod run;
-mod source;
 mod text;
 mod time;
 mod times;

@@ -6,8 +6,7 @@ use plimsoll_rules::Finding;
 use plimsoll_stats::Looks;
 use serde::{Deserialize, Serialize};
 
-use crate::result::Stated;
-use crate::role::Role;
+use crate::result::{Stated, Role};
 use crate::streams::Streams;
 use crate::threshold::AddedThreshold;
 

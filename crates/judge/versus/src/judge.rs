@@ -1,7 +1,8 @@
 //! Judges one round: from blocks to a result.
 
 use plimsoll_measure::{Block, Nanos};
-use plimsoll_metrics::{Bound, Comparison, Judgement};
+use plimsoll_metrics::confusion_matrix::Matrix;
+use plimsoll_metrics::{Bound, Comparison, ConfusionMatrix, Judgement};
 use plimsoll_report::format;
 use plimsoll_rules::{Finding, Level};
 use plimsoll_stats::Looks;
@@ -10,11 +11,10 @@ use crate::batching::Batching;
 use crate::claims::{self, FAILURES};
 use crate::comparisons::{headline, whole_time};
 use crate::facts::{Facts, Schedule};
-use crate::pairs::Run;
-use crate::result::{Kind, SCHEMA, Stopping, TargetResult, Versus};
-use crate::role::Role;
+use crate::pairs::{Run, turn};
+use crate::result::{Kind, SCHEMA, Role, Stopping, TargetMatrix, TargetResult, Verdicts, Versus};
 use crate::threshold::AddedThreshold;
-use crate::{answers, control, cpu, differences, disturbance, outage, policy, targets};
+use crate::{answers, control, cpu, differences, disturbance, outage, targets};
 
 /// Judges the targets of a run from its blocks, which may come in any order and exclude the
 /// warm-up.
@@ -41,7 +41,7 @@ fn judge_all(facts: &Facts, blocks: &[Block]) -> Versus {
     let mut versus = Versus {
         differences: differences::differences(facts, run, headline),
         errors: differences::errors(facts, run),
-        verdicts: policy::verdicts(facts, run),
+        verdicts: verdicts(facts, run),
         cpu: cpu::differences(facts, run),
         workload_mismatch: answers::mismatches(facts, run),
         targets: found,
@@ -233,6 +233,42 @@ fn keeps(
         let allowed = format::time(f64::midpoint(least, most) * margin / 1e6);
         format!("it adds {added}, and {allowed} are allowed")
     })
+}
+
+// Policy decisions: the decisions of each target, and how often targets disagree.
+
+/// The policy decisions; `None` if no scenario expects one.
+fn verdicts(facts: &Facts, run: Run<'_>) -> Option<Verdicts> {
+    let targets = 0..facts.targets.len();
+    let matrix: Vec<TargetMatrix> = targets
+        .map(|index| TargetMatrix {
+            target: facts.targets[index].name.clone(),
+            turns: matrix(run, index),
+        })
+        .collect();
+    if matrix.iter().all(|target| target.turns.is_empty()) {
+        return None;
+    }
+    // The upstream decides nothing, so only compared targets can disagree.
+    let judged = facts.compared();
+    let measured = run.batching.measured(run.blocks);
+    let different = measured.filter(|block| differ(block, &judged)).count() as u64;
+    Some(Verdicts { matrix, different })
+}
+
+fn matrix(run: Run<'_>, target: usize) -> Matrix {
+    let mut counts = ConfusionMatrix::default();
+    run.turns(target).for_each(|turn| counts.count(turn.expected, turn.decision));
+    counts.matrix()
+}
+
+/// Whether two of the judged targets that responded decided differently.
+fn differ(block: &Block, judged: &[usize]) -> bool {
+    let turns = judged.iter().filter_map(|&index| turn(block, index));
+    let mut decisions =
+        turns.filter(|turn| turn.expected.is_some()).filter_map(|turn| turn.decision);
+    let Some(first) = decisions.next() else { return false };
+    decisions.any(|decision| decision != first)
 }
 
 #[cfg(test)]

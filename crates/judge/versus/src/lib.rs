@@ -32,10 +32,8 @@ mod generator;
 mod judge;
 mod outage;
 mod pairs;
-mod policy;
 mod prometheus;
 mod result;
-mod role;
 mod streams;
 mod targets;
 mod text;
@@ -50,12 +48,9 @@ pub use figure::Figure;
 pub use judge::judge;
 pub use plimsoll_stats::Looks;
 pub use prometheus::prometheus;
-pub use result::{
-    BlockCounts, Claim, Control, CpuDifference, Difference, Disturbance, ErrorDifference, Kind,
+pub use result::{BlockCounts, Claim, Control, CpuDifference, Difference, Disturbance, ErrorDifference, Kind,
     Outage, RoundResult, SCHEMA, Stated, Stopping, TargetMatrix, TargetResult, Verdicts, Versus,
-    WorkloadMismatch,
-};
-pub use role::Role;
+    WorkloadMismatch, Role};
 pub use streams::Streams;
 pub use text::{LIMITS, NOT_SHOWN, failures_and_streams, report, screen};
 pub use threshold::AddedThreshold;

@@ -1,5 +1,7 @@
 //! Messages, tasks and events as JSON, in both versions.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use serde_json::{Value, json};
 
 use super::task::Task;
@@ -8,7 +10,6 @@ use crate::clock::Clock;
 use crate::event_plan::part;
 use crate::rng::mixed;
 use crate::token::{self, Token};
-use crate::utc::rfc3339;
 
 /// Formats one agent's answers in one version.
 #[derive(Clone, Copy, Debug)]
@@ -161,4 +162,31 @@ impl Shape {
 fn place(text: &str, number: u64, count: u64) -> usize {
     let at = usize::try_from(part(text.len() as u64, number, count)).unwrap_or(0);
     text.floor_char_boundary(at)
+}
+
+/// A time in nanoseconds since 1970 UTC as RFC 3339 with milliseconds, such as
+/// `2026-11-22T18:05:00.250Z`.
+pub(crate) fn rfc3339(unix: u64) -> String {
+    humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_nanos(unix)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        // From `date -u -d @SECONDS`.
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00"),
+            (951_782_399, "2000-02-28T23:59:59"),
+            (951_782_400, "2000-02-29T00:00:00"),
+            (951_868_800, "2000-03-01T00:00:00"),
+            (1_735_689_599, "2024-12-31T23:59:59"),
+            (1_795_370_700, "2026-11-22T18:05:00"),
+            (4_107_542_400, "2100-03-01T00:00:00"),
+        ] {
+            assert_eq!(rfc3339(seconds * 1_000_000_000 + 7_999_999), format!("{text}.007Z"));
+        }
+    }
 }

@@ -13,8 +13,9 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error;
 
-use super::{Dialect, embeddings};
+use super::Dialect;
 use crate::model_output::{ContentKind, FinishReason, ModelOutput, Section};
+use crate::rng::{Purpose, Rng};
 use crate::websocket::put_text;
 
 /// A part of a template.
@@ -359,7 +360,7 @@ impl Written {
             }
             Value::ReasoningTokens => put_number(output.tokens_of(ContentKind::Reasoning), out),
             Value::Items => out.extend_from_slice(&self.items),
-            Value::Vectors => embeddings::put_vectors(output, out),
+            Value::Vectors => put_vectors(output, out),
             Value::Sequence => {
                 put_number(self.events, out);
                 self.events += 1;
@@ -392,5 +393,33 @@ fn put_escaped(json: &[u8], out: &mut Vec<u8>) {
             out.push(b'\\');
         }
         out.push(byte);
+    }
+}
+
+// The vectors of OpenAI's embeddings.
+
+/// Writes the objects of all vectors, with commas between them.
+fn put_vectors(output: &ModelOutput, out: &mut Vec<u8>) {
+    let mut rng = output.rng.fork(Purpose::Vector);
+    out.reserve(output.vectors as usize * (64 + 7 * output.dimensions as usize));
+    for index in 0..output.vectors {
+        let comma = if index > 0 { "," } else { "" };
+        let head = format!(r#"{comma}{{"object":"embedding","index":{index},"embedding":["#);
+        out.extend_from_slice(head.as_bytes());
+        put_vector(&mut rng, output.dimensions, out);
+        out.extend_from_slice(b"]}");
+    }
+}
+
+/// Writes numbers of three decimals in (-1, 1).
+fn put_vector(rng: &mut Rng, dimensions: u32, out: &mut Vec<u8>) {
+    for index in 0..dimensions {
+        let bits = rng.next_u64();
+        out.extend_from_slice(if index > 0 { b"," } else { b"" });
+        out.extend_from_slice(if bits & 1 == 0 { b"0." } else { b"-0." });
+        // 1001 to 1999 without the first digit: always three decimals, and never "-0.000".
+        out.extend_from_slice(
+            &itoa::Buffer::new().format(1_001 + (bits >> 1) % 999).as_bytes()[1..],
+        );
     }
 }

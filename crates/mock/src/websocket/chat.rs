@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use super::accepted::Accepted;
+use super::handshake::Accepted;
 use super::frame::{self, Incoming, NORMAL, TOO_MANY, Violation};
 use super::socket::{Broken, Socket};
 use crate::dialect::{Dialect, error_body};

@@ -1,10 +1,8 @@
 //! The suites, one module each, and their shared parts.
 
 mod added;
-mod agent_gateway;
 mod agents;
 mod baseline;
-mod certificate;
 pub(crate) mod columns;
 mod gateways;
 mod layers;

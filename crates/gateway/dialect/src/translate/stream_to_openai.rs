@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::stream_settings::{Progress, StreamSettings};
+use super::stream::{Progress, StreamSettings};
 use super::{finish_reason, missing_id};
 use crate::dialect::Dialect;
 use crate::error::DialectError;

@@ -14,8 +14,7 @@ use super::{blocks, ended, title};
 use crate::claims::FAILURES;
 use crate::conclusion::Conclusion;
 use crate::figure::Figure;
-use crate::result::{Claim, Difference, Kind, TargetResult, Versus};
-use crate::role::Role;
+use crate::result::{Claim, Difference, Kind, TargetResult, Versus, Role};
 use crate::streams::Streams;
 
 /// The heading of [`LIMITS`].

@@ -12,7 +12,7 @@ use plimsoll_report::format::{count, digits, or_dash};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{PAIRS_PER_S, RedisServer, TIMES_SHORT, added, agent_gateway, comparison_length};
+use super::{PAIRS_PER_S, RedisServer, TIMES_SHORT, added, comparison_length};
 use crate::bound::{BoundResult, Quantity, Requirement, judge};
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
@@ -21,7 +21,7 @@ use crate::report::Section;
 use crate::result::MeasurementResult;
 use crate::runner::{NO_DIRECT, OWN_ONLY, Part, SuiteRunner};
 use crate::suite::columns::{self, Column, ERRORS, GW_CORE, LOAD_CORE, MAX, P50, P99, PLANNED};
-use crate::target::{DIRECT, SuiteTarget};
+use crate::target::{DIRECT, Gateway, Provider, SuiteTarget};
 
 /// Arrivals per second of all kinds together.
 const PER_S: f64 = 400.0;
@@ -143,7 +143,7 @@ fn with_store(
     let kinds: Vec<_> = KINDS.iter().collect();
     let log = runner.options.folder.join(format!("mock-{}.jsonl", store.to_lowercase()));
     let provider = runner.provider(&["--log", &log.to_string_lossy()])?;
-    let gateway = agent_gateway::start(runner, &provider, redis, None)?;
+    let gateway = start_gateway(runner, &provider, redis, None)?;
     let mut rows = measure(runner, &kinds, Some(store), &gateway.target, PER_S);
     // The provider flushes its log at its end.
     drop((gateway, provider));
@@ -153,7 +153,7 @@ fn with_store(
     }
     // A provider without a log, because writing it would slow both ways.
     let provider = runner.provider(&[])?;
-    let gateway = agent_gateway::start(runner, &provider, redis, None)?;
+    let gateway = start_gateway(runner, &provider, redis, None)?;
     let ways = [(DIRECT, provider.target()), ("gateway", gateway.target)];
     let added = compare(runner, &kinds, Some(store), ways);
     Ok(Day::new(Some(store), rows, added))
@@ -390,6 +390,20 @@ impl Kind {
     pub(super) fn request(&self, label: &str, target: &SuiteTarget) -> Measurement {
         Measurement::scenarios(label, target, &[self.scenario(target)])
     }
+}
+
+/// Starts it, without keys and limits, with its state in memory or in Redis; `more` are further
+/// settings. Chats are passed on; `/mcp` is the gateway's own.
+pub(super) fn start_gateway(
+    runner: &mut SuiteRunner<'_>,
+    provider: &Provider,
+    redis: Option<&RedisServer>,
+    more: Option<String>,
+) -> Result<Gateway, SuiteError> {
+    let more: Vec<_> = redis.map(RedisServer::setting).into_iter().chain(more).collect();
+    let mut gateway = runner.gateway("baseline", "echo", &more, Some(provider))?;
+    gateway.target.store_pid = redis.and_then(RedisServer::pid);
+    Ok(gateway)
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@ mod ladder;
 mod tables;
 mod unhealthy;
 
+use std::io;
+
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{BandLevel, Metric, RunSummary, ThresholdResult};
 use plimsoll_report::format::{digits, or_dash, percent, time};
 
-use super::{certificate, columns};
+use super::columns;
 use crate::bound::{BoundResult, Quantity, disturbance, judge};
 use crate::error::SuiteError;
 use crate::measurement::{Length, LoadShape, Measurement};
@@ -391,7 +393,7 @@ fn secure(
         name: "HTTP/2 and TLS",
         topology: "loopback, HTTP/2".to_owned(),
         sets: &["http_version=http2", "tls.insecure=true"],
-        tls: Some(certificate::make(runner)?),
+        tls: Some(make_certificate(runner)?),
     };
     all.extend(pairs(runner, provider, &way)?);
     if !runner.is_interrupted() {
@@ -451,4 +453,15 @@ fn bounds_of(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
         [Quantity::P95.bound(10.0), Quantity::P99.bound(25.0), Quantity::ERRORS.bound(0.001)];
     let fast = judge("one node, as fast as it goes", &full.result, &fast);
     fast.into_iter().chain(judge("ladder", ladder, &steps)).collect()
+}
+
+/// Makes a self-signed certificate for the loopback address, and returns the gateway's setting for
+/// it.
+fn make_certificate(runner: &SuiteRunner<'_>) -> Result<String, SuiteError> {
+    let made = rcgen::generate_simple_self_signed(["localhost", "127.0.0.1"].map(str::to_owned));
+    let made = made.map_err(io::Error::other).map_err(SuiteError::system("write tls-cert.pem"))?;
+    let cert = runner.write("tls-cert.pem", made.cert.pem().as_bytes())?;
+    let key = runner.write("tls-key.pem", made.signing_key.serialize_pem().as_bytes())?;
+    // JSON is YAML, and escapes any path.
+    Ok(format!("tls={}", serde_json::json!({"cert": cert, "key": key})))
 }

@@ -11,7 +11,8 @@ use crate::http_get::counters;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
-use crate::suite::{agent_gateway, passes};
+use crate::suite::agents::start_gateway;
+use crate::suite::passes;
 use crate::target::{Gateway, Provider, SuiteTarget};
 
 /// The model of the agent loop, which calls the tool in each of three rounds before it answers.
@@ -91,7 +92,7 @@ fn with_tools(runner: &mut SuiteRunner<'_>) -> Result<(Gateway, Provider), Suite
     let path = runner.write("provider-agent.yaml", MODELS.as_bytes())?;
     let provider = runner.provider(&["--config", &path.to_string_lossy()])?;
     let model = format!("agents.chat.model={MODEL}");
-    let gateway = agent_gateway::start(runner, &provider, None, Some(model))?;
+    let gateway = start_gateway(runner, &provider, None, Some(model))?;
     Ok((gateway, provider))
 }
 
