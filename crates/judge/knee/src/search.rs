@@ -244,13 +244,14 @@ impl Search {
         }
     }
 
-    /// Whether another short probe leaves the time for the long ones that prove a load that held.
+    /// Whether another short probe leaves the time for the long ones that prove a load that held,
+    /// or there is none for them anyway.
     fn has_time_to_place(&self) -> bool {
         let Some(held) = self.climb.held() else { return true };
         let proof = self.planned(self.climb.loads()[held], Phase::Prove);
         let short_s = self.probes.last().map_or(0.0, |probe| probe.took_s);
-        let proofs_s = MOST_PROOFS as f64 * self.cost_s(&proof);
-        self.spent_s() + short_s + proofs_s <= self.budget_s()
+        let (left_s, proof_s) = (self.budget_s() - self.spent_s(), self.cost_s(&proof));
+        proof_s > left_s || short_s + MOST_PROOFS as f64 * proof_s <= left_s
     }
 
     /// The time of a probe with its warm-up, drain and rest.
