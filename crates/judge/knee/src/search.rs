@@ -247,17 +247,31 @@ impl Search {
     }
 
     fn plan_next(&mut self) {
-        let place = self.climb.next().map(|level| (level, Phase::Place));
+        let place = self.climb.next().filter(|_| self.has_time_to_place());
+        let place = place.map(|level| (level, Phase::Place));
         if let Some((level, phase)) = place.or_else(|| Some((self.needed()?, Phase::Prove))) {
             self.plan(level, phase);
         }
     }
 
+    /// Whether another short probe leaves the time for the long ones that prove a load that held,
+    /// or there is none for them anyway.
+    fn has_time_to_place(&self) -> bool {
+        let Some(held) = self.climb.held() else { return true };
+        let proof = self.planned(self.climb.loads()[held], Phase::Prove);
+        let short_s = self.probes.last().map_or(0.0, |probe| probe.took_s);
+        let (left_s, proof_s) = (self.budget_s() - self.spent_s(), self.cost_s(&proof));
+        proof_s > left_s || short_s + MOST_PROOFS as f64 * proof_s <= left_s
+    }
+
+    /// The time of a probe with its warm-up, drain and rest, in seconds.
+    fn cost_s(&self, planned: &Planned) -> f64 {
+        planned.seconds + planned.warmup_s + 2.0 + (2.0 * self.answer_s).clamp(1.0, 10.0)
+    }
+
     fn plan(&mut self, level: usize, phase: Phase) {
         let planned = self.planned(self.climb.loads()[level], phase);
-        // Rest and drain, in addition to the warm-up.
-        let overhead_s = planned.warmup_s + 2.0 + (2.0 * self.answer_s).clamp(1.0, 10.0);
-        let is_affordable = self.spent_s() + planned.seconds + overhead_s <= self.budget_s();
+        let is_affordable = self.spent_s() + self.cost_s(&planned) <= self.budget_s();
         // A check is short and worth exceeding the budget.
         if is_affordable || phase == Phase::Check {
             self.next = Some((level, planned));

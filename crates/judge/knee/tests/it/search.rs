@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use plimsoll_knee::{Kind, Search, Settings};
+use plimsoll_knee::{Kind, Measured, Search, Settings};
 
 use crate::target::{Service, Simulation, TARGET, Target, users};
 
@@ -174,6 +174,24 @@ fn a_search_of_150_seconds_finds_both_ends() {
             assert!(search.spent_s() <= 150.0, "{per_s}/s: {} s", search.spent_s());
         }
         assert!(holds >= LEAST && both >= 18, "{per_s}/s: {holds} hold it, {both} have both ends");
+    }
+}
+
+/// On a slow host each probe takes longer than planned. The lower end comes first.
+#[test]
+fn a_search_that_is_short_of_time_proves_the_lower_end() {
+    let budget_s = Some(110.0);
+    let settings = Settings { budget_s, prove_s: 15.0, ..Settings::new(0.95, 20.0) };
+    let target = Target { slots: 1, mean_s: 1.0 / 300.0, bound_s: 0.5, ..TARGET };
+    for seed in 0..SEARCHES {
+        let (mut simulation, mut search) = (Simulation::new(&target, seed), Search::new(settings));
+        while let Some(planned) = search.next() {
+            let measured = simulation.measure(planned);
+            let took_s = measured.took_s + 4.0;
+            search.record(search.spent_s(), Measured { took_s, ..measured });
+        }
+        let low = search.found().low;
+        assert!(low.is_some_and(|low| (100.0..300.0).contains(&low)), "{low:?}");
     }
 }
 

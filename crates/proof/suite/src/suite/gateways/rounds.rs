@@ -187,7 +187,8 @@ fn cpu(group: &Group, name: &str) -> Cell {
 /// Standard errors between a value and an end of its 95 % interval.
 const NORMAL_95: f64 = 1.96;
 
-/// Share of failed requests, with the interval of Agresti and Coull (1998).
+/// Share of failed requests, with the interval of Agresti and Coull (1998), or the wider one of the
+/// shares of the rounds: failures come in groups.
 fn failed(group: &Group, name: &str) -> Cell {
     let versus = combined(group, ALL);
     let own = versus.as_ref().and_then(|all| all.targets.iter().find(|own| own.name == name));
@@ -198,7 +199,14 @@ fn failed(group: &Group, name: &str) -> Cell {
     let kinds = own.failures.iter().map(|(kind, count)| format!("{kind}: {count}"));
     let value = failed / all.max(1.0);
     let ends = [value, (share - half).clamp(0.0, value), (share + half).max(value)];
-    Cell { note: kinds.collect::<Vec<_>>().join(", "), ..Cell::new(ends) }
+    let rounds = group.rounds.iter().filter_map(|round| {
+        let own = round.get(ALL)?.targets.iter().find(|own| own.name == name)?;
+        Some(own.failed as f64 / (own.turns as f64).max(1.0))
+    });
+    let rounds = Cell::mean(&rounds.collect::<Vec<_>>());
+    let is_wider = rounds.high.is_some_and(|high| high > ends[2]);
+    let cell = if is_wider { rounds } else { Cell::new(ends) };
+    Cell { note: kinds.collect::<Vec<_>>().join(", "), ..cell }
 }
 
 fn resources(bench: &Bench<'_>) -> Vec<Row> {
@@ -253,6 +261,7 @@ fn capacity(found: Option<&KneeResult>, direct: Option<Found>) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_versus::TargetResult;
 
     /// A round in which `nginx` added so many milliseconds; the p99 has too few samples.
     fn round(millis: f64, invalid: bool) -> Vec<Versus> {
@@ -290,6 +299,27 @@ mod tests {
         assert!((cell.value.unwrap() - 2.0).abs() < 1e-6, "{cell:?}");
         // The plain t interval of 1 and 3: 2 -+ 12.706.
         assert!((cell.high.unwrap() - 14.706).abs() < 0.01, "{cell:?}");
+    }
+
+    /// 30 failures of 900 in one round of three prove less than ten in each.
+    #[test]
+    fn failures_of_one_round_are_less_certain_than_those_of_all() {
+        let high = |failed: [u64; 3]| {
+            let rounds = failed.map(|failed| {
+                let own = TargetResult {
+                    name: "a".to_owned(),
+                    turns: 900,
+                    failed,
+                    ..TargetResult::default()
+                };
+                vec![Versus { targets: vec![own], ..Versus::default() }]
+            });
+            let group = Group { rounds: rounds.to_vec(), ..Group::default() };
+            super::failed(&group, "a").high.unwrap()
+        };
+        // 30 of 2,700 are 1.1 %, at most 1.6 % by Wilson; by rounds 1.1 + 4.303 x 1.92 / 3^0.5.
+        assert!((high([10, 10, 10]) - 0.016).abs() < 0.0005);
+        assert!((high([30, 0, 0]) - 0.0589).abs() < 0.0005);
     }
 
     #[test]
