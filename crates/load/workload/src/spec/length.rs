@@ -82,12 +82,12 @@ impl LengthSpec {
                 "no distribution is given: write `mean` with `stddev`, `lognormal`, `histogram`, or `min` and `max`",
             )
         } else if !numbers || (stddev.is_some() && mean.is_none()) {
-            Some("`stddev` needs a `mean`, and both must be 0 or more")
+            Some("`stddev` needs a `mean`: write both, as numbers of 0 or more")
         } else if lognormal.is_some_and(|of| !(of.median > 0.0 && of.p95 >= of.median)) {
             Some("the quantiles are not in order: write 0 < `median` <= `p95`")
         } else if !weights || (!histogram.is_empty() && total <= 0.0) {
             Some(
-                "the histogram needs whole numbers of tokens with weights of 0 or more, like `{\"128\": 3, \"512\": 1}`",
+                "the histogram needs whole numbers of tokens with weights of 0 or more: write it like `{\"128\": 3, \"512\": 1}`",
             )
         } else if least == 0 || least > most || most > MAX_TOKENS {
             Some("the bounds are out of range: write 1 <= `min` <= `max` <= 10000000")
