@@ -268,11 +268,10 @@ impl Draft {
             self.dropped.push("embeddings (without a recorded input)".to_owned());
             return Ok(None);
         }
-        // LiteLLM logs the texts as messages.
-        for message in self.row["messages"].as_array_mut().into_iter().flatten() {
-            if let Some(text) = message.get_mut("content").filter(|_| is_embedding) {
-                *message = text.take();
-            }
+        if is_embedding && let Some(texts) = self.take_list("messages") {
+            // LiteLLM logs the texts as messages.
+            let texts = texts.into_iter().map(|text| text.get("content").cloned().unwrap_or(text));
+            self.row["body"]["input"] = texts.collect();
         }
         if let Some(served) = self.take("model_else") {
             if self.row["model"].is_null() {

@@ -46,7 +46,12 @@ pub(crate) fn reply(value: Value) -> Option<Value> {
     match value {
         Value::String(text) => Some(json!([{ "role": "assistant", "content": text }])),
         Value::Object(_) if is_message(&value) => Some(json!([value])),
-        Value::Object(_) => Some(json!([value["choices"][0].get("message")?])),
+        Value::Object(_) => {
+            let mut message = value["choices"][0].get("message")?.clone();
+            // Clients do not send back the members that they got without a value.
+            message.as_object_mut()?.retain(|name, value| name == "content" || !value.is_null());
+            Some(json!([message]))
+        }
         Value::Array(list) if list.iter().all(is_message) => Some(list.into()),
         _ => None,
     }
