@@ -80,6 +80,15 @@ fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
+/// An accepted handshake of a WebSocket: the data that its turns take from it.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    /// Its `x-request-id`.
+    pub(crate) request_id: Option<String>,
+    /// Values that override the model's in every turn.
+    pub(crate) overrides: RequestOverrides,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

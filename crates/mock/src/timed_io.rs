@@ -12,8 +12,8 @@ use tokio::net::TcpStream;
 
 use crate::clock::Clock;
 use crate::exchange::{Exchange, Reception};
+use crate::overrides::Accepted;
 use crate::rx_timestamp;
-use crate::websocket::Accepted;
 
 /// The times of one connection, shared by its socket, its service and its response bodies.
 #[derive(Debug)]

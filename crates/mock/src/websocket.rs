@@ -9,7 +9,6 @@ mod frame;
 mod handshake;
 mod socket;
 
-pub(crate) use handshake::Accepted;
 pub(crate) use chat::Chat;
 pub(crate) use frame::put_text;
 pub(crate) use handshake::accept;

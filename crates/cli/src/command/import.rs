@@ -52,11 +52,12 @@ pub(crate) struct ExportFlags {
 /// Imports the file and prints the summary.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let options = Options { scrub: flags.scrub, ..flags.read.options() };
-    let convert = |output: &mut dyn Write| import(&flags.file, &options, output);
-    match &flags.out {
-        None => print(&convert(&mut io::sink()).map_err(usage)?, "no file (use -o FILE)"),
-        Some(out) => print(&write_to(out, convert)?, &out.display().to_string()),
-    }
+    let Some(out) = &flags.out else {
+        let summary = import(&flags.file, &options, &mut io::sink()).map_err(usage)?;
+        return print(&summary, "no file (use -o FILE)");
+    };
+    let summary = write_to(out, |output| import(&flags.file, &options, output))?;
+    print(&summary, &out.display().to_string())
 }
 
 /// Writes the file in another format, and prints the summary.

@@ -237,12 +237,10 @@ fn smoke_verdict(summary: &RunSummary) -> (Tone, String) {
     if !broken.is_empty() {
         return (Tone::Bad, format!("FAIL: not every request was answered: {}", broken.join(", ")));
     }
-    let was_tried = |name: &&String| {
-        let own = groups.iter().find(|group| group.scenario.as_ref() == Some(name));
-        own.is_some_and(|group| group.counters.scheduled > 0)
-    };
-    let untried: Vec<_> =
-        summary.metadata.scenarios.iter().filter(|name| !was_tried(name)).cloned().collect();
+    let tried = groups.iter().filter(|group| group.counters.scheduled > 0);
+    let tried: Vec<_> = tried.filter_map(|group| group.scenario.as_ref()).collect();
+    let scenarios = summary.metadata.scenarios.iter();
+    let untried: Vec<_> = scenarios.filter(|name| !tried.contains(name)).cloned().collect();
     if !untried.is_empty() {
         let names = untried.join(", ");
         return (Tone::Unsure, format!("INCONCLUSIVE: no request was sent for {names}"));

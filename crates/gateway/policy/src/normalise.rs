@@ -70,11 +70,14 @@ pub(crate) fn variants(text: &str) -> Variants {
 /// Whether any step could change the text.
 fn is_encoded(text: &str) -> bool {
     // Not the library's sets, which the compiler takes byte by byte.
-    let control = |byte: u8| byte < 32 && !(9..=13).contains(&byte) || byte == 11 || byte == 127;
     !text.is_ascii()
-        || text.bytes().fold(false, |any, byte| any | control(byte))
+        || text.bytes().fold(false, |any, byte| any | is_control(byte))
         || text.contains("/*")
         || escapes::has_escapes(text)
+}
+
+const fn is_control(byte: u8) -> bool {
+    byte < 32 && !(9 <= byte && byte <= 13) || byte == 11 || byte == 127
 }
 
 /// The ASCII character that `character` looks like.

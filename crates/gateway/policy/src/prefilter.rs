@@ -58,8 +58,10 @@ impl Prefilter {
         let digits = count_digits(text);
         let mut rules = Vec::new();
         for (at, rule) in self.conditions.iter().enumerate() {
-            let marked = |mark| memchr::memchr(mark, text.as_bytes()).is_some();
-            if rule.digits <= digits && applies(at) && rule.mark.is_none_or(marked) {
+            if rule.digits <= digits
+                && applies(at)
+                && rule.mark.is_none_or(|mark| memchr::memchr(mark, text.as_bytes()).is_some())
+            {
                 rules.push(at);
             }
         }
@@ -108,8 +110,11 @@ impl Conditions {
 
 /// The number of ASCII digits. In blocks, so that the compiler counts many bytes at once.
 fn count_digits(text: &str) -> usize {
-    let in_block = |block: &[u8]| block.iter().map(|byte| u8::from(byte.is_ascii_digit())).sum();
-    text.as_bytes().chunks(128).map(in_block).map(|digits: u8| usize::from(digits)).sum()
+    text.as_bytes().chunks(128).map(|block| usize::from(digits_in(block))).sum()
+}
+
+fn digits_in(block: &[u8]) -> u8 {
+    block.iter().map(|byte| u8::from(byte.is_ascii_digit())).sum()
 }
 
 #[cfg(test)]

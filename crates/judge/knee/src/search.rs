@@ -282,7 +282,7 @@ impl Search {
 
     /// A probe at any load, which need not belong to the search.
     pub fn planned(&self, load: f64, phase: Phase) -> Planned {
-        let answers = |count: f64| count * self.answer_s;
+        let least_s = PLACE_ANSWERS * self.answer_s;
         let per_s = match self.settings.load {
             Load::RequestsPerSecond => load,
             Load::VirtualUsers => load / self.answer_s.max(0.001),
@@ -291,13 +291,13 @@ impl Search {
         let proof_s = (PROOF / allowed).ceil() / per_s;
         let seconds = match phase {
             Phase::Place => (proof_s / 2.0).min(self.budget_s() * PLACE_SHARE).max(PLACE_S),
-            Phase::Prove => proof_s.max(self.settings.prove_s).max(answers(PROVE_ANSWERS)),
+            Phase::Prove => proof_s.max(self.settings.prove_s).max(PROVE_ANSWERS * self.answer_s),
             Phase::Check => CHECK / per_s,
         };
-        let seconds = seconds.max(answers(PLACE_ANSWERS)).max(1.0);
+        let seconds = seconds.max(least_s).max(1.0);
         let warmup_s = match phase {
             Phase::Prove => seconds * PROVE_WARMUP,
-            Phase::Place | Phase::Check => answers(PLACE_ANSWERS).max(1.0),
+            Phase::Place | Phase::Check => least_s.max(1.0),
         };
         let misses = allowed * per_s * seconds;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
@@ -424,8 +424,8 @@ impl Search {
         if let Some(&highest) = loads.last().filter(|highest| found.kept == Some(**highest)) {
             return Some(finding.with("highest", text(highest)));
         }
-        let is_unclear = |proof: &Proof| proof.state == Some(State::Unclear);
-        let (level, proof) = self.proofs.iter().rfind(|(_, proof)| is_unclear(proof))?;
+        let (level, proof) =
+            self.proofs.iter().rfind(|(_, proof)| proof.state == Some(State::Unclear))?;
         let (counts, at) = (Counts::sum(proof.batches.iter().copied()), text(loads[*level]));
         if KeptShare::is_doubtful(&proof.batches, self.settings.share) {
             return Some(finding.with("doubtful", counts.doubtful).with("late", at));

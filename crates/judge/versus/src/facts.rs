@@ -6,7 +6,7 @@ use plimsoll_rules::Finding;
 use plimsoll_stats::Looks;
 use serde::{Deserialize, Serialize};
 
-use crate::result::{Stated, Role};
+use crate::result::{Role, Stated};
 use crate::streams::Streams;
 use crate::threshold::AddedThreshold;
 

@@ -12,7 +12,7 @@ use crate::claims::{self, FAILURES};
 use crate::comparisons::{headline, whole_time};
 use crate::facts::{Facts, Schedule};
 use crate::pairs::{Run, turn};
-use crate::result::{Kind, SCHEMA, Role, Stopping, TargetMatrix, TargetResult, Verdicts, Versus};
+use crate::result::{Kind, Role, SCHEMA, Stopping, TargetMatrix, TargetResult, Verdicts, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{answers, control, cpu, differences, disturbance, outage, targets};
 

@@ -287,7 +287,7 @@ impl TargetWatch {
     }
 }
 
-/// What is known of a target's requests in flight, in times after the run's start.
+/// A target's requests in flight, in times after the run's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Silent {
     /// Before this time none was intended.

@@ -225,10 +225,9 @@ impl Export {
         let waits = whole.after.iter().flatten().map(|after| &after.id);
         let parent = whole.continues.as_ref().or_else(|| waits.clone().next());
         let place = parent.and_then(|id| Some((self.known.get(id)?.line, self.known[id].turn)));
-        let turns = |line: &Value| line["turns"].as_array().map_or(0, Vec::len);
         if let Some((line, turn)) = place
             && whole.continues.is_some()
-            && turn + 1 == turns(&self.lines[line])
+            && turn + 1 == self.lines[line]["turns"].as_array().map_or(0, Vec::len)
         {
             let spawned = self.lines[line]["turns"][turn]["spawns"].clone();
             let spawned: Vec<_> = spawned.as_array().into_iter().flatten().map(text).collect();

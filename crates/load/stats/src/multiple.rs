@@ -41,10 +41,13 @@ pub fn ranks(
     let of = |one: usize| {
         let orders = (0..count).filter(|other| *other != one).map(|other| order(one, other));
         let orders: Vec<_> = orders.collect();
-        let number = |wanted| orders.iter().filter(|found| **found == Some(wanted)).count();
-        (1 + number(Ordering::Greater), count - number(Ordering::Less))
+        (1 + number(&orders, Ordering::Greater), count - number(&orders, Ordering::Less))
     };
     (0..count).map(of).collect()
+}
+
+fn number(orders: &[Option<Ordering>], wanted: Ordering) -> usize {
+    orders.iter().filter(|found| **found == Some(wanted)).count()
 }
 
 /// Indices of the numbers, from the smallest.

@@ -5,13 +5,13 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use super::handshake::Accepted;
 use super::frame::{self, Incoming, NORMAL, TOO_MANY, Violation};
 use super::socket::{Broken, Socket};
 use crate::dialect::{Dialect, error_body};
 use crate::exchange::{Exchange, Reception};
 use crate::fault::Fault;
 use crate::log::{WebSocketEvent, WebSocketRecord};
+use crate::overrides::Accepted;
 use crate::request::ApiRequest;
 use crate::response_plan::ResponsePlan;
 use crate::stream_plan::StreamPlan;

@@ -12,18 +12,9 @@ use sha1_smol::Sha1;
 
 use crate::fault::Fault;
 use crate::log::WebSocketRecord;
-use crate::overrides::RequestOverrides;
+use crate::overrides::{Accepted, RequestOverrides};
 use crate::responder::Responder;
 use crate::response_body::ServiceResult;
-
-/// An accepted handshake.
-#[derive(Debug)]
-pub(crate) struct Accepted {
-    /// Its `x-request-id`.
-    pub(crate) request_id: Option<String>,
-    /// Values that override the model's in every turn.
-    pub(crate) overrides: RequestOverrides,
-}
 
 /// Appended to the key (RFC 6455, 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";

@@ -90,7 +90,8 @@ impl Suite {
         self.row().name
     }
 
-    /// Runs the suite. `observe` receives messages about the progress. `control` ends it early; the report then covers the measurements so far.
+    /// Runs the suite. `observe` receives messages about the progress. `control` ends it early; the
+    /// report then covers the measurements so far.
     ///
     /// # Errors
     /// Every measurement failed. The report says why single measurements failed.

@@ -14,7 +14,7 @@ use super::{blocks, ended, title};
 use crate::claims::FAILURES;
 use crate::conclusion::Conclusion;
 use crate::figure::Figure;
-use crate::result::{Claim, Difference, Kind, TargetResult, Versus, Role};
+use crate::result::{Claim, Difference, Kind, Role, TargetResult, Versus};
 use crate::streams::Streams;
 
 /// The heading of [`LIMITS`].

@@ -1,4 +1,4 @@
-//! What gateways do to requests and answers: single exchanges whose answers are known.
+//! Changes of requests and answers by gateways, from single exchanges whose answers are known.
 //!
 //! A scripted upstream answers as `fidelity/cases.yaml` says and records what reaches it. Each cell
 //! follows from that record and from the bytes that the client got.

@@ -196,15 +196,9 @@ impl GatewaysFile {
     fn check(&self) -> Result<(), String> {
         let objective = self.objective.parse::<Objective>();
         objective.map_err(|error| format!("objective: {error}"))?;
-        // `{upstream}` stands for host and port alone.
-        let is_usable = |url: &str| {
-            let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-            let port = rest.and_then(|rest| rest.trim_end_matches('/').rsplit_once(':'));
-            port.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
-        };
         let checks = [
             (
-                self.upstream.as_deref().is_none_or(is_usable),
+                self.upstream.as_deref().is_none_or(has_port_alone),
                 "upstream: a URL with a port and without a path, such as http://127.0.0.1:8000",
             ),
             (
@@ -257,6 +251,13 @@ fn parsed<T: DeserializeOwned>(path: &Path) -> Result<T, SuiteError> {
 
 fn unusable(path: &Path, why: &str) -> SuiteError {
     SuiteError::Usage(format!("{}: {why}", path.display()))
+}
+
+/// Whether a URL has a port and no path: `{upstream}` stands for host and port alone.
+fn has_port_alone(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    let port = rest.and_then(|rest| rest.trim_end_matches('/').rsplit_once(':'));
+    port.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub(super) enum End {
 /// An answer, as far as it arrived.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// That of the upstream.
+    /// The clock of the upstream.
     clock: MonotonicClock,
     /// 0 without an answer.
     pub(super) status: u16,
