@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::dialect::Dialect;
+use crate::distribution::round;
 use crate::duration::HumanDuration;
 use crate::fault::{Fault, FaultShare};
 use crate::model_output::{FinishReason, ModelOutput, ToolCall, call_sections, sections};
@@ -188,7 +189,7 @@ impl ResponsePlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::{Distribution, round};
+    use crate::distribution::Distribution;
     use crate::model_output::ContentKind;
     use crate::spec::Slowdown;
 
