@@ -86,8 +86,6 @@ class RunFlags(TypedDict, total=False):
     run_id: str | float | Path
     scenarios: Any
     seed: str | float | Path
-    serve_metrics: str | float | Path
-    serve_metrics_linger: str | float | Path
     server_metrics: Mapping[str, Any] | Sequence[Any]
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
@@ -158,8 +156,6 @@ class HttpFlags(TypedDict, total=False):
     resumption: bool
     run_id: str | float | Path
     seed: str | float | Path
-    serve_metrics: str | float | Path
-    serve_metrics_linger: str | float | Path
     server_metrics: Mapping[str, Any] | Sequence[Any]
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
@@ -219,8 +215,6 @@ class LlmFlags(TypedDict, total=False):
     resumption: bool
     run_id: str | float | Path
     seed: str | float | Path
-    serve_metrics: str | float | Path
-    serve_metrics_linger: str | float | Path
     server_metrics: Mapping[str, Any] | Sequence[Any]
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
@@ -288,8 +282,6 @@ class VersusFlags(TypedDict, total=False):
     run_id: str | float | Path
     schedule: str | float | Path
     seed: str | float | Path
-    serve_metrics: str | float | Path
-    serve_metrics_linger: str | float | Path
     server_metrics: Mapping[str, Any] | Sequence[Any]
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
@@ -340,8 +332,6 @@ class KneeFlags(TypedDict, total=False):
     resumption: bool
     run_id: str | float | Path
     seed: str | float | Path
-    serve_metrics: str | float | Path
-    serve_metrics_linger: str | float | Path
     settings: Mapping[str, Any] | Sequence[Any]
     shard: str | float | Path
     stages: str | Sequence[str]

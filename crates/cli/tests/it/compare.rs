@@ -161,7 +161,7 @@ fn the_comparison_has_a_folder_and_is_shown_again(runs: &Runs, shown: &ProcessOu
     assert_eq!(report(&["--html"]).expect(0).stdout, page);
     assert_eq!(report(&["--format", "json"]).expect(0).stdout, json);
     let refused = report(&["--format", "csv"]).expect(2);
-    assert!(refused.stderr.contains("a comparison has the formats"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("a comparison supports the formats"), "{}", refused.stderr);
     // The folder is not a run, and has no page unless one is requested.
     let output = runs.compare(&runs.fast, &[folder], &TIME).expect(2);
     assert!(output.stderr.contains("is the folder of a comparison"), "{}", output.stderr);

@@ -257,7 +257,7 @@ fn a_second_launch_with_the_same_run_id_does_not_show_the_result_of_the_first() 
     }
     assert_eq!((sent, fixture.mock.stats().requests), (60, 60));
     let stale = merge("job-8").expect(2);
-    assert!(stale.stderr.contains("no shard is of launch `job-8`"), "{}", stale.stderr);
+    assert!(stale.stderr.contains("no shard belongs to launch `job-8`"), "{}", stale.stderr);
     assert_eq!(stale.stdout, "");
     assert!(merge("job-7").expect(0).stdout.contains("60 requests"));
 }
@@ -423,7 +423,7 @@ fn a_run_id_that_has_run_with_another_number_of_shards_is_refused() {
     shard("0/2").expect(0);
     let sent = fixture.mock.stats().requests;
     let other = shard("1/3").expect(2).stderr;
-    assert!(other.contains("shard-00000-of-00002 is there already"), "{other}");
+    assert!(other.contains("shard-00000-of-00002 already exists"), "{other}");
     assert_eq!(fixture.mock.stats().requests, sent);
 }
 

@@ -503,7 +503,7 @@ impl View<'_> {
             let is_hung = !is_interrupted && end - seconds(*tenth) > HUNG_ANSWERS * answer_s;
             let bad = ended + open * u64::from(is_hung);
             all_failed += bad;
-            failed += bad * u64::from(*tenth >= last_good);
+            failed += bad * u64::from(*tenth > last_good);
         }
         let good = self
             .measured(target)

@@ -147,7 +147,10 @@ fn answers_without_an_id_of_their_own_are_never_called_lost() {
     let books = &join.books;
     // Request 999 has no header, so 4 of the 5 are from the cache.
     assert_eq!((books.lost, books.unnamed, books.foreign), (1, 6, 6), "{books:?}");
-    assert!(join.notes.iter().any(|note| note.starts_with("4 answers have the id")), "{join:?}");
+    assert!(
+        join.notes.iter().any(|note| note.starts_with("4 responses repeat the id")),
+        "{join:?}"
+    );
     let files = run(100);
     files.lines("log", (0..1_000).map(log));
     let join = files.join_with(&files.path("log"), &options()).unwrap();

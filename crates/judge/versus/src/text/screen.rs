@@ -188,13 +188,13 @@ type Column = (&'static str, fn(&Versus, &TargetResult) -> Option<String>);
 
 /// Columns without a value for any target are omitted. A narrow screen omits the last ones.
 const COLUMNS: [Column; 15] = [
-    ("rank", |versus, target| {
-        versus.ranks().get(&*target.name).map(|(best, worst)| format::rank(*best, *worst))
-    }),
     ("failed", |_, target| Some(failed(target))),
     ("p50", |versus, target| Some(own(target, versus.headline)[0].clone())),
     ("added, median", |versus, target| Some(added_to(versus, target)[0].clone())),
     ("streams", |_, target| target.streams.map(|streams| streams.cell())),
+    ("rank", |versus, target| {
+        versus.ranks().get(&*target.name).map(|(best, worst)| format::rank(*best, *worst))
+    }),
     ("p95", |versus, target| Some(own(target, versus.headline)[1].clone())),
     (TAIL, |versus, target| Some(added_to(versus, target)[1].clone())),
     ("per s", |_, target| target.throughput.map(format::digits)),

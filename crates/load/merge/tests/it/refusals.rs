@@ -116,7 +116,10 @@ fn shards_of_an_earlier_launch_do_not_count() {
     let all = of("first").unwrap().merge(Judges::default()).unwrap();
     assert_eq!(reason(&all), "valid");
     let none = of("second").unwrap_err().to_string();
-    assert!(none.contains("no shard is of launch `second`") && none.contains("`first`"), "{none}");
+    assert!(
+        none.contains("no shard belongs to launch `second`") && none.contains("`first`"),
+        "{none}"
+    );
     change(&folders[2], "/metadata/run/launch", json!("second"));
     say(&folders[2], &json!({"launch": "second"}));
     for (launch, done, below, missing) in [

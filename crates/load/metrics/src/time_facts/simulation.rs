@@ -268,7 +268,8 @@ fn the_requests_sent_after_the_last_good_one_show_an_outage() {
     let bad = |tenths: &[u32], each: [u64; 2]| tenths.iter().map(|at| (*at, each)).collect();
     let last: Vec<u32> = (391..400).collect();
     for (sentence, last_good, bad, ended, expected) in [
-        ("dead for 0.9 s", 391, bad(&last, [3, 0]), RunEnd::Complete, Some(27)),
+        ("dead for 0.9 s", 390, bad(&last, [3, 0]), RunEnd::Complete, Some(27)),
+        ("failures beside good ones", 399, bad(&[399], [30, 0]), RunEnd::Complete, None),
         ("hangs", 360, bad(&[361, 365, 370, 399], [0, 3]), RunEnd::Complete, Some(12)),
         ("interrupted", 360, bad(&[361, 365, 370, 399], [0, 3]), RunEnd::Interrupted, None),
         ("some have no end", 399, bad(&[10, 90, 170, 250, 330], [0, 3]), RunEnd::Complete, None),

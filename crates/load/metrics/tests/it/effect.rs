@@ -256,7 +256,7 @@ fn t_4_a_closed_loop_that_the_generator_held_up_has_a_rate_with_its_limit() {
     assert_eq!(rate.refused, Some(Refusal::Generator));
     assert_eq!(violations(&summary), [0; 0]);
     let why = why(&summary.thresholds[0]);
-    assert!(why.contains("without the generator up to 25"), "{why}");
+    assert!(why.contains("up to 25.0/s more without the generator"), "{why}");
     assert_eq!(summary.thresholds[1].judgement, Judgement::Pass);
 }
 

@@ -53,7 +53,7 @@ fn thresholds_that_can_never_be_judged_are_refused_with_the_fix() {
         ("thresholds: {tls: ['max<1s']}", "the target is `http`"),
         ("thresholds: {dns: ['max<1s']}", "the target is an IP address"),
         ("thresholds: {policy_correctness: ['==100%']}", "no scenario expects one"),
-        ("thresholds: {goodput: ['>=10']}", "does not say which are good; write `goodput:`"),
+        ("thresholds: {goodput: ['>=10']}", "does not define them; write `goodput:`"),
         ("bands: {good_share: ['>=99%|95%']}", "does not define them"),
         (
             "protocol: a2a\na2a: {steps: [{action: send}]}\nthresholds: {ttft: ['max<1s']}",

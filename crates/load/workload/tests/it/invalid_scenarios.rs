@@ -93,7 +93,10 @@ fn an_agent_that_cannot_be_played_is_refused_with_its_key_and_fix() {
     let asks = |approve| of(AgentSpec { approve: Some(approve), ..AgentSpec::default() });
     let swapped = DurationSpec::Uniform { min: Nanos::from_secs(2), max: Nanos::from_secs(1) };
     for (spec, part) in [
-        (ScenarioSpec { turns: 2, ..of(ok()) }, "`turns`: the answers decide"),
+        (
+            ScenarioSpec { turns: 2, ..of(ok()) },
+            "`turns`: the responses determine the number of turns",
+        ),
         (
             ScenarioSpec { think_time: Some(DurationSpec::Fixed(Nanos::ZERO)), ..of(ok()) },
             "`think_time`: nobody thinks",

@@ -135,10 +135,12 @@ fn assert_marked(report: &Report, case: &str) {
             assert!(!about || marked, "{case}: {row:?} has no mark");
         }
     }
-    let is_number = |line: &str| line[1..].starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    // An interval, or the list of a setting.
+    let is_other =
+        |line: &str| line[1..].starts_with(|c: char| c.is_ascii_digit() || "-{".contains(c));
     let text = report.text(80);
     let marked = text.lines().map(str::trim_start).filter(|line| line.starts_with('['));
-    for line in marked.filter(|line| !is_number(line)) {
+    for line in marked.filter(|line| !is_other(line)) {
         let marks = ["[INVALID] ", "[ERRORS] ", "[NOT RUN] ", "[>=] "];
         assert!(marks.iter().any(|mark| line.starts_with(mark)), "{case}: a cut mark in {line}");
     }

@@ -300,7 +300,7 @@ fn a_target_that_was_just_started_has_cold_runs() {
     let running = run(Suite::Policy, &[], &["one"], false).unwrap().text(200);
     assert!(running.contains("skip_llm=true, as it is"), "{running}");
     assert!(
-        running.contains("cold runs: not measured, because the suite cannot start"),
+        running.contains("cold runs: not measured, because the suite cannot restart"),
         "{running}"
     );
     for (suite, targets, part) in [
