@@ -65,12 +65,12 @@ impl Draft {
                 self.row["blocks"] = json!({ "size": name.parse::<u64>().ok(), "ids": value });
             }
             "params" => {
-                for (name, value) in object(value)? {
-                    if value == "Infinity" {
-                        self.dropped.push(format!("{name} (no limit)"));
-                    } else {
-                        self.row["body"][name] = value;
-                    }
+                let (unlimited, members): (Vec<_>, Vec<_>) =
+                    object(value)?.into_iter().partition(|(_, value)| value == "Infinity");
+                let unlimited = unlimited.iter().map(|(name, _)| format!("{name} (no limit)"));
+                self.dropped.extend(unlimited);
+                for (name, value) in members {
+                    self.row["body"][name] = value;
                 }
             }
             "system" => self.row["system"] = json!([{ "role": "system", "content": value }]),

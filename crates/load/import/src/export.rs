@@ -196,7 +196,7 @@ impl Export {
         let agent = |id: &String| self.known.get(id).map(|known| &known.whole.agent);
         let is_first =
             whole.continues.is_none() && !all.iter().any(|(id, _)| agent(id) == Some(&whole.agent));
-        let one = |(id, wait): (&String, Value)| {
+        let dependencies = all.into_iter().map(|(id, wait)| {
             let relation = match agent(id) {
                 _ if is_first => "spawn",
                 Some(agent) if *agent == whole.agent => "sequence",
@@ -205,8 +205,8 @@ impl Export {
             let delay_ms = wait.as_f64().unwrap_or(0.0);
             json!({ "request_id": id, "trigger": "completion", "delay_ms": delay_ms,
                 "relation": relation })
-        };
-        all.into_iter().map(one).collect()
+        });
+        dependencies.collect()
     }
 
     /// Adds a turn to the conversation that it continues, or begins another one: a fork of the
@@ -215,10 +215,9 @@ impl Export {
         let waits = whole.after.iter().flatten().map(|after| &after.id);
         let parent = whole.continues.as_ref().or_else(|| waits.clone().next());
         let place = parent.and_then(|id| Some((self.known.get(id)?.line, self.known[id].turn)));
-        let turns = |line: &Value| line["turns"].as_array().map_or(0, Vec::len);
         if let Some((line, turn)) = place
             && whole.continues.is_some()
-            && turn + 1 == turns(&self.lines[line])
+            && self.lines[line]["turns"].get(turn + 1).is_none()
         {
             let spawned = self.lines[line]["turns"][turn]["spawns"].clone();
             let spawned: Vec<_> = spawned.as_array().into_iter().flatten().map(text).collect();
