@@ -206,9 +206,9 @@ impl Drop for ShardsView {
     }
 }
 
-/// Time between two looks, at least.
+/// Time between two interim evaluations, at least.
 const LOOK: Nanos = Nanos::from_secs(2);
-/// Inverse of the maximum share of time spent on looks, which must not take CPU from the load.
+/// Inverse of the maximum share of time for interim evaluations, which use CPU that the load needs.
 const SHARE: u64 = 200;
 
 /// Judges what there is, by the rules of the report.

@@ -508,7 +508,7 @@ fn may_rise(before: &RateFigure, now: &RateFigure) -> bool {
 
 // The contents of a file of recorded traffic, as text.
 
-/// The contents of recorded traffic, and every unused member.
+/// The screen of recorded traffic: its contents, and every member that the import does not use.
 pub(crate) fn traffic_screen(summary: &Summary) -> String {
     let Summary { format, why, also, sessions, requests, most_turns, unused, .. } = summary;
     let span = summary.span_ms.map(|ms| format!("{:.3} s", ms / 1e3));

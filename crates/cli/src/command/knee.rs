@@ -91,8 +91,8 @@ struct SearchFlags {
     /// Required load: exit code 1 if the capacity is lower
     #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     at_least: Option<f64>,
-    /// The upstream itself, which is tried at each load that a target missed; options as for
-    /// --target
+    /// The upstream itself, probed at each load at which a target missed the objective; options as
+    /// for --target
     #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
     direct: Option<TargetFlag>,
 }

@@ -43,16 +43,6 @@ impl Draft {
         Ok(())
     }
 
-    fn put_params(&mut self, params: Map<String, Value>) {
-        for (name, value) in params {
-            if value == "Infinity" {
-                self.dropped.push(format!("{name} (no limit)"));
-            } else {
-                self.row["body"][name] = value;
-            }
-        }
-    }
-
     fn put_part(&mut self, conversion: &str, name: &str, value: Value) -> Result<(), String> {
         match conversion {
             // Parts of a sum, added to each of these.
@@ -74,7 +64,15 @@ impl Draft {
             "blocks" => {
                 self.row["blocks"] = json!({ "size": name.parse::<u64>().ok(), "ids": value });
             }
-            "params" => self.put_params(object(value)?),
+            "params" => {
+                let (unlimited, members): (Vec<_>, Vec<_>) =
+                    object(value)?.into_iter().partition(|(_, value)| value == "Infinity");
+                let unlimited = unlimited.iter().map(|(name, _)| format!("{name} (no limit)"));
+                self.dropped.extend(unlimited);
+                for (name, value) in members {
+                    self.row["body"][name] = value;
+                }
+            }
             "system" => self.row["system"] = json!([{ "role": "system", "content": value }]),
             "tools" => self.row["body"]["tools"] = chat_tools(unpacked(value)),
             "body" => self.put_body(object(value)?),

@@ -81,22 +81,10 @@ impl Export {
     fn add(&mut self, request: &Request) {
         let whole = self.inherited(request);
         let is_graph = self.format.name == "aiperf-multi-turn";
-        let dialect = whole.dialect.unwrap_or(Dialect::OpenaiChat);
-        let has_content = whole.messages.is_some() || !whole.body.is_empty();
-        let lacks = match &*self.format.name {
-            _ if dialect == Dialect::Http => Some("plain HTTP"),
-            "dynamo" if whole.in_tokens.is_none() => Some("without an input length"),
-            "aiperf-multi-turn" if whole.messages.is_none() => Some("without messages"),
-            "aiperf-multi-turn" if dialect != Dialect::OpenaiChat => {
-                Some("not of OpenAI's chat API")
-            }
-            _ if !has_content && whole.in_tokens.is_none() => Some("without content or length"),
-            _ => None,
-        };
-        if let Some(lacks) = lacks {
-            return self.leave_out(&format!("requests, {lacks}"));
-        }
         let mut left = json!(whole);
+        if let Some(lacks) = self.format.lacks_for_export(&left) {
+            return self.leave_out(&format!("requests without {lacks}"));
+        }
         if is_graph {
             left["messages"] = json!(request.messages);
         }
@@ -203,10 +191,12 @@ impl Export {
         let own = whole.continues.iter().map(|id| (id, left["wait_ms"].take()));
         let after = whole.after.iter().flatten().map(|after| (&after.id, json!(after.wait_ms)));
         let all: Vec<_> = if whole.after.is_some() { after.collect() } else { own.collect() };
+        // Requests that could not be written cannot be waited for.
+        let all: Vec<_> = all.into_iter().filter(|(id, _)| self.known.contains_key(*id)).collect();
         let agent = |id: &String| self.known.get(id).map(|known| &known.whole.agent);
         let is_first =
             whole.continues.is_none() && !all.iter().any(|(id, _)| agent(id) == Some(&whole.agent));
-        let one = |(id, wait): (&String, Value)| {
+        let dependencies = all.into_iter().map(|(id, wait)| {
             let relation = match agent(id) {
                 _ if is_first => "spawn",
                 Some(agent) if *agent == whole.agent => "sequence",
@@ -215,8 +205,8 @@ impl Export {
             let delay_ms = wait.as_f64().unwrap_or(0.0);
             json!({ "request_id": id, "trigger": "completion", "delay_ms": delay_ms,
                 "relation": relation })
-        };
-        all.into_iter().map(one).collect()
+        });
+        dependencies.collect()
     }
 
     /// Adds a turn to the conversation that it continues, or begins another one: a fork of the
@@ -227,7 +217,7 @@ impl Export {
         let place = parent.and_then(|id| Some((self.known.get(id)?.line, self.known[id].turn)));
         if let Some((line, turn)) = place
             && whole.continues.is_some()
-            && turn + 1 == self.lines[line]["turns"].as_array().map_or(0, Vec::len)
+            && self.lines[line]["turns"].get(turn + 1).is_none()
         {
             let spawned = self.lines[line]["turns"][turn]["spawns"].clone();
             let spawned: Vec<_> = spawned.as_array().into_iter().flatten().map(text).collect();

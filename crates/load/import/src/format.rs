@@ -61,6 +61,8 @@ pub(crate) struct Format {
     pub(crate) cut: Vec<String>,
     /// The name by which it is written, then the members to write.
     pub(crate) export: Vec<String>,
+    /// Alternatives of signs of requests that can be written.
+    needs: Vec<Vec<String>>,
     /// The first line of such a file.
     pub(crate) header: Value,
     members: BTreeMap<String, String>,
@@ -112,6 +114,12 @@ impl Format {
         let is_request = alternatives.clone().any(|(member, kinds)| kinds.contains(&kind(member)));
         let (member, _) = alternatives.next().filter(|_| !is_request)?;
         Some(format!("rows whose {member} is `{}` (not requests)", kind(member)))
+    }
+
+    /// The signs that a request lacks to be written.
+    pub(crate) fn lacks_for_export(&self, request: &Value) -> Option<String> {
+        let needed = self.needs.iter().map(|signs| signs.join(", "));
+        fitting(&self.needs, request).is_none().then(|| needed.collect::<Vec<_>>().join(" or "))
     }
 
     /// The signs of a row that belongs to the format.

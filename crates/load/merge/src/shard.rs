@@ -230,7 +230,7 @@ pub enum MergeError {
         expected: u64,
         /// The value in the shards.
         found: u64,
-        /// A folder that says so.
+        /// A folder with the found value.
         folder: PathBuf,
     },
     /// A histogram cannot be encoded.

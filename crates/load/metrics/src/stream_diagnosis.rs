@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 /// From this share on, streams with a bad end give the word: one in a hundred.
 const BAD_ENDS_ONE_IN: u64 = 100;
-/// Up to this share of streams that are not intact, the others give the word: one in ten.
+/// Streams are called intact if at most one in so many is not.
 const INTACT_BUT_ONE_IN: u64 = 10;
-/// From this share on, streams that were read late give the word: one in four.
+/// Streams are called read late if at least one in so many is.
 const READ_LATE_ONE_IN: u64 = 4;
 
 /// A stream stalled if its longest gap has at least this length, and this multiple of the mean of

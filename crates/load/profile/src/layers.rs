@@ -138,7 +138,7 @@ impl LayeredValues {
             }
             Some(_) => {
                 let names = names.join(", ");
-                Ok(Some(format!("{source}: not for {names}, which set `{key}`")))
+                Ok(Some(format!("{source}: has no effect on {names}, which set `{key}`")))
             }
         }
     }

@@ -200,7 +200,7 @@ fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
     }
     let fix = "give every shard the same one, like `--run-id nightly-42` or PLIMSOLL_RUN_ID";
     if plan.shares_text_of_the_run() {
-        let cause = "is not enough: the shards' prompts share text that begins with the run id";
+        let cause = "is not enough: the prompts of all shards begin with text from the run id";
         let flag = ValueSource::Flag("--shard".to_owned());
         return Err(Problem::new(flag, ConfigPath::root(), Fault::new(cause, fix)).into());
     }

@@ -465,7 +465,7 @@ impl DecodedHead {
     /// section 8.3.2).
     fn pseudo(&mut self, field: HeaderField<'_>) {
         if field.name != b":status" || self.status != 0 || !self.ends.is_empty() {
-            return self.reject("a pseudo-header that is not one `:status` at the beginning");
+            return self.reject("a pseudo-header other than one `:status` before all headers");
         }
         let ([a @ b'1'..=b'9', b, c], true) =
             (field.value, field.value.iter().all(u8::is_ascii_digit))

@@ -112,7 +112,7 @@ impl ComparisonResult {
     /// Why it is not known.
     pub(crate) fn cpu_share(&self, target: &str) -> Result<Interval, String> {
         self.why_unusable().map_or(Ok(()), Err)?;
-        let unknown = "the CPU time of the two is not known";
+        let unknown = "the CPU time of both targets is needed";
         let found = self.cpu_difference(target).ok_or(unknown)?;
         let own = self.cpu_ns(self.reference()).ok_or(unknown)?;
         cpu_interval(found)
@@ -148,7 +148,7 @@ impl ComparisonResult {
         or_dash(found, |[value, low, high]| format::difference(value, low, high))
     }
 
-    /// A cell behind the mark of this comparison: for a row about something else.
+    /// A cell with the mark of this comparison in front, for other tables.
     pub(crate) fn marked(&self, cell: String) -> String {
         if cell == DASH { cell } else { format!("{}{cell}", self.marker()) }
     }

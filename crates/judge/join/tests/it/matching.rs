@@ -159,7 +159,7 @@ fn answers_without_an_id_of_their_own_are_never_called_lost() {
     let files = Files::of((0..100).map(|n| run_row(n).replace(r#""bytes_out""#, &header(n / 2))));
     files.lines("log", (0..100).map(log));
     let error = files.join_with(&files.path("log"), &options()).unwrap_err();
-    assert!(error.to_string().contains("50 of 100 answers have the value"), "{error}");
+    assert!(error.to_string().contains("50 of 100 responses repeat an earlier value"), "{error}");
 }
 
 /// The words that stand for the bytes 0 to 79.

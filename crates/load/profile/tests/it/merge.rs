@@ -186,7 +186,7 @@ fn a_flag_that_no_scenario_takes_is_refused_and_one_that_some_take_is_noted() {
     let plan = with_sets(lines, &["stream=false", "scenarios.a.turns=9", "max_tokens=5"]).unwrap();
     let seen: Vec<_> = plan.scenarios.iter().map(|s| (s.turns, s.stream, s.max_tokens)).collect();
     assert_eq!(seen, [(9, true, Some(5)), (3, false, Some(5))]);
-    assert_eq!(plan.notes, ["flag --set stream: not for a, which set `stream`"]);
+    assert_eq!(plan.notes, ["flag --set stream: has no effect on a, which set `stream`"]);
     // A `null` in a scenario is its own value, which hides the top-level default.
     with_sets("scenarios: [{name: a, turns: null}]", &["turns=9"]).unwrap_err();
 }

@@ -99,11 +99,11 @@ fn an_agent_that_cannot_be_played_is_refused_with_its_key_and_fix() {
         ),
         (
             ScenarioSpec { think_time: Some(DurationSpec::Fixed(Nanos::ZERO)), ..of(ok()) },
-            "`think_time`: nobody thinks",
+            "`think_time`: the steps of an agent have no think time",
         ),
         (
             ScenarioSpec { protocol: Dialect::OpenaiEmbeddings, ..of(ok()) },
-            "`agent`: an agent needs a protocol of a chat",
+            "`agent`: an agent needs a chat protocol",
         ),
         (of(AgentSpec { max_steps: 0, ..ok() }), "`agent.max_steps`: the number of steps"),
         (of(AgentSpec { max_steps: 101, ..ok() }), "`agent.max_steps`: the number of steps"),

@@ -440,7 +440,7 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
 
 /// The metric of a band: a time covers completed requests only, whereas tables show all responses.
 fn banded(metric: &str) -> &str {
-    if metric == Metric::ResponseTime.name() { "response time of the allowed" } else { metric }
+    if metric == Metric::ResponseTime.name() { "response time of allowed requests" } else { metric }
 }
 
 fn bounds_of(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
