@@ -43,8 +43,8 @@ impl ConversationStart {
 /// The end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConversationEnd {
-    /// The end of its last turn. If the load ended first: the planned time of its next turn, so that
-    /// its user does not begin another conversation.
+    /// The end of its last turn. If the load ended first: the planned time of its next turn, so
+    /// that its user does not begin another conversation.
     pub(crate) at: Moment,
     /// How long its user thinks before the next conversation.
     pub(crate) think_time: Nanos,
