@@ -8,7 +8,7 @@ use plimsoll_measure::{ErrorClass, GapSummary, Nanos, Outcome, Sample, StreamSha
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// From this share on, streams with a bad end give the word: one in a hundred.
+/// Streams are named by their bad ends if at least one in so many has one.
 const BAD_ENDS_ONE_IN: u64 = 100;
 /// Streams are called intact if at most one in so many is not.
 const INTACT_BUT_ONE_IN: u64 = 10;

@@ -10,7 +10,7 @@ pub fn substrate(port: u16) -> Option<String> {
     match listener(port) {
         Ok(pid) => Some(of_process(pid)),
         Err(ListenerError::Forwarder { name, .. }) => {
-            Some(format!("in a container, whose network is {name}"))
+            Some(format!("in a container, with its port forwarded by {name}"))
         }
         Err(_) => None,
     }
