@@ -151,10 +151,8 @@ fn failure(requests: &[ProbeRequest], hangs: bool) -> Option<Failure> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeFigures {
     /// Requests due per second.
-    #[serde(default)]
     pub offered_per_s: Option<f64>,
     /// Successful responses per second.
-    #[serde(default)]
     pub throughput_per_s: Option<f64>,
     /// Requests that met the objective, per second.
     pub goodput_per_s: Option<f64>,
@@ -165,22 +163,17 @@ pub struct ProbeFigures {
     /// p99 of the objective's first time, in milliseconds.
     pub p99_ms: Option<f64>,
     /// Median response time, in milliseconds.
-    #[serde(default)]
     pub response_time_p50_ms: Option<f64>,
     /// p99 response time, in milliseconds.
-    #[serde(default)]
     pub response_time_p99_ms: Option<f64>,
     /// Median time to first token, in milliseconds.
-    #[serde(default)]
     pub ttft_p50_ms: Option<f64>,
     /// p99 time to first token, in milliseconds.
-    #[serde(default)]
     pub ttft_p99_ms: Option<f64>,
     /// Output tokens per second of all requests together.
     pub tokens_per_s: Option<f64>,
     /// Interactivity: tokens per second for one user, 1
     /// median time per output token.
-    #[serde(default)]
     pub tokens_per_s_per_user: Option<f64>,
 }
 
@@ -202,7 +195,6 @@ pub struct Probe {
     /// Share of this probe's requests that met the objective; `null` without requests.
     pub kept: Option<KeptShare>,
     /// Share over all `prove` probes at this load so far; `null` after any other probe.
-    #[serde(default)]
     pub pooled: Option<KeptShare>,
     /// Conclusion from these shares.
     pub state: State,

@@ -31,7 +31,6 @@ pub struct KneeReport {
     #[serde(default)]
     pub interrupted: bool,
     /// Time budget for the probes of each target, in seconds; `null` if unknown.
-    #[serde(default)]
     pub budget_s: Option<f64>,
     /// Results by target; the probes of several targets alternate.
     pub knees: Vec<TargetKnee>,
@@ -55,7 +54,6 @@ pub struct TargetKnee {
     #[serde(default)]
     pub findings: Vec<Finding>,
     /// Goodput at the highest load that met the objective; `null` if no load did.
-    #[serde(default)]
     pub goodput: Option<Goodput>,
     /// Required load, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -316,7 +316,6 @@ fn repeated_answer(
 ) -> Option<HttpResponse> {
     let rest = target.base.strip_prefix("http://").filter(|_| !target.http2)?;
     let address = rest.split(['/', '?']).next()?;
-    let address = if address.contains(':') { address.to_owned() } else { format!("{address}:80") };
     let body = json!({
         "model": target.model,
         "messages": [{"role": "user", "content": prompt}],
@@ -330,8 +329,8 @@ fn repeated_answer(
     let key = target.key.iter().map(|key| format!("authorization: Bearer {key}"));
     let all: Vec<_> = own.chain(target.headers.iter().cloned()).chain(key).collect();
     let body = body.to_string();
-    request(&address, &path, &all, Some(&body), TIMEOUT).ok()?;
-    request(&address, &path, &all, Some(&body), TIMEOUT).ok()
+    request(address, &path, &all, Some(&body), TIMEOUT).ok()?;
+    request(address, &path, &all, Some(&body), TIMEOUT).ok()
 }
 
 /// The header of a response that says that it comes from a cache: one with `cache` in its name and
