@@ -1,4 +1,4 @@
-//! Writes rows. Without serde, because this runs for every request on the generator's machine.
+//! Writes rows member by member, because this runs for every request on the generator's machine.
 
 use std::sync::Arc;
 
@@ -107,33 +107,14 @@ pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
     object.end();
 }
 
-/// The text of `stream`, `warmup` and `reused`, by a number with these bits.
-const FLAGS: [&str; 8] = {
-    macro_rules! flags {
-        ($stream:literal, $warmup:literal, $reused:literal) => {
-            concat!(key!("stream"), $stream, key!("warmup"), $warmup, key!("reused"), $reused)
-        };
-    }
-    [
-        flags!("false", "false", "false"),
-        flags!("false", "false", "true"),
-        flags!("false", "true", "false"),
-        flags!("false", "true", "true"),
-        flags!("true", "false", "false"),
-        flags!("true", "false", "true"),
-        flags!("true", "true", "false"),
-        flags!("true", "true", "true"),
-    ]
-};
-
 fn turn(object: &mut JsonObject<'_>, sample: &Sample) {
     object.number(key!("turn"), sample.turn.into());
     if let Some(operation) = sample.operation {
         object.word(key!("operation"), operation.name());
     }
-    let bits = [sample.stream, sample.warmup, sample.reused];
-    let flags = bits.iter().fold(0, |number, bit| number << 1 | usize::from(*bit));
-    object.put(FLAGS[flags]);
+    object.flag(key!("stream"), sample.stream);
+    object.flag(key!("warmup"), sample.warmup);
+    object.flag(key!("reused"), sample.reused);
 }
 
 fn times(object: &mut JsonObject<'_>, sample: &Sample) {
@@ -294,18 +275,13 @@ impl JsonObject<'_> {
     }
 
     fn text(&mut self, key: &str, text: &str) {
-        // No early exit: so the compiler checks many bytes at once.
-        if text.bytes().fold(true, |plain, byte| plain & is_plain(byte)) {
-            return self.word(key, text);
-        }
         self.put(key);
         self.quoted(text);
     }
 
     fn quoted(&mut self, text: &str) {
-        self.out.push(b'"');
-        text.bytes().for_each(|byte| self.escaped(byte));
-        self.out.push(b'"');
+        // A vector takes every text.
+        serde_json::to_writer(&mut *self.out, text).unwrap_or_default();
     }
 
     #[inline]
@@ -399,22 +375,4 @@ impl JsonObject<'_> {
     fn put(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
-
-    fn escaped(&mut self, byte: u8) {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
-        match byte {
-            b'"' | b'\\' => self.out.extend_from_slice(&[b'\\', byte]),
-            0..0x20 => {
-                self.out.extend_from_slice(b"\\u00");
-                self.out.push(HEX[usize::from(byte >> 4)]);
-                self.out.push(HEX[usize::from(byte & 15)]);
-            }
-            _ => self.out.push(byte),
-        }
-    }
-}
-
-/// Whether a byte needs no escape in JSON. Bytes of UTF-8 beyond ASCII need none.
-const fn is_plain(byte: u8) -> bool {
-    !matches!(byte, b'"' | b'\\' | 0..0x20)
 }
