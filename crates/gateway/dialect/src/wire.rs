@@ -96,34 +96,6 @@ impl RawJson<'_> {
     }
 }
 
-/// The members of an object in order, including duplicates.
-#[derive(Debug)]
-pub(crate) struct Members<'a>(pub(crate) Vec<(CowStr<'a>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(MemberCollector).map(Self)
-    }
-}
-
-struct MemberCollector;
-
-impl<'de> Visitor<'de> for MemberCollector {
-    type Value = Vec<(CowStr<'de>, &'de RawValue)>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = map.next_entry()? {
-            members.push(member);
-        }
-        Ok(members)
-    }
-}
-
 /// Message content: a string or a list of parts.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
