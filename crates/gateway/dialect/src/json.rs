@@ -1,11 +1,12 @@
-//! Reads checked JSON part by part.
+//! Reads JSON part by part.
 //!
 //! A request is checked by the parser once. After that only the ends of its parts are looked for,
-//! which passes over strings many bytes at a time.
+//! which passes over strings many bytes at a time. Of a response only the parts that are read are
+//! checked.
 
 use std::borrow::Cow;
 
-use serde::de::IgnoredAny;
+use serde::de::{Error as _, IgnoredAny};
 
 use crate::depth;
 use crate::error::DialectError;
@@ -14,29 +15,34 @@ use crate::wire::{CowStr, utf8};
 /// The name of a member, and its value.
 pub(crate) type Member<'a> = (Cow<'a, str>, &'a str);
 
-/// The JSON object of a request.
+/// The JSON of a request.
 ///
 /// # Errors
-/// It is not UTF-8, nested too deep, not JSON, or not an object.
+/// It is not UTF-8, nested too deep, or not JSON.
 pub(crate) fn checked(body: &[u8]) -> Result<&str, DialectError> {
     let text = utf8(body)?;
     depth::check(body)?;
     serde_json::from_str::<IgnoredAny>(text).map_err(DialectError::malformed)?;
-    let object = Some(text.trim_ascii()).filter(|text| text.starts_with('{'));
-    object.ok_or_else(|| DialectError::malformed("expected an object"))
+    Ok(text.trim_ascii())
 }
 
 /// The members of an object in order, including duplicates.
 ///
 /// # Errors
-/// A name has half a surrogate pair.
+/// It is not one object, or a name has half a surrogate pair.
 pub(crate) fn members(object: &str) -> Result<Vec<Member<'_>>, serde_json::Error> {
     let mut parts = items(object);
     let mut members = Vec::new();
-    while let Some(name) = parts.next() {
+    while object.starts_with('{')
+        && let Some(name) = parts.next()
+    {
         members.push((string(name)?, parts.next().unwrap_or_default()));
     }
-    Ok(members)
+    if object.get(parts.at..) == Some("}") {
+        Ok(members)
+    } else {
+        Err(serde_json::Error::custom("expected an object"))
+    }
 }
 
 /// The items of an array.
@@ -115,6 +121,15 @@ mod tests {
             }
             Some(b'"') => string(json).unwrap().into(),
             _ => serde_json::from_str(json).unwrap(),
+        }
+    }
+
+    #[test]
+    fn what_is_not_one_object_has_no_members() {
+        for json in
+            ["", "[]", "[{}]", "\"}\"", "{", "{} x", "{}}", "{]", r#"{"a":{"b":1}"#, r#"{"a":"}"#]
+        {
+            assert!(members(json).is_err(), "{json}");
         }
     }
 

@@ -10,9 +10,6 @@ impl<'a> Members<'a> {
     /// # Errors
     /// It is not an object, or a member that is read occurs twice.
     pub(super) fn read(json: &'a str, read: &[&str]) -> Result<Self, String> {
-        if !json.starts_with('{') {
-            return Err("expected an object".to_owned());
-        }
         let mut members = json::members(json).map_err(|error| error.to_string())?;
         for (at, (name, _)) in members.iter().enumerate() {
             let mut before = members.iter().take(at);
