@@ -9,12 +9,9 @@
 //! tenants, the gateway hashes the tenant's name first; it also decides which requests bypass the
 //! cache. A temperature above zero is cached like any other value.
 
-use serde_json::value::RawValue;
-
-use crate::depth;
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
-use crate::wire::{CowStr, Members, utf8};
+use crate::json;
 
 /// The prefix of all keys. Change it whenever the format of the key changes.
 const VERSION: &[u8] = b"plimsoll-answer-2\0";
@@ -30,8 +27,7 @@ pub fn write_cache_key(
     body: &[u8],
     mut sink: impl FnMut(&[u8]),
 ) -> Result<(), DialectError> {
-    let body = utf8(body)?;
-    depth::check(body.as_bytes())?;
+    let body = json::checked(body)?;
     sink(VERSION);
     sink(endpoint.path().as_bytes());
     write_object(body, &mut sink).map_err(DialectError::malformed)
@@ -39,27 +35,24 @@ pub fn write_cache_key(
 
 /// Writes a value so that different values have different bytes: each starts with a letter for its
 /// type and has a length or an end mark.
-fn write_value(raw: &RawValue, sink: &mut dyn FnMut(&[u8])) -> Result<(), serde_json::Error> {
-    let text = raw.get();
-    match text.as_bytes().first() {
-        Some(b'{') => write_object(text, sink)?,
+fn write_value(value: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), serde_json::Error> {
+    match value.as_bytes().first() {
+        Some(b'{') => write_object(value, sink)?,
         Some(b'[') => {
             sink(b"[");
-            for item in serde_json::from_str::<Vec<&RawValue>>(text)? {
-                write_value(item, sink)?;
-            }
+            json::items(value).try_for_each(|item| write_value(item, sink))?;
             sink(b"]");
         }
-        Some(b'"') => write_sized(b's', &serde_json::from_str::<CowStr<'_>>(text)?, sink),
-        _ => write_sized(b'n', text, sink),
+        Some(b'"') => write_sized(b's', &json::string(value)?, sink),
+        _ => write_sized(b'n', value, sink),
     }
     Ok(())
 }
 
 /// Writes an object with its members sorted by name.
-fn write_object(text: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), serde_json::Error> {
-    let Members(mut members) = serde_json::from_str(text)?;
-    members.sort_by(|a, b| a.0.0.cmp(&b.0.0));
+fn write_object(object: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), serde_json::Error> {
+    let mut members = json::members(object)?;
+    members.sort_by(|a, b| a.0.cmp(&b.0));
     sink(b"{");
     for (name, value) in members {
         write_sized(b'k', &name, sink);

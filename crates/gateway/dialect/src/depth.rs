@@ -36,7 +36,7 @@ pub fn is_too_deep(text: &[u8]) -> bool {
 }
 
 /// The position after the closing quote of the string whose content starts at `at`.
-fn skip_string(text: &[u8], mut at: usize) -> usize {
+pub(crate) fn skip_string(text: &[u8], mut at: usize) -> usize {
     while let Some(found) = text.get(at..).and_then(find_quote_or_backslash) {
         if text[at + found] == b'"' {
             return at + found + 1;

@@ -19,6 +19,7 @@ mod depth;
 mod dialect;
 mod error;
 mod error_body;
+mod json;
 mod json_string;
 mod request_view;
 mod sse;

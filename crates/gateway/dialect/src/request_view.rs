@@ -8,17 +8,14 @@ mod tests;
 
 use std::fmt;
 
-use members::RawMembers;
+use members::Members;
 use prompt::{PromptCounter, decode};
-use serde::de::{IgnoredAny, MapAccess};
 use serde_json::Value;
-use serde_json::value::RawValue;
 pub use settings::Streaming;
 
-use crate::depth;
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
-use crate::wire::{Object, utf8};
+use crate::json;
 
 /// A view of a request. No tree of the whole is built.
 ///
@@ -52,50 +49,61 @@ impl RequestView {
     /// All are the caller's fault (status 400) and name the field: not UTF-8, nested deeper than
     /// [`MAX_DEPTH`](crate::MAX_DEPTH), not JSON, a field missing, duplicate or of a wrong type.
     pub fn read(endpoint: Endpoint, body: &[u8]) -> Result<Self, DialectError> {
-        let body = utf8(body)?;
-        depth::check(body.as_bytes())?;
-        let members = serde_json::from_str::<Object<RawMembers<'_>>>(body)
-            .map_err(DialectError::malformed)?
-            .0;
-        let model = decode(required(members.model, "model")?, FieldPath::Name("model"))?;
+        let members = Members::read(json::checked(body)?, &READ);
+        let members = members.map_err(DialectError::malformed)?;
+        let model = decode(required(members.get("model"), "model")?, FieldPath::Name("model"))?;
         if model.is_empty() {
             return Err(DialectError::invalid("model", "must not be empty"));
         }
+        let limits = TokenLimits::read(&members).map_err(DialectError::malformed)?;
         Ok(Self {
             model: model.into_owned(),
-            prompt_tokens: members.prompt_tokens(endpoint)?,
+            prompt_tokens: prompt_tokens(endpoint, &members)?,
             streaming: members.streaming()?,
-            max_tokens: members.max_tokens(endpoint)?,
-            answers: members.answers()?,
+            max_tokens: members.max_tokens(endpoint, limits)?,
+            answers: members.answers(limits)?,
         })
     }
 }
 
-impl RawMembers<'_> {
-    fn prompt_tokens(&self, endpoint: Endpoint) -> Result<u64, DialectError> {
-        let mut prompt = PromptCounter::default();
-        let (first, name) = match endpoint {
-            Endpoint::Messages => (self.system, "system"),
-            Endpoint::Responses => (self.instructions, "instructions"),
-            Endpoint::Chat | Endpoint::Embeddings => (None, ""),
-        };
-        if let Some(content) = first {
-            prompt.content(content, FieldPath::Name(name))?;
-        }
-        match endpoint {
-            Endpoint::Chat | Endpoint::Messages => {
-                prompt.messages(required(self.messages, "messages")?)?;
-            }
-            Endpoint::Responses | Endpoint::Embeddings => {
-                prompt.input(required(self.input, "input")?)?;
-            }
-        }
-        Ok(prompt.tokens)
+/// The members of all endpoints that are read, at most one of each name.
+const READ: [&str; 11] = [
+    "model",
+    "stream",
+    "stream_options",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "n",
+    "system",
+    "instructions",
+    "messages",
+    "input",
+];
+
+fn prompt_tokens(endpoint: Endpoint, members: &Members<'_>) -> Result<u64, DialectError> {
+    let mut prompt = PromptCounter::default();
+    let first = match endpoint {
+        Endpoint::Messages => "system",
+        Endpoint::Responses => "instructions",
+        Endpoint::Chat | Endpoint::Embeddings => "",
+    };
+    if let Some(content) = members.get(first) {
+        prompt.content(content, FieldPath::Name(first))?;
     }
+    match endpoint {
+        Endpoint::Chat | Endpoint::Messages => {
+            prompt.messages(required(members.get("messages"), "messages")?)?;
+        }
+        Endpoint::Responses | Endpoint::Embeddings => {
+            prompt.input(required(members.get("input"), "input")?)?;
+        }
+    }
+    Ok(prompt.tokens)
 }
 
-fn required<'a>(raw: Option<&'a RawValue>, name: &str) -> Result<&'a RawValue, DialectError> {
-    raw.ok_or_else(|| DialectError::missing(name))
+fn required<'a>(value: Option<&'a str>, name: &str) -> Result<&'a str, DialectError> {
+    value.ok_or_else(|| DialectError::missing(name))
 }
 
 /// The path of a field.
@@ -106,7 +114,7 @@ enum FieldPath<'p> {
     /// A member of the outermost object.
     Name(&'static str),
     /// A member of an object.
-    Member(&'p FieldPath<'p>, &'static str),
+    Member(&'p FieldPath<'p>, &'p str),
     /// An item of an array, from 0.
     Item(&'p FieldPath<'p>, usize),
 }
@@ -160,23 +168,24 @@ struct TokenLimits {
 }
 
 impl TokenLimits {
-    /// Reads the value of a member, if its name is one of these.
-    fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        let folded = folded(name);
-        if SETTINGS.contains(&&*folded) {
-            self.settings(map.next_value()?);
-        } else if LIMITS.contains(&&*folded) || ANSWERS.contains(&&*folded) {
-            self.note(&folded, &map.next_value()?);
-        } else {
-            map.next_value::<IgnoredAny>()?;
+    /// Reads the members in other spellings and names.
+    fn read(members: &Members<'_>) -> Result<Self, serde_json::Error> {
+        let mut limits = Self::default();
+        for (name, json) in members.iter().filter(|(name, _)| !READ.contains(&&**name)) {
+            let folded = folded(name);
+            if SETTINGS.contains(&&*folded) {
+                limits.settings(json);
+            } else if LIMITS.contains(&&*folded) || ANSWERS.contains(&&*folded) {
+                limits.note(&folded, &serde_json::from_str(json)?);
+            }
         }
-        Ok(())
+        Ok(limits)
     }
 
     /// The members of an object with settings. Where a name is there twice, the last counts, as for
     /// most servers.
-    fn settings(&mut self, raw: &RawValue) {
-        if let Ok(Value::Object(settings)) = serde_json::from_str(raw.get()) {
+    fn settings(&mut self, json: &str) {
+        if let Ok(Value::Object(settings)) = serde_json::from_str(json) {
             for (name, value) in &settings {
                 self.note(&folded(name), value);
             }

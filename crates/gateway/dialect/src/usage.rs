@@ -1,12 +1,11 @@
 //! Token usage of a request and its response.
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
-
-use crate::wire::{anthropic, openai, parse_response};
+use crate::json;
+use crate::wire::{anthropic, openai, unreadable};
 
 /// Tokens of a request and its response, counted as OpenAI does: the prompt includes cached tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,14 +67,18 @@ impl Usage {
     }
 }
 
+/// The text around the usage is not parsed.
 fn parse<U: DeserializeOwned + Into<Usage>>(body: &[u8]) -> Result<Option<Usage>, DialectError> {
-    let body: Body<U> = parse_response(body)?;
-    Ok(body.usage.map(U::into))
-}
-
-#[derive(Deserialize)]
-struct Body<U> {
-    usage: Option<U>,
+    let usage = str::from_utf8(body).map_err(serde_json::Error::custom).and_then(|body| {
+        let members = json::members(body.trim_ascii())?;
+        let mut values = members.iter().filter(|(name, _)| name == "usage");
+        match (values.next(), values.next()) {
+            (Some((_, usage)), None) => serde_json::from_str::<Option<U>>(usage),
+            (None, _) => Ok(None),
+            _ => Err(serde_json::Error::custom("duplicate field `usage`")),
+        }
+    });
+    usage.map(|usage| usage.map(U::into)).map_err(|error| unreadable(&error))
 }
 
 impl From<openai::Usage> for Usage {

@@ -96,34 +96,6 @@ impl RawJson<'_> {
     }
 }
 
-/// The members of an object in order, including duplicates.
-#[derive(Debug)]
-pub(crate) struct Members<'a>(pub(crate) Vec<(CowStr<'a>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(MemberCollector).map(Self)
-    }
-}
-
-struct MemberCollector;
-
-impl<'de> Visitor<'de> for MemberCollector {
-    type Value = Vec<(CowStr<'de>, &'de RawValue)>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = map.next_entry()? {
-            members.push(member);
-        }
-        Ok(members)
-    }
-}
-
 /// Message content: a string or a list of parts.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
@@ -224,16 +196,17 @@ pub(crate) fn utf8(body: &[u8]) -> Result<&str, DialectError> {
 pub(crate) fn parse_response<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, DialectError> {
     serde_json::from_slice::<Object<T>>(body)
         .map(|object| object.0)
-        .map_err(|error| DialectError::InvalidResponse(describe(&error)))
+        .map_err(|error| unreadable(&error))
 }
 
-/// The text of an error, without quoted values, which may be personal data.
-fn describe(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    if !text.contains('"') {
-        return text;
+/// The error of a response, without quoted values, which may be personal data.
+pub(crate) fn unreadable(error: &serde_json::Error) -> DialectError {
+    let mut text = error.to_string();
+    if text.contains('"') {
+        let (line, column) = (error.line(), error.column());
+        text = format!("a member has an unexpected value at line {line} column {column}");
     }
-    format!("a member has an unexpected value at line {} column {}", error.line(), error.column())
+    DialectError::InvalidResponse(text)
 }
 
 /// An object whose first member is its type, as the providers write it.

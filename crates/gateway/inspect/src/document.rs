@@ -61,7 +61,8 @@ pub(crate) enum Replacement {
 
 impl<'a> Document<'a> {
     pub(crate) fn read(source: &'a str, kind: Source) -> Result<Self, Unreadable> {
-        let mut document = Self { source, texts: Vec::new(), nodes: Vec::new() };
+        let mut document =
+            Self { source, texts: Vec::with_capacity(8), nodes: Vec::with_capacity(8) };
         let mut walk = Walk::new(source, kind);
         let mut open = None;
         while let Some(step) = walk.next()? {

@@ -3,8 +3,9 @@
 //! The lists are short on purpose. Other names are judged, and so are values that do not look like
 //! an identifier. All strings inside the members with user data ([`DATA`]) are judged.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
+
+use hashbrown::HashMap;
 
 /// The lists that have a word: a bit for each, in the order of [`LISTS`].
 pub(crate) type Lists = u8;
@@ -20,20 +21,20 @@ const WORDS: Lists = 1 << 4;
 /// Types of `application/` that are text.
 pub(crate) const TEXT_TYPES: Lists = 1 << 5;
 
-/// By length and word, because most comparisons then end at the length.
-static LISTED: LazyLock<BTreeMap<(usize, &str), Lists>> = LazyLock::new(|| {
-    let mut listed = BTreeMap::new();
+/// The words are fixed, so they need no hash that resists attacks.
+static LISTED: LazyLock<HashMap<&str, Lists>> = LazyLock::new(|| {
+    let mut listed = HashMap::new();
     for (list, words) in include_str!("names.txt").lines().filter_map(|line| line.split_once(": "))
     {
         let bit = LISTS.iter().position(|name| *name == list).map_or(0, |at| 1 << at);
-        words.split(' ').for_each(|word| *listed.entry((word.len(), word)).or_default() |= bit);
+        words.split(' ').for_each(|word| *listed.entry(word).or_default() |= bit);
     }
     listed
 });
 
 /// The lists in `names.txt` that have a word, with one look-up.
 pub(crate) fn lists_with(word: &str) -> Lists {
-    LISTED.get(&(word.len(), word)).copied().unwrap_or_default()
+    LISTED.get(word).copied().unwrap_or_default()
 }
 
 /// Whether the value of a member on these lists is an identifier or a word of the protocol.

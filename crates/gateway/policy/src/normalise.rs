@@ -67,13 +67,24 @@ pub(crate) fn variants(text: &str) -> Variants {
     Variants { spaced, joined }
 }
 
-/// Whether any step could change the text.
+/// Whether any step could change the text. Most texts have no byte that is part of such a change.
 fn is_encoded(text: &str) -> bool {
-    // Not the library's sets, which the compiler takes byte by byte.
-    !text.is_ascii()
-        || text.bytes().fold(false, |any, byte| any | is_control(byte))
-        || text.contains("/*")
-        || escapes::has_escapes(text)
+    text.bytes().fold(false, |any, byte| any | is_suspicious(byte))
+        && (!text.is_ascii()
+            || text.bytes().any(is_control)
+            || text.contains("/*")
+            || escapes::has_escapes(text))
+}
+
+/// Without a `match`, whose cases the compiler takes byte by byte.
+const fn is_suspicious(byte: u8) -> bool {
+    byte >= 128
+        || is_control(byte)
+        || byte == b'*'
+        || byte == b'%'
+        || byte == b'&'
+        || byte == b'\\'
+        || byte == b'+'
 }
 
 const fn is_control(byte: u8) -> bool {

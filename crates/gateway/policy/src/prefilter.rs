@@ -56,7 +56,7 @@ impl Prefilter {
     /// if the digits and marks of the text leave any.
     pub(crate) fn candidates(&self, text: &str, applies: impl Fn(usize) -> bool) -> Vec<usize> {
         let digits = count_digits(text);
-        let mut rules = Vec::new();
+        let mut rules = Vec::with_capacity(self.conditions.len());
         for (at, rule) in self.conditions.iter().enumerate() {
             if rule.digits <= digits
                 && applies(at)

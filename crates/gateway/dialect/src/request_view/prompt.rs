@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::FieldPath;
+use super::members::Members;
 use crate::error::DialectError;
-use crate::wire::{CowStr, Object};
+use crate::json::{self, Parts};
 
 /// The tokens of the texts so far.
 #[derive(Debug, Default)]
@@ -17,48 +17,45 @@ pub(super) struct PromptCounter {
 }
 
 /// The members with text of messages, items and content parts of all endpoints.
-#[derive(Deserialize)]
-struct TextMembers<'a> {
-    #[serde(borrow)]
-    role: Option<&'a RawValue>,
-    content: Option<&'a RawValue>,
-    text: Option<&'a RawValue>,
-    refusal: Option<&'a RawValue>,
-    /// Anthropic: the arguments of a tool call; a document.
-    input: Option<&'a RawValue>,
-    source: Option<&'a RawValue>,
-    /// OpenAI: tool calls of a message; calls and results as items of the Responses API.
-    tool_calls: Option<&'a RawValue>,
-    function: Option<&'a RawValue>,
-    arguments: Option<&'a RawValue>,
-    output: Option<&'a RawValue>,
-}
+const READ: [&str; 10] = [
+    "role",
+    "content",
+    "text",
+    "refusal",
+    // Anthropic: the arguments of a tool call; a document.
+    "input",
+    "source",
+    // OpenAI: tool calls of a message; calls and results as items of the Responses API.
+    "tool_calls",
+    "function",
+    "arguments",
+    "output",
+];
 
 impl PromptCounter {
     /// The messages of a chat: at least one, each with a role.
-    pub(super) fn messages(&mut self, raw: &RawValue) -> Result<(), DialectError> {
+    pub(super) fn messages(&mut self, json: &str) -> Result<(), DialectError> {
         let path = FieldPath::Name("messages");
-        let messages = items(raw, path)?;
-        for (index, message) in messages.iter().enumerate() {
-            let path = FieldPath::Item(&path, index);
-            let message: Object<TextMembers<'_>> = read(message, path)?;
-            let role = FieldPath::Member(&path, "role");
-            decode(message.0.role.ok_or_else(|| DialectError::missing(role))?, role)?;
-            self.members(&message.0, path)?;
-        }
-        if messages.is_empty() {
+        let mut messages = items(json, path)?.enumerate().peekable();
+        if messages.peek().is_none() {
             return Err(DialectError::invalid(path, "must not be empty"));
         }
-        Ok(())
+        messages.try_for_each(|(index, message)| {
+            let path = FieldPath::Item(&path, index);
+            let members = members(message, path, &READ)?;
+            let role = FieldPath::Member(&path, "role");
+            decode(members.get("role").ok_or_else(|| DialectError::missing(role))?, role)?;
+            self.members(&members, path)
+        })
     }
 
     /// A text, or a list of texts, token ids, lists of token ids (embeddings) or items (responses).
-    pub(super) fn input(&mut self, raw: &RawValue) -> Result<(), DialectError> {
+    pub(super) fn input(&mut self, json: &str) -> Result<(), DialectError> {
         let path = FieldPath::Name("input");
-        if first_byte(raw) == b'"' {
-            return self.text(raw, path);
+        if first_byte(json) == b'"' {
+            return self.text(json, path);
         }
-        for (index, item) in items(raw, path)?.into_iter().enumerate() {
+        for (index, item) in items(json, path)?.enumerate() {
             let path = FieldPath::Item(&path, index);
             match first_byte(item) {
                 b'"' => self.text(item, path)?,
@@ -75,14 +72,10 @@ impl PromptCounter {
     }
 
     /// A text or a list of content parts.
-    pub(super) fn content(
-        &mut self,
-        raw: &RawValue,
-        path: FieldPath<'_>,
-    ) -> Result<(), DialectError> {
-        match first_byte(raw) {
-            b'"' => self.text(raw, path),
-            b'[' => items(raw, path)?.into_iter().enumerate().try_for_each(|(index, part)| {
+    pub(super) fn content(&mut self, json: &str, path: FieldPath<'_>) -> Result<(), DialectError> {
+        match first_byte(json) {
+            b'"' => self.text(json, path),
+            b'[' => items(json, path)?.enumerate().try_for_each(|(index, part)| {
                 let path = FieldPath::Item(&path, index);
                 if first_byte(part) == b'"' {
                     self.text(part, path)
@@ -94,55 +87,34 @@ impl PromptCounter {
         }
     }
 
-    fn object(&mut self, raw: &RawValue, path: FieldPath<'_>) -> Result<(), DialectError> {
-        self.members(&read::<Object<TextMembers<'_>>>(raw, path)?.0, path)
+    fn object(&mut self, json: &str, path: FieldPath<'_>) -> Result<(), DialectError> {
+        self.members(&members(json, path, &READ)?, path)
     }
 
-    fn members(
-        &mut self,
-        members: &TextMembers<'_>,
-        path: FieldPath<'_>,
-    ) -> Result<(), DialectError> {
-        let TextMembers { text, refusal, arguments, content, output, .. } = members;
-        for (name, raw) in [("text", text), ("refusal", refusal), ("arguments", arguments)] {
-            if let Some(raw) = raw {
-                self.text(raw, FieldPath::Member(&path, name))?;
+    fn members(&mut self, members: &Members<'_>, path: FieldPath<'_>) -> Result<(), DialectError> {
+        members.iter().try_for_each(|(name, json)| {
+            let path = FieldPath::Member(&path, name);
+            match &**name {
+                "text" | "refusal" | "arguments" => self.text(json, path),
+                "content" | "output" => self.content(json, path),
+                "tool_calls" => items(json, path)?
+                    .enumerate()
+                    .try_for_each(|(index, call)| self.object(call, FieldPath::Item(&path, index))),
+                "function" => self.object(json, path),
+                "input" => {
+                    self.tokens += leaf_tokens(&read(json, path)?);
+                    Ok(())
+                }
+                "source" => self.source(json, path),
+                _ => Ok(()),
             }
-        }
-        for (name, raw) in [("content", content), ("output", output)] {
-            if let Some(raw) = raw {
-                self.content(raw, FieldPath::Member(&path, name))?;
-            }
-        }
-        if let Some(calls) = members.tool_calls {
-            let path = FieldPath::Member(&path, "tool_calls");
-            for (index, call) in items(calls, path)?.into_iter().enumerate() {
-                self.object(call, FieldPath::Item(&path, index))?;
-            }
-        }
-        if let Some(function) = members.function {
-            self.object(function, FieldPath::Member(&path, "function"))?;
-        }
-        if let Some(input) = members.input {
-            self.tokens += leaf_tokens(&read(input, FieldPath::Member(&path, "input"))?);
-        }
-        members
-            .source
-            .map_or(Ok(()), |source| self.source(source, FieldPath::Member(&path, "source")))
+        })
     }
 
     /// A plain-text document. The data of other sources is not text.
-    fn source(&mut self, raw: &RawValue, path: FieldPath<'_>) -> Result<(), DialectError> {
-        #[derive(Deserialize)]
-        struct Source<'a> {
-            #[serde(borrow, rename = "type")]
-            kind: Option<&'a RawValue>,
-            data: Option<&'a RawValue>,
-            content: Option<&'a RawValue>,
-        }
-        let source: Object<Source<'_>> = read(raw, path)?;
-        let kind = source.0.kind.map(RawValue::get);
-        match (kind, source.0.data, source.0.content) {
+    fn source(&mut self, json: &str, path: FieldPath<'_>) -> Result<(), DialectError> {
+        let source = members(json, path, &["type", "data", "content"])?;
+        match (source.get("type"), source.get("data"), source.get("content")) {
             (Some("\"text\""), Some(data), _) => self.text(data, FieldPath::Member(&path, "data")),
             (Some("\"content\""), _, Some(content)) => {
                 self.content(content, FieldPath::Member(&path, "content"))
@@ -151,21 +123,18 @@ impl PromptCounter {
         }
     }
 
-    fn text(&mut self, raw: &RawValue, path: FieldPath<'_>) -> Result<(), DialectError> {
-        self.tokens += text_tokens(&decode(raw, path)?);
+    fn text(&mut self, json: &str, path: FieldPath<'_>) -> Result<(), DialectError> {
+        self.tokens += text_tokens(&decode(json, path)?);
         Ok(())
     }
 }
 
 /// The text of a JSON value that must be a string.
-pub(super) fn decode<'a>(
-    raw: &'a RawValue,
-    path: FieldPath<'_>,
-) -> Result<Cow<'a, str>, DialectError> {
-    if first_byte(raw) != b'"' {
+pub(super) fn decode<'a>(json: &'a str, path: FieldPath<'_>) -> Result<Cow<'a, str>, DialectError> {
+    if first_byte(json) != b'"' {
         return Err(DialectError::invalid(path, "must be a string"));
     }
-    Ok(read::<CowStr<'a>>(raw, path)?.0)
+    json::string(json).map_err(|error| DialectError::invalid(path, error))
 }
 
 fn text_tokens(text: &str) -> u64 {
@@ -182,18 +151,27 @@ fn leaf_tokens(value: &Value) -> u64 {
     }
 }
 
-fn first_byte(raw: &RawValue) -> u8 {
-    raw.get().as_bytes().first().copied().unwrap_or_default()
+fn first_byte(json: &str) -> u8 {
+    json.as_bytes().first().copied().unwrap_or_default()
 }
 
-fn read<'a, T: Deserialize<'a>>(raw: &'a RawValue, path: FieldPath<'_>) -> Result<T, DialectError> {
-    serde_json::from_str(raw.get()).map_err(|error| DialectError::invalid(path, error))
+fn read<T: DeserializeOwned>(json: &str, path: FieldPath<'_>) -> Result<T, DialectError> {
+    serde_json::from_str(json).map_err(|error| DialectError::invalid(path, error))
+}
+
+/// The members of an object.
+fn members<'a>(
+    json: &'a str,
+    path: FieldPath<'_>,
+    read: &[&str],
+) -> Result<Members<'a>, DialectError> {
+    Members::read(json, read).map_err(|error| DialectError::invalid(path, error))
 }
 
 /// The items of an array.
-fn items<'a>(raw: &'a RawValue, path: FieldPath<'_>) -> Result<Vec<&'a RawValue>, DialectError> {
-    if first_byte(raw) != b'[' {
+fn items<'a>(json: &'a str, path: FieldPath<'_>) -> Result<Parts<'a>, DialectError> {
+    if first_byte(json) != b'[' {
         return Err(DialectError::invalid(path, "must be an array"));
     }
-    read(raw, path)
+    Ok(json::items(json))
 }

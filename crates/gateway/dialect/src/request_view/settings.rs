@@ -1,10 +1,9 @@
 //! The settings of a request: streaming and token limits.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::TokenLimits;
-use super::members::RawMembers;
+use super::members::Members;
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
 use crate::wire::Object;
@@ -21,9 +20,9 @@ pub enum Streaming {
     WithUsage,
 }
 
-impl RawMembers<'_> {
+impl Members<'_> {
     pub(super) fn streaming(&self) -> Result<Streaming, DialectError> {
-        match self.stream.map(RawValue::get) {
+        match self.get("stream") {
             None | Some("false") => Ok(Streaming::No),
             Some("true") if self.wants_usage()? => Ok(Streaming::WithUsage),
             Some("true") => Ok(Streaming::Yes),
@@ -36,33 +35,31 @@ impl RawMembers<'_> {
         struct Options {
             include_usage: Option<bool>,
         }
-        let Some(options) = self.stream_options else { return Ok(false) };
-        serde_json::from_str::<Object<Options>>(options.get())
+        let Some(options) = self.get("stream_options") else { return Ok(false) };
+        serde_json::from_str::<Object<Options>>(options)
             .map(|options| options.0.include_usage == Some(true))
             .map_err(|error| DialectError::invalid("stream_options", error))
     }
 
     /// The number of requested answers.
-    pub(super) fn answers(&self) -> Result<u64, DialectError> {
-        let others = self.limits.answers.unwrap_or(1).max(1);
-        let Some(raw) = self.n else { return Ok(others) };
-        let number = raw.get().parse::<u64>().ok().filter(|number| *number > 0);
+    pub(super) fn answers(&self, limits: TokenLimits) -> Result<u64, DialectError> {
+        let others = limits.answers.unwrap_or(1).max(1);
+        let Some(n) = self.get("n") else { return Ok(others) };
+        let number = n.parse::<u64>().ok().filter(|number| *number > 0);
         number
             .map(|number| number.max(others))
             .ok_or_else(|| DialectError::invalid("n", "must be a whole number, one or more"))
     }
 
-    pub(super) fn max_tokens(&self, endpoint: Endpoint) -> Result<Option<u64>, DialectError> {
-        let limits = [
-            ("max_completion_tokens", self.max_completion_tokens),
-            ("max_output_tokens", self.max_output_tokens),
-            ("max_tokens", self.max_tokens),
-        ];
+    pub(super) fn max_tokens(
+        &self,
+        endpoint: Endpoint,
+        limits: TokenLimits,
+    ) -> Result<Option<u64>, DialectError> {
         let mut largest = None;
-        for (name, raw) in limits {
-            let Some(raw) = raw else { continue };
-            let number: u64 = raw
-                .get()
+        for name in ["max_completion_tokens", "max_output_tokens", "max_tokens"] {
+            let Some(json) = self.get(name) else { continue };
+            let number: u64 = json
                 .parse()
                 .map_err(|_| DialectError::invalid(name, "must be a whole number, zero or more"))?;
             largest = largest.max(Some(number));
@@ -70,7 +67,7 @@ impl RawMembers<'_> {
         if endpoint == Endpoint::Messages && largest.is_none() {
             return Err(DialectError::missing("max_tokens"));
         }
-        let TokenLimits { tokens, unlimited, .. } = self.limits;
+        let TokenLimits { tokens, unlimited, .. } = limits;
         Ok(if unlimited { None } else { largest.max(tokens) })
     }
 }

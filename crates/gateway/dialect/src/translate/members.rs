@@ -7,12 +7,10 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use crate::depth::is_too_deep;
 use crate::dialect::Dialect;
 use crate::error::DialectError;
-use crate::wire::Members;
+use crate::json;
 
 /// The most bytes of the names of omitted members.
 const MOST_BYTES: usize = 240;
@@ -57,11 +55,8 @@ pub(super) fn left_out(caller: Dialect, body: &[u8]) -> Result<Option<String>, D
         Dialect::Anthropic => &TABLES.anthropic,
     };
     let mut found = Found::default();
-    // The walk is recursive, and raw JSON has no limit of its own.
-    if is_too_deep(body) {
-        return Ok(None);
-    }
-    let read = serde_json::from_slice(body).and_then(|body| found.walk(body, members, ""));
+    let Ok(body) = json::checked(body) else { return Ok(None) };
+    let read = found.walk(body, members, "");
     if read.is_err() && found.refused.is_none() {
         return Ok(None);
     }
@@ -84,19 +79,18 @@ impl Found {
     /// Walks through an object, or a list of objects.
     fn walk(
         &mut self,
-        value: &RawValue,
+        value: &str,
         known: &'static Fates,
         path: &str,
     ) -> Result<(), serde_json::Error> {
-        if value.get().starts_with('[') {
+        if value.starts_with('[') {
             let path = format!("{path}[]");
-            let items: Vec<&RawValue> = serde_json::from_str(value.get())?;
-            return items.into_iter().try_for_each(|item| self.walk(item, known, &path));
+            return json::items(value).try_for_each(|item| self.walk(item, known, &path));
         }
-        if !value.get().starts_with('{') {
+        if !value.starts_with('{') {
             return Ok(());
         }
-        for (name, value) in serde_json::from_str::<Members<'_>>(value.get())?.0 {
+        for (name, value) in json::members(value)? {
             match known.get(&*name) {
                 Some(Fate::Kept) => {}
                 Some(Fate::Of(members)) => self.walk(value, members, &join(path, &name))?,
@@ -148,8 +142,8 @@ fn join(path: &str, member: &str) -> String {
 }
 
 /// Whether a value is `null` or one of these, ignoring white space.
-fn is_one_of(value: &RawValue, silent: &[String]) -> bool {
-    let text: String = value.get().chars().filter(|c| !c.is_ascii_whitespace()).collect();
+fn is_one_of(value: &str, silent: &[String]) -> bool {
+    let text: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     text == "null" || silent.contains(&text)
 }
 

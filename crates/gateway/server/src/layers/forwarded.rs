@@ -18,7 +18,12 @@ const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-static CLAIMS: HeaderList = LazyLock::new(|| headers_of("claims"));
+/// Sorted by name.
+static CLAIMS: HeaderList = LazyLock::new(|| {
+    let mut claims = headers_of("claims");
+    claims.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+    claims
+});
 
 /// Addresses of proxies whose headers are trusted.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +102,8 @@ pub(crate) fn rewrite(
 fn is_claim(name: &HeaderName) -> bool {
     let dashed = dashed(name.as_str());
     let text = dashed.as_deref().unwrap_or(name.as_str());
-    text.starts_with("x-forwarded-") || CLAIMS.iter().any(|name| name.as_str() == text)
+    text.starts_with("x-forwarded-")
+        || CLAIMS.binary_search_by(|name| name.as_str().cmp(text)).is_ok()
 }
 
 #[cfg(test)]

@@ -76,7 +76,9 @@ pub(super) async fn prepare(
     }
     let headers = upstream.response.headers();
     let is_stream = is_event_stream(headers);
-    if status != StatusCode::OK || !is_expected(request, headers) {
+    if completion.cache_write.is_some()
+        && (status != StatusCode::OK || !is_expected(request, headers))
+    {
         completion.keep_nothing();
     }
     completion.keep_as_told(headers);
