@@ -77,6 +77,7 @@ impl Prober<'_> {
         let summary = finished.summary(&[])?;
         let total = &summary.results.total;
         counted.doubt_unsent(total.counters.arrivals_late_by_generator);
+        let answered_per_s = counted.answered_per_s();
         let hangs = finished.result.stopped.is_some();
         let measured = Measured::from_requests(std::mem::take(&mut counted.done), hangs);
         let seconds = if has_ended_early { measured.seconds } else { planned.seconds };
@@ -98,6 +99,7 @@ impl Prober<'_> {
             seconds,
             took_s: clock.now().since(Moment::EPOCH).as_secs_f64(),
             answer_s: counted.answer_s(),
+            answered_per_s,
             figures,
             ..measured
         })
@@ -160,6 +162,7 @@ struct Requests {
     /// Good answers, including the warm-up, and the sum of their service times.
     good: u64,
     answering: Nanos,
+    answered: Vec<Moment>,
     applies: bool,
     in_service: Nanos,
 }
@@ -170,6 +173,7 @@ impl Requests {
         if sample.outcome == Outcome::Completed {
             self.good += 1;
             self.answering += service;
+            self.answered.extend(sample.timeline.finished);
             self.applies |= objective.applies_to(sample);
         }
         if sample.warmup {
@@ -203,6 +207,15 @@ impl Requests {
     /// Mean service time of the good answers, in seconds.
     fn answer_s(&self) -> Option<f64> {
         (self.good > 0).then(|| self.answering.as_secs_f64() / self.good as f64)
+    }
+
+    /// Good answers per second between the first and the last intended start.
+    fn answered_per_s(&self) -> Option<f64> {
+        let intended = || self.done.iter().map(|request| request.intended);
+        let (first, last) = (intended().min()?, intended().max()?);
+        let count = self.answered.iter().filter(|at| (first..=last).contains(*at)).count();
+        let seconds = last.since(first).as_secs_f64();
+        (seconds > 0.0).then(|| count as f64 / seconds)
     }
 
     /// Figures that only single requests show.

@@ -273,6 +273,7 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
 
 fn run_gateways(flags: &GatewaysFlags) -> Result<Exit> {
     let file = GatewaysFile::read(&flags.file, &flags.only).map_err(suite_error)?;
+    let file = file.with_key(env::var("PLIMSOLL_KEY").ok());
     let mut file = if flags.short { file.shortened() } else { file };
     file.together |= flags.together;
     file.seed = flags.seed.or(file.seed);

@@ -1,7 +1,6 @@
 //! The capacity of a target: the highest load at which enough requests meet an objective.
 //!
 //! - [`Objective`]: the objective of a request, and the share of requests that must meet it
-//! - [`Climb`]: doubling and bisection, the search for a limit
 //! - [`Search`]: chooses the next load to probe, without sockets or a clock
 //! - [`Found`], [`Probe`]: the result
 //! - [`in_turns`]: runs several searches, probe by probe
@@ -23,4 +22,4 @@ pub use probe::{
 };
 pub use report::{AtLeast, FORMAT, Goodput, KneeReport, TargetKnee, in_turns};
 pub use result::{Found, Kind, Load, Verdict};
-pub use search::{Climb, Search, Settings};
+pub use search::{Search, Settings};

@@ -97,6 +97,8 @@ pub struct Measured {
     pub took_s: f64,
     /// Mean service time of successful responses, in seconds.
     pub answer_s: Option<f64>,
+    /// Successful responses per second of the measured part, whenever their requests began.
+    pub answered_per_s: Option<f64>,
     /// Further figures for the reader.
     pub figures: ProbeFigures,
 }

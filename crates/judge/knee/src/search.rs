@@ -1,10 +1,11 @@
 //! The search: chooses the next load to probe, and tracks the proven loads.
 //!
-//! 1. **Place**: short probes double the load until one misses, then bisect. They begin with an
+//! 1. **Place**: short probes double the load until one misses. The rate of its good responses is
+//!    near the capacity, so it is tried next; bisection follows, to 10 or 20 %. Short probes begin with an
 //!    empty queue and therefore prove nothing.
 //! 2. **Prove**: long probes walk down to a load that meets the objective and up to one that misses
-//!    it, one grid step at a time. The counts of all long probes at a load are pooled: at most two,
-//!    and exactly two for the load that meets it.
+//!    it, in strides that double, and then try the loads between. The counts of all long
+//!    probes at a load are pooled: at most two, and exactly two for the load that meets it.
 //! 3. **Check**: after many failures the lowest load is probed again. If that fails too, or gets no
 //!    response at once, the target is down: the search ends, and these probes do not count.
 //!
@@ -60,8 +61,10 @@ const BUDGET_ANSWERS: f64 = 180.0;
 /// Number of requests without a miss that two long probes need to prove a load, times the allowed
 /// share of misses: half of Wilson's `t^2` for 20 batches, plus a reserve.
 const PROOF: f64 = 4.7;
-/// Minimum length of a short probe, in seconds and in response times.
+/// Minimum length of a short probe, in seconds and in response times: less while no load missed the
+/// objective, because the load doubles.
 const PLACE_S: f64 = 4.0;
+const DOUBLE_S: f64 = 1.5;
 const PLACE_ANSWERS: f64 = 2.0;
 /// Maximum length of a short probe, as a share of the budget.
 const PLACE_SHARE: f64 = 1.0 / 15.0;
@@ -163,6 +166,9 @@ impl Search {
         }
         let failure = measured.failure.take();
         self.add_probe(planned, &measured);
+        if self.settings.load == Load::RequestsPerSecond {
+            self.climb.answered_per_s = measured.answered_per_s;
+        }
         match (self.suspect.take(), failure) {
             (Some((level, phase, batches, stop)), failure) => {
                 if failure.is_some_and(|failure| failure.failed * 10 >= failure.all * 9) {
@@ -289,8 +295,9 @@ impl Search {
         };
         let allowed = 1.0 - self.settings.share;
         let proof_s = (PROOF / allowed).ceil() / per_s;
+        let least_place_s = if self.climb.failed.is_some() { PLACE_S } else { DOUBLE_S };
         let seconds = match phase {
-            Phase::Place => (proof_s / 2.0).min(self.budget_s() * PLACE_SHARE).max(PLACE_S),
+            Phase::Place => (proof_s / 2.0).min(self.budget_s() * PLACE_SHARE).max(least_place_s),
             Phase::Prove => proof_s.max(self.settings.prove_s).max(PROVE_ANSWERS * self.answer_s),
             Phase::Check => CHECK / per_s,
         };
@@ -318,24 +325,50 @@ impl Search {
             return self.climb.held().or(Some(0));
         };
         let (kept, missed) = self.ends();
-        // More probes at a load do not make the generator faster.
-        let is_doubtful =
-            |proof: &Proof| KeptShare::is_doubtful(&proof.batches, self.settings.share);
         let Some(kept) = kept else {
-            let again = may_be_repeated(lowest) && !is_doubtful(&self.proofs[&lowest]);
-            return if again { Some(lowest) } else { lowest.checked_sub(1) };
+            let is_again =
+                may_be_repeated(lowest) && (lowest == 0 || self.would_be(lowest, State::Kept));
+            let down = if is_again { 0 } else { stride(self.proofs.len()) };
+            return (lowest > 0 || is_again).then_some(lowest.saturating_sub(down));
         };
-        let is_at_the_end = highest + 1 >= self.climb.loads().len() || is_doubtful(top);
-        if missed.is_none() && may_be_repeated(highest) {
+        let top_level = self.climb.loads().len() - 1;
+        // More probes at a load do not make the generator faster.
+        let is_doubtful = KeptShare::is_doubtful(&top.batches, self.settings.share);
+        if missed.is_none() && highest < top_level && !is_doubtful {
+            let tried = self.proofs.range(kept..).count().max(self.levels(State::Kept).count());
+            if highest > kept && may_be_repeated(highest) && self.would_be(highest, State::Missed) {
+                return Some(highest);
+            }
+            let up = highest + stride(tried);
+            let failed = self.climb.failed.filter(|failed| *failed > highest);
+            return Some(failed.map_or(up, |failed| failed.min(up)).min(top_level));
+        }
+        if missed.is_none() && highest > kept && may_be_repeated(highest) && !is_doubtful {
             return Some(highest);
         }
-        if missed.is_none() && !is_at_the_end {
-            return Some(highest + 1);
-        }
-        if self.proofs[&kept].probes < MOST_PROOFS {
+        // The untried load that is farthest from the tried ones.
+        let is_tried = |level: usize| self.proofs.contains_key(&level);
+        let distance = |level: &usize| {
+            (0..=top_level)
+                .find(|far| is_tried(level + far) || is_tried(level.saturating_sub(*far)))
+        };
+        let between = kept + 1..missed.unwrap_or(kept);
+        let untried = between.clone().filter(|level| !is_tried(*level)).max_by_key(distance);
+        let has_time_for_both = || {
+            let proof = self.planned(self.climb.loads()[kept], Phase::Prove);
+            self.spent_s() + MOST_PROOFS as f64 * self.cost_s(&proof) <= self.budget_s()
+        };
+        let is_confirmed = self.proofs[&kept].probes >= MOST_PROOFS;
+        if !is_confirmed && (untried.is_none() || !has_time_for_both()) {
             return Some(kept);
         }
-        (kept + 1..missed?).find(|level| may_be_repeated(*level))
+        untried.or_else(|| between.clone().find(|level| may_be_repeated(*level)))
+    }
+
+    /// Whether the same result of another probe would prove this state.
+    fn would_be(&self, level: usize, state: State) -> bool {
+        let batches = &self.proofs[&level].batches;
+        KeptShare::judge(&[batches.as_slice(), batches].concat(), self.settings.share).1 == state
     }
 
     /// Levels with this proven state, in ascending order.
@@ -366,8 +399,8 @@ impl Search {
                 && kept.is_some_and(|level| same(probe.load, self.climb.loads()[level]))
         });
         let lengths: Vec<f64> = proofs.map(|probe| probe.seconds).collect();
-        let is_short = lengths.iter().any(|seconds| *seconds < STEADY_S);
-        let kept_only_s = is_short.then(|| lengths.iter().sum());
+        let kept_s: f64 = lengths.iter().sum();
+        let kept_only_s = (!lengths.is_empty() && kept_s < STEADY_S).then_some(kept_s);
         Found { kept_only_s, ..Found::new(load(kept), load(missed), half, is_whole) }
     }
 
@@ -405,11 +438,14 @@ impl Search {
     /// The reason for an open end; `None` if the search was interrupted.
     fn capacity_open(&self, found: Found) -> Option<Finding> {
         let text = |load: f64| self.settings.load.text(load);
-        let finding = Finding::new(604).with("capacity", found.text(text));
+        let mut finding = Finding::new(604).with("capacity", found.text(text));
         let loads = self.climb.loads();
         if let (Some(load), Some(only)) = (found.kept, found.kept_only_s) {
-            let finding = finding.with("kept", text(load)).with("only", seconds(only.round()));
-            return Some(finding.with("steady", seconds(STEADY_S)));
+            finding = finding.with("kept", text(load)).with("only", seconds(only.round()));
+            finding = finding.with("steady", seconds(STEADY_S));
+            if found.missed.is_some() {
+                return Some(finding);
+            }
         }
         if let Some(next) = self.unaffordable {
             let total = next.seconds + next.warmup_s;
@@ -450,20 +486,34 @@ const fn same(load: f64, other: f64) -> bool {
 /// Factor from which a load counts as doubled, because loads are steps of a grid.
 const DOUBLED: f64 = 1.9;
 
+/// Relative distance of loads that short probes tell apart.
+const COARSE: f64 = 0.1;
+/// Number of levels that long probes move after so many tries in the same direction.
+fn stride(tries: usize) -> usize {
+    const MOST_DOUBLED: usize = 3;
+    1 << tries.saturating_sub(1).min(MOST_DOUBLED)
+}
+
 /// A search over ascending loads: doubles until one fails, then bisects between the last success
 /// and the first failure.
 #[derive(Clone, Debug)]
-pub struct Climb {
+struct Climb {
     loads: Vec<f64>,
     held: Option<usize>,
     failed: Option<usize>,
     next: Option<usize>,
+    /// Rate of good responses to the last load.
+    answered_per_s: Option<f64>,
+    /// The level that the rate of good responses to an overload suggests.
+    place: Option<usize>,
+    /// Number of levels in `COARSE`.
+    coarse: usize,
 }
 
 impl Climb {
     /// Creates a search from `from` to `to`; each load is a relative `step` above the previous one,
-    /// and an integer if `is_whole`. A step of 1 doubles and never bisects.
-    pub fn new(from: f64, to: f64, step: f64, is_whole: bool) -> Self {
+    /// and an integer if `is_whole`.
+    fn new(from: f64, to: f64, step: f64, is_whole: bool) -> Self {
         let mut loads = vec![from];
         let (mut last, mut exact) = (from, from);
         while last < to {
@@ -474,39 +524,60 @@ impl Climb {
             last = significant(exact).min(to);
             loads.push(last);
         }
-        Self { loads, held: None, failed: None, next: Some(0) }
+        let most = loads.partition_point(|load| *load < from * (1.0 + COARSE));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+        let coarse = (COARSE.ln_1p() / step.ln_1p()).round() as usize;
+        let (held, failed, answered_per_s, place) = (None, None, None, None);
+        let coarse = coarse.clamp(1, most.max(1));
+        Self { loads, held, failed, next: Some(0), answered_per_s, place, coarse }
     }
 
     /// The same, but it begins at this load instead of the lowest.
-    #[must_use]
-    pub fn starting_at(self, load: f64) -> Self {
+    fn starting_at(self, load: f64) -> Self {
         let at = self.loads.partition_point(|other| *other < load).min(self.loads.len() - 1);
         Self { next: Some(at), ..self }
     }
 
     /// Loads in ascending order.
-    pub fn loads(&self) -> &[f64] {
+    fn loads(&self) -> &[f64] {
         &self.loads
     }
 
     /// Index of the next load to try; `None` at the end.
-    pub const fn next(&self) -> Option<usize> {
+    const fn next(&self) -> Option<usize> {
         self.next
     }
 
     /// Highest index that held so far.
-    pub const fn held(&self) -> Option<usize> {
+    const fn held(&self) -> Option<usize> {
         self.held
     }
 
     /// Records whether the next load held.
-    pub fn record(&mut self, has_held: bool) {
+    fn record(&mut self, has_held: bool) {
         let Some(at) = self.next else { return };
         *(if has_held { &mut self.held } else { &mut self.failed }) = Some(at);
+        if !has_held {
+            let answered = self.answered_per_s;
+            let above = answered.map(|per_s| self.loads.partition_point(|load| *load <= per_s));
+            // At a rate near the load it is another reason than the capacity.
+            self.place = above.map_or(self.place, |above| above.checked_sub(1));
+            self.place = self.place.filter(|place| place + self.coarse <= at);
+        }
         self.next = match (self.held, self.failed) {
             (Some(held), None) => self.doubled(held),
-            (Some(held), Some(failed)) if failed - held > 1 => Some(usize::midpoint(held, failed)),
-            (None, Some(failed)) if failed > 0 => Some(failed / 2),
+            (Some(held), Some(failed)) => {
+                // A place that held is checked well above it: closer, short probes are misleading.
+                let place = self.place.map(|place| place.max(held));
+                let enough = if place == Some(held) { 2 * self.coarse } else { self.coarse };
+                let next = match place {
+                    Some(place) if held < place && place < failed => place,
+                    Some(place) if place == held => held + enough,
+                    _ => usize::midpoint(held, failed),
+                };
+                (failed - held > enough).then_some(next)
+            }
+            (None, Some(failed)) if failed > 0 => Some(self.place.unwrap_or(failed / 2)),
             _ => None,
         };
     }
@@ -556,8 +627,20 @@ mod tests {
             (vec![81.4, 28.53], Some(31.38))
         );
         assert_eq!(from_80(5.0).1, None);
-        // A step of one doubles only.
-        let doubled = tried(Climb::new(1.0, 1_024.0, 1.0, true), 20.0);
-        assert_eq!(doubled, (vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0], Some(16.0)));
+    }
+
+    /// An overloaded target answers as many requests as it can: 57 of 101 per second.
+    #[test]
+    fn the_rate_of_good_responses_shows_the_place() {
+        let mut climb = Climb::new(20.0, 1e7, 0.035, false).starting_at(100.0);
+        let mut tried = Vec::new();
+        while let Some(at) = climb.next() {
+            let load = climb.loads()[at];
+            tried.push(load);
+            climb.answered_per_s = Some(load.min(57.0));
+            climb.record(load <= 57.0);
+        }
+        assert_eq!(tried, [101.4, 56.13, 69.01]);
+        assert_eq!(climb.held().map(|held| climb.loads()[held]), Some(56.13));
     }
 }

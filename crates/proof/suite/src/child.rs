@@ -244,6 +244,14 @@ pub(crate) fn last_lines(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let mut lines: Vec<_> = text.lines().rev().take(3).collect();
     lines.reverse();
+    // Logs in JSON around it hide the reason.
+    let is_error = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        !line.starts_with('{') && ["error", "fatal", "panic"].iter().any(|word| line.contains(word))
+    };
+    if let Some(error) = lines.iter().copied().rfind(is_error) {
+        lines = vec![error];
+    }
     if lines.is_empty() { String::new() } else { format!("; it said: {}", lines.join(" / ")) }
 }
 
@@ -270,6 +278,8 @@ mod tests {
         assert_eq!(last_lines(&log), "");
         fs::write(&log, "a\nb\nc\nd\n").unwrap();
         assert_eq!(last_lines(&log), "; it said: b / c / d");
+        fs::write(&log, "a\nError: no option x\n{\"level\": \"error\"}\nexit status: 1\n").unwrap();
+        assert_eq!(last_lines(&log), "; it said: Error: no option x");
     }
 
     #[test]

@@ -162,6 +162,9 @@ impl Report {
     /// Adds the findings that every suite has.
     pub(crate) fn conclude(mut self) -> Self {
         let compared = self.comparisons.iter().flat_map(ComparisonResult::findings);
+        // Differences are the figures of gateways, and in their tables.
+        let is_told = |found: &Finding| self.gateways.is_none() || found.tone != Tone::Note;
+        let compared = compared.filter(is_told);
         let errors = finding::errors(&self.measurements);
         self.findings.extend(compared.chain(errors));
         self.doubt_on_a_busy_host();
@@ -193,7 +196,8 @@ impl Report {
 
     /// Whether the report has no measurement.
     pub(crate) fn is_empty(&self) -> bool {
-        self.measurements.iter().all(|result| result.passes.is_empty())
+        self.gateways.as_ref().is_none_or(GatewaysResult::is_empty)
+            && self.measurements.iter().all(|result| result.passes.is_empty())
             && self.comparisons.iter().all(|result| result.versus.is_none())
     }
 
@@ -267,7 +271,7 @@ impl Report {
             (!whys.contains(why)).then(|| (&*bound.what, why.clone()))
         });
         let nothing = self.measurements.is_empty() && self.comparisons.is_empty();
-        let nothing = nothing.then(|| "nothing could be measured".to_owned());
+        let nothing = (nothing && self.is_empty()).then(|| "nothing could be measured".to_owned());
         let missing = self.missing.iter().map(|what| format!("{LEFT_OUT}{what}"));
         let busy = finding::busy_host(&self.measurements, &self.comparisons);
         let unusable = finding::unusable(&self.measurements);
@@ -370,7 +374,7 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
         (others, format!("{others} part{} missing", if others == 1 { "" } else { "s" })),
     ];
     let of_measurement = [
-        (usize::from(results.is_empty() && compared.is_empty()), "nothing measured".to_owned()),
+        (usize::from(results.is_empty() && report.is_empty()), "nothing measured".to_owned()),
         (unusable, format!("{unusable} of {all} measurements unusable")),
         (busy, format!("{busy} of {measured} measurements on a busy host")),
         (past, format!("{past} of {all} loads beyond this host")),

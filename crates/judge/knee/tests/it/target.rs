@@ -85,6 +85,8 @@ struct Probed {
     has_ended_early: bool,
     slowest_s: f64,
     answers_s: Vec<f64>,
+    /// Number of good responses in the measured part.
+    answered: usize,
 }
 
 impl Simulation {
@@ -106,7 +108,8 @@ impl Simulation {
     pub(crate) fn measure(&mut self, planned: Planned) -> Measured {
         let probed = self.probe(planned);
         let rest_s = (2.0 * probed.slowest_s).clamp(1.0, 10.0);
-        let took_s = planned.warmup_s + probed.seconds + rest_s;
+        let drain_s = if probed.has_ended_early { 0.0 } else { probed.slowest_s };
+        let took_s = planned.warmup_s + probed.seconds + drain_s + rest_s;
         self.now_s += took_s;
         let count = probed.answers_s.len();
         let mean_s = probed.answers_s.iter().sum::<f64>() / count.max(1) as f64;
@@ -115,6 +118,7 @@ impl Simulation {
             seconds: probed.seconds,
             took_s,
             answer_s: (count > 0).then_some(mean_s),
+            answered_per_s: Some(probed.answered as f64 / probed.seconds),
             ..Measured::from_requests(probed.requests, false)
         }
     }
@@ -153,6 +157,7 @@ impl Simulation {
             Server { free: vec![0.0; target.slots], tokens: burst, filled: 0.0, phase, speed };
         let phase = self.rng.uniform();
         let (mut due, mut sent, mut misses) = (0.0_f64, 0.0_f64, 0);
+        let (mut last_due_s, mut done_s) = (0.0_f64, Vec::new());
         let mut probed = Probed { seconds: planned.seconds, ..Probed::default() };
         loop {
             let user = least(&ready);
@@ -161,9 +166,17 @@ impl Simulation {
                 None if target.is_poisson => due + self.rng.exponential() / planned.load,
                 None => due + 1.0 / planned.load,
             };
-            if due >= end_s {
+            // The load looks at its misses each second.
+            if misses > planned.most_misses && due.floor() > last_due_s.floor() {
+                probed.has_ended_early = true;
+                probed.seconds = due - planned.warmup_s;
+            }
+            if due >= end_s || probed.has_ended_early {
+                let measured = planned.warmup_s..planned.warmup_s + probed.seconds;
+                probed.answered = done_s.iter().filter(|done| measured.contains(done)).count();
                 return probed;
             }
+            last_due_s = due;
             sent = after(due, target.pauses, phase).max(sent + 1.0 / target.generator);
             let is_down = (target.down_s.0..target.down_s.1).contains(&(self.now_s + due));
             let (outcome, done) = if is_down {
@@ -178,6 +191,7 @@ impl Simulation {
             let is_good = outcome == Outcome::Completed;
             if is_good {
                 probed.answers_s.push(done - sent);
+                done_s.push(done);
             }
             if due < planned.warmup_s {
                 continue;
@@ -187,11 +201,6 @@ impl Simulation {
             let intended = Moment::EPOCH + Nanos::from_secs_f64(due);
             probed.requests.push(ProbeRequest { intended, outcome, missed, doubtful });
             misses += u64::from(missed && !doubtful);
-            if misses > planned.most_misses {
-                probed.has_ended_early = true;
-                probed.seconds = due - planned.warmup_s;
-                return probed;
-            }
         }
     }
 

@@ -13,10 +13,13 @@ use crate::knee_result::KneeResult;
 use crate::measurement::Measurement;
 use crate::target::slug;
 
-/// Time for the search of each capacity: both ends where the place is found at once, else one.
+/// Time for the search of each capacity.
 const BUDGET: Nanos = Nanos::from_secs(150);
-/// Length of the long probes, as a share of the budget, and the most seconds.
-const PROVE: (f64, f64) = (0.1, 30.0);
+/// Length of the long probes, as a share of the budget, and the most seconds. Six of them and the
+/// search for the place take the budget.
+const PROVE: (f64, f64) = (2.0 / 15.0, 30.0);
+/// Relative step between rates: capacities that differ by 10 % are at least three steps apart.
+const STEP: f64 = 0.035;
 /// Shorter searches cannot find a knee.
 const LEAST: Nanos = Nanos::from_secs(20);
 
@@ -61,7 +64,7 @@ impl SuiteRunner<'_> {
         let searches = sought.iter().map(|Sought { from, first, to, .. }| {
             let usual = Settings::new(objective.share(), *from);
             let (first, to, budget_s) = (*first, to.min(usual.to), Some(budget_s));
-            Search::new(Settings { first, to, budget_s, prove_s, ..usual })
+            Search::new(Settings { first, to, step: STEP, budget_s, prove_s, ..usual })
         });
         let mut searches: Vec<_> = searches.collect();
         self.log(&format!("{label}: searching the knee, at most {budget} for each target"));

@@ -181,7 +181,8 @@ impl<'f> Bench<'f> {
         let own = self.provider.as_ref().map(Provider::target);
         let base = self.file.upstream.as_deref().unwrap_or_default();
         let base = base.trim_end_matches('/').to_owned();
-        let direct = own.unwrap_or_else(|| SuiteTarget { base, ..SuiteTarget::default() });
+        let key = self.file.key.clone();
+        let direct = own.unwrap_or_else(|| SuiteTarget { base, key, ..SuiteTarget::default() });
         SuiteTarget { name: DIRECT.to_owned(), model: self.file.model.clone(), ..direct }
     }
 
@@ -305,11 +306,12 @@ impl<'f> Bench<'f> {
         let from = self.file.rates.iter().copied().fold(MOST_FROM, f64::min);
         // The rates of the file are meant to be kept: a climb from the lowest would take too long.
         let first = self.file.rates.iter().copied().fold(from, f64::max);
-        // Beyond the upstream's own capacity, there is nothing to find.
-        let missed = self.direct.as_ref().and_then(|direct| direct.knee.missed);
-        let to = missed.filter(|missed| *missed > first).unwrap_or(f64::INFINITY);
-        // The search replaces the rate.
-        let measurement = self.requests(name, target).rate(from, Length::new(WARM_UP, WARM_UP));
+        // Beyond the rate that the upstream keeps alone, nothing is known about a gateway.
+        let direct = self.direct.as_ref().map(|direct| direct.knee);
+        let to = direct.and_then(|knee| knee.kept.or(knee.missed)).unwrap_or(f64::INFINITY);
+        // The search replaces the rate. Random arrivals would widen its result.
+        let measurement = self.requests(name, target).with("arrivals", "constant");
+        let measurement = measurement.rate(from, Length::new(WARM_UP, WARM_UP));
         Sought { name: name.to_owned(), measurement, from, first, to }
     }
 

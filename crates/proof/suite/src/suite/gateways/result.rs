@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fidelity::Fidelity;
 use super::figures::Row;
+use super::rounds::SIZE;
 
 /// The result, besides comparisons and searches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,14 @@ pub struct GatewaysResult {
     pub(super) orders: Vec<Vec<String>>,
     pub(super) gateways: Vec<GatewayFacts>,
     pub(super) rows: Vec<Row>,
+}
+
+impl GatewaysResult {
+    /// Whether nothing was measured: the sizes of gateways are known without.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.iter().all(|row| row.name == SIZE)
+            && self.gateways.iter().all(|gateway| gateway.fidelity.cells.is_empty())
+    }
 }
 
 /// Other facts of the result of a gateway, besides its figures.

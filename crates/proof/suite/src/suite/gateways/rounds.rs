@@ -225,9 +225,12 @@ fn resources(bench: &Bench<'_>) -> Vec<Row> {
     let starts = bench.subjects.iter().map(|subject| Cell::mean(&subject.starts_ms));
     rows.push(of_all("cold start", starts.collect()));
     let sizes = bench.subjects.iter().map(|subject| subject.size.map_or_else(Cell::default, exact));
-    rows.push(Row { unit: Unit::Bytes, ..of_all("size", sizes.collect()) });
+    rows.push(Row { unit: Unit::Bytes, ..of_all(SIZE, sizes.collect()) });
     rows
 }
+
+/// The only row that is known of a gateway that does not start.
+pub(super) const SIZE: &str = "size";
 
 fn exact(value: f64) -> Cell {
     Cell::new([value; 3])
@@ -247,11 +250,11 @@ fn capacity(found: Option<&KneeResult>, direct: Option<Found>) -> Cell {
     // Why an end is open.
     let note = if low.is_some() && high.is_some() { String::new() } else { open.join(" ") };
     let cell = Cell { low, high, note, ..Cell::default() };
-    let upstream = direct.and_then(|direct| direct.low);
-    match (low, high, direct.zip(upstream)) {
-        (_, Some(high), Some((direct, least))) if high > least * LIMITED => {
-            let alone = direct.text(digits);
-            let note = format!("limited by the upstream and the load, which alone reach {alone}/s");
+    let upstream = direct.and_then(|direct| Some((direct, direct.low?)));
+    match (upstream, high.or(low)) {
+        (Some((direct, least)), Some(end)) if end > least * LIMITED => {
+            let alone = direct.text(|load| format!("{}/s", digits(load)));
+            let note = format!("limited by the upstream and the load, which alone reach {alone}");
             Cell { low: low.map(|low| low.min(least)), high: None, note, ..cell }
         }
         _ => cell,

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_knee::Objective;
 use plimsoll_measure::Seed;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use plimsoll_plan::redacted_path;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::error::SuiteError;
@@ -45,6 +46,9 @@ pub struct GatewaysFile {
     pub together: bool,
     /// Whether single requests with known answers are sent through each gateway first.
     pub fidelity: bool,
+    /// The upstream's key.
+    #[serde(skip)]
+    pub(crate) key: Option<String>,
     #[serde(skip)]
     pub(crate) entries: Vec<Entry>,
     /// The names that were replaced: then versions, commands and configurations are left out of the
@@ -71,6 +75,7 @@ impl Default for GatewaysFile {
             seed: None,
             together: false,
             fidelity: true,
+            key: None,
             entries: Vec::new(),
             real_names: BTreeMap::new(),
         }
@@ -89,6 +94,7 @@ pub(crate) struct Entry {
     /// Configuration files, written to `{run}` with placeholders filled in.
     pub(crate) files: Vec<PathBuf>,
     /// Variables of its environment.
+    #[serde(deserialize_with = "texts")]
     pub(crate) env: BTreeMap<String, String>,
     /// The command that prints its version.
     pub(crate) version: String,
@@ -101,6 +107,7 @@ pub(crate) struct Entry {
     /// The dialects that it offers: `openai`, `anthropic`.
     pub(crate) dialects: Vec<String>,
     /// Headers of every request.
+    #[serde(deserialize_with = "texts")]
     pub(crate) headers: BTreeMap<String, String>,
     /// The model to ask for.
     pub(crate) model: String,
@@ -111,6 +118,17 @@ pub(crate) struct Entry {
     /// The folder of its file, in which its commands run.
     #[serde(skip)]
     pub(crate) folder: PathBuf,
+}
+
+/// Reads values that are texts, or numbers and booleans as YAML knows them.
+fn texts<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let values = BTreeMap::<String, Value>::deserialize(input)?;
+    let texts = values.into_iter().map(|(name, value)| match value {
+        Value::String(text) => Ok((name, text)),
+        Value::Number(_) | Value::Bool(_) => Ok((name, value.to_string())),
+        _ => Err(D::Error::custom(format!("`{name}` has neither a text nor a number"))),
+    });
+    texts.collect()
 }
 
 /// The path of chats.
@@ -193,6 +211,18 @@ impl GatewaysFile {
         Ok(file)
     }
 
+    /// Sends the key of the user's upstream, unless the entry of a gateway has one of its own.
+    #[must_use]
+    pub fn with_key(mut self, key: Option<String>) -> Self {
+        let Some(key) = key.filter(|_| self.upstream.is_some()) else { return self };
+        for Entry { headers, .. } in &mut self.entries {
+            if !headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) {
+                headers.insert("authorization".to_owned(), format!("Bearer {key}"));
+            }
+        }
+        Self { key: Some(key), ..self }
+    }
+
     fn check(&self) -> Result<(), String> {
         let objective = self.objective.parse::<Objective>();
         objective.map_err(|error| format!("objective: {error}"))?;
@@ -217,6 +247,24 @@ impl GatewaysFile {
             (self.rates.iter().all(|rate| *rate >= 1.0), "rates: at least 1 per second each"),
         ];
         checks.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, why)| Err((*why).to_owned()))
+    }
+
+    /// The loads in a sentence.
+    pub(crate) fn loads(&self) -> String {
+        let rates: Vec<_> = self.rates.iter().map(f64::to_string).collect();
+        let upstream = match &self.upstream {
+            Some(url) if self.real_names.is_empty() => redacted_path(url),
+            Some(_) => "not the mock".to_owned(),
+            None => "the mock".to_owned(),
+        };
+        let Self { rounds, seconds, tokens: (input, output), workers, .. } = self;
+        format!(
+            "{rounds} rounds with {}/s for {seconds} s each, Poisson arrivals, half of them streamed, \
+             {input} input and {output} output tokens, {workers} worker(s); upstream: {upstream}; capacity: \
+             even arrivals, at most {} s for each search",
+            rates.join("/s and "),
+            self.capacity_seconds
+        )
     }
 
     /// Shorter and fewer loads, to see whether everything works.
@@ -280,6 +328,25 @@ mod tests {
         }
         let only = GatewaysFile::read(&folder.join("gateways.yaml"), &["nginx".to_owned()]);
         assert_eq!(only.unwrap().entries.len(), 1);
+    }
+
+    #[test]
+    fn numbers_are_texts_and_a_key_reaches_every_gateway_without_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gateways.yaml");
+        let text = "upstream: http://127.0.0.1:9\ngateways:
+  - {name: a, start: a, env: {A: 1, B: true, C: c}}
+  - {name: b, start: b, headers: {Authorization: mine, n: 2}}\n";
+        std::fs::write(&path, text).unwrap();
+        let file = GatewaysFile::read(&path, &[]).unwrap().with_key(Some("k".to_owned()));
+        let values: Vec<_> = file.entries[0].env.values().collect();
+        assert_eq!(values, ["1", "true", "c"]);
+        let headers = file.entries.iter().flat_map(|entry| &entry.headers);
+        let headers: Vec<_> = headers.map(|(name, value)| format!("{name}: {value}")).collect();
+        assert_eq!(headers, ["authorization: Bearer k", "Authorization: mine", "n: 2"]);
+        std::fs::write(&path, "gateways: [{name: a, start: a, env: {A: [1]}}]").unwrap();
+        let error = GatewaysFile::read(&path, &[]).unwrap_err().to_string();
+        assert!(error.contains("`A` has neither a text nor a number"), "{error}");
     }
 
     /// The entry of the guide has at most 12 lines, and is accepted as it is.

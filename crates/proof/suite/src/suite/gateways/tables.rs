@@ -5,8 +5,9 @@ use plimsoll_report::table::Table;
 use plimsoll_versus::{LIMITS, NOT_SHOWN, failures_and_streams};
 
 use super::fidelity::State;
-use super::figures::Row;
+use super::figures::tests;
 use super::result::{GatewayFacts, GatewaysResult};
+use super::rounds::SIZE;
 use super::spec::GatewaysFile;
 use crate::comparison_result::ComparisonResult;
 use crate::report::{Section, distinct};
@@ -16,15 +17,11 @@ pub(super) fn sections(result: &GatewaysResult, file: &GatewaysFile) -> Vec<Sect
     let groups = distinct(result.rows.iter().map(|row| &row.group));
     let of_groups = groups.iter().map(|group| of_group(result, group, file));
     // A single gateway has no rank.
-    let ranks = (result.gateways.len() > 1).then(|| ranks(result));
-    let sections = ranks.into_iter().chain(of_groups).chain(fidelity(result));
-    sections.chain([entries(result)]).collect()
-}
-
-/// The number of tests in which two gateways could differ by chance.
-pub(super) fn tests(rows: &[Row]) -> usize {
-    let known = rows.iter().map(|row| row.cells.iter().filter(|cell| cell.value.is_some()).count());
-    known.map(|known| known * known.saturating_sub(1) / 2).sum::<usize>().max(1)
+    let ranks = Some(ranks(result)).filter(|_| result.gateways.len() > 1);
+    // Sizes alone are no comparison.
+    let is_ranked = |ranks: &Section| ranks.table.rows.iter().any(|row| !row[0].starts_with(SIZE));
+    let sections = ranks.filter(is_ranked).into_iter().chain(of_groups).chain(fidelity(result));
+    sections.chain([entries(result, file)]).collect()
 }
 
 fn ranks(result: &GatewaysResult) -> Section {
@@ -47,7 +44,7 @@ fn of_group(result: &GatewaysResult, group: &str, file: &GatewaysFile) -> Sectio
     let names = rows.iter().map(|row| row.name.clone());
     let mut table = Table::new(std::iter::once("Gateway".to_owned()).chain(names));
     for (at, gateway) in result.gateways.iter().enumerate() {
-        let has_none = rows.iter().all(|row| row.shown(at) == DASH);
+        let has_none = rows.iter().all(|row| row.name == SIZE || row.shown(at) == DASH);
         match &gateway.error {
             Some(why) if has_none => table.row([format!("{}: {why}", gateway.name)]),
             error => {
@@ -66,7 +63,13 @@ fn of_group(result: &GatewaysResult, group: &str, file: &GatewaysFile) -> Sectio
         let known = row.cells.iter().zip(&result.gateways).filter(|(cell, gateway)| {
             !cell.note.is_empty() && gateway.error.as_ref() != Some(&cell.note)
         });
-        known.map(|(cell, gateway)| format!("{}, {}: {}", gateway.name, row.name, cell.note))
+        let known: Vec<_> = known.collect();
+        let of = |note: String| {
+            let same = known.iter().filter(|(cell, _)| cell.note == note);
+            let names: Vec<_> = same.map(|(_, gateway)| &*gateway.name).collect();
+            format!("{}, {}: {note}", row.name, names.join(" "))
+        };
+        distinct(known.iter().map(|(cell, _)| &cell.note)).into_iter().map(of).collect::<Vec<_>>()
     });
     notes.fold(Section::new(title, table), Section::note)
 }
@@ -115,21 +118,18 @@ pub(super) fn answers(comparisons: &[ComparisonResult]) -> [Section; 2] {
     [Section::new("Failures and streams", table), limits]
 }
 
-/// How each gateway was started.
-fn entries(result: &GatewaysResult) -> Section {
-    let mut table = Table::new(["Gateway", "Version", "Started with"]);
-    for GatewayFacts { name, version, start, .. } in &result.gateways {
-        table.row([name, version, start]);
-    }
-    let mut section = Section::new("Versions and configurations", table);
-    for gateway in &result.gateways {
-        for (file, digest) in &gateway.digests {
-            section = section.note(format!("{}: {file} has the SHA-256 {digest}", gateway.name));
-        }
-        if !gateway.install.is_empty() {
-            section =
-                section.note(format!("{}: installed with `{}`", gateway.name, gateway.install));
-        }
+/// The loads, and how each gateway was started.
+fn entries(result: &GatewaysResult, file: &GatewaysFile) -> Section {
+    let mut section = Section::new("Loads, versions and configurations", Table::default());
+    section = section.note(file.loads());
+    for GatewayFacts { name, version, install, start, digests, .. } in &result.gateways {
+        let install = [install].into_iter().filter(|install| !install.is_empty());
+        let lines = [version.clone(), format!("started with `{start}`")].into_iter();
+        let lines = lines.filter(|_| !start.is_empty());
+        let lines = lines.chain(install.map(|install| format!("installed with `{install}`")));
+        let digests = digests.iter().map(|(file, hex)| format!("{file} has the SHA-256 {hex}"));
+        section = section
+            .note(format!("{name}: {}", lines.chain(digests).collect::<Vec<_>>().join("; ")));
     }
     let orders: Vec<_> = result.orders.iter().map(|order| order.join(" ")).collect();
     section.note(format!("order by round, from seed {}: {}", result.seed, orders.join("; ")))
