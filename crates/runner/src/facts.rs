@@ -14,8 +14,8 @@ use plimsoll_rules::Finding;
 use plimsoll_run_files::pairs::{Pairs, PairsWriter};
 use plimsoll_schedule::{Load, PairMode};
 use plimsoll_versus::{
-    AddedThreshold, CpuReading, Facts, Looks, Role, Schedule, StageFacts, Stated, Streams,
-    TakenOut, TargetFacts, Versus,
+    AddedThreshold, CpuReading, Facts, Looks, OVERLOAD, Role, Schedule, StageFacts, Stated,
+    Streams, TakenOut, TargetFacts, Versus,
 };
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +86,14 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
     for (index, target) in facts.targets.iter_mut().enumerate() {
         let out = after.taken_out.get(index).copied().flatten();
         target.taken_out = out.map(|at| TakenOut { at, why: FAILING.to_owned() });
+        let overloads = summary
+            .findings
+            .iter()
+            .filter(|finding| finding.code == OVERLOAD && finding.targets.contains(&target.name));
+        target.setup.extend(
+            overloads
+                .map(|finding| Finding { targets: vec![target.name.clone()], ..finding.clone() }),
+        );
         // The process of the upstream also serves the gateways, so its CPU time is not due to
         // direct requests alone.
         let track = after.tracks.iter().find(|track| track.name == target.name && !target.direct);

@@ -7,7 +7,9 @@ use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use plimsoll_engine::{Cause, FOLLOWED_REDIRECTS, ProbeFinding, ProbeReport, REFUSED_USAGE};
+use plimsoll_engine::{
+    Cause, FOLLOWED_REDIRECTS, ProbeFinding, ProbeReport, REFUSED_USAGE, UNLIKE_TOTAL,
+};
 use plimsoll_measure::TargetId;
 use plimsoll_metrics::{FailureKind, TargetInfo};
 use plimsoll_plan::{
@@ -339,8 +341,8 @@ pub(crate) fn failures(
 /// The message of each target whose requests failed: the first message of its most frequent kind of
 /// failure in the run.
 pub(crate) fn messages_of_targets(targets: &mut [TargetInfo], causes: &[Cause], secrets: &Secrets) {
-    let failures =
-        causes.iter().filter(|cause| ![FOLLOWED_REDIRECTS, REFUSED_USAGE].contains(&&*cause.kind));
+    let others = [FOLLOWED_REDIRECTS, REFUSED_USAGE, UNLIKE_TOTAL];
+    let failures = causes.iter().filter(|cause| !others.contains(&&*cause.kind));
     for (id, target) in (0..).map(TargetId).zip(targets) {
         let message = failures.clone().find_map(|cause| cause.message_of(id));
         target.failure = message.map(|message| shorten(&secrets.redact(message)));

@@ -343,7 +343,7 @@ fn announcement(search: &Search, planned: Planned, load: Load) -> String {
     let (spent, at) = (search.spent_s(), load.text(planned.load));
     let last = search.probes().last().map_or_else(String::new, |last| {
         let kept = last.kept.map_or(0.0, |kept| kept.value * 1e2);
-        format!("; previous probe: {kept:.2} % at {}", load.text(last.load))
+        format!("; {} kept the objective for {kept:.2} % of the requests", load.text(last.load))
     });
     format!(
         "{:>4.0} of {:.0} s: {what}: {at} for {:.0} s{last}",

@@ -96,7 +96,10 @@ fn a_dead_target_ends_the_search() {
     let output = fixture.plimsoll(&[&args[..], &["--slo", "ttfb<1s : 99%"]].concat()).expect(1);
     assert!(output.expect_screen().starts_with("FAIL: "));
     let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("failed since 1s, and so did those at 10.0/s right after"), "{text}");
+    assert!(
+        text.contains("failed from 1s of the search on, and so did those at 10.0/s right after"),
+        "{text}"
+    );
     assert!(text.contains("connection refused"), "{text}");
     let json = fs::read_to_string(fixture.only_run().join("knee.json")).unwrap();
     let knee = &serde_json::from_str::<Value>(&json).unwrap()["knees"][0];

@@ -21,7 +21,7 @@ const CPU: &str = "cpu";
 pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
     let mut claims: Vec<Claim> =
         pairs(versus).flat_map(|(target, other)| times(versus, target, other)).collect();
-    claims.extend(versus.errors.iter().filter_map(failures));
+    claims.extend(versus.errors.iter().filter_map(|errors| failures(versus, errors)));
     claims.extend(versus.cpu.iter().filter_map(cpu));
     let p: Vec<f64> = claims.iter().map(|claim| claim.p).collect();
     for (claim, p_holm) in claims.iter_mut().zip(holm(&p)) {
@@ -87,14 +87,19 @@ fn time(found: &Difference) -> Option<Claim> {
 }
 
 /// The target that fails more often comes first.
-fn failures(errors: &ErrorDifference) -> Option<Claim> {
+fn failures(versus: &Versus, errors: &ErrorDifference) -> Option<Claim> {
     let ErrorDifference { target, reference, only_target, only_reference, .. } = errors;
     let (more, less, most, least) = if only_target >= only_reference {
         (target, reference, *only_target, *only_reference)
     } else {
         (reference, target, *only_reference, *only_target)
     };
+    let requests = |name: &str| {
+        let found = versus.targets.iter().find(|target| target.name == name);
+        found.map_or([0; 2], |target| [target.failed, target.turns])
+    };
     (most > 0).then(|| Claim {
+        requests: [requests(more), requests(less)],
         target: more.clone(),
         reference: less.clone(),
         about: FAILURES.to_owned(),
@@ -131,12 +136,20 @@ impl Claim {
                 .with("difference", self.difference())
                 .with_some("answers", self.other_answers.then_some("other"));
         }
-        let [most, least, pairs] = self.counts.map(format::count);
+        let [most, least, pairs] = self.counts;
+        let [own, other] = self.requests;
+        // In a closed load, the faster target receives more requests.
+        let differs = [own, other] != [[most, pairs], [least, pairs]];
+        let in_pairs = |n| differs.then(|| format::count(n));
         finding
-            .with("most", most)
-            .with("least", least)
-            .with("pairs", pairs)
-            .with_some("how", self.by_batch.then_some("counted by batches"))
+            .with("failed", format::count(own[0]))
+            .with("turns", format::count(own[1]))
+            .with("other_failed", format::count(other[0]))
+            .with("other_turns", format::count(other[1]))
+            .with_some("most", in_pairs(most))
+            .with_some("least", in_pairs(least))
+            .with_some("pairs", in_pairs(pairs))
+            .with_some("how", self.by_batch.then_some("batches"))
     }
 
     /// The values as a table cell: `40 to 0 pairs` for failures, else the difference with its

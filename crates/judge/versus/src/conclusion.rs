@@ -4,7 +4,7 @@ use plimsoll_metrics::{Judgement, RunEnd, RunJudgement, RunSummary};
 use plimsoll_rules::{Finding, Level};
 
 use crate::outage;
-use crate::result::{Claim, Versus};
+use crate::result::{Claim, TargetResult, Versus};
 
 /// The verdict and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,9 @@ impl Versus {
         let held: Vec<_> =
             self.claims.iter().filter(|claim| claim.holds).map(Claim::finding).collect();
         let failures = held.iter().find(|finding| finding.code == 403);
-        match (failures.or_else(|| held.first()), self.nothing_measured()) {
+        let overload = self.targets.iter().find_map(TargetResult::overload);
+        let main = overload.or(failures).or_else(|| held.first());
+        match (main, self.nothing_measured()) {
             (Some(finding), _) => sentence(finding),
             (None, unknown) => unknown.unwrap_or_else(|| "no significant difference".to_owned()),
         }

@@ -12,7 +12,9 @@ use crate::claims::{self, FAILURES};
 use crate::comparisons::{headline, whole_time};
 use crate::facts::{Facts, Schedule};
 use crate::pairs::{Run, turn};
-use crate::result::{Kind, Role, SCHEMA, Stopping, TargetMatrix, TargetResult, Verdicts, Versus};
+use crate::result::{
+    Kind, OVERLOAD, Role, SCHEMA, Stopping, TargetMatrix, TargetResult, Verdicts, Versus,
+};
 use crate::threshold::AddedThreshold;
 use crate::{answers, control, cpu, differences, disturbance, outage, targets};
 
@@ -123,15 +125,16 @@ pub(crate) fn findings(versus: &Versus) -> Vec<Finding> {
     let failures = versus.claims.iter().filter(|claim| claim.holds && claim.about == FAILURES);
     let failures = failures.filter(|claim| !is_down(&claim.target));
     let setup = versus.targets.iter().filter(|target| !is_down(&target.name));
-    let setup = setup.flat_map(|target| target.setup.iter().cloned());
+    let setup = setup.flat_map(|target| &target.setup).filter(|found| found.code != OVERLOAD);
     versus
         .targets
         .iter()
         .filter_map(outage::finding)
+        .chain(versus.targets.iter().filter_map(TargetResult::overload).cloned())
         .chain(versus.other_answers())
         .chain(failures.map(crate::result::Claim::finding))
         .chain(control::finding(versus))
-        .chain(setup)
+        .chain(setup.cloned())
         .chain(connections(&versus.targets))
         .chain(disturbance::findings(versus))
         .collect()

@@ -50,8 +50,8 @@ pub use plimsoll_stats::Looks;
 pub use prometheus::prometheus;
 pub use result::{
     BlockCounts, Claim, Control, CpuDifference, Difference, Disturbance, ErrorDifference, Kind,
-    Outage, Role, RoundResult, SCHEMA, Stated, Stopping, TargetMatrix, TargetResult, Verdicts,
-    Versus, WorkloadMismatch,
+    OVERLOAD, Outage, Role, RoundResult, SCHEMA, Stated, Stopping, TargetMatrix, TargetResult,
+    Verdicts, Versus, WorkloadMismatch,
 };
 pub use streams::Streams;
 pub use text::{LIMITS, NOT_SHOWN, failures_and_streams, report, screen};

@@ -30,6 +30,9 @@ pub enum Role {
     Target,
 }
 
+/// The rule on a target that falls behind its load.
+pub const OVERLOAD: u16 = 209;
+
 /// The layout of `versus.json`.
 pub const SCHEMA: &str = "plimsoll.versus/2";
 
@@ -188,7 +191,7 @@ pub struct TargetResult {
     pub stated: Option<Stated>,
     /// Shapes of its streams, if it sent any.
     pub streams: Option<Streams>,
-    /// Differences from the reference found before the load.
+    /// Differences from the reference found before the load, and an overload during it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<Finding>,
     /// Reason for and time of dropping it from the run.
@@ -231,6 +234,12 @@ impl TargetResult {
     /// The target's own times of a figure.
     pub fn own(&self, figure: Figure) -> Option<&OwnTimes> {
         self.times.iter().find(|times| times.figure == figure)
+    }
+
+    /// The finding that it fell behind its load, so that its times depend on the load's length.
+    pub(crate) fn overload(&self) -> Option<&Finding> {
+        let mut found = self.setup.iter().filter(|_| self.outage.is_none());
+        found.find(|finding| finding.code == OVERLOAD)
     }
 }
 
@@ -458,7 +467,10 @@ impl Versus {
     pub(crate) fn ranks(&self) -> BTreeMap<&str, (usize, usize)> {
         let is_ranked = |target: &&TargetResult| {
             let own = target.own(self.headline).is_some_and(|own| own.count > 0);
-            own && !target.direct && target.role != Role::Control && target.outage.is_none()
+            own && !target.direct
+                && target.role != Role::Control
+                && target.outage.is_none()
+                && target.overload().is_none()
         };
         let ranked: Vec<&str> =
             self.targets.iter().filter(is_ranked).map(|target| &*target.name).collect();
@@ -515,7 +527,8 @@ impl Versus {
         });
         let doubtful = doubtful.or_else(|| self.margin_unknown.first().cloned());
         let is_bounded = self.margin.is_some() || !self.thresholds.is_empty();
-        let unlike = self.other_answers().next().filter(|_| is_bounded);
+        let overload = self.targets.iter().find_map(TargetResult::overload).cloned();
+        let unlike = overload.or_else(|| self.other_answers().next()).filter(|_| is_bounded);
         doubtful
             .or_else(|| unlike.map(|finding| finding.text().trim_end_matches('.').to_owned()))
             .map_or(Judgement::Pass, Judgement::Inconclusive)
@@ -653,6 +666,9 @@ pub struct Claim {
     pub figure: String,
     /// The difference and its interval including the measurement error, in nanoseconds.
     pub values: [f64; 3],
+    /// For failures: failed and all requests of the target and of the reference.
+    #[serde(default)]
+    pub requests: [[u64; 2]; 2],
     /// For failures: pairs that failed on the target only, on the reference only, and all pairs.
     pub counts: [u64; 3],
     /// Whether batches were counted because failures came in bursts.

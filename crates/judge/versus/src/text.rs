@@ -33,7 +33,7 @@ fn title(versus: &Versus) -> String {
         None => time,
     });
     parts.push(match versus.gap_ns {
-        Some(gap) => format!("{} {}", versus.schedule, format::time(gap as f64 / 1e6)),
+        Some(gap) => format!("{} apart", format::time(gap as f64 / 1e6)),
         None => versus.schedule.clone(),
     });
     if versus.same_host {
@@ -59,12 +59,12 @@ fn ended(versus: &Versus, stopping: &Stopping) -> String {
 fn blocks(versus: &Versus) -> String {
     let blocks = &versus.blocks;
     let all = [
-        (blocks.complete, "complete"),
+        (blocks.complete, "without failure"),
         (blocks.planned.saturating_sub(blocks.recorded), "not begun or not kept"),
         (blocks.refused_as_expected, "refused as expected"),
-        (blocks.alone, "unpaired with each target alone"),
+        (blocks.alone, "with each target alone and the others idle"),
     ];
-    let recorded = (blocks.recorded > 0).then(|| format::count(blocks.recorded) + " paired blocks");
+    let recorded = (blocks.recorded > 0).then(|| format::count(blocks.recorded) + " blocks");
     let mut parts: Vec<_> = recorded.into_iter().collect();
     let known = all.into_iter().filter(|(count, _)| *count > 0);
     parts.extend(known.map(|(count, what)| format!("{} {what}", format::count(count))));

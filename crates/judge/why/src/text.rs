@@ -31,10 +31,12 @@ pub fn text(why: &Why) -> String {
     lines.extend((more > 0).then(|| format!("  {more} more")));
     lines.extend(why.split.iter().flat_map(|split| shown(&of_split(split))));
     let reason = why.no_split.map(|reason| match reason {
-        NoSplit::NoSource => "no direct target and no join".to_owned(),
+        NoSplit::NoSource => "the run has neither a direct target nor a joined log".to_owned(),
         reason => reason.name().replace('_', " "),
     });
-    lines.extend(reason.iter().flat_map(|reason| labelled("requests in flight not split", reason)));
+    lines.extend(
+        reason.iter().flat_map(|reason| labelled("where requests wait is unknown", reason)),
+    );
     lines.extend(why.own_word.iter().flat_map(|own| shown(&of_own_word(own))));
     printable(&(lines.join("\n") + "\n")).into_owned()
 }

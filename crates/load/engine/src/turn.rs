@@ -32,7 +32,7 @@ use crate::request_timeout::LazyTimeout;
 use crate::response_headers::{self, RecordedHeader};
 use crate::sink::RowExtras;
 use crate::worker::Worker;
-use crate::worker_stats::TurnExtras;
+use crate::worker_stats::{REFUSED_USAGE, TurnExtras, UNLIKE_TOTAL};
 
 /// The message of [`ErrorClass::NoFinishReason`].
 const NO_FINISH_REASON: &str = "the stream ended without a finish reason, which other streams of this target have: it may have been truncated before a gateway ended it";
@@ -503,7 +503,10 @@ fn note_usage(worker: &Worker, sample: &mut Sample, decoder: &Decoder, [part, wh
     }
     if let Some(refused) = decoder.refused_usage() {
         sample.usage_refused = true;
-        worker.stats().note_refused_usage(sample, refused);
+        worker.stats().add_cause(REFUSED_USAGE, sample, refused);
+    }
+    if let Some(counts) = decoder.contradiction() {
+        worker.stats().add_cause(UNLIKE_TOTAL, sample, &counts);
     }
 }
 
@@ -560,7 +563,10 @@ impl ResponseHandler for OpenTurn {
 
     fn received(&mut self, bytes: usize, rx_time: RxTime) {
         self.worker.heard[self.measurement.sample.target.index()].set(rx_time.at);
-        self.measurement.received(bytes, rx_time);
+        let is_next = self.measurement.received(bytes, rx_time);
+        if let Some(decoder) = self.decoder.as_mut().filter(|_| is_next) {
+            decoder.next_read();
+        }
     }
 
     fn head(&mut self, head: &ResponseHead<'_>) {

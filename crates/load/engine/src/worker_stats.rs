@@ -50,6 +50,10 @@ impl CauseTally {
 /// completed.
 pub const REFUSED_USAGE: &str = "usage";
 
+/// The kind of cause for responses whose token counts do not add up to their total. They may have
+/// completed.
+pub const UNLIKE_TOTAL: &str = "total";
+
 /// The kind of cause under which followed redirects are counted.
 pub const FOLLOWED_REDIRECTS: &str = "redirects";
 
@@ -188,19 +192,14 @@ impl WorkerStats {
         std::mem::take(&mut self.tasks)
     }
 
-    /// Counts a response with impossible usage; `example` is one of its counts.
-    #[cold]
-    pub(crate) fn note_refused_usage(&mut self, sample: &Sample, example: &str) {
-        self.add_cause(REFUSED_USAGE, sample, example);
-    }
-
     /// Counts a redirect that is followed, to this URL.
     pub(crate) fn note_redirect(&mut self, sample: &Sample, to: &str) {
         self.add_cause(FOLLOWED_REDIRECTS, sample, to);
     }
 
     /// Counts a request of a measured stage.
-    fn add_cause(&mut self, kind: &str, sample: &Sample, message: &str) {
+    #[cold]
+    pub(crate) fn add_cause(&mut self, kind: &str, sample: &Sample, message: &str) {
         if !sample.warmup {
             self.causes.entry(kind.to_owned()).or_default().add(sample.target, message);
         }

@@ -350,6 +350,15 @@ impl Sample {
         span.as_u64().checked_div(after_first?.into()).map(Nanos::new)
     }
 
+    /// Whether the request got no connection, and so was not sent.
+    pub const fn is_unconnected(&self) -> bool {
+        match self.outcome {
+            Outcome::Failed(class) => class.is_of_connecting(),
+            Outcome::TimedOut | Outcome::InFlight => !self.reused && self.connect.tcp.is_none(),
+            _ => false,
+        }
+    }
+
     /// Whether the usage of a stream does not separate the sent tokens.
     pub const fn hides_tokens(&self) -> bool {
         self.output_tokens().is_some() && self.usage.after_first.is_none()
@@ -418,8 +427,8 @@ pub struct Usage {
     pub cached: u32,
     /// Output tokens used for reasoning, if reported; otherwise 0.
     pub reasoning: u32,
-    /// Output tokens after the first content event of a stream. If the reasoning is hidden or
-    /// summarized, only tokens of the answer after its own first event. 0 if the target paused
+    /// Output tokens after the first read of a stream that has content. If the reasoning is hidden
+    /// or summarized, only tokens of the answer after its own first read. 0 if the target paused
     /// between them, for example for a search. `None` if the usage does not separate the sent
     /// tokens.
     pub after_first: Option<u32>,

@@ -86,5 +86,7 @@ impl Edges {
 
 /// Whether a request counts by shares: it is of a virtual user, and its end is known.
 pub(crate) const fn is_shared(sample: &Sample) -> bool {
-    !sample.conversation.is_arrival() && sample.timeline.finished.is_some()
+    !sample.conversation.is_arrival()
+        && sample.timeline.finished.is_some()
+        && !sample.is_unconnected()
 }

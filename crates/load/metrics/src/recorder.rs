@@ -108,7 +108,7 @@ impl Recorder {
         if whole {
             cell.in_flight_time +=
                 u128::from(timeline.response_time().unwrap_or_default().as_u64());
-            cell.counters.dispatch();
+            cell.counters.dispatch(sample);
             if sample.outcome == Outcome::Completed {
                 cell.counters.complete(sample.usage.completion);
             }
@@ -155,7 +155,7 @@ impl Recorder {
         let counts = |stage: &StageId| only.is_none_or(|only| only == *stage);
         if let Some(stage) = self.stage_at(timeline.dispatched).filter(counts) {
             let cell = self.cell(GroupKey { stage, ..key });
-            cell.counters.dispatch();
+            cell.counters.dispatch(sample);
             cell.edges.late += u64::from(!closed && stage != key.stage);
             cell.edges.requests -= i64::from(shared) * WHOLE;
         }

@@ -215,7 +215,8 @@ pub struct RunMetadata {
 /// Requests that did not complete for the same reason, warm-up included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureKind {
-    /// An error class, `status N` of a refusal, or `usage` for impossible token counts.
+    /// An error class, `status N` of a refusal, `usage` for impossible token counts, or `total` for
+    /// counts that do not add up to their total.
     pub kind: String,
     /// Their number.
     pub count: u64,

@@ -220,6 +220,11 @@ impl Decoder {
         self.state.take_plain_answer()
     }
 
+    /// Begins a read. The pieces of the body until the next one have the same time.
+    pub const fn next_read(&mut self) {
+        self.state.next_read();
+    }
+
     /// Decodes a piece of the body. Deltas come from streams only.
     pub fn feed(&mut self, bytes: &[u8], on_delta: &mut impl FnMut(Delta<'_>)) {
         let Some(encoding) = &mut self.encoding else { return self.feed_plain(bytes, on_delta) };
@@ -334,6 +339,11 @@ impl Decoder {
     /// of content events of the stream, and marked as an estimate.
     pub fn usage(&self) -> Usage {
         self.state.usage()
+    }
+
+    /// Counts that do not add up to the reported total, and the consequence.
+    pub fn contradiction(&self) -> Option<String> {
+        self.state.counts().contradiction()
     }
 
     /// The total reported by the target. It may exceed input plus output, because a server's own

@@ -54,7 +54,7 @@ pub(crate) fn with_code(text: &str) -> Markup {
 pub(crate) fn notation() -> Markup {
     html! {
         b { "-" } ": too few values for it (fewer than 10 beyond a percentile). "
-        b { "(-12us)" } ": measurement error. "
+        b { "(-12us)" } ": up to so much less without Plimsoll. "
         b { ">=" } ": at least: requests without an end may make a time longer, and Plimsoll may have held a rate back."
     }
 }

@@ -14,7 +14,7 @@ use super::{blocks, ended, title};
 use crate::claims::FAILURES;
 use crate::conclusion::Conclusion;
 use crate::figure::Figure;
-use crate::result::{Claim, Difference, Kind, Role, TargetResult, Versus};
+use crate::result::{Claim, Difference, Kind, OVERLOAD, Role, TargetResult, Versus};
 use crate::streams::Streams;
 
 /// The heading of [`LIMITS`].
@@ -39,7 +39,8 @@ pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
     screen.title(&format!("{}{build}", title(versus)));
     let (urgent, others): (Vec<&Finding>, Vec<&Finding>) =
         versus.findings.iter().partition(|finding| is_urgent(finding));
-    let urgent: Vec<_> = urgent.into_iter().map(finding_item).collect();
+    let invalid = versus.invalid.iter().map(|why| Item::new(Tone::Bad, &format!("INVALID: {why}")));
+    let urgent: Vec<_> = invalid.chain(urgent.into_iter().map(finding_item)).collect();
     let count = urgent.len();
     screen.judged("", "warnings", urgent, count);
     bounds(&mut screen, versus);
@@ -77,9 +78,10 @@ pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
     screen
 }
 
-/// Whether a finding goes above all figures: an outage, more failures, or different answers.
+/// Whether a finding goes above all figures: an outage, an overload, more failures, or different
+/// answers.
 fn is_urgent(finding: &Finding) -> bool {
-    finding.level == Level::Fail || [401, 403].contains(&finding.code)
+    finding.level == Level::Fail || [OVERLOAD, 401, 403].contains(&finding.code)
 }
 
 /// The table of the targets: their own times, and their overhead over the reference.
@@ -99,7 +101,7 @@ fn targets(screen: &mut Screen, versus: &Versus) {
     };
     let figure = headline.title();
     let added = format!("added: difference to {reference} [95 % interval]");
-    screen.rows(&format!("{figure}; {added}; (-x): measurement error"), rows);
+    screen.rows(&format!("{figure}; {added}; (-x): up to x less without Plimsoll"), rows);
 }
 
 /// The headline figure by round, with the last round first if there is not room for all.
@@ -169,16 +171,16 @@ fn claims(screen: &mut Screen, versus: &Versus) {
 }
 
 fn stands_out(versus: &Versus, summary: &RunSummary, findings: &[&Finding]) -> Vec<Item> {
-    let invalid = versus.invalid.iter().map(|why| Item::new(Tone::Bad, &format!("INVALID: {why}")));
     // The verdict already says why the comparison is invalid.
     let findings = findings.iter().filter(|finding| finding.level != Level::Invalid);
     let reasons = reasons(versus, &[versus.headline]);
     let reasons = reasons.iter().map(|why| Item::new(Tone::Unsure, &format!("-: {why}")));
     let findings = findings.map(|finding| finding_item(finding));
-    // Outages are already above, next to the compared requests.
+    // Outages and overloads are already above, next to the compared requests. The measurement error
+    // of each target is in the table; that of all their requests together is nobody's.
     let mut run = summary.clone();
-    run.findings.retain(|finding| finding.code != 201);
-    invalid.chain(findings).chain(reasons).chain(run_notes(&run)).collect()
+    run.findings.retain(|finding| ![102, 201, OVERLOAD].contains(&finding.code));
+    findings.chain(reasons).chain(run_notes(&run)).collect()
 }
 
 // All tables except times.

@@ -4,7 +4,8 @@ use plimsoll_measure::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{Judgement, RunEnd};
 use plimsoll_report::Style;
 use plimsoll_report::screen::Rest;
-use plimsoll_versus::{Figure, Kind, TakenOut, Versus, combine, judge, screen};
+use plimsoll_rules::Finding;
+use plimsoll_versus::{Figure, Kind, OVERLOAD, TakenOut, Versus, combine, judge, screen};
 
 use crate::screens::{full, summary, texts};
 use crate::simulation::{Simulation, direct, target};
@@ -28,11 +29,53 @@ fn single_failures_are_proven_and_a_burst_is_not() {
         let claim = versus.claims.iter().find(|claim| claim.about == "failures").unwrap();
         assert_eq!(claim.holds, proven, "{claim:?}");
         assert_eq!(claim.counts, [40, 0, 6_000], "{claim:?}");
-        let said = "b fails more often than direct: 40 pairs against 0 of 6,000.";
+        let said = "b fails more often than direct: 40 of 6,000 requests against 0 of 6,000.";
         assert_eq!(texts(&versus).contains(&said.to_owned()), proven, "{:?}", texts(&versus));
         assert_eq!(versus.targets[3].failures["reset"], 40);
         assert_eq!(versus.blocks.complete, 5_960);
     }
+}
+
+/// A closed load sends more requests to the target that fails faster.
+#[test]
+fn failures_are_counted_over_all_requests_of_a_target() {
+    let simulation = Simulation { seconds: 20, ..simulation() };
+    let mut blocks = simulation.blocks();
+    for (index, block) in blocks.iter_mut().enumerate().step_by(50) {
+        block.turns[3].as_mut().unwrap().outcome = Outcome::Failed(ErrorClass::ServerError);
+        if index % 100 == 0 {
+            block.turns[0] = None;
+        }
+    }
+    let versus = judge(&simulation.facts(), &blocks);
+    let said = "b fails more often than direct: 40 of 2,000 requests against 0 of 1,980 \
+                (20 against 0 in the 1,980 pairs that both received).";
+    assert!(texts(&versus).contains(&said.to_owned()), "{:?}", texts(&versus));
+    assert_eq!((versus.targets[3].failed, versus.targets[3].turns), (40, 2_000));
+}
+
+/// Times of a target that falls behind grow with the length of the load.
+#[test]
+fn an_overloaded_target_comes_first_and_is_never_equal() {
+    let simulation = simulation();
+    let mut facts = simulation.facts();
+    let overload = Finding::new(OVERLOAD).with("stage", "@100:60s").with("share", "28%");
+    let overload = overload.with("backlog", 237).of(Some("b"));
+    let equal = judge(&facts, &simulation.blocks());
+    assert!(on_screen(&equal).contains("2-3"), "{}", on_screen(&equal));
+    facts.targets[3].setup.push(overload.clone());
+    let versus = judge(&facts, &simulation.blocks());
+    let said = overload.text();
+    let shown = on_screen(&versus);
+    assert_eq!(shown.matches("PL209").count(), 1, "{shown}");
+    assert!(shown.find("PL209  b: @100:60s").unwrap() < shown.find("added").unwrap(), "{shown}");
+    assert!(shown.contains(&format!("DONE: {}", said.trim_end_matches('.'))), "{shown}");
+    assert!(!shown.contains("2-3") && !shown.contains("no significant"), "{shown}");
+    // Nor does it keep a margin.
+    facts.margin = Some(10.0);
+    let why = said.trim_end_matches('.').to_owned();
+    let bounds = judge(&facts, &simulation.blocks()).judgement_of_bounds();
+    assert_eq!(bounds, Judgement::Inconclusive(why));
 }
 
 #[test]

@@ -162,6 +162,6 @@ fn a_targets_own_times_have_their_limits() {
     }
     target.failures.insert("in_flight".to_owned(), count / 9);
     let text = shown(&versus, RunEnd::Complete, 200);
-    assert!(text.contains("(-x): measurement error"), "{text}");
+    assert!(text.contains("(-x): up to x less without Plimsoll"), "{text}");
     assert!(text.contains(">= 4.00ms"), "{text}");
 }

@@ -146,7 +146,7 @@ fn a_join_without_sound_times_is_not_used() {
         let why = answer(change);
         assert!(why.split.is_none(), "{why:?}");
         assert_eq!(why.no_split, Some(expected));
-        assert!(text(&why).contains("  requests in flight not split: "), "{}", text(&why));
+        assert!(text(&why).contains("  where requests wait is unknown: "), "{}", text(&why));
     }
 }
 

@@ -66,9 +66,9 @@ impl TurnMeasurement {
         }
     }
 
-    /// Counts a read of `bytes` bytes.
+    /// Counts a read of `bytes` bytes. Returns whether it has a time of its own.
     #[inline]
-    pub(super) fn received(&mut self, bytes: usize, rx_time: RxTime) {
+    pub(super) fn received(&mut self, bytes: usize, rx_time: RxTime) -> bool {
         let sample = &mut self.sample;
         let RxTime { at, read_lag, first_earlier_by, last_earlier_by } =
             possible(rx_time, sample.timeline.dispatched);
@@ -77,7 +77,7 @@ impl TurnMeasurement {
         // Records of one read share its time stamp, and so one burst.
         let before = sample.timeline.finished.replace(at);
         if before == Some(at) {
-            return;
+            return false;
         }
         // Data of a read arrived after the previous read.
         let since_last = before.map(|before| at.since(before));
@@ -93,6 +93,7 @@ impl TurnMeasurement {
         }
         self.read.first_earlier_by = first_earlier_by;
         self.read.last_earlier_by = last_earlier_by;
+        true
     }
 
     fn next_read(&mut self, since_last: Option<Nanos>) {

@@ -76,6 +76,8 @@ counters! {
     arrivals_late_by_generator(Requests);
     /// Requests dispatched while the stage lasted.
     dispatched_in_stage(Requests);
+    /// Part of `dispatched_in_stage`: requests that got no connection, and so were not sent.
+    unsent_in_stage(Requests);
     /// Requests completed while the stage lasted, whichever stage they were scheduled in; responses
     /// of the drain time belong to no stage.
     completed_in_stage(Requests);
@@ -288,8 +290,9 @@ impl Counters {
     }
 
     /// Counts a dispatch within the stage's time.
-    pub(crate) const fn dispatch(&mut self) {
+    pub(crate) const fn dispatch(&mut self, sample: &Sample) {
         self.dispatched_in_stage += 1;
+        self.unsent_in_stage += sample.is_unconnected() as u64;
     }
 
     /// Counts a completion within the stage's time.

@@ -54,10 +54,10 @@ rates! {
     /// time in the stage.
     planned_rate_per_s = "planned_rate"(RequestsPerSecond)
         => |b| b.per_second(b.counters.scheduled, b.edges.requests);
-    /// `dispatched_in_stage` per second of the stage, without those due in an earlier stage; in
-    /// closed stages a request counts by the share of its time in the stage.
+    /// `dispatched_in_stage - unsent_in_stage` per second of the stage, without those due in an
+    /// earlier stage; in closed stages a request counts by the share of its time in the stage.
     achieved_rate_per_s = "achieved_rate"(RequestsPerSecond)
-        => |b| b.per_second(b.counters.dispatched_in_stage - b.edges.late, b.edges.requests);
+        => |b| b.per_second(b.sent(), b.edges.requests);
     /// `completed_in_stage` per second of the stage; in closed stages an answer that began or ended
     /// in another stage counts by the share of its time in this one.
     throughput_per_s = "throughput"(RequestsPerSecond)
@@ -129,6 +129,11 @@ impl Basis<'_> {
         (self.seconds > 0.0).then(|| count / self.seconds)
     }
 
+    const fn sent(&self) -> u64 {
+        let unsent = self.counters.unsent_in_stage + self.edges.late;
+        self.counters.dispatched_in_stage.saturating_sub(unsent)
+    }
+
     fn share(&self, count: u64) -> Option<f64> {
         self.share_of(count, self.counters.scheduled)
     }
@@ -161,7 +166,8 @@ mod tests {
             never_sent: 4,
             // 15 of the 20 refusals were expected, and 3 successes were not.
             unexpected: 36,
-            dispatched_in_stage: 196,
+            dispatched_in_stage: 200,
+            unsent_in_stage: 4,
             completed_in_stage: 140,
             ..Counters::default()
         };

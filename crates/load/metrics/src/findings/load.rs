@@ -127,7 +127,8 @@ fn cause(health: &InstrumentHealth) -> Option<String> {
     let windows = &health.disturbed_windows;
     let paused: f64 = windows.iter().map(|window| window.length_s).sum();
     let causes = [
-        notable(paused, NOTABLE_PAUSE_S).map(|paused| format!("pauses of {}", time(paused * 1e3))),
+        notable(paused, NOTABLE_PAUSE_S)
+            .map(|paused| format!("Plimsoll paused for {} in all", time(paused * 1e3))),
         notable(health.steal_share, NOTABLE_SHARE).map(|part| format!("steal {}", percent(part))),
         notable(health.throttled_share, NOTABLE_SHARE)
             .map(|part| format!("CPU quota {}", percent(part))),

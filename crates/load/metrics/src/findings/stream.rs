@@ -12,6 +12,8 @@ use crate::summary::RunSummary;
 
 /// The kind of responses with impossible usage.
 const REFUSED_USAGE: &str = "usage";
+/// The kind of responses whose token counts do not add up to their total.
+const UNLIKE_TOTAL: &str = "total";
 /// Inverse of the share of judged streams that must arrive in lumps.
 const LUMPS_ONE_IN: u64 = 10;
 /// Inverse of the share of responses that must end by a limit or a filter.
@@ -40,6 +42,7 @@ pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
             found.extend(cut(&seen, streams));
         }
         found.extend(tokens_unknown(&seen));
+        found.extend(unlike_total(&seen));
         found.extend(output_short(&seen));
         found.extend(stopped(&seen));
         found.extend(tool_errors(&seen));
@@ -127,6 +130,18 @@ fn tokens_unknown(seen: &Seen<'_>) -> Option<Finding> {
     };
     let finding = seen.finding(307).with("figures", figures).with("action", action);
     Some(finding.with("state", state).with("reason", reason))
+}
+
+/// Token counts that do not add up to the reported total.
+fn unlike_total(seen: &Seen<'_>) -> Option<Finding> {
+    let message = seen.message(UNLIKE_TOTAL)?;
+    let mut kinds = seen.summary.metadata.failures.iter();
+    let n = kinds.find(|found| found.kind == UNLIKE_TOTAL).filter(|_| seen.name.is_none());
+    let of =
+        n.map_or_else(String::new, |found| of_answers(found.count, seen.group.counters.completed));
+    let finding = seen.finding(307).with("figures", format!("Token counts {of}").trim_end());
+    let finding = finding.with("state", "do not add up to their total").with("reason", message);
+    Some(finding.with("action", "check the usage that the target reports"))
 }
 
 fn of_answers(n: u64, completed: u64) -> String {

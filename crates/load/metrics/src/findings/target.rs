@@ -221,13 +221,14 @@ fn overload(summary: &RunSummary) -> impl Iterator<Item = Finding> {
         let is_single = summary.metadata.targets.len() < 2;
         let mut stages = measured(summary).filter(|_| is_single);
         let group = stages.find(|group| stage_name(group) == backlog.stage);
-        let rates = group.map(|group| &group.rates);
-        let planned = rates.and_then(|rates| rates.planned_rate_per_s);
-        let done = rates.and_then(|rates| rates.throughput_per_s);
+        let planned = group.and_then(|group| group.rates.planned_rate_per_s);
+        let done = group.and_then(|group| group.named_rate("throughput"));
+        let part = backlog.done_per_s / backlog.planned_per_s;
         Finding::new(209)
             .with("stage", &backlog.stage)
-            .with("done", digits(done.unwrap_or(backlog.done_per_s)))
-            .with("planned", digits(planned.unwrap_or(backlog.planned_per_s)))
+            .with_some("done", done.map(|done| digits(done.value)))
+            .with_some("planned", planned.map(digits))
+            .with_some("share", group.is_none().then(|| percent(part)))
             .with("backlog", count(backlog.in_flight))
             .of((!is_single).then_some(backlog.target.as_str()))
     })

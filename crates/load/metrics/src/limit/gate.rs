@@ -269,9 +269,9 @@ pub(super) fn measure(
 fn without_value(group: &Group, metric: Metric) -> String {
     let of = metric.population().name();
     if metric.is_of_streams() && group.streams.is_none() && group.counters.completed > 0 {
-        return format!("no value ({of} requests): no response was streamed (--set stream=true)");
+        return format!("no {of} request was a stream (--set stream=true)");
     }
-    format!("no value ({of} requests)")
+    format!("no {of} request has this value")
 }
 
 fn of_times(times: &DistributionSummary, aggregate: Aggregate) -> Result<BoundedFigure, String> {

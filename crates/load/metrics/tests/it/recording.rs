@@ -62,6 +62,23 @@ fn planned_requests_are_counted_independently_of_their_outcome() {
 }
 
 #[test]
+fn a_request_without_a_connection_is_not_sent() {
+    for (class, sent) in [
+        (ErrorClass::ConnectRefused, 1),
+        (ErrorClass::ConnectTimeout, 1),
+        (ErrorClass::TlsHandshake, 1),
+        (ErrorClass::Reset, 2),
+        (ErrorClass::ServerError, 2),
+    ] {
+        let mut recorder = recorder();
+        run(&mut recorder, &sample(1, 2_000, 50, Outcome::Completed), &[]);
+        run(&mut recorder, &sample(1, 3_000, 50, Outcome::Failed(class)), &[]);
+        let counters = *total(&mut recorder).counters();
+        assert_eq!(counters.dispatched_in_stage - counters.unsent_in_stage, sent, "{class:?}");
+    }
+}
+
+#[test]
 fn throughput_belongs_to_the_stage_in_which_the_response_ended() {
     let mut recorder = recorder();
     // Intended in stage 1 (1 s to 11 s), completed in stage 2, and in the drain time after it.

@@ -722,6 +722,7 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
         },
         &[307],
     ),
+    ("a total that is not the sum", |run| failures(run, "total", "total 847, prompt 50"), &[307]),
     ("hidden reasoning", |run| streams(run, |s| s.fewer_tokens = ALL), &[307]),
     ("no usage", |run| groups(run, |group| group.counters.output_tokens_estimated = 900), &[307]),
     (
@@ -1194,7 +1195,7 @@ fn texts_have_their_evidence() {
         let finding = run.findings.first().cloned();
         finding.map(|finding| (finding.level, finding.text(), finding.fix()))
     };
-    let cases: [(Plant, Level, &str, &str); 13] = [
+    let cases: [(Plant, Level, &str, &str); 14] = [
         (
             |run| {
                 groups(run, |group| {
@@ -1293,7 +1294,7 @@ fn texts_have_their_evidence() {
                 groups(run, |group| group.counters.arrivals_late_by_generator = 30);
             },
             Level::Invalid,
-            "Plimsoll sent 30 of 1,000 requests (3.00%) of @100:10s after their stage. Cause: pauses of 1.40s.",
+            "Plimsoll sent 30 of 1,000 requests (3.00%) of @100:10s after their stage. Cause: Plimsoll paused for 1.40s in all.",
             "use more or idler cores, lower the rate, or divide the load with --shard",
         ),
         (
@@ -1309,6 +1310,14 @@ fn texts_have_their_evidence() {
             },
             Level::Warning,
             "Token counts of 3 of 1,000 responses are ignored: their usage is impossible (completion_tokens 999999).",
+            "check the usage that the target reports",
+        ),
+        (
+            |run| {
+                failures(run, "total", "total 847, prompt 50, completion 20; the total is ignored");
+            },
+            Level::Warning,
+            "Token counts of 1 of 1,000 responses do not add up to their total: total 847, prompt 50, completion 20; the total is ignored.",
             "check the usage that the target reports",
         ),
     ];

@@ -175,8 +175,8 @@ fn a_lower_percentile_beyond_a_bound_breaks_it() {
 fn no_data_is_never_a_pass() {
     for (metric, expression, why) in [
         ("service_time", "p(99)<10s", "which needs 1000; 299 are enough if all meet the limit"),
-        ("itl", "p(95)<10s", "no value (completed requests)"),
-        ("tls", "count==0", "no value (completed requests)"),
+        ("itl", "p(95)<10s", "no completed request has this value"),
+        ("tls", "count==0", "no completed request has this value"),
         ("failed{scenario:complex}", "count==0", "nothing was scheduled"),
         ("error_rate{stage:2:10s}", "<1%", "nothing was scheduled"),
         ("error_rate{scenario:absent}", "<1%", "no such group"),

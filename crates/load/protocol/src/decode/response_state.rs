@@ -423,6 +423,10 @@ impl ResponseState {
         &self.sent
     }
 
+    pub(super) const fn next_read(&mut self) {
+        self.sent.next_read();
+    }
+
     /// Records an activity of the target between two parts of the response.
     pub(super) fn pause(&mut self, pause: Pause) {
         self.sent.pause(pause);

@@ -22,18 +22,21 @@ pub(super) enum Pause {
 struct Events {
     count: u32,
     bytes: u64,
-    /// Bytes of the first event.
-    first: u64,
+    /// The first read that has any, and their number and bytes in it.
+    read: u32,
+    first: (u32, u64),
 }
 
 impl Events {
-    const fn add(&mut self, text: &str) {
-        let bytes = text.len() as u64;
+    const fn add(&mut self, text: &str, read: u32) {
         if self.count == 0 {
-            self.first = bytes;
+            self.read = read;
         }
         self.count = self.count.saturating_add(1);
-        self.bytes += bytes;
+        self.bytes += text.len() as u64;
+        if self.read == read {
+            self.first = (self.count, self.bytes);
+        }
     }
 
     /// Whether each event is one token.
@@ -59,12 +62,13 @@ impl Events {
         u64::from(self.count).max(self.bytes / 8) * 10 <= u64::from(tokens) * 13
     }
 
-    /// Tokens after the first event, in proportion to its bytes.
+    /// Tokens after the first read, in proportion to its bytes: all tokens of a read have one time.
     fn after_first(&self, tokens: u32) -> u32 {
+        let (count, bytes) = self.first;
         if self.are(tokens) {
-            return self.count.saturating_sub(1);
+            return self.count.saturating_sub(count);
         }
-        let first = (u64::from(tokens) * self.first + self.bytes / 2) / self.bytes.max(1);
+        let first = (u64::from(tokens) * bytes + self.bytes / 2) / self.bytes.max(1);
         tokens.saturating_sub(u32::try_from(first).unwrap_or(tokens).max(1))
     }
 }
@@ -72,9 +76,12 @@ impl Events {
 /// The content of a response so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sent {
+    all: Events,
     reasoning: Events,
     /// Texts and tool calls.
     answer: Events,
+    /// Number of the current read.
+    read: u32,
     /// Whether the target reports that the model is thinking.
     thinks: bool,
     /// Whether the last text is reasoning between tags.
@@ -88,7 +95,17 @@ pub(super) struct Sent {
 impl Sent {
     /// Number of content events.
     pub(super) const fn events(&self) -> u32 {
-        self.reasoning.count.saturating_add(self.answer.count)
+        self.all.count
+    }
+
+    /// Content events after the first read.
+    pub(super) fn events_after_first(&self) -> Option<u32> {
+        (self.all.count > 0).then(|| self.all.after_first(self.all.count))
+    }
+
+    /// Begins a read: its bytes have a time of their own.
+    pub(super) const fn next_read(&mut self) {
+        self.read = self.read.wrapping_add(1);
     }
 
     /// The actual kind of a part sent as `kind`. Servers without a parser send reasoning as text,
@@ -104,15 +121,16 @@ impl Sent {
 
     #[inline]
     pub(super) fn add(&mut self, kind: DeltaKind, text: &str) {
+        self.all.add(text, self.read);
         if kind == DeltaKind::Reasoning {
             self.pause = self.pause.max(Pause::Thinking);
-            self.reasoning.add(text);
+            self.reasoning.add(text, self.read);
         } else {
             if self.answer.count > 0 {
                 self.within = self.within.max(self.pause);
             }
             self.pause = Pause::None;
-            self.answer.add(text);
+            self.answer.add(text, self.read);
         }
     }
 
@@ -127,7 +145,7 @@ impl Sent {
         !self.thinks && self.pause < Pause::ServerTool
     }
 
-    /// The number of `output` tokens, including `reasoning`, that came after the first event whose
+    /// The number of `output` tokens, including `reasoning`, that came after the first read whose
     /// tokens are counted; see [`Usage::after_first`](plimsoll_measure::Usage::after_first).
     pub(super) fn tokens_after_first(
         &self,
@@ -138,15 +156,10 @@ impl Sent {
         if self.within == Pause::ServerTool {
             return Some(0);
         }
-        let is_shown = self.reasoning.count > 0;
-        let all = Events {
-            count: self.events(),
-            bytes: self.reasoning.bytes + self.answer.bytes,
-            first: if is_shown { self.reasoning.first } else { self.answer.first },
-        };
+        let (all, is_shown) = (&self.all, self.reasoning.count > 0);
         let rest = output.saturating_sub(reasoning);
-        // If reasoning is among them, there are more than the rest.
-        let least = if reasoning > 0 { rest } else { 0 };
+        // If reasoning is among them, there are more than the rest, unless one read had both.
+        let least = if reasoning > 0 && self.answer.read != all.read { rest } else { 0 };
         if reasoning == 0 || reasoning < self.reasoning.count {
             let is_known = if self.thinks {
                 all.are(output)

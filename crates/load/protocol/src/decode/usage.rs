@@ -91,17 +91,37 @@ impl Counts {
         Some(if is_apart { input.saturating_add(apart) } else { input })
     }
 
+    /// Reported reasoning. API translators report 0 for unknown counts.
+    fn reasoning(&self) -> Option<u32> {
+        let mut reported = [Count::Reasoning, Count::TopReasoning].into_iter();
+        reported.find_map(|count| self.get(count)).filter(|count| *count > 0)
+    }
+
+    /// Tokens of the total that are neither input nor output.
+    fn beyond(&self) -> u32 {
+        let sum = self.input().unwrap_or(u32::MAX).saturating_add(self.or_zero(Count::Output));
+        self.or_zero(Count::Total).saturating_sub(sum)
+    }
+
+    /// Counts that do not add up to the total, and the consequence.
+    pub(super) fn contradiction(&self) -> Option<String> {
+        let (input, output) = (self.input()?, self.get(Count::Output)?);
+        let total = self.get(Count::Total).filter(|total| *total > 0)?;
+        let (sum, beyond) = (input.saturating_add(output), self.beyond());
+        let conclusion = match self.reasoning() {
+            reasoning if total == sum || reasoning == Some(beyond) => return None,
+            None if beyond > 0 => "the excess counts as hidden reasoning",
+            _ => "the total is ignored",
+        };
+        Some(format!("total {total}, prompt {input}, completion {output}; {conclusion}"))
+    }
+
     /// Output tokens, and the reasoning in them. Most targets include reasoning in the output; xAI
     /// and Google include it only in the total.
     fn output(&self) -> Option<(u32, u32)> {
         let output = self.get(Count::Output)?;
-        let total = self.get(Count::Total).zip(self.input());
-        let beyond =
-            total.map_or(0, |(total, input)| total.saturating_sub(input.saturating_add(output)));
-        let (detailed, top) = (self.get(Count::Reasoning), self.get(Count::TopReasoning));
-        // API translators report 0 for unknown counts.
-        let reasoning = detailed.or(top).filter(|reasoning| *reasoning > 0);
-        Some(match reasoning.unwrap_or(beyond) {
+        let (beyond, top) = (self.beyond(), self.get(Count::TopReasoning));
+        Some(match self.reasoning().unwrap_or(beyond) {
             reasoning if reasoning > 0 && reasoning == beyond => {
                 (output.saturating_add(reasoning), reasoning)
             }
@@ -138,7 +158,7 @@ impl Counts {
                     let is_anthropic = self.get(Count::FreshInput).is_some();
                     sent.tokens_after_first(output, reasoning, is_anthropic)
                 }
-                None => events.checked_sub(1),
+                None => sent.events_after_first(),
             },
         }
     }

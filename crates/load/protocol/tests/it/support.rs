@@ -46,6 +46,7 @@ pub(crate) fn read_body<'a>(
 ) -> Read {
     let mut events = Vec::new();
     for piece in pieces {
+        decoder.next_read();
         decoder.feed(piece, &mut |delta| events.push(line(delta)));
     }
     let outcome = decoder.finish();

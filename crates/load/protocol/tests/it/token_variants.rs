@@ -495,7 +495,11 @@ fn responses() -> Vec<Variant> {
 fn decode(variant: &Variant, mut on_delta: impl FnMut(u64, Delta<'_>)) -> Decoder {
     let mut decoder = Decoder::new(variant.dialect, true, DecoderOptions::default());
     decoder.head(200, None);
+    let mut read = None;
     for (at, data) in &variant.lines {
+        if read.replace(at) != Some(at) {
+            decoder.next_read();
+        }
         let event = format!("data: {data}\n\n");
         decoder.feed(event.as_bytes(), &mut |delta| on_delta(*at, delta));
     }
@@ -539,6 +543,33 @@ fn the_time_of_a_token_is_right_or_withheld() {
     }
 }
 
+/// All events of a read have its time, so that the tokens of the first read have no time between
+/// them.
+#[test]
+fn the_time_of_a_token_in_lumps_is_right_or_withheld() {
+    for lump in [2, 4, 7] {
+        for mut variant in variants() {
+            let ends = variant.lines.chunks(lump).flat_map(|read| vec![read[read.len() - 1].0; lump]);
+            let ends: Vec<u64> = ends.collect();
+            for ((at, _), end) in variant.lines.iter_mut().zip(ends) {
+                *at = end;
+            }
+            let (name, tpot) = (variant.name, tpot(&variant));
+            assert!(tpot.is_some() || UNTIMED.contains(&name), "{name}");
+            assert!(
+                tpot.is_none_or(|tpot| (8.5..=11.5).contains(&tpot)),
+                "{lump} {name}: {tpot:?}"
+            );
+        }
+    }
+    // Without usage, events are tokens.
+    let mut lines = stream("content", 90, 20, 1);
+    for (at, _) in &mut lines {
+        *at = at.next_multiple_of(40);
+    }
+    assert_eq!(tpot(&variant("no usage", CHAT, lines)), Some(10.0));
+}
+
 /// Hidden reasoning between a text and a call takes time, but belongs to neither.
 #[test]
 fn a_pause_for_hidden_reasoning_is_not_the_time_of_a_token() {
@@ -568,6 +599,30 @@ fn counts_include_what_the_provider_counts_elsewhere() {
             let budget = sum.max(decoder.reported_total().unwrap_or(0));
             assert_eq!(budget, variant.budget, "{name}");
         }
+    }
+}
+
+/// Counts that do not add up to the total are named, unless reported reasoning explains it.
+#[test]
+fn counts_that_do_not_add_up_to_their_total_are_named() {
+    for variant in variants() {
+        let found = decode(&variant, |_, _| {}).contradiction();
+        // Google reports its reasoning in the total only.
+        let expected = "total 490, prompt 50, completion 40; the excess counts as hidden reasoning";
+        let expected = (variant.name == "Google").then(|| expected.to_owned());
+        assert_eq!(found, expected, "{}", variant.name);
+    }
+    for (usage, expected) in [
+        (usage(50, 20, 847, json!({})), Some("the excess counts as hidden reasoning")),
+        (usage(50, 20, 847, reasoning(5)), Some("the total is ignored")),
+        (usage(50, 20, 60, json!({})), Some("the total is ignored")),
+        (usage(50, 20, 0, json!({})), None),
+        (usage(50, 20, 75, reasoning(5)), None),
+    ] {
+        let lines = [stream("content", 100, 20, 1), done(290, usage)].concat();
+        let found = decode(&variant("total", CHAT, lines), |_, _| {}).contradiction();
+        assert_eq!(found.is_some(), expected.is_some(), "{found:?}");
+        assert!(found.unwrap_or_default().ends_with(expected.unwrap_or_default()));
     }
 }
 

@@ -17,7 +17,7 @@ fn decode(dialect: Dialect, body: &str) -> (Decoder, Read) {
     let is_stream = body.contains("data: ");
     let mut decoder = decoder(dialect, is_stream);
     let head = (200, if is_stream { EVENTS } else { JSON });
-    let read = read(&mut decoder, head, [body.as_bytes()]);
+    let read = read(&mut decoder, head, body.split_inclusive("\n\n").map(str::as_bytes));
     (decoder, read)
 }
 

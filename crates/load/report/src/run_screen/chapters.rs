@@ -82,7 +82,7 @@ fn marks(summary: &RunSummary, shown: &[(&str, Vec<Labelled<'_>>)]) -> Chapter {
     chapter.texts(times::footnotes(groups));
     if !summary.results.figures_of_generator().is_empty() {
         chapter.text(
-            "(-12us): measurement error of a time. (+60): the rate may be that much higher without Plimsoll.",
+            "(-12us): the time may be that much shorter without Plimsoll. (+60): the rate may be that much higher.",
         );
     }
     chapter
