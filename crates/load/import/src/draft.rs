@@ -256,6 +256,7 @@ impl Draft {
         self.parse_body_text();
         self.join_texts();
         self.remove_truncated(format);
+        self.dropped.extend(format.missing_in(&self.row));
         if self.row["continues"].is_null() && self.row["dialect"].is_null() {
             let dialect = format.dialect.as_deref().or_else(|| dialect(&self.row));
             self.row["dialect"] = dialect.into();
