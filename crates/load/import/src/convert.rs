@@ -245,6 +245,7 @@ impl<'o> Converter<'o> {
     fn add_draft(&mut self, mut draft: Draft) -> Result<(), ImportError> {
         let own = format!("#{}", self.summary.requests + 1);
         let session = draft.take_text("session");
+        draft.put_limit(session.is_none());
         let [bodies, turns] = ["bodies", "each"].map(|name| draft.take_list(name));
         let is_whole = draft.take_text("context_mode").is_some_and(|mode| mode == WHOLE);
         let (is_chain, is_turns) = (bodies.is_none() && !is_whole, turns.is_some());
@@ -313,6 +314,7 @@ impl<'o> Converter<'o> {
         for turn in turns {
             let mut part = Draft::default();
             self.walk(&mut part, "", object(turn)?)?;
+            part.put_limit(false);
             part.join_texts();
             let own = part.take_list("messages");
             if own.is_none() && part.row["body"].is_null() {

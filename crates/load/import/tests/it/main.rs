@@ -338,6 +338,31 @@ fn a_branch_joins_at_its_turn_and_a_fork_inherits_only_tools() {
     assert_eq!(sent_body(&lines, "Six"), json!({ "tools": tools }));
 }
 
+#[test]
+fn a_limit_of_the_response_is_sent_also_with_images_and_in_dialogues() {
+    let row = |extra: Value| {
+        let mut row = json!({ "text": "Name a harbour.", "output_length": 7 });
+        extra.as_object().into_iter().flatten().for_each(|(name, value)| row[name] = value.clone());
+        row.to_string()
+    };
+    let image = "data:image/png;base64,AAAA";
+    let rows = [row(json!({ "image": image })), row(json!({ "session_id": "a" })), row(json!({}))];
+    let (_, lines) = import_text(rows.join("\n").as_bytes(), false).unwrap();
+    let limits: Vec<_> = lines.iter().map(|line| &line["body"]["max_tokens"]).collect();
+    // A text alone gets the limit from the scenario, like a prompt without times.
+    assert_eq!(limits, [&json!(7), &json!(7), &Value::Null]);
+    assert!(lines.iter().all(|line| line["out_tokens"] == 7));
+    let turns = json!({ "session_id": "b", "turns": [
+        { "text": "One", "output_length": 5 }, { "text": "Two" }] });
+    let (_, lines) = import_text(turns.to_string().as_bytes(), false).unwrap();
+    assert_eq!(sent_body(&lines, "One"), json!({ "max_tokens": 5 }));
+    assert_eq!(sent_body(&lines, "Two"), json!({}));
+    let trace = r#"{"request_id":"a","play_id":"p","session_id":"s","model":"m","input_length":9}"#;
+    let (summary, _) = import_text(trace.as_bytes(), false).unwrap();
+    let named = "model (of a request without text; the run names one)";
+    assert_eq!(summary.unused[named], 1, "{:?}", summary.unused);
+}
+
 /// The members of the body of a request, with those that it inherits.
 fn sent_body(lines: &[Value], text: &str) -> Value {
     let mut body = json!({});
