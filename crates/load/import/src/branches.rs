@@ -27,22 +27,34 @@ struct Branch {
     child: String,
     /// Whether its first prompt continues that request.
     is_fork: bool,
+    /// The request of the parent's conversation that waits for it.
+    join: Option<String>,
 }
 
 impl Branches {
-    /// Adds the sessions that a request starts: forks and spawns.
-    pub(crate) fn add(&mut self, parent: Option<&String>, children: [Option<Vec<Value>>; 2]) {
+    /// Adds the sessions that a turn of a conversation starts: forks and spawns.
+    pub(crate) fn add(
+        &mut self,
+        turns: &[Option<String>],
+        turn: usize,
+        children: [Option<Vec<Value>>; 2],
+    ) {
         let children = [true, false].into_iter().zip(children);
         let children = children.flat_map(|(is_fork, all)| {
-            let names = all.into_iter().flatten().map(|mut child| {
+            all.into_iter().flatten().flat_map(move |mut child| {
+                let join = child["join_at"]
+                    .as_u64()
+                    .map_or(turn + 1, |join| usize::try_from(join).unwrap_or(turn));
                 let names = ["child", "children"];
                 let name = names.into_iter().find(|name| child.get(name).is_some());
-                name.map(|name| child[name].take()).unwrap_or(child)
-            });
-            names.flat_map(list).map(move |child| (is_fork, child))
+                let names = name.map(|name| child[name].take()).unwrap_or(child);
+                list(names).into_iter().map(move |child| (is_fork, join, child))
+            })
         });
-        self.0.extend(children.filter_map(|(is_fork, child)| {
-            Some(Branch { parent: parent?.clone(), child: text(&child), is_fork })
+        self.0.extend(children.filter_map(|(is_fork, join, child)| {
+            let parent = turns.get(turn)?.clone()?;
+            let join = turns.get(join).cloned().flatten();
+            Some(Branch { parent, child: text(&child), is_fork, join })
         }));
     }
 
@@ -50,25 +62,31 @@ impl Branches {
     /// branch belongs to the session of its root.
     pub(crate) fn join(&self, requests: &mut [Timed]) {
         let mut outer = HashMap::new();
-        for Branch { parent, child, is_fork } in &self.0 {
+        for Branch { parent, child, is_fork, join } in &self.0 {
             let own = requests.iter().find(|timed| timed.request.id == *parent);
+            let own_members = own.map(|own| own.request.body.clone()).unwrap_or_default();
             outer.extend(own.and_then(|own| Some((child.clone(), own.session.clone()?))));
             let last = requests.iter_mut().rfind(|timed| timed.session.as_ref() == Some(child));
             let last = last.map(|timed| timed.request.id.clone());
             if let Some(first) =
                 requests.iter_mut().find(|timed| timed.session.as_ref() == Some(child))
             {
+                // Like a later turn of the parent, a fork inherits only the tools.
+                let others =
+                    own_members.into_iter().filter(|(name, _)| *is_fork && name != "tools");
+                for (name, _) in others {
+                    first.request.body.entry(name).or_insert(Value::Null);
+                }
                 match is_fork {
                     true => first.request.continues = Some(parent.clone()),
                     false => first.request.after = Some(vec![After::end_of(parent)]),
                 }
             }
-            let next = requests.iter_mut().find(|timed| {
-                timed.request.continues.as_ref() == Some(parent)
-                    && timed.session.as_ref() != Some(child)
-            });
+            let next = requests.iter_mut().find(|timed| Some(&timed.request.id) == join.as_ref());
             if let Some((next, last)) = next.zip(last).filter(|_| !is_fork) {
-                let after = next.request.after.get_or_insert_with(|| vec![After::end_of(parent)]);
+                let before = next.request.continues.as_ref().unwrap_or(parent);
+                let before = vec![After::end_of(before)];
+                let after = next.request.after.get_or_insert(before);
                 after.push(After::end_of(&last));
             }
         }

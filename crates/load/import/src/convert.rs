@@ -5,18 +5,22 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde_json::{Map, Value};
 
 use crate::branches::{Branches, Timed};
+use crate::client::Client;
 use crate::draft::Draft;
 use crate::error::ImportError;
-use crate::format::{Choice, Format, OWN, Rule};
+use crate::format::{Choice, Format, LOAD, OWN, Rule};
 use crate::history::History;
 use crate::lanes::{Lanes, append};
 use crate::messages::{exchanges, from_turn, is_question, place_images};
 use crate::record::{After, Header, Line, Request, VERSION};
+use crate::shape;
 use crate::summary::Summary;
 use crate::value::{is_empty, object, unpacked};
 
 /// Maximum number of broken rows to describe.
 const NAMED: usize = 3;
+/// The mode of `AIPerf` in which each turn is a whole prompt.
+const WHOLE: &str = "message_array_with_responses";
 /// Maximum number of unused members to count separately.
 const NAMES: usize = 200;
 
@@ -26,6 +30,8 @@ pub(crate) type Emit<'o> = dyn FnMut(Line) -> Result<(), ImportError> + 'o;
 /// Converts rows and emits requests.
 pub(crate) struct Converter<'o> {
     format: &'static Format,
+    /// The client whose requests are drawn.
+    client: Option<Client>,
     emit: &'o mut Emit<'o>,
     pub(crate) summary: Summary,
     /// Start of the first request; zero of all times.
@@ -79,11 +85,12 @@ impl Timed {
 }
 
 impl<'o> Converter<'o> {
-    pub(crate) fn new(choice: Choice, emit: &'o mut Emit<'o>) -> Self {
+    pub(crate) fn new(choice: Choice, client: Option<Client>, emit: &'o mut Emit<'o>) -> Self {
         let Choice { format, why, also } = choice;
         let title = format!("{} ({})", format.name, format.title);
         Self {
             format,
+            client,
             emit,
             summary: Summary { format: title, why, also, ..Summary::default() },
             zero: None,
@@ -107,7 +114,19 @@ impl<'o> Converter<'o> {
             return self.add_canonical(value);
         }
         let mut around = Vec::new();
-        let rows = self.format.rows_of(value, &mut around);
+        if self.format.name == LOAD {
+            self.summary.stages = Some(shape::stages(&value, &mut around)?);
+            self.walk(&mut Draft::default(), "", object(value)?)?;
+            return self.add_rows(Vec::new(), around);
+        }
+        let rows = match &mut self.client {
+            Some(client) => client.rows(Some(value), &mut around)?,
+            None => self.format.rows_of(value, &mut around),
+        };
+        self.add_rows(rows, around)
+    }
+
+    fn add_rows(&mut self, rows: Vec<Value>, around: Vec<String>) -> Result<(), ImportError> {
         for name in around {
             self.leave_out(&name);
         }
@@ -226,8 +245,13 @@ impl<'o> Converter<'o> {
     fn add_draft(&mut self, mut draft: Draft) -> Result<(), ImportError> {
         let own = format!("#{}", self.summary.requests + 1);
         let session = draft.take_text("session");
+        draft.put_limit(session.is_none());
         let [bodies, turns] = ["bodies", "each"].map(|name| draft.take_list(name));
-        let (is_chain, is_turns) = (bodies.is_none(), turns.is_some());
+        let is_whole = draft.take_text("context_mode").is_some_and(|mode| mode == WHOLE);
+        let (is_chain, is_turns) = (bodies.is_none() && !is_whole, turns.is_some());
+        if is_turns && draft.take("spawns").is_some() {
+            self.leave_out("spawns (of an orchestrator; its conversations start at once)");
+        }
         let parts = match bodies.or(turns) {
             Some(turns) => Some(self.turns(turns)?),
             None => self.exchanges(&mut draft)?,
@@ -236,13 +260,17 @@ impl<'o> Converter<'o> {
             return self.finish_request(draft, session, None).map(drop);
         };
         let session = session.unwrap_or_else(|| own.clone());
-        let (mut before, mut inherited) = (None, Vec::new());
+        let (mut ids, mut children, mut inherited) = (Vec::new(), Vec::new(), Vec::new());
         for mut part in parts {
-            part.end_inheritance(&mut inherited, is_turns);
-            let continues = before.take().filter(|_| is_chain);
-            let children = ["forks", "spawns"].map(|name| part.take_list(name));
-            before = self.finish_request(part, Some(session.clone()), continues)?;
-            self.branches.add(before.as_ref(), children);
+            if is_chain {
+                part.end_inheritance(&mut inherited, is_turns);
+            }
+            let continues = ids.last().cloned().flatten().filter(|_| is_chain);
+            children.push(["forks", "spawns"].map(|name| part.take_list(name)));
+            ids.push(self.finish_request(part, Some(session.clone()), continues)?);
+        }
+        for (turn, children) in children.into_iter().enumerate() {
+            self.branches.add(&ids, turn, children);
         }
         // No other row can name it.
         self.sessions.remove(&own);
@@ -286,6 +314,7 @@ impl<'o> Converter<'o> {
         for turn in turns {
             let mut part = Draft::default();
             self.walk(&mut part, "", object(turn)?)?;
+            part.put_limit(false);
             part.join_texts();
             let own = part.take_list("messages");
             if own.is_none() && part.row["body"].is_null() {
@@ -335,6 +364,11 @@ impl<'o> Converter<'o> {
 
     /// Emits the requests that waited to be sorted, and completes the counts.
     pub(crate) fn finish(mut self) -> Result<Summary, ImportError> {
+        if let Some(client) = &mut self.client {
+            let mut around = Vec::new();
+            let rows = client.rows(None, &mut around)?;
+            self.add_rows(rows, around)?;
+        }
         self.add_unanswered()?;
         let (held, mut last) = (std::mem::take(&mut self.held), f64::NEG_INFINITY);
         // A request without a time keeps its place after the one before it.

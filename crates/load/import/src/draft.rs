@@ -53,6 +53,12 @@ impl Draft {
                 }
             }
             "after" => self.row["after"] = list(value).iter().map(after).collect(),
+            // A limit of the response, and so its expected length.
+            "limit" if value == -1 => {}
+            "limit" => {
+                let limit = count(&value)?;
+                (self.row["limit"], self.row["out_tokens"]) = (limit.into(), limit.into());
+            }
             "texts" => self.append("texts", texts(value)?),
             "content" => {
                 let parts = list(value).into_iter().map(part);
@@ -131,6 +137,20 @@ impl Draft {
 
     pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
         self.take(name).map(|value| text(&value))
+    }
+
+    /// Puts the limit of the response into the body. A text alone gets the one of its scenario.
+    pub(crate) fn put_limit(&mut self, is_alone: bool) {
+        let Some(limit) = self.take("limit") else { return };
+        let is_text = !self.has_any(&["messages", "images", "system", "role", "model", "body"]);
+        let has_prompt = self.has_any(&["messages", "images", "texts"]);
+        let others = ["max_tokens", "max_completion_tokens"];
+        if has_prompt
+            && !(is_alone && is_text)
+            && others.iter().all(|name| self.row["body"].get(name).is_none())
+        {
+            self.row["body"]["max_tokens"] = limit;
+        }
     }
 
     /// The messages of a row: one, several results of tools, or none.
@@ -256,6 +276,7 @@ impl Draft {
         self.parse_body_text();
         self.join_texts();
         self.remove_truncated(format);
+        self.dropped.extend(format.missing_in(&self.row));
         if self.row["continues"].is_null() && self.row["dialect"].is_null() {
             let dialect = format.dialect.as_deref().or_else(|| dialect(&self.row));
             self.row["dialect"] = dialect.into();
@@ -293,6 +314,9 @@ impl Draft {
         }
         if !self.has_any(&["messages", "body", "in_tokens", "path"]) {
             return Err("has neither messages, a body, a URL nor a length".to_owned());
+        }
+        if !self.has_any(&["messages", "body", "path"]) && !self.row["model"].is_null() {
+            self.dropped.push("model (of a request without text; the run names one)".to_owned());
         }
         serde_json::from_value(self.row.take()).map(Some).map_err(|error| error.to_string())
     }

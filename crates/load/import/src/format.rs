@@ -15,6 +15,12 @@ pub(crate) const SAMPLE: usize = 100;
 /// Plimsoll's own format.
 pub(crate) const OWN: &str = "plimsoll";
 
+/// The format of a load without requests.
+pub(crate) const LOAD: &str = "k6";
+
+/// The format of a client whose requests are drawn.
+pub(crate) const CLIENT: &str = "servegen";
+
 static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| parse(include_str!("formats.yaml")));
 /// The APIs, by the members of a request.
 static DIALECTS: LazyLock<Vec<Format>> = LazyLock::new(|| parse(include_str!("dialects.yaml")));
@@ -52,6 +58,8 @@ pub(crate) struct Format {
     pub(crate) unanswered: bool,
     /// Whether prompts repeat earlier prompts and their replies.
     pub(crate) history: bool,
+    /// What requests lack, each with alternatives of signs that they had it.
+    pub(crate) missing: BTreeMap<String, Vec<Vec<String>>>,
     /// Contents of requests that the format does not record.
     pub(crate) lacks: Option<String>,
     pub(crate) sort: bool,
@@ -114,6 +122,12 @@ impl Format {
         let is_request = alternatives.clone().any(|(member, kinds)| kinds.contains(&kind(member)));
         let (member, _) = alternatives.next().filter(|_| !is_request)?;
         Some(format!("rows whose {member} is `{}` (not requests)", kind(member)))
+    }
+
+    /// What a request lacks although it had it.
+    pub(crate) fn missing_in(&self, request: &Value) -> Vec<String> {
+        let missing = self.missing.iter().filter(|(_, signs)| fitting(signs, request).is_some());
+        missing.map(|(name, _)| name.clone()).collect()
     }
 
     /// The signs that a request lacks to be written.
@@ -254,6 +268,7 @@ fn find<'v>(value: &'v Value, path: &str, fits: &dyn Fn(&Value) -> bool) -> Opti
         let (first, rest) = (&path[..at], &path[at + 1..]);
         match (first, value) {
             ("*", Value::Array(list)) => list.iter().find_map(|one| find(one, rest, fits)),
+            ("*", Value::Object(members)) => members.values().find_map(|one| find(one, rest, fits)),
             _ => find(find(value, first, &|_| true)?, rest, fits),
         }
     })

@@ -2,6 +2,7 @@
 //! Each format is a table of members in `formats.yaml`, which one converter reads.
 
 mod branches;
+mod client;
 mod convert;
 mod draft;
 mod error;
@@ -12,6 +13,7 @@ mod lanes;
 mod messages;
 mod record;
 mod rows;
+mod shape;
 mod source;
 mod summary;
 mod texts;
@@ -22,10 +24,11 @@ use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use client::Client;
 use convert::{Converter, Emit};
 pub use error::ImportError;
 pub use export::{export, exports};
-use format::{Choice, OWN};
+use format::{CLIENT, Choice, LOAD, OWN};
 pub use record::{After, Blocks, Header, Line, Request, VERSION, schema};
 pub use rows::{Rows, unix_nanos};
 use serde_json::{Value, json};
@@ -51,7 +54,7 @@ pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
     sendable.map(|format| (&*format.name, &*format.title))
 }
 
-/// Converts a file to a canonical file.
+/// Converts a file to a canonical file, or options of k6 to a profile.
 ///
 /// # Errors
 /// The file cannot be read, has an unknown format, a broken row, or nothing to send.
@@ -66,6 +69,9 @@ pub fn import(
         serde_json::to_writer(&mut *output, &line).map_err(io::Error::from)?;
         Ok(output.write_all(b"\n")?)
     })?;
+    if let Some(stages) = &summary.stages {
+        writeln!(output, "protocol: http\nhttp: {{}}\nstages: '{stages}'")?;
+    }
     output.flush()?;
     Ok(summary)
 }
@@ -85,13 +91,15 @@ pub fn read(
         choose(&source, options.format.as_deref()).map_err(|why| ImportError::of(path, &why))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let source = if choice.format.sort { source.limited() } else { source };
-    if choice.format.name != OWN {
+    if choice.format.name != OWN && choice.format.name != LOAD {
         let tool = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
         let source = json!({ "format": choice.format.name, "files": [name], "tool": tool });
         let source = source.as_object().cloned().unwrap_or_default();
         emit(Line::Header(Header { plimsoll_traffic: VERSION, source }))?;
     }
     let folder = path.parent().unwrap_or(path);
+    let client = (choice.format.name == CLIENT).then(|| Client::open(path)).transpose();
+    let client = client.map_err(|why| ImportError::of(path, &why))?;
     let mut texts = Texts { folder, scrubs: options.scrub, scrubbed: BTreeMap::new() };
     let mut complete = |mut line: Line| {
         if let Line::Request(request) = &mut line {
@@ -99,7 +107,7 @@ pub fn read(
         }
         emit(line)
     };
-    let mut converter = Converter::new(choice, &mut complete);
+    let mut converter = Converter::new(choice, client, &mut complete);
     let mut problem = None;
     let read = source.read(form, &mut |(unit, number), row| {
         let why = match row.map_err(ImportError::Input).and_then(|row| converter.add(row)) {
@@ -125,7 +133,7 @@ pub fn read(
     }
     let mut summary = converter.finish()?;
     summary.unused.extend(texts.scrubbed);
-    if summary.requests == 0 {
+    if summary.requests == 0 && summary.stages.is_none() {
         let rows = summary.unused.iter().filter(|(name, _)| name.contains(" ("));
         let rows: Vec<_> = rows.map(|(name, count)| format!("{count} {name}")).collect();
         let (format, rows) = (&summary.format, rows.join(", "));

@@ -11,6 +11,8 @@ pub struct Summary {
     pub why: String,
     /// Other formats that fit as well.
     pub also: Vec<&'static str>,
+    /// The stages of a file that contains a load and no requests.
+    pub stages: Option<String>,
     /// Sessions; a request without one counts as one.
     pub sessions: u64,
     /// Requests.

@@ -141,6 +141,10 @@ impl Trace {
         let summary =
             plimsoll_import::read(&spec.file, input, &options, &mut |line| Ok(sessions.add(line)?));
         let summary = summary.map_err(|error| WorkloadError::Import(error.to_string()))?;
+        if summary.stages.is_some() {
+            let why = "contains a load without requests: pass it to `plimsoll run`";
+            return Err(WorkloadError::Import(format!("{}: {why}", spec.file.display())));
+        }
         let block_tokens = sessions
             .complete_blocks()
             .map_err(|why| WorkloadError::Import(format!("{}: {why}", spec.file.display())))?;

@@ -305,6 +305,128 @@ fn branches_start_and_join_where_the_file_says() {
 }
 
 #[test]
+fn a_branch_joins_at_its_turn_and_a_fork_inherits_only_tools() {
+    let turn = |text: &str, extra: Value| {
+        let mut turn = json!({ "messages": [{ "role": "user", "content": text }] });
+        extra
+            .as_object()
+            .into_iter()
+            .flatten()
+            .for_each(|(name, value)| turn[name] = value.clone());
+        turn
+    };
+    let tools = json!([{ "type": "function", "function": { "name": "tide" } }]);
+    let first = json!({ "extra": { "temperature": 0.1 }, "max_tokens": 9, "tools": tools,
+        "spawns": [{ "children": ["side"], "join_at": 2 }] });
+    let lines = [
+        json!({ "session_id": "root", "turns": [
+            turn("One", first), turn("Two", json!({})), turn("Three", json!({})),
+            turn("Four", json!({ "extra": { "seed": 1 }, "forks": ["fork"] })) ] }),
+        json!({ "session_id": "side", "turns": [turn("Side", json!({}))] }),
+        json!({ "session_id": "fork", "turns": [turn("Five", json!({ "extra": { "seed": 2 } })),
+            turn("Six", json!({}))] }),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let (_, lines) = import_text(text.as_bytes(), false).unwrap();
+    let at =
+        |text: &str| lines.iter().find(|line| line["messages"].to_string().contains(text)).unwrap();
+    let id = |text: &str| at(text)["id"].as_str().unwrap();
+    assert_eq!(at("Two")["after"], Value::Null);
+    assert_eq!(waits(at("Three")), [(id("Two"), None), (id("Side"), None)]);
+    // AIPerf 0.13 takes `extra` and `max_tokens` from the turn alone, and the latest tools.
+    assert_eq!(sent_body(&lines, "Five"), json!({ "seed": 2, "tools": tools }));
+    assert_eq!(sent_body(&lines, "Six"), json!({ "tools": tools }));
+}
+
+#[test]
+fn a_limit_of_the_response_is_sent_also_with_images_and_in_dialogues() {
+    let row = |extra: Value| {
+        let mut row = json!({ "text": "Name a harbour.", "output_length": 7 });
+        extra.as_object().into_iter().flatten().for_each(|(name, value)| row[name] = value.clone());
+        row.to_string()
+    };
+    let image = "data:image/png;base64,AAAA";
+    let rows = [row(json!({ "image": image })), row(json!({ "session_id": "a" })), row(json!({}))];
+    let (_, lines) = import_text(rows.join("\n").as_bytes(), false).unwrap();
+    let limits: Vec<_> = lines.iter().map(|line| &line["body"]["max_tokens"]).collect();
+    // A text alone gets the limit from the scenario, like a prompt without times.
+    assert_eq!(limits, [&json!(7), &json!(7), &Value::Null]);
+    assert!(lines.iter().all(|line| line["out_tokens"] == 7));
+    let turns = json!({ "session_id": "b", "turns": [
+        { "text": "One", "output_length": 5 }, { "text": "Two" }] });
+    let (_, lines) = import_text(turns.to_string().as_bytes(), false).unwrap();
+    assert_eq!(sent_body(&lines, "One"), json!({ "max_tokens": 5 }));
+    assert_eq!(sent_body(&lines, "Two"), json!({}));
+    let trace = r#"{"request_id":"a","play_id":"p","session_id":"s","model":"m","input_length":9}"#;
+    let (summary, _) = import_text(trace.as_bytes(), false).unwrap();
+    let named = "model (of a request without text; the run names one)";
+    assert_eq!(summary.unused[named], 1, "{:?}", summary.unused);
+}
+
+/// The members of the body of a request, with those that it inherits.
+fn sent_body(lines: &[Value], text: &str) -> Value {
+    let mut body = json!({});
+    let found = lines.iter().find(|line| line["messages"].to_string().contains(text));
+    let mut chain: Vec<_> = found.into_iter().collect();
+    while let Some(id) = chain[chain.len() - 1]["continues"].as_str() {
+        chain.extend(lines.iter().find(|line| line["id"] == id));
+    }
+    for line in chain.iter().rev() {
+        for (name, value) in line["body"].as_object().into_iter().flatten() {
+            body[name] = value.clone();
+        }
+    }
+    body.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    body
+}
+
+#[test]
+fn requests_of_a_client_have_the_rates_gaps_and_lengths_of_its_files() {
+    let (summary, lines) = import_file(&sample("servegen_trace.csv"));
+    assert!(summary.format.starts_with("servegen ("), "{}", summary.format);
+    let times: Vec<_> = lines.iter().map(|line| line["session_at_ms"].as_f64().unwrap()).collect();
+    let first = times[0];
+    // 1.5/s and 0.5/s over 600 s each; the window between has no requests.
+    let (early, late): (Vec<f64>, Vec<f64>) =
+        times.iter().map(|time| time - first).partition(|time| *time < 700e3);
+    assert_eq!((early.len(), late.len()), (899, 299));
+    assert!(late.iter().all(|time| (1_100e3..1_800e3).contains(time)));
+    // The gaps have a coefficient of variation of 2 (gamma, shape 0.25) and of 1 (exponential).
+    for (times, expected) in [(early, 2.0), (late, 1.0)] {
+        let gaps: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let squares = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>();
+        let variation = (squares / gaps.len() as f64).sqrt() / mean;
+        assert!((variation / expected - 1.0).abs() < 0.2, "{variation} {expected}");
+    }
+    let long = lines.iter().filter(|line| line["in_tokens"] == 300).count();
+    assert!((500..700).contains(&long), "{long} of 1,198: half");
+    assert!(lines.iter().all(|line| line["out_tokens"] == 20));
+    assert_eq!(summary.unused["cv (follows from the shape)"], 2);
+    let error = import_with(&sample("servegen_dataset.json"), &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("chunk-N-trace.csv"), "{error}");
+}
+
+#[test]
+fn options_of_k6_become_stages_and_every_other_member_is_named() {
+    let stages = |file: &str| {
+        let mut out = Vec::new();
+        let summary = import(&sample(file), &Options::default(), &mut out).unwrap();
+        (summary.stages.unwrap(), summary.unused, String::from_utf8(out).unwrap())
+    };
+    // k6 starts a ramp of users at 1.
+    let (load, unused, written) = stages("k6_inspect.json");
+    assert_eq!(load, "1..20:30s,20:90s,20..0:10s");
+    assert!(written.contains("stages: '1..20:30s,20:90s,20..0:10s'"), "{written}");
+    let names = ["maxVUs (follows from the stages)", "thresholds", "summaryTrendStats"];
+    assert!(names.iter().all(|name| unused[*name] == 1), "{unused:?}");
+    let (load, unused, _) = stages("k6_scenarios.json");
+    assert_eq!(load, "4:20s,@0.08333333333333333..10:20s,@10:10s");
+    let iterations = "scenario iters (\"per-vu-iterations\" is not a load over time)";
+    assert_eq!((unused[iterations], unused["scenarios.preAllocatedVUs"]), (1, 1));
+}
+
+#[test]
 fn prompts_that_repeat_an_earlier_prompt_and_its_reply_continue_it() {
     let log = |id: &str, start: u32, texts: &[(&str, &str)], reply: &str, extra: Value| {
         let messages: Vec<_> =
