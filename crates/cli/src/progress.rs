@@ -382,7 +382,6 @@ pub(crate) enum Ui {
 
 /// Properties of stderr that choose the display.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts of the terminal")]
 struct Stderr {
     terminal: bool,
     size: Option<(u16, u16)>,

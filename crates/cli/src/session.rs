@@ -43,7 +43,6 @@ pub(crate) enum Watch {
 }
 
 /// The options of a run, besides its plan.
-#[expect(clippy::struct_excessive_bools, reason = "options are independent")]
 pub(crate) struct RunOptions {
     /// The files to write; `None` writes no files.
     pub(crate) output: Option<RunDirOptions>,

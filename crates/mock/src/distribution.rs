@@ -213,7 +213,6 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for DistributionVisitor<T> {
 /// for every token.)
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "float-to-int casts saturate, and distributions give nothing below zero"
 )]
 pub(crate) fn round(number: f64) -> u64 {

@@ -56,7 +56,6 @@ impl FromStr for HumanDuration {
 /// Nanoseconds as a float are exact up to 104 days, far beyond any delay here.
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "the number has no sign, and its size is checked"
 )]
 fn parse(text: &str) -> Option<HumanDuration> {

@@ -225,11 +225,7 @@ impl Responder {
     }
 
     /// Announces the full length, but sends less: at least the first byte, and never the last.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share of a length in memory"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "a share of a length in memory")]
     fn truncate(
         mut self,
         full: FullResponse,

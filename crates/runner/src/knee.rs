@@ -108,7 +108,7 @@ impl Prober<'_> {
     fn at(&self, planned: Planned) -> Plan {
         let load = match self.load {
             Load::RequestsPerSecond => StageLoad::Open { from: planned.load, to: planned.load },
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole")]
+            #[expect(clippy::cast_possible_truncation, reason = "whole")]
             Load::VirtualUsers => {
                 let users = planned.load as u32;
                 StageLoad::Closed { from: users, to: users }

@@ -19,7 +19,6 @@ const AFTER: &str = include_str!("calibrate.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
-#[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 pub(crate) struct Flags {
     /// Run only these tests, like T4,T6 [default: all but T18]
     #[arg(long, value_name = "TESTS", value_delimiter = ',', value_parser = parse_test)]

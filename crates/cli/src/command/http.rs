@@ -28,12 +28,11 @@ use urls::{ListedRequest, Requests};
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, HttpFlags, LoadFlags, Part, ProgressFlags, RunFlags, StartFlags,
-    command_line_profile, literal, with_scheme,
+    HttpFlags, LoadFlags, Part, SessionFlags, command_line_profile, literal, with_scheme,
 };
 use crate::processes::run_plan;
 use crate::run_result::levels_json;
-use crate::session::{FinishedRun, NO_FILES, Session};
+use crate::session::{FinishedRun, NO_FILES};
 
 const AFTER: &str = include_str!("http.txt").trim_ascii_end();
 
@@ -60,17 +59,11 @@ pub(crate) struct Flags {
     keys: HttpFlags,
     #[command(flatten)]
     request: Request,
-    #[command(flatten)]
-    start: StartFlags,
     /// Write the files of each run to a new folder in this one [default: no files]
     #[arg(long, value_name = "DIR", help_heading = "Output", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     #[command(flatten)]
-    run: RunFlags,
-    #[command(flatten)]
-    export: ExportFlags,
-    #[command(flatten)]
-    progress: ProgressFlags,
+    session: SessionFlags,
 }
 
 /// The request.
@@ -96,7 +89,7 @@ pub(crate) struct Request {
 /// Loads the endpoints one after another and compares them.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     // All plans first: a mistake in the last URL must show before the first load.
-    let part = flags.start.part(flags.keys.get("shard"))?;
+    let part = flags.session.start.part(flags.keys.get("shard"))?;
     check_division(flags, &part)?;
     let body = Body::read(flags.request.body.as_deref(), &flags.keys.overrides().headers)?;
     let mut urls: Vec<_> = flags.urls.iter().map(|url| with_scheme(url)).collect();
@@ -110,19 +103,18 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         plans.push(build_of(flags, &requests, &part)?);
     }
     if let (Some(order), Some(plan)) = (&part.order, plans.pop_if(|_| part.order.is_some())) {
-        return order.carry_out(plan, flags.run.options(None));
+        return order.carry_out(plan, flags.session.run.options(None));
     }
-    let mut session = Session::open(flags.progress.ui());
+    let mut session = flags.session.open();
     if let Some(sentence) = body.guess() {
         session.status().info(&sentence);
     }
-    session.push_to(flags.export.push.push_metrics.as_ref());
     let output = flags.out.clone().map(|out| RunDirOptions {
         out,
         rows: Some(RowFormat::default()),
         page: true,
     });
-    let mut options = flags.run.options(output);
+    let mut options = flags.session.run.options(output);
     options.launch = part.launch;
     let several = urls.len() > 1;
     let json = options.show == Show::Json;
@@ -159,7 +151,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 
 /// Only a single run can be divided, because its parts find each other.
 fn check_division(flags: &Flags, part: &Part) -> Result<(), UsageError> {
-    let divided = part.is_shard() || flags.start.processes.is_some();
+    let divided = part.is_shard() || flags.session.start.processes.is_some();
     let why = if divided && flags.urls.len() > 1 {
         "--shard and --processes divide a single run: give one URL"
     } else if divided && flags.request.body.as_deref() == Some("@-") {
@@ -254,7 +246,7 @@ fn build_of(flags: &Flags, requests: &Requests, part: &Part) -> Result<Plan> {
 
 fn resolved(flags: &Flags, keys: Map<String, Value>, part: &Part) -> Result<Plan> {
     let profile = command_line_profile(keys);
-    let mut overrides = flags.export.labels.add_to(part.of(flags.keys.overrides()));
+    let mut overrides = flags.session.export.labels.add_to(part.of(flags.keys.overrides()));
     if let Some(credentials) = &flags.request.basic_auth {
         let credentials = BASE64_STANDARD.encode(credentials);
         overrides.headers.push(format!("authorization: Basic {credentials}"));

@@ -73,7 +73,6 @@ struct Rules {
 /// The files of a join.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 struct Output {
     /// Print join.json instead of the text; the file is written to the run's folder in any case
     #[arg(long)]

@@ -16,11 +16,10 @@ use crate::command::run;
 use crate::console;
 use crate::exit::{Exit, TargetError, UsageError};
 use crate::flags::{
-    ExportFlags, LlmFlags, LoadFlags, OutputFlags, Part, ProgressFlags, RunFlags, StartFlags,
-    TrafficFlags, command_line_profile, literal, with_scheme,
+    LlmFlags, LoadFlags, OutputFlags, Part, SessionFlags, TrafficFlags, command_line_profile,
+    literal, with_scheme,
 };
 use crate::processes::run_plan;
-use crate::session::Session;
 
 const AFTER: &str = include_str!("llm.txt").trim_ascii_end();
 
@@ -38,19 +37,13 @@ pub(crate) struct Flags {
     request: Request,
     #[command(flatten)]
     traffic: TrafficFlags,
-    #[command(flatten)]
-    start: StartFlags,
     /// Print the profile and send nothing
     #[arg(long, help_heading = "Output")]
     print_profile: bool,
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
-    run: RunFlags,
-    #[command(flatten)]
-    export: ExportFlags,
-    #[command(flatten)]
-    progress: ProgressFlags,
+    session: SessionFlags,
 }
 
 /// The load.
@@ -67,7 +60,6 @@ struct Load {
 /// The requests.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Request")]
-#[expect(clippy::struct_excessive_bools, reason = "flags are independent")]
 struct Request {
     /// Model to request; several models get equal shares of the requests [default: the first
     /// that the endpoint lists at /v1/models]
@@ -105,8 +97,8 @@ struct Request {
 
 /// Runs the levels and prints their table.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let part = flags.start.part(flags.keys.get("shard"))?;
-    if flags.load.sweep && (part.is_shard() || flags.start.processes.is_some()) {
+    let part = flags.session.start.part(flags.keys.get("shard"))?;
+    if flags.load.sweep && (part.is_shard() || flags.session.start.processes.is_some()) {
         let why = "--sweep needs a single process: give levels with -c";
         return Err(UsageError(why.to_owned()).into());
     }
@@ -119,11 +111,10 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     // A mistake must show before the first load.
     let first = request.plan(&stages)?;
     if let Some(order) = &part.order {
-        return order.carry_out(first, flags.run.options(None));
+        return order.carry_out(first, flags.session.run.options(None));
     }
-    let mut session = Session::open(flags.progress.ui());
-    session.push_to(flags.export.push.push_metrics.as_ref());
-    let mut options = flags.run.options(Some(flags.output.options()));
+    let mut session = flags.session.open();
+    let mut options = flags.session.run.options(Some(flags.output.options()));
     options.launch = part.launch;
     options.until_saturated = flags.load.sweep;
     let run = run_plan(&mut session, first, &options)?;
@@ -159,7 +150,7 @@ struct LlmProfile {
 impl LlmProfile {
     /// The profile of the flags.
     fn new(flags: &Flags, part: &Part) -> Result<Self> {
-        let mut overrides = flags.export.labels.add_to(part.of(flags.keys.overrides()));
+        let mut overrides = flags.session.export.labels.add_to(part.of(flags.keys.overrides()));
         if let (None, Ok(key)) = (overrides.get("key"), env::var("PLIMSOLL_KEY")) {
             overrides = overrides.with("key", "key", key);
         }

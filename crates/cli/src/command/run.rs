@@ -27,18 +27,17 @@ use super::completions::profiles;
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, LoadFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags,
-    TargetFlags, ThresholdFlags, TrafficFlags, command_line_profile, literal,
+    LoadFlags, OutputFlags, ProfileFlags, SessionFlags, TargetFlags, ThresholdFlags, TrafficFlags,
+    command_line_profile, literal,
 };
 use crate::processes::run_plan;
 use crate::progress::Ui;
-use crate::session::{FinishedRun, RunOptions, Session, traffic_screen};
+use crate::session::{FinishedRun, RunOptions, traffic_screen};
 
 const AFTER: &str = include_str!("run.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(crate) struct Flags {
     /// Profile file, name of a built-in profile (`plimsoll profile list`), folder of a run, or
     /// recorded traffic in a format that `plimsoll import` reads
@@ -54,8 +53,6 @@ pub(crate) struct Flags {
     thresholds: ThresholdFlags,
     #[command(flatten)]
     traffic: TrafficFlags,
-    #[command(flatten)]
-    start: StartFlags,
     /// First look at a target: about ten requests for each scenario, one after another, instead of
     /// the profile's load and its thresholds. Reports whether each scenario was answered; exit code
     /// 1 if not
@@ -73,11 +70,7 @@ pub(crate) struct Flags {
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
-    run: RunFlags,
-    #[command(flatten)]
-    export: ExportFlags,
-    #[command(flatten)]
-    progress: ProgressFlags,
+    session: SessionFlags,
 }
 
 /// Runs the profile.
@@ -89,9 +82,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         flags.traffic.reject_without_file(&format!("{} is a profile", flags.profile))?;
         profile
     };
-    let part = flags.start.part(flags.settings.get("shard"))?;
+    let part = flags.session.start.part(flags.settings.get("shard"))?;
     let overrides = flags.thresholds.add_to(flags.target.add_to(flags.settings.overrides()));
-    let mut overrides = flags.export.labels.add_to(part.of(overrides));
+    let mut overrides = flags.session.export.labels.add_to(part.of(overrides));
     let variables = EnvVars::from_process();
     let load_with = |overrides: &Overrides| load(&profile, &variables, overrides, Purpose::Run);
     let given = flags.settings.get("stages");
@@ -114,10 +107,10 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     if let Some(order) = part.order {
         let profile = Some(show(&profile, &variables, &overrides)?);
-        return order.carry_out(plan, RunOptions { profile, ..flags.run.options(None) });
+        return order.carry_out(plan, RunOptions { profile, ..flags.session.run.options(None) });
     }
     if let Some(said) = announcement(&plan) {
-        if flags.progress.ui() != Ui::Quiet {
+        if flags.session.progress.ui() != Ui::Quiet {
             console::eprint_line(&said);
         }
         if !flags.yes && !flags.smoke && consent()? == Consent::Refused {
@@ -125,9 +118,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         }
     }
     let again = show(&profile, &variables, &overrides)?;
-    let mut session = Session::open(flags.progress.ui());
-    session.push_to(flags.export.push.push_metrics.as_ref());
-    let mut options = flags.run.options(Some(flags.output.options()));
+    let mut session = flags.session.open();
+    let mut options = flags.session.run.options(Some(flags.output.options()));
     (options.profile, options.launch) = (Some(again), part.launch);
     if flags.smoke && options.show == Show::Screen {
         options.show = Show::Nothing;
@@ -487,7 +479,7 @@ fn profile_of_load(named: &Path, flags: &Flags) -> Option<Profile> {
     let options = flags.traffic.read.options();
     let Ok(summary) = import(named, &options, &mut io::sink()) else { return None };
     let Some(stages) = &summary.stages else { return None };
-    if flags.progress.ui() != Ui::Quiet {
+    if flags.session.progress.ui() != Ui::Quiet {
         console::eprint_line(traffic_screen(&summary).trim_end());
     }
     let keys = json!({ "name": "load", "protocol": "http", "http": {}, "stages": stages });

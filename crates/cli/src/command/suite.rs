@@ -81,7 +81,6 @@ pub(crate) enum SuiteCommand {
 
 /// The flags of all suites.
 #[derive(Args, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 pub(crate) struct Flags {
     /// URL of your gateway [default: the reference gateway is started]. With `tiers` repeatable,
     /// each with a name; and if needed with its `key` (name of a variable), `model` and `watch`
@@ -159,7 +158,6 @@ pub(crate) struct Flags {
 
 /// The flags of `suite gateways`.
 #[derive(Args, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 pub(crate) struct GatewaysFlags {
     /// The gateways and the loads, as YAML
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -186,7 +184,6 @@ pub(crate) struct GatewaysFlags {
 
 /// The flags of all suites for their results.
 #[derive(Args, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 struct SuiteOutputFlags {
     /// Earlier suite.json to compare with: fail if throughput dropped by more than 20 % on the same
     /// hardware; with `gateways`, if a figure of a gateway is worse

@@ -26,10 +26,7 @@ use target::{DIRECT, TargetFlag, parse_direct, parse_target};
 
 use super::completions::profiles;
 use crate::exit::{Exit, UsageError};
-use crate::flags::{
-    ExportFlags, LoadFlags, OutputFlags, Part, ProfileFlags, ProgressFlags, RunFlags, StartFlags,
-    VersusFlags,
-};
+use crate::flags::{LoadFlags, OutputFlags, Part, ProfileFlags, SessionFlags, VersusFlags};
 use crate::processes::run_plan;
 use crate::progress::Steps;
 use crate::run_result::parse_thresholds;
@@ -59,15 +56,9 @@ pub(crate) struct Flags {
     #[command(flatten)]
     settings: ProfileFlags,
     #[command(flatten)]
-    start: StartFlags,
-    #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
-    run: RunFlags,
-    #[command(flatten)]
-    export: ExportFlags,
-    #[command(flatten)]
-    progress: ProgressFlags,
+    session: SessionFlags,
 }
 
 /// How the targets are compared.
@@ -114,10 +105,10 @@ pub(super) fn compare(
 
 /// Compares the targets.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let part = flags.start.part(flags.settings.get("shard"))?;
+    let part = flags.session.start.part(flags.settings.get("shard"))?;
     let mut plan = build_plan(flags, &part)?;
     let thresholds = thresholds(&plan)?;
-    let mut options = flags.run.options(Some(flags.output.options()));
+    let mut options = flags.session.run.options(Some(flags.output.options()));
     options.watch.extend(target::watched(&plan)?);
     if let Some(order) = part.order {
         let (mut session, options) = order.open(&mut plan, options)?;
@@ -125,9 +116,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         return Ok(run_rounds(&mut session, &plan, &settings)?.exit);
     }
     options.launch = part.launch;
-    let mut session = Session::open(flags.progress.ui());
-    session.push_to(flags.export.push.push_metrics.as_ref());
-    if flags.start.processes.is_some() {
+    let mut session = flags.session.open();
+    if flags.session.start.processes.is_some() {
         let finished = run_plan(&mut session, plan, &options)?;
         return Ok(finished.exit);
     }
@@ -200,7 +190,7 @@ fn overrides(flags: &Flags) -> Result<Overrides, UsageError> {
     if let Some(targets) = targets(flags)? {
         overrides = overrides.with("target", "targets", targets);
     }
-    Ok(flags.export.labels.add_to(overrides))
+    Ok(flags.session.export.labels.add_to(overrides))
 }
 
 /// The targets of the flags, which replace the profile's targets.

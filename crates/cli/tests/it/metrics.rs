@@ -41,7 +41,7 @@ impl Page {
     }
 
     /// The sum of the lines with these labels.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole counts")]
+    #[expect(clippy::cast_possible_truncation, reason = "whole counts")]
     fn sum(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
         let has = |own: &BTreeMap<String, String>| {
             labels.iter().all(|(key, value)| own.get(*key).is_some_and(|own| own == value))

@@ -44,7 +44,6 @@ impl Policy {
     }
 
     /// Scans a text. Time is linear in the text.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "it lives in the caller's configuration")]
     pub fn scan<'t>(
         &self,
         text: &'t str,

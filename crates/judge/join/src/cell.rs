@@ -83,7 +83,6 @@ impl Cell {
 
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     clippy::float_cmp,
     reason = "checked to be a whole number within the range"
 )]

@@ -54,7 +54,6 @@ pub(crate) enum Fate {
 
 /// A request of the run, and its values in the log.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "facts of a row, in a byte each")]
 pub(crate) struct Request {
     /// Time of sending by the run's clock, in nanoseconds since 1970.
     pub(crate) sent: i64,

@@ -115,7 +115,7 @@ impl Measured {
         let mut batches = vec![Counts::default(); BATCHES];
         for request in &requests {
             let part = request.intended.since(first).as_secs_f64() / seconds.max(f64::MIN_POSITIVE);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+            #[expect(clippy::cast_possible_truncation, reason = "small")]
             let index = (part * BATCHES as f64) as usize;
             batches[index.min(BATCHES - 1)].add(request.counts());
         }

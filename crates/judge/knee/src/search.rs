@@ -307,7 +307,7 @@ impl Search {
             Phase::Place | Phase::Check => least_s.max(1.0),
         };
         let misses = allowed * per_s * seconds;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        #[expect(clippy::cast_possible_truncation, reason = "a count")]
         let most_misses = (2.0 * misses + 3.0 * misses.sqrt() + 3.0) as u64;
         Planned { load, warmup_s, seconds, phase, most_misses }
     }
@@ -525,7 +525,7 @@ impl Climb {
             loads.push(last);
         }
         let most = loads.partition_point(|load| *load < from * (1.0 + COARSE));
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+        #[expect(clippy::cast_possible_truncation, reason = "small")]
         let coarse = (COARSE.ln_1p() / step.ln_1p()).round() as usize;
         let (held, failed, answered_per_s, place) = (None, None, None, None);
         let coarse = coarse.clamp(1, most.max(1));

@@ -652,7 +652,6 @@ pub struct CpuDifference {
 
 /// A difference that was tested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Claim {
     /// Name of one target; for failures, the one that fails more often.
     pub target: String,

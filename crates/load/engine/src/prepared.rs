@@ -472,7 +472,7 @@ impl Spending {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked: 0 or more")]
+#[expect(clippy::cast_possible_truncation, reason = "checked: 0 or more")]
 fn units(money: f64) -> u64 {
     (money * UNITS).round().max(0.0) as u64
 }

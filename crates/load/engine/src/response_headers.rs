@@ -252,7 +252,7 @@ pub(crate) fn asked(head: &ResponseHead<'_>) -> Option<Nanos> {
 
 /// A number of units, each of the given nanoseconds. RFC 9110 has whole seconds; some services are
 /// more exact.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
+#[expect(clippy::cast_possible_truncation, reason = "checked before")]
 fn decimal(asked: &str, unit: f64) -> Option<Nanos> {
     let digits = asked.trim().bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let nanos = asked.trim().parse::<f64>().ok().filter(|_| digits)? * unit;

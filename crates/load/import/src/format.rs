@@ -33,7 +33,6 @@ fn parse(table: &str) -> Vec<Format> {
 /// How a format is recognised, and how its members are converted.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "independent properties of a table")]
 pub(crate) struct Format {
     pub(crate) name: String,
     pub(crate) title: String,

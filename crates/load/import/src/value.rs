@@ -48,7 +48,7 @@ pub(crate) fn number(value: &Value) -> Option<Value> {
     Some(parsed.unwrap_or_else(|| value.clone())).filter(Value::is_number)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+#[expect(clippy::cast_possible_truncation, reason = "checked")]
 pub(crate) fn count(value: &Value) -> Result<u64, String> {
     let number = number(value).and_then(|number| number.as_f64());
     let number = number.filter(|number| *number >= 0.0 && number.fract() == 0.0);

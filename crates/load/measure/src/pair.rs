@@ -28,7 +28,6 @@ pub struct Block {
 
 /// The turn of a block on one target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct PairedTurn {
     /// Position of the target in the order, from 0.
     pub position: u8,

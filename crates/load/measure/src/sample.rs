@@ -172,7 +172,6 @@ impl AnswerContent {
 
 /// One scheduled turn and its measurements. `Copy`, without heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Sample {
     /// The stage in which the turn was intended to start.
     pub stage: StageId,

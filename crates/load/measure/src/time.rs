@@ -58,7 +58,6 @@ impl Nanos {
     /// [`Nanos::MAX`].
     #[expect(
         clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
         reason = "float-to-int casts saturate, which is the documented behaviour"
     )]
     pub fn from_secs_f64(secs: f64) -> Self {

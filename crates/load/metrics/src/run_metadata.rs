@@ -150,10 +150,6 @@ pub struct Expectation {
 /// starts, so that a summary can be rebuilt from `results.jsonl`.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts of a plan, as they are stored"
-)]
 pub struct RunMetadata {
     /// The run.
     pub run: RunInfo,

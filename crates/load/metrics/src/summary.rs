@@ -63,7 +63,6 @@ pub struct RunSummary {
     pub health: InstrumentHealth,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_zero(share: &f64) -> bool {
     *share == 0.0
 }

@@ -530,7 +530,7 @@ fn value_of(summary: &DistributionSummary, key: &str) -> Option<f64> {
     summary.figure(quantile).map(|figure| figure.value)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time in a run")]
+#[expect(clippy::cast_possible_truncation, reason = "a time in a run")]
 fn nanos(seconds: f64) -> u64 {
     (seconds.max(0.0) * 1e9) as u64
 }

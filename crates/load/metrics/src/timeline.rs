@@ -172,7 +172,6 @@ fn without_zeros<S: Serializer>(counters: &Counters, to: S) -> Result<S::Ok, S::
     to.collect_map(named.filter(|(_, count)| *count > 0))
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(seconds: &f64) -> bool {
     *seconds <= 0.0
 }

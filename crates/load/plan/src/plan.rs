@@ -206,7 +206,6 @@ pub struct HttpPlan {
     pub redirects: u8,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 const fn is_zero(number: &u8) -> bool {
     *number == 0
 }
@@ -426,7 +425,6 @@ fn redacted(mut scenario: ScenarioSpec) -> ScenarioSpec {
     scenario
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 fn seed<S: Serializer>(seed: &Seed, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(seed.0)
 }
@@ -501,7 +499,6 @@ pub enum TargetRole {
 
 impl TargetRole {
     /// Whether it is the role of a run without a comparison.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -561,7 +558,6 @@ impl VersusPlan {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 const fn is_false(value: &bool) -> bool {
     !*value
 }

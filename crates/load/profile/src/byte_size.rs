@@ -60,11 +60,7 @@ pub struct ParseSizeError;
 impl FromStr for ByteSize {
     type Err = ParseSizeError;
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the range is checked just before"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the range is checked just before")]
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
         let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -29,7 +29,6 @@ use crate::byte_size::ByteSize;
 /// `${NAME:-default}` are replaced by an environment variable, and `$$` by a dollar sign.
 #[derive(Clone, SmartDefault, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "independent keys")]
 pub struct ProfileFile {
     /// Name of the run, in reports and in the name of its folder. Default: the file's name.
     pub name: Option<String>,

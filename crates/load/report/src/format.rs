@@ -46,11 +46,7 @@ pub fn with_interval(millis: f64, low: f64, high: f64) -> String {
 const FINEST: f64 = 2e-6;
 
 /// The decimals whose last one is at most half of `half_width`, which is not 0.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "between 0 and the most decimals"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "between 0 and the most decimals")]
 fn decimals(half_width: f64) -> usize {
     const MOST: f64 = 9.0;
     (-(half_width / 2.0).log10()).ceil().clamp(0.0, MOST) as usize

@@ -59,7 +59,6 @@ impl Column {
 #[derive(Clone, Debug, SmartDefault, PartialEq, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "`COLUMNS` defines every key")]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, as the file has them")]
 pub struct ParsedRow {
     pub conversation: String,
     pub request_id: String,

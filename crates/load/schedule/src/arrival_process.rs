@@ -113,7 +113,6 @@ impl StageArrivals {
     /// apart; at most one more arrival follows.
     #[expect(
         clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
         reason = "rates and durations are bounded: 100 M/s for 31 days is far below 2^63"
     )]
     fn even_count(&self, rate: &Rate) -> u64 {

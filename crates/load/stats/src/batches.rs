@@ -192,7 +192,6 @@ fn logistic(x: f64) -> f64 {
 /// An effective number of values as a count.
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "float-to-int casts saturate, and the number is not negative"
 )]
 pub fn rounded(number: f64) -> u64 {

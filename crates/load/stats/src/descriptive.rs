@@ -90,7 +90,6 @@ const BEYOND: f64 = 10.0;
 /// arbitrary sample of the tail.
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "float-to-int casts saturate: q = 0 or 1 needs more samples than there can be"
 )]
 pub fn samples_needed(q: f64) -> u64 {
@@ -104,7 +103,6 @@ pub fn samples_needed(q: f64) -> u64 {
 /// with a chance of `q`).
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "float-to-int casts saturate: q = 1 needs more samples than there can be"
 )]
 pub fn samples_that_agree(q: f64) -> u64 {
@@ -135,11 +133,7 @@ pub fn nearest_rank(ascending: &[f64], q: f64) -> Option<f64> {
 }
 
 /// The nearest rank of quantile `q` among `count` values, from 1; 0 of none.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "between 0 and the count"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "between 0 and the count")]
 pub fn rank(q: f64, count: usize) -> usize {
     // 99.9 / 100 is a little more than 0.999, and its rank among 1,000 values would be 1,000.
     let rank = (q.clamp(0.0, 1.0) * (1.0 - 1e-12) * count as f64).ceil() as usize;

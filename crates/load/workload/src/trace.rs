@@ -320,11 +320,7 @@ fn count(turns: usize) -> u16 {
     u16::try_from(turns).unwrap_or(u16::MAX)
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturates at 584 years"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "saturates at 584 years")]
 fn scaled(nanos: u64, scale: f64) -> Nanos {
     Nanos::new((nanos as f64 / scale).round() as u64)
 }

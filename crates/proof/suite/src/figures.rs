@@ -175,7 +175,6 @@ impl Figures {
         let answers = (self.requests_per_s?.value * self.seconds).round();
         #[expect(
             clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
             reason = "a count of answers, of which there were fewer than 2^63"
         )]
         (answers >= 0.0).then_some(answers as u64)

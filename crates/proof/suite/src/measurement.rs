@@ -67,7 +67,6 @@ impl LoadShape {
 
 /// A measurement to be made.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Measurement {
     /// Its name in the report.
     pub(crate) label: String,

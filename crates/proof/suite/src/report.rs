@@ -83,7 +83,6 @@ pub struct Accepted {
 
 /// The report of a suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "facts of a run, independent of each other")]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: String,

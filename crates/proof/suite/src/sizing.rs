@@ -78,11 +78,7 @@ pub(crate) fn sizes(
 /// Instances needed for a rate, with headroom; at least one.
 fn instances(wanted: f64, per_s: f64) -> Option<u64> {
     let exact = wanted / (per_s * HEADROOM);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be a number within range"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "checked to be a number within range")]
     (exact.is_finite() && exact < 1e15).then(|| (exact.ceil() as u64).max(1))
 }
 

@@ -9,7 +9,6 @@ pub(crate) const DIRECT: &str = "direct";
 
 /// The destination of a load, and the processes whose CPU time is measured.
 #[derive(Clone, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct SuiteTarget {
     /// Its name, where the suite has several of the user's: letters, digits, `-`, `_` and `.`.
     pub name: String,

@@ -41,7 +41,6 @@ pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D
 /// A count, if it is a number or the digits of one.
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "a count of tokens that is not negative; what is too large becomes the largest"
 )]
 pub(super) fn optional_count<'de, D: Deserializer<'de>>(

@@ -74,7 +74,6 @@ impl<'de> Deserialize<'de> for HumanDuration {
 impl<'de> Deserialize<'de> for ByteSize {
     #[expect(
         clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
         reason = "the number is not negative, and its size is checked"
     )]
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -96,7 +96,6 @@ impl Budgets {
     /// The cost of these tokens, in whole units.
     #[expect(
         clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
         reason = "prices are not negative, and a cost beyond u64 may saturate"
     )]
     fn cost(&self, prompt: u64, completion: u64) -> u64 {
@@ -174,11 +173,7 @@ fn unavailable() -> ErrorResponse {
 }
 
 /// Tokens, or millionths of a dollar.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the sign and the size are checked"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the sign and the size are checked")]
 fn to_units(amount: f64, unit: BudgetUnit) -> Option<u64> {
     let scaled = if unit == BudgetUnit::Usd { amount * MICRO } else { amount };
     (0.0..9e15).contains(&scaled).then(|| scaled.round() as u64)

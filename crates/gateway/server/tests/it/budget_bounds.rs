@@ -26,11 +26,7 @@ fn budgets(provider: &Provider, budget: &str, upstream: &str) -> Gateway {
 }
 
 /// A member of the budget's state, which are whole numbers.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "small and not negative"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "small and not negative")]
 fn state(gateway: &Gateway, name: &str) -> u64 {
     get(gateway.addr(), "/v1/budget/a").json()[name].as_f64().unwrap() as u64
 }

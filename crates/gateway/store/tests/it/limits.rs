@@ -24,7 +24,7 @@ impl Random {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive time")]
+    #[expect(clippy::cast_possible_truncation, reason = "a positive time")]
     fn gap(&mut self, mean: f64) -> u64 {
         (-(1.0 - self.unit()).ln() * mean) as u64
     }

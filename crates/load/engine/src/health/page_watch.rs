@@ -196,7 +196,6 @@ fn load(
 /// A count, which pages print as a number with a point.
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "a difference of counters, which is not negative"
 )]
 const fn whole(count: f64) -> u64 {

@@ -27,7 +27,6 @@ pub(super) struct TurnMeasurement {
 
 /// The read that is being processed.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct CurrentRead {
     /// Since the read before; `None` for the first one.
     since_last: Option<Nanos>,

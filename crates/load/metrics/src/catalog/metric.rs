@@ -251,7 +251,6 @@ impl Disturbance {
     /// Whether a limit from above or from below that is kept, or broken, on a disturbed host would
     /// be so on a quiet one: what can only have increased a figure cannot have made it keep an
     /// upper limit.
-    #[expect(clippy::fn_params_excessive_bools, reason = "whether it is kept, and on which side")]
     pub const fn settles(self, kept: bool, is_upper: bool) -> bool {
         match self {
             Self::None => true,

@@ -101,7 +101,6 @@ impl Middle {
     pub const LEAST: u64 = 6;
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
 }

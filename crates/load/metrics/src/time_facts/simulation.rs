@@ -4,11 +4,7 @@
 //! than that needs; `SIMULATED_RUNS=20000 cargo test --release -p plimsoll-metrics simulation`
 //! shows the shares.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "simulated times are small and positive"
-)]
+#![expect(clippy::cast_possible_truncation, reason = "simulated times are small and positive")]
 
 use std::collections::BTreeMap;
 

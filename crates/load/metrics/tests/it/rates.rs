@@ -1,5 +1,5 @@
 //! Rates of stages that hold few answers. The truths are those of the simulated targets.
-#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small whole numbers")]
+#![expect(clippy::cast_possible_truncation, reason = "small whole numbers")]
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,5 @@
 //! Time series in bounded memory.
-#![expect(
-    clippy::float_cmp,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "whole seconds"
-)]
+#![expect(clippy::float_cmp, clippy::cast_possible_truncation, reason = "whole seconds")]
 
 use std::collections::BTreeMap;
 

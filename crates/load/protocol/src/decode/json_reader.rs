@@ -586,7 +586,7 @@ impl<'a> Reported<'a> {
     fn of_odd(text: &'a str) -> Self {
         let number: f64 = text.parse().unwrap_or(-1.0);
         let whole = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+        #[expect(clippy::cast_possible_truncation, reason = "checked")]
         let count = number as u32;
         if whole { Self::Count(count) } else { Self::Impossible(text) }
     }

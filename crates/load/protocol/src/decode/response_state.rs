@@ -189,7 +189,6 @@ fn extend_call(call: &mut ToolCall, [id, name, arguments]: [&str; 3]) {
 
 /// Everything decoded so far from one response.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct ResponseState {
     keep_text: bool,
     text: String,

@@ -88,7 +88,6 @@ fn figures(summary: &RunSummary, groups: &[&Group], names: impl Iterator<Item = 
 }
 
 /// Columns that are shown if a row has a value in them.
-#[expect(clippy::struct_excessive_bools, reason = "columns are independent")]
 struct Shown {
     n: bool,
     p90: bool,

@@ -26,7 +26,7 @@ fn textbook(values: &[f64]) -> (f64, f64) {
     let mut values = values.to_vec();
     values.sort_unstable_by(f64::total_cmp);
     let (half, step) = (values.len() / 2, (values.len() as f64).sqrt() / 2.0);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+    #[expect(clippy::cast_possible_truncation, reason = "small")]
     let step = step.round() as usize;
     (values[half], (values[half + step] - values[half - step]) / 2.0)
 }

@@ -147,7 +147,7 @@ fn bursts(rng: &mut Rng, count: usize) -> Vec<f64> {
     slower
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
+#[expect(clippy::cast_possible_truncation, reason = "not negative")]
 pub(crate) fn geometric(rng: &mut Rng, mean: f64) -> usize {
     1 + (rng.exponential() / -(1.0 - 1.0 / mean).ln()) as usize
 }

@@ -46,7 +46,6 @@ enum ParserState {
 
 /// Parses the responses of one connection, one after another.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of one another")]
 pub struct ResponseParser {
     state: ParserState,
     to_head: bool,

@@ -21,7 +21,6 @@ use crate::support::{Client, run, wait_until};
 
 /// Calls of a handler. The message `end` is the last one of a response.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Seen {
     status: u16,
     body: Vec<u8>,

@@ -133,7 +133,7 @@ fn of_histogram(histogram: &BTreeMap<String, f64>, share: f64) -> f64 {
     last
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+#[expect(clippy::cast_possible_truncation, reason = "saturates")]
 fn rounded(length: f64) -> u32 {
     length.round() as u32
 }

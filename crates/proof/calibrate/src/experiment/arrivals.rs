@@ -137,7 +137,7 @@ fn poisson_checks(name: &str, times: &[f64], seconds: f64) -> [Check; 2] {
     let gaps = ascending(times.windows(2).map(|pair| pair[1] - pair[0]).collect());
     let p = kolmogorov_smirnov(&gaps, |gap| -(-gap * POISSON_RATE).exp_m1());
     // One request is expected in each window.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few thousand")]
+    #[expect(clippy::cast_possible_truncation, reason = "a few thousand")]
     let windows = (seconds * POISSON_RATE) as usize;
     let index = dispersion(times, seconds, windows);
     // For n Poisson counts, variance over mean has a variance of about 2 / (n - 1).
@@ -249,7 +249,6 @@ pub(crate) fn dispersion(times: &[f64], length: f64, windows: usize) -> f64 {
 /// The number of times in each of `windows` equal parts of `0..length`.
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "negative times count in the first window, and too large ones in none"
 )]
 pub(crate) fn counts(times: &[f64], length: f64, windows: usize) -> Vec<f64> {

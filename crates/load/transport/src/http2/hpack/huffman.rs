@@ -74,7 +74,6 @@ impl CodeTables {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_possible_wrap,
-        clippy::cast_sign_loss,
         reason = "a code that lies below the end of its length has a symbol"
     )]
     fn read(&self, window: u64) -> (u16, u32) {

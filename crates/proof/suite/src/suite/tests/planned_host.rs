@@ -188,7 +188,7 @@ impl Host for PlannedHost {
         let metadata = Run::prepare(plan.clone()).map_err(RunnerError::from)?.metadata();
         let good = objective.is_kept_by(&moved(ended(outcome, status, took, 0, &metadata), 0.0))
             && !self.late;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+        #[expect(clippy::cast_possible_truncation, reason = "small")]
         let batches = (1..=(planned.seconds * 4.0) as u32)
             .map(|index| {
                 let all = requests_of_batch(planned.load, index);
@@ -223,7 +223,7 @@ fn requests_of_batch(rate: f64, batch: u32) -> u64 {
     requests_until(rate, batch) - requests_until(rate, batch - 1)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+#[expect(clippy::cast_possible_truncation, reason = "small")]
 fn requests_until(rate: f64, batch: u32) -> u64 {
     (rate * 0.25 * f64::from(batch)).round() as u64
 }

@@ -20,7 +20,6 @@ pub(super) struct Case {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent checks of the file")]
 pub(super) struct Exchange {
     pub(super) path: String,
     pub(super) headers: BTreeMap<String, String>,
