@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use plimsoll_gateway_policy::Match;
 use serde_json::Value;
 
 use crate::error::Unreadable;
 use crate::json_string::decode;
+use crate::mask::Masks;
 use crate::names::is_media_type;
 use crate::walk::{Kind, Leaf, Source, Step, Walk};
 
@@ -31,6 +33,12 @@ pub(crate) struct Text<'a> {
     pub(crate) token: bool,
     /// Whether it is a file without readable text.
     pub(crate) opaque: bool,
+    /// Whether `decoded` differs from the document.
+    pub(crate) changed: bool,
+    /// The matches in it alone.
+    pub(crate) matches: Vec<Match>,
+    /// Its parts to replace.
+    pub(crate) masks: Masks,
 }
 
 /// An object or an array.
@@ -110,7 +118,16 @@ impl<'a> Document<'a> {
         let token = leaf.kind == Kind::String
             && leaf.name.is_some_and(crate::names::is_token)
             && !self.is_alternative(node);
-        self.texts.push(Text { decoded: decode(leaf.inside), leaf, node, token, opaque: false });
+        self.texts.push(Text {
+            decoded: decode(leaf.inside),
+            leaf,
+            node,
+            token,
+            opaque: false,
+            changed: false,
+            matches: Vec::new(),
+            masks: Masks::default(),
+        });
     }
 
     /// Whether a node is inside tokens that the model did not choose.

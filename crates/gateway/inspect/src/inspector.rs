@@ -10,7 +10,6 @@ use plimsoll_gateway_policy::{Action, Actions, InputKind, MASK, Match, Policy};
 use crate::document::{Document, Patch, Replacement, Text};
 use crate::error::Unreadable;
 use crate::files::FileRule;
-use crate::mask::Masks;
 use crate::names::{is_file_data, is_protocol_name, is_token, is_untyped_file, lists_with};
 use crate::nested::{self, DataUrl, File};
 use crate::walk::{Kind, Source};
@@ -106,36 +105,34 @@ impl Inspector {
         found: &mut Vec<Match>,
     ) -> Result<Option<String>, Unreadable> {
         let mut document = Document::read(document, source)?;
-        let mut changed = vec![false; document.texts.len()];
-        let mut masks = vec![Masks::default(); document.texts.len()];
-        let mut own: Vec<Vec<Match>> = vec![Vec::new(); document.texts.len()];
         for at in 0..document.texts.len() {
             let Some(text) = document.texts.get(at) else { continue };
             let inner = self.inner(&document, text, nesting, found)?;
-            let searched = matches!(inner, Inner::Searched(_));
+            let text = &mut document.texts[at];
+            text.opaque = matches!(inner, Inner::Opaque(_));
             if let Inner::Searched(Some(new)) | Inner::Opaque(Some(new)) = inner {
-                document.texts[at].decoded = Cow::Owned(new);
-                changed[at] = true;
+                text.decoded = Cow::Owned(new);
+                text.changed = true;
             }
-            if !searched {
-                document.texts[at].opaque = true;
-                continue;
+            if !text.opaque {
+                self.scan(text);
+                found.extend_from_slice(&text.matches);
             }
-            own[at] = self.scan(&document.texts[at], &mut masks[at]);
-            found.extend_from_slice(&own[at]);
         }
-        self.scan_groups(&document.texts, &own, &mut masks, found);
+        self.scan_groups(&mut document.texts, found);
         let mut patches: Vec<Patch> = Vec::new();
-        for ((text, changed), masks) in document.texts.iter().zip(changed).zip(masks) {
-            if !changed && masks.is_empty() {
+        for text in std::mem::take(&mut document.texts) {
+            if !text.changed && text.masks.is_empty() {
                 continue;
             }
-            patches.extend(document.copies(text));
+            patches.extend(document.copies(&text));
             patches.push((
-                text.leaf.range.clone(),
+                text.leaf.range,
                 match text.leaf.kind {
                     Kind::Number => Replacement::Json("0"),
-                    Kind::Name | Kind::String => Replacement::String(masks.apply(&text.decoded)),
+                    Kind::Name | Kind::String => {
+                        Replacement::String(text.masks.apply(&text.decoded))
+                    }
                 },
             ));
         }
@@ -258,14 +255,13 @@ impl Inspector {
     }
 
     /// Judges a text, and a number also with the name of its member.
-    fn scan(&self, text: &Text<'_>, masks: &mut Masks) -> Vec<Match> {
-        let own = self.policy.scan(&text.decoded, self.kind, &self.actions).matches;
+    fn scan(&self, text: &mut Text<'_>) {
+        let mut matches = self.policy.scan(&text.decoded, self.kind, &self.actions).matches;
         let name = text.leaf.name.filter(|name| {
             text.leaf.kind != Kind::Name
                 && !is_protocol_name(lists_with(name), name)
                 && text.decoded.bytes().filter(u8::is_ascii_digit).count() >= FEWEST_DIGITS
         });
-        let mut matches = own;
         if let Some(name) = name {
             let prefix = split_name(&crate::json_string::decode(name)) + ": ";
             let named = [&prefix, &*text.decoded].concat();
@@ -280,29 +276,21 @@ impl Inspector {
                 next.rule_id == kept.rule_id && next.range.start < kept.range.end
             });
         }
-        for place in &matches {
-            if place.action == Action::Redact {
-                masks.hide(place.range.clone());
-            }
+        for place in matches.iter().filter(|place| place.action == Action::Redact) {
+            text.masks.hide(place.range.clone());
         }
-        matches
+        text.matches = matches;
     }
 
     /// Judges parts of one text joined, with and without a space: all of them, and those with the
-    /// same name. `own` has the matches in each text alone.
-    fn scan_groups(
-        &self,
-        texts: &[Text<'_>],
-        own: &[Vec<Match>],
-        masks: &mut [Masks],
-        found: &mut Vec<Match>,
-    ) {
+    /// same name.
+    fn scan_groups(&self, texts: &mut [Text<'_>], found: &mut Vec<Match>) {
         for (members, separators) in groups(texts) {
             let mut known: HashSet<(Arc<str>, usize, usize)> = HashSet::new();
             for separator in separators {
                 let parts = members.iter().filter_map(|at| Some((*at, &*texts.get(*at)?.decoded)));
                 let joined = Joined::new(parts, separator);
-                self.scan_joined(&joined, own, &mut known, masks, found);
+                self.scan_joined(&joined, texts, &mut known, found);
             }
         }
     }
@@ -310,9 +298,8 @@ impl Inspector {
     fn scan_joined(
         &self,
         joined: &Joined,
-        own: &[Vec<Match>],
+        texts: &mut [Text<'_>],
         known: &mut HashSet<(Arc<str>, usize, usize)>,
-        masks: &mut [Masks],
         found: &mut Vec<Match>,
     ) {
         for mut place in self.policy.scan(&joined.text, self.kind, &self.actions).matches {
@@ -321,13 +308,13 @@ impl Inspector {
             let [(at, first), _, ..] = spread.as_slice() else { continue };
             // A match that is complete in one part ends there: the next or previous part is another
             // text.
-            if spread.iter().any(|(at, range)| is_whole_in(&own[*at], range, &place)) {
+            if spread.iter().any(|(at, range)| is_whole_in(&texts[*at].matches, range, &place)) {
                 continue;
             }
             let key = (Arc::clone(&place.rule_id), *at, first.start);
             place.range = first.start..first.start + place.range.len();
             if place.action == Action::Redact {
-                hide(&spread, masks);
+                hide(&spread, texts);
             }
             if known.insert(key) {
                 found.push(place);
@@ -346,10 +333,10 @@ fn is_whole_in(own: &[Match], range: &Range<usize>, place: &Match) -> bool {
 }
 
 /// Redacts a match that spans several texts: the first one gets the mask.
-fn hide(spread: &[(usize, Range<usize>)], masks: &mut [Masks]) {
+fn hide(spread: &[(usize, Range<usize>)], texts: &mut [Text<'_>]) {
     for (nth, (at, range)) in spread.iter().enumerate() {
-        if let Some(masks) = masks.get_mut(*at) {
-            masks.replace(range.clone(), if nth == 0 { MASK } else { "" });
+        if let Some(text) = texts.get_mut(*at) {
+            text.masks.replace(range.clone(), if nth == 0 { MASK } else { "" });
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::exchange::worker::Worker;
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::{BodyBounds, no_memory};
 use crate::http::whole_body::Bounds;
+use crate::layers::forwarded::Peer;
 use crate::layers::identity::Identity;
 use crate::layers::{LlmInfo, ObservedUsage};
 
@@ -43,8 +44,7 @@ pub(crate) struct RequestContext {
     pub(crate) user_agent: Option<HeaderValue>,
     /// The address of the client, also behind trusted proxies.
     pub(crate) client: IpAddr,
-    /// The other end of the connection: the client, or a proxy in front of the gateway.
-    pub(crate) peer: IpAddr,
+    pub(crate) peer: Rc<Peer>,
     pub(crate) request_id: Option<HeaderValue>,
     /// The identity of the caller, once known.
     pub(crate) identity: Identity,
@@ -73,7 +73,7 @@ impl RequestContext {
         config: &Arc<Config>,
         route: &Arc<Route>,
         request: &Request<Incoming>,
-        peer: IpAddr,
+        peer: Rc<Peer>,
     ) -> Box<Self> {
         Box::new(Self {
             worker: Rc::clone(worker),
@@ -82,7 +82,7 @@ impl RequestContext {
             method: request.method().clone(),
             path: None,
             user_agent: None,
-            client: config.trusted_proxies.client(peer, request.headers()),
+            client: config.trusted_proxies.client(peer.address, request.headers()),
             peer,
             request_id: None,
             identity: Identity::default(),

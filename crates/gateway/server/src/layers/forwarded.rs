@@ -62,11 +62,24 @@ impl TrustedProxies {
     }
 }
 
+/// The other end of a connection: the client, or a proxy in front of the gateway.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    /// The address as it is forwarded.
+    text: String,
+}
+
+impl From<IpAddr> for Peer {
+    fn from(address: IpAddr) -> Self {
+        Self { address, text: address.to_canonical().to_string() }
+    }
+}
+
 /// The connection of a request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
-    /// The address of the client, or of a proxy in front of the gateway.
-    pub(crate) peer: IpAddr,
+pub(crate) struct Origin<'a> {
+    pub(crate) peer: &'a Peer,
     /// Whether it is encrypted.
     pub(crate) is_tls: bool,
 }
@@ -76,13 +89,14 @@ pub(crate) struct Origin {
 pub(crate) fn rewrite(
     headers: &mut HeaderMap,
     trusted: &TrustedProxies,
-    origin: Origin,
+    origin: Origin<'_>,
     host: Option<HeaderValue>,
 ) {
-    let mut hops = origin.peer.to_canonical().to_string();
-    if trusted.contains(origin.peer) {
+    let mut hops = HeaderValue::from_str(&origin.peer.text);
+    if trusted.contains(origin.peer.address) {
         let before = headers.get_all(FOR).iter().filter_map(|value| value.to_str().ok());
-        hops = before.chain([&*hops]).collect::<Vec<_>>().join(", ");
+        let hop = &*origin.peer.text;
+        hops = HeaderValue::try_from(before.chain([hop]).collect::<Vec<_>>().join(", "));
     } else {
         let claimed: Vec<_> = headers.keys().filter(|name| is_claim(name)).cloned().collect();
         for name in claimed {
@@ -94,7 +108,7 @@ pub(crate) fn rewrite(
     if let Some(host) = host {
         headers.entry(HOST).or_insert(host);
     }
-    if let Ok(hops) = HeaderValue::try_from(hops) {
+    if let Ok(hops) = hops {
         headers.insert(FOR, hops);
     }
 }
@@ -117,7 +131,8 @@ mod tests {
         for (name, value) in sent {
             headers.append(HeaderName::from_static(name), value.parse().unwrap());
         }
-        let origin = Origin { peer: client.parse().unwrap(), is_tls: false };
+        let peer = Peer::from(client.parse::<IpAddr>().unwrap());
+        let origin = Origin { peer: &peer, is_tls: false };
         rewrite(&mut headers, &trusted, origin, Some(HeaderValue::from_static("gw:1")));
         let mut lines: Vec<_> = headers
             .iter()

@@ -27,6 +27,7 @@ use crate::exchange::connection_slot::ConnectionSlot;
 use crate::exchange::response_body::ResponseBody;
 use crate::exchange::worker::Worker;
 use crate::http::smuggling::{ConnectionFlags, InspectedStream};
+use crate::layers::forwarded::Peer;
 use crate::worker::client_socket::ClientSocket;
 use crate::worker::dispatch;
 use crate::worker::http2_streams::{Streams, WatchedBody};
@@ -122,11 +123,13 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let format = (version == Version::Http1).then_some(config.error_format);
     let io = TokioIo::new(InspectedStream::new(stream, first, flags.clone(), format));
     let (stop, memory) = (slot.stop(), Arc::clone(&worker.state.memory));
+    let peer = Rc::new(Peer::from(peer.ip()));
     let service = service_fn(move |mut request: Request<Incoming>| {
         if request.headers().contains_key(UPGRADE) {
             request.extensions_mut().insert(Arc::clone(&slot));
         }
         let (worker, flags, request) = (Rc::clone(&worker), flags.clone(), Box::new(request));
+        let peer = Rc::clone(&peer);
         async move {
             let response = dispatch::serve(worker, request, peer, &flags).await;
             flags.set_last_status(response.status());

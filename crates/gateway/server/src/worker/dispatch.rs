@@ -1,6 +1,5 @@
 //! The steps of a request: its route is found, the layers admit it, and its handler responds.
 
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ use crate::http::normal_form::{Refusal, normalise};
 use crate::http::smuggling::ConnectionFlags;
 use crate::layers::admin::ListenerRole;
 use crate::layers::fault_injection;
-use crate::layers::forwarded::{self, Origin};
+use crate::layers::forwarded::{self, Origin, Peer};
 use crate::layers::identity::Identity;
 use crate::layers::rate_limit::{self, Caller};
 use crate::routes::agent_routes;
@@ -36,7 +35,7 @@ use crate::worker::identify::identify;
 pub(crate) async fn serve(
     worker: Rc<Worker>,
     mut request: Box<Request<Incoming>>,
-    peer: SocketAddr,
+    peer: Rc<Peer>,
     flags: &ConnectionFlags,
 ) -> Response<ResponseBody> {
     let config = worker.config();
@@ -55,7 +54,7 @@ pub(crate) async fn serve(
     if no_layer_applies && let Some(response) = fast_path(route, request.method()) {
         return response;
     }
-    let context = RequestContext::new(&worker, &config, route, &request, peer.ip());
+    let context = RequestContext::new(&worker, &config, route, &request, peer);
     let format = error_format(&config, route, request.uri().path());
     let mut routed = RoutedRequest { request, context, parameter };
     record_request(&mut routed);
@@ -177,7 +176,7 @@ fn passes_headers_on(handler: &Handler) -> bool {
 /// Replaces the client's forwarding headers with the gateway's.
 fn own_forwarded_headers(routed: &mut RoutedRequest) {
     let config = &routed.context.config;
-    let origin = Origin { peer: routed.context.peer, is_tls: config.spec.tls.is_some() };
+    let origin = Origin { peer: &routed.context.peer, is_tls: config.spec.tls.is_some() };
     let authority = routed.request.uri().authority();
     let host = authority.and_then(|host| HeaderValue::from_str(host.as_str()).ok());
     let host = host.or_else(|| routed.request.headers().get(HOST).cloned());
