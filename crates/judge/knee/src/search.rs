@@ -414,8 +414,9 @@ impl Search {
         let found = self.found();
         let stopped = self.stopped.as_ref().map(|stop| self.target_down(stop));
         let is_between = found.kept.is_some() && found.missed.is_some();
-        let is_open = stopped.is_none() && (!is_between || found.kept_only_s.is_some());
-        stopped.into_iter().chain(self.capacity_open(found).filter(|_| is_open)).collect()
+        let open = [self.kept_briefly(found), self.capacity_open(found).filter(|_| !is_between)];
+        let is_up = stopped.is_none();
+        stopped.into_iter().chain(open.into_iter().flatten().filter(|_| is_up)).collect()
     }
 
     fn target_down(&self, stop: &Stop) -> Finding {
@@ -435,18 +436,19 @@ impl Search {
             .with("class", class)
     }
 
+    /// A lower end that was kept for too short a time.
+    fn kept_briefly(&self, found: Found) -> Option<Finding> {
+        let text = |load: f64| self.settings.load.text(load);
+        let finding = Finding::new(604).with("capacity", found.text(text));
+        let finding = finding.with("only", seconds(found.kept_only_s?.round()));
+        Some(finding.with("kept", text(found.kept?)).with("steady", seconds(STEADY_S)))
+    }
+
     /// The reason for an open end; `None` if the search was interrupted.
     fn capacity_open(&self, found: Found) -> Option<Finding> {
         let text = |load: f64| self.settings.load.text(load);
-        let mut finding = Finding::new(604).with("capacity", found.text(text));
+        let finding = Finding::new(604).with("capacity", found.text(text));
         let loads = self.climb.loads();
-        if let (Some(load), Some(only)) = (found.kept, found.kept_only_s) {
-            finding = finding.with("kept", text(load)).with("only", seconds(only.round()));
-            finding = finding.with("steady", seconds(STEADY_S));
-            if found.missed.is_some() {
-                return Some(finding);
-            }
-        }
         if let Some(next) = self.unaffordable {
             let total = next.seconds + next.warmup_s;
             let needed = ((self.spent_s() + MORE_PROOFS * total) / 60.0).ceil();
@@ -632,7 +634,7 @@ mod tests {
     /// An overloaded target answers as many requests as it can: 57 of 101 per second.
     #[test]
     fn the_rate_of_good_responses_shows_the_place() {
-        let mut climb = Climb::new(20.0, 1e7, 0.035, false).starting_at(100.0);
+        let mut climb = Climb::new(20.0, 1e7, 0.034, false).starting_at(100.0);
         let mut tried = Vec::new();
         while let Some(at) = climb.next() {
             let load = climb.loads()[at];

@@ -360,6 +360,7 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
     let names = deciding.iter().filter(|bound| bound.judgement == Judgement::Fail);
     let names: Vec<_> = names.map(|bound| &*bound.what).collect();
     let (bounds, all) = (deciding.len(), results.len());
+    let is_empty = results.is_empty() && report.is_empty();
     let failed = results.iter().filter(|result| result.has_failed()).count();
     let errors = finding::errors(results).map(|found| found.text);
     let left_out = usize::from(report.is_empty()).min(report.missing.len());
@@ -373,7 +374,7 @@ fn counts(report: &Report, outcome: SuiteOutcome) -> [String; 2] {
         (others, format!("{others} part{} missing", if others == 1 { "" } else { "s" })),
     ];
     let of_measurement = [
-        (usize::from(results.is_empty() && report.is_empty()), "nothing measured".to_owned()),
+        (usize::from(is_empty && compared.is_empty()), "nothing measured".to_owned()),
         (unusable, format!("{unusable} of {all} measurements unusable")),
         (busy, format!("{busy} of {measured} measurements on a busy host")),
         (past, format!("{past} of {all} loads beyond this host")),

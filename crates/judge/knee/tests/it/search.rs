@@ -159,7 +159,7 @@ fn the_result_holds_the_truth_in_19_of_20_searches() {
 /// The searches of `suite gateways`: 150 s, from a start that may be far from the capacity.
 #[test]
 fn a_search_of_150_seconds_finds_both_ends() {
-    let even = Target { slots: 1, bound_s: 0.5, is_poisson: false, ..TARGET };
+    let even = Target { slots: 1, bound_s: 0.4, is_poisson: false, ..TARGET };
     let drifting = Target { drift: 0.02, ..even.clone() };
     let limiter = |per_s| Target { limit: Some((per_s, 30.0)), mean_s: 0.01, ..even.clone() };
     let of = |target: &Target, per_s: f64| Target { mean_s: 1.0 / per_s, ..target.clone() };
@@ -198,9 +198,32 @@ fn a_search_of_150_seconds_finds_both_ends() {
     }
 }
 
-/// A search of `suite gateways`, from a start that may be far from the capacity.
+#[test]
+fn capacities_that_differ_by_a_tenth_are_told_apart() {
+    let even = Target { slots: 1, bound_s: 0.4, is_poisson: false, ..TARGET };
+    let limiter = |per_s| Target { limit: Some((per_s, 30.0)), mean_s: 0.01, ..even.clone() };
+    let queue = |per_s: f64| Target { mean_s: 1.0 / per_s, ..even.clone() };
+    for [one, other] in [
+        [limiter(300.0), limiter(270.0)],
+        [queue(1_500.0), queue(1_350.0)],
+        [queue(60.0), queue(54.0)],
+    ] {
+        let found = |target: &Target, seed| {
+            Simulation::new(target, seed).search(of_gateways(f64::INFINITY)).found()
+        };
+        let apart = (0..SEARCHES).filter(|seed| {
+            let (more, less) = (found(&one, *seed), found(&other, 100 + *seed));
+            more.low.zip(less.high).is_some_and(|(low, high)| high < low * 1.001)
+        });
+        let apart = apart.count();
+        assert!(apart >= 18, "{apart} for {one:?}");
+    }
+}
+
+/// A search of `suite gateways`, from a start that may be far from the capacity. The bound of 500 ms
+/// leaves 400 ms for waits.
 fn of_gateways(to: f64) -> Settings {
-    let (first, step, budget_s, prove_s) = (100.0, 0.035, Some(150.0), 20.0);
+    let (first, step, budget_s, prove_s) = (100.0, 0.034, Some(150.0), 20.0);
     Settings { to, first, step, budget_s, prove_s, ..Settings::new(0.95, 20.0) }
 }
 

@@ -179,7 +179,7 @@ fn short_probes_prove_no_lower_end() {
     ] {
         let search = search(&Target { is_poisson: false, ..TARGET }, settings);
         let report = report(&search, required);
-        let (line, [finding]) = (report.verdict_line().1, &report.knees[0].findings[..]) else {
+        let (line, [finding, ..]) = (report.verdict_line().1, &report.knees[0].findings[..]) else {
             panic!("{:?}", report.knees[0].findings)
         };
         assert!(line.starts_with(word) && line.contains("/s (for "), "{line}");

@@ -19,7 +19,7 @@ const BUDGET: Nanos = Nanos::from_secs(150);
 /// search for the place take the budget.
 const PROVE: (f64, f64) = (2.0 / 15.0, 30.0);
 /// Relative step between rates: capacities that differ by 10 % are at least three steps apart.
-const STEP: f64 = 0.035;
+const STEP: f64 = 0.034;
 /// Shorter searches cannot find a knee.
 const LEAST: Nanos = Nanos::from_secs(20);
 

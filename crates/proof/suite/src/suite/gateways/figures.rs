@@ -214,8 +214,9 @@ pub(super) fn tests(rows: &[Row]) -> usize {
     }
 }
 
+/// Intervals that only touch are apart: their ends are steps of a grid, to four digits.
 fn is_below(one: &Cell, other: &Cell) -> bool {
-    one.high.zip(other.low).is_some_and(|(high, low)| high < low)
+    one.high.zip(other.low).is_some_and(|(high, low)| high < low * 1.001)
 }
 
 /// How far two equal figures may be apart at 5 % divided by `among`, from their standard errors:

@@ -65,7 +65,7 @@ impl Default for GatewaysFile {
             model: "mock".to_owned(),
             mock: None,
             rates: vec![20.0, 100.0],
-            seconds: 25,
+            seconds: 22,
             objective: "response_time<500ms : 95%".to_owned(),
             capacity_seconds: 150,
             rounds: 3,
