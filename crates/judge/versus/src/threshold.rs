@@ -20,11 +20,6 @@ pub struct AddedThreshold {
 }
 
 impl AddedThreshold {
-    /// Whether a metric is an overhead, which a single run does not have.
-    pub fn is_added(metric: &str) -> bool {
-        metric.trim_start().starts_with(PREFIX)
-    }
-
     /// Parses a limit such as `added.ttft{target:a}` and `p(50)<200us`. Without a target it applies
     /// to every one.
     ///

@@ -254,11 +254,6 @@ pub struct StreamDiagnosis {
 }
 
 impl StreamDiagnosis {
-    /// Streams that did not end as they should.
-    pub const fn ended_badly(&self) -> u64 {
-        self.cut + self.no_end + self.no_finish_reason + self.fewer_tokens
-    }
-
     /// The most frequent bad end, if at least one stream in a hundred has it.
     fn bad_end(&self) -> Option<StreamWord> {
         let ends = [

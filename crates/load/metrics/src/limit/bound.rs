@@ -57,13 +57,6 @@ impl Bound {
         Self { comparison, value }
     }
 
-    /// At least this share of requests meets other limits, as in `ttft<500ms : 99%`. PASS if the
-    /// interval of the share meets it with every miss counted; FAIL if it misses without the misses
-    /// that measurement error may explain: `decides([with.low, without.high])`.
-    pub const fn least_share(share: f64) -> Self {
-        Self::new(Comparison::AtLeast, share)
-    }
-
     /// Whether one value keeps it.
     #[expect(clippy::float_cmp, reason = "`==` is for counters, which are whole")]
     pub const fn holds(self, measured: f64) -> bool {

@@ -292,7 +292,11 @@ fn a_share_of_requests_is_judged_with_and_without_the_misses_in_doubt() {
         (0.98, 0.989, BROKEN),
         (0.0, 1.0, OPEN),
     ] {
-        assert_eq!(Bound::least_share(0.99).decides([low, high]), expected, "{low} {high}");
+        assert_eq!(
+            Bound::new(Comparison::AtLeast, 0.99).decides([low, high]),
+            expected,
+            "{low} {high}"
+        );
     }
 }
 

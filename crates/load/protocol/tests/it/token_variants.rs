@@ -549,7 +549,8 @@ fn the_time_of_a_token_is_right_or_withheld() {
 fn the_time_of_a_token_in_lumps_is_right_or_withheld() {
     for lump in [2, 4, 7] {
         for mut variant in variants() {
-            let ends = variant.lines.chunks(lump).flat_map(|read| vec![read[read.len() - 1].0; lump]);
+            let ends =
+                variant.lines.chunks(lump).flat_map(|read| vec![read[read.len() - 1].0; lump]);
             let ends: Vec<u64> = ends.collect();
             for ((at, _), end) in variant.lines.iter_mut().zip(ends) {
                 *at = end;
