@@ -90,10 +90,7 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
             .findings
             .iter()
             .filter(|finding| finding.code == OVERLOAD && finding.targets.contains(&target.name));
-        target.setup.extend(
-            overloads
-                .map(|finding| Finding { targets: vec![target.name.clone()], ..finding.clone() }),
-        );
+        target.setup.extend(overloads.cloned());
         // The process of the upstream also serves the gateways, so its CPU time is not due to
         // direct requests alone.
         let track = after.tracks.iter().find(|track| track.name == target.name && !target.direct);

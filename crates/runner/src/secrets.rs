@@ -7,11 +7,9 @@ use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use plimsoll_engine::{
-    Cause, FOLLOWED_REDIRECTS, ProbeFinding, ProbeReport, REFUSED_USAGE, UNLIKE_TOTAL,
-};
+use plimsoll_engine::{Cause, FOLLOWED_REDIRECTS, ProbeFinding, ProbeReport};
 use plimsoll_measure::TargetId;
-use plimsoll_metrics::{FailureKind, TargetInfo};
+use plimsoll_metrics::{FailureKind, REFUSED_USAGE, TargetInfo, UNLIKE_TOTAL};
 use plimsoll_plan::{
     HeaderValue, Plan, REDACTED, Secret, is_shown_header, names_credential, secrets_of_query,
 };
@@ -313,7 +311,10 @@ pub(crate) fn for_redirects(causes: &[Cause], secrets: &Secrets) -> Option<Strin
     let cause = causes.iter().find(|cause| cause.kind == FOLLOWED_REDIRECTS)?;
     let first = shorten(&secrets.redact(cause.message()?));
     let s = if cause.count == 1 { "" } else { "s" };
-    Some(format!("{} redirect{s} followed, the first to {first}", cause.count))
+    Some(format!(
+        "{} redirect{s} followed, the first to {first}",
+        plimsoll_rules::number::count(cause.count)
+    ))
 }
 
 /// Why requests did not complete, with the first message of each target.

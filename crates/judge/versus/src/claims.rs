@@ -137,18 +137,15 @@ impl Claim {
                 .with_some("answers", self.other_answers.then_some("other"));
         }
         let [most, least, pairs] = self.counts;
-        let [own, other] = self.requests;
+        let [own, other] = self.requests.map(|all| all.map(format::count).join(" of "));
         // In a closed load, the faster target receives more requests.
-        let differs = [own, other] != [[most, pairs], [least, pairs]];
-        let in_pairs = |n| differs.then(|| format::count(n));
+        let differs = self.requests != [[most, pairs], [least, pairs]];
+        let [most, least, pairs] = self.counts.map(format::count);
+        let in_pairs = format!("{most} against {least} in the {pairs} pairs");
         finding
-            .with("failed", format::count(own[0]))
-            .with("turns", format::count(own[1]))
-            .with("other_failed", format::count(other[0]))
-            .with("other_turns", format::count(other[1]))
-            .with_some("most", in_pairs(most))
-            .with_some("least", in_pairs(least))
-            .with_some("pairs", in_pairs(pairs))
+            .with("failed", own)
+            .with("least", other)
+            .with_some("pairs", differs.then_some(in_pairs))
             .with_some("how", self.by_batch.then_some("batches"))
     }
 

@@ -256,13 +256,6 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
                 taken_out: all.iter().find_map(|target| target.taken_out.clone()),
                 streams: Streams::combine(all.iter().filter_map(|target| target.streams)),
                 failure: all.iter().find_map(|target| target.failure.clone()),
-                // A round in which it was overloaded has more findings.
-                setup: all
-                    .iter()
-                    .map(|target| &target.setup)
-                    .max_by_key(|setup| setup.len())
-                    .cloned()
-                    .unwrap_or_default(),
                 // A time without its round would mislead, so it is dropped.
                 outage: all.iter().any(|target| target.outage.is_some()).then(Outage::default),
                 ..last.clone()

@@ -78,4 +78,4 @@ pub use response_headers::{NamedPart, RecordedHeader};
 pub use result::{Cause, RunResult};
 pub use run::{Run, StartGate};
 pub use sink::{RowExtras, SampleBatch, SampleSink, SamplingRate, SinkReport};
-pub use worker_stats::{FOLLOWED_REDIRECTS, REFUSED_USAGE, UNLIKE_TOTAL};
+pub use worker_stats::FOLLOWED_REDIRECTS;

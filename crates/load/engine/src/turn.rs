@@ -16,6 +16,7 @@ use plimsoll_measure::{
     Clock as _, ConnectPhases, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Operation,
     Outcome, Sample, ServerParts, ServerReport, TargetId,
 };
+use plimsoll_metrics::{REFUSED_USAGE, UNLIKE_TOTAL};
 use plimsoll_protocol::{Decoder, Kept, PlainAnswer, ToolCall};
 use plimsoll_transport::{
     Adds, Demand, EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead,
@@ -32,7 +33,7 @@ use crate::request_timeout::LazyTimeout;
 use crate::response_headers::{self, RecordedHeader};
 use crate::sink::RowExtras;
 use crate::worker::Worker;
-use crate::worker_stats::{REFUSED_USAGE, TurnExtras, UNLIKE_TOTAL};
+use crate::worker_stats::TurnExtras;
 
 /// The message of [`ErrorClass::NoFinishReason`].
 const NO_FINISH_REASON: &str = "the stream ended without a finish reason, which other streams of this target have: it may have been truncated before a gateway ended it";

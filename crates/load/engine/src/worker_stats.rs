@@ -46,14 +46,6 @@ impl CauseTally {
     }
 }
 
-/// The kind of cause for responses with impossible usage. They may have
-/// completed.
-pub const REFUSED_USAGE: &str = "usage";
-
-/// The kind of cause for responses whose token counts do not add up to their total. They may have
-/// completed.
-pub const UNLIKE_TOTAL: &str = "total";
-
 /// The kind of cause under which followed redirects are counted.
 pub const FOLLOWED_REDIRECTS: &str = "redirects";
 

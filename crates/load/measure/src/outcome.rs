@@ -112,15 +112,6 @@ error_classes! {
     WebsocketClosed => ("websocket_closed", "WebSocket closed", Target),
 }
 
-impl ErrorClass {
-    /// Whether it prevents a connection, so that the request is not sent.
-    pub const fn is_of_connecting(self) -> bool {
-        let is_own = matches!(self, Self::PortExhaustion | Self::FdExhaustion);
-        let is_later = matches!(self, Self::Reset | Self::ClosedEarly);
-        is_own || matches!(self.side(), Side::Network) && !is_later
-    }
-}
-
 /// How a scheduled request ended: seven counts that sum to all scheduled requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Outcome {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
 use crate::named_enum;
 use crate::operation::{Operation, RpcReport};
-use crate::outcome::{Outcome, PolicyDecision};
+use crate::outcome::{ErrorClass, Outcome, PolicyDecision, Side};
 use crate::server_report::ServerReport;
 use crate::stream::{FinishReason, StreamShape};
 use crate::time::{ConnectPhases, Moment, Nanos, Timeline};
@@ -352,7 +352,9 @@ impl Sample {
     /// Whether the request got no connection, and so was not sent.
     pub const fn is_unconnected(&self) -> bool {
         match self.outcome {
-            Outcome::Failed(class) => class.is_of_connecting(),
+            Outcome::Failed(ErrorClass::Reset | ErrorClass::ClosedEarly) => false,
+            Outcome::Failed(ErrorClass::PortExhaustion | ErrorClass::FdExhaustion) => true,
+            Outcome::Failed(class) => matches!(class.side(), Side::Network),
             Outcome::TimedOut | Outcome::InFlight => !self.reused && self.connect.tcp.is_none(),
             _ => false,
         }

@@ -14,6 +14,7 @@ mod target;
 
 pub use outcomes::words_of_failure;
 use plimsoll_rules::{Finding, Level};
+pub use stream::{REFUSED_USAGE, UNLIKE_TOTAL};
 pub use target::half_failed;
 
 use crate::results::Group;

@@ -54,7 +54,7 @@ pub use confusion_matrix::ConfusionMatrix;
 pub use distribution::{Distribution, QUANTILES, Quantile};
 pub use edges::Edges;
 pub use error::MetricsError;
-pub use findings::{half_failed, words_of_failure};
+pub use findings::{REFUSED_USAGE, UNLIKE_TOTAL, half_failed, words_of_failure};
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
 pub use limit::{

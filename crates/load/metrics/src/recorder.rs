@@ -156,7 +156,8 @@ impl Recorder {
         if let Some(stage) = self.stage_at(timeline.dispatched).filter(counts) {
             let cell = self.cell(GroupKey { stage, ..key });
             cell.counters.dispatch(sample);
-            cell.edges.late += u64::from(!closed && stage != key.stage);
+            let is_late = !closed && stage != key.stage && !sample.is_unconnected();
+            cell.edges.late += u64::from(is_late);
             cell.edges.requests -= i64::from(shared) * WHOLE;
         }
         if let Some(stage) = self.stage_at(timeline.finished).filter(counts) {

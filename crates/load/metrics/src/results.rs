@@ -299,7 +299,7 @@ fn spread(stats: &GroupStats, user_seconds: f64) -> f64 {
 /// The requests and tokens that are missing in the rates of a group.
 #[derive(Clone, Copy, Debug, Default)]
 struct MissingRates {
-    dispatched: f64,
+    sent: f64,
     completed: f64,
     tokens_reported: f64,
     tokens_estimated: f64,
@@ -315,7 +315,8 @@ struct MissingRates {
 impl MissingRates {
     /// Adds a cell of a stage that lost this share.
     fn add(&mut self, counters: &Counters, lost: &LostRate) {
-        self.dispatched += counters.dispatched_in_stage as f64 * lost.share;
+        let sent = counters.dispatched_in_stage.saturating_sub(counters.unsent_in_stage) as f64;
+        self.sent += sent * lost.share;
         // A target that turns most requests away, or fails them, has more of them than it serves:
         // more would not be served either.
         let is_turned_away = 2 * counters.failures() > counters.answered();
@@ -324,7 +325,6 @@ impl MissingRates {
         self.tokens_reported += counters.output_tokens_reported_in_stage as f64 * served;
         self.tokens_estimated += counters.output_tokens_estimated_in_stage as f64 * served;
         self.good += counters.good_in_stage as f64 * served;
-        let sent = counters.dispatched_in_stage as f64;
         match lost.model {
             LoadModel::Open => self.allowed_open += sent * LATE_SHARE,
             LoadModel::Closed => {
@@ -338,14 +338,14 @@ impl MissingRates {
     /// closed stages more than 5 % and half of the 95 % interval of a count of independent cycles,
     /// in open ones more than 1 %.
     fn bound(&self, group: &mut Group) {
-        if group.duration_s <= 0.0 || self.dispatched <= 0.0 {
+        if group.duration_s <= 0.0 || self.sent <= 0.0 {
             return;
         }
         let half_interval = NORMAL_95 * self.variance_closed.sqrt();
         let allowed_closed = (self.sent_closed * REFUSED_SHARE).max(half_interval);
-        let refused = self.dispatched > self.allowed_open + allowed_closed;
+        let refused = self.sent > self.allowed_open + allowed_closed;
         for (key, missing) in [
-            ("achieved_rate_per_s", self.dispatched),
+            ("achieved_rate_per_s", self.sent),
             ("throughput_per_s", self.completed),
             ("goodput_per_s", self.good),
             ("output_token_rate_reported_per_s", self.tokens_reported),

@@ -222,7 +222,7 @@ impl Decoder {
 
     /// Begins a read. The pieces of the body until the next one have the same time.
     pub const fn next_read(&mut self) {
-        self.state.next_read();
+        self.state.sent.next_read();
     }
 
     /// Decodes a piece of the body. Deltas come from streams only.
@@ -343,13 +343,13 @@ impl Decoder {
 
     /// Counts that do not add up to the reported total, and the consequence.
     pub fn contradiction(&self) -> Option<String> {
-        self.state.counts().contradiction()
+        self.state.counts.contradiction()
     }
 
     /// The total reported by the target. It may exceed input plus output, because a server's own
     /// tools use tokens that no other count includes.
     pub const fn reported_total(&self) -> Option<u32> {
-        self.state.counts().total()
+        self.state.counts.total()
     }
 
     /// Bytes of content so far by kind. The body of plain HTTP counts as text.

@@ -57,7 +57,7 @@ rates! {
     /// `dispatched_in_stage - unsent_in_stage` per second of the stage, without those due in an
     /// earlier stage; in closed stages a request counts by the share of its time in the stage.
     achieved_rate_per_s = "achieved_rate"(RequestsPerSecond)
-        => |b| b.per_second(b.sent(), b.edges.requests);
+        => |b| b.per_second(b.counters.dispatched_in_stage - b.counters.unsent_in_stage - b.edges.late, b.edges.requests);
     /// `completed_in_stage` per second of the stage; in closed stages an answer that began or ended
     /// in another stage counts by the share of its time in this one.
     throughput_per_s = "throughput"(RequestsPerSecond)
@@ -127,11 +127,6 @@ impl Basis<'_> {
     fn per_second(&self, count: u64, shares: i64) -> Option<f64> {
         let count = count as f64 + shares as f64 / WHOLE as f64;
         (self.seconds > 0.0).then(|| count / self.seconds)
-    }
-
-    const fn sent(&self) -> u64 {
-        let unsent = self.counters.unsent_in_stage + self.edges.late;
-        self.counters.dispatched_in_stage.saturating_sub(unsent)
     }
 
     fn share(&self, count: u64) -> Option<f64> {

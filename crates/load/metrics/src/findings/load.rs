@@ -104,8 +104,8 @@ fn measurement_error(summary: &RunSummary) -> Option<Finding> {
 
 fn is_headline(found: &LimitedFigure, headline: &str) -> bool {
     match found.label {
-        "" => true,
-        "min" | "max" | "mean" | "p99.9" => false,
+        "" => found.title == "sent/s",
+        "min" | "max" | "mean" | "p90" | "p99.9" => false,
         _ => found.title == headline,
     }
 }

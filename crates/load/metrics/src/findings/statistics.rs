@@ -1,7 +1,7 @@
 //! 6xx: figures that too few responses leave open.
 
 use plimsoll_rules::Finding;
-use plimsoll_rules::number::{count, digits, percent};
+use plimsoll_rules::number::{count, digits};
 use plimsoll_stats::samples_needed;
 
 use super::load::is_closed;
@@ -76,7 +76,8 @@ fn uncertain_rate(summary: &RunSummary, stage: &Group) -> Option<(Finding, f64)>
     let half = (rate.value - low).max(high - rate.value) / rate.value.max(f64::MIN_POSITIVE);
     let finding = Finding::new(603)
         .with("rate", digits(rate.value))
-        .with("half", format!("±{}", percent(half)))
+        .with("low", digits(low))
+        .with("high", digits(high))
         .with("stage", stage_name(stage));
     // Chance falls with the root of the length, the error at its edges with the length.
     let order = if is_closed(summary, stage) { 2 } else { 1 };

@@ -11,9 +11,9 @@ use crate::stream_diagnosis::{StreamDiagnosis, StreamWord};
 use crate::summary::RunSummary;
 
 /// The kind of responses with impossible usage.
-const REFUSED_USAGE: &str = "usage";
+pub const REFUSED_USAGE: &str = "usage";
 /// The kind of responses whose token counts do not add up to their total.
-const UNLIKE_TOTAL: &str = "total";
+pub const UNLIKE_TOTAL: &str = "total";
 /// Inverse of the share of judged streams that must arrive in lumps.
 const LUMPS_ONE_IN: u64 = 10;
 /// Inverse of the share of responses that must end by a limit or a filter.
@@ -42,7 +42,6 @@ pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
             found.extend(cut(&seen, streams));
         }
         found.extend(tokens_unknown(&seen));
-        found.extend(unlike_total(&seen));
         found.extend(output_short(&seen));
         found.extend(stopped(&seen));
         found.extend(tool_errors(&seen));
@@ -98,54 +97,18 @@ fn cut(seen: &Seen<'_>, streams: &StreamDiagnosis) -> Option<Finding> {
     })
 }
 
-/// Figures per token that are withheld or estimated.
-fn tokens_unknown(seen: &Seen<'_>) -> Option<Finding> {
-    if !seen.has_models() {
-        return None;
-    }
-    let counters = &seen.group.counters;
+/// Figures per token that are withheld, estimated or doubtful.
+fn tokens_unknown(seen: &Seen<'_>) -> impl Iterator<Item = Finding> {
+    let Counters { usage_refused, output_tokens_estimated, completed, .. } = seen.group.counters;
     let hidden = seen.group.streams.as_ref().map_or(0, |streams| streams.fewer_tokens);
-    let (figures, state, reason, action) = if counters.usage_refused > 0 {
-        let message = seen.message(REFUSED_USAGE).unwrap_or("more tokens than requested");
-        let reason = format!("their usage is impossible ({message})");
-        (
-            format!("Token counts {}", of_answers(counters.usage_refused, counters.completed)),
-            "are ignored",
-            reason,
-            "check the usage that the target reports",
-        )
-    } else if hidden > 0 {
-        let reason = "their usage counts tokens that were not sent".to_owned();
-        (
-            format!("TPOT and tokens/s per user {}", of_answers(hidden, counters.completed)),
-            "are withheld",
-            reason,
-            "find out which they are (reasoning is reported in `completion_tokens_details`)",
-        )
-    } else if counters.output_tokens_estimated > 0 {
-        let reason = "the target reports none, content events are counted".to_owned();
-        ("Output tokens".to_owned(), "are estimated (~)", reason, "enable usage at the target")
-    } else {
-        return None;
-    };
-    let finding = seen.finding(307).with("figures", figures).with("action", action);
-    Some(finding.with("state", state).with("reason", reason))
-}
-
-/// Token counts that do not add up to the reported total.
-fn unlike_total(seen: &Seen<'_>) -> Option<Finding> {
-    let message = seen.message(UNLIKE_TOTAL)?;
-    let mut kinds = seen.summary.metadata.failures.iter();
-    let n = kinds.find(|found| found.kind == UNLIKE_TOTAL).filter(|_| seen.name.is_none());
-    let of =
-        n.map_or_else(String::new, |found| of_answers(found.count, seen.group.counters.completed));
-    let finding = seen.finding(307).with("figures", format!("Token counts {of}").trim_end());
-    let finding = finding.with("state", "do not add up to their total").with("reason", message);
-    Some(finding.with("action", "check the usage that the target reports"))
-}
-
-fn of_answers(n: u64, completed: u64) -> String {
-    format!("of {} of {} responses", count(n), count(completed))
+    let finding = || seen.finding(307).with("all", count(completed));
+    let refused = seen.message(REFUSED_USAGE).unwrap_or("more tokens than requested");
+    let kinds =
+        [("refused", usage_refused), ("hidden", hidden), ("estimated", output_tokens_estimated)];
+    let first = kinds.into_iter().find(|(_, n)| *n > 0 && seen.has_models());
+    let unknown = first.map(|(kind, n)| finding().with(kind, count(n)).with("message", refused));
+    let unlike = seen.message(UNLIKE_TOTAL).map(|counts| finding().with("counts", counts));
+    unknown.into_iter().chain(unlike)
 }
 
 fn output_short(seen: &Seen<'_>) -> Option<Finding> {

@@ -1199,12 +1199,12 @@ fn texts_have_their_evidence() {
         (
             |run| {
                 groups(run, |group| {
-                    group.rates.throughput_per_s = Some(100.0);
-                    group.rate_bounds.insert("throughput_per_s".to_owned(), 20.0);
+                    group.rates.achieved_rate_per_s = Some(100.0);
+                    group.rate_bounds.insert("achieved_rate_per_s".to_owned(), 20.0);
                 });
             },
             Level::Warning,
-            "Plimsoll may have held completed/s 100 down by up to 20.0.",
+            "Plimsoll may have held sent/s 100 down by up to 20.0.",
             "use more or idler cores, or lower the load",
         ),
         (
@@ -1212,14 +1212,14 @@ fn texts_have_their_evidence() {
                 groups(run, |group| group.counters.output_tokens_estimated = 900);
             },
             Level::Warning,
-            "Output tokens are estimated (~): the target reports none, content events are counted.",
-            "enable usage at the target",
+            "Output tokens are estimated (~): the target reports none, 900 content events are counted.",
+            "enable or correct the usage report of the target (`completion_tokens_details` is the place of hidden reasoning)",
         ),
         (
             |run| streams(run, |s| s.fewer_tokens = ALL),
             Level::Warning,
-            "TPOT and tokens/s per user of 1,000 of 1,000 responses are withheld: their usage counts tokens that were not sent.",
-            "find out which they are (reasoning is reported in `completion_tokens_details`)",
+            "TPOT and tokens/s per user of 1,000 of 1,000 responses are withheld: their usage does not fit the content that was sent.",
+            "enable or correct the usage report of the target (`completion_tokens_details` is the place of hidden reasoning)",
         ),
         (
             |run| reasons(run, &[("length", ALL)]),
@@ -1310,15 +1310,15 @@ fn texts_have_their_evidence() {
             },
             Level::Warning,
             "Token counts of 3 of 1,000 responses are ignored: their usage is impossible (completion_tokens 999999).",
-            "check the usage that the target reports",
+            "enable or correct the usage report of the target (`completion_tokens_details` is the place of hidden reasoning)",
         ),
         (
             |run| {
                 failures(run, "total", "total 847, prompt 50, completion 20; the total is ignored");
             },
             Level::Warning,
-            "Token counts of 1 of 1,000 responses do not add up to their total: total 847, prompt 50, completion 20; the total is ignored.",
-            "check the usage that the target reports",
+            "Token counts do not add up to their total, in the first such response: total 847, prompt 50, completion 20; the total is ignored.",
+            "enable or correct the usage report of the target (`completion_tokens_details` is the place of hidden reasoning)",
         ),
     ];
     for (change, level, expected, fix) in cases {

@@ -110,14 +110,14 @@ fn begin_block(state: &mut ResponseState, block: &Block<'_>, on_delta: OnDelta<'
     state.push_delta(DeltaKind::Reasoning, &block.thinking, on_delta);
     state.push_delta(DeltaKind::Text, &block.text, on_delta);
     match &*block.kind {
-        "thinking" | "redacted_thinking" => state.pause(Pause::Thinking),
+        "thinking" | "redacted_thinking" => state.sent.pause(Pause::Thinking),
         "tool_use" => {
             let input = block.initial_input();
             state.begin_tool_call([&block.id, &block.name, input]);
             let first = if input.is_empty() { &*block.name } else { input };
             state.push_delta(DeltaKind::ToolCall, first, on_delta);
         }
-        kind if kind.contains("tool") => state.pause(Pause::ServerTool),
+        kind if kind.contains("tool") => state.sent.pause(Pause::ServerTool),
         _ => {}
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::error_detail::{self, ErrorDetail, PlainAnswer};
 use super::json_reader::{FromJson, JsonError, Raw, from_str, is_not_kept};
-use super::sent::{Delta, DeltaKind, OnDelta, Pause, Sent};
+use super::sent::{Delta, DeltaKind, OnDelta, Sent};
 use super::usage::{Counts, RefusedUsage, UsageBounds, UsageReport};
 use crate::turn::{Kept, ToolCall};
 
@@ -192,10 +192,10 @@ fn extend_call(call: &mut ToolCall, [id, name, arguments]: [&str; 3]) {
 pub(super) struct ResponseState {
     keep_text: bool,
     text: String,
-    counts: Counts,
+    pub(super) counts: Counts,
     /// The first implausible count, which `counts` excludes.
     refused: RefusedUsage,
-    sent: Sent,
+    pub(super) sent: Sent,
     /// Filled if the text is kept.
     tool_calls: Vec<ToolCall>,
     /// Positions of the tool calls, as sent by the target.
@@ -377,11 +377,6 @@ impl ResponseState {
         self.counts.usage(&self.sent)
     }
 
-    /// Tokens as reported, without estimates.
-    pub(super) const fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
     /// Removes implausible counts.
     pub(super) fn check_usage(&mut self, bounds: UsageBounds) {
         self.refused.check(&mut self.counts, bounds);
@@ -416,19 +411,6 @@ impl ResponseState {
             self.count(kind, text);
         }
         on_delta(Delta { kind, text });
-    }
-
-    pub(super) const fn sent(&self) -> &Sent {
-        &self.sent
-    }
-
-    pub(super) const fn next_read(&mut self) {
-        self.sent.next_read();
-    }
-
-    /// Records an activity of the target between two parts of the response.
-    pub(super) fn pause(&mut self, pause: Pause) {
-        self.sent.pause(pause);
     }
 
     /// Appends text of the response, streamed or not.

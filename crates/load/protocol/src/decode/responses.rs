@@ -76,7 +76,7 @@ pub(super) fn read_event(
         "response.output_item.added" => {
             let item = read.item.unwrap_or_default();
             match &*item.kind {
-                REASONING => state.pause(Pause::Thinking),
+                REASONING => state.sent.pause(Pause::Thinking),
                 // Its arguments are empty here, and follow in the deltas.
                 FUNCTION_CALL => {
                     let name = text(item.name);
@@ -95,7 +95,7 @@ pub(super) fn read_event(
             Ok(())
         }
         kind if kind.contains("_call.") => {
-            state.pause(Pause::ServerTool);
+            state.sent.pause(Pause::ServerTool);
             Ok(())
         }
         kind => {

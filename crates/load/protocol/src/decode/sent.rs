@@ -164,7 +164,7 @@ impl Sent {
             let is_known = if self.thinks {
                 all.are(output)
             } else {
-                all.can_be(output, is_anthropic) && (!is_shown || all.are_covered_by(output))
+                all.can_be(output, is_anthropic) && all.are_covered_by(output)
             };
             return is_known.then(|| all.after_first(output).max(least));
         }

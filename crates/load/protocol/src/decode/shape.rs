@@ -309,7 +309,7 @@ impl Meaning {
         // The effect of a tool call, a pause or the end of a stream depends on earlier events.
         // Shapes do not count the reasoning of a whole response.
         let reasons = !is_event && state.content().reasoning > 0;
-        let is_content = state.sent().has_no_pause() && !state.is_over() && !reasons;
+        let is_content = state.sent.has_no_pause() && !state.is_over() && !reasons;
         if !is_content || !state.tool_calls().is_empty() || deltas.len() > 1 {
             return None;
         }
@@ -324,7 +324,7 @@ impl Meaning {
             text => Some(which_text(text)?),
         };
         let finish_reason = state.finish_reason().map(which_text);
-        let usage = state.counts().0.map(|count| count.map(which_count));
+        let usage = state.counts.0.map(|count| count.map(which_count));
         // The effect of an event's usage on an earlier one is unknown here, as is which of two
         // members for the same count applies.
         let known = usage.iter().flatten().count();

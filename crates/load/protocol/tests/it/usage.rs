@@ -131,6 +131,8 @@ fn a_count_is_believed_if_so_many_tokens_can_be_in_the_content() {
         // Two tokens have no content.
         (20, 22, 0, Some(19)),
         (20, 40, 0, None),
+        // Each event has a token.
+        (20, 5, 0, None),
         // Hidden reasoning that the target reports.
         (3, 503, 500, Some(2)),
         (3, 520, 500, None),
