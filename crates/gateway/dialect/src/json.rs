@@ -1,12 +1,11 @@
 //! Reads JSON part by part.
 //!
 //! A request is checked by the parser once. After that only the ends of its parts are looked for,
-//! which passes over strings many bytes at a time. Of a response only the parts that are read are
-//! checked.
+//! which passes over strings many bytes at a time.
 
 use std::borrow::Cow;
 
-use serde::de::{Error as _, IgnoredAny};
+use serde::de::{Error as _, IgnoredAny, Unexpected};
 
 use crate::depth;
 use crate::error::DialectError;
@@ -41,7 +40,7 @@ pub(crate) fn members(object: &str) -> Result<Vec<Member<'_>>, serde_json::Error
     if object.get(parts.at..) == Some("}") {
         Ok(members)
     } else {
-        Err(serde_json::Error::custom("expected an object"))
+        Err(serde_json::Error::invalid_value(Unexpected::Other("text"), &"an object"))
     }
 }
 

@@ -1,15 +1,8 @@
 //! Finds the end of a JSON string, or the next escape in it.
 
-/// The length of most names and identifiers, in which a call of the library finds no sooner.
-const SHORT: usize = 16;
-
 /// The position of the first quote or backslash.
 pub fn find_quote_or_backslash(bytes: &[u8]) -> Option<usize> {
-    let mut short = bytes.iter().take(SHORT);
-    short.position(|byte| matches!(byte, b'"' | b'\\')).or_else(|| {
-        let found = memchr::memchr2(b'"', b'\\', bytes.get(SHORT..)?);
-        found.map(|at| at + SHORT)
-    })
+    memchr::memchr2(b'"', b'\\', bytes)
 }
 
 #[cfg(test)]

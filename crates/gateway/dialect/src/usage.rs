@@ -1,11 +1,12 @@
 //! Token usage of a request and its response.
 
-use serde::de::{DeserializeOwned, Error as _};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
-use crate::json;
-use crate::wire::{anthropic, openai, unreadable};
+
+use crate::wire::{anthropic, openai, parse_response};
 
 /// Tokens of a request and its response, counted as OpenAI does: the prompt includes cached tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,18 +68,14 @@ impl Usage {
     }
 }
 
-/// The text around the usage is not parsed.
 fn parse<U: DeserializeOwned + Into<Usage>>(body: &[u8]) -> Result<Option<Usage>, DialectError> {
-    let usage = str::from_utf8(body).map_err(serde_json::Error::custom).and_then(|body| {
-        let members = json::members(body.trim_ascii())?;
-        let mut values = members.iter().filter(|(name, _)| name == "usage");
-        match (values.next(), values.next()) {
-            (Some((_, usage)), None) => serde_json::from_str::<Option<U>>(usage),
-            (None, _) => Ok(None),
-            _ => Err(serde_json::Error::custom("duplicate field `usage`")),
-        }
-    });
-    usage.map(|usage| usage.map(U::into)).map_err(|error| unreadable(&error))
+    let body: Body<U> = parse_response(body)?;
+    Ok(body.usage.map(U::into))
+}
+
+#[derive(Deserialize)]
+struct Body<U> {
+    usage: Option<U>,
 }
 
 impl From<openai::Usage> for Usage {

@@ -196,17 +196,16 @@ pub(crate) fn utf8(body: &[u8]) -> Result<&str, DialectError> {
 pub(crate) fn parse_response<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, DialectError> {
     serde_json::from_slice::<Object<T>>(body)
         .map(|object| object.0)
-        .map_err(|error| unreadable(&error))
+        .map_err(|error| DialectError::InvalidResponse(describe(&error)))
 }
 
-/// The error of a response, without quoted values, which may be personal data.
-pub(crate) fn unreadable(error: &serde_json::Error) -> DialectError {
-    let mut text = error.to_string();
-    if text.contains('"') {
-        let (line, column) = (error.line(), error.column());
-        text = format!("a member has an unexpected value at line {line} column {column}");
+/// The text of an error, without quoted values, which may be personal data.
+fn describe(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    if !text.contains('"') {
+        return text;
     }
-    DialectError::InvalidResponse(text)
+    format!("a member has an unexpected value at line {} column {}", error.line(), error.column())
 }
 
 /// An object whose first member is its type, as the providers write it.

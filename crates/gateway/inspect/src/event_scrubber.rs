@@ -153,7 +153,7 @@ impl Scrubbing {
     ) -> Result<(), Unreadable> {
         let read = str::from_utf8(event).map_err(|_| Unreadable::NotUtf8).and_then(Event::read);
         let read = match read {
-            Err(_) if inspector.files().unreadable == Unread::Pass => Event::default(),
+            Err(_) if inspector.files.unreadable == Unread::Pass => Event::default(),
             read => read?,
         };
         if read.texts.is_empty() && read.ends == Ends::Nothing && self.waiting.events.is_empty() {

@@ -29,7 +29,7 @@ pub struct Inspector {
     pub(crate) policy: Arc<Policy>,
     actions: Actions,
     kind: InputKind,
-    files: FileRule,
+    pub(crate) files: FileRule,
 }
 
 /// The result of judging a document.
@@ -39,13 +39,6 @@ pub struct Judgement {
     pub matches: Vec<Match>,
     /// The document with its texts redacted; None if nothing changed.
     pub document: Option<String>,
-}
-
-impl Judgement {
-    /// The severest action of all matches.
-    pub fn action(&self) -> Action {
-        self.matches.iter().map(|found| found.action).max().unwrap_or_default()
-    }
 }
 
 impl Inspector {
@@ -58,11 +51,6 @@ impl Inspector {
     pub const fn personal_data(policy: Arc<Policy>, files: FileRule) -> Self {
         let actions = Actions { pii: Action::Redact, ..Actions::all(Action::Allow) };
         Self::new(policy, actions, files)
-    }
-
-    /// The rule for unreadable content.
-    pub const fn files(&self) -> &FileRule {
-        &self.files
     }
 
     /// Judges every text of a JSON document: names and strings, numbers, the texts of documents and

@@ -4,9 +4,13 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// The maximum nesting of documents. Servers do not decode more.
 pub(crate) const MAX_NESTING: usize = 4;
+
+/// The bytes that a URL does not have unescaped (RFC 3986, 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Base64 with or without padding, as lenient readers take it.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -63,7 +67,11 @@ impl<'a> DataUrl<'a> {
 
     /// The content, decoded.
     pub(crate) fn file(&self) -> File {
-        if self.base64 { from_base64(self.content) } else { from_percent(self.content) }
+        if self.base64 {
+            from_base64(self.content)
+        } else {
+            text_file(percent_decode_str(self.content).collect())
+        }
     }
 
     /// The URL with another content.
@@ -71,15 +79,7 @@ impl<'a> DataUrl<'a> {
         if self.base64 {
             return [self.head, &to_base64(content)].concat();
         }
-        let content: String = content
-            .bytes()
-            .map(|byte: u8| match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                    char::from(byte).to_string()
-                }
-                _ => format!("%{byte:02X}"),
-            })
-            .collect();
+        let content = utf8_percent_encode(content, RESERVED).to_string();
         [self.head, &content].concat()
     }
 }
@@ -126,20 +126,6 @@ pub(crate) fn is_base64(text: &str) -> bool {
 /// The base64 of a text.
 pub(crate) fn to_base64(text: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(text)
-}
-
-fn from_percent(text: &str) -> File {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.first_chunk::<2>().filter(|_| *first == b'%');
-        let digits = digits.and_then(|digits| str::from_utf8(digits).ok());
-        let valid = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        let escaped = valid.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(escaped.unwrap_or(*first));
-        rest = after.get(if escaped.is_some() { 2 } else { 0 }..).unwrap_or_default();
-    }
-    text_file(bytes)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The inspected members of an object, as JSON.
 
+use serde::de::Error as _;
+
 use crate::json::{self, Member};
 
 /// The members of an object without those that are `null`.
@@ -9,12 +11,11 @@ pub(super) struct Members<'a>(Vec<Member<'a>>);
 impl<'a> Members<'a> {
     /// # Errors
     /// It is not an object, or a member that is read occurs twice.
-    pub(super) fn read(json: &'a str, read: &[&str]) -> Result<Self, String> {
-        let mut members = json::members(json).map_err(|error| error.to_string())?;
-        for (at, (name, _)) in members.iter().enumerate() {
-            let mut before = members.iter().take(at);
-            if read.contains(&&**name) && before.any(|(other, _)| other == name) {
-                return Err(format!("duplicate field `{name}`"));
+    pub(super) fn read(json: &'a str, read: &[&'static str]) -> Result<Self, serde_json::Error> {
+        let mut members = json::members(json)?;
+        for name in read {
+            if members.iter().filter(|(own, _)| own == name).nth(1).is_some() {
+                return Err(serde_json::Error::duplicate_field(name));
             }
         }
         members.retain(|(_, value)| *value != "null");

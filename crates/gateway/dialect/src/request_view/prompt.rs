@@ -163,7 +163,7 @@ fn read<T: DeserializeOwned>(json: &str, path: FieldPath<'_>) -> Result<T, Diale
 fn members<'a>(
     json: &'a str,
     path: FieldPath<'_>,
-    read: &[&str],
+    read: &[&'static str],
 ) -> Result<Members<'a>, DialectError> {
     Members::read(json, read).map_err(|error| DialectError::invalid(path, error))
 }

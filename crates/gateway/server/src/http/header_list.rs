@@ -34,5 +34,6 @@ mod tests {
         ] {
             assert_eq!(headers_of(list).len(), count, "{list}");
         }
+        assert!(headers_of("claims").is_sorted_by_key(ToString::to_string));
     }
 }

@@ -19,11 +19,7 @@ const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// Sorted by name.
-static CLAIMS: HeaderList = LazyLock::new(|| {
-    let mut claims = headers_of("claims");
-    claims.sort_by(|a, b| a.as_str().cmp(b.as_str()));
-    claims
-});
+static CLAIMS: HeaderList = LazyLock::new(|| headers_of("claims"));
 
 /// Addresses of proxies whose headers are trusted.
 #[derive(Clone, Debug, Default)]
@@ -63,25 +59,20 @@ impl TrustedProxies {
 }
 
 /// The other end of a connection: the client, or a proxy in front of the gateway.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
     /// The address as it is forwarded.
     text: String,
+    /// The protocol of the connection.
+    protocol: &'static str,
 }
 
-impl From<IpAddr> for Peer {
-    fn from(address: IpAddr) -> Self {
-        Self { address, text: address.to_canonical().to_string() }
+impl Peer {
+    pub(crate) fn new(address: IpAddr, is_tls: bool) -> Self {
+        let protocol = if is_tls { "https" } else { "http" };
+        Self { address, text: address.to_canonical().to_string(), protocol }
     }
-}
-
-/// The connection of a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin<'a> {
-    pub(crate) peer: &'a Peer,
-    /// Whether it is encrypted.
-    pub(crate) is_tls: bool,
 }
 
 /// Replaces the client's forwarding headers with the gateway's. `host` is the requested host. The
@@ -89,13 +80,13 @@ pub(crate) struct Origin<'a> {
 pub(crate) fn rewrite(
     headers: &mut HeaderMap,
     trusted: &TrustedProxies,
-    origin: Origin<'_>,
+    peer: &Peer,
     host: Option<HeaderValue>,
 ) {
-    let mut hops = HeaderValue::from_str(&origin.peer.text);
-    if trusted.contains(origin.peer.address) {
+    let mut hops = HeaderValue::from_str(&peer.text);
+    if trusted.contains(peer.address) {
         let before = headers.get_all(FOR).iter().filter_map(|value| value.to_str().ok());
-        let hop = &*origin.peer.text;
+        let hop = &*peer.text;
         hops = HeaderValue::try_from(before.chain([hop]).collect::<Vec<_>>().join(", "));
     } else {
         let claimed: Vec<_> = headers.keys().filter(|name| is_claim(name)).cloned().collect();
@@ -103,8 +94,7 @@ pub(crate) fn rewrite(
             headers.remove(name);
         }
     }
-    let protocol = if origin.is_tls { "https" } else { "http" };
-    headers.entry(PROTO).or_insert(HeaderValue::from_static(protocol));
+    headers.entry(PROTO).or_insert(HeaderValue::from_static(peer.protocol));
     if let Some(host) = host {
         headers.entry(HOST).or_insert(host);
     }
@@ -131,9 +121,8 @@ mod tests {
         for (name, value) in sent {
             headers.append(HeaderName::from_static(name), value.parse().unwrap());
         }
-        let peer = Peer::from(client.parse::<IpAddr>().unwrap());
-        let origin = Origin { peer: &peer, is_tls: false };
-        rewrite(&mut headers, &trusted, origin, Some(HeaderValue::from_static("gw:1")));
+        let peer = Peer::new(client.parse().unwrap(), false);
+        rewrite(&mut headers, &trusted, &peer, Some(HeaderValue::from_static("gw:1")));
         let mut lines: Vec<_> = headers
             .iter()
             .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))

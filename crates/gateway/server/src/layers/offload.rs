@@ -36,9 +36,6 @@ pub(crate) async fn check_document(
     body: &Bytes,
     source: Source,
 ) -> Result<Result<Judgement, Unreadable>, ErrorResponse> {
-    if body.len() <= AT_ONCE {
-        return Ok(judge(inspector, body, source));
-    }
     let (inspector, body) = (Arc::clone(inspector), body.clone());
     run(body.len(), move || judge(&inspector, &body, source)).await
 }

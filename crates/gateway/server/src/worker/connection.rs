@@ -123,7 +123,7 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let format = (version == Version::Http1).then_some(config.error_format);
     let io = TokioIo::new(InspectedStream::new(stream, first, flags.clone(), format));
     let (stop, memory) = (slot.stop(), Arc::clone(&worker.state.memory));
-    let peer = Rc::new(Peer::from(peer.ip()));
+    let peer = Rc::new(Peer::new(peer.ip(), config.spec.tls.is_some()));
     let service = service_fn(move |mut request: Request<Incoming>| {
         if request.headers().contains_key(UPGRADE) {
             request.extensions_mut().insert(Arc::clone(&slot));

@@ -20,7 +20,7 @@ use crate::http::normal_form::{Refusal, normalise};
 use crate::http::smuggling::ConnectionFlags;
 use crate::layers::admin::ListenerRole;
 use crate::layers::fault_injection;
-use crate::layers::forwarded::{self, Origin, Peer};
+use crate::layers::forwarded::{self, Peer};
 use crate::layers::identity::Identity;
 use crate::layers::rate_limit::{self, Caller};
 use crate::routes::agent_routes;
@@ -176,11 +176,11 @@ fn passes_headers_on(handler: &Handler) -> bool {
 /// Replaces the client's forwarding headers with the gateway's.
 fn own_forwarded_headers(routed: &mut RoutedRequest) {
     let config = &routed.context.config;
-    let origin = Origin { peer: &routed.context.peer, is_tls: config.spec.tls.is_some() };
     let authority = routed.request.uri().authority();
     let host = authority.and_then(|host| HeaderValue::from_str(host.as_str()).ok());
     let host = host.or_else(|| routed.request.headers().get(HOST).cloned());
-    forwarded::rewrite(routed.request.headers_mut(), &config.trusted_proxies, origin, host);
+    let peer = &routed.context.peer;
+    forwarded::rewrite(routed.request.headers_mut(), &config.trusted_proxies, peer, host);
 }
 
 async fn check_rate_limits(
