@@ -9,11 +9,11 @@ use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{redacted_path, redacted_urls};
 use plimsoll_report::format::utc_compact;
-use plimsoll_report::screen::{Rest, Screen};
+use plimsoll_report::screen::Rest;
 use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
 use plimsoll_suite::{
     Accepted, GatewaysFile, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, SuiteTarget,
-    become_child, beside, layer_part, prometheus, supervise,
+    become_child, layer_part, prometheus, supervise,
 };
 
 use crate::command::report;
@@ -72,8 +72,6 @@ pub(crate) enum SuiteCommand {
     /// cost of each feature
     #[command(after_help = AFTER)]
     Tiers(Flags),
-    /// Show results of the same suite from several environments side by side
-    Beside(BesideFlags),
     /// Run as a child process of a suite
     #[command(hide = true)]
     Child(ChildFlags),
@@ -217,16 +215,6 @@ struct SuiteOutputFlags {
     progress: ProgressFlags,
 }
 
-/// The flags of `suite beside`.
-#[derive(Args, Debug)]
-pub(crate) struct BesideFlags {
-    /// Folders of the results, or their suite.json, each as NAME=FOLDER if its environment needs
-    /// another name than the folder's
-    #[arg(value_name = "[NAME=]FOLDER", required = true, num_args = 2..)]
-    #[arg(value_hint = ValueHint::AnyPath)]
-    results: Vec<String>,
-}
-
 /// The flags of a child process of a suite.
 #[derive(Args, Debug)]
 pub(crate) struct ChildFlags {
@@ -254,7 +242,6 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
         SuiteCommand::Policy(flags) => (Suite::Policy, flags),
         SuiteCommand::Quick(flags) => (Suite::Quick, flags),
         SuiteCommand::Tiers(flags) => (Suite::Tiers, flags),
-        SuiteCommand::Beside(flags) => return print_beside(flags),
         SuiteCommand::Child(flags) => {
             if flags.supervise {
                 supervise(flags.core, &flags.args.join(" ")).map_err(suite_error)?;
@@ -328,36 +315,6 @@ fn carry_out(
     let exit = print_and_store(&report, &run_dir, accepted, flags.screen.show())?;
     session::push(flags.push.push_metrics.as_ref(), &name, &prometheus(&report), &status);
     Ok(exit)
-}
-
-fn print_beside(flags: &BesideFlags) -> Result<Exit> {
-    let reports = flags.results.iter().map(|text| read_result(text)).collect::<Result<Vec<_>>>()?;
-    let sections = beside(&reports).map_err(suite_error)?;
-    let mut screen = Screen::new(Rest::Flag);
-    for section in &sections {
-        screen.chapter(section.into());
-    }
-    console::print(&screen.whole(console::full_style(WIDTH)))?;
-    Ok(Exit::Pass)
-}
-
-/// A result behind its name.
-fn read_result(text: &str) -> Result<(String, Report)> {
-    let (name, path) = match text.split_once('=') {
-        Some((name, path)) if !name.is_empty() && !PathBuf::from(text).exists() => {
-            (Some(name.to_owned()), PathBuf::from(path))
-        }
-        _ => (None, PathBuf::from(text)),
-    };
-    let path = if path.is_dir() { path.join(file::SUITE) } else { path };
-    let bytes = plimsoll_input::read(&path).map_err(|error| {
-        UsageError(format!("cannot read {}: {error}; give the folder of a suite", path.display()))
-    })?;
-    let report = Report::read_json(&bytes)
-        .map_err(|error| UsageError(format!("{}: {error}", path.display())))?;
-    let folder = path.parent().and_then(|folder| folder.file_name());
-    let own = folder.map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into_owned());
-    Ok((name.unwrap_or(own), report))
 }
 
 /// Prints the report before it writes the files: a full disk must not lose it.

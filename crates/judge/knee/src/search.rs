@@ -117,8 +117,7 @@ impl Search {
         let is_whole = settings.load == Load::VirtualUsers;
         let mut search = Self {
             settings,
-            climb: Climb::new(settings.from, settings.to, settings.step, is_whole)
-                .starting_at(settings.first),
+            climb: Climb::new(settings, is_whole),
             proofs: BTreeMap::new(),
             probes: Vec::new(),
             next: None,
@@ -237,7 +236,7 @@ impl Search {
     /// Continues the climb with the counts of the short probes at a load. The lowest load gets two
     /// tries, as does a load without requests or with misses that the generator may have caused.
     fn place(&mut self, level: usize) {
-        let load = self.climb.loads()[level];
+        let load = self.climb.loads[level];
         let short = |probe: &&Probe| probe.phase == Phase::Place && same(probe.load, load);
         let tries = self.probes.iter().filter(short).count();
         let counts = Counts::sum(self.probes.iter().filter(short).map(Probe::counts));
@@ -253,7 +252,7 @@ impl Search {
     }
 
     fn plan_next(&mut self) {
-        let place = self.climb.next().filter(|_| self.has_time_to_place());
+        let place = self.climb.next.filter(|_| self.has_time_to_place());
         let place = place.map(|level| (level, Phase::Place));
         if let Some((level, phase)) = place.or_else(|| Some((self.needed()?, Phase::Prove))) {
             self.plan(level, phase);
@@ -263,8 +262,8 @@ impl Search {
     /// Whether another short probe leaves the time for the long ones that prove a load that held,
     /// or there is none for them anyway.
     fn has_time_to_place(&self) -> bool {
-        let Some(held) = self.climb.held() else { return true };
-        let proof = self.planned(self.climb.loads()[held], Phase::Prove);
+        let Some(held) = self.climb.held else { return true };
+        let proof = self.planned(self.climb.loads[held], Phase::Prove);
         let short_s = self.probes.last().map_or(0.0, |probe| probe.took_s);
         let (left_s, proof_s) = (self.budget_s() - self.spent_s(), self.cost_s(&proof));
         proof_s > left_s || short_s + MOST_PROOFS as f64 * proof_s <= left_s
@@ -276,7 +275,7 @@ impl Search {
     }
 
     fn plan(&mut self, level: usize, phase: Phase) {
-        let planned = self.planned(self.climb.loads()[level], phase);
+        let planned = self.planned(self.climb.loads[level], phase);
         let is_affordable = self.spent_s() + self.cost_s(&planned) <= self.budget_s();
         // A check is short and worth exceeding the budget.
         if is_affordable || phase == Phase::Check {
@@ -322,7 +321,7 @@ impl Search {
         let (Some((&lowest, _)), Some((&highest, top))) =
             (self.proofs.first_key_value(), self.proofs.last_key_value())
         else {
-            return self.climb.held().or(Some(0));
+            return self.climb.held.or(Some(0));
         };
         let (kept, missed) = self.ends();
         let Some(kept) = kept else {
@@ -331,7 +330,7 @@ impl Search {
             let down = if is_again { 0 } else { stride(self.proofs.len()) };
             return (lowest > 0 || is_again).then_some(lowest.saturating_sub(down));
         };
-        let top_level = self.climb.loads().len() - 1;
+        let top_level = self.climb.loads.len() - 1;
         // More probes at a load do not make the generator faster.
         let is_doubtful = KeptShare::is_doubtful(&top.batches, self.settings.share);
         if missed.is_none() && highest < top_level && !is_doubtful {
@@ -355,7 +354,7 @@ impl Search {
         let between = kept + 1..missed.unwrap_or(kept);
         let untried = between.clone().filter(|level| !is_tried(*level)).max_by_key(distance);
         let has_time_for_both = || {
-            let proof = self.planned(self.climb.loads()[kept], Phase::Prove);
+            let proof = self.planned(self.climb.loads[kept], Phase::Prove);
             self.spent_s() + MOST_PROOFS as f64 * self.cost_s(&proof) <= self.budget_s()
         };
         let is_confirmed = self.proofs[&kept].probes >= MOST_PROOFS;
@@ -391,12 +390,12 @@ impl Search {
     /// The capacity proven so far.
     pub fn found(&self) -> Found {
         let (kept, missed) = self.ends();
-        let load = |level: Option<usize>| Some(self.climb.loads()[level?]);
+        let load = |level: Option<usize>| Some(self.climb.loads[level?]);
         let half = (1.0 + self.settings.step).sqrt();
         let is_whole = self.settings.load == Load::VirtualUsers;
         let proofs = self.probes.iter().filter(|probe| {
             probe.phase == Phase::Prove
-                && kept.is_some_and(|level| same(probe.load, self.climb.loads()[level]))
+                && kept.is_some_and(|level| same(probe.load, self.climb.loads[level]))
         });
         let lengths: Vec<f64> = proofs.map(|probe| probe.seconds).collect();
         let kept_s: f64 = lengths.iter().sum();
@@ -414,9 +413,8 @@ impl Search {
         let found = self.found();
         let stopped = self.stopped.as_ref().map(|stop| self.target_down(stop));
         let is_between = found.kept.is_some() && found.missed.is_some();
-        let open = [self.kept_briefly(found), self.capacity_open(found).filter(|_| !is_between)];
-        let is_up = stopped.is_none();
-        stopped.into_iter().chain(open.into_iter().flatten().filter(|_| is_up)).collect()
+        let is_open = stopped.is_none() && (!is_between || found.kept_only_s.is_some());
+        stopped.into_iter().chain(self.capacity_open(found).filter(|_| is_open)).collect()
     }
 
     fn target_down(&self, stop: &Stop) -> Finding {
@@ -436,19 +434,15 @@ impl Search {
             .with("class", class)
     }
 
-    /// A lower end that was kept for too short a time.
-    fn kept_briefly(&self, found: Found) -> Option<Finding> {
-        let text = |load: f64| self.settings.load.text(load);
-        let finding = Finding::new(604).with("capacity", found.text(text));
-        let finding = finding.with("only", seconds(found.kept_only_s?.round()));
-        Some(finding.with("kept", text(found.kept?)).with("steady", seconds(STEADY_S)))
-    }
-
     /// The reason for an open end; `None` if the search was interrupted.
     fn capacity_open(&self, found: Found) -> Option<Finding> {
         let text = |load: f64| self.settings.load.text(load);
         let finding = Finding::new(604).with("capacity", found.text(text));
-        let loads = self.climb.loads();
+        let loads = &self.climb.loads;
+        if let (Some(load), Some(only)) = (found.kept, found.kept_only_s) {
+            let finding = finding.with("kept", text(load)).with("only", seconds(only.round()));
+            return Some(finding.with("steady", seconds(STEADY_S)));
+        }
         if let Some(next) = self.unaffordable {
             let total = next.seconds + next.warmup_s;
             let needed = ((self.spent_s() + MORE_PROOFS * total) / 60.0).ceil();
@@ -513,9 +507,9 @@ struct Climb {
 }
 
 impl Climb {
-    /// Creates a search from `from` to `to`; each load is a relative `step` above the previous one,
-    /// and an integer if `is_whole`.
-    fn new(from: f64, to: f64, step: f64, is_whole: bool) -> Self {
+    /// Each load is a relative step above the previous one, and an integer if `is_whole`.
+    fn new(settings: Settings, is_whole: bool) -> Self {
+        let Settings { from, to, first, step, .. } = settings;
         let mut loads = vec![from];
         let (mut last, mut exact) = (from, from);
         while last < to {
@@ -526,33 +520,10 @@ impl Climb {
             last = significant(exact).min(to);
             loads.push(last);
         }
-        let most = loads.partition_point(|load| *load < from * (1.0 + COARSE));
-        #[expect(clippy::cast_possible_truncation, reason = "small")]
-        let coarse = (COARSE.ln_1p() / step.ln_1p()).round() as usize;
+        let coarse = loads.partition_point(|load| *load < from * (1.0 + COARSE)).max(1);
         let (held, failed, answered_per_s, place) = (None, None, None, None);
-        let coarse = coarse.clamp(1, most.max(1));
-        Self { loads, held, failed, next: Some(0), answered_per_s, place, coarse }
-    }
-
-    /// The same, but it begins at this load instead of the lowest.
-    fn starting_at(self, load: f64) -> Self {
-        let at = self.loads.partition_point(|other| *other < load).min(self.loads.len() - 1);
-        Self { next: Some(at), ..self }
-    }
-
-    /// Loads in ascending order.
-    fn loads(&self) -> &[f64] {
-        &self.loads
-    }
-
-    /// Index of the next load to try; `None` at the end.
-    const fn next(&self) -> Option<usize> {
-        self.next
-    }
-
-    /// Highest index that held so far.
-    const fn held(&self) -> Option<usize> {
-        self.held
+        let next = Some(loads.partition_point(|load| *load < first).min(loads.len() - 1));
+        Self { loads, held, failed, next, answered_per_s, place, coarse }
     }
 
     /// Records whether the next load held.
@@ -601,28 +572,33 @@ fn significant(load: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn climb(from: f64, to: f64, first: f64, step: f64) -> Climb {
+        let settings = Settings { to, first, step, ..Settings::new(0.99, from) };
+        Climb::new(settings, from < 2.0)
+    }
+
     fn tried(mut climb: Climb, first_failing: f64) -> (Vec<f64>, Option<f64>) {
         let mut tried = Vec::new();
-        while let Some(at) = climb.next() {
-            tried.push(climb.loads()[at]);
-            climb.record(climb.loads()[at] < first_failing);
+        while let Some(at) = climb.next {
+            tried.push(climb.loads[at]);
+            climb.record(climb.loads[at] < first_failing);
         }
-        (tried, climb.held().map(|held| climb.loads()[held]))
+        (tried, climb.held.map(|held| climb.loads[held]))
     }
 
     #[test]
     fn loads_double_and_are_then_bisected() {
-        let rates = || Climb::new(10.0, 1e7, 0.1, false);
+        let rates = || climb(10.0, 1e7, 10.0, 0.1);
         let (loads, held) = tried(rates(), 33.0);
         assert_eq!(loads[..3], [10.0, 19.49, 37.97]);
         assert_eq!((loads.len(), held), (6, Some(31.38)));
         assert_eq!(tried(rates(), 5.0), (vec![10.0], None));
-        let (to_the_top, held) = tried(Climb::new(10.0, 50.0, 0.1, false), 1e9);
+        let (to_the_top, held) = tried(climb(10.0, 50.0, 10.0, 0.1), 1e9);
         assert_eq!((to_the_top, held), (vec![10.0, 19.49, 37.97, 50.0], Some(50.0)));
         // Users are integers, and each number is a level while the step is below one.
-        assert_eq!(tried(Climb::new(1.0, 64.0, 0.1, true), 6.0).1, Some(5.0));
+        assert_eq!(tried(climb(1.0, 64.0, 1.0, 0.1), 6.0).1, Some(5.0));
         // A start in the middle costs a bisection if it fails.
-        let from_80 = |first_failing| tried(rates().starting_at(80.0), first_failing);
+        let from_80 = |first_failing| tried(climb(10.0, 1e7, 80.0, 0.1), first_failing);
         assert_eq!(from_80(170.0).0[..3], [81.4, 158.6, 309.1]);
         assert_eq!(
             (from_80(33.0).0[..2].to_vec(), from_80(33.0).1),
@@ -634,15 +610,15 @@ mod tests {
     /// An overloaded target answers as many requests as it can: 57 of 101 per second.
     #[test]
     fn the_rate_of_good_responses_shows_the_place() {
-        let mut climb = Climb::new(20.0, 1e7, 0.034, false).starting_at(100.0);
+        let mut climb = climb(20.0, 1e7, 100.0, 0.034);
         let mut tried = Vec::new();
-        while let Some(at) = climb.next() {
-            let load = climb.loads()[at];
+        while let Some(at) = climb.next {
+            let load = climb.loads[at];
             tried.push(load);
             climb.answered_per_s = Some(load.min(57.0));
             climb.record(load <= 57.0);
         }
-        assert_eq!(tried, [101.4, 56.13, 69.01]);
-        assert_eq!(climb.held().map(|held| climb.loads()[held]), Some(56.13));
+        assert_eq!(tried, [102.9, 56.39, 68.91]);
+        assert_eq!(climb.held.map(|held| climb.loads[held]), Some(56.39));
     }
 }

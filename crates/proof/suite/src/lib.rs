@@ -16,7 +16,6 @@
 //! report is made by a rule in `finding`, from figures alone.
 
 mod baseline_diff;
-mod beside;
 mod bound;
 mod child;
 mod comparison_result;
@@ -40,7 +39,6 @@ mod suite;
 mod target;
 mod target_probe;
 
-pub use beside::beside;
 pub use bound::BoundResult;
 pub use child::{become_child, supervise};
 pub use comparison_result::ComparisonResult;

@@ -160,7 +160,6 @@ fn the_result_holds_the_truth_in_19_of_20_searches() {
 #[test]
 fn a_search_of_150_seconds_finds_both_ends() {
     let even = Target { slots: 1, bound_s: 0.4, is_poisson: false, ..TARGET };
-    let drifting = Target { drift: 0.02, ..even.clone() };
     let limiter = |per_s| Target { limit: Some((per_s, 30.0)), mean_s: 0.01, ..even.clone() };
     let of = |target: &Target, per_s: f64| Target { mean_s: 1.0 / per_s, ..target.clone() };
     for (target, truth, most_wide, least_both) in [
@@ -171,8 +170,8 @@ fn a_search_of_150_seconds_finds_both_ends() {
         (of(&even, 6_000.0), 6_000.0, 0.15, 18),
         (limiter(300.0), 300.0 / 0.95, 0.15, 18),
         (limiter(270.0), 270.0 / 0.95, 0.15, 18),
-        (of(&drifting, 60.0), 60.0, 0.3, 14),
-        (of(&drifting, 1_500.0), 1_500.0, 0.3, 14),
+        (Target { drift: 0.02, ..of(&even, 60.0) }, 60.0, 0.3, 14),
+        (Target { drift: 0.02, ..of(&even, 1_500.0) }, 1_500.0, 0.3, 14),
     ] {
         let (mut holds, mut both, mut widths) = (0, 0, Vec::new());
         let mut spent_s = 0.0;

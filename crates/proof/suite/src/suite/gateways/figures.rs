@@ -140,6 +140,16 @@ impl Row {
         Some(self.better(order))
     }
 
+    /// Number of pairs of measured gateways for which this holds.
+    fn pairs_of(&self, is_meant: impl Fn(usize, usize) -> bool) -> usize {
+        let known: Vec<_> = self.cells.iter().map(|cell| cell.measured().is_some()).collect();
+        let is_meant = &is_meant;
+        let others = |one: usize| (one + 1..known.len()).filter(move |other| is_meant(one, *other));
+        (0..known.len())
+            .map(|one| others(one).filter(|other| known[one] && known[*other]).count())
+            .sum()
+    }
+
     fn better(&self, order: Ordering) -> Ordering {
         if self.more_is_better { order.reverse() } else { order }
     }
@@ -191,26 +201,18 @@ impl Row {
 /// Hochberg, 1995). A correction for all of them hides tenfold differences of three rounds.
 pub(super) fn tests(rows: &[Row]) -> usize {
     // Sizes are exact.
-    let pairs = rows.iter().filter(|row| row.name != SIZE).flat_map(|row| {
-        let is_known = |at: &usize| row.cells[*at].measured().is_some();
-        let known: Vec<_> = (0..row.cells.len()).filter(is_known).collect();
-        let others = known.clone();
-        let pairs = known
-            .into_iter()
-            .flat_map(move |one| others.clone().into_iter().map(move |other| (one, other)));
-        pairs.filter(|(one, other)| one < other).map(move |(one, other)| (row, one, other))
-    });
-    let pairs: Vec<_> = pairs.collect();
-    let mut shown = pairs.len().max(1);
+    let rows = || rows.iter().filter(|row| row.name != SIZE);
+    let all: usize = rows().map(|row| row.pairs_of(|_, _| true)).sum();
+    let found = |among| -> usize {
+        rows().map(|row| row.pairs_of(|one, other| row.order(one, other, among).is_some())).sum()
+    };
+    let mut among = 1;
     loop {
-        let among = pairs.len().div_ceil(shown).max(1);
-        let is_apart =
-            |(row, one, other): &&(&Row, usize, usize)| row.order(*one, *other, among).is_some();
-        let found = pairs.iter().filter(is_apart).count();
-        if found >= shown || shown == 1 {
+        let enough = all.div_ceil(found(among).max(1)).max(1);
+        if enough <= among {
             return among;
         }
-        shown = found.max(1);
+        among = enough;
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_knee::Objective;
 use plimsoll_measure::Seed;
-use plimsoll_plan::redacted_path;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -249,21 +248,14 @@ impl GatewaysFile {
         checks.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, why)| Err((*why).to_owned()))
     }
 
-    /// The loads in a sentence.
+    /// The loads in a line.
     pub(crate) fn loads(&self) -> String {
-        let rates: Vec<_> = self.rates.iter().map(f64::to_string).collect();
-        let upstream = match &self.upstream {
-            Some(url) if self.real_names.is_empty() => redacted_path(url),
-            Some(_) => "not the mock".to_owned(),
-            None => "the mock".to_owned(),
-        };
-        let Self { rounds, seconds, tokens: (input, output), workers, .. } = self;
+        let Self { rates, seconds, rounds, tokens, workers, capacity_seconds, together, .. } = self;
         format!(
-            "{rounds} rounds with {}/s for {seconds} s each, Poisson arrivals, half of them streamed, \
-             {input} input and {output} output tokens, {workers} worker(s); upstream: {upstream}; capacity: \
-             even arrivals, at most {} s for each search",
-            rates.join("/s and "),
-            self.capacity_seconds
+            "rates: {rates:?}, half of them streamed, Poisson arrivals; seconds: {seconds}; rounds: {rounds}; \
+             tokens: {tokens:?}; workers: {workers}; together: {together}; capacity_seconds: {capacity_seconds}, \
+             even arrivals; upstream: {}",
+            if self.upstream.is_some() { "of the file" } else { "the mock" }
         )
     }
 
