@@ -65,7 +65,11 @@ impl Draft {
                 self.row["messages"] =
                     json!([{ "role": "user", "content": parts.collect::<Value>() }]);
             }
-            "results" => self.append("results", list(value).into_iter().map(tool_result)),
+            "results" => {
+                let results = list(value).into_iter().map(object);
+                let results = results.collect::<Result<Vec<_>, _>>()?;
+                self.append("results", results.into_iter().map(tool_result));
+            }
             "images" => self.append("images", list(value).iter().map(image)),
             "blocks" => {
                 self.row["blocks"] = json!({ "size": name.parse::<u64>().ok(), "ids": value });
@@ -219,7 +223,8 @@ impl Draft {
     fn put_headers(&mut self, value: Value) {
         match value {
             Value::Array(list) => list.into_iter().for_each(|mut one| {
-                self.put_header(&text(&one["name"]), one["value"].take());
+                let value = one.get_mut("value").map(Value::take).unwrap_or_default();
+                self.put_header(&text(&one["name"]), value);
             }),
             Value::Object(map) => {
                 map.into_iter().for_each(|(name, value)| self.put_header(&name, value));
@@ -371,9 +376,9 @@ impl Draft {
 }
 
 /// The result of a tool as a message of OpenAI's chat API.
-fn tool_result(mut result: Value) -> Value {
-    result["role"] = "tool".into();
-    result
+fn tool_result(mut result: Map<String, Value>) -> Value {
+    result.insert("role".to_owned(), "tool".into());
+    result.into()
 }
 
 /// An earlier request to wait for: its id, or an object with the id and the wait.

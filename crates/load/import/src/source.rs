@@ -120,7 +120,9 @@ fn broken(error: &serde_json::Error) -> String {
 /// Whether a line is a whole row: an object, or a dialogue as a list of messages.
 fn is_row(line: &str) -> bool {
     let is_object = line.starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok();
-    is_object || serde_json::from_str::<Value>(line).is_ok_and(|list| list[0].get("role").is_some())
+    let list = serde_json::from_str::<Vec<Value>>(line).unwrap_or_default();
+    let is_message = list.first().is_some_and(|first| first.get("role").is_some());
+    is_object || is_message && format::recognise(&list).is_none()
 }
 
 /// The delimiter of a first line that names the columns of a format.

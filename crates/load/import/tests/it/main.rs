@@ -363,6 +363,37 @@ fn a_limit_of_the_response_is_sent_also_with_images_and_in_dialogues() {
     assert_eq!(summary.unused[named], 1, "{:?}", summary.unused);
 }
 
+#[test]
+fn spans_are_also_read_as_events_and_in_the_form_of_other_tools() {
+    let (summary, lines) = import_file(&sample("otel_genai_events.jsonl"));
+    assert!(summary.format.starts_with("otel ("), "{}", summary.format);
+    assert_eq!(lines[0]["messages"], json!([{ "role": "user", "content": "Name a quay." }]));
+    assert_eq!((&lines[0]["model"], &lines[0]["in_tokens"]), (&json!("alpha-1"), &json!(11)));
+    let (_, lines) = import_file(&sample("inference_perf_otel.json"));
+    assert_eq!(lines[0]["messages"], json!([{ "role": "user", "content": "Check the mole." }]));
+    assert_eq!(lines[0]["body"], json!({ "max_tokens": 100, "temperature": 0.3 }));
+    assert_eq!(lines.len(), 3);
+}
+
+#[test]
+fn members_of_a_wrong_type_are_named() {
+    let row = r#"{"conversation_id":"c","turn":1,"role":"tool","tool_results":"done"}"#;
+    let error = import_text(row.as_bytes(), false).unwrap_err().to_string();
+    assert!(error.contains("line 1: `tool_results` is \"done\", not an object"), "{error}");
+    let row = r#"{"request":{"url":"http://a/b","method":"GET","headers":["x"]},
+        "startedDateTime":"2026-10-02T06:00:00Z"}"#;
+    assert_eq!(import_text(row.replace('\n', "").as_bytes(), false).unwrap().1[0]["path"], "/b");
+}
+
+#[test]
+fn a_list_of_rows_with_roles_is_not_a_dialogue() {
+    let text = fs::read_to_string(sample("mlcommons_agentic.jsonl")).unwrap();
+    let list = format!("[{}]", text.lines().collect::<Vec<_>>().join(","));
+    let (summary, lines) = import_text(list.as_bytes(), false).unwrap();
+    assert!(summary.format.starts_with("mlcommons ("), "{}", summary.format);
+    assert_eq!(lines, import_file(&sample("mlcommons_agentic.jsonl")).1);
+}
+
 /// The members of the body of a request, with those that it inherits.
 fn sent_body(lines: &[Value], text: &str) -> Value {
     let mut body = json!({});
