@@ -329,28 +329,15 @@ impl Finder<'_> {
     fn announcement(&self, target: &Subject, search: &Search, planned: Planned) -> String {
         let name = &target.name;
         let of = if name.is_empty() { String::new() } else { format!("{name}: ") };
-        let load = self.flags.search.load();
-        format!("{of}{}", announcement(search, planned, load))
+        let what = match planned.phase {
+            Phase::Place => "bracketing the capacity",
+            Phase::Prove => "proving",
+            Phase::Check => "checking that the target is up",
+        };
+        let (spent, budget) = (search.spent_s().abs(), search.budget_s());
+        let at = self.flags.search.load().text(planned.load);
+        format!("{of}{spent:>4.0} of {budget:.0} s: {what}: {at} for {:.0} s", planned.seconds)
     }
-}
-
-fn announcement(search: &Search, planned: Planned, load: Load) -> String {
-    let what = match planned.phase {
-        Phase::Place => "bracketing the capacity",
-        Phase::Prove => "proving",
-        Phase::Check => "checking that the target is up",
-    };
-    let (spent, at) = (search.spent_s(), load.text(planned.load));
-    let last = search.probes().last().map_or_else(String::new, |last| {
-        let kept = last.kept.map_or(0.0, |kept| kept.value * 1e2);
-        format!("; {} kept the objective for {kept:.2} % of the requests", load.text(last.load))
-    });
-    format!(
-        "{:>4.0} of {:.0} s: {what}: {at} for {:.0} s{last}",
-        spent.abs(),
-        search.budget_s(),
-        planned.seconds
-    )
 }
 
 /// An unsupported profile, and an objective that bounds nothing, are usage errors.

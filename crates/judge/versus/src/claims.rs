@@ -146,7 +146,6 @@ impl Claim {
             .with("failed", own)
             .with("least", other)
             .with_some("pairs", differs.then_some(in_pairs))
-            .with_some("how", self.by_batch.then_some("batches"))
     }
 
     /// The values as a table cell: `40 to 0 pairs` for failures, else the difference with its

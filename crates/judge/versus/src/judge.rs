@@ -12,9 +12,7 @@ use crate::claims::{self, FAILURES};
 use crate::comparisons::{headline, whole_time};
 use crate::facts::{Facts, Schedule};
 use crate::pairs::{Run, turn};
-use crate::result::{
-    Kind, OVERLOAD, Role, SCHEMA, Stopping, TargetMatrix, TargetResult, Verdicts, Versus,
-};
+use crate::result::{Kind, Role, SCHEMA, Stopping, TargetMatrix, TargetResult, Verdicts, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{answers, control, cpu, differences, disturbance, outage, targets};
 
@@ -125,16 +123,16 @@ pub(crate) fn findings(versus: &Versus) -> Vec<Finding> {
     let failures = versus.claims.iter().filter(|claim| claim.holds && claim.about == FAILURES);
     let failures = failures.filter(|claim| !is_down(&claim.target));
     let setup = versus.targets.iter().filter(|target| !is_down(&target.name));
-    let setup = setup.flat_map(|target| &target.setup).filter(|found| found.code != OVERLOAD);
+    // An overload during the load, and differences before it.
+    let setup = setup.flat_map(|target| target.setup.iter().cloned());
     versus
         .targets
         .iter()
         .filter_map(outage::finding)
-        .chain(versus.targets.iter().filter_map(TargetResult::overload).cloned())
+        .chain(setup)
         .chain(versus.other_answers())
         .chain(failures.map(crate::result::Claim::finding))
         .chain(control::finding(versus))
-        .chain(setup.cloned())
         .chain(connections(&versus.targets))
         .chain(disturbance::findings(versus))
         .collect()
@@ -142,8 +140,10 @@ pub(crate) fn findings(versus: &Versus) -> Vec<Finding> {
 
 /// The finding on targets with different shares of reused connections.
 fn connections(targets: &[TargetResult]) -> Option<Finding> {
-    // Failures close connections.
-    if targets.iter().any(|target| target.failed as f64 > REUSED_DIFFER * target.turns as f64) {
+    // Failures close connections, and a backlog opens them.
+    if targets.iter().any(|target| {
+        target.failed as f64 > REUSED_DIFFER * target.turns as f64 || target.overload().is_some()
+    }) {
         return None;
     }
     let mut reused: Vec<(&TargetResult, f64)> =

@@ -30,10 +30,8 @@ pub fn text(why: &Why) -> String {
     let more = why.observed.len().saturating_sub(LISTED);
     lines.extend((more > 0).then(|| format!("  {more} more")));
     lines.extend(why.split.iter().flat_map(|split| shown(&of_split(split))));
-    let reason = why.no_split.map(|reason| match reason {
-        NoSplit::NoSource => "the run has neither a direct target nor a joined log".to_owned(),
-        reason => reason.name().replace('_', " "),
-    });
+    let reason = why.no_split.filter(|reason| *reason != NoSplit::NoSource);
+    let reason = reason.map(|reason| reason.name().replace('_', " "));
     lines.extend(
         reason.iter().flat_map(|reason| labelled("where requests wait is unknown", reason)),
     );

@@ -341,7 +341,7 @@ impl Decoder {
         self.state.usage()
     }
 
-    /// Counts that do not add up to the reported total, and the consequence.
+    /// Counts that do not add up to the reported total.
     pub fn contradiction(&self) -> Option<String> {
         self.state.counts.contradiction()
     }

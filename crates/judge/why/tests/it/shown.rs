@@ -30,8 +30,6 @@ fn the_text_has_the_answer_first_and_each_suspect_with_its_figures() {
           generator        plimsoll  clear  0.20   4   0.00  plimsoll-main 0.20
           gateway           gateway   FULL  0.99   1   0.11         worker 0.97
           upstream   upstream-\u{1b}[31m  clear  0.10   4   0.00  upstream-main 0.10
-          where requests wait is unknown: the run has neither a direct target nor a
-                                          joined log
     "]]
     .assert_eq(&text(&saturated().why()));
 }

@@ -66,25 +66,17 @@ fn groups(screen: &mut Screen, summary: &RunSummary) {
     let measured = shown.iter().filter(|(title, _)| *title != WARMUP);
     let measured: Vec<_> = measured.flat_map(|(_, groups)| groups).copied().collect();
     screen.chapter(times::intervals_chapter(summary, &measured));
-    screen.chapter(marks(summary, &shown));
+    screen.chapter(marks(&shown));
 }
 
 /// Explains the marks in the tables, if there are any.
-fn marks(summary: &RunSummary, shown: &[(&str, Vec<Labelled<'_>>)]) -> Chapter {
+fn marks(shown: &[(&str, Vec<Labelled<'_>>)]) -> Chapter {
     let groups = shown.iter().flat_map(|(_, groups)| groups.iter().map(|(_, group)| *group));
     let mut chapter = Chapter::new("Marks");
     if groups.clone().any(times::lacks_samples) {
         chapter.text(&times::footnote());
     }
-    if groups.clone().any(|group| group.has_estimated_tokens(Metric::Tpot)) {
-        chapter.text("~: the target reports no usage: content events were counted for tokens.");
-    }
     chapter.texts(times::footnotes(groups));
-    if !summary.results.figures_of_generator().is_empty() {
-        chapter.text(
-            "(-12us): the time may be that much shorter without Plimsoll. (+60): the rate may be that much higher.",
-        );
-    }
     chapter
 }
 
