@@ -3,7 +3,7 @@
 pub(super) use answers::policy_sentence;
 pub use health::environment;
 use plimsoll_metrics::{
-    DisturbedWindow, Group, InstrumentHealth, Metric, RunEnd, RunMetadata, RunSummary, TargetInfo,
+    DisturbedWindow, Group, InstrumentHealth, RunEnd, RunMetadata, RunSummary, TargetInfo,
     ValueSummary,
 };
 pub(super) use tasks::{ends as task_ends, label as task_label};
