@@ -6,6 +6,7 @@ use plimsoll_metrics::Judgement;
 use plimsoll_report::table::Table;
 
 use super::fidelity::{Cell, State};
+use super::figures::corrected;
 use super::result::GatewaysResult;
 use crate::bound::BoundResult;
 use crate::report::{Report, Section};
@@ -28,7 +29,10 @@ pub(in crate::suite) fn against(
             found.extend(cells.zip(row.cells.get(at)).map(|cells| (row, at, cells)));
         }
     }
-    let among = found.len();
+    let is_apart = |among| {
+        found.iter().filter(|(row, _, (old, new))| row.told_apart(new, old, among).is_some()).count()
+    };
+    let among = corrected(found.len(), is_apart);
     let judged = found.into_iter().map(|(row, at, (before, cell))| {
         let order = row.told_apart(cell, before, among).filter(|_| other.is_none());
         let cells = [

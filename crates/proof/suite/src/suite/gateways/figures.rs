@@ -206,6 +206,11 @@ pub(super) fn tests(rows: &[Row]) -> usize {
     let found = |among| -> usize {
         rows().map(|row| row.pairs_of(|one, other| row.order(one, other, among).is_some())).sum()
     };
+    corrected(all, found)
+}
+
+/// The same, with the number of tests whose difference is found if they are corrected for so many.
+pub(super) fn corrected(all: usize, found: impl Fn(usize) -> usize) -> usize {
     let mut among = 1;
     loop {
         let enough = all.div_ceil(found(among).max(1)).max(1);
