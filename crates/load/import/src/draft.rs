@@ -56,8 +56,8 @@ impl Draft {
             // A limit of the response, and so its expected length.
             "limit" if value == -1 => {}
             "limit" => {
-                let limit = count(&value)?;
-                (self.row["limit"], self.row["out_tokens"]) = (limit.into(), limit.into());
+                self.row["out_tokens"] = count(&value)?.into();
+                self.row["body"]["max_tokens"] = self.row["out_tokens"].clone();
             }
             "texts" => self.append("texts", texts(value)?),
             "content" => {
@@ -66,9 +66,8 @@ impl Draft {
                     json!([{ "role": "user", "content": parts.collect::<Value>() }]);
             }
             "results" => {
-                let results = list(value).into_iter().map(object);
-                let results = results.collect::<Result<Vec<_>, _>>()?;
-                self.append("results", results.into_iter().map(tool_result));
+                let results = list(value).into_iter().map(tool_result);
+                self.append("results", results.collect::<Result<Vec<_>, _>>()?);
             }
             "images" => self.append("images", list(value).iter().map(image)),
             "blocks" => {
@@ -141,20 +140,6 @@ impl Draft {
 
     pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
         self.take(name).map(|value| text(&value))
-    }
-
-    /// Puts the limit of the response into the body. A text alone gets the one of its scenario.
-    pub(crate) fn put_limit(&mut self, is_alone: bool) {
-        let Some(limit) = self.take("limit") else { return };
-        let is_text = !self.has_any(&["messages", "images", "system", "role", "model", "body"]);
-        let has_prompt = self.has_any(&["messages", "images", "texts"]);
-        let others = ["max_tokens", "max_completion_tokens"];
-        if has_prompt
-            && !(is_alone && is_text)
-            && others.iter().all(|name| self.row["body"].get(name).is_none())
-        {
-            self.row["body"]["max_tokens"] = limit;
-        }
     }
 
     /// The messages of a row: one, several results of tools, or none.
@@ -282,6 +267,12 @@ impl Draft {
         self.join_texts();
         self.remove_truncated(format);
         self.dropped.extend(format.missing_in(&self.row));
+        // Of a request without text, only the lengths are kept.
+        let limits =
+            self.row["body"].as_object().is_some_and(|body| body.keys().eq(["max_tokens"]));
+        if limits && !self.has_any(&["messages", "continues"]) {
+            self.take("body");
+        }
         if self.row["continues"].is_null() && self.row["dialect"].is_null() {
             let dialect = format.dialect.as_deref().or_else(|| dialect(&self.row));
             self.row["dialect"] = dialect.into();
@@ -376,9 +367,10 @@ impl Draft {
 }
 
 /// The result of a tool as a message of OpenAI's chat API.
-fn tool_result(mut result: Map<String, Value>) -> Value {
+fn tool_result(result: Value) -> Result<Value, String> {
+    let mut result = object(result)?;
     result.insert("role".to_owned(), "tool".into());
-    result.into()
+    Ok(result.into())
 }
 
 /// An earlier request to wait for: its id, or an object with the id and the wait.

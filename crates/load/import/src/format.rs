@@ -59,9 +59,7 @@ pub(crate) struct Format {
     /// Whether prompts repeat earlier prompts and their replies.
     pub(crate) history: bool,
     /// What requests lack, each with alternatives of signs that they had it.
-    pub(crate) missing: BTreeMap<String, Vec<Vec<String>>>,
-    /// Contents of requests that the format does not record.
-    pub(crate) lacks: Option<String>,
+    missing: BTreeMap<String, Vec<Vec<String>>>,
     pub(crate) sort: bool,
     pub(crate) dialect: Option<String>,
     pub(crate) refuse: Option<String>,

@@ -197,7 +197,7 @@ fn body(
     // A later request of the session may continue it.
     let is_alone = request.session.is_none() && request.reply.is_none();
     if let ([message], true, None) = (messages.as_slice(), is_alone, &recorded.model)
-        && recorded.members.is_empty()
+        && recorded.members.keys().all(|name| name == "max_tokens")
         && recorded.headers.is_empty()
         && let Some(text) = plain_text(message)
     {
