@@ -64,18 +64,21 @@ impl Client {
             // One quantile of all members, as in ServeGen.
             let quantile = rng.uniform();
             for (name, values) in members {
-                let mut sum = 0.0;
-                let mut reached = values.iter().skip_while(|(_, share)| {
-                    sum += share;
-                    sum < quantile
-                });
-                row[name] =
-                    reached.next().or_else(|| values.last()).map(|(value, _)| *value).into();
+                row[name] = reached(values, quantile).into();
             }
             row.clone()
         });
         Ok(rows.collect())
     }
+}
+
+fn reached(values: &Distribution, quantile: f64) -> Option<f64> {
+    let mut sum = 0.0;
+    let mut rest = values.iter().skip_while(|(_, share)| {
+        sum += share;
+        sum < quantile
+    });
+    rest.next().or_else(|| values.last()).map(|(value, _)| *value)
 }
 
 /// Parses a dictionary of Python, `{40: 0.5, 41: 0.5}`.

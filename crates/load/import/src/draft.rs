@@ -29,8 +29,13 @@ impl Draft {
         }
         let value = match conversion {
             "used" => return Ok(()),
-            "count" if value == -1 && path == "out_tokens" => return Ok(()),
+            "count" | "limit" if value == -1 && path == "out_tokens" => return Ok(()),
             "count" => count(&value)?.into(),
+            // A limit of the response, and so its expected length.
+            "limit" => {
+                self.row["body"]["max_tokens"] = count(&value)?.into();
+                count(&value)?.into()
+            }
             "text" => text(&value).into(),
             "value" => number(&value).unwrap_or(value),
             "turns" => list(unpacked(value)).into(),
@@ -53,22 +58,13 @@ impl Draft {
                 }
             }
             "after" => self.row["after"] = list(value).iter().map(after).collect(),
-            // A limit of the response, and so its expected length.
-            "limit" if value == -1 => {}
-            "limit" => {
-                self.row["out_tokens"] = count(&value)?.into();
-                self.row["body"]["max_tokens"] = self.row["out_tokens"].clone();
-            }
             "texts" => self.append("texts", texts(value)?),
             "content" => {
                 let parts = list(value).into_iter().map(part);
                 self.row["messages"] =
                     json!([{ "role": "user", "content": parts.collect::<Value>() }]);
             }
-            "results" => {
-                let results = list(value).into_iter().map(tool_result);
-                self.append("results", results.collect::<Result<Vec<_>, _>>()?);
-            }
+            "results" => self.append("results", tool_results(value)?),
             "images" => self.append("images", list(value).iter().map(image)),
             "blocks" => {
                 self.row["blocks"] = json!({ "size": name.parse::<u64>().ok(), "ids": value });
@@ -366,11 +362,13 @@ impl Draft {
     }
 }
 
-/// The result of a tool as a message of OpenAI's chat API.
-fn tool_result(result: Value) -> Result<Value, String> {
-    let mut result = object(result)?;
-    result.insert("role".to_owned(), "tool".into());
-    Ok(result.into())
+/// The results of tools as messages of OpenAI's chat API.
+fn tool_results(value: Value) -> Result<Vec<Value>, String> {
+    let mut results = list(value).into_iter().map(object).collect::<Result<Vec<_>, _>>()?;
+    for result in &mut results {
+        result.insert("role".to_owned(), "tool".into());
+    }
+    Ok(results.into_iter().map(Value::Object).collect())
 }
 
 /// An earlier request to wait for: its id, or an object with the id and the wait.

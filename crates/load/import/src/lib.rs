@@ -93,8 +93,7 @@ pub fn read(
         let options = source.sample(form).into_iter().next().unwrap_or_default();
         return shape::read(&options, choice).map_err(|why| ImportError::of(path, &why));
     }
-    let client = (choice.format.name == CLIENT).then(|| Client::open(path)).transpose();
-    let client = client.map_err(|why| ImportError::of(path, &why))?;
+    let client = (choice.format.name == CLIENT).then(|| Client::open(path)).transpose()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let source = if choice.format.sort { source.limited() } else { source };
     if choice.format.name != OWN {
@@ -139,9 +138,7 @@ pub fn read(
         None => sink(place, row),
     });
     read.map_err(|error| ImportError::unreadable(path, &error))?;
-    if let Some(problem) = problem {
-        return Err(problem);
-    }
+    problem.map_or(Ok(()), Err)?;
     let mut summary = converter.finish()?;
     summary.unused.extend(texts.scrubbed);
     if summary.requests == 0 {

@@ -66,7 +66,6 @@ pub(crate) fn read(options: &Value, choice: Choice) -> Result<Summary, String> {
 
 /// The stages of a scenario, each a load and its length. None for a number of iterations.
 fn stages_of(scenario: &Value) -> Result<Vec<(String, Nanos)>, String> {
-    let number = |name: &str| scenario[name].as_f64();
     let unit = Some(time(&scenario["timeUnit"])?.as_secs_f64()).filter(|unit| *unit > 0.0);
     let (mark, unit, names) = match scenario["executor"].as_str() {
         Some("ramping-arrival-rate" | "constant-arrival-rate") => {
@@ -76,7 +75,8 @@ fn stages_of(scenario: &Value) -> Result<Vec<(String, Nanos)>, String> {
         Some(_) => return Ok(Vec::new()),
     };
     let [(first, default), (second, _)] = names;
-    let mut from = number(first).or_else(|| number(second)).unwrap_or(default);
+    let mut from =
+        scenario[first].as_f64().or_else(|| scenario[second].as_f64()).unwrap_or(default);
     let constant = [scenario.clone()];
     let ramps = scenario["stages"].as_array().map_or(&constant[..], Vec::as_slice);
     let mut stages = Vec::new();
