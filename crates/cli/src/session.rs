@@ -511,21 +511,19 @@ fn may_rise(before: &RateFigure, now: &RateFigure) -> bool {
 pub(crate) fn traffic_screen(summary: &Summary) -> String {
     let Summary { format, why, also, sessions, requests, most_turns, unused, .. } = summary;
     let span = summary.span_ms.map(|ms| format!("{:.3} s", ms / 1e3));
-    let mut rows = vec![("format", format!("{format}: {why}"))];
+    let mut rows = vec![
+        ("format", format!("{format}: {why}")),
+        ("sessions", count(*sessions)),
+        ("requests", format!("{} (at most {} in a session)", count(*requests), count(*most_turns))),
+        ("input tokens", tokens(summary.in_tokens)),
+        ("output tokens", tokens(summary.out_tokens)),
+        ("time span", span.unwrap_or_else(|| "no times".to_owned())),
+    ];
     if let Some(stages) = &summary.stages {
-        rows.push(("stages", stages.clone()));
-        rows.push(("requests", "none in the file; `GET /` unless a profile has others".to_owned()));
-    } else {
-        rows.extend([
-            ("sessions", count(*sessions)),
-            (
-                "requests",
-                format!("{} (at most {} in a session)", count(*requests), count(*most_turns)),
-            ),
-            ("input tokens", tokens(summary.in_tokens)),
-            ("output tokens", tokens(summary.out_tokens)),
-            ("time span", span.unwrap_or_else(|| "no times".to_owned())),
-        ]);
+        rows.push((
+            "stages",
+            format!("{stages}; the requests are `GET /` unless a profile has others"),
+        ));
     }
     if !also.is_empty() {
         rows.insert(1, ("also fits", format!("--as {}", also.join(", --as "))));

@@ -435,8 +435,13 @@ fn profile(flags: &Flags) -> Result<Option<Profile>> {
         "json" => named.ends_with(file::PLAN) || is_json_profile(named),
         _ => false,
     });
-    if let Some(profile) = profile_of_load(named, flags) {
-        return Ok(Some(profile));
+    if is_small_json(named)
+        && let Ok(summary) = import(named, &flags.traffic.read.options(), &mut io::sink())
+        && let Some(stages) = &summary.stages
+    {
+        console::eprint_line(traffic_screen(&summary).trim_end());
+        let keys = json!({ "name": "k6", "protocol": "http", "http": {}, "stages": stages });
+        return Ok(Some(command_line_profile(keys.as_object().cloned().unwrap_or_default())));
     }
     if is_profile && !flags.traffic.read.names_format() || !named.is_file() {
         return Ok(None);
@@ -472,30 +477,15 @@ fn profile(flags: &Flags) -> Result<Option<Profile>> {
     Ok(Some(command_line_profile(keys.as_object().cloned().unwrap_or_default())))
 }
 
-/// The profile of a file that contains a load without requests, such as options of k6.
-fn profile_of_load(named: &Path, flags: &Flags) -> Option<Profile> {
-    let is_json = named.extension().is_some_and(|extension| extension == "json");
-    if !is_small(named) || !is_json && !flags.traffic.read.names_format() {
-        return None;
-    }
-    let options = flags.traffic.read.options();
-    let Ok(summary) = import(named, &options, &mut io::sink()) else { return None };
-    let Some(stages) = &summary.stages else { return None };
-    if flags.session.progress.ui() != Ui::Quiet {
-        console::eprint_line(traffic_screen(&summary).trim_end());
-    }
-    let keys = json!({ "name": "load", "protocol": "http", "http": {}, "stages": stages });
-    Some(command_line_profile(keys.as_object().cloned().unwrap_or_default()))
-}
-
-fn is_small(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|file| file.len() < 1 << 20)
+fn is_small_json(file: &Path) -> bool {
+    let is_json = file.extension().is_some_and(|extension| extension == "json");
+    is_json && fs::metadata(file).is_ok_and(|file| file.len() < 1 << 20)
 }
 
 /// Whether a small JSON file has keys of a profile.
 fn is_json_profile(file: &Path) -> bool {
     const KEYS: [&str; 4] = ["stages", "target", "targets", "scenarios"];
-    let text = if is_small(file) { fs::read(file).unwrap_or_default() } else { Vec::new() };
+    let text = if is_small_json(file) { fs::read(file).unwrap_or_default() } else { Vec::new() };
     let keys = serde_json::from_slice::<Map<String, Value>>(&text).unwrap_or_default();
     KEYS.iter().any(|key| keys.contains_key(*key))
 }

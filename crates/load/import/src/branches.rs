@@ -74,9 +74,9 @@ impl Branches {
                 // Like a later turn of the parent, a fork inherits only the tools.
                 let others =
                     own_members.into_iter().filter(|(name, _)| *is_fork && name != "tools");
-                for (name, _) in others {
-                    first.request.body.entry(name).or_insert(Value::Null);
-                }
+                let without = others.map(|(name, _)| (name, Value::Null)).collect();
+                let body = std::mem::replace(&mut first.request.body, without);
+                first.request.body.extend(body);
                 match is_fork {
                     true => first.request.continues = Some(parent.clone()),
                     false => first.request.after = Some(vec![After::end_of(parent)]),

@@ -5,15 +5,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde_json::{Map, Value};
 
 use crate::branches::{Branches, Timed};
-use crate::client::Client;
 use crate::draft::Draft;
 use crate::error::ImportError;
-use crate::format::{Choice, Format, LOAD, OWN, Rule};
+use crate::format::{Choice, Format, OWN, Rule};
 use crate::history::History;
 use crate::lanes::{Lanes, append};
 use crate::messages::{exchanges, from_turn, is_question, place_images};
 use crate::record::{After, Header, Line, Request, VERSION};
-use crate::shape;
 use crate::summary::Summary;
 use crate::value::{is_empty, object, unpacked};
 
@@ -30,8 +28,6 @@ pub(crate) type Emit<'o> = dyn FnMut(Line) -> Result<(), ImportError> + 'o;
 /// Converts rows and emits requests.
 pub(crate) struct Converter<'o> {
     format: &'static Format,
-    /// The client whose requests are drawn.
-    client: Option<Client>,
     emit: &'o mut Emit<'o>,
     pub(crate) summary: Summary,
     /// Start of the first request; zero of all times.
@@ -85,12 +81,11 @@ impl Timed {
 }
 
 impl<'o> Converter<'o> {
-    pub(crate) fn new(choice: Choice, client: Option<Client>, emit: &'o mut Emit<'o>) -> Self {
+    pub(crate) fn new(choice: Choice, emit: &'o mut Emit<'o>) -> Self {
         let Choice { format, why, also } = choice;
         let title = format!("{} ({})", format.name, format.title);
         Self {
             format,
-            client,
             emit,
             summary: Summary { format: title, why, also, ..Summary::default() },
             zero: None,
@@ -114,19 +109,7 @@ impl<'o> Converter<'o> {
             return self.add_canonical(value);
         }
         let mut around = Vec::new();
-        if self.format.name == LOAD {
-            self.summary.stages = Some(shape::stages(&value, &mut around)?);
-            self.walk(&mut Draft::default(), "", object(value)?)?;
-            return self.add_rows(Vec::new(), around);
-        }
-        let rows = match &mut self.client {
-            Some(client) => client.rows(Some(value), &mut around)?,
-            None => self.format.rows_of(value, &mut around),
-        };
-        self.add_rows(rows, around)
-    }
-
-    fn add_rows(&mut self, rows: Vec<Value>, around: Vec<String>) -> Result<(), ImportError> {
+        let rows = self.format.rows_of(value, &mut around);
         for name in around {
             self.leave_out(&name);
         }
@@ -245,7 +228,6 @@ impl<'o> Converter<'o> {
     fn add_draft(&mut self, mut draft: Draft) -> Result<(), ImportError> {
         let own = format!("#{}", self.summary.requests + 1);
         let session = draft.take_text("session");
-        draft.put_limit(session.is_none());
         let [bodies, turns] = ["bodies", "each"].map(|name| draft.take_list(name));
         let is_whole = draft.take_text("context_mode").is_some_and(|mode| mode == WHOLE);
         let (is_chain, is_turns) = (bodies.is_none() && !is_whole, turns.is_some());
@@ -314,7 +296,6 @@ impl<'o> Converter<'o> {
         for turn in turns {
             let mut part = Draft::default();
             self.walk(&mut part, "", object(turn)?)?;
-            part.put_limit(false);
             part.join_texts();
             let own = part.take_list("messages");
             if own.is_none() && part.row["body"].is_null() {
@@ -364,11 +345,6 @@ impl<'o> Converter<'o> {
 
     /// Emits the requests that waited to be sorted, and completes the counts.
     pub(crate) fn finish(mut self) -> Result<Summary, ImportError> {
-        if let Some(client) = &mut self.client {
-            let mut around = Vec::new();
-            let rows = client.rows(None, &mut around)?;
-            self.add_rows(rows, around)?;
-        }
         self.add_unanswered()?;
         let (held, mut last) = (std::mem::take(&mut self.held), f64::NEG_INFINITY);
         // A request without a time keeps its place after the one before it.
@@ -381,10 +357,6 @@ impl<'o> Converter<'o> {
         let mut held: Vec<_> = held.into_iter().map(|(_, timed)| timed).collect();
         self.branches.join(&mut held);
         self.write_in_order(held)?;
-        if let Some(lacks) = &self.format.lacks {
-            let requests = self.summary.requests;
-            self.summary.unused.insert(format!("requests ({lacks})"), requests);
-        }
         let span_ms = self.zero.map(|_| self.span.1 - self.span.0);
         Ok(Summary { span_ms, ..self.summary })
     }

@@ -29,8 +29,13 @@ impl Draft {
         }
         let value = match conversion {
             "used" => return Ok(()),
-            "count" if value == -1 && path == "out_tokens" => return Ok(()),
+            "count" | "limit" if value == -1 && path == "out_tokens" => return Ok(()),
             "count" => count(&value)?.into(),
+            // A limit of the response, and so its expected length.
+            "limit" => {
+                self.row["body"]["max_tokens"] = count(&value)?.into();
+                count(&value)?.into()
+            }
             "text" => text(&value).into(),
             "value" => number(&value).unwrap_or(value),
             "turns" => list(unpacked(value)).into(),
@@ -53,23 +58,13 @@ impl Draft {
                 }
             }
             "after" => self.row["after"] = list(value).iter().map(after).collect(),
-            // A limit of the response, and so its expected length.
-            "limit" if value == -1 => {}
-            "limit" => {
-                let limit = count(&value)?;
-                (self.row["limit"], self.row["out_tokens"]) = (limit.into(), limit.into());
-            }
             "texts" => self.append("texts", texts(value)?),
             "content" => {
                 let parts = list(value).into_iter().map(part);
                 self.row["messages"] =
                     json!([{ "role": "user", "content": parts.collect::<Value>() }]);
             }
-            "results" => {
-                let results = list(value).into_iter().map(object);
-                let results = results.collect::<Result<Vec<_>, _>>()?;
-                self.append("results", results.into_iter().map(tool_result));
-            }
+            "results" => self.append("results", tool_results(value)?),
             "images" => self.append("images", list(value).iter().map(image)),
             "blocks" => {
                 self.row["blocks"] = json!({ "size": name.parse::<u64>().ok(), "ids": value });
@@ -141,20 +136,6 @@ impl Draft {
 
     pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
         self.take(name).map(|value| text(&value))
-    }
-
-    /// Puts the limit of the response into the body. A text alone gets the one of its scenario.
-    pub(crate) fn put_limit(&mut self, is_alone: bool) {
-        let Some(limit) = self.take("limit") else { return };
-        let is_text = !self.has_any(&["messages", "images", "system", "role", "model", "body"]);
-        let has_prompt = self.has_any(&["messages", "images", "texts"]);
-        let others = ["max_tokens", "max_completion_tokens"];
-        if has_prompt
-            && !(is_alone && is_text)
-            && others.iter().all(|name| self.row["body"].get(name).is_none())
-        {
-            self.row["body"]["max_tokens"] = limit;
-        }
     }
 
     /// The messages of a row: one, several results of tools, or none.
@@ -282,6 +263,12 @@ impl Draft {
         self.join_texts();
         self.remove_truncated(format);
         self.dropped.extend(format.missing_in(&self.row));
+        // Of a request without text, only the lengths are kept.
+        let limits =
+            self.row["body"].as_object().is_some_and(|body| body.keys().eq(["max_tokens"]));
+        if limits && !self.has_any(&["messages", "continues"]) {
+            self.take("body");
+        }
         if self.row["continues"].is_null() && self.row["dialect"].is_null() {
             let dialect = format.dialect.as_deref().or_else(|| dialect(&self.row));
             self.row["dialect"] = dialect.into();
@@ -375,10 +362,13 @@ impl Draft {
     }
 }
 
-/// The result of a tool as a message of OpenAI's chat API.
-fn tool_result(mut result: Map<String, Value>) -> Value {
-    result.insert("role".to_owned(), "tool".into());
-    result.into()
+/// The results of tools as messages of OpenAI's chat API.
+fn tool_results(value: Value) -> Result<Vec<Value>, String> {
+    let mut results = list(value).into_iter().map(object).collect::<Result<Vec<_>, _>>()?;
+    for result in &mut results {
+        result.insert("role".to_owned(), "tool".into());
+    }
+    Ok(results.into_iter().map(Value::Object).collect())
 }
 
 /// An earlier request to wait for: its id, or an object with the id and the wait.

@@ -57,10 +57,8 @@ pub(crate) struct Format {
     pub(crate) unanswered: bool,
     /// Whether prompts repeat earlier prompts and their replies.
     pub(crate) history: bool,
-    /// What requests lack, each with alternatives of signs that they had it.
-    pub(crate) missing: BTreeMap<String, Vec<Vec<String>>>,
-    /// Contents of requests that the format does not record.
-    pub(crate) lacks: Option<String>,
+    /// Members that requests lack, each with alternatives of signs that they had it.
+    missing: BTreeMap<String, Vec<Vec<String>>>,
     pub(crate) sort: bool,
     pub(crate) dialect: Option<String>,
     pub(crate) refuse: Option<String>,
@@ -123,7 +121,7 @@ impl Format {
         Some(format!("rows whose {member} is `{}` (not requests)", kind(member)))
     }
 
-    /// What a request lacks although it had it.
+    /// Names of the members that a request lacks although it had them.
     pub(crate) fn missing_in(&self, request: &Value) -> Vec<String> {
         let missing = self.missing.iter().filter(|(_, signs)| fitting(signs, request).is_some());
         missing.map(|(name, _)| name.clone()).collect()

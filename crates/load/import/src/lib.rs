@@ -89,17 +89,20 @@ pub fn read(
     let source = Source::new(input).map_err(|error| ImportError::unreadable(path, &error))?;
     let (form, choice) =
         choose(&source, options.format.as_deref()).map_err(|why| ImportError::of(path, &why))?;
+    if choice.format.name == LOAD {
+        let options = source.sample(form).into_iter().next().unwrap_or_default();
+        return shape::read(&options, choice).map_err(|why| ImportError::of(path, &why));
+    }
+    let client = (choice.format.name == CLIENT).then(|| Client::open(path)).transpose()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let source = if choice.format.sort { source.limited() } else { source };
-    if choice.format.name != OWN && choice.format.name != LOAD {
+    if choice.format.name != OWN {
         let tool = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
         let source = json!({ "format": choice.format.name, "files": [name], "tool": tool });
         let source = source.as_object().cloned().unwrap_or_default();
         emit(Line::Header(Header { plimsoll_traffic: VERSION, source }))?;
     }
     let folder = path.parent().unwrap_or(path);
-    let client = (choice.format.name == CLIENT).then(|| Client::open(path)).transpose();
-    let client = client.map_err(|why| ImportError::of(path, &why))?;
     let mut texts = Texts { folder, scrubs: options.scrub, scrubbed: BTreeMap::new() };
     let mut complete = |mut line: Line| {
         if let Line::Request(request) = &mut line {
@@ -107,9 +110,9 @@ pub fn read(
         }
         emit(line)
     };
-    let mut converter = Converter::new(choice, client, &mut complete);
+    let mut converter = Converter::new(choice, &mut complete);
     let mut problem = None;
-    let read = source.read(form, &mut |(unit, number), row| {
+    let mut sink = |(unit, number): Place, row: Result<Value, String>| {
         let why = match row.map_err(ImportError::Input).and_then(|row| converter.add(row)) {
             Ok(()) => return ControlFlow::Continue(()),
             Err(ImportError::Input(why)) => why,
@@ -126,21 +129,30 @@ pub fn read(
         let why = format!("{why}; correct it, or leave such rows out with --skip-broken");
         problem = Some(ImportError::of(path, &why));
         ControlFlow::Break(())
+    };
+    let read = source.read(form, &mut |place, row| match &client {
+        Some(client) => match row.and_then(|row| client.draw(row)) {
+            Ok(rows) => rows.into_iter().try_for_each(|row| sink(place, Ok(row))),
+            Err(why) => sink(place, Err(why)),
+        },
+        None => sink(place, row),
     });
     read.map_err(|error| ImportError::unreadable(path, &error))?;
-    if let Some(problem) = problem {
-        return Err(problem);
-    }
+    problem.map_or(Ok(()), Err)?;
     let mut summary = converter.finish()?;
     summary.unused.extend(texts.scrubbed);
-    if summary.requests == 0 && summary.stages.is_none() {
-        let rows = summary.unused.iter().filter(|(name, _)| name.contains(" ("));
-        let rows: Vec<_> = rows.map(|(name, count)| format!("{count} {name}")).collect();
-        let (format, rows) = (&summary.format, rows.join(", "));
-        let why = format!("has no request to send, read as {format}: {rows}; choose with --as");
-        return Err(ImportError::of(path, &why));
+    if summary.requests == 0 {
+        return Err(nothing(path, &summary));
     }
     Ok(summary)
+}
+
+fn nothing(path: &Path, summary: &Summary) -> ImportError {
+    let rows = summary.unused.iter().filter(|(name, _)| name.contains(" ("));
+    let rows: Vec<_> = rows.map(|(name, count)| format!("{count} {name}")).collect();
+    let (format, rows) = (&summary.format, rows.join(", "));
+    let why = format!("has no request to send, read as {format}: {rows}; choose with --as");
+    ImportError::of(path, &why)
 }
 
 /// The form and the format, by its name or by the first rows.

@@ -134,7 +134,8 @@ pub(crate) fn exchanges(messages: Vec<Value>) -> Vec<(Vec<Value>, Option<Value>)
 pub(crate) fn from_parts(value: Value, dropped: &mut Vec<String>) -> Vec<Value> {
     let Value::Array(list) = value else { return Vec::new() };
     // System instructions are parts without a message around them.
-    let bare = list.first().is_some_and(|one| one.get("parts").or(one.get("role")).is_none());
+    let bare =
+        list.first().is_some_and(|one| one.get("parts").or_else(|| one.get("role")).is_none());
     let list = if bare { vec![json!({ "role": "system", "parts": list })] } else { list };
     let mut messages = Vec::new();
     for message in list {

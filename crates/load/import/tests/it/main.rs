@@ -326,7 +326,7 @@ fn a_branch_joins_at_its_turn_and_a_fork_inherits_only_tools() {
         json!({ "session_id": "fork", "turns": [turn("Five", json!({ "extra": { "seed": 2 } })),
             turn("Six", json!({}))] }),
     ];
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = lines.map(|line| line.to_string()).join("\n");
     let (_, lines) = import_text(text.as_bytes(), false).unwrap();
     let at =
         |text: &str| lines.iter().find(|line| line["messages"].to_string().contains(text)).unwrap();
@@ -349,8 +349,7 @@ fn a_limit_of_the_response_is_sent_also_with_images_and_in_dialogues() {
     let rows = [row(json!({ "image": image })), row(json!({ "session_id": "a" })), row(json!({}))];
     let (_, lines) = import_text(rows.join("\n").as_bytes(), false).unwrap();
     let limits: Vec<_> = lines.iter().map(|line| &line["body"]["max_tokens"]).collect();
-    // A text alone gets the limit from the scenario, like a prompt without times.
-    assert_eq!(limits, [&json!(7), &json!(7), &Value::Null]);
+    assert_eq!(limits, [&json!(7), &json!(7), &json!(7)]);
     assert!(lines.iter().all(|line| line["out_tokens"] == 7));
     let turns = json!({ "session_id": "b", "turns": [
         { "text": "One", "output_length": 5 }, { "text": "Two" }] });
@@ -433,7 +432,7 @@ fn requests_of_a_client_have_the_rates_gaps_and_lengths_of_its_files() {
     let long = lines.iter().filter(|line| line["in_tokens"] == 300).count();
     assert!((500..700).contains(&long), "{long} of 1,198: half");
     assert!(lines.iter().all(|line| line["out_tokens"] == 20));
-    assert_eq!(summary.unused["cv (follows from the shape)"], 2);
+    assert_eq!(summary.unused["cv (follows from the shape)"], 1198);
     let error = import_with(&sample("servegen_dataset.json"), &Options::default()).unwrap_err();
     assert!(error.to_string().contains("chunk-N-trace.csv"), "{error}");
 }
@@ -447,14 +446,15 @@ fn options_of_k6_become_stages_and_every_other_member_is_named() {
     };
     // k6 starts a ramp of users at 1.
     let (load, unused, written) = stages("k6_inspect.json");
-    assert_eq!(load, "1..20:30s,20:90s,20..0:10s");
-    assert!(written.contains("stages: '1..20:30s,20:90s,20..0:10s'"), "{written}");
-    let names = ["maxVUs (follows from the stages)", "thresholds", "summaryTrendStats"];
+    assert_eq!(load, "1..20:30s,20..20:90s,20..0:10s");
+    assert!(written.contains("stages: '1..20:30s,20..20:90s,20..0:10s'"), "{written}");
+    let names =
+        ["maxVUs", "thresholds", "summaryTrendStats", "stages (the scenarios have their own)"];
     assert!(names.iter().all(|name| unused[*name] == 1), "{unused:?}");
     let (load, unused, _) = stages("k6_scenarios.json");
-    assert_eq!(load, "4:20s,@0.08333333333333333..10:20s,@10:10s");
-    let iterations = "scenario iters (\"per-vu-iterations\" is not a load over time)";
-    assert_eq!((unused[iterations], unused["scenarios.preAllocatedVUs"]), (1, 1));
+    assert_eq!(load, "4..4:20s,@0.08333333333333333..10:20s,@10..10:10s");
+    let iterations = "scenario iters (a number of iterations, or at the same time)";
+    assert_eq!((unused[iterations], unused["preAllocatedVUs"]), (1, 1));
 }
 
 #[test]

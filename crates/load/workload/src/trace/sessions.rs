@@ -197,7 +197,8 @@ fn body(
     // A later request of the session may continue it.
     let is_alone = request.session.is_none() && request.reply.is_none();
     if let ([message], true, None) = (messages.as_slice(), is_alone, &recorded.model)
-        && recorded.members.is_empty()
+        && recorded.members.values().all(|limit| limit.as_u64() == request.out_tokens)
+        && recorded.members.keys().all(|name| name == "max_tokens")
         && recorded.headers.is_empty()
         && let Some(text) = plain_text(message)
     {
@@ -331,6 +332,20 @@ mod tests {
             Record { input_tokens: *input_tokens, hash_ids, ..Record::default() }
         });
         (records.collect(), ids)
+    }
+
+    #[test]
+    fn a_text_with_a_limit_is_a_text_if_its_length_is_the_limit() {
+        let is_text = |out_tokens| {
+            let mut sessions = Sessions::new(None);
+            let message = serde_json::json!({ "role": "user", "content": "Hi." });
+            let body = [("max_tokens".to_owned(), 7.into())].into_iter().collect();
+            let (dialect, messages) = (Some(Dialect::OpenaiChat), Some(vec![message]));
+            let request = Request { dialect, messages, body, out_tokens, ..Request::default() };
+            sessions.add(Line::Request(Box::new(request))).unwrap();
+            matches!(sessions.all[0].records[0].body, Some(Body::Text(_)))
+        };
+        assert!(is_text(Some(7)) && !is_text(None));
     }
 
     #[test]
