@@ -30,7 +30,10 @@ pub(in crate::suite) fn against(
         }
     }
     let is_apart = |among| {
-        found.iter().filter(|(row, _, (old, new))| row.told_apart(new, old, among).is_some()).count()
+        found
+            .iter()
+            .filter(|(row, _, (old, new))| row.told_apart(new, old, among).is_some())
+            .count()
     };
     let among = corrected(found.len(), is_apart);
     let judged = found.into_iter().map(|(row, at, (before, cell))| {
