@@ -84,42 +84,36 @@ impl Runner {
     }
 
     /// Measures CPU time and memory of processes on this host.
-    #[must_use]
     pub fn watch(mut self, processes: Vec<WatchedProcess>) -> Self {
         self.run.watch(processes);
         self
     }
 
     /// The same for processes elsewhere, by their pages of metrics; and reads those of servers.
-    #[must_use]
     pub fn watch_pages(mut self, pages: Vec<WatchedPage>, servers: Vec<WatchedPage>) -> Self {
         self.run.watch_pages(pages, servers);
         self
     }
 
     /// Names the process of this host that answers, as far as it is known.
-    #[must_use]
     pub const fn target_is(mut self, pid: Option<u32>) -> Self {
         self.run.target_is(pid);
         self
     }
 
     /// Keeps every sample in memory.
-    #[must_use]
     pub fn keep_samples(mut self) -> Self {
         self.samples = Some(Kept::default());
         self
     }
 
     /// Keeps every block of a comparison in memory.
-    #[must_use]
     pub fn keep_blocks(mut self) -> Self {
         self.blocks = Some(Kept::default());
         self
     }
 
     /// Gives every sample to a sink.
-    #[must_use]
     pub fn samples_to(mut self, sink: Box<dyn SampleSink>) -> Self {
         self.sink = Some(sink);
         self

@@ -46,7 +46,6 @@ impl Stats {
 
 /// A message for the operator, once for each outage, on the writer's thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Notice {
     /// A write failed and is retried; the text names the cause. No row is lost yet.
     Failing(String),

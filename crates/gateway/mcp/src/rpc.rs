@@ -103,7 +103,6 @@ impl RpcError {
     }
 
     /// Adds data to the error.
-    #[must_use]
     pub fn with_data(self, data: Value) -> Self {
         Self { data: Some(data), ..self }
     }

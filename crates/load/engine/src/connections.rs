@@ -47,11 +47,6 @@ impl ConnectionSet {
         &self.targets[target.index()]
     }
 
-    /// Every pool, in the order of the targets.
-    pub(crate) fn pools(&self) -> &[Pool] {
-        &self.targets
-    }
-
     /// The connections to a server that is not a target.
     pub(crate) fn elsewhere(
         &self,
@@ -108,7 +103,7 @@ impl WorkerConnections {
         let mut opened = OpenedAhead::default();
         let Some(stripe) = self.part.arrivals else { return opened };
         let times = run.answer_times.get().map_or(&[][..], Vec::as_slice);
-        for (pool, time) in self.shared.pools().iter().zip(times) {
+        for (pool, time) in self.shared.targets.iter().zip(times) {
             let Some(answer) = *time else { continue };
             pool.expect_answer(answer);
             let (good, failed) = pool.open_ahead(needed_ahead(run, stripe, answer)).await;

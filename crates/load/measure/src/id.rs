@@ -67,7 +67,6 @@ impl ConversationKey {
 
     /// In a comparison of `targets` targets: the conversation of this block on one of them. Open
     /// model: `block * targets + target`. Closed model: the same with the iteration.
-    #[must_use]
     pub const fn on(self, target: TargetId, targets: u16) -> Self {
         let numbers = self.numbers();
         let number = (self.0 & numbers).wrapping_mul(targets as u64).wrapping_add(target.0 as u64);

@@ -15,7 +15,6 @@ impl Seed {
     }
 
     /// A seed for the part of a run named `stream`, independent of the others.
-    #[must_use]
     pub fn derive(self, stream: &str) -> Self {
         Self(mix(self.0 ^ hash(stream)))
     }

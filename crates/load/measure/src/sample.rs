@@ -89,7 +89,6 @@ impl GeneratorShare {
 
     /// Limits the parts to a turn's instants: neither a part nor the sum of the parts before an
     /// instant exceeds the time from the intended start to that instant.
-    #[must_use]
     pub fn within(self, line: &Timeline) -> Self {
         let whole = line.response_time().unwrap_or(Nanos::new(u64::MAX));
         let dispatch = self.dispatch.min(whole);

@@ -83,7 +83,6 @@ pub enum ServerParts {
 
 impl ServerParts {
     /// Rejects the parts if their sum exceeds the whole, or if the whole is unknown.
-    #[must_use]
     pub fn within(self, whole: Option<Nanos>) -> Self {
         match self {
             Self::Told(times) if whole.is_some_and(|whole| sum(&times) <= whole) => self,

@@ -90,13 +90,11 @@ impl Nanos {
     }
 
     /// Multiplies by a factor, rounded to a nanosecond; negative factors give zero.
-    #[must_use]
     pub fn scale(self, factor: f64) -> Self {
         Self::from_secs_f64(self.as_secs_f64() * factor)
     }
 
     /// `self - other`, or zero.
-    #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

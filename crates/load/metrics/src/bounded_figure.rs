@@ -128,7 +128,6 @@ impl BoundedFigure {
     }
 
     /// With its interval at 5 % divided by the number of limits that are judged together.
-    #[must_use]
     pub fn among(self, limits: usize) -> Self {
         let interval = self.interval.map(|ends| widened(self.value, ends, limits));
         Self { interval, ..self }

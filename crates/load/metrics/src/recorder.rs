@@ -41,13 +41,11 @@ impl Recorder {
     }
 
     /// The same of a run that began at `origin`, instead of the clock's epoch.
-    #[must_use]
     pub fn starting_at(self, origin: Moment) -> Self {
         Self { origin, ..self }
     }
 
     /// The same that also counts the requests that keep these bounds.
-    #[must_use]
     pub fn with_goodput(self, goodput: Option<RequestBounds>) -> Self {
         Self { goodput, ..self }
     }

@@ -48,7 +48,6 @@ impl RunSummary {
     }
 
     /// Judges it by these limits instead.
-    #[must_use]
     pub fn with_limits(mut self, limits: &[Limit]) -> Self {
         self.thresholds = Limit::judge_all(limits, &self.metadata.targets, &self.results);
         self

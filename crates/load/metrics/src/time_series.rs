@@ -383,7 +383,6 @@ impl TimeRecord {
     }
 
     /// Adds the figures of servers to each interval.
-    #[must_use]
     pub fn with_servers(mut self, series: &TimeSeries, servers: &[ServerTrack]) -> Self {
         let origin_s = series.origin().since(Moment::EPOCH).as_secs_f64();
         for interval in &mut self.timeline.intervals {

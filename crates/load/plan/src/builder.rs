@@ -79,31 +79,26 @@ impl PlanBuilder {
     }
 
     /// Sets the name of the run.
-    #[must_use]
     pub fn name(self, name: &str) -> Self {
         Self { name: name.to_owned(), ..self }
     }
 
     /// Sets the requested model.
-    #[must_use]
     pub fn model(self, model: &str) -> Self {
         Self { model: model.to_owned(), ..self }
     }
 
     /// Sets the target's API key.
-    #[must_use]
     pub fn key(self, key: &str) -> Self {
         Self { key: Some(Secret::new(key.to_owned())), ..self }
     }
 
     /// Sets the seed of all random numbers.
-    #[must_use]
     pub fn seed(self, seed: Seed) -> Self {
         Self { seed, ..self }
     }
 
     /// Adds a scenario.
-    #[must_use]
     pub fn scenario(mut self, scenario: ScenarioSpec) -> Self {
         self.scenarios.push(scenario);
         self

@@ -129,7 +129,6 @@ impl fmt::Debug for TargetUrl {
 
 /// Why a text is not a valid target URL. Messages do not quote the text, which may have a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum UrlFault {
     /// The scheme is missing. Remedy: put `http://` or `https://` before it.
     #[error("has no scheme")]

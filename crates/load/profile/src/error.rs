@@ -7,7 +7,6 @@ use crate::path::{ConfigPath, Step};
 
 /// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ValueSource {
     /// A profile file, or the name of a built-in profile.
     File(String),
@@ -123,7 +122,6 @@ impl Problems {
     }
 
     /// Adds the lines of values from a file.
-    #[must_use]
     pub(crate) fn with_lines(mut self, file: &ValueSource, lines: &Lines) -> Self {
         for problem in self.0.iter_mut().filter(|problem| problem.source_name == *file) {
             problem.line = lines.find(&problem.path);

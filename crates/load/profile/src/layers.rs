@@ -496,7 +496,6 @@ pub struct KeyFlag {
 
 impl Overrides {
     /// Adds a flag that sets a key.
-    #[must_use]
     pub fn with(mut self, flag: &str, key: &str, text: impl Into<String>) -> Self {
         let (flag, key) = (flag.to_owned(), key.to_owned());
         self.keys.push(KeyFlag { flag, key, text: text.into() });

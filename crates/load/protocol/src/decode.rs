@@ -380,7 +380,7 @@ impl Decoder {
     pub fn ends_with_content(&self) -> bool {
         let after_content = match &self.rpc {
             Some(rpc) => rpc.after_content,
-            None => self.state.is_after_content(),
+            None => self.state.after_content,
         };
         after_content && !self.parser.is_within_event()
     }

@@ -257,7 +257,6 @@ impl Screen {
     }
 
     /// This screen with another below it. The worse verdict counts.
-    #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.sections.extend(other.sections);
         self.stands_out.extend(other.stands_out);

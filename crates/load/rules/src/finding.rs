@@ -30,14 +30,12 @@ impl Finding {
     }
 
     /// Adds a value for the text.
-    #[must_use]
     pub fn with(mut self, name: &str, value: impl Display) -> Self {
         self.values.insert(name.to_owned(), value.to_string());
         self
     }
 
     /// Adds a value for the text, if there is one.
-    #[must_use]
     pub fn with_some(self, name: &str, value: Option<impl Display>) -> Self {
         match value {
             Some(value) => self.with(name, value),
@@ -46,14 +44,12 @@ impl Finding {
     }
 
     /// Sets the target, if there are several.
-    #[must_use]
     pub fn of(mut self, target: Option<&str>) -> Self {
         self.targets.extend(target.map(str::to_owned));
         self
     }
 
     /// Changes the level.
-    #[must_use]
     pub const fn at(mut self, level: Level) -> Self {
         self.level = level;
         self

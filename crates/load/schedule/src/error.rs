@@ -46,7 +46,6 @@ pub struct StageProblem {
 
 /// Why a stage cannot be scheduled. The message ends with the fix.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum StageFault {
     /// A stage is empty. Remedy: write one, or remove the comma.
     #[error(

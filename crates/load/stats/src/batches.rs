@@ -122,7 +122,6 @@ impl BatchVariance {
     }
 
     /// The larger of two variances.
-    #[must_use]
     pub fn larger(self, other: Self) -> Self {
         if other.variance > self.variance { other } else { self }
     }

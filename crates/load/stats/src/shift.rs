@@ -66,7 +66,6 @@ impl Shift {
 
     /// The same values with another stopping rule. For [`Looks::Always`] batches must have one
     /// length; the batches of all stages then form one sequence.
-    #[must_use]
     pub fn looked_at(mut self, looks: Looks) -> Self {
         if looks == Looks::Always {
             let batches: Vec<BatchPair> = self.stages.into_iter().flatten().collect();

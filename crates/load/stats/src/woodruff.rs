@@ -36,7 +36,6 @@ impl Batched {
 
     /// The same values with another stopping rule. For [`Looks::Always`] batches must have one
     /// length; the batches of all stages then form one sequence.
-    #[must_use]
     pub fn looked_at(mut self, looks: Looks) -> Self {
         if looks == Looks::Always {
             let mut batches: Stage = self.stages.into_iter().flatten().collect();

@@ -104,7 +104,6 @@ impl Connector {
     }
 
     /// Makes connections send their requests through this queue.
-    #[must_use]
     pub fn sending_through(self, queue: &Rc<SendQueue>) -> Self {
         Self { send_queue: Some(Rc::clone(queue)), ..self }
     }

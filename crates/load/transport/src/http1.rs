@@ -259,7 +259,7 @@ pub struct OutgoingRequest {
     /// Number of bytes written.
     sent: usize,
     /// Whether TLS has encrypted bytes that the kernel has not accepted yet.
-    encrypted: bool,
+    pub(crate) encrypted: bool,
 }
 
 impl OutgoingRequest {
@@ -288,11 +288,6 @@ impl OutgoingRequest {
     /// Sets whether TLS has encrypted bytes that the kernel has not accepted yet.
     pub(crate) const fn set_encrypted(&mut self, encrypted: bool) {
         self.encrypted = encrypted;
-    }
-
-    /// The value last set.
-    pub(crate) const fn is_encrypted(&self) -> bool {
-        self.encrypted
     }
 
     /// Whether it is partly written.

@@ -289,7 +289,6 @@ impl Demand {
 
     /// The demand of a retry; on a connection without earlier requests (`unused`) if the target
     /// closed the first one. This wait is not the generator's, however late the first attempt was.
-    #[must_use]
     pub const fn again(self, now: Moment, unused: bool) -> Self {
         let adds = match self.adds {
             Adds::WithinLimit | Adds::Late => Adds::WithinLimit,

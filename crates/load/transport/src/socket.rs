@@ -261,7 +261,7 @@ fn send_tls(
         let accepted = tls.writer().write_vectored(&[IoSlice::new(head), IoSlice::new(body)])?;
         outgoing.wrote(accepted);
         outgoing.set_encrypted(tls.wants_write());
-        if outgoing.is_encrypted() && !flush_tls(tcp, tls)? {
+        if outgoing.encrypted && !flush_tls(tcp, tls)? {
             return Ok(());
         }
         outgoing.set_encrypted(tls.wants_write());

@@ -63,7 +63,6 @@ pub struct ScenarioProblem {
 
 /// Why a scenario cannot be played. The message ends with the fix.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ScenarioFault {
     /// The number of scenarios is 0 or too high: write between 1 and 65,535.
     #[error("there are {0} scenarios: write between 1 and 65535")]
@@ -165,7 +164,6 @@ pub enum ScenarioFault {
 
 /// Why a template cannot be filled in. Positions are characters, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum TemplateFault {
     /// An unknown placeholder: write a known one.
     #[error(
@@ -189,7 +187,6 @@ pub enum TemplateFault {
 
 /// Why a trace cannot be played as requested. The message ends with the fix.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum WindowFault {
     /// The time scale is zero, negative or not finite.
     #[error(

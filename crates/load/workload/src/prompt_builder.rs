@@ -188,7 +188,7 @@ impl TokenCounter {
     pub(crate) fn words_for(&self, tokens: usize) -> usize {
         match self {
             Self::Estimate => tokens,
-            Self::Tokenizer(tokenizer) => tokens.saturating_sub(tokenizer.trailing_tokens()),
+            Self::Tokenizer(tokenizer) => tokens.saturating_sub(tokenizer.trailing_tokens),
         }
     }
 }
@@ -254,10 +254,6 @@ impl MeasuredTokenizer {
 
     pub(crate) const fn marker_end_tokens(&self) -> usize {
         self.marker_end_tokens
-    }
-
-    pub(crate) const fn trailing_tokens(&self) -> usize {
-        self.trailing_tokens
     }
 }
 

@@ -60,7 +60,6 @@ impl Workload {
     /// ([`ConversationKey::block`]) differ only in their ids, which have equal lengths. With
     /// `canned`, canned texts replace the model's responses in a chat, because the responses of two
     /// targets differ.
-    #[must_use]
     pub fn for_targets(mut self, targets: u16, canned: bool) -> Self {
         if let Some(prepared) = Arc::get_mut(&mut self.0) {
             prepared.run_markers = (0..targets.max(1))

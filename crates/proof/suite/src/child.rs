@@ -52,7 +52,7 @@ pub(crate) struct Child {
     /// `None` in tests of a suite's conclusions.
     process: Option<ChildProcess>,
     address: String,
-    ready_after: Nanos,
+    pub(crate) ready_after: Nanos,
 }
 
 impl Child {
@@ -111,11 +111,6 @@ impl Child {
     /// `HOST:PORT` where it listens.
     pub(crate) fn address(&self) -> &str {
         &self.address
-    }
-
-    /// From its start to its first answer, to 5 ms.
-    pub(crate) const fn ready_after(&self) -> Nanos {
-        self.ready_after
     }
 
     /// Its process id.

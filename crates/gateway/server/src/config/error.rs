@@ -60,7 +60,6 @@ pub enum GatewayError {
 
 impl GatewayError {
     /// Adds the lines of this text, from which the configuration was read, to the problems.
-    #[must_use]
     pub fn located(self, text: &str) -> Self {
         match self {
             Self::Config(problems) => Self::Config(with_lines(problems, text)),

@@ -162,7 +162,6 @@ fn report(name: &str, notice: Notice) {
     let message = match notice {
         Notice::Failing(error) => format!("{name}: {error}"),
         Notice::Recovered { lost } => format!("{name}: writing works again; {lost} rows are lost"),
-        _ => return,
     };
     // Without standard error the message cannot be shown.
     let _ = writeln!(io::stderr(), "{message}");

@@ -132,13 +132,11 @@ impl Case {
     }
 
     /// Removes the evidence on a process.
-    #[must_use]
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.resources().processes.retain(|process| process.name != name);
         self
     }
 
-    #[must_use]
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self

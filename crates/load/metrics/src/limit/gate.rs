@@ -74,7 +74,6 @@ impl Gate {
     }
 
     /// With a relative margin, unless the figure is a share.
-    #[must_use]
     pub fn with_relative(self, share: f64) -> Self {
         match self.margin {
             Margin::Relative(_) => Self { margin: Margin::Relative(share), ..self },

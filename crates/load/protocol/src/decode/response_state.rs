@@ -190,7 +190,7 @@ fn extend_call(call: &mut ToolCall, [id, name, arguments]: [&str; 3]) {
 /// Everything decoded so far from one response.
 #[derive(Debug)]
 pub(super) struct ResponseState {
-    keep_text: bool,
+    pub(super) keep_text: bool,
     text: String,
     pub(super) counts: Counts,
     /// The first implausible count, which `counts` excludes.
@@ -204,7 +204,7 @@ pub(super) struct ResponseState {
     kept: Option<Box<Kept>>,
     content: AnswerContent,
     /// Whether the last event had content.
-    after_content: bool,
+    pub(super) after_content: bool,
     /// Empty until the target sends one.
     finish_reason: String,
     ended: bool,
@@ -323,10 +323,6 @@ impl ResponseState {
         }
     }
 
-    pub(super) const fn keeps_text(&self) -> bool {
-        self.keep_text
-    }
-
     /// Keeps a tool call, or its start.
     pub(super) fn begin_tool_call(&mut self, part: [&str; 3]) {
         self.begin_tool_call_at(None, part);
@@ -390,11 +386,6 @@ impl ResponseState {
     /// Begins an event. It has no content until a delta arrives.
     pub(super) const fn begin_event(&mut self) {
         self.after_content = false;
-    }
-
-    /// Whether the last event had content.
-    pub(super) const fn is_after_content(&self) -> bool {
-        self.after_content
     }
 
     /// Handles a part of a stream. An empty part has no content and is ignored.

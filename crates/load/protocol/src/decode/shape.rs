@@ -50,7 +50,7 @@ pub(super) fn read(
     // Filled in place, because each return would copy it.
     let mut values = Values::default();
     let found =
-        SHAPES.with_borrow_mut(|shapes| shapes.find(kind, text, state.keeps_text(), &mut values));
+        SHAPES.with_borrow_mut(|shapes| shapes.find(kind, text, state.keep_text, &mut values));
     let Some(meaning) = found else { return false };
     meaning.apply(&values, state, on_delta);
     true

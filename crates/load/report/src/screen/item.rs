@@ -61,14 +61,12 @@ impl Item {
     }
 
     /// The same, with the name of one of several results.
-    #[must_use]
     pub fn named(mut self, what: &str) -> Self {
         self.text = format!("{}: {}", one_line(what), self.text);
         self
     }
 
     /// Adds advice to the item.
-    #[must_use]
     pub fn fix(mut self, fix: &str) -> Self {
         self.fix = (!fix.is_empty()).then(|| format!("fix: {}", one_line(fix)));
         self

@@ -88,7 +88,7 @@ impl SuiteRunner<'_> {
         self.port = self.port.or(port);
         let command = self.shown(&args, provider);
         if !self.commands.iter().any(|known| known.command == command) {
-            self.commands.push(GatewayCommand { command, ready_after: child.ready_after() });
+            self.commands.push(GatewayCommand { command, ready_after: child.ready_after });
         }
         Ok(Gateway::reference(child, provider))
     }

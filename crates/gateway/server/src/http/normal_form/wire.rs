@@ -105,11 +105,6 @@ impl WireInspector {
         self.first_fault
     }
 
-    /// The number of complete heads.
-    pub const fn heads(&self) -> u64 {
-        self.heads
-    }
-
     /// Takes the next bytes of the connection.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() && self.state != State::Lost {

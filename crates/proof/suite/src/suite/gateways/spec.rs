@@ -211,7 +211,6 @@ impl GatewaysFile {
     }
 
     /// Sends the key of the user's upstream, unless the entry of a gateway has one of its own.
-    #[must_use]
     pub fn with_key(mut self, key: Option<String>) -> Self {
         let Some(key) = key.filter(|_| self.upstream.is_some()) else { return self };
         for Entry { headers, .. } in &mut self.entries {
@@ -260,7 +259,6 @@ impl GatewaysFile {
     }
 
     /// Shorter and fewer loads, to see whether everything works.
-    #[must_use]
     pub fn shortened(self) -> Self {
         let rates = self.rates.iter().copied().reduce(f64::min).into_iter().collect();
         Self { rates, seconds: 10, rounds: 2, cold_starts: 2, capacity_seconds: 0, ..self }
