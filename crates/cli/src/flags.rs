@@ -20,13 +20,13 @@ use plimsoll_profile::Profile;
 use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
 use serde_json::{Map, Value};
-pub(crate) use shards::{Part, StartFlags};
+pub(crate) use shards::{Part, SessionFlags};
 
 use crate::console::Show;
 use crate::exit::UsageError;
 use crate::flags::keys::LabelFlags;
 use crate::progress::{Ui, UiFlag};
-use crate::session::{Launch, RunOptions, Session, Watch};
+use crate::session::{Launch, RunOptions, Watch};
 
 /// Flags for the files of a run.
 #[derive(Args, Debug)]
@@ -283,28 +283,6 @@ impl RunFlags {
             show: if self.json.json { Show::Json } else { self.screen.show() },
             junit: self.junit.clone(),
         }
-    }
-}
-
-/// The flags of every command that measures a load.
-#[derive(Args, Debug)]
-pub(crate) struct SessionFlags {
-    #[command(flatten)]
-    pub(crate) start: StartFlags,
-    #[command(flatten)]
-    pub(crate) run: RunFlags,
-    #[command(flatten)]
-    pub(crate) export: ExportFlags,
-    #[command(flatten)]
-    pub(crate) progress: ProgressFlags,
-}
-
-impl SessionFlags {
-    /// Opens the session, whose results are pushed where the flags say.
-    pub(crate) fn open(&self) -> Session {
-        let mut session = Session::open(self.progress.ui());
-        session.push_to(self.export.push.push_metrics.as_ref());
-        session
     }
 }
 

@@ -211,8 +211,8 @@ impl Requests {
 
     /// Good answers per second between the first and the last intended start.
     fn answered_per_s(&self) -> Option<f64> {
-        let intended = || self.done.iter().map(|request| request.intended);
-        let (first, last) = (intended().min()?, intended().max()?);
+        let intended: Vec<_> = self.done.iter().map(|request| request.intended).collect();
+        let (first, last) = (*intended.iter().min()?, *intended.iter().max()?);
         let count = self.answered.iter().filter(|at| (first..=last).contains(*at)).count();
         let seconds = last.since(first).as_secs_f64();
         (seconds > 0.0).then(|| count as f64 / seconds)

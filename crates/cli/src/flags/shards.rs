@@ -10,10 +10,10 @@ use plimsoll_measure::{Nanos, Stripe};
 use plimsoll_profile::Overrides;
 use plimsoll_runner::{CommonStart, StartAt};
 
-use super::{parse_share, parse_time};
+use super::{ExportFlags, ProgressFlags, RunFlags, parse_share, parse_time};
 use crate::exit::UsageError;
 use crate::processes::ChildOrder;
-use crate::session::Launch;
+use crate::session::{Launch, Session};
 
 /// How the parts of a run are started.
 #[derive(Args, Debug)]
@@ -42,6 +42,28 @@ pub(crate) struct StartFlags {
     /// Name this launch in the shard's files; `merge --launch ID` then ignores other launches
     #[arg(long, value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     launch: Option<String>,
+}
+
+/// The flags of every command that measures a load.
+#[derive(Args, Debug)]
+pub(crate) struct SessionFlags {
+    #[command(flatten)]
+    pub(crate) start: StartFlags,
+    #[command(flatten)]
+    pub(crate) run: RunFlags,
+    #[command(flatten)]
+    pub(crate) export: ExportFlags,
+    #[command(flatten)]
+    pub(crate) progress: ProgressFlags,
+}
+
+impl SessionFlags {
+    /// Opens the session, whose results are pushed where the flags say.
+    pub(crate) fn open(&self) -> Session {
+        let mut session = Session::open(self.progress.ui());
+        session.push_to(self.export.push.push_metrics.as_ref());
+        session
+    }
 }
 
 /// Reaction of a shard when another one ends early.

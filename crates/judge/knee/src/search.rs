@@ -1,8 +1,8 @@
 //! The search: chooses the next load to probe, and tracks the proven loads.
 //!
 //! 1. **Place**: short probes double the load until one misses. The rate of its good responses is
-//!    near the capacity, so it is tried next; bisection follows, to 10 or 20 %. Short probes begin with an
-//!    empty queue and therefore prove nothing.
+//!    near the capacity, so it is tried next; bisection follows, to 10 or 20 %. Short probes begin
+//!    with an empty queue and therefore prove nothing.
 //! 2. **Prove**: long probes walk down to a load that meets the objective and up to one that misses
 //!    it, in strides that double, and then try the loads between. The counts of all long
 //!    probes at a load are pooled: at most two, and exactly two for the load that meets it.
@@ -345,23 +345,25 @@ impl Search {
         if missed.is_none() && highest > kept && may_be_repeated(highest) && !is_doubtful {
             return Some(highest);
         }
-        // The untried load that is farthest from the tried ones.
-        let is_tried = |level: usize| self.proofs.contains_key(&level);
-        let distance = |level: &usize| {
-            (0..=top_level)
-                .find(|far| is_tried(level + far) || is_tried(level.saturating_sub(*far)))
-        };
         let between = kept + 1..missed.unwrap_or(kept);
-        let untried = between.clone().filter(|level| !is_tried(*level)).max_by_key(distance);
-        let has_time_for_both = || {
-            let proof = self.planned(self.climb.loads[kept], Phase::Prove);
-            self.spent_s() + MOST_PROOFS as f64 * self.cost_s(&proof) <= self.budget_s()
-        };
+        let untried = between.clone().filter(|level| !self.proofs.contains_key(level));
+        let untried = untried.max_by_key(|level| self.distance(*level));
         let is_confirmed = self.proofs[&kept].probes >= MOST_PROOFS;
-        if !is_confirmed && (untried.is_none() || !has_time_for_both()) {
+        if !is_confirmed && (untried.is_none() || !self.has_time_for_another(kept)) {
             return Some(kept);
         }
         untried.or_else(|| between.clone().find(|level| may_be_repeated(*level)))
+    }
+
+    /// Number of levels to the nearest one with a long probe.
+    fn distance(&self, level: usize) -> Option<usize> {
+        self.proofs.keys().map(|tried| tried.abs_diff(level)).min()
+    }
+
+    /// Whether the time is enough for another load besides the proof of this one.
+    fn has_time_for_another(&self, level: usize) -> bool {
+        let proof = self.planned(self.climb.loads[level], Phase::Prove);
+        self.spent_s() + MOST_PROOFS as f64 * self.cost_s(&proof) <= self.budget_s()
     }
 
     /// Whether the same result of another probe would prove this state.

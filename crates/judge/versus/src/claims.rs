@@ -86,6 +86,12 @@ fn time(found: &Difference) -> Option<Claim> {
     })
 }
 
+/// Failed turns of a target, and all.
+fn requests_of(versus: &Versus, name: &str) -> [u64; 2] {
+    let found = versus.targets.iter().find(|target| target.name == name);
+    found.map_or([0; 2], |target| [target.failed, target.turns])
+}
+
 /// The target that fails more often comes first.
 fn failures(versus: &Versus, errors: &ErrorDifference) -> Option<Claim> {
     let ErrorDifference { target, reference, only_target, only_reference, .. } = errors;
@@ -94,12 +100,8 @@ fn failures(versus: &Versus, errors: &ErrorDifference) -> Option<Claim> {
     } else {
         (reference, target, *only_reference, *only_target)
     };
-    let requests = |name: &str| {
-        let found = versus.targets.iter().find(|target| target.name == name);
-        found.map_or([0; 2], |target| [target.failed, target.turns])
-    };
     (most > 0).then(|| Claim {
-        requests: [requests(more), requests(less)],
+        requests: [more, less].map(|name| requests_of(versus, name)),
         target: more.clone(),
         reference: less.clone(),
         about: FAILURES.to_owned(),

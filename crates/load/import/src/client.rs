@@ -41,8 +41,8 @@ impl Client {
 
     /// The requests of a window of the trace.
     pub(crate) fn draw(&self, mut row: Value) -> Result<Vec<Value>, String> {
-        let member = |name: &str| number(&row[name])?.as_f64();
-        let [at, rate, shape] = ["start", "rate", "shape"].map(|name| member(name).unwrap_or(0.0));
+        let [at, rate, shape] = ["start", "rate", "shape"]
+            .map(|name| number(&row[name]).and_then(|number| number.as_f64()).unwrap_or(0.0));
         let (is_gamma, is_empty) = (row["pattern"] == "Gamma", row["pattern"] == "");
         let start = count(&row["start"])?;
         let period = self.0.range(..=start).next_back().filter(|_| !is_empty);

@@ -234,17 +234,18 @@ fn address(line: &str) -> Option<String> {
     rest.split([' ', '/']).next().filter(|address| !address.is_empty()).map(str::to_owned)
 }
 
+fn is_error(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    !line.starts_with('{') && ["error", "fatal", "panic"].iter().any(|word| line.contains(word))
+}
+
 /// The last lines that a process wrote to its log.
 pub(crate) fn last_lines(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let mut lines: Vec<_> = text.lines().rev().take(3).collect();
     lines.reverse();
     // Logs in JSON around it hide the reason.
-    let is_error = |line: &&str| {
-        let line = line.to_ascii_lowercase();
-        !line.starts_with('{') && ["error", "fatal", "panic"].iter().any(|word| line.contains(word))
-    };
-    if let Some(error) = lines.iter().copied().rfind(is_error) {
+    if let Some(error) = lines.iter().copied().rfind(|line| is_error(line)) {
         lines = vec![error];
     }
     if lines.is_empty() { String::new() } else { format!("; it said: {}", lines.join(" / ")) }

@@ -101,13 +101,14 @@ fn cut(seen: &Seen<'_>, streams: &StreamDiagnosis) -> Option<Finding> {
 fn tokens_unknown(seen: &Seen<'_>) -> impl Iterator<Item = Finding> {
     let Counters { usage_refused, output_tokens_estimated, completed, .. } = seen.group.counters;
     let hidden = seen.group.streams.as_ref().map_or(0, |streams| streams.fewer_tokens);
-    let finding = || seen.finding(307).with("all", count(completed));
+    let finding = seen.finding(307).with("all", count(completed));
     let refused = seen.message(REFUSED_USAGE).unwrap_or("more tokens than requested");
     let kinds =
         [("refused", usage_refused), ("hidden", hidden), ("estimated", output_tokens_estimated)];
     let first = kinds.into_iter().find(|(_, n)| *n > 0 && seen.has_models());
-    let unknown = first.map(|(kind, n)| finding().with(kind, count(n)).with("message", refused));
-    let unlike = seen.message(UNLIKE_TOTAL).map(|counts| finding().with("counts", counts));
+    let unknown =
+        first.map(|(kind, n)| finding.clone().with(kind, count(n)).with("message", refused));
+    let unlike = seen.message(UNLIKE_TOTAL).map(|counts| finding.with("counts", counts));
     unknown.into_iter().chain(unlike)
 }
 
