@@ -1,8 +1,8 @@
 //! The search: chooses the next load to probe, and tracks the proven loads.
 //!
 //! 1. **Place**: short probes double the load until one misses. The rate of its good responses is
-//!    near the capacity, so it is tried next; bisection follows, to 10 or 20 %. Short probes begin with an
-//!    empty queue and therefore prove nothing.
+//!    near the capacity, so it is tried next; bisection follows, to 10 or 20 %. Short probes begin
+//!    with an empty queue and therefore prove nothing.
 //! 2. **Prove**: long probes walk down to a load that meets the objective and up to one that misses
 //!    it, in strides that double, and then try the loads between. The counts of all long
 //!    probes at a load are pooled: at most two, and exactly two for the load that meets it.
@@ -346,22 +346,17 @@ impl Search {
             return Some(highest);
         }
         // The untried load that is farthest from the tried ones.
-        let is_tried = |level: usize| self.proofs.contains_key(&level);
-        let distance = |level: &usize| {
-            (0..=top_level)
-                .find(|far| is_tried(level + far) || is_tried(level.saturating_sub(*far)))
-        };
         let between = kept + 1..missed.unwrap_or(kept);
-        let untried = between.clone().filter(|level| !is_tried(*level)).max_by_key(distance);
-        let has_time_for_both = || {
-            let proof = self.planned(self.climb.loads[kept], Phase::Prove);
-            self.spent_s() + MOST_PROOFS as f64 * self.cost_s(&proof) <= self.budget_s()
-        };
+        let untried = between.clone().filter(|level| !self.proofs.contains_key(level));
+        let untried = untried
+            .max_by_key(|level| self.proofs.keys().map(|tried| tried.abs_diff(*level)).min());
+        let proof = self.planned(self.climb.loads[kept], Phase::Prove);
+        let has_time = self.spent_s() + 2.0 * self.cost_s(&proof) <= self.budget_s();
         let is_confirmed = self.proofs[&kept].probes >= MOST_PROOFS;
-        if !is_confirmed && (untried.is_none() || !has_time_for_both()) {
+        if !is_confirmed && (untried.is_none() || !has_time) {
             return Some(kept);
         }
-        untried.or_else(|| between.clone().find(|level| may_be_repeated(*level)))
+        untried.or_else(|| { between }.find(|level| may_be_repeated(*level)))
     }
 
     /// Whether the same result of another probe would prove this state.
@@ -492,7 +487,7 @@ fn stride(tries: usize) -> usize {
 
 /// A search over ascending loads: doubles until one fails, then bisects between the last success
 /// and the first failure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Climb {
     loads: Vec<f64>,
     held: Option<usize>,
@@ -521,9 +516,8 @@ impl Climb {
             loads.push(last);
         }
         let coarse = loads.partition_point(|load| *load < from * (1.0 + COARSE)).max(1);
-        let (held, failed, answered_per_s, place) = (None, None, None, None);
         let next = Some(loads.partition_point(|load| *load < first).min(loads.len() - 1));
-        Self { loads, held, failed, next, answered_per_s, place, coarse }
+        Self { loads, next, coarse, ..Self::default() }
     }
 
     /// Records whether the next load held.
@@ -531,8 +525,8 @@ impl Climb {
         let Some(at) = self.next else { return };
         *(if has_held { &mut self.held } else { &mut self.failed }) = Some(at);
         if !has_held {
-            let answered = self.answered_per_s;
-            let above = answered.map(|per_s| self.loads.partition_point(|load| *load <= per_s));
+            let above =
+                self.answered_per_s.map(|per_s| self.loads.partition_point(|load| *load <= per_s));
             // At a rate near the load it is another reason than the capacity.
             self.place = above.map_or(self.place, |above| above.checked_sub(1));
             self.place = self.place.filter(|place| place + self.coarse <= at);

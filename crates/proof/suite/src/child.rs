@@ -245,14 +245,15 @@ pub(crate) fn last_lines(log: &Path) -> String {
     let mut lines: Vec<_> = text.lines().rev().take(3).collect();
     lines.reverse();
     // Logs in JSON around it hide the reason.
-    let is_error = |line: &&str| {
-        let line = line.to_ascii_lowercase();
-        !line.starts_with('{') && ["error", "fatal", "panic"].iter().any(|word| line.contains(word))
-    };
     if let Some(error) = lines.iter().copied().rfind(is_error) {
         lines = vec![error];
     }
     if lines.is_empty() { String::new() } else { format!("; it said: {}", lines.join(" / ")) }
+}
+
+fn is_error(line: &&str) -> bool {
+    let line = line.to_ascii_lowercase();
+    !line.starts_with('{') && ["error", "fatal", "panic"].iter().any(|word| line.contains(word))
 }
 
 #[cfg(test)]

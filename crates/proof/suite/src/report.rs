@@ -163,8 +163,7 @@ impl Report {
     pub(crate) fn conclude(mut self) -> Self {
         let compared = self.comparisons.iter().flat_map(ComparisonResult::findings);
         // Differences are the figures of gateways, and in their tables.
-        let is_told = |found: &Finding| self.gateways.is_none() || found.tone != Tone::Note;
-        let compared = compared.filter(is_told);
+        let compared = compared.filter(|found| self.gateways.is_none() || found.tone != Tone::Note);
         let errors = finding::errors(&self.measurements);
         self.findings.extend(compared.chain(errors));
         self.doubt_on_a_busy_host();

@@ -219,8 +219,8 @@ fn capacities_that_differ_by_a_tenth_are_told_apart() {
     }
 }
 
-/// A search of `suite gateways`, from a start that may be far from the capacity. The bound of 500 ms
-/// leaves 400 ms for waits.
+/// A search of `suite gateways`, from a start that may be far from the capacity. The bound of 500
+/// ms leaves 400 ms for waits.
 fn of_gateways(to: f64) -> Settings {
     let (first, step, budget_s, prove_s) = (100.0, 0.034, Some(150.0), 20.0);
     Settings { to, first, step, budget_s, prove_s, ..Settings::new(0.95, 20.0) }

@@ -29,10 +29,12 @@ pub(in crate::suite) fn against(
             found.extend(cells.zip(row.cells.get(at)).map(|cells| (row, at, cells)));
         }
     }
-    let is_apart = |among| {
-        found.iter().filter(|(row, _, (old, new))| row.told_apart(new, old, among).is_some()).count()
-    };
-    let among = corrected(found.len(), is_apart);
+    let among = corrected(found.len(), |among| {
+        found
+            .iter()
+            .filter(|(row, _, (old, new))| row.told_apart(new, old, among).is_some())
+            .count()
+    });
     let judged = found.into_iter().map(|(row, at, (before, cell))| {
         let order = row.told_apart(cell, before, among).filter(|_| other.is_none());
         let cells = [

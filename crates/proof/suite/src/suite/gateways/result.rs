@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::fidelity::Fidelity;
-use super::figures::Row;
-use super::rounds::SIZE;
+use super::figures::{Row, SIZE};
 
 /// The result, besides comparisons and searches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use plimsoll_report::format::digits;
 use plimsoll_stats::runs::{Round as Estimate, hartung_knapp};
 use plimsoll_versus::{Difference, Figure, Kind, Versus, combine};
 
-use super::figures::{Cell, Row, Unit};
+use super::figures::{Cell, Row, SIZE, Unit};
 use super::{Bench, Group, SCENARIOS};
 use crate::comparison_result::ComparisonResult;
 use crate::knee_result::KneeResult;
@@ -228,9 +228,6 @@ fn resources(bench: &Bench<'_>) -> Vec<Row> {
     rows.push(Row { unit: Unit::Bytes, ..of_all(SIZE, sizes.collect()) });
     rows
 }
-
-/// The only row that is known of a gateway that does not start.
-pub(super) const SIZE: &str = "size";
 
 fn exact(value: f64) -> Cell {
     Cell::new([value; 3])

@@ -5,9 +5,8 @@ use plimsoll_report::table::Table;
 use plimsoll_versus::{LIMITS, NOT_SHOWN, failures_and_streams};
 
 use super::fidelity::State;
-use super::figures::tests;
+use super::figures::{SIZE, tests};
 use super::result::{GatewayFacts, GatewaysResult};
-use super::rounds::SIZE;
 use super::spec::GatewaysFile;
 use crate::comparison_result::ComparisonResult;
 use crate::report::{Section, distinct};
@@ -19,8 +18,8 @@ pub(super) fn sections(result: &GatewaysResult, file: &GatewaysFile) -> Vec<Sect
     // A single gateway has no rank.
     let ranks = Some(ranks(result)).filter(|_| result.gateways.len() > 1);
     // Sizes alone are no comparison.
-    let is_ranked = |ranks: &Section| ranks.table.rows.iter().any(|row| !row[0].starts_with(SIZE));
-    let sections = ranks.filter(is_ranked).into_iter().chain(of_groups).chain(fidelity(result));
+    let ranks = ranks.filter(|ranks| ranks.table.rows.iter().any(|row| !row[0].starts_with(SIZE)));
+    let sections = ranks.into_iter().chain(of_groups).chain(fidelity(result));
     sections.chain([entries(result, file)]).collect()
 }
 
@@ -64,12 +63,12 @@ fn of_group(result: &GatewaysResult, group: &str, file: &GatewaysFile) -> Sectio
             !cell.note.is_empty() && gateway.error.as_ref() != Some(&cell.note)
         });
         let known: Vec<_> = known.collect();
-        let of = |note: String| {
+        let notes = distinct(known.iter().map(|(cell, _)| &cell.note)).into_iter().map(|note| {
             let same = known.iter().filter(|(cell, _)| cell.note == note);
             let names: Vec<_> = same.map(|(_, gateway)| &*gateway.name).collect();
             format!("{}, {}: {note}", row.name, names.join(" "))
-        };
-        distinct(known.iter().map(|(cell, _)| &cell.note)).into_iter().map(of).collect::<Vec<_>>()
+        });
+        notes.collect::<Vec<_>>()
     });
     notes.fold(Section::new(title, table), Section::note)
 }
