@@ -24,7 +24,6 @@ const NAMED: [&[&str]; 11] = [
     &["profile", "check", "FILE"],
     &["mock", "--config", "FILE"],
     &["gateway", "--config", "FILE"],
-    &["suite", "beside", "FILE", "FILE"],
     &["join", "RUN", "--log", "FILE"],
     &["why", "RUN", "--join", "FILE"],
     &["http", "http://127.0.0.1:1", "--body", "@FILE"],

@@ -127,7 +127,7 @@ fn a_threshold_of_the_command_line_is_one_of_the_profile() {
     let args = [&["own.yaml", "--out", "more"][..], &bounds].concat();
     let output = fixture.run(&args).expect(4);
     let words = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("no response was streamed (--set stream=true)"), "{words}");
+    assert!(words.contains("no completed request was a stream (--set stream=true)"), "{words}");
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use plimsoll_transport::{Endpoint, SingleClient, SingleRequest};
+use plimsoll_transport::{Endpoint, SingleClient, SingleRequest, SingleResponse};
 use tokio::runtime::Builder;
 
 /// The most bytes of a body that are read.
 const MOST: usize = 16 << 20;
 
-/// A response.
+/// A response. Status 0 means that the bytes are not HTTP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HttpResponse {
     pub(crate) status: u16,
@@ -41,9 +41,14 @@ pub(crate) fn request(
     let body = body.unwrap_or_default().as_bytes().to_vec();
     let request = SingleRequest { method, path, headers: &headers, body };
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let fetched = runtime
-        .block_on(async { tokio::time::timeout(timeout, client.fetch(request, MOST)).await });
-    let response = fetched?.map_err(io::Error::other)?;
+    let mut response = SingleResponse::keeping(MOST);
+    let exchange =
+        async { tokio::time::timeout(timeout, client.send(request, &mut response)).await };
+    let sent = runtime.block_on(exchange)?;
+    // Bytes that are not HTTP are a response with status 0.
+    if response.received.is_none() {
+        sent.map_err(io::Error::other)?;
+    }
     let headers = response.headers.into_iter();
     Ok(HttpResponse {
         status: response.status,

@@ -211,7 +211,7 @@ fn a_figure_that_a_run_does_not_have_is_inconclusive() {
     let (base, new) = pair();
     let found = compare(&base, &new, &options(&[("itl.p50", "3%"), ("cpu", "3%")])).unwrap();
     assert_eq!(found.verdict, Verdict::Inconclusive);
-    for (gate, says) in found.gates.iter().zip(["runs/0: no value", "--watch"]) {
+    for (gate, says) in found.gates.iter().zip(["runs/0: no completed request", "--watch"]) {
         let Judgement::Inconclusive(why) = &gate.judged.judgement else { unreachable!("{gate:?}") };
         assert!(why.contains(says), "{why}");
     }
