@@ -19,7 +19,7 @@ const OF_A_RUN: [(&str, &[&str]); 3] = [
 ];
 
 /// Files named by a user.
-const NAMED: [&[&str]; 11] = [
+const NAMED: [&[&str]; 10] = [
     &["run", "FILE", "--target", "http://127.0.0.1:1"],
     &["profile", "check", "FILE"],
     &["mock", "--config", "FILE"],
