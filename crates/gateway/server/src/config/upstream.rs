@@ -38,8 +38,8 @@ pub struct UpstreamSpec {
     /// the client. A response's head must fit into it.
     #[serde(default = "buffer")]
     pub buffer: ByteSize,
-    /// Retries of requests whose body is in memory: of all methods after 503 or a failed connect,
-    /// of idempotent ones also after 502 or a broken connection.
+    /// Retries of requests whose body is in memory: of all methods after a failed connect; of
+    /// idempotent ones and those with `idempotency-key` also after 502, 503 or a broken connection.
     pub retry: Option<RetrySpec>,
     /// Circuit breaker of each server.
     pub breaker: Option<BreakerSpec>,

@@ -186,18 +186,15 @@ impl<'a> Attempts<'a> {
         true
     }
 
-    /// Whether another attempt may succeed. A server that answers 503 did not act on the request;
-    /// behind one that answers 502 another one may have.
+    /// Whether another attempt may succeed, and cannot repeat an effect: a server that answers has
+    /// read the request.
     fn may_succeed(&self, result: &Result<Box<UpstreamResponse>, ErrorResponse>) -> bool {
-        let (status, may_have_acted) = match result {
-            Ok(upstream) => {
-                let status = upstream.response.status();
-                (status, status == StatusCode::BAD_GATEWAY)
-            }
+        let (status, is_read) = match result {
+            Ok(upstream) => (upstream.response.status(), true),
             Err(error) => (error.status, error.reached_upstream),
         };
         matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE)
-            && (self.is_idempotent || !may_have_acted)
+            && (self.is_idempotent || !is_read)
     }
 }
 

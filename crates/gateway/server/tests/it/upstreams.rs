@@ -305,10 +305,19 @@ fn a_connection_that_breaks_when_it_is_reused_is_replaced_by_a_new_one() {
 }
 
 #[test]
-fn a_post_is_retried_only_if_the_server_refused_it() {
-    for (method, status, sent) in
-        [("POST", 503, 2), ("POST", 502, 1), ("POST", 500, 1), ("GET", 502, 2), ("GET", 500, 1)]
-    {
+fn a_request_is_retried_after_an_answer_only_if_idempotent() {
+    let key = "idempotency-key: 7\r\n";
+    for (method, headers, status, sent) in [
+        ("POST", "", 503, 1),
+        ("POST", "", 502, 1),
+        ("PATCH", "", 503, 1),
+        ("POST", key, 503, 2),
+        ("POST", key, 502, 2),
+        ("POST", key, 500, 1),
+        ("GET", "", 503, 2),
+        ("GET", "", 502, 2),
+        ("GET", "", 500, 1),
+    ] {
         let up = Upstream::start(move |number, _| match number {
             0 => format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"),
             _ => OK.to_owned(),
@@ -316,9 +325,9 @@ fn a_post_is_retried_only_if_the_server_refused_it() {
         let gateway = gateway(&[&up], "retry: {attempts: 3, budget: 1, backoff: 1ms}", "");
         let expected = if sent == 2 { 200 } else { status };
         assert_eq!(
-            (send_x(&gateway, method, ""), up.asked()),
+            (send_x(&gateway, method, headers), up.asked()),
             (expected, sent),
-            "{method} {status}"
+            "{method} {headers} {status}"
         );
     }
     let gone = Upstream { addr: closed(), asked: Arc::default() };
