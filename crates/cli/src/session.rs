@@ -519,12 +519,8 @@ pub(crate) fn traffic_screen(summary: &Summary) -> String {
         ("output tokens", tokens(summary.out_tokens)),
         ("time span", span.unwrap_or_else(|| "no times".to_owned())),
     ];
-    if let Some(stages) = &summary.stages {
-        rows.push((
-            "stages",
-            format!("{stages}; the requests are `GET /` unless a profile has others"),
-        ));
-    }
+    let requests = "the requests are `GET /` unless a profile has others";
+    rows.extend(summary.stages.iter().map(|stages| ("stages", format!("{stages}; {requests}"))));
     if !also.is_empty() {
         rows.insert(1, ("also fits", format!("--as {}", also.join(", --as "))));
     }

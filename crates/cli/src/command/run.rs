@@ -439,7 +439,9 @@ fn profile(flags: &Flags) -> Result<Option<Profile>> {
         && let Ok(summary) = import(named, &flags.traffic.read.options(), &mut io::sink())
         && let Some(stages) = &summary.stages
     {
-        console::eprint_line(traffic_screen(&summary).trim_end());
+        if flags.session.progress.ui() != Ui::Quiet {
+            console::eprint_line(traffic_screen(&summary).trim_end());
+        }
         let keys = json!({ "name": "k6", "protocol": "http", "http": {}, "stages": stages });
         return Ok(Some(command_line_profile(keys.as_object().cloned().unwrap_or_default())));
     }

@@ -143,12 +143,12 @@ impl Row {
 
     /// Number of pairs of measured gateways for which this holds.
     fn pairs_of(&self, is_meant: impl Fn(usize, usize) -> bool) -> usize {
-        let known: Vec<_> = self.cells.iter().map(|cell| cell.measured().is_some()).collect();
-        let is_meant = &is_meant;
-        let others = |one: usize| (one + 1..known.len()).filter(move |other| is_meant(one, *other));
-        (0..known.len())
-            .map(|one| others(one).filter(|other| known[one] && known[*other]).count())
-            .sum()
+        let known = (0..self.cells.len()).filter(|at| self.cells[*at].measured().is_some());
+        let known: Vec<_> = known.collect();
+        let others = known.iter().enumerate().map(|(at, one)| {
+            known[at + 1..].iter().filter(|other| is_meant(*one, **other)).count()
+        });
+        others.sum()
     }
 
     fn better(&self, order: Ordering) -> Ordering {
