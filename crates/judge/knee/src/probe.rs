@@ -15,7 +15,7 @@ named_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Phase {
-        /// Short: locates the capacity and proves nothing.
+        /// Short: locates the capacity; can prove a miss, because it begins with an empty queue.
         Place => "place",
         /// Long: tests a load, together with other long probes at that load.
         Prove => "prove",
@@ -196,7 +196,8 @@ pub struct Probe {
     pub requests: u64,
     /// Share of this probe's requests that met the objective; `null` without requests.
     pub kept: Option<KeptShare>,
-    /// Share over all `prove` probes at this load so far; `null` after any other probe.
+    /// Share over all `prove` probes at this load so far, or over the second half of a `place` probe
+    /// that proves a miss; `null` otherwise.
     pub pooled: Option<KeptShare>,
     /// Conclusion from these shares.
     pub state: State,
@@ -268,7 +269,7 @@ pub enum State {
     /// It was missed: the whole interval misses it.
     Missed,
     /// Neither is proven: the interval includes the objective, or misses that the generator may
-    /// have caused decide, or there was no long probe.
+    /// have caused decide, or the probe was too short.
     Unclear,
     /// The target failed, also at the lowest load.
     Down,

@@ -2,10 +2,10 @@
 //!
 //! 1. **Place**: short probes double the load until one misses. The rate of its good responses is
 //!    near the capacity, so it is tried next; bisection follows, to 10 or 20 %. Short probes begin
-//!    with an empty queue and therefore prove nothing.
+//!    with an empty queue: a load that they miss is missed, and one that they meet may not be met.
 //! 2. **Prove**: long probes walk down to a load that meets the objective and up to one that misses
-//!    it, in strides that double, and then try the loads between. The counts of all long
-//!    probes at a load are pooled: at most two, and exactly two for the load that meets it.
+//!    it, in strides that double, then try the loads between, and at last repeat the one that
+//!    meets it. The counts of all long probes at a load are pooled: at most two.
 //! 3. **Check**: after many failures the lowest load is probed again. If that fails too, or gets no
 //!    response at once, the target is down: the search ends, and these probes do not count.
 //!
@@ -65,6 +65,8 @@ const PROOF: f64 = 4.7;
 /// objective, because the load doubles.
 const PLACE_S: f64 = 4.0;
 const DOUBLE_S: f64 = 1.5;
+/// Minimum length of a short probe that proves a miss, in seconds: more than a pause of the target.
+const TELLS_S: f64 = 2.0;
 const PLACE_ANSWERS: f64 = 2.0;
 /// Maximum length of a short probe, as a share of the budget.
 const PLACE_SHARE: f64 = 1.0 / 15.0;
@@ -78,7 +80,7 @@ const MORE_PROOFS: f64 = 3.0;
 /// Number of requests of a check.
 const CHECK: f64 = 10.0;
 
-/// The long probes at a load.
+/// The conclusion at a load, and its long probes.
 #[derive(Clone, Debug, Default)]
 struct Proof {
     batches: Vec<Counts>,
@@ -103,7 +105,7 @@ pub struct Search {
     probes: Vec<Probe>,
     next: Option<(usize, Planned)>,
     /// A probe whose failures require a check of the lowest load before it counts.
-    suspect: Option<(usize, Phase, Vec<Counts>, Stop)>,
+    suspect: Option<(usize, Phase, Measured, Stop)>,
     stopped: Option<Stop>,
     /// The probe that exceeded the budget.
     unaffordable: Option<Planned>,
@@ -165,16 +167,13 @@ impl Search {
         }
         let failure = measured.failure.take();
         self.add_probe(planned, &measured);
-        if self.settings.load == Load::RequestsPerSecond {
-            self.climb.answered_per_s = measured.answered_per_s;
-        }
         match (self.suspect.take(), failure) {
-            (Some((level, phase, batches, stop)), failure) => {
+            (Some((level, phase, suspect, stop)), failure) => {
                 if failure.is_some_and(|failure| failure.failed * 10 >= failure.all * 9) {
                     // The load during the failures did not cause them.
                     return self.stop(stop, 2);
                 }
-                self.count(level, phase, batches);
+                self.count(level, phase, suspect);
             }
             (None, Some(failure)) => {
                 let offset_s = failure.since.since(Moment::EPOCH).as_secs_f64();
@@ -184,10 +183,10 @@ impl Search {
                 if level == 0 && is_mute {
                     return self.stop(stop, 1);
                 }
-                self.suspect = Some((level, planned.phase, measured.batches, stop));
+                self.suspect = Some((level, planned.phase, measured, stop));
                 return self.plan(0, Phase::Check);
             }
-            (None, None) => self.count(level, planned.phase, measured.batches),
+            (None, None) => self.count(level, planned.phase, measured),
         }
         self.plan_next();
     }
@@ -219,23 +218,38 @@ impl Search {
     }
 
     /// Adds a probe's counts to its load.
-    fn count(&mut self, level: usize, phase: Phase, batches: Vec<Counts>) {
+    fn count(&mut self, level: usize, phase: Phase, measured: Measured) {
+        let share = self.settings.share;
+        let proof = self.proofs.get(&level).cloned().unwrap_or_default();
         if phase == Phase::Place {
-            return self.place(level);
+            // The second half is nearer to the steady state.
+            let late = &measured.batches[measured.batches.len() / 2..];
+            let (kept, state) = KeptShare::judge(late, share);
+            // The first probe may meet a target that is not warm yet.
+            let tells = measured.seconds >= TELLS_S && self.probes.len() > 1;
+            let is_missed = tells && state == State::Missed;
+            if is_missed {
+                self.conclude(level, phase, kept, Proof { state: Some(state), ..proof });
+            }
+            return self.place(level, is_missed, measured.answered_per_s);
         }
-        let proof = self.proofs.entry(level).or_default();
-        proof.batches.extend(batches);
-        proof.probes += 1;
-        let (pooled, state) = KeptShare::judge(&proof.batches, self.settings.share);
-        proof.state = Some(state);
+        let batches = [proof.batches, measured.batches].concat();
+        let (pooled, state) = KeptShare::judge(&batches, share);
+        let (probes, state) = (proof.probes + 1, Some(state));
+        self.conclude(level, phase, pooled, Proof { batches, probes, state });
+    }
+
+    /// Stores the conclusion at a load with its last probe of this phase.
+    fn conclude(&mut self, level: usize, phase: Phase, pooled: KeptShare, proof: Proof) {
         if let Some(probe) = self.probes.iter_mut().rfind(|probe| probe.phase == phase) {
-            (probe.pooled, probe.state) = (Some(pooled), state);
+            (probe.pooled, probe.state) = (Some(pooled), proof.state.unwrap_or(State::Unclear));
         }
+        self.proofs.insert(level, proof);
     }
 
     /// Continues the climb with the counts of the short probes at a load. The lowest load gets two
     /// tries, as does a load without requests or with misses that the generator may have caused.
-    fn place(&mut self, level: usize) {
+    fn place(&mut self, level: usize, is_missed: bool, answered_per_s: Option<f64>) {
         let load = self.climb.loads[level];
         let short = |probe: &&Probe| probe.phase == Phase::Place && same(probe.load, load);
         let tries = self.probes.iter().filter(short).count();
@@ -244,10 +258,11 @@ impl Search {
         // Too high a start costs little, because a probe with a clear miss ends early.
         // Long probes prove a load only if it is met with every miss counted.
         let holds = |misses: u64| counts.all > 0 && misses as f64 <= allowed + allowed.sqrt();
-        let has_held = holds(counts.missed);
+        let has_held = !is_missed && holds(counts.missed);
         let is_clear = level > 0 && counts.all > 0 && !holds(counts.certain_misses());
-        if has_held || is_clear || tries > 1 || is_beyond_the_generator(counts) {
-            self.climb.record(has_held);
+        if has_held || is_missed || is_clear || tries > 1 || is_beyond_the_generator(counts) {
+            let is_rate = self.settings.load == Load::RequestsPerSecond;
+            self.climb.record(has_held, answered_per_s.filter(|_| is_rate));
         }
     }
 
@@ -259,14 +274,14 @@ impl Search {
         }
     }
 
-    /// Whether another short probe leaves the time for the long ones that prove a load that held,
-    /// or there is none for them anyway.
+    /// Whether another short probe leaves the time for a long one at the load that held, or there is
+    /// none for it anyway.
     fn has_time_to_place(&self) -> bool {
         let Some(held) = self.climb.held else { return true };
         let proof = self.planned(self.climb.loads[held], Phase::Prove);
         let short_s = self.probes.last().map_or(0.0, |probe| probe.took_s);
         let (left_s, proof_s) = (self.budget_s() - self.spent_s(), self.cost_s(&proof));
-        proof_s > left_s || short_s + MOST_PROOFS as f64 * proof_s <= left_s
+        proof_s > left_s || short_s + proof_s <= left_s
     }
 
     /// The time of a probe with its warm-up, drain and rest, in seconds.
@@ -318,16 +333,17 @@ impl Search {
                 proof.probes < MOST_PROOFS && proof.state == Some(State::Unclear)
             })
         };
-        let (Some((&lowest, _)), Some((&highest, top))) =
-            (self.proofs.first_key_value(), self.proofs.last_key_value())
-        else {
-            return self.climb.held.or(Some(0));
+        let long = self.proofs.iter().filter(|(_, proof)| proof.probes > 0);
+        let long: Vec<usize> = long.map(|(level, _)| *level).collect();
+        let (Some(&lowest), Some(&highest)) = (long.first(), long.last()) else {
+            return self.climb.held.or(Some(0)).filter(|level| may_be_repeated(*level));
         };
+        let top = &self.proofs[&highest];
         let (kept, missed) = self.ends();
         let Some(kept) = kept else {
             let is_again =
                 may_be_repeated(lowest) && (lowest == 0 || self.would_be(lowest, State::Kept));
-            let down = if is_again { 0 } else { stride(self.proofs.len()) };
+            let down = if is_again { 0 } else { stride(long.len()) };
             return (lowest > 0 || is_again).then_some(lowest.saturating_sub(down));
         };
         let top_level = self.climb.loads.len() - 1;
@@ -348,22 +364,13 @@ impl Search {
         let between = kept + 1..missed.unwrap_or(kept);
         let untried = between.clone().filter(|level| !self.proofs.contains_key(level));
         let untried = untried.max_by_key(|level| self.distance(*level));
-        let is_confirmed = self.proofs[&kept].probes >= MOST_PROOFS;
-        if !is_confirmed && (untried.is_none() || !self.has_time_for_another(kept)) {
-            return Some(kept);
-        }
-        untried.or_else(|| between.clone().find(|level| may_be_repeated(*level)))
+        let once = Some(kept).filter(|kept| self.proofs[kept].probes < MOST_PROOFS);
+        untried.or(once).or_else(|| between.clone().find(|level| may_be_repeated(*level)))
     }
 
-    /// Number of levels to the nearest one with a long probe.
+    /// Number of levels to the nearest one with a conclusion.
     fn distance(&self, level: usize) -> Option<usize> {
         self.proofs.keys().map(|tried| tried.abs_diff(level)).min()
-    }
-
-    /// Whether the time is enough for another load besides the proof of this one.
-    fn has_time_for_another(&self, level: usize) -> bool {
-        let proof = self.planned(self.climb.loads[level], Phase::Prove);
-        self.spent_s() + MOST_PROOFS as f64 * self.cost_s(&proof) <= self.budget_s()
     }
 
     /// Whether the same result of another probe would prove this state.
@@ -500,8 +507,6 @@ struct Climb {
     held: Option<usize>,
     failed: Option<usize>,
     next: Option<usize>,
-    /// Rate of good responses to the last load.
-    answered_per_s: Option<f64>,
     /// The level that the rate of good responses to an overload suggests.
     place: Option<usize>,
     /// Number of levels in `COARSE`.
@@ -523,18 +528,18 @@ impl Climb {
             loads.push(last);
         }
         let coarse = loads.partition_point(|load| *load < from * (1.0 + COARSE)).max(1);
-        let (held, failed, answered_per_s, place) = (None, None, None, None);
+        let (held, failed, place) = (None, None, None);
         let next = Some(loads.partition_point(|load| *load < first).min(loads.len() - 1));
-        Self { loads, held, failed, next, answered_per_s, place, coarse }
+        Self { loads, held, failed, next, place, coarse }
     }
 
-    /// Records whether the next load held.
-    fn record(&mut self, has_held: bool) {
+    /// Records whether the next load held, with the rate of good responses to it.
+    fn record(&mut self, has_held: bool, answered_per_s: Option<f64>) {
         let Some(at) = self.next else { return };
         *(if has_held { &mut self.held } else { &mut self.failed }) = Some(at);
         if !has_held {
-            let answered = self.answered_per_s;
-            let above = answered.map(|per_s| self.loads.partition_point(|load| *load <= per_s));
+            let above = |per_s| self.loads.partition_point(|load| *load <= per_s);
+            let above = answered_per_s.map(above);
             // At a rate near the load it is another reason than the capacity.
             self.place = above.map_or(self.place, |above| above.checked_sub(1));
             self.place = self.place.filter(|place| place + self.coarse <= at);
@@ -583,7 +588,7 @@ mod tests {
         let mut tried = Vec::new();
         while let Some(at) = climb.next {
             tried.push(climb.loads[at]);
-            climb.record(climb.loads[at] < first_failing);
+            climb.record(climb.loads[at] < first_failing, None);
         }
         (tried, climb.held.map(|held| climb.loads[held]))
     }
@@ -617,8 +622,7 @@ mod tests {
         while let Some(at) = climb.next {
             let load = climb.loads[at];
             tried.push(load);
-            climb.answered_per_s = Some(load.min(57.0));
-            climb.record(load <= 57.0);
+            climb.record(load <= 57.0, Some(load.min(57.0)));
         }
         assert_eq!(tried, [102.9, 56.39, 68.91]);
         assert_eq!(climb.held.map(|held| climb.loads[held]), Some(56.39));

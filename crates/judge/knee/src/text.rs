@@ -11,7 +11,7 @@ use crate::report::{KneeReport, TargetKnee};
 use crate::result::{Kind, Load, Verdict};
 
 /// Legend of the table.
-const LEGEND: &str = "kept: share of requests within the objective, with its 98 % interval; short probes do not count";
+const LEGEND: &str = "kept: share of requests within the objective, with its 98 % interval; a short probe can only prove a miss";
 /// Maximum number of a target's loads on the screen.
 const SHOWN: usize = 12;
 
@@ -177,10 +177,10 @@ impl Probe {
     pub const fn word(&self) -> &'static str {
         match (self.state, self.phase) {
             (State::Down, _) => "failed",
+            (State::Missed, _) => "missed",
             (_, Phase::Place) => "short",
             (_, Phase::Check) => "check",
             (State::Kept, _) => "kept",
-            (State::Missed, _) => "missed",
             (State::Unclear, _) => "unclear",
         }
     }

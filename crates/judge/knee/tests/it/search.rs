@@ -162,17 +162,25 @@ fn a_search_of_150_seconds_finds_both_ends() {
     let even = Target { slots: 1, bound_s: 0.4, is_poisson: false, ..TARGET };
     let limiter = |per_s| Target { limit: Some((per_s, 30.0)), mean_s: 0.01, ..even.clone() };
     let of = |target: &Target, per_s: f64| Target { mean_s: 1.0 / per_s, ..target.clone() };
-    for (target, truth, most_wide, least_both) in [
-        (of(&even, 31.0), 31.0, 0.15, 18),
-        (of(&even, 60.0), 60.0, 0.15, 18),
-        (of(&even, 400.0), 400.0, 0.15, 18),
-        (of(&even, 1_500.0), 1_500.0, 0.15, 18),
-        (of(&even, 6_000.0), 6_000.0, 0.15, 18),
-        (limiter(300.0), 300.0 / 0.95, 0.15, 18),
-        (limiter(270.0), 270.0 / 0.95, 0.15, 18),
-        (Target { drift: 0.02, ..of(&even, 60.0) }, 60.0, 0.3, 14),
-        (Target { drift: 0.02, ..of(&even, 1_500.0) }, 1_500.0, 0.3, 14),
+    let collects = |drift, stalls| Target { drift, stalls: Some(stalls), ..of(&even, 1_100.0) };
+    let uneven = Target { service: Service::Lognormal(0.5), ..of(&even, 55.0) };
+    // The probes of a target whose speed drifts may meet it at another speed than the mean.
+    for (target, truth, most_wide, least_both, least) in [
+        (of(&even, 31.0), Some(31.0), 0.15, 18, LEAST),
+        (of(&even, 60.0), Some(60.0), 0.15, 18, LEAST),
+        (of(&even, 400.0), Some(400.0), 0.15, 18, LEAST),
+        (of(&even, 1_500.0), Some(1_500.0), 0.15, 18, LEAST),
+        (of(&even, 6_000.0), Some(6_000.0), 0.15, 18, LEAST),
+        (limiter(300.0), Some(300.0 / 0.95), 0.15, 18, LEAST),
+        (limiter(270.0), Some(270.0 / 0.95), 0.15, 18, LEAST),
+        (Target { drift: 0.02, ..of(&even, 60.0) }, Some(60.0), 0.2, 16, 16),
+        (Target { drift: 0.02, ..of(&even, 1_500.0) }, Some(1_500.0), 0.2, 16, 15),
+        (collects(0.02, (5.0, 0.3)), None, 0.2, 16, 16),
+        (collects(0.04, (3.0, 0.2)), None, 0.2, 15, 15),
+        (Target { drift: 0.05, ..uneven }, None, 0.2, 13, 15),
     ] {
+        let truth =
+            truth.unwrap_or_else(|| Simulation::new(&target, 999).capacity(0.05, [20.0, 12_000.0]));
         let (mut holds, mut both, mut widths) = (0, 0, Vec::new());
         let mut spent_s = 0.0;
         for seed in 0..SEARCHES {
@@ -191,7 +199,7 @@ fn a_search_of_150_seconds_finds_both_ends() {
             "{truth:.0}/s: {holds} hold it, {both} with both ends, {width:.3} wide, {spent_s:.0} s"
         );
         assert!(
-            holds >= LEAST && both >= least_both && width <= most_wide,
+            holds >= least && both >= least_both && width <= most_wide,
             "{truth}/s: {holds}, {both}, {width}"
         );
     }
@@ -222,7 +230,7 @@ fn capacities_that_differ_by_a_tenth_are_told_apart() {
 /// A search of `suite gateways`, from a start that may be far from the capacity. The bound of
 /// 500 ms leaves 400 ms for waits.
 fn of_gateways(to: f64) -> Settings {
-    let (first, step, budget_s, prove_s) = (100.0, 0.034, Some(150.0), 20.0);
+    let (first, step, budget_s, prove_s) = (100.0, 0.034, Some(150.0), 30.0);
     Settings { to, first, step, budget_s, prove_s, ..Settings::new(0.95, 20.0) }
 }
 
@@ -249,7 +257,7 @@ fn a_search_up_to_what_the_load_carries_keeps_its_highest_rate() {
         if kept <= 6_900.0 {
             assert_eq!((found.kept, found.kept_only_s), (Some(kept), None), "{found:?}");
         }
-        assert!(search.spent_s() < 100.0, "{} s", search.spent_s());
+        assert!(search.spent_s() < 110.0, "{} s", search.spent_s());
     }
 }
 
@@ -257,7 +265,7 @@ fn a_search_up_to_what_the_load_carries_keeps_its_highest_rate() {
 #[test]
 fn a_search_that_is_short_of_time_proves_the_lower_end() {
     let budget_s = Some(110.0);
-    let settings = Settings { budget_s, prove_s: 15.0, ..Settings::new(0.95, 20.0) };
+    let settings = Settings { budget_s, prove_s: 22.0, ..Settings::new(0.95, 20.0) };
     let target = Target { slots: 1, mean_s: 1.0 / 300.0, bound_s: 0.5, ..TARGET };
     for seed in 0..SEARCHES {
         let (mut simulation, mut search) = (Simulation::new(&target, seed), Search::new(settings));
@@ -323,7 +331,7 @@ fn a_generator_that_cannot_keep_up_finds_no_upper_end() {
 fn a_search_that_is_interrupted_or_has_no_time_says_what_is_proven() {
     let settings = Settings { budget_s: Some(60.0), ..Settings::new(0.999, 10.0) };
     let search = Simulation::new(&TARGET, 1).search(settings);
-    assert_eq!((search.found().kind, reason(&search)), (Kind::Unknown, "budget"));
+    assert_eq!((search.found().kind, reason(&search)), (Kind::Below, "budget"));
     assert!(search.spent_s() <= 60.0);
     let mut simulation = Simulation::new(&TARGET, 1);
     let mut search = Search::new(Settings::new(0.99, 10.0));

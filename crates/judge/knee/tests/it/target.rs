@@ -38,7 +38,7 @@ pub(crate) struct Target {
     pub(crate) pauses: Option<(f64, f64)>,
     /// Maximum send rate of the generator, in requests per second.
     pub(crate) generator: f64,
-    /// Standard deviation of the speed, which varies from probe to probe with a memory of 20 s.
+    /// Standard deviation of the speed, which varies each half second with a memory of 20 s.
     pub(crate) drift: f64,
 }
 
@@ -143,7 +143,7 @@ impl Simulation {
     }
 
     fn probe(&mut self, planned: Planned) -> Probed {
-        let speed = self.speed();
+        let speed = self.speed(0.0);
         let target = self.target.clone();
         let end_s = planned.warmup_s + planned.seconds;
         let users = if target.has_users { planned.load.round() } else { 0.0 };
@@ -175,6 +175,9 @@ impl Simulation {
                 let measured = planned.warmup_s..planned.warmup_s + probed.seconds;
                 probed.answered = done_s.iter().filter(|done| measured.contains(done)).count();
                 return probed;
+            }
+            if target.drift > 0.0 && (2.0 * due).floor() > (2.0 * last_due_s).floor() {
+                server.speed = self.speed(due);
             }
             last_due_s = due;
             sent = after(due, target.pauses, phase).max(sent + 1.0 / target.generator);
@@ -227,10 +230,11 @@ impl Simulation {
     }
 
     /// A first-order autoregression.
-    fn speed(&mut self) -> f64 {
-        let keeps = (-(self.now_s - self.drifted.0) / 20.0).exp();
+    fn speed(&mut self, due_s: f64) -> f64 {
+        let now_s = self.now_s + due_s;
+        let keeps = (-(now_s - self.drifted.0).max(0.0) / 20.0).exp();
         let fresh = (1.0 - keeps * keeps).sqrt();
-        self.drifted = (self.now_s, keeps * self.drifted.1 + fresh * self.rng.normal());
+        self.drifted = (now_s, keeps * self.drifted.1 + fresh * self.rng.normal());
         1.0 + self.target.drift * self.drifted.1
     }
 

@@ -15,9 +15,9 @@ use crate::target::slug;
 
 /// Time for the search of each capacity.
 const BUDGET: Nanos = Nanos::from_secs(150);
-/// Length of the long probes, as a share of the budget, and the most seconds. Six of them and the
-/// search for the place take the budget.
-const PROVE: (f64, f64) = (2.0 / 15.0, 30.0);
+/// Length of the long probes, as a share of the budget, and the most seconds. Two or three of them
+/// and the search for the place take the budget.
+const PROVE: (f64, f64) = (0.2, 30.0);
 /// Relative step between rates: capacities that differ by 10 % are at least three steps apart.
 const STEP: f64 = 0.034;
 /// Shorter searches cannot find a knee.
