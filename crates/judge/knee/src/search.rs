@@ -268,8 +268,10 @@ impl Search {
 
     fn plan_next(&mut self) {
         let place = self.climb.next.filter(|_| self.has_time_to_place());
+        let again = || Some((self.untold()?, Phase::Place));
+        let needed = || Some((self.needed()?, Phase::Prove));
         let place = place.map(|level| (level, Phase::Place));
-        if let Some((level, phase)) = place.or_else(|| Some((self.needed()?, Phase::Prove))) {
+        if let Some((level, phase)) = place.or_else(again).or_else(needed) {
             self.plan(level, phase);
         }
     }
@@ -326,6 +328,18 @@ impl Search {
         Planned { load, warmup_s, seconds, phase, most_misses }
     }
 
+    /// The lowest level that failed, if a lower one is proven and the probe that failed was too short
+    /// to prove anything.
+    fn untold(&self) -> Option<usize> {
+        let failed = self.climb.failed?;
+        let is_short = |probe: &&Probe| {
+            same(probe.load, self.climb.loads[failed]) && probe.phase == Phase::Place
+        };
+        let (kept, missed) = self.ends();
+        let is_open = missed.is_none() && kept.is_some_and(|kept| kept < failed);
+        (is_open && self.probes.iter().filter(is_short).count() == 1).then_some(failed)
+    }
+
     /// Level of the next long probe; `None` if both ends are proven, or cannot be.
     fn needed(&self) -> Option<usize> {
         let may_be_repeated = |level: usize| {
@@ -343,7 +357,11 @@ impl Search {
         let Some(kept) = kept else {
             let is_again =
                 may_be_repeated(lowest) && (lowest == 0 || self.would_be(lowest, State::Kept));
-            let down = if is_again { 0 } else { stride(long.len()) };
+            // The last one has to be kept.
+            let proof_s = self.cost_s(&self.planned(self.climb.loads[lowest], Phase::Prove));
+            let is_last = self.spent_s() + 2.0 * proof_s > self.budget_s();
+            let least = if is_last { self.climb.coarse } else { 1 };
+            let down = if is_again { 0 } else { stride(long.len()).max(least) };
             return (lowest > 0 || is_again).then_some(lowest.saturating_sub(down));
         };
         let top_level = self.climb.loads.len() - 1;
