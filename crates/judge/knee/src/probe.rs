@@ -196,8 +196,8 @@ pub struct Probe {
     pub requests: u64,
     /// Share of this probe's requests that met the objective; `null` without requests.
     pub kept: Option<KeptShare>,
-    /// Share over all `prove` probes at this load so far, or over the second half of a `place` probe
-    /// that proves a miss; `null` otherwise.
+    /// Share over all `prove` probes at this load so far, or over the second half of a `place`
+    /// probe that proves a miss; `null` otherwise.
     pub pooled: Option<KeptShare>,
     /// Conclusion from these shares.
     pub state: State,

@@ -250,10 +250,8 @@ impl Search {
     /// Continues the climb with the counts of the short probes at a load. The lowest load gets two
     /// tries, as does a load without requests or with misses that the generator may have caused.
     fn place(&mut self, level: usize, is_missed: bool, answered_per_s: Option<f64>) {
-        let load = self.climb.loads[level];
-        let short = |probe: &&Probe| probe.phase == Phase::Place && same(probe.load, load);
-        let tries = self.probes.iter().filter(short).count();
-        let counts = Counts::sum(self.probes.iter().filter(short).map(Probe::counts));
+        let tries = self.short(level).count();
+        let counts = Counts::sum(self.short(level).map(Probe::counts));
         let allowed = (1.0 - self.settings.share) * counts.all as f64;
         // Too high a start costs little, because a probe with a clear miss ends early.
         // Long probes prove a load only if it is met with every miss counted.
@@ -268,16 +266,14 @@ impl Search {
 
     fn plan_next(&mut self) {
         let place = self.climb.next.filter(|_| self.has_time_to_place());
-        let again = || Some((self.untold()?, Phase::Place));
-        let needed = || Some((self.needed()?, Phase::Prove));
-        let place = place.map(|level| (level, Phase::Place));
-        if let Some((level, phase)) = place.or_else(again).or_else(needed) {
+        let place = place.or_else(|| self.untold()).map(|level| (level, Phase::Place));
+        if let Some((level, phase)) = place.or_else(|| Some((self.needed()?, Phase::Prove))) {
             self.plan(level, phase);
         }
     }
 
-    /// Whether another short probe leaves the time for a long one at the load that held, or there is
-    /// none for it anyway.
+    /// Whether another short probe leaves the time for a long one at the load that held, or there
+    /// is none for it anyway.
     fn has_time_to_place(&self) -> bool {
         let Some(held) = self.climb.held else { return true };
         let proof = self.planned(self.climb.loads[held], Phase::Prove);
@@ -328,16 +324,17 @@ impl Search {
         Planned { load, warmup_s, seconds, phase, most_misses }
     }
 
-    /// The lowest level that failed, if a lower one is proven and the probe that failed was too short
-    /// to prove anything.
+    /// The lowest level that failed, if its probe proved nothing and a lower level is kept.
     fn untold(&self) -> Option<usize> {
         let failed = self.climb.failed?;
-        let is_short = |probe: &&Probe| {
-            same(probe.load, self.climb.loads[failed]) && probe.phase == Phase::Place
-        };
-        let (kept, missed) = self.ends();
-        let is_open = missed.is_none() && kept.is_some_and(|kept| kept < failed);
-        (is_open && self.probes.iter().filter(is_short).count() == 1).then_some(failed)
+        let is_open = matches!(self.ends(), (Some(kept), None) if kept < failed);
+        (is_open && self.short(failed).count() == 1).then_some(failed)
+    }
+
+    /// The short probes at a level.
+    fn short(&self, level: usize) -> impl Iterator<Item = &Probe> {
+        let at = self.climb.loads[level];
+        self.probes.iter().filter(move |one| one.phase == Phase::Place && same(one.load, at))
     }
 
     /// Level of the next long probe; `None` if both ends are proven, or cannot be.
@@ -556,8 +553,8 @@ impl Climb {
         let Some(at) = self.next else { return };
         *(if has_held { &mut self.held } else { &mut self.failed }) = Some(at);
         if !has_held {
-            let above = |per_s| self.loads.partition_point(|load| *load <= per_s);
-            let above = answered_per_s.map(above);
+            let above =
+                answered_per_s.map(|per_s| self.loads.partition_point(|load| *load <= per_s));
             // At a rate near the load it is another reason than the capacity.
             self.place = above.map_or(self.place, |above| above.checked_sub(1));
             self.place = self.place.filter(|place| place + self.coarse <= at);

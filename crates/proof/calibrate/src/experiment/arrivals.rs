@@ -43,19 +43,39 @@ pub(super) fn t6_rates(runner: &Runner) -> Result<Observations, CalibrateError> 
     let time_factor = runner.usual_or_full(1.0, 5.0);
     let (mut checks, mut notes) = (Vec::new(), Vec::new());
     for (rate, seconds) in rates {
-        let seconds = seconds * time_factor;
-        let times = run(runner, &format!("stages: '{WARM_UP},@{rate}:{}ms'\n", seconds * 1e3))?;
-        let (expected, count) = (rate * seconds, times.len() as f64);
-        checks.push(Check::within(format!("requests at {rate}/s"), "", count, expected, 1.0));
-        if rate > capacity / 2.0 {
+        let (seconds, is_judged) = (seconds * time_factor, rate <= capacity / 2.0);
+        for tries_left in (0..TRIES).rev() {
+            let found = rate_checks(runner, rate, seconds, is_judged)?;
+            if tries_left == 0 || found.iter().all(Check::passes) {
+                checks.extend(found);
+                break;
+            }
+        }
+        if !is_judged {
             let why = "is more than half of what this host can do: gaps are not judged";
             notes.push(format!("{rate}/s {why}"));
-        } else {
-            checks.push(gap_error(runner, rate, seconds, &times)?);
-            checks.extend(empty_milliseconds(rate, seconds, &times));
         }
     }
     Ok(Observations { checks, notes })
+}
+
+/// The pacer's own errors are in every run, the pauses of a host only in some.
+const TRIES: usize = 3;
+
+fn rate_checks(
+    runner: &Runner,
+    rate: f64,
+    seconds: f64,
+    is_judged: bool,
+) -> Result<Vec<Check>, CalibrateError> {
+    let times = run(runner, &format!("stages: '{WARM_UP},@{rate}:{}ms'\n", seconds * 1e3))?;
+    let (expected, count) = (rate * seconds, times.len() as f64);
+    let mut checks = vec![Check::within(format!("requests at {rate}/s"), "", count, expected, 1.0)];
+    if is_judged {
+        checks.push(gap_error(runner, rate, seconds, &times)?);
+        checks.extend(empty_milliseconds(rate, seconds, &times));
+    }
+    Ok(checks)
 }
 
 /// Largest error of gaps that is always acceptable, in microseconds.
