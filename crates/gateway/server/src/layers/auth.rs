@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderName};
-use ring::digest::{SHA256, digest};
+use ring::digest::{Digest, SHA256, digest};
 use serde::Deserialize;
 
 use crate::config::secret::Secret;
@@ -132,9 +132,14 @@ pub(crate) fn bearer(value: &[u8]) -> Option<&[u8]> {
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
-    let mut out = [0; 32];
-    out.copy_from_slice(digest(&SHA256, bytes).as_ref());
-    out
+    bytes_of(&digest(&SHA256, bytes))
+}
+
+/// The bytes of a SHA-256 digest.
+pub(crate) fn bytes_of(digest: &Digest) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest.as_ref());
+    bytes
 }
 
 fn digest_of(key: &KeySpec) -> Result<[u8; 32], String> {
