@@ -24,7 +24,7 @@ mod tests {
             ("single", 12),
             ("kept", 7),
             ("hop", 8),
-            ("response-hop", 6),
+            ("response-hop", 7),
             ("framing", 6),
             ("overrides", 10),
             ("claims", 26),
